@@ -1,0 +1,93 @@
+"""Mode `core`: the world in one loop in this process, joined to an autopilot."""
+from __future__ import annotations
+
+import threading
+import time
+import typing
+
+from px4_sim_ros import graph
+from px4_sim_ros.configuration import Configuration
+from px4_sim_ros.core.dynamics import Truth
+from px4_sim_ros.core.simulation import Simulation
+from px4_sim_ros.mavlink.hil_codec import ActuatorControls, HilEncoder
+from px4_sim_ros.mavlink.hil_server import HilServer, port_of
+from px4_sim_ros.mavlink.lockstep import HilParameters, Lockstep
+from px4_sim_ros.pacing import Pacer
+
+_HELD_STEP_WAIT_S = 0.05
+
+
+def make_simulation(configuration: Configuration) -> Simulation:
+    """Build the world with all sensors of the graph."""
+    sensors = {
+        name: graph.load(graph.NODES[name].model)(
+            name, configuration.nodes[name], configuration.world)
+        for name in graph.SENSORS
+    }
+    return Simulation(
+        configuration.world, configuration.vehicle, configuration.nodes['dynamics'], sensors)
+
+
+Observer = typing.Callable[[Truth, dict[str, typing.Any], ActuatorControls], None]
+
+
+class CoreWorld:
+    """Runs the world until it is stopped."""
+
+    def __init__(self, configuration: Configuration, observer: Observer | None = None) -> None:
+        """Listen for the autopilot.
+
+        :param observer: called after each step with truth, measurements and the reply
+        :raises PortTakenError: the port of the link is in use
+        """
+        self._configuration = configuration
+        self._observer = observer
+        self._hil: HilParameters = configuration.nodes['hil_bridge']
+        self._simulation = make_simulation(configuration)
+        self._server = HilServer(self._hil.host, port_of(self._hil.instance))
+        self.lockstep = Lockstep(self._server, self._hil, configuration.world.step_us)
+        self.stepping_s = 0.0          # wall time since the first step was answered
+
+    @property
+    def time_us(self) -> int:
+        """Simulated time at the end of the last step."""
+        return self._simulation.time_us
+
+    def run(self, stop: threading.Event) -> None:
+        """Step until `stop` is set, then free the port."""
+        configuration = self._configuration
+        pacer = Pacer(configuration.nodes['manager'].speed_factor, configuration.world.step_us)
+        references = (0.0,) * len(configuration.vehicle.rotors)
+        encoder = HilEncoder()
+        started_s = None
+        try:
+            while not stop.is_set():
+                truth, measurements = self._simulation.step(references)
+                frames = encoder.step(
+                    measurements['imu'], measurements.get('magnetometer'),
+                    measurements.get('barometer'), measurements.get('gps'),
+                    configuration.world.geoid_height_m, self._hil.satellites)
+                reply = self._answer(truth.time_us, frames, stop)
+                if reply is None:
+                    break
+                references = configuration.vehicle.rotor_speed_references_rad_s(
+                    reply.controls, reply.armed)
+                if self._observer:
+                    self._observer(truth, measurements, reply)
+                pacer.wait()
+                now_s = time.monotonic()
+                started_s = started_s or now_s
+                self.stepping_s = now_s - started_s
+        finally:
+            self._server.close()
+
+    def _answer(
+        self, time_us: int, frames: bytes, stop: threading.Event,
+    ) -> ActuatorControls | None:
+        """Return the reply that ends a step, or None when told to stop."""
+        while not stop.is_set():
+            reply = self.lockstep.exchange(time_us, frames)
+            if reply is not None:
+                return reply
+            self.lockstep.wait(_HELD_STEP_WAIT_S)
+        return None

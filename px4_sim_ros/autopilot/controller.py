@@ -1,0 +1,131 @@
+"""Cascaded control: position, velocity, attitude, body rate; then rotor thrusts.
+
+World vectors are ENU, body vectors FLU.
+"""
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+
+from px4_sim_ros.autopilot.estimator import Estimator
+from px4_sim_ros.core.frames import Quaternion, Vector
+from px4_sim_ros.core.parameters import Parameters, parameter
+from px4_sim_ros.core.rotation import conjugate, cross, matrix, multiply, normalised
+from px4_sim_ros.core.vehicle import Vehicle
+
+
+@dataclasses.dataclass(frozen=True)
+class ControllerParameters(Parameters):
+    """Gains, as bandwidths, and limits."""
+
+    position_gain_hz: float = parameter('velocity per position error', '1/s', minimum=0)
+    velocity_gain_hz: float = parameter('acceleration per velocity error', '1/s', minimum=0)
+    velocity_integral_gain_hz2: float = parameter('integral of the same', '1/s^2', minimum=0)
+    attitude_gain_hz: float = parameter('rate per attitude error', '1/s', minimum=0)
+    rate_gain_hz: float = parameter('angular acceleration per rate error', '1/s', minimum=0)
+    yaw_rate_gain_hz: float = parameter('the same about body z', '1/s', minimum=0)
+    max_horizontal_speed_m_s: float = parameter('limit', 'm/s', above=0)
+    max_climb_speed_m_s: float = parameter('limit', 'm/s', above=0)
+    max_descent_speed_m_s: float = parameter('limit', 'm/s', above=0)
+    max_horizontal_acceleration_m_s2: float = parameter('limit', 'm/s^2', above=0)
+    max_vertical_acceleration_m_s2: float = parameter('limit', 'm/s^2', above=0, maximum=9)
+    max_rate_rad_s: float = parameter('limit', 'rad/s', above=0)
+
+
+class Allocation:
+    """Rotor commands from a collective thrust and a torque, by the vehicle's geometry."""
+
+    def __init__(self, vehicle: Vehicle) -> None:
+        model = vehicle.rotor_model
+        self._model = model
+        effectiveness = np.array([
+            (1.0, r.position_m[1], -r.position_m[0], -r.spin * model.moment_coefficient_m)
+            for r in vehicle.rotors]).T
+        self._mix = [tuple(row) for row in np.linalg.pinv(effectiveness).tolist()]
+        self._max_thrust_n = model.thrust_coefficient_n_s2 * model.max_speed_rad_s ** 2
+
+    def commands(self, thrust_n: float, torque_flu: Vector) -> list[float]:
+        """Return a command 0..1 for each rotor."""
+        model = self._model
+        tx, ty, tz = torque_flu
+        commands = []
+        for f, x, y, z in self._mix:
+            thrust = min(max(f * thrust_n + x * tx + y * ty + z * tz, 0.0), self._max_thrust_n)
+            speed = math.sqrt(thrust / model.thrust_coefficient_n_s2)
+            command = (speed - model.command_offset_rad_s) / model.command_gain_rad_s
+            commands.append(min(max(command, 0.0), 1.0))
+        return commands
+
+
+class Controller:
+    """Turns a position or velocity to reach into rotor commands."""
+
+    def __init__(
+        self, parameters: ControllerParameters, vehicle: Vehicle, gravity_m_s2: float,
+    ) -> None:
+        self._parameters = parameters
+        self._body = vehicle.body
+        self._gravity = gravity_m_s2
+        self._allocation = Allocation(vehicle)
+        self._integral: Vector = (0.0, 0.0, 0.0)
+        self.thrust_fraction = 0.0       # of the weight, as last commanded
+
+    def reset(self) -> None:
+        """Forget the integral, before a take-off."""
+        self._integral = (0.0, 0.0, 0.0)
+
+    def velocity_to(self, target: Vector, position: Vector) -> Vector:
+        """Return the velocity that leads to a position, within the limits."""
+        p = self._parameters
+        x, y, z = (p.position_gain_hz * (t - s) for t, s in zip(target, position))
+        scale = min(1.0, p.max_horizontal_speed_m_s / max(math.hypot(x, y), 1e-9))
+        return x * scale, y * scale, min(max(z, -p.max_descent_speed_m_s), p.max_climb_speed_m_s)
+
+    def commands(self, estimate: Estimator, velocity: Vector, yaw: float, dt: float) -> list[float]:
+        """Return rotor commands that bring the vehicle to a velocity at a heading."""
+        ax, ay, az = self._acceleration(estimate, velocity, dt)
+        mass = self._body.mass_kg
+        force = mass * ax, mass * ay, mass * (az + self._gravity)
+        _, _, zx, _, _, zy, _, _, zz = matrix(estimate.attitude)
+        thrust = max(0.0, force[0] * zx + force[1] * zy + force[2] * zz)
+        self.thrust_fraction = thrust / (mass * self._gravity)
+        return self._allocation.commands(
+            thrust, self._torque(estimate, _attitude_along(force, yaw)))
+
+    def _acceleration(self, estimate: Estimator, velocity: Vector, dt: float) -> Vector:
+        p = self._parameters
+        error = tuple(s - v for s, v in zip(velocity, estimate.velocity))
+        x, y, z = (p.velocity_gain_hz * e + i for e, i in zip(error, self._integral))
+        scale = min(1.0, p.max_horizontal_acceleration_m_s2 / max(math.hypot(x, y), 1e-9))
+        limit = p.max_vertical_acceleration_m_s2
+        limited = x * scale, y * scale, min(max(z, -limit), limit)
+        # The integral stands still on an axis that is at its limit.
+        self._integral = tuple(
+            i + (p.velocity_integral_gain_hz2 * dt * e if a == b else 0.0)
+            for i, e, a, b in zip(self._integral, error, (x, y, z), limited))
+        return limited
+
+    def _torque(self, estimate: Estimator, attitude: Quaternion) -> Vector:
+        p = self._parameters
+        w, x, y, z = multiply(conjugate(estimate.attitude), attitude)
+        gain = math.copysign(2.0 * p.attitude_gain_hz, w)
+        limit = p.max_rate_rad_s
+        errors = tuple(
+            min(max(gain * e, -limit), limit) - r for e, r in zip((x, y, z), estimate.rate))
+        gains = p.rate_gain_hz, p.rate_gain_hz, p.yaw_rate_gain_hz
+        inertia = self._body.inertia_kg_m2
+        momentum = tuple(i * r for i, r in zip(inertia, estimate.rate))
+        coupling = cross(estimate.rate, momentum)
+        return tuple(i * g * e + c for i, g, e, c in zip(inertia, gains, errors, coupling))
+
+
+def _attitude_along(force: Vector, yaw: float) -> Quaternion:
+    """Return the attitude whose z axis points along `force`, turned to a heading."""
+    norm = math.sqrt(sum(f * f for f in force)) or 1.0
+    x, y, z = (f / norm for f in force)
+    # The shortest turn from world z to the force, after the heading.
+    tilt = normalised((1.0 + z, -y, x, 0.0)) if z > -0.999 else (0.0, 1.0, 0.0, 0.0)
+    heading = (math.cos(0.5 * yaw), 0.0, 0.0, math.sin(0.5 * yaw))
+    return multiply(tilt, heading)

@@ -1,0 +1,162 @@
+"""The autopilot's ordinary MAVLink link: telemetry out, commands in, over UDP.
+
+As PX4's "onboard" link: instance N listens on 14580+N and sends to 14540+N. Rates are
+paced in simulated time.
+"""
+from __future__ import annotations
+
+import math
+import socket
+
+from pymavlink.dialects.v20 import common as mavlink
+
+from px4_sim_ros.autopilot.commander import Commander, Mode
+from px4_sim_ros.autopilot.estimator import Estimator
+from px4_sim_ros.core.frames import enu_to_ned, flu_to_frd, quaternion_enu_flu_to_ned_frd
+from px4_sim_ros.core.geodesy import GeodeticPosition
+from px4_sim_ros.core.timebase import is_due
+
+AUTOPILOT_PORT = 14580
+PILOT_PORT = 14540
+
+_HEARTBEAT_US, _STATE_US, _POSITION_US = 1_000_000, 200_000, 48_000
+_UNKNOWN = 0xFFFF
+_PREARM = mavlink.MAV_SYS_STATUS_PREARM_CHECK
+
+
+class MavlinkFace:
+    """Speaks MAVLink for a commander and an estimator."""
+
+    def __init__(self, instance: int, commander: Commander, estimator: Estimator) -> None:
+        """Bind the port.
+
+        :raises OSError: the port is taken
+        """
+        self._commander = commander
+        self._estimator = estimator
+        self._pilot = ('127.0.0.1', PILOT_PORT + instance)
+        self._mav = mavlink.MAVLink(
+            None, srcSystem=instance + 1, srcComponent=mavlink.MAV_COMP_ID_AUTOPILOT1)
+        self._mav.robust_parsing = True
+        self._time_us = 0
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        port = AUTOPILOT_PORT + instance
+        try:
+            self.socket.bind(('127.0.0.1', port))
+        except OSError as error:
+            self.socket.close()
+            raise OSError(error.errno, f'UDP port {port} is taken: {error.strerror}') from error
+        self.socket.setblocking(False)
+
+    def close(self) -> None:
+        """Free the port."""
+        self.socket.close()
+
+    def telemetry(self, time_us: int) -> None:
+        """Send what is due at `time_us`."""
+        self._time_us = time_us
+        if is_due(time_us, _HEARTBEAT_US):
+            self._send(self._heartbeat())
+        if is_due(time_us, _STATE_US):
+            self._send(self._system_status())
+            self._send(self._landed_state())
+        if is_due(time_us, _POSITION_US) and self._estimator.aligned:
+            for message in self._position():
+                self._send(message)
+
+    def receive(self) -> None:
+        """Carry out the commands that have come in."""
+        while True:
+            try:
+                data, _ = self.socket.recvfrom(65536)
+            except BlockingIOError:
+                return
+            for message in self._mav.parse_buffer(data) or ():
+                kind = message.get_type()
+                if kind == 'COMMAND_LONG':
+                    self._acknowledge(message, self._command_long(message))
+                elif kind == 'COMMAND_INT':
+                    self._acknowledge(message, self._command_int(message))
+
+    def _command_long(self, m: mavlink.MAVLink_command_long_message) -> str | None:
+        """Return '' when done, why not, or None for a command that is not known."""
+        commander = self._commander
+        if m.command == mavlink.MAV_CMD_NAV_TAKEOFF:
+            if self._estimator.frame is None:
+                return 'the estimator is not aligned yet'
+            return commander.take_off(
+                m.param7 - self._estimator.frame.origin.ellipsoid_altitude_m)
+        if m.command == mavlink.MAV_CMD_COMPONENT_ARM_DISARM:
+            return commander.arm() if m.param1 == 1.0 else commander.disarm()
+        if m.command == mavlink.MAV_CMD_NAV_LAND:
+            return commander.land()
+        return None
+
+    def _command_int(self, m: mavlink.MAVLink_command_int_message) -> str | None:
+        if m.command != mavlink.MAV_CMD_DO_REPOSITION:
+            return None
+        if self._estimator.frame is None:
+            return 'the estimator is not aligned yet'
+        target = self._estimator.frame.to_local(GeodeticPosition(m.x * 1e-7, m.y * 1e-7, m.z))
+        # MAVLink's yaw is clockwise from north, ours counter-clockwise from east.
+        return self._commander.go_to(target, math.pi / 2 - m.param4)
+
+    def _acknowledge(self, message: mavlink.MAVLink_message, refusal: str | None) -> None:
+        if refusal is None:
+            result = mavlink.MAV_RESULT_UNSUPPORTED
+        elif refusal:
+            result = mavlink.MAV_RESULT_TEMPORARILY_REJECTED
+            self._send(self._mav.statustext_encode(
+                mavlink.MAV_SEVERITY_WARNING, f'refused: {refusal}'.encode()))
+        else:
+            result = mavlink.MAV_RESULT_ACCEPTED
+        self._send(self._mav.command_ack_encode(
+            message.command, result, 0, 0, message.get_srcSystem(), message.get_srcComponent()))
+
+    def _heartbeat(self) -> mavlink.MAVLink_message:
+        mode = mavlink.MAV_MODE_FLAG_CUSTOM_MODE_ENABLED
+        if self._commander.armed:
+            mode |= mavlink.MAV_MODE_FLAG_SAFETY_ARMED
+        return self._mav.heartbeat_encode(
+            mavlink.MAV_TYPE_QUADROTOR, mavlink.MAV_AUTOPILOT_GENERIC, mode, 0,
+            mavlink.MAV_STATE_ACTIVE if self._commander.in_air else mavlink.MAV_STATE_STANDBY)
+
+    def _system_status(self) -> mavlink.MAVLink_message:
+        sensors = (
+            mavlink.MAV_SYS_STATUS_SENSOR_3D_GYRO | mavlink.MAV_SYS_STATUS_SENSOR_3D_ACCEL
+            | mavlink.MAV_SYS_STATUS_SENSOR_3D_MAG | mavlink.MAV_SYS_STATUS_SENSOR_GPS
+            | mavlink.MAV_SYS_STATUS_SENSOR_ABSOLUTE_PRESSURE | _PREARM)
+        health = sensors if self._estimator.aligned else sensors & ~_PREARM
+        return self._mav.sys_status_encode(
+            sensors, sensors, health, 0, _UNKNOWN, -1, -1, 0, 0, 0, 0, 0, 0)
+
+    def _landed_state(self) -> mavlink.MAVLink_message:
+        if not self._commander.in_air:
+            state = mavlink.MAV_LANDED_STATE_ON_GROUND
+        elif self._commander.mode is Mode.LAND:
+            state = mavlink.MAV_LANDED_STATE_LANDING
+        else:
+            state = mavlink.MAV_LANDED_STATE_IN_AIR
+        return self._mav.extended_sys_state_encode(mavlink.MAV_VTOL_STATE_UNDEFINED, state)
+
+    def _position(self) -> list[mavlink.MAVLink_message]:
+        estimator, mav = self._estimator, self._mav
+        time_ms = self._time_us // 1000
+        north, east, down = enu_to_ned(estimator.position)
+        vn, ve, vd = enu_to_ned(estimator.velocity)
+        here = estimator.frame.to_geodetic(estimator.position)
+        attitude = quaternion_enu_flu_to_ned_frd(estimator.attitude)
+        return [
+            mav.local_position_ned_encode(time_ms, north, east, down, vn, ve, vd),
+            mav.global_position_int_encode(
+                time_ms, round(here.latitude_deg * 1e7), round(here.longitude_deg * 1e7),
+                round(here.ellipsoid_altitude_m * 1e3), round(-down * 1e3),
+                round(vn * 1e2), round(ve * 1e2), round(vd * 1e2), _UNKNOWN),
+            mav.attitude_quaternion_encode(time_ms, *attitude, *flu_to_frd(estimator.rate)),
+        ]
+
+    def _send(self, message: mavlink.MAVLink_message) -> None:
+        try:
+            self.socket.sendto(message.pack(self._mav), self._pilot)
+        except (BlockingIOError, ConnectionRefusedError):
+            pass   # nobody listens on the pilot's port, which is an ordinary state

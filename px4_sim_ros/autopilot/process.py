@@ -1,0 +1,158 @@
+"""The embedded autopilot as a process: a TCP client on the HIL link, as PX4 is."""
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import select
+import signal
+import socket
+import sys
+import time
+import types
+import typing
+
+from pymavlink.dialects.v20 import common as mavlink
+
+from px4_sim_ros.autopilot.commander import Commander, CommanderParameters
+from px4_sim_ros.autopilot.controller import Controller, ControllerParameters
+from px4_sim_ros.autopilot.estimator import Estimator, EstimatorParameters
+from px4_sim_ros.autopilot.mavlink_face import MavlinkFace
+from px4_sim_ros.configuration import load_vehicle
+from px4_sim_ros.core.atmosphere import STANDARD_GRAVITY_M_S2
+from px4_sim_ros.core.parameters import ParameterError
+from px4_sim_ros.core.vehicle import Vehicle
+from px4_sim_ros.mavlink import hil_codec
+from px4_sim_ros.mavlink.hil_server import port_of
+from px4_sim_ros.resources import config_directory, read_yaml
+
+_RETRY_S = 0.02
+_LOCKSTEP_FLAG = 1
+# The year of the magnetic declination that this autopilot knows, as firmware does.
+_MAGNETIC_FIELD_YEAR = 2026.0
+
+
+class Autopilot:
+    """Answers each HIL_SENSOR with the motor controls for the same time stamp."""
+
+    def __init__(self, instance: int, vehicle: Vehicle) -> None:
+        gains = read_yaml(config_directory() / 'autopilot.yaml', 'autopilot file')
+        self._estimator = Estimator(
+            EstimatorParameters.from_mapping('estimator', gains['estimator']),
+            STANDARD_GRAVITY_M_S2, _MAGNETIC_FIELD_YEAR)
+        controller = Controller(
+            ControllerParameters.from_mapping('controller', gains['controller']), vehicle,
+            STANDARD_GRAVITY_M_S2)
+        self._commander = Commander(
+            CommanderParameters.from_mapping('commander', gains['commander']), self._estimator,
+            controller)
+        self.face = MavlinkFace(instance, self._commander, self._estimator)
+        self._last_us: dict[str, int] = {}
+        self._mav = mavlink.MAVLink(
+            None, srcSystem=instance + 1, srcComponent=mavlink.MAV_COMP_ID_AUTOPILOT1)
+        self._mav.robust_parsing = True
+
+    def answer(self, data: bytes) -> bytes:
+        """Return the replies to what the simulator sent."""
+        replies = b''
+        for message in self._mav.parse_buffer(data) or ():
+            kind = message.get_type()
+            if kind == 'HIL_SENSOR':
+                replies += self._step(message)
+            elif kind == 'HIL_GPS':
+                self._estimator.gnss(
+                    *hil_codec.gps_from_hil(message), self._since('gps', message.time_usec))
+        return replies
+
+    def _step(self, message: mavlink.MAVLink_hil_sensor_message) -> bytes:
+        time_us = message.time_usec
+        dt = self._since('imu', time_us)
+        self._estimator.imu(time_us, *hil_codec.imu_from_hil(message))
+        field = hil_codec.magnetic_field_from_hil(message)
+        if field is not None:
+            self._estimator.magnetometer(field, self._since('mag', time_us))
+        pressure = hil_codec.pressure_from_hil(message)
+        if pressure is not None:
+            self._estimator.barometer(pressure, self._since('baro', time_us))
+        controls = self._commander.controls(dt)
+        self.face.telemetry(time_us)
+        mode = hil_codec.ModeFlag.CUSTOM
+        if self._commander.armed:
+            mode |= hil_codec.ModeFlag.ARMED
+        return self._mav.hil_actuator_controls_encode(
+            time_us, controls, mode, _LOCKSTEP_FLAG).pack(self._mav)
+
+    def _since(self, sensor: str, time_us: int) -> float:
+        """Return the seconds since the last sample of a sensor; 0 for the first."""
+        last_us = self._last_us.get(sensor, time_us)
+        self._last_us[sensor] = time_us
+        return (time_us - last_us) * 1e-6
+
+
+@dataclasses.dataclass
+class _Stop:
+    """Set by SIGINT and SIGTERM."""
+
+    asked: bool = False
+
+    def __call__(self, number: int, frame: types.FrameType | None) -> None:
+        self.asked = True
+
+
+def _connect(address: tuple[str, int], stop: _Stop) -> socket.socket | None:
+    """Try until the simulator accepts; return None when told to stop."""
+    while not stop.asked:
+        connection = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        if connection.connect_ex(address) == 0:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            return connection
+        connection.close()
+        time.sleep(_RETRY_S)
+    return None
+
+
+def run(instance: int, vehicle: Vehicle, host: str) -> None:
+    """Fly until the simulator goes away or a signal comes.
+
+    :raises OSError: a port is taken
+    """
+    stop = _Stop()
+    signal.signal(signal.SIGINT, stop)
+    signal.signal(signal.SIGTERM, stop)
+    autopilot = Autopilot(instance, vehicle)
+    simulator = _connect((host, port_of(instance)), stop)
+    try:
+        while simulator and not stop.asked:
+            readable, _, _ = select.select([simulator, autopilot.face.socket], [], [], 0.2)
+            if autopilot.face.socket in readable:
+                autopilot.face.receive()
+            if simulator in readable:
+                data = simulator.recv(65536)
+                if not data:
+                    return
+                simulator.sendall(autopilot.answer(data))
+    except (ConnectionResetError, BrokenPipeError):
+        return   # the simulator has ended; so does its stand-in autopilot
+    finally:
+        autopilot.face.close()
+        if simulator:
+            simulator.close()
+
+
+def main(arguments: typing.Sequence[str] | None = None) -> int:
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(prog='autopilot', description=__doc__)
+    parser.add_argument('--instance', type=int, default=0, help='as PX4: TCP port 4560 + instance')
+    parser.add_argument('--vehicle', default='iris', help='name in config/vehicles, or a path')
+    parser.add_argument('--host', default='127.0.0.1', help='where the simulator listens')
+    # ros2 launch appends ROS arguments to every node; this program needs none of them.
+    options, _ = parser.parse_known_args(arguments)
+    try:
+        run(options.instance, load_vehicle(options.vehicle), options.host)
+    except (ParameterError, OSError) as error:
+        print(f'autopilot: {error}', file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,181 @@
+"""The parameters of a run: the defaults in `config/simulation.yaml`, then what the user gives.
+
+Files have the format of ROS 2 parameter files, so the same file serves `ros2 launch`,
+`ros2 run`, and the modes that run without ROS.
+"""
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+import re
+import typing
+
+from px4_sim_ros import graph
+from px4_sim_ros.core.parameters import (
+    ParameterError,
+    Parameters,
+    unknown_key_error,
+)
+from px4_sim_ros.core.vehicle import Vehicle
+from px4_sim_ros.core.world import WorldParameters
+from px4_sim_ros.resources import config_directory, named_file, read_yaml
+
+FlatParameters = dict[str, typing.Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class NodeConfiguration:
+    """The validated parameters of one node."""
+
+    world: WorldParameters
+    own: Parameters
+
+
+@dataclasses.dataclass(frozen=True)
+class Configuration:
+    """The validated parameters of all nodes."""
+
+    world: WorldParameters
+    vehicle: Vehicle
+    nodes: dict[str, Parameters]
+
+
+def default_parameters(node: str) -> FlatParameters:
+    """Return the default parameters of a node, nested names joined with dots."""
+    return _read_parameters(config_directory() / 'simulation.yaml', f'/{node}')
+
+
+def node_configuration(node: str, values: FlatParameters) -> NodeConfiguration:
+    """Build a node's parameters from flat values.
+
+    :raises ParameterError: a value is missing, unknown or out of range
+    """
+    parameters_class = graph.load(graph.NODES[node].parameters)
+    own_names = parameters_class.infos()
+    known = default_parameters(node)
+    for key in values:
+        if key not in known:
+            raise unknown_key_error(node, key, known)
+    own = {k: v for k, v in values.items() if k in own_names}
+    shared = {k: v for k, v in values.items() if k not in own_names}
+    world = WorldParameters.from_mapping(node, _nested(shared))
+    world.check_periods()
+    if world.periods_us['imu'] != world.step_us:
+        raise ParameterError(
+            f"periods_us.imu = {world.periods_us['imu']}: must equal step_us = {world.step_us},"
+            ' because the first IMU drives the lockstep; for finer motion raise dynamics.substeps')
+    return NodeConfiguration(world, parameters_class.from_mapping(node, own))
+
+
+def load_configuration(
+    params_file: str | pathlib.Path | None, overrides: typing.Mapping[str, FlatParameters],
+    namespace: str = '',
+) -> Configuration:
+    """Build the parameters of a whole run.
+
+    :param params_file: a ROS 2 parameter file laid over the defaults
+    :param overrides: laid over both; by node name, `''` meaning every node
+    :raises ParameterError: one sentence that names the parameter and what is allowed
+    """
+    if params_file is not None:
+        _check_file_is_read(params_file, namespace)
+    nodes: dict[str, NodeConfiguration] = {}
+    for node in graph.NODES:
+        values = default_parameters(node)
+        if params_file is not None:
+            values |= _read_parameters(params_file, f'{_absolute(namespace)}/{node}')
+        values |= overrides.get('', {})
+        values |= overrides.get(node, {})
+        nodes[node] = node_configuration(node, values)
+    worlds = {name: configuration.world for name, configuration in nodes.items()}
+    for name, world in worlds.items():
+        _check_shared(name, world, worlds['manager'])
+    world = worlds['manager']
+    return Configuration(
+        world, load_vehicle(world.vehicle),
+        {name: configuration.own for name, configuration in nodes.items()})
+
+
+def load_vehicle(name: str) -> Vehicle:
+    """Read a vehicle by its name in `config/vehicles`, or by its path.
+
+    :raises ParameterError: the file is missing, is no YAML, or a value in it is wrong
+    """
+    path = named_file('vehicles', name)
+    return Vehicle.from_mapping(f'vehicle file {path}', read_yaml(path, 'vehicle file'))
+
+
+def _check_shared(node: str, world: WorldParameters, reference: WorldParameters) -> None:
+    for field in dataclasses.fields(world):
+        mine, other = getattr(world, field.name), getattr(reference, field.name)
+        if mine != other:
+            raise ParameterError(
+                f'{node}.{field.name} = {mine!r}: all nodes share this parameter and manager has'
+                f' {other!r}; set it under /** in the parameter file')
+
+
+def _absolute(namespace: str) -> str:
+    return '/' + namespace.strip('/') if namespace.strip('/') else ''
+
+
+def _read_parameters(path: str | pathlib.Path, node_path: str) -> FlatParameters:
+    """Return what a parameter file says about a node, flat, later sections winning."""
+    values: FlatParameters = {}
+    for pattern, section in _sections(path).items():
+        if _matches(pattern, node_path):
+            values |= _flat(section)
+    return values
+
+
+def _sections(path: str | pathlib.Path) -> dict[str, typing.Any]:
+    content = read_yaml(path, 'parameter file')
+    if content is None:
+        return {}
+    sections = {}
+    for pattern, section in content.items() if isinstance(content, dict) else ():
+        if not isinstance(section, dict) or set(section) != {'ros__parameters'}:
+            raise ParameterError(
+                f'parameter file {path}: section {pattern!r} must hold ros__parameters and'
+                ' nothing else')
+        sections[pattern] = section['ros__parameters'] or {}
+    if not isinstance(content, dict):
+        raise ParameterError(f'parameter file {path}: must be a mapping of node names')
+    return sections
+
+
+def _check_file_is_read(path: str | pathlib.Path, namespace: str) -> None:
+    """Refuse a section that is for no node: it would be ignored without a word."""
+    paths = [f'{_absolute(namespace)}/{node}' for node in graph.NODES]
+    for pattern in _sections(path):
+        if not any(_matches(pattern, node_path) for node_path in paths):
+            raise ParameterError(
+                f'parameter file {path}: section {pattern!r} matches no node; nodes are'
+                f" {', '.join(paths)}")
+
+
+def _matches(pattern: str, node_path: str) -> bool:
+    """Return whether a node name pattern of a parameter file names a node."""
+    expression = re.escape('/' + pattern.lstrip('/'))
+    expression = expression.replace(r'/\*\*', r'(?:/\w+)*').replace(r'\*', r'\w+')
+    return re.fullmatch(expression, node_path) is not None
+
+
+def _flat(values: typing.Mapping[str, typing.Any], prefix: str = '') -> FlatParameters:
+    flat: FlatParameters = {}
+    for key, value in values.items():
+        if isinstance(value, dict):
+            flat |= _flat(value, f'{prefix}{key}.')
+        else:
+            flat[f'{prefix}{key}'] = value
+    return flat
+
+
+def _nested(flat: FlatParameters) -> dict[str, typing.Any]:
+    nested: dict[str, typing.Any] = {}
+    for key, value in flat.items():
+        group, dot, name = key.partition('.')
+        if dot:
+            nested.setdefault(group, {})[name] = value
+        else:
+            nested[key] = value
+    return nested

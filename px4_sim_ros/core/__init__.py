@@ -1,0 +1,1 @@
+"""The world as mathematics: no ROS, no sockets, no wall clock."""

@@ -1,0 +1,34 @@
+"""One stream of random numbers for each consumer, from the run's seed and its name."""
+from __future__ import annotations
+
+import hashlib
+import typing
+
+import numpy as np
+
+_BLOCK = 1024
+
+
+class NormalStream:
+    """Standard normal numbers; a new consumer never shifts another's stream.
+
+    Numbers are drawn in blocks: one call of NumPy for each number would cost more
+    than the sensor that uses it.
+    """
+
+    def __init__(self, seed: int, name: str) -> None:
+        key = int.from_bytes(hashlib.sha256(name.encode()).digest()[:16], 'little')
+        self._generator = np.random.Generator(np.random.PCG64([seed, key]))
+        self._block: typing.Iterator[float] = iter(())
+
+    def next(self) -> float:
+        """Return the next number of the stream."""
+        value = next(self._block, None)
+        if value is None:
+            self._block = iter(self._generator.standard_normal(_BLOCK).tolist())
+            value = next(self._block)
+        return value
+
+    def next3(self) -> tuple[float, float, float]:
+        """Return the next three numbers of the stream."""
+        return self.next(), self.next(), self.next()

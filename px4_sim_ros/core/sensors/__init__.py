@@ -1,0 +1,1 @@
+"""Sensor models: each turns the true motion at a time into one measurement."""

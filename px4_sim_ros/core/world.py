@@ -1,0 +1,40 @@
+"""What every part of the world has to agree on: time, place, vehicle and seed."""
+from __future__ import annotations
+
+import dataclasses
+
+from px4_sim_ros.core.geodesy import GeodeticPosition, LocalFrame
+from px4_sim_ros.core.parameters import Parameters, parameter
+from px4_sim_ros.core.timebase import check_period
+
+
+@dataclasses.dataclass(frozen=True)
+class WorldParameters(Parameters):
+    """Parameters that all nodes share."""
+
+    step_us: int = parameter('one lockstep exchange', 'us', minimum=100, maximum=1_000_000)
+    seed: int = parameter('seed of all random streams', minimum=0, maximum=2**31 - 1)
+    vehicle: str = parameter('name of a file in config/vehicles, or a path')
+    home_latitude_deg: float = parameter('WGS-84 latitude', 'deg', minimum=-90, maximum=90)
+    home_longitude_deg: float = parameter('WGS-84 longitude', 'deg', minimum=-180, maximum=180)
+    home_altitude_m: float = parameter('height above mean sea level', 'm', minimum=-500, maximum=9000)
+    geoid_height_m: float = parameter(
+        'height of mean sea level above the ellipsoid', 'm', minimum=-120, maximum=120)
+    gravity_m_s2: float = parameter('acceleration of gravity', 'm/s^2', minimum=0, maximum=20)
+    magnetic_field_year: float = parameter(
+        'date of the magnetic field', 'decimal year', minimum=2025, maximum=2030)
+    periods_us: dict[str, int] = parameter('how often each node publishes', 'us', above=0)
+
+    def check_periods(self) -> None:
+        """Check that each period is a multiple of the step.
+
+        :raises ParameterError: naming the nearest valid values
+        """
+        for name, period_us in self.periods_us.items():
+            check_period(f'periods_us.{name}', period_us, self.step_us)
+
+    def local_frame(self) -> LocalFrame:
+        """Return the ENU frame at home."""
+        return LocalFrame(GeodeticPosition(
+            self.home_latitude_deg, self.home_longitude_deg,
+            self.home_altitude_m + self.geoid_height_m))

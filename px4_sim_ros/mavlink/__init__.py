@@ -1,0 +1,1 @@
+"""MAVLink: the HIL link to an autopilot, and a pilot that commands it."""

@@ -1,0 +1,211 @@
+"""The messages of PX4's simulator link: SI units in ENU/FLU to and from HIL fields.
+
+Every HIL unit is converted here and nowhere else. Values outside a field's range are
+limited to it.
+"""
+from __future__ import annotations
+
+import enum
+import math
+import typing
+
+from pymavlink.dialects.v20 import common as mavlink
+
+from px4_sim_ros.core import atmosphere
+from px4_sim_ros.core.frames import Vector, enu_to_ned, flu_to_frd, frd_to_flu, ned_to_enu
+from px4_sim_ros.core.geodesy import GeodeticPosition
+from px4_sim_ros.core.sensors.barometer import PressureMeasurement
+from px4_sim_ros.core.sensors.gnss import GnssMeasurement
+from px4_sim_ros.core.sensors.imu import ImuMeasurement
+from px4_sim_ros.core.sensors.magnetometer import MagneticFieldMeasurement
+
+GAUSS_PER_TESLA = 1e4
+PA_PER_HPA = 100.0
+
+UINT16_MAX = 0xFFFF
+INT16_MIN, INT16_MAX = -0x8000, 0x7FFF
+INT32_MIN, INT32_MAX = -0x8000_0000, 0x7FFF_FFFF
+
+FIX_3D = 3
+COURSE_UNKNOWN = UINT16_MAX
+_MIN_SPEED_FOR_COURSE_M_S = 0.1
+
+
+class SensorFields(enum.IntFlag):
+    """Groups of HIL_SENSOR.fields_updated; PX4 uses a group only if all its bits are set."""
+
+    ACCEL = 0x7
+    GYRO = 0x38
+    MAG = 0x1C0
+    BARO = 0x1A00                    # absolute pressure, pressure altitude, temperature
+    DIFFERENTIAL_PRESSURE = 0x400
+
+
+class ModeFlag(enum.IntFlag):
+    """The bits of HIL_ACTUATOR_CONTROLS.mode that the simulator reads or PX4 sets."""
+
+    CUSTOM = 1
+    ARMED = 128
+
+
+class ActuatorControls(typing.NamedTuple):
+    """What an autopilot asks of its actuators: motors 0..1, servos -1..1."""
+
+    time_us: int
+    armed: bool
+    controls: tuple[float, ...]
+
+
+DISARMED = ActuatorControls(0, False, (0.0,) * 16)
+
+
+def saturated(value: float, low: int, high: int) -> int:
+    """Return `value` rounded to a whole number within [low, high]; NaN gives 0."""
+    if math.isnan(value):
+        return 0
+    if value <= low:
+        return low
+    if value >= high:
+        return high
+    return round(value)
+
+
+class HilEncoder:
+    """Packs measurements into MAVLink 2 frames as the simulator sends them."""
+
+    def __init__(self, system_id: int = 1, component_id: int = 200) -> None:
+        self._mav = mavlink.MAVLink(None, srcSystem=system_id, srcComponent=component_id)
+
+    def step(
+        self, imu: ImuMeasurement, magnetic_field: MagneticFieldMeasurement | None,
+        pressure: PressureMeasurement | None, fix: GnssMeasurement | None,
+        geoid_height_m: float, satellites: int,
+    ) -> bytes:
+        """Return the frames of one step: HIL_GPS first, HIL_SENSOR last.
+
+        PX4 advances its clock with HIL_SENSOR, so what belongs to the step goes before it.
+        """
+        gps = b'' if fix is None else self.gps(fix, geoid_height_m, satellites)
+        return gps + self.sensor(imu, magnetic_field, pressure)
+
+    def sensor(
+        self, imu: ImuMeasurement, magnetic_field: MagneticFieldMeasurement | None = None,
+        pressure: PressureMeasurement | None = None, *, sensor_id: int = 0,
+    ) -> bytes:
+        """Return a HIL_SENSOR with the groups that are given."""
+        fields = SensorFields.ACCEL | SensorFields.GYRO
+        mag = (0.0, 0.0, 0.0)
+        pressure_hpa = pressure_altitude = temperature = 0.0
+        if magnetic_field is not None:
+            fields |= SensorFields.MAG
+            x, y, z = flu_to_frd(magnetic_field.field_flu_t)
+            mag = (x * GAUSS_PER_TESLA, y * GAUSS_PER_TESLA, z * GAUSS_PER_TESLA)
+        if pressure is not None:
+            fields |= SensorFields.BARO
+            pressure_hpa = pressure.pressure_pa / PA_PER_HPA
+            pressure_altitude = atmosphere.pressure_altitude_m(pressure.pressure_pa)
+            temperature = (
+                atmosphere.temperature_k(pressure_altitude) - atmosphere.KELVIN_AT_ZERO_CELSIUS)
+        return self._mav.hil_sensor_encode(
+            imu.time_us, *flu_to_frd(imu.specific_force_flu), *flu_to_frd(imu.rate_flu), *mag,
+            pressure_hpa, 0.0, pressure_altitude, temperature, int(fields), sensor_id,
+        ).pack(self._mav)
+
+    def gps(
+        self, fix: GnssMeasurement, geoid_height_m: float, satellites: int, *,
+        fix_type: int = FIX_3D, gps_id: int = 0,
+    ) -> bytes:
+        """Return a HIL_GPS; its altitude is above mean sea level."""
+        north, east, down = enu_to_ned(fix.velocity_enu)
+        speed = math.hypot(north, east)
+        course_deg = math.degrees(math.atan2(east, north)) % 360.0
+        return self._mav.hil_gps_encode(
+            fix.time_us,
+            fix_type,
+            saturated(fix.position.latitude_deg * 1e7, INT32_MIN, INT32_MAX),
+            saturated(fix.position.longitude_deg * 1e7, INT32_MIN, INT32_MAX),
+            saturated(
+                (fix.position.ellipsoid_altitude_m - geoid_height_m) * 1e3, INT32_MIN, INT32_MAX),
+            saturated(fix.horizontal_accuracy_m * 1e2, 0, UINT16_MAX),
+            saturated(fix.vertical_accuracy_m * 1e2, 0, UINT16_MAX),
+            saturated(speed * 1e2, 0, UINT16_MAX),
+            saturated(north * 1e2, INT16_MIN, INT16_MAX),
+            saturated(east * 1e2, INT16_MIN, INT16_MAX),
+            saturated(down * 1e2, INT16_MIN, INT16_MAX),
+            saturated(course_deg * 1e2, 0, 35999)
+            if speed > _MIN_SPEED_FOR_COURSE_M_S else COURSE_UNKNOWN,
+            satellites,
+            gps_id,
+        ).pack(self._mav)
+
+    def heartbeat(self) -> bytes:
+        """Return a HEARTBEAT; PX4 ignores it on this link, which makes it a harmless byte."""
+        return self._mav.heartbeat_encode(
+            mavlink.MAV_TYPE_GENERIC, mavlink.MAV_AUTOPILOT_INVALID, 0, 0,
+            mavlink.MAV_STATE_ACTIVE).pack(self._mav)
+
+
+class HilDecoder:
+    """Finds the actuator controls in the bytes that an autopilot sends."""
+
+    def __init__(self) -> None:
+        self._mav = mavlink.MAVLink(None)
+        # Without it a single wrong byte raises; with it the byte becomes BAD_DATA.
+        self._mav.robust_parsing = True
+        self.bad_messages = 0
+        self.limited_controls = 0
+
+    def controls(self, data: bytes) -> list[ActuatorControls]:
+        """Return the actuator controls completed by `data`; other messages are skipped."""
+        found = []
+        for message in self._mav.parse_buffer(data) or ():
+            kind = message.get_type()
+            if kind == 'HIL_ACTUATOR_CONTROLS':
+                found.append(ActuatorControls(
+                    message.time_usec,
+                    bool(message.mode & ModeFlag.ARMED),
+                    tuple(self._limited(u) for u in message.controls)))
+            elif kind == 'BAD_DATA':
+                self.bad_messages += 1
+        return found
+
+    def _limited(self, control: float) -> float:
+        """Return a control within [-1, 1]; NaN, which means "off", becomes 0."""
+        if -1.0 <= control <= 1.0:
+            return control
+        self.limited_controls += 1
+        return 0.0 if math.isnan(control) else math.copysign(1.0, control)
+
+
+def imu_from_hil(message: typing.Any) -> tuple[Vector, Vector]:
+    """Return specific force and rate in FLU from a HIL_SENSOR, as an autopilot reads it."""
+    return (
+        frd_to_flu((message.xacc, message.yacc, message.zacc)),
+        frd_to_flu((message.xgyro, message.ygyro, message.zgyro)),
+    )
+
+
+def magnetic_field_from_hil(message: typing.Any) -> Vector | None:
+    """Return the field in tesla, FLU, or None when the HIL_SENSOR has none."""
+    if not has_group(message, SensorFields.MAG):
+        return None
+    x, y, z = frd_to_flu((message.xmag, message.ymag, message.zmag))
+    return x / GAUSS_PER_TESLA, y / GAUSS_PER_TESLA, z / GAUSS_PER_TESLA
+
+
+def pressure_from_hil(message: typing.Any) -> float | None:
+    """Return the static pressure in Pa, or None when the HIL_SENSOR has none."""
+    return message.abs_pressure * PA_PER_HPA if has_group(message, SensorFields.BARO) else None
+
+
+def gps_from_hil(message: typing.Any) -> tuple[GeodeticPosition, Vector]:
+    """Return position (altitude above mean sea level) and ENU velocity from a HIL_GPS."""
+    return (
+        GeodeticPosition(message.lat * 1e-7, message.lon * 1e-7, message.alt * 1e-3),
+        ned_to_enu((message.vn * 1e-2, message.ve * 1e-2, message.vd * 1e-2)),
+    )
+
+
+def has_group(message: typing.Any, group: SensorFields) -> bool:
+    """Return whether all bits of a group are set in a HIL_SENSOR."""
+    return message.fields_updated & group == group

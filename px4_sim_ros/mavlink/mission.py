@@ -1,0 +1,71 @@
+"""Mission files: what the pilot flies, one item after the other."""
+from __future__ import annotations
+
+import dataclasses
+import typing
+
+from px4_sim_ros.core.parameters import ParameterError, Parameters, parameter
+
+
+@dataclasses.dataclass(frozen=True)
+class TakeOff(Parameters):
+    """Arm and climb straight up."""
+
+    up_m: float = parameter('height over the place of take-off', 'm', above=0, maximum=500)
+
+
+@dataclasses.dataclass(frozen=True)
+class Hold(Parameters):
+    """Stay where the vehicle is."""
+
+    duration_s: float = parameter('simulated time', 's', minimum=0)
+
+
+@dataclasses.dataclass(frozen=True)
+class GoTo(Parameters):
+    """Fly to a point, relative to the place of take-off."""
+
+    north_m: float = parameter('north', 'm', minimum=-10_000, maximum=10_000)
+    east_m: float = parameter('east', 'm', minimum=-10_000, maximum=10_000)
+    up_m: float = parameter('up', 'm', above=0, maximum=500)
+
+
+@dataclasses.dataclass(frozen=True)
+class Land(Parameters):
+    """Land here and wait for the autopilot to disarm."""
+
+
+Item = TakeOff | Hold | GoTo | Land
+
+_ITEMS: dict[str, type[Parameters]] = {
+    'take_off': TakeOff, 'hold': Hold, 'go_to': GoTo, 'land': Land}
+
+
+@dataclasses.dataclass(frozen=True)
+class Mission:
+    """A named list of items; it begins with a take-off and ends with a landing."""
+
+    name: str
+    items: tuple[Item, ...]
+
+    @classmethod
+    def from_mapping(cls, owner: str, content: typing.Any) -> Mission:
+        """Build a mission from the content of its file.
+
+        :param owner: what to call it in an error sentence
+        :raises ParameterError: naming the item and what is allowed
+        """
+        if not isinstance(content, dict) or set(content) != {'name', 'items'}:
+            raise ParameterError(f'{owner}: must hold name and items and nothing else')
+        items = tuple(
+            cls._item(f'{owner}: items[{i}]', item) for i, item in enumerate(content['items']))
+        if not items or not isinstance(items[0], TakeOff) or not isinstance(items[-1], Land):
+            raise ParameterError(f'{owner}: must begin with take_off and end with land')
+        return cls(str(content['name']), items)
+
+    @staticmethod
+    def _item(owner: str, item: typing.Any) -> Item:
+        if not isinstance(item, dict) or len(item) != 1 or next(iter(item)) not in _ITEMS:
+            raise ParameterError(f"{owner} = {item!r}: must be one of {', '.join(_ITEMS)}")
+        (kind, values), = item.items()
+        return _ITEMS[kind].from_mapping(f'{owner}.{kind}', values or {})

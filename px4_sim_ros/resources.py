@@ -1,0 +1,44 @@
+"""The package's own files, in a checkout or as installed, and reading YAML."""
+from __future__ import annotations
+
+import pathlib
+import typing
+
+import yaml
+
+from px4_sim_ros.core.parameters import ParameterError
+
+PACKAGE = 'px4_sim_ros'
+
+
+def config_directory() -> pathlib.Path:
+    """Return the folder `config`, of the checkout that this runs from or of the installation."""
+    checkout = pathlib.Path(__file__).resolve().parent.parent
+    if (checkout / 'package.xml').is_file():
+        return checkout / 'config'
+    from ament_index_python.packages import get_package_share_directory
+    return pathlib.Path(get_package_share_directory(PACKAGE)) / 'config'
+
+
+def named_file(kind: str, name: str) -> pathlib.Path:
+    """Return `config/<kind>/<name>.yaml`, or `name` itself when it is a path."""
+    path = pathlib.Path(name)
+    if path.suffix or len(path.parts) > 1:
+        return path
+    return config_directory() / kind / f'{name}.yaml'
+
+
+def read_yaml(path: str | pathlib.Path, what: str) -> typing.Any:
+    """Return the content of a YAML file.
+
+    :param what: the kind of file, for the error sentence
+    :raises ParameterError: the file cannot be read or is no YAML
+    """
+    try:
+        with open(path, encoding='utf-8') as file:
+            return yaml.safe_load(file)
+    except OSError as error:
+        raise ParameterError(f'{what} {path}: {error.strerror}') from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        place = ' '.join(str(error).split())
+        raise ParameterError(f'{what} {path}: not YAML: {place}') from error

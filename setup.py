@@ -1,0 +1,35 @@
+"""Build the ament_python package; versions of what it needs are in requirements.txt."""
+import pathlib
+
+from setuptools import find_packages, setup
+
+PACKAGE = 'px4_sim_ros'
+
+
+def folder(name):
+    """Return a folder of plain files as entries of `data_files`."""
+    files = sorted(p for p in pathlib.Path(name).rglob('*') if p.is_file() and p.suffix != '.pyc')
+    return [(f'share/{PACKAGE}/{path.parent}', [str(path)]) for path in files]
+
+
+setup(
+    name=PACKAGE,
+    version='0.1.0',
+    description='The world around a PX4 autopilot as ROS 2 nodes in enforced lockstep.',
+    license='Apache-2.0',
+    python_requires='>=3.11',
+    packages=find_packages(include=[PACKAGE, f'{PACKAGE}.*']),
+    data_files=[
+        ('share/ament_index/resource_index/packages', [f'resource/{PACKAGE}']),
+        (f'share/{PACKAGE}', ['package.xml']),
+        *folder('config'),
+        *folder('launch'),
+    ],
+    install_requires=['setuptools'],
+    zip_safe=False,
+    entry_points={'console_scripts': [
+        f'{PACKAGE} = {PACKAGE}.apps.command_line:main',
+        f'world = {PACKAGE}.apps.world:main',
+        f'autopilot = {PACKAGE}.autopilot.process:main',
+    ]},
+)
