@@ -37,7 +37,8 @@ def parameter(
     })
 
 
-def _range_text(info: typing.Mapping[str, typing.Any]) -> str:
+def range_text(info: typing.Mapping[str, typing.Any]) -> str:
+    """Return in words what values are allowed."""
     if info['choices']:
         return 'one of ' + ', '.join(info['choices'])
     bounds = []
@@ -70,7 +71,7 @@ def _convert(name: str, value: typing.Any, kind: type, info: typing.Mapping) -> 
             and (info['maximum'] is None or value <= info['maximum'])
         )
     if not allowed:
-        raise ParameterError(f'{name} = {value!r}: must be {_range_text(info)}')
+        raise ParameterError(f'{name} = {value!r}: must be {range_text(info)}')
     return value
 
 

@@ -36,7 +36,6 @@ class GnssMeasurement(typing.NamedTuple):
     velocity_enu: Vector
     horizontal_accuracy_m: float
     vertical_accuracy_m: float
-    velocity_variance: float
 
 
 class Gnss:
@@ -72,5 +71,4 @@ class Gnss:
             tuple(v + p.velocity_noise_m_s * k for v, k in zip(velocity, noise)),
             p.reported_horizontal_accuracy_m,
             p.reported_vertical_accuracy_m,
-            p.velocity_noise_m_s * p.velocity_noise_m_s,
         )

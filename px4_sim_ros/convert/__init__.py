@@ -1,0 +1,1 @@
+"""Core values to and from standard ROS messages: pure functions, no nodes."""

@@ -1,0 +1,1 @@
+"""ROS nodes: wiring between topics and the models, and nothing else."""

@@ -1,0 +1,48 @@
+"""Joins inputs by their stamps, so that the order of arrival never matters."""
+from __future__ import annotations
+
+import typing
+
+from px4_sim_ros.core.timebase import is_due
+
+Fire = typing.Callable[[int, dict[str, typing.Any]], None]
+
+
+class Inbox:
+    """Calls `fire` once per period, in the order of time, when all that is due is there.
+
+    What is due at a time follows from the periods alone, so that nobody waits for a
+    message that will not come.
+    """
+
+    def __init__(
+        self, input_periods_us: typing.Mapping[str, int], period_us: int, fire: Fire,
+    ) -> None:
+        """Wait for the first multiple of `period_us`.
+
+        :param input_periods_us: how often each input comes
+        :param period_us: how often to fire
+        """
+        self._input_periods_us = dict(input_periods_us)
+        self._period_us = period_us
+        self._fire = fire
+        self._slots: dict[int, dict[str, typing.Any]] = {}
+        self.next_us = period_us
+
+    def put(self, name: str, time_us: int, item: typing.Any) -> None:
+        """Take in an item; those that nobody waits for are dropped."""
+        if time_us < self.next_us or time_us % self._period_us:
+            return
+        self._slots.setdefault(time_us, {})[name] = item
+        while not self.missing(self.next_us):
+            slot = self._slots.pop(self.next_us)
+            fired_us, self.next_us = self.next_us, self.next_us + self._period_us
+            self._fire(fired_us, slot)
+
+    def missing(self, time_us: int) -> list[str]:
+        """Return which inputs are due at a time and not there."""
+        slot = self._slots.get(time_us, {})
+        return [
+            name for name, period_us in self._input_periods_us.items()
+            if name not in slot and is_due(time_us, period_us)
+        ]

@@ -1,0 +1,121 @@
+"""Asks managed nodes for their transitions and states, without ever blocking.
+
+The steps of a sequence are written as a generator that yields futures; a timer looks at
+the current one. So a manager can live in the same process and thread as the nodes that
+it manages, and every wait has a bound.
+"""
+from __future__ import annotations
+
+import time
+import typing
+
+from lifecycle_msgs.msg import State, Transition
+from lifecycle_msgs.srv import ChangeState, GetState
+from rclpy.node import Node
+from rclpy.task import Future
+from std_srvs.srv import Trigger
+
+Sequence = typing.Generator['Future | None', typing.Any, None]
+
+
+class TransitionError(RuntimeError):
+    """A node did not do what it was asked; the text names the node and its reason."""
+
+
+# What a node is asked for, and the state that it has to be in afterwards.
+CONFIGURE = Transition.TRANSITION_CONFIGURE, State.PRIMARY_STATE_INACTIVE, 'configure'
+ACTIVATE = Transition.TRANSITION_ACTIVATE, State.PRIMARY_STATE_ACTIVE, 'activate'
+DEACTIVATE = Transition.TRANSITION_DEACTIVATE, State.PRIMARY_STATE_INACTIVE, 'deactivate'
+CLEANUP = Transition.TRANSITION_CLEANUP, State.PRIMARY_STATE_UNCONFIGURED, 'clean up'
+SHUTDOWN = (
+    Transition.TRANSITION_UNCONFIGURED_SHUTDOWN, State.PRIMARY_STATE_FINALIZED, 'shut down')
+
+
+class ManagedNode:
+    """The services of one managed node; every method is part of a sequence."""
+
+    def __init__(self, node: Node, name: str) -> None:
+        self.name = name
+        self._change = node.create_client(ChangeState, f'{name}/change_state')
+        self._state = node.create_client(GetState, f'{name}/get_state')
+        self._status = node.create_client(Trigger, f'{name}/status')
+
+    def wait_until_there(self, deadline_s: float) -> Sequence:
+        """Wait until all services are there."""
+        while not all(c.service_is_ready() for c in (self._change, self._state, self._status)):
+            if time.monotonic() > deadline_s:
+                raise TransitionError(f'{self.name} has not appeared')
+            yield None
+
+    def state(self) -> Sequence:
+        """Return the id of the state that the node is in."""
+        response = yield self._state.call_async(GetState.Request())
+        return response.current_state.id
+
+    def change(self, transition: tuple[int, int, str]) -> Sequence:
+        """Ask for a transition and check the state afterwards."""
+        number, goal, verb = transition
+        request = ChangeState.Request(transition=Transition(id=number))
+        response = yield self._change.call_async(request)
+        state = yield from self.state()
+        if not response.success or state != goal:
+            status = yield self._status.call_async(Trigger.Request())
+            reason = status.message or 'it gave no reason'
+            raise TransitionError(f'{self.name} did not {verb}: {reason}')
+
+    def wait_until_matched(self, deadline_s: float) -> Sequence:
+        """Wait until the node says that all its endpoints are matched."""
+        while True:
+            status = yield self._status.call_async(Trigger.Request())
+            if status.success:
+                return
+            if time.monotonic() > deadline_s:
+                raise TransitionError(f'{self.name} is not ready: {status.message}')
+            yield None
+
+    def take_down(self) -> Sequence:
+        """Bring the node to its final state from whatever state it is in."""
+        state = yield from self.state()
+        if state == State.PRIMARY_STATE_ACTIVE:
+            yield from self.change(DEACTIVATE)
+            state = State.PRIMARY_STATE_INACTIVE
+        if state == State.PRIMARY_STATE_INACTIVE:
+            yield from self.change(CLEANUP)
+        if state != State.PRIMARY_STATE_FINALIZED:
+            # The node ends with this transition, so its state can no longer be asked for.
+            yield self._change.call_async(
+                ChangeState.Request(transition=Transition(id=SHUTDOWN[0])))
+
+
+class SequenceRunner:
+    """Advances a sequence whenever `tick` is called."""
+
+    def __init__(self, sequence: Sequence, call_timeout_s: float) -> None:
+        self._sequence = sequence
+        self._call_timeout_s = call_timeout_s
+        self._future: Future | None = None
+        self._deadline_s = 0.0
+
+    def tick(self) -> bool:
+        """Advance as far as possible; return whether the sequence has ended.
+
+        :raises TransitionError: what the sequence raised, or a call got no answer
+        """
+        try:
+            while True:
+                if self._future is None:
+                    self._wait_for(next(self._sequence))
+                elif self._future.done():
+                    self._wait_for(self._sequence.send(self._future.result()))
+                elif time.monotonic() > self._deadline_s:
+                    self._sequence.throw(TransitionError('a node did not answer in time'))
+                else:
+                    return False
+                if self._future is None:
+                    return False     # the sequence wants to be called again later
+        except StopIteration:
+            return True
+
+    def _wait_for(self, future: Future | None) -> None:
+        self._future = future
+        self._deadline_s = time.monotonic() + self._call_timeout_s

@@ -1,0 +1,15 @@
+"""All quality-of-service profiles, by name."""
+from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
+
+# Inside the step nothing may be lost. At most two messages of a topic are under way, the
+# rest of the depth is for tools that look on.
+LOOP = QoSProfile(
+    reliability=ReliabilityPolicy.RELIABLE, history=HistoryPolicy.KEEP_LAST, depth=100)
+
+# The last value is there for whoever comes later.
+LATCHED = QoSProfile(
+    reliability=ReliabilityPolicy.RELIABLE, history=HistoryPolicy.KEEP_LAST, depth=1,
+    durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+DIAGNOSTICS = QoSProfile(
+    reliability=ReliabilityPolicy.RELIABLE, history=HistoryPolicy.KEEP_LAST, depth=10)
