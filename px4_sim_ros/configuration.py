@@ -10,6 +10,8 @@ import pathlib
 import re
 import typing
 
+import yaml
+
 from px4_sim_ros import graph
 from px4_sim_ros.core.parameters import (
     ParameterError,
@@ -94,6 +96,20 @@ def load_configuration(
     return Configuration(
         world, load_vehicle(world.vehicle),
         {name: configuration.own for name, configuration in nodes.items()})
+
+
+def write_parameters(
+    path: str | pathlib.Path, parameters: typing.Mapping[str, FlatParameters],
+) -> None:
+    """Write a ROS 2 parameter file.
+
+    :param parameters: by node name, `''` meaning every node
+    """
+    content = {
+        f'/**/{node}' if node else '/**': {'ros__parameters': values}
+        for node, values in parameters.items() if values}
+    with open(path, 'w', encoding='utf-8') as file:
+        yaml.safe_dump(content, file)
 
 
 def load_vehicle(name: str) -> Vehicle:

@@ -6,9 +6,11 @@ import time
 import typing
 
 from px4_sim_ros import graph
+from px4_sim_ros.apps.flight_record import WorldStatus
 from px4_sim_ros.configuration import Configuration
 from px4_sim_ros.core.dynamics import Truth
 from px4_sim_ros.core.simulation import Simulation
+from px4_sim_ros.core.timebase import US_PER_S
 from px4_sim_ros.mavlink.hil_codec import ActuatorControls, HilEncoder
 from px4_sim_ros.mavlink.hil_server import HilServer, port_of
 from px4_sim_ros.mavlink.lockstep import HilParameters, Lockstep
@@ -45,49 +47,53 @@ class CoreWorld:
         self._hil: HilParameters = configuration.nodes['hil_bridge']
         self._simulation = make_simulation(configuration)
         self._server = HilServer(self._hil.host, port_of(self._hil.instance))
-        self.lockstep = Lockstep(self._server, self._hil, configuration.world.step_us)
-        self.stepping_s = 0.0          # wall time since the first step was answered
+        self._lockstep = Lockstep(self._server, self._hil, configuration.world.step_us)
+        self._steps = 0
+        self._stepping_s = 0.0          # wall time since the first step was answered
 
-    @property
-    def time_us(self) -> int:
-        """Simulated time at the end of the last step."""
-        return self._simulation.time_us
+    def status(self) -> WorldStatus:
+        """Return the counters of the run."""
+        return WorldStatus(
+            self._steps * self._configuration.world.step_us / US_PER_S, self._stepping_s,
+            self._steps, self._lockstep.status())
+
+    def close(self) -> None:
+        """Free the port."""
+        self._server.close()
 
     def run(self, stop: threading.Event) -> None:
-        """Step until `stop` is set, then free the port."""
+        """Step until `stop` is set."""
         configuration = self._configuration
         pacer = Pacer(configuration.nodes['manager'].speed_factor, configuration.world.step_us)
         references = (0.0,) * len(configuration.vehicle.rotors)
         encoder = HilEncoder()
         started_s = None
-        try:
-            while not stop.is_set():
-                truth, measurements = self._simulation.step(references)
-                frames = encoder.step(
-                    measurements['imu'], measurements.get('magnetometer'),
-                    measurements.get('barometer'), measurements.get('gps'),
-                    configuration.world.geoid_height_m, self._hil.satellites)
-                reply = self._answer(truth.time_us, frames, stop)
-                if reply is None:
-                    break
-                references = configuration.vehicle.rotor_speed_references_rad_s(
-                    reply.controls, reply.armed)
-                if self._observer:
-                    self._observer(truth, measurements, reply)
-                pacer.wait()
-                now_s = time.monotonic()
-                started_s = started_s or now_s
-                self.stepping_s = now_s - started_s
-        finally:
-            self._server.close()
+        while not stop.is_set():
+            truth, measurements = self._simulation.step(references)
+            frames = encoder.step(
+                measurements['imu'], measurements.get('magnetometer'),
+                measurements.get('barometer'), measurements.get('gps'),
+                configuration.world.geoid_height_m, self._hil.satellites)
+            reply = self._answer(truth.time_us, frames, stop)
+            if reply is None:
+                break
+            references = configuration.vehicle.rotor_speed_references_rad_s(
+                reply.controls, reply.armed)
+            self._steps += 1
+            if self._observer:
+                self._observer(truth, measurements, reply)
+            pacer.wait()
+            now_s = time.monotonic()
+            started_s = started_s or now_s
+            self._stepping_s = now_s - started_s
 
     def _answer(
         self, time_us: int, frames: bytes, stop: threading.Event,
     ) -> ActuatorControls | None:
         """Return the reply that ends a step, or None when told to stop."""
         while not stop.is_set():
-            reply = self.lockstep.exchange(time_us, frames)
+            reply = self._lockstep.exchange(time_us, frames)
             if reply is not None:
                 return reply
-            self.lockstep.wait(_HELD_STEP_WAIT_S)
+            self._lockstep.wait(_HELD_STEP_WAIT_S)
         return None

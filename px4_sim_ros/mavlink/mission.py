@@ -48,6 +48,11 @@ class Mission:
     name: str
     items: tuple[Item, ...]
 
+    @property
+    def events(self) -> int:
+        """How many events the pilot reports: ready, armed, one an item, disarmed."""
+        return len(self.items) + 3
+
     @classmethod
     def from_mapping(cls, owner: str, content: typing.Any) -> Mission:
         """Build a mission from the content of its file.

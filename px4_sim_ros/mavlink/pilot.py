@@ -38,7 +38,15 @@ class Stopped(Exception):
     """The pilot was told to stop."""
 
 
-Report = typing.Callable[[str, float], None]
+class Event(typing.NamedTuple):
+    """Something that the pilot has achieved; times are the autopilot's."""
+
+    text: str
+    time_s: float
+    target_enu: Vector | None = None      # where it has arrived, from the place of take-off
+
+
+Report = typing.Callable[[Event], None]
 
 
 class Pilot:
@@ -47,7 +55,7 @@ class Pilot:
     def __init__(self, instance: int, report: Report, stop: threading.Event) -> None:
         """Bind the port.
 
-        :param report: called with a sentence and the simulated time at each event
+        :param report: called at each event
         :param stop: when set, `fly` raises `Stopped`
         :raises OSError: the port is taken
         """
@@ -96,7 +104,7 @@ class Pilot:
                     _READY_LIMIT_S, 'the autopilot is not ready to arm')
         self._home_enu = self.position_enu
         self._home = LocalFrame(self._global)
-        self._report('ready to fly', self.time_s)
+        self._report(Event('ready to fly', self.time_s))
         actions = {
             TakeOff: self._take_off, Hold: self._hold, GoTo: self._go_to, Land: self._land}
         for item in mission.items:
@@ -108,13 +116,13 @@ class Pilot:
         self._command(mavlink.MAV_CMD_NAV_TAKEOFF, 0, 0, 0, nan, nan, nan, altitude)
         self._command(mavlink.MAV_CMD_COMPONENT_ARM_DISARM, 1, 0, 0, 0, 0, 0, 0)
         self._await(lambda: self._armed, _ITEM_LIMIT_S, 'the autopilot has not armed')
-        self._report('armed', self.time_s)
+        self._report(Event('armed', self.time_s))
         self._arrive((self._offset()[0], self._offset()[1], item.up_m), item)
 
     def _hold(self, item: Hold) -> None:
         end_s = self.time_s + item.duration_s
         self._await(lambda: self.time_s >= end_s, item.duration_s + 1.0, 'time stands still')
-        self._report(f'held for {item.duration_s:g} s', self.time_s)
+        self._report(Event(f'held for {item.duration_s:g} s', self.time_s))
 
     def _go_to(self, item: GoTo) -> None:
         target = item.east_m, item.north_m, item.up_m
@@ -128,9 +136,9 @@ class Pilot:
     def _land(self, item: Land) -> None:
         self._command(mavlink.MAV_CMD_NAV_LAND, 0, 0, 0, math.nan, math.nan, math.nan, 0)
         self._await(lambda: self._on_ground, _ITEM_LIMIT_S, 'the vehicle has not landed')
-        self._report('landed', self.time_s)
+        self._report(Event('landed', self.time_s))
         self._await(lambda: not self._armed, _ITEM_LIMIT_S, 'the autopilot has not disarmed')
-        self._report('disarmed', self.time_s)
+        self._report(Event('disarmed', self.time_s))
 
     def _offset(self) -> Vector:
         """Return the position relative to the place of take-off, ENU."""
@@ -152,9 +160,9 @@ class Pilot:
             return arrived_s is not None and self.time_s - arrived_s >= _SETTLE_S
 
         east, north, up = target
-        place = f'{north:.0f} m north, {east:.0f} m east, {up:.0f} m up'
+        place = f'{round(north)} m north, {round(east)} m east, {round(up)} m up'
         self._await(settled, _ITEM_LIMIT_S, f'the vehicle has not arrived at {place}')
-        self._report(f'arrived at {place}', self.time_s)
+        self._report(Event(f'arrived at {place}', self.time_s, target))
 
     def _command(self, command: int, *parameters: float) -> None:
         self._acknowledged(command, lambda: self._mav.command_long_encode(

@@ -5,12 +5,14 @@ import typing
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.clock import Clock, ClockType
+from rclpy.duration import Duration
 from rclpy.node import Node
 
 from px4_sim_ros.convert.stamps import set_stamp
 from px4_sim_ros.nodes import qos
 
 PERIOD_S = 1.0
+_LAST_WORDS_TIMEOUT = Duration(seconds=1)
 OK, WARN = DiagnosticStatus.OK, DiagnosticStatus.WARN
 
 
@@ -45,7 +47,8 @@ class Diagnostics:
         self._publisher.publish(message)
 
     def close(self) -> None:
-        """Publish a last time and stop."""
+        """Publish a last time, see that it arrives, and stop."""
         self.publish()
+        self._publisher.wait_for_all_acked(_LAST_WORDS_TIMEOUT)
         self._node.destroy_timer(self._timer)
         self._node.destroy_publisher(self._publisher)

@@ -1,0 +1,54 @@
+"""The command line `python -m px4_sim_ros`."""
+from __future__ import annotations
+
+import argparse
+import sys
+import threading
+import typing
+
+from px4_sim_ros.apps import fly
+from px4_sim_ros.core.parameters import ParameterError
+from px4_sim_ros.mavlink.mission import Mission
+from px4_sim_ros.mavlink.pilot import MissionError, Pilot
+from px4_sim_ros.resources import named_file, read_yaml
+
+
+def _pilot(options: argparse.Namespace) -> int:
+    """Fly a mission with an autopilot that runs already."""
+    path = named_file('missions', options.mission)
+    try:
+        mission = Mission.from_mapping(f'mission file {path}', read_yaml(path, 'mission file'))
+        progress = fly.Progress(mission.events)
+        pilot = Pilot(options.instance, progress.show, threading.Event())
+    except (ParameterError, OSError) as error:
+        print(f'pilot: {error}', file=sys.stderr)
+        return 2
+    try:
+        pilot.fly(mission)
+    except MissionError as error:
+        print(f'pilot: {error}', file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    finally:
+        progress.close()
+        pilot.close()
+    return 0
+
+
+def main(arguments: typing.Sequence[str] | None = None) -> int:
+    """Run a command; return its exit code."""
+    parser = argparse.ArgumentParser(prog='px4_sim_ros', description=__doc__)
+    commands = parser.add_subparsers(dest='command', required=True, metavar='COMMAND')
+    fly_parser = commands.add_parser('fly', help='fly a mission from start to summary')
+    fly.add_arguments(fly_parser)
+    pilot_parser = commands.add_parser(
+        'pilot', help='fly a mission with an autopilot that runs already')
+    pilot_parser.add_argument('--mission', default='square')
+    pilot_parser.add_argument('--instance', type=int, default=0)
+    # ros2 launch appends ROS arguments to every node; these commands need none of them.
+    options, unknown = parser.parse_known_args(arguments)
+    unknown = unknown[:unknown.index('--ros-args')] if '--ros-args' in unknown else unknown
+    if unknown:
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+    return fly.fly(options) if options.command == 'fly' else _pilot(options)

@@ -1,0 +1,232 @@
+"""The command `fly`: a world, an autopilot and a pilot, from start to summary."""
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import pathlib
+import signal
+import sys
+import tempfile
+import threading
+import typing
+
+import tqdm
+
+from px4_sim_ros.apps.core_world import CoreWorld
+from px4_sim_ros.apps.flight_record import FlightRecord, WorldStatus
+from px4_sim_ros.apps.processes import Child
+from px4_sim_ros.apps.px4 import Px4, new_run_folder
+from px4_sim_ros.configuration import (
+    Configuration,
+    FlatParameters,
+    load_configuration,
+    write_parameters,
+)
+from px4_sim_ros.core.parameters import ParameterError
+from px4_sim_ros.mavlink.hil_server import check_port_is_free, port_of
+from px4_sim_ros.mavlink.mission import Mission
+from px4_sim_ros.mavlink.pilot import Event, MissionError, Pilot, Stopped
+from px4_sim_ros.resources import named_file, read_yaml
+
+MODES = ('core', 'composed', 'separate')
+AUTOPILOTS = ('embedded', 'px4')
+_EXIT_FAILED, _EXIT_BAD_INPUT, _EXIT_INTERRUPTED = 1, 2, 130
+
+
+def speed_factor(text: str) -> float:
+    """Return a speed factor; `max` is 0, as fast as possible."""
+    return 0.0 if text == 'max' else float(text)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the command's options."""
+    parser.add_argument('--mode', choices=MODES, default='composed',
+                        help='one loop, all nodes in one process, or a process a node')
+    parser.add_argument('--autopilot', choices=AUTOPILOTS, default='embedded',
+                        help='the one that comes along, or a PX4 that is started')
+    parser.add_argument('--px4-dir', default=os.environ.get('PX4_DIR', ''),
+                        help='a PX4 source tree that was built, or its build folder; PX4_DIR'
+                        ' by default')
+    parser.add_argument('--mission', default='square', help='name in config/missions, or a path')
+    parser.add_argument('--seed', type=int, help='seed of all random streams')
+    parser.add_argument('--speed-factor', type=speed_factor, default=0.0, metavar='X|max',
+                        help='simulated over wall time; max by default')
+    parser.add_argument('--instance', type=int, default=0, help='as PX4: TCP port 4560 + instance')
+    parser.add_argument('--params-file', type=pathlib.Path, help='a ROS 2 parameter file')
+    parser.add_argument('--summary', type=pathlib.Path, metavar='FILE.json',
+                        help='write the summary here as well')
+
+
+class Progress:
+    """A bar on a terminal, plain lines otherwise."""
+
+    def __init__(self, events: int) -> None:
+        self._bar = tqdm.tqdm(total=events, unit='event') if sys.stdout.isatty() else None
+
+    def show(self, event: Event) -> None:
+        """Show an event."""
+        line = f't = {event.time_s:7.2f} s  {event.text}'
+        if self._bar is None:
+            print(line, flush=True)
+            return
+        self._bar.write(line)
+        self._bar.update()
+
+    def close(self) -> None:
+        """Leave the terminal as it was."""
+        if self._bar is not None:
+            self._bar.close()
+
+
+class _PilotThread:
+    """Flies the mission beside the world and sets `stop` at its end."""
+
+    def __init__(
+        self, instance: int, mission: Mission, report: typing.Callable[[Event], None],
+        stop: threading.Event,
+    ) -> None:
+        self._pilot = Pilot(instance, report, stop)
+        self._mission = mission
+        self._stop = stop
+        self.flown = False
+        self.failure = ''
+        self._thread = threading.Thread(target=self._run, name='pilot')
+        self._thread.start()
+
+    def join(self) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            self._pilot.fly(self._mission)
+            self.flown = True
+        except MissionError as error:
+            self.failure = str(error)
+        except Stopped:
+            pass   # somebody else has failed and tells why
+        finally:
+            self._pilot.close()
+            self._stop.set()
+
+
+def fly(options: argparse.Namespace) -> int:
+    """Fly a mission and print its summary; return the exit code."""
+    try:
+        overrides = _overrides(options)
+        configuration = load_configuration(options.params_file, overrides)
+        path = named_file('missions', options.mission)
+        mission = Mission.from_mapping(
+            f'mission file {path}', read_yaml(path, 'mission file'))
+        px4 = Px4.find(options.px4_dir) if options.autopilot == 'px4' else None
+        hil = configuration.nodes['hil_bridge']
+        check_port_is_free(hil.host, port_of(hil.instance))
+    except (ParameterError, OSError) as error:
+        print(f'fly: {error.strerror if isinstance(error, OSError) else error}', file=sys.stderr)
+        return _EXIT_BAD_INPUT
+    # SIGTERM ends a flight as Ctrl-C does.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    record = FlightRecord()
+    try:
+        status = _run(options, configuration, overrides, mission, px4, record)
+    except KeyboardInterrupt:
+        print('fly: interrupted', file=sys.stderr)
+        return _EXIT_INTERRUPTED
+    except (OSError, RuntimeError) as error:
+        print(f'fly: {error}', file=sys.stderr)
+        return _EXIT_FAILED
+    head = {'mode': options.mode, 'autopilot': options.autopilot,
+            'seed': configuration.world.seed, 'mission': mission.name}
+    summary = record.summary(head, status)
+    _print_summary(summary)
+    if options.summary:
+        options.summary.write_text(json.dumps(summary, indent=2) + '\n', encoding='utf-8')
+    return 0 if summary['landed'] else _EXIT_FAILED
+
+
+def _overrides(options: argparse.Namespace) -> dict[str, FlatParameters]:
+    shared = {} if options.seed is None else {'seed': options.seed}
+    return {
+        '': shared,
+        'manager': {'speed_factor': options.speed_factor},
+        'hil_bridge': {'instance': options.instance},
+    }
+
+
+def _run(
+    options: argparse.Namespace, configuration: Configuration,
+    overrides: dict[str, FlatParameters], mission: Mission, px4: Px4 | None, record: FlightRecord,
+) -> WorldStatus:
+    """Fly; everything that is started here is ended here, whatever happens."""
+    stop = threading.Event()
+    with contextlib.ExitStack() as stack:
+        folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        progress = Progress(mission.events)
+        stack.callback(progress.close)
+
+        def report(event: Event) -> None:
+            record.add_event(event)
+            progress.show(event)
+
+        if options.mode == 'core':
+            world = CoreWorld(
+                configuration, lambda truth, *_: record.add_truth(truth.position_enu))
+        else:
+            # Needs rclpy, which mode core does without.
+            from px4_sim_ros.apps.ros_world import RosWorld
+            write_parameters(folder / 'overrides.yaml', overrides)
+            files = [options.params_file] if options.params_file else []
+            world = RosWorld(
+                options.mode, [*files, folder / 'overrides.yaml'], record.add_truth)
+        stack.callback(world.close)
+        instance = configuration.nodes['hil_bridge'].instance
+        autopilot = _start_autopilot(configuration, px4, instance)
+        stack.callback(autopilot.stop)
+        pilot = _PilotThread(instance, mission, report, stop)
+        stack.callback(pilot.join)
+        watch = threading.Thread(target=_watch, args=(autopilot, stop), name='watch')
+        watch.start()
+        stack.callback(watch.join)
+        stack.callback(stop.set)
+        world.run(stop)
+    if pilot.failure:
+        raise MissionError(pilot.failure)
+    if not pilot.flown:
+        raise RuntimeError(f'{autopilot.name} has ended with exit code {autopilot.exit_code}')
+    record.mission_flown = True
+    # Only now: the last words of the nodes come while they are taken down.
+    return world.status()
+
+
+def _watch(autopilot: Child, stop: threading.Event) -> None:
+    """End the flight when the autopilot ends: nothing would fly it any more."""
+    while not stop.wait(0.2):
+        if autopilot.exit_code is not None:
+            stop.set()
+
+
+def _start_autopilot(configuration: Configuration, px4: Px4 | None, instance: int) -> Child:
+    if px4 is None:
+        return Child('the embedded autopilot', [
+            sys.executable, '-m', 'px4_sim_ros.autopilot.process', '--instance', str(instance),
+            '--vehicle', configuration.world.vehicle])
+    folder = new_run_folder(instance)
+    print(f'PX4 runs in {folder}; its console is px4.log there', flush=True)
+    return Child(
+        'PX4', px4.command(instance), folder=folder, log=folder / 'px4.log',
+        environment=dict(os.environ) | px4.environment(configuration.vehicle.px4_airframe))
+
+
+def _print_summary(summary: dict[str, typing.Any]) -> None:
+    for key, value in summary.items():
+        if key == 'arrivals':
+            for arrival in value:
+                east, north, up = arrival['target_enu_m']
+                print(f"{'arrival':28} ({round(east)}, {round(north)}, {round(up)}) m ENU, off by"
+                      f" {arrival['position_error_m']:g} m")
+        elif key == 'states':
+            print(f"{'states':28} " + ', '.join(f'{k} {v:.2f} s' for k, v in value.items()))
+        else:
+            print(f'{key:28} {value}')

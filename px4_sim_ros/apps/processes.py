@@ -1,0 +1,84 @@
+"""Child processes that never outlive this one."""
+from __future__ import annotations
+
+import ctypes
+import os
+import pathlib
+import signal
+import subprocess
+import typing
+
+_PR_SET_PDEATHSIG = 1
+_LIBC = ctypes.CDLL(None)
+
+
+def _die_with_parent() -> None:
+    """Ask the kernel for SIGTERM when the parent is gone, even if it was killed."""
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def ros_environment() -> dict[str, str]:
+    """Return the environment for ROS processes of this machine, unless the user chose another.
+
+    Shared memory is left out because it does not survive a killed process, and discovery
+    stays on this machine.
+    """
+    return {
+        'FASTDDS_BUILTIN_TRANSPORTS': 'UDPv4',
+        'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST',
+    } | dict(os.environ)
+
+
+class Child:
+    """One process in a session of its own, so that Ctrl-C reaches only its parent."""
+
+    def __init__(
+        self, name: str, command: typing.Sequence[str | pathlib.Path], *,
+        environment: typing.Mapping[str, str] | None = None,
+        folder: pathlib.Path | None = None, log: pathlib.Path | None = None,
+    ) -> None:
+        """Start it.
+
+        :param log: a file for all that it prints; without one it prints to ours
+        """
+        self.name = name
+        output = open(log, 'wb') if log else None
+        try:
+            self._process = subprocess.Popen(
+                [str(word) for word in command], env=environment, cwd=folder,
+                stdin=subprocess.DEVNULL, stdout=output,
+                stderr=subprocess.STDOUT if output else None,
+                start_new_session=True, preexec_fn=_die_with_parent)
+        finally:
+            if output:
+                output.close()
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
+    @property
+    def exit_code(self) -> int | None:
+        """Its exit code; None while it runs."""
+        return self._process.poll()
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait for its end; return whether it has ended."""
+        try:
+            self._process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def stop(self, timeout_s: float = 3.0) -> None:
+        """Ask it to end; after `timeout_s`, end its whole session."""
+        if self.exit_code is None:
+            self._process.send_signal(signal.SIGTERM)
+            self.wait(timeout_s)
+        try:
+            # What it started and left behind. Its session was made for it alone.
+            os.killpg(self._process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass   # nothing was left, as it should be
+        self._process.wait()

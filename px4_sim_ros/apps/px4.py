@@ -1,0 +1,55 @@
+"""Starting a PX4 that was built as SITL."""
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import os
+import pathlib
+
+from px4_sim_ros.core.parameters import ParameterError
+
+_BUILD = pathlib.Path('build/px4_sitl_default')
+_BINARY = pathlib.Path('bin/px4')
+
+
+@dataclasses.dataclass(frozen=True)
+class Px4:
+    """A built PX4."""
+
+    build: pathlib.Path
+
+    @classmethod
+    def find(cls, px4_dir: str | os.PathLike[str]) -> Px4:
+        """Find the build in a source tree, or take `px4_dir` as the build folder itself.
+
+        :raises ParameterError: there is no binary
+        """
+        if not str(px4_dir):
+            raise ParameterError('px4_dir: missing; give the folder of a PX4 that was built')
+        root = pathlib.Path(px4_dir).expanduser().resolve()
+        for build in (root, root / _BUILD):
+            if os.access(build / _BINARY, os.X_OK) and (build / 'etc').is_dir():
+                return cls(build)
+        raise ParameterError(
+            f'px4_dir = {root}: has no {_BINARY} and no {_BUILD / _BINARY};'
+            ' build it there with "make px4_sitl_default"')
+
+    def command(self, instance: int) -> list[str]:
+        """Return the command that starts it in its run folder."""
+        return [
+            str(self.build / _BINARY), '-d', '-i', str(instance), '-w', '.',
+            '-s', 'etc/init.d-posix/rcS', str(self.build / 'etc')]
+
+    @staticmethod
+    def environment(airframe: int) -> dict[str, str]:
+        """Return what PX4 needs in its environment beside what is there."""
+        return {'PX4_SYS_AUTOSTART': str(airframe), 'PX4_SIM_MODEL': 'none'}
+
+
+def new_run_folder(instance: int) -> pathlib.Path:
+    """Make an empty folder where PX4 keeps its parameters and logs of one run."""
+    home = pathlib.Path(os.environ.get('ROS_HOME', '~/.ros')).expanduser()
+    stamp = datetime.datetime.now().strftime('%Y%m%d-%H%M%S-%f')
+    folder = home / 'px4_sim_ros' / f'px4_{instance}_{stamp}'
+    folder.mkdir(parents=True)
+    return folder

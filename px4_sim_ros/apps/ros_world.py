@@ -1,0 +1,106 @@
+"""Modes `composed` and `separate`: the node graph in processes of its own, seen from outside."""
+from __future__ import annotations
+
+import pathlib
+import sys
+import threading
+import time
+import typing
+
+import rclpy
+from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import PoseStamped
+from rclpy.signals import SignalHandlerOptions
+from std_srvs.srv import Trigger
+
+from px4_sim_ros import graph
+from px4_sim_ros.apps.flight_record import WorldStatus
+from px4_sim_ros.apps.processes import Child, ros_environment
+from px4_sim_ros.nodes import qos
+
+_SPIN_S = 0.05
+_STOP_TIMEOUT_S = 10.0
+
+
+class WorldError(RuntimeError):
+    """A process of the world has ended when it should not."""
+
+
+def node_groups(mode: str) -> list[list[str]]:
+    """Return which nodes share a process."""
+    return [list(graph.NODES)] if mode == 'composed' else [[name] for name in graph.NODES]
+
+
+class RosWorld:
+    """Starts the graph, watches it, and takes it down."""
+
+    def __init__(
+        self, mode: str, parameter_files: typing.Sequence[pathlib.Path],
+        on_position: typing.Callable[[tuple[float, float, float]], None],
+    ) -> None:
+        """Start the processes.
+
+        :param parameter_files: later ones win
+        :param on_position: called with true positions, at the display rate
+        """
+        self._status = WorldStatus()
+        self._on_position = on_position
+        environment = ros_environment()
+        ros_arguments = ['--ros-args', '--log-level', 'warn']
+        for path in parameter_files:
+            ros_arguments += ['--params-file', str(path)]
+        rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
+        self._node = rclpy.create_node('flight_monitor')
+        self._node.create_subscription(
+            PoseStamped, 'ground_truth/pose', self._on_pose, qos.LOOP)
+        self._node.create_subscription(
+            DiagnosticArray, '/diagnostics', self._on_diagnostics, qos.DIAGNOSTICS)
+        self._stop_client = self._node.create_client(Trigger, 'sim/stop')
+        self._children = [
+            Child(f"world ({', '.join(names)})",
+                  [sys.executable, '-m', 'px4_sim_ros.apps.world', *names, *ros_arguments],
+                  environment=environment)
+            for names in node_groups(mode)]
+
+    def run(self, stop: threading.Event) -> None:
+        """Watch until `stop` is set.
+
+        :raises WorldError: a process has ended before
+        """
+        while not stop.is_set():
+            rclpy.spin_once(self._node, timeout_sec=_SPIN_S)
+            for child in self._children:
+                if child.exit_code is not None:
+                    raise WorldError(f'{child.name} has ended with exit code {child.exit_code}')
+
+    def status(self) -> WorldStatus:
+        """Return what the manager and the bridge have said last."""
+        return self._status
+
+    def close(self) -> None:
+        """Ask the manager to take the graph down, and end what does not."""
+        deadline_s = time.monotonic() + _STOP_TIMEOUT_S
+        if all(child.exit_code is None for child in self._children):
+            if self._stop_client.wait_for_service(timeout_sec=1.0):
+                self._stop_client.call_async(Trigger.Request())
+                while (time.monotonic() < deadline_s
+                       and any(child.exit_code is None for child in self._children)):
+                    rclpy.spin_once(self._node, timeout_sec=_SPIN_S)
+        for child in self._children:
+            child.stop()
+        self._node.destroy_node()
+        rclpy.shutdown()
+
+    def _on_pose(self, message: PoseStamped) -> None:
+        p = message.pose.position
+        self._on_position((p.x, p.y, p.z))
+
+    def _on_diagnostics(self, message: DiagnosticArray) -> None:
+        for status in message.status:
+            values = {v.key: v.value for v in status.values}
+            if status.name.endswith('/manager'):
+                self._status.sim_time_s = float(values['sim_time_s'])
+                self._status.wall_time_s = float(values['wall_time_s'])
+                self._status.steps = int(values['steps'])
+            elif status.name.endswith('/hil_bridge'):
+                self._status.link = values
