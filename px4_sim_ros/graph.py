@@ -85,6 +85,11 @@ MANAGED = tuple(name for name in NODES if name != 'manager')
 SENSORS = tuple(name for name, spec in NODES.items() if spec.model)
 
 
+def process_groups(mode: str) -> list[list[str]]:
+    """Return which nodes share a process in the modes `composed` and `separate`."""
+    return [list(NODES)] if mode == 'composed' else [[name] for name in NODES]
+
+
 def load(path: str) -> typing.Any:
     """Import what `module:Name` names."""
     module, name = path.split(':')

@@ -13,8 +13,11 @@ from px4_sim_ros.mavlink.pilot import MissionError, Pilot
 from px4_sim_ros.resources import named_file, read_yaml
 
 
-def _pilot(options: argparse.Namespace) -> int:
-    """Fly a mission with an autopilot that runs already."""
+def _pilot(options: argparse.Namespace, launched: bool) -> int:
+    """Fly a mission with an autopilot that runs already.
+
+    :param launched: by ros2 launch, where Ctrl-C is the ordinary end of every node
+    """
     path = named_file('missions', options.mission)
     try:
         mission = Mission.from_mapping(f'mission file {path}', read_yaml(path, 'mission file'))
@@ -29,7 +32,7 @@ def _pilot(options: argparse.Namespace) -> int:
         print(f'pilot: {error}', file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        return 130
+        return 0 if launched else 130
     finally:
         progress.close()
         pilot.close()
@@ -47,8 +50,9 @@ def main(arguments: typing.Sequence[str] | None = None) -> int:
     pilot_parser.add_argument('--mission', default='square')
     pilot_parser.add_argument('--instance', type=int, default=0)
     # ros2 launch appends ROS arguments to every node; these commands need none of them.
-    options, unknown = parser.parse_known_args(arguments)
-    unknown = unknown[:unknown.index('--ros-args')] if '--ros-args' in unknown else unknown
-    if unknown:
-        parser.error(f"unrecognized arguments: {' '.join(unknown)}")
-    return fly.fly(options) if options.command == 'fly' else _pilot(options)
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    launched = '--ros-args' in arguments
+    if launched:
+        arguments = arguments[:arguments.index('--ros-args')]
+    options = parser.parse_args(arguments)
+    return fly.fly(options) if options.command == 'fly' else _pilot(options, launched)

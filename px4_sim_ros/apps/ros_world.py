@@ -26,11 +26,6 @@ class WorldError(RuntimeError):
     """A process of the world has ended when it should not."""
 
 
-def node_groups(mode: str) -> list[list[str]]:
-    """Return which nodes share a process."""
-    return [list(graph.NODES)] if mode == 'composed' else [[name] for name in graph.NODES]
-
-
 class RosWorld:
     """Starts the graph, watches it, and takes it down."""
 
@@ -60,7 +55,7 @@ class RosWorld:
             Child(f"world ({', '.join(names)})",
                   [sys.executable, '-m', 'px4_sim_ros.apps.world', *names, *ros_arguments],
                   environment=environment)
-            for names in node_groups(mode)]
+            for names in graph.process_groups(mode)]
 
     def run(self, stop: threading.Event) -> None:
         """Watch until `stop` is set.

@@ -27,8 +27,8 @@ CONFIGURE = Transition.TRANSITION_CONFIGURE, State.PRIMARY_STATE_INACTIVE, 'conf
 ACTIVATE = Transition.TRANSITION_ACTIVATE, State.PRIMARY_STATE_ACTIVE, 'activate'
 DEACTIVATE = Transition.TRANSITION_DEACTIVATE, State.PRIMARY_STATE_INACTIVE, 'deactivate'
 CLEANUP = Transition.TRANSITION_CLEANUP, State.PRIMARY_STATE_UNCONFIGURED, 'clean up'
-SHUTDOWN = (
-    Transition.TRANSITION_UNCONFIGURED_SHUTDOWN, State.PRIMARY_STATE_FINALIZED, 'shut down')
+_SHUTDOWN = Transition.TRANSITION_UNCONFIGURED_SHUTDOWN
+_GONE_TIMEOUT_S = 5.0
 
 
 class ManagedNode:
@@ -47,26 +47,32 @@ class ManagedNode:
                 raise TransitionError(f'{self.name} has not appeared')
             yield None
 
+    def _call(self, client: typing.Any, request: typing.Any) -> Sequence:
+        try:
+            return (yield client.call_async(request))
+        except TimeoutError:
+            raise TransitionError(f'{self.name} did not answer') from None
+
     def state(self) -> Sequence:
         """Return the id of the state that the node is in."""
-        response = yield self._state.call_async(GetState.Request())
+        response = yield from self._call(self._state, GetState.Request())
         return response.current_state.id
 
     def change(self, transition: tuple[int, int, str]) -> Sequence:
         """Ask for a transition and check the state afterwards."""
         number, goal, verb = transition
         request = ChangeState.Request(transition=Transition(id=number))
-        response = yield self._change.call_async(request)
+        response = yield from self._call(self._change, request)
         state = yield from self.state()
         if not response.success or state != goal:
-            status = yield self._status.call_async(Trigger.Request())
+            status = yield from self._call(self._status, Trigger.Request())
             reason = status.message or 'it gave no reason'
             raise TransitionError(f'{self.name} did not {verb}: {reason}')
 
     def wait_until_matched(self, deadline_s: float) -> Sequence:
         """Wait until the node says that all its endpoints are matched."""
         while True:
-            status = yield self._status.call_async(Trigger.Request())
+            status = yield from self._call(self._status, Trigger.Request())
             if status.success:
                 return
             if time.monotonic() > deadline_s:
@@ -81,10 +87,16 @@ class ManagedNode:
             state = State.PRIMARY_STATE_INACTIVE
         if state == State.PRIMARY_STATE_INACTIVE:
             yield from self.change(CLEANUP)
-        if state != State.PRIMARY_STATE_FINALIZED:
-            # The node ends with this transition, so its state can no longer be asked for.
-            yield self._change.call_async(
-                ChangeState.Request(transition=Transition(id=SHUTDOWN[0])))
+        if state == State.PRIMARY_STATE_FINALIZED:
+            return
+        # The node's process may end with this transition, before its answer is out.
+        answer = self._change.call_async(
+            ChangeState.Request(transition=Transition(id=_SHUTDOWN)))
+        deadline_s = time.monotonic() + _GONE_TIMEOUT_S
+        while not answer.done() and self._state.service_is_ready():
+            if time.monotonic() > deadline_s:
+                raise TransitionError(f'{self.name} did not shut down')
+            yield None
 
 
 class SequenceRunner:
@@ -108,7 +120,7 @@ class SequenceRunner:
                 elif self._future.done():
                     self._wait_for(self._sequence.send(self._future.result()))
                 elif time.monotonic() > self._deadline_s:
-                    self._sequence.throw(TransitionError('a node did not answer in time'))
+                    self._wait_for(self._sequence.throw(TimeoutError()))
                 else:
                     return False
                 if self._future is None:

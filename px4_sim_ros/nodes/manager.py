@@ -49,7 +49,7 @@ class ManagerNode(Node):
         self._started_s: float | None = None
         self._last_step_s = 0.0
         self._diagnostics: diagnostics.Diagnostics | None = None
-        self._clock = ClockMessage()
+        self._clock_message = ClockMessage()
         self._nodes = [ManagedNode(self, managed) for managed in graph.MANAGED]
         self._sequence: SequenceRunner | None = SequenceRunner(self._bring_up(), _CALL_TIMEOUT_S)
         self._timer = self.create_timer(
@@ -123,8 +123,8 @@ class ManagerNode(Node):
 
     def _publish_clock(self) -> None:
         self.time_us += self._step_us
-        set_stamp(self._clock.clock, self.time_us)
-        self._clock_publisher.publish(self._clock)
+        set_stamp(self._clock_message.clock, self.time_us)
+        self._clock_publisher.publish(self._clock_message)
 
     def _on_command(self, data: bytes) -> None:
         """The step is done when its command has come: pace, and begin the next."""

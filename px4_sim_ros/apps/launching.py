@@ -1,0 +1,138 @@
+"""What the launch files share: arguments, and the actions that follow from them."""
+from __future__ import annotations
+
+import os
+import pathlib
+import tempfile
+import typing
+
+from launch import LaunchContext, LaunchDescriptionEntity
+from launch.actions import (
+    EmitEvent,
+    ExecuteProcess,
+    RegisterEventHandler,
+    SetEnvironmentVariable,
+)
+from launch.event_handlers import OnProcessExit
+from launch.events import Shutdown
+from launch_ros.actions import Node
+
+from px4_sim_ros import graph
+from px4_sim_ros.apps.processes import ros_environment
+from px4_sim_ros.apps.px4 import Px4, new_run_folder
+from px4_sim_ros.configuration import Configuration, load_configuration, write_parameters
+from px4_sim_ros.core.parameters import ParameterError
+from px4_sim_ros.mavlink.hil_server import check_port_is_free, port_of
+from px4_sim_ros.resources import PACKAGE
+
+# Ctrl-C has to end everything within 5 s: SIGINT at once, then these.
+_SIGTERM_AFTER_S, _SIGKILL_AFTER_S = '3', '1'
+
+
+class Argument(typing.NamedTuple):
+    """A launch argument."""
+
+    default: str
+    description: str
+    choices: tuple[str, ...] = ()
+
+
+ARGUMENTS: dict[str, Argument] = {
+    'mode': Argument(
+        'composed', 'All nodes in one process, or a process for each node.',
+        ('composed', 'separate')),
+    'autopilot': Argument(
+        'embedded', 'The one that comes along, a PX4 that is started, or none: wait for yours.',
+        ('embedded', 'px4', 'none')),
+    'px4_dir': Argument(
+        os.environ.get('PX4_DIR', ''), 'PX4 source tree that was built, or its build folder.'),
+    'mission': Argument(
+        'auto', 'Mission that a pilot flies: a name in config/missions, a path, or none. auto:'
+        ' square with the embedded autopilot, otherwise none.'),
+    'instance': Argument('0', 'As PX4: the HIL port is TCP 4560 + instance.'),
+    'speed_factor': Argument('1.0', 'Simulated over wall time, or max.'),
+    'seed': Argument('1', 'Seed of all random streams.'),
+    'namespace': Argument('', 'Namespace of all nodes and relative topics.'),
+    'params_file': Argument('', 'ROS 2 parameter file laid over config/simulation.yaml.'),
+}
+
+
+def _number(name: str, text: str, kind: type) -> typing.Any:
+    try:
+        return kind(text)
+    except ValueError:
+        word = 'a whole number' if kind is int else 'a number or max'
+        raise ParameterError(f'{name} = {text!r}: must be {word}') from None
+
+
+def actions(context: LaunchContext, vehicle: str) -> list[LaunchDescriptionEntity]:
+    """Return all actions of a launch.
+
+    :raises ParameterError: one sentence about the argument or parameter that is wrong
+    """
+    given = {name: context.launch_configurations[name] for name in ARGUMENTS}
+    instance = _number('instance', given['instance'], int)
+    speed = given['speed_factor']
+    overrides = {
+        '': {'seed': _number('seed', given['seed'], int), 'vehicle': vehicle},
+        'manager': {
+            'speed_factor': 0.0 if speed == 'max' else _number('speed_factor', speed, float)},
+        'hil_bridge': {'instance': instance},
+    }
+    configuration = load_configuration(
+        given['params_file'] or None, overrides, given['namespace'])
+    px4 = Px4.find(given['px4_dir']) if given['autopilot'] == 'px4' else None
+    check_port_is_free(configuration.nodes['hil_bridge'].host, port_of(instance))
+    file = pathlib.Path(tempfile.mkdtemp(prefix=f'{PACKAGE}_')) / 'overrides.yaml'
+    write_parameters(file, overrides)
+    files = [str(path) for path in (given['params_file'], file) if path]
+    environment = ros_environment()
+    return [
+        *(SetEnvironmentVariable(name, environment[name])
+          for name in sorted(set(environment) - set(os.environ))),
+        *_world(given['mode'], given['namespace'], files),
+        *_autopilot(given['autopilot'], px4, configuration, instance),
+        *_pilot(given['mission'], given['autopilot'], instance),
+    ]
+
+
+def _bounded() -> dict[str, str]:
+    return {'sigterm_timeout': _SIGTERM_AFTER_S, 'sigkill_timeout': _SIGKILL_AFTER_S}
+
+
+def _essential(process: ExecuteProcess) -> list[LaunchDescriptionEntity]:
+    """Return a process and what ends the launch together with it."""
+    return [process, RegisterEventHandler(OnProcessExit(
+        target_action=process, on_exit=EmitEvent(event=Shutdown(reason='a part has ended'))))]
+
+
+def _world(mode: str, namespace: str, files: list[str]) -> list[LaunchDescriptionEntity]:
+    return [
+        action for names in graph.process_groups(mode) for action in _essential(Node(
+            package=PACKAGE, executable='world', namespace=namespace, arguments=names,
+            parameters=files, output='screen', **_bounded()))]
+
+
+def _autopilot(
+    kind: str, px4: Px4 | None, configuration: Configuration, instance: int,
+) -> list[LaunchDescriptionEntity]:
+    if kind == 'none':
+        return []
+    if px4 is None:
+        return _essential(Node(
+            package=PACKAGE, executable='autopilot', output='screen', **_bounded(),
+            arguments=['--instance', str(instance), '--vehicle', configuration.world.vehicle]))
+    return _essential(ExecuteProcess(
+        cmd=px4.command(instance), cwd=str(new_run_folder(instance)), output='screen',
+        additional_env=px4.environment(configuration.vehicle.px4_airframe), name='px4',
+        **_bounded()))
+
+
+def _pilot(mission: str, autopilot: str, instance: int) -> list[LaunchDescriptionEntity]:
+    if mission == 'auto':
+        mission = 'square' if autopilot == 'embedded' else 'none'
+    if mission == 'none':
+        return []
+    return [Node(
+        package=PACKAGE, executable=PACKAGE, output='screen', **_bounded(),
+        arguments=['pilot', '--mission', mission, '--instance', str(instance)])]
