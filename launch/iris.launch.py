@@ -1,7 +1,7 @@
 """Fly an Iris: the world, an autopilot, and a pilot if one is wanted."""
-from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument, OpaqueFunction
 
+from launch import LaunchDescription
 from px4_sim_ros.apps.launching import ARGUMENTS, actions
 
 

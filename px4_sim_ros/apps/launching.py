@@ -6,7 +6,6 @@ import pathlib
 import tempfile
 import typing
 
-from launch import LaunchContext, LaunchDescriptionEntity
 from launch.actions import (
     EmitEvent,
     ExecuteProcess,
@@ -17,6 +16,7 @@ from launch.event_handlers import OnProcessExit
 from launch.events import Shutdown
 from launch_ros.actions import Node
 
+from launch import LaunchContext, LaunchDescriptionEntity
 from px4_sim_ros import graph
 from px4_sim_ros.apps.processes import ros_environment
 from px4_sim_ros.apps.px4 import Px4, new_run_folder
@@ -110,6 +110,7 @@ def _world(mode: str, namespace: str, files: list[str]) -> list[LaunchDescriptio
     return [
         action for names in graph.process_groups(mode) for action in _essential(Node(
             package=PACKAGE, executable='world', namespace=namespace, arguments=names,
+            exec_name=names[0] if mode == 'separate' else 'world',
             parameters=files, output='screen', **_bounded()))]
 
 
@@ -134,5 +135,5 @@ def _pilot(mission: str, autopilot: str, instance: int) -> list[LaunchDescriptio
     if mission == 'none':
         return []
     return [Node(
-        package=PACKAGE, executable=PACKAGE, output='screen', **_bounded(),
+        package=PACKAGE, executable=PACKAGE, exec_name='pilot', output='screen', **_bounded(),
         arguments=['pilot', '--mission', mission, '--instance', str(instance)])]

@@ -1,6 +1,7 @@
 """Child processes that never outlive this one."""
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import pathlib
@@ -42,16 +43,13 @@ class Child:
         :param log: a file for all that it prints; without one it prints to ours
         """
         self.name = name
-        output = open(log, 'wb') if log else None
-        try:
+        with contextlib.ExitStack() as stack:
+            output = stack.enter_context(open(log, 'wb')) if log else None
             self._process = subprocess.Popen(
                 [str(word) for word in command], env=environment, cwd=folder,
                 stdin=subprocess.DEVNULL, stdout=output,
                 stderr=subprocess.STDOUT if output else None,
                 start_new_session=True, preexec_fn=_die_with_parent)
-        finally:
-            if output:
-                output.close()
 
     @property
     def pid(self) -> int:
@@ -76,9 +74,7 @@ class Child:
         if self.exit_code is None:
             self._process.send_signal(signal.SIGTERM)
             self.wait(timeout_s)
-        try:
-            # What it started and left behind. Its session was made for it alone.
+        # What it started and left behind, if anything: its session was made for it alone.
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass   # nothing was left, as it should be
         self._process.wait()

@@ -75,12 +75,12 @@ class RosWorld:
     def close(self) -> None:
         """Ask the manager to take the graph down, and end what does not."""
         deadline_s = time.monotonic() + _STOP_TIMEOUT_S
-        if all(child.exit_code is None for child in self._children):
-            if self._stop_client.wait_for_service(timeout_sec=1.0):
-                self._stop_client.call_async(Trigger.Request())
-                while (time.monotonic() < deadline_s
-                       and any(child.exit_code is None for child in self._children)):
-                    rclpy.spin_once(self._node, timeout_sec=_SPIN_S)
+        whole = all(child.exit_code is None for child in self._children)
+        if whole and self._stop_client.wait_for_service(timeout_sec=1.0):
+            self._stop_client.call_async(Trigger.Request())
+            while (time.monotonic() < deadline_s
+                   and any(child.exit_code is None for child in self._children)):
+                rclpy.spin_once(self._node, timeout_sec=_SPIN_S)
         for child in self._children:
             child.stop()
         self._node.destroy_node()

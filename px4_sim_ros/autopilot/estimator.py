@@ -135,7 +135,8 @@ class Estimator:
         gain, coupling = p.velocity_gain_hz * dt, p.position_to_velocity_gain_hz2 * dt
         self.position = (
             px + p.position_gain_hz * dt * ex, py + p.position_gain_hz * dt * ey, pz)
-        self.velocity = vx + gain * dx + coupling * ex, vy + gain * dy + coupling * ey, vz + gain * dz
+        self.velocity = (
+            vx + gain * dx + coupling * ex, vy + gain * dy + coupling * ey, vz + gain * dz)
         tilt = p.tilt_gain_rad_m * dt
         self._turn((-tilt * dy, tilt * dx, 0.0))
 

@@ -5,6 +5,7 @@ paced in simulated time.
 """
 from __future__ import annotations
 
+import contextlib
 import math
 import socket
 
@@ -156,7 +157,6 @@ class MavlinkFace:
         ]
 
     def _send(self, message: mavlink.MAVLink_message) -> None:
-        try:
+        # Nobody listening on the pilot's port is an ordinary state.
+        with contextlib.suppress(BlockingIOError, ConnectionRefusedError):
             self.socket.sendto(message.pack(self._mav), self._pilot)
-        except (BlockingIOError, ConnectionRefusedError):
-            pass   # nobody listens on the pilot's port, which is an ordinary state

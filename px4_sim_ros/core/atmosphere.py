@@ -22,7 +22,8 @@ def temperature_k(altitude_m: float) -> float:
 
 def pressure_pa(altitude_m: float) -> float:
     """Return the static pressure at an altitude of at most 11 km."""
-    return SEA_LEVEL_PRESSURE_PA * (temperature_k(altitude_m) / SEA_LEVEL_TEMPERATURE_K) ** _EXPONENT
+    ratio = temperature_k(altitude_m) / SEA_LEVEL_TEMPERATURE_K
+    return SEA_LEVEL_PRESSURE_PA * ratio ** _EXPONENT
 
 
 def density_kg_m3(altitude_m: float) -> float:

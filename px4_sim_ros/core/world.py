@@ -17,7 +17,8 @@ class WorldParameters(Parameters):
     vehicle: str = parameter('name of a file in config/vehicles, or a path')
     home_latitude_deg: float = parameter('WGS-84 latitude', 'deg', minimum=-90, maximum=90)
     home_longitude_deg: float = parameter('WGS-84 longitude', 'deg', minimum=-180, maximum=180)
-    home_altitude_m: float = parameter('height above mean sea level', 'm', minimum=-500, maximum=9000)
+    home_altitude_m: float = parameter(
+        'height above mean sea level', 'm', minimum=-500, maximum=9000)
     geoid_height_m: float = parameter(
         'height of mean sea level above the ellipsoid', 'm', minimum=-120, maximum=120)
     gravity_m_s2: float = parameter('acceleration of gravity', 'm/s^2', minimum=0, maximum=20)

@@ -50,7 +50,8 @@ class HilServer:
         except OSError as error:
             self._listener.close()
             if error.errno != errno.EADDRINUSE:
-                raise OSError(error.errno, f'cannot listen on {host}:{port}: {error.strerror}')
+                raise OSError(
+                    error.errno, f'cannot listen on {host}:{port}: {error.strerror}') from error
             raise PortTakenError(
                 error.errno, f'TCP port {port} is taken by {holder_of(port)}; stop it or choose'
                 ' another instance') from error

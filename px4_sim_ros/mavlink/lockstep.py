@@ -24,7 +24,8 @@ class HilParameters(Parameters):
     """Parameters of the link to the autopilot."""
 
     host: str = parameter('address to listen on')
-    instance: int = parameter('PX4 instance; the TCP port is 4560 + instance', minimum=0, maximum=99)
+    instance: int = parameter(
+        'PX4 instance; the TCP port is 4560 + instance', minimum=0, maximum=99)
     reply_timeout_s: float = parameter('wall time until a silent link is stalled', 's', above=0)
     freewheel_pause_s: float = parameter(
         'wall time a step while the autopilot boots', 's', minimum=0, maximum=1)

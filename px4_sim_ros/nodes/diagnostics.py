@@ -29,7 +29,7 @@ class Diagnostics:
     """Publishes the status of one node."""
 
     def __init__(self, node: Node, status: typing.Callable[[], Status]) -> None:
-        """Start a wall-clock timer: simulated time may stand still, the status must not."""""
+        """Start a wall-clock timer: simulated time may stand still, the status must not."""
         self._node = node
         self._status = status
         self._publisher = node.create_publisher(DiagnosticArray, '/diagnostics', qos.DIAGNOSTICS)

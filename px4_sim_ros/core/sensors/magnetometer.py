@@ -38,7 +38,9 @@ class Magnetometer:
 
     Parameters = MagnetometerParameters
 
-    def __init__(self, name: str, parameters: MagnetometerParameters, world: WorldParameters) -> None:
+    def __init__(
+        self, name: str, parameters: MagnetometerParameters, world: WorldParameters,
+    ) -> None:
         p = parameters
         self._field_enu = field_enu_t(world.local_frame().origin, world.magnetic_field_year)
         self._noise = VectorNoise(

@@ -1,0 +1,44 @@
+# `make fly` and `make test` make their own environment and need nothing but Python 3.11.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+ARGS ?=
+
+# Shared memory does not survive a killed process, and discovery stays on this machine.
+export FASTDDS_BUILTIN_TRANSPORTS ?= UDPv4
+export ROS_AUTOMATIC_DISCOVERY_RANGE ?= LOCALHOST
+
+.PHONY: fly test check bench clean
+
+fly: $(VENV)/.run
+	$(BIN)/python -m px4_sim_ros fly $(ARGS)
+
+test: $(VENV)/.test check
+	$(BIN)/python -m pytest $(ARGS)
+
+check: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.run
+	$(BIN)/python -m px4_sim_ros bench $(ARGS)
+
+clean:
+	rm -rf $(VENV) build install log
+
+$(VENV)/.venv:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo 'Python 3.11 or newer is needed; name it with PYTHON=python3.x' >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
+		{ echo 'The venv module is missing; on Debian: apt-get install python3-venv' >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.run: requirements.txt $(VENV)/.venv
+	$(PIP) -r requirements.txt
+	@touch $@
+
+$(VENV)/.test: requirements-test.txt requirements.txt $(VENV)/.venv
+	$(PIP) -r requirements-test.txt
+	@touch $@
