@@ -9,8 +9,6 @@ import dataclasses
 import importlib
 import typing
 
-from px4_sim_ros.core.timebase import is_due
-
 # What `NodeSpec.inputs` and `Topic.period` say when something happens in every step.
 EVERY_STEP = 'step'
 
@@ -94,15 +92,6 @@ def load(path: str) -> typing.Any:
     """Import what `module:Name` names."""
     module, name = path.split(':')
     return getattr(importlib.import_module(module), name)
-
-
-def due_topics(
-    names: typing.Iterable[str], time_us: int, step_us: int, periods_us: typing.Mapping[str, int],
-) -> tuple[str, ...]:
-    """Return which of the named topics have a message stamped `time_us`."""
-    return tuple(
-        name for name in names
-        if is_due(time_us, TOPICS[name].period_us(step_us, periods_us)))
 
 
 def subscribers(topic: str) -> tuple[str, ...]:

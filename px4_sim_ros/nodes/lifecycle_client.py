@@ -80,7 +80,9 @@ class ManagedNode:
             yield None
 
     def take_down(self) -> Sequence:
-        """Bring the node to its final state from whatever state it is in."""
+        """Bring the node, if it is there, to its final state from whatever state it is in."""
+        if not self._state.service_is_ready():
+            return
         state = yield from self.state()
         if state == State.PRIMARY_STATE_ACTIVE:
             yield from self.change(DEACTIVATE)

@@ -1,0 +1,69 @@
+"""The launch file under the real `ros2 launch`, where launch_ros is installed."""
+import os
+import re
+import shutil
+import signal
+import subprocess
+
+import pytest
+from commands import family, interrupt, port_is_free, running, wait_for_line, wait_gone
+
+pytest.importorskip('launch_ros', reason='launch_ros is not installed')
+INSTANCE = 83
+ROS2 = shutil.which('ros2')
+pytestmark = pytest.mark.skipif(
+    ROS2 is None or subprocess.run(
+        [ROS2, 'pkg', 'prefix', 'px4_sim_ros'], capture_output=True, check=False).returncode != 0,
+    reason='px4_sim_ros is not built with colcon in a sourced workspace')
+
+
+def launch(*arguments):
+    return running(
+        [ROS2, 'launch', 'px4_sim_ros', 'iris.launch.py', f'instance:={INSTANCE}', *arguments],
+        stdin=subprocess.DEVNULL,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler))
+
+
+def ros2(*words):
+    return subprocess.run([ROS2, *words], capture_output=True, text=True, timeout=30,
+                          check=False).stdout
+
+
+def test_every_argument_is_described():
+    from px4_sim_ros.apps.launching import ARGUMENTS
+    text = ros2('launch', 'px4_sim_ros', 'iris.launch.py', '--show-args')
+    assert set(re.findall(r"^ {4}'(\w+)':$", text, re.M)) == set(ARGUMENTS)
+    assert 'No description given' not in text
+
+
+@pytest.mark.parametrize('mode', ['composed', 'separate'])
+def test_it_flies_and_ctrl_c_ends_everything(mode):
+    with launch(f'mode:={mode}', 'speed_factor:=max') as process:
+        wait_for_line(process, 'disarmed')
+        children = family(process.pid)
+        assert interrupt(process) < 5.0
+        assert wait_gone(children, 1.0) == []
+        assert port_is_free(INSTANCE)
+
+
+def test_the_tools_of_ros_2_work_beside_it():
+    with launch('mission:=none', 'namespace:=uav1') as process:
+        wait_for_line(process, 'LOCKED')
+        nodes = ros2('node', 'list', '--no-daemon', '--spin-time', '3')
+        assert '/uav1/hil_bridge' in nodes.split()
+        assert ros2('lifecycle', 'get', '--no-daemon', '--spin-time', '3', '/uav1/imu'
+                    ).startswith('active')
+        interrupt(process)
+
+
+@pytest.mark.parametrize('argument, sentence', [
+    ('seed:=x', "seed = 'x': must be a whole number"),
+    ('params_file:=none.yaml', 'parameter file none.yaml: No such file or directory'),
+    ('speed_factor:=-1', 'manager.speed_factor = -1.0: must be at least 0'),
+])
+def test_bad_input_is_one_sentence(argument, sentence):
+    result = subprocess.run(
+        [ROS2, 'launch', 'px4_sim_ros', 'iris.launch.py', argument], capture_output=True,
+        text=True, timeout=60, check=False, env=dict(os.environ))
+    assert result.returncode != 0
+    assert sentence in result.stderr + result.stdout

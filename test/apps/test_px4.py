@@ -1,0 +1,38 @@
+"""A real PX4 flies the mission. It is the only judge of the HIL link."""
+import json
+import os
+import pathlib
+import re
+
+import pytest
+from commands import run
+
+INSTANCE = 0     # PX4 instances share no ports with those of the other tests
+
+pytestmark = pytest.mark.skipif(
+    not os.environ.get('PX4_DIR'), reason='PX4_DIR does not point to a built PX4')
+
+# Not about us: SITL asks for a device and for a parameter that some builds leave out.
+_KNOWN = re.compile(r'/dev/led0|IMU_GYRO_FFT_EN')
+
+
+@pytest.mark.parametrize('mode', ['core', 'composed', 'separate'])
+def test_px4_flies_the_square(mode, tmp_path):
+    file = tmp_path / 'summary.json'
+    result = run('fly', '--mode', mode, '--autopilot', 'px4', '--instance', INSTANCE,
+                 '--summary', file)
+    assert result.returncode == 0, result.stderr
+    summary = json.loads(file.read_text())
+    assert summary['landed']
+    assert summary['misses'] == 0
+    assert summary['states']['STALLED'] == 0.0
+    assert all(abs(a['altitude_error_m']) < 0.5 for a in summary['arrivals'])
+    assert all(a['position_error_m'] < 1.0 for a in summary['arrivals'])
+    assert summary['position_error_at_landing_m'] < 1.0
+    folder = re.search(r'PX4 runs in (\S+);', result.stdout).group(1)
+    console = (pathlib.Path(folder) / 'px4.log').read_text(errors='replace')
+    assert 'Ready for takeoff!' in console
+    complaints = [line for line in console.splitlines()
+                  if re.search(r'WARN|ERROR|poll timeout|TIMEOUT|STALE', line)
+                  and not _KNOWN.search(line)]
+    assert complaints == []

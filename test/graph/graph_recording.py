@@ -1,0 +1,188 @@
+"""Records every message of a run, byte by byte, in each mode."""
+import functools
+import random
+import struct
+import sys
+import threading
+import time
+
+import rclpy
+from rclpy.serialization import deserialize_message, serialize_message
+from rclpy.signals import SignalHandlerOptions
+from scripted_autopilot import connect
+
+from px4_sim_ros import graph
+from px4_sim_ros.apps.core_world import CoreWorld
+from px4_sim_ros.apps.processes import Child, ros_environment
+from px4_sim_ros.apps.world import make_executor
+from px4_sim_ros.configuration import load_configuration, write_parameters
+from px4_sim_ros.convert import truth as convert
+from px4_sim_ros.convert.measurements import OUTPUTS
+from px4_sim_ros.convert.stamps import serialised_stamp_us
+from px4_sim_ros.nodes.base import LoopNode
+from px4_sim_ros.nodes.message_types import message_class
+from px4_sim_ros.nodes.qos import LOOP
+
+INSTANCE = 80
+STEP_US = 4000
+OVERRIDES = {'manager': {'speed_factor': 0.0}, 'hil_bridge': {'instance': INSTANCE}}
+
+# What dynamics, sensors and bridge publish in the step: /clock carries nothing but time.
+RECORDED = [name for name in graph.TOPICS if name != '/clock']
+
+
+class Recording(dict):
+    """Serialised messages by (topic, time)."""
+
+    def add(self, topic, data):
+        self[topic, serialised_stamp_us(data)] = bytes(data)
+
+    def between(self, first_us, last_us):
+        """Return what is stamped within two times, both included."""
+        return {k: v for k, v in self.items() if first_us <= k[1] <= last_us}
+
+
+def same_message(topic, one, other):
+    """Return whether two serialised messages hold the same bits in every field.
+
+    The bytes between fields, which CDR leaves undefined, do not count.
+    """
+    if one == other:
+        return True
+    cls = message_class(graph.TOPICS[topic].type)
+    return _bits(deserialize_message(one, cls)) == _bits(deserialize_message(other, cls))
+
+
+def _bits(value):
+    if hasattr(value, 'get_fields_and_field_types'):
+        return [_bits(getattr(value, f)) for f in value.get_fields_and_field_types()]
+    if isinstance(value, float):
+        return struct.pack('<d', value)
+    if isinstance(value, (str, int)):
+        return value
+    return [_bits(v) for v in value]
+
+
+def record_core(duration_us, overrides=OVERRIDES):
+    """Run the loop and write what the nodes would have published."""
+    configuration = load_configuration(None, overrides)
+    recording, stop = Recording(), threading.Event()
+    sensor_topics = {
+        name: [t.name for t in graph.NODES[name].outputs] for name in graph.SENSORS}
+    rotors = len(configuration.vehicle.rotors)
+
+    def observe(truth, measurements, reply):
+        time_us = truth.time_us
+        messages = {
+            'ground_truth/odom': convert.fill_odometry(convert.new_odometry(), truth),
+            'ground_truth/accel': convert.fill_accel(convert.new_accel(), truth),
+            'actuators/command': convert.fill_rotors(
+                convert.new_rotors(rotors), time_us,
+                configuration.vehicle.rotor_speed_references_rad_s(reply.controls, reply.armed)),
+        }
+        if time_us % configuration.world.periods_us['display'] == 0:
+            messages['ground_truth/pose'] = convert.fill_pose(convert.new_pose(), truth)
+            messages['joint_states'] = convert.fill_rotors(
+                convert.new_rotors(rotors), time_us, truth.rotor_speeds_rad_s)
+        for name, measurement in measurements.items():
+            for topic in sensor_topics[name]:
+                output = OUTPUTS[topic]
+                messages[topic] = output.fill(output.new(), measurement)
+        for topic, message in messages.items():
+            recording.add(topic, serialize_message(message))
+        if time_us >= duration_us:
+            stop.set()
+
+    world = CoreWorld(configuration, observe)
+    autopilot = connect(configuration.nodes['hil_bridge'].instance)
+    try:
+        world.run(stop)
+    finally:
+        world.close()
+        autopilot.close()
+    return recording
+
+
+def record_processes(mode, duration_us, folder):
+    """Start the graph as a user does, and record its topics from outside.
+
+    :param duration_us: a time at which every topic is due
+    """
+    write_parameters(folder / 'run.yaml', OVERRIDES)
+    recording = Recording()
+    rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
+    node = rclpy.create_node('recorder')
+    executor = make_executor()
+    executor.add_node(node)
+    subscriptions = [
+        node.create_subscription(
+            message_class(graph.TOPICS[name].type), name,
+            functools.partial(recording.add, name), LOOP, raw=True)
+        for name in RECORDED]
+    children = [
+        Child(' '.join(names), [
+            sys.executable, '-m', 'px4_sim_ros.apps.world', *names, '--ros-args',
+            '--params-file', folder / 'run.yaml'], environment=ros_environment())
+        for names in graph.process_groups(mode)]
+    autopilot = None
+    deadline_s = time.monotonic() + 120.0
+    try:
+        # The first step is held until an autopilot connects: time to be matched with all.
+        while not all(s.get_publisher_count() for s in subscriptions):
+            executor.spin_once(timeout_sec=0.05)
+            assert time.monotonic() < deadline_s, 'the graph has not come up'
+        autopilot = connect(INSTANCE)
+        # There is no order between topics: wait for the last message of each.
+        while not all((topic, duration_us) in recording for topic in RECORDED):
+            executor.spin_once(timeout_sec=0.5)
+            assert time.monotonic() < deadline_s, 'the graph has stopped'
+    finally:
+        for child in children:
+            child.stop()
+        if autopilot:
+            autopilot.close()
+        executor.shutdown()
+        node.destroy_node()
+        rclpy.shutdown()
+    return recording
+
+
+def record_shuffled(duration_us, folder, monkeypatch, seed):
+    """Run all nodes in this process, and hand them their messages in a random order."""
+    write_parameters(folder / 'run.yaml', OVERRIDES)
+    recording, pool, order = Recording(), [], random.Random(seed)
+    deliver = LoopNode._on_message
+
+    def hold_back(self, name, data):
+        recording.add(name, data)
+        pool.append((self, name, data))
+
+    monkeypatch.setattr(LoopNode, '_on_message', hold_back)
+    rclpy.init(args=['--ros-args', '--params-file', str(folder / 'run.yaml')],
+               signal_handler_options=SignalHandlerOptions.NO)
+    executor = make_executor()
+    nodes = [graph.load(spec.node)(name) for name, spec in reversed(graph.NODES.items())]
+    for node in nodes:
+        executor.add_node(node)
+    autopilot, deadline_s = None, time.monotonic() + 120.0
+    try:
+        while ('actuators/command', duration_us) not in recording:
+            executor.spin_once(timeout_sec=0.0 if pool else 0.05)
+            if nodes[0].active and autopilot is None:
+                autopilot = connect(INSTANCE)
+            # Now and then nothing is delivered, so that messages of several hops pile up.
+            order.shuffle(pool)
+            while pool and order.random() < 0.7:
+                deliver(*pool.pop())
+            assert time.monotonic() < deadline_s, 'the graph has stopped'
+    finally:
+        for node in nodes:
+            if isinstance(node, LoopNode):
+                node.trigger_shutdown()
+        if autopilot:
+            autopilot.close()
+        executor.shutdown()
+        for node in nodes:
+            node.destroy_node()
+        rclpy.shutdown()
+    return recording

@@ -1,0 +1,82 @@
+"""Core values survive their messages bit by bit, and messages follow the REPs."""
+import numpy as np
+import pytest
+from rclpy.serialization import deserialize_message, serialize_message
+from rosgraph_msgs.msg import Clock
+
+from px4_sim_ros.convert import measurements as m
+from px4_sim_ros.convert import truth as t
+from px4_sim_ros.convert.stamps import serialised_stamp_us, set_stamp, stamp_us
+from px4_sim_ros.core.dynamics import Truth
+from px4_sim_ros.core.geodesy import GeodeticPosition
+from px4_sim_ros.core.sensors.barometer import PressureMeasurement
+from px4_sim_ros.core.sensors.gnss import GnssMeasurement
+from px4_sim_ros.core.sensors.imu import ImuMeasurement
+from px4_sim_ros.core.sensors.magnetometer import MagneticFieldMeasurement
+
+THIRD = 1.0 / 3.0
+TIME_US = 3_600_000_004_000
+TRUTH = Truth(
+    TIME_US, (THIRD, 2.0, -3.0), (0.5, -0.5, THIRD, 0.1), (4.0, THIRD, 6.0), (0.7, 0.8, THIRD),
+    (THIRD, 11.0, 12.0), (13.0, 14.0, THIRD), (800.0, THIRD, 802.0, 803.0))
+
+
+def over_the_wire(message):
+    return deserialize_message(serialize_message(message), type(message))
+
+
+def test_truth_survives_exactly():
+    odometry = over_the_wire(t.fill_odometry(t.new_odometry(), TRUTH))
+    accel = over_the_wire(t.fill_accel(t.new_accel(), TRUTH))
+    assert t.truth_from(odometry, accel) == TRUTH._replace(rotor_speeds_rad_s=())
+
+
+def test_odometry_has_the_pose_in_map_and_the_twist_in_base_link():
+    odometry = t.fill_odometry(t.new_odometry(), TRUTH)
+    assert (odometry.header.frame_id, odometry.child_frame_id) == ('map', 'base_link')
+
+
+@pytest.mark.parametrize('new, fill, read, value', [
+    (m.new_imu, m.fill_imu, m.imu_from,
+     ImuMeasurement(TIME_US, (THIRD, 2.0, 3.0), (4.0, THIRD, 6.0), 0.01, 0.002)),
+    (m.new_magnetic_field, m.fill_magnetic_field, m.magnetic_field_from,
+     MagneticFieldMeasurement(TIME_US, (2e-5, THIRD * 1e-5, -4e-5), 1e-14)),
+    (m.new_pressure, m.fill_pressure, m.pressure_from,
+     PressureMeasurement(TIME_US, 95000.0 + THIRD, 1.0)),
+])
+def test_measurements_survive_exactly(new, fill, read, value):
+    assert read(over_the_wire(fill(new(), value))) == value
+
+
+def test_a_fix_survives_in_two_messages():
+    value = GnssMeasurement(
+        TIME_US, GeodeticPosition(47.1 + THIRD, 8.5, 535.3), (THIRD, -2.0, 0.5), 0.5, 2.0)
+    fix = over_the_wire(m.fill_fix(m.new_fix(), value))
+    velocity = over_the_wire(m.fill_velocity(m.new_velocity(), value))
+    assert m.gnss_from(fix, velocity) == value
+
+
+def test_the_imu_says_that_it_has_no_orientation():
+    """REP-145: the first element of the orientation covariance is -1."""
+    assert m.new_imu().orientation_covariance[0] == -1.0
+
+
+def test_no_covariance_is_all_zero():
+    imu = m.fill_imu(m.new_imu(), ImuMeasurement(0, (0, 0, 0), (0, 0, 0), 0.01, 0.002))
+    assert np.array_equal(
+        np.reshape(imu.linear_acceleration_covariance, (3, 3)), np.diag([0.01] * 3))
+    assert np.array_equal(np.reshape(imu.angular_velocity_covariance, (3, 3)), np.diag([0.002] * 3))
+    fix = m.fill_fix(m.new_fix(), GnssMeasurement(
+        0, GeodeticPosition(0.0, 0.0, 0.0), (0.0, 0.0, 0.0), 0.9, 1.78))
+    assert list(np.diag(np.reshape(fix.position_covariance, (3, 3)))) == [0.81, 0.81, 1.78 ** 2]
+    assert np.all(np.diag(np.reshape(t.new_odometry().pose.covariance, (6, 6))) > 0.0)
+
+
+@pytest.mark.parametrize('time_us', [0, 4000, 999_996, 1_000_000, TIME_US])
+def test_a_stamp_is_exact_and_readable_without_deserialising(time_us):
+    clock = Clock()
+    set_stamp(clock.clock, time_us)
+    assert stamp_us(clock.clock) == time_us
+    assert serialised_stamp_us(serialize_message(clock)) == time_us
+    pose = t.fill_pose(t.new_pose(), TRUTH._replace(time_us=time_us))
+    assert serialised_stamp_us(serialize_message(pose)) == time_us
