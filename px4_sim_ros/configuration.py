@@ -148,14 +148,19 @@ def _sections(path: str | pathlib.Path) -> dict[str, typing.Any]:
     if content is None:
         return {}
     sections = {}
-    for pattern, section in content.items() if isinstance(content, dict) else ():
+    if not isinstance(content, dict):
+        raise ParameterError(f'parameter file {path}: must be a mapping of node names')
+    for pattern, section in content.items():
         if not isinstance(section, dict) or set(section) != {'ros__parameters'}:
             raise ParameterError(
                 f'parameter file {path}: section {pattern!r} must hold ros__parameters and'
                 ' nothing else')
-        sections[pattern] = section['ros__parameters'] or {}
-    if not isinstance(content, dict):
-        raise ParameterError(f'parameter file {path}: must be a mapping of node names')
+        values = section['ros__parameters'] or {}
+        if not isinstance(values, dict):
+            raise ParameterError(
+                f'parameter file {path}: section {pattern!r}: ros__parameters must be a mapping')
+        # What every ROS node has is none of ours.
+        sections[str(pattern)] = {k: v for k, v in values.items() if k != 'use_sim_time'}
     return sections
 
 

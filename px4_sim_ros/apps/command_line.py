@@ -6,7 +6,7 @@ import sys
 import threading
 import typing
 
-from px4_sim_ros.apps import fly
+from px4_sim_ros.apps import bench, fly
 from px4_sim_ros.core.parameters import ParameterError
 from px4_sim_ros.mavlink.mission import Mission
 from px4_sim_ros.mavlink.pilot import MissionError, Pilot
@@ -45,6 +45,8 @@ def main(arguments: typing.Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(dest='command', required=True, metavar='COMMAND')
     fly_parser = commands.add_parser('fly', help='fly a mission from start to summary')
     fly.add_arguments(fly_parser)
+    bench.add_arguments(
+        commands.add_parser('bench', help='measure how fast the modes are'))
     pilot_parser = commands.add_parser(
         'pilot', help='fly a mission with an autopilot that runs already')
     pilot_parser.add_argument('--mission', default='square')
@@ -55,4 +57,8 @@ def main(arguments: typing.Sequence[str] | None = None) -> int:
     if launched:
         arguments = arguments[:arguments.index('--ros-args')]
     options = parser.parse_args(arguments)
-    return fly.fly(options) if options.command == 'fly' else _pilot(options, launched)
+    if options.command == 'fly':
+        return fly.fly(options)
+    if options.command == 'bench':
+        return bench.bench(options)
+    return _pilot(options, launched)

@@ -50,12 +50,17 @@ class CoreWorld:
         self._lockstep = Lockstep(self._server, self._hil, configuration.world.step_us)
         self._steps = 0
         self._stepping_s = 0.0          # wall time since the first step was answered
+        self._paced_s = 0.0
+        self._busy_s = {'models': 0.0, 'hil_bridge': 0.0}
 
     def status(self) -> WorldStatus:
         """Return the counters of the run."""
         return WorldStatus(
             self._steps * self._configuration.world.step_us / US_PER_S, self._stepping_s,
-            self._steps, self._lockstep.status())
+            self._steps, self._lockstep.status(), self._busy_s, self._paced_s)
+
+    def wait_until_seen(self) -> None:
+        """Nothing: this world is seen from the first step on."""
 
     def close(self) -> None:
         """Free the port."""
@@ -67,9 +72,11 @@ class CoreWorld:
         pacer = Pacer(configuration.nodes['manager'].speed_factor, configuration.world.step_us)
         references = (0.0,) * len(configuration.vehicle.rotors)
         encoder = HilEncoder()
-        started_s = None
+        first_s = 0.0
         while not stop.is_set():
+            started_s = time.perf_counter()
             truth, measurements = self._simulation.step(references)
+            modelled_s = time.perf_counter()
             frames = encoder.step(
                 measurements['imu'], measurements.get('magnetometer'),
                 measurements.get('barometer'), measurements.get('gps'),
@@ -79,13 +86,19 @@ class CoreWorld:
                 break
             references = configuration.vehicle.rotor_speed_references_rad_s(
                 reply.controls, reply.armed)
+            answered_s = time.perf_counter()
+            if self._steps:      # the first step waits for the autopilot to connect
+                self._busy_s['models'] += modelled_s - started_s
+                self._busy_s['hil_bridge'] += answered_s - modelled_s
             self._steps += 1
             if self._observer:
                 self._observer(truth, measurements, reply)
+            observed_s = time.perf_counter()
             pacer.wait()
-            now_s = time.monotonic()
-            started_s = started_s or now_s
-            self._stepping_s = now_s - started_s
+            now_s = time.perf_counter()
+            self._paced_s += now_s - observed_s
+            first_s = first_s or now_s
+            self._stepping_s = now_s - first_s
 
     def _answer(
         self, time_us: int, frames: bytes, stop: threading.Event,

@@ -20,10 +20,30 @@ class WorldStatus:
     wall_time_s: float = 0.0
     steps: int = 0
     link: dict[str, str] = dataclasses.field(default_factory=dict)
+    busy_s: dict[str, float] = dataclasses.field(default_factory=dict)   # by part
+    paced_s: float = 0.0
 
     def link_count(self, key: str) -> int:
         """Return a counter of the link; 0 when nothing was heard of it."""
         return int(self.link.get(key, 0))
+
+    def step_cost_us(self) -> dict[str, float]:
+        """Return the wall time of a step by part, without pacing.
+
+        `hil_bridge` is without the waiting for the autopilot; `rest` is what no part
+        accounts for: the ways between them. Parts in processes of their own overlap, so
+        that `rest` may be below 0.
+        """
+        steps = max(self.steps, 1)
+        waited_s = float(self.link.get('waited_s', 0.0))
+        parts_s = dict(self.busy_s)
+        if 'hil_bridge' in parts_s:
+            parts_s['hil_bridge'] -= waited_s
+        parts_s['autopilot'] = waited_s
+        total_s = self.wall_time_s - self.paced_s
+        parts_s['rest'] = total_s - sum(parts_s.values())
+        parts_s['total'] = total_s
+        return {part: round(spent_s / steps * 1e6, 1) for part, spent_s in parts_s.items()}
 
     def state_seconds(self) -> dict[str, float]:
         """Return the wall time in each state of the link."""
@@ -80,6 +100,7 @@ class FlightRecord:
             'replies': status.link_count('replies'),
             'misses': status.link_count('misses'),
             'states': status.state_seconds(),
+            'step_cost_us': status.step_cost_us(),
         }
 
     def _from_start(self) -> Vector:

@@ -181,6 +181,7 @@ def _run(
             world = RosWorld(
                 options.mode, [*files, folder / 'overrides.yaml'], record.add_truth)
         stack.callback(world.close)
+        world.wait_until_seen()
         instance = configuration.nodes['hil_bridge'].instance
         autopilot = _start_autopilot(configuration, px4, instance)
         stack.callback(autopilot.stop)
@@ -191,12 +192,13 @@ def _run(
         stack.callback(watch.join)
         stack.callback(stop.set)
         world.run(stop)
+        # Before the autopilot is stopped, so that the world's counters end with the flight.
+        world.close()
     if pilot.failure:
         raise MissionError(pilot.failure)
     if not pilot.flown:
         raise RuntimeError(f'{autopilot.name} has ended with exit code {autopilot.exit_code}')
     record.mission_flown = True
-    # Only now: the last words of the nodes come while they are taken down.
     return world.status()
 
 
@@ -226,7 +228,7 @@ def _print_summary(summary: dict[str, typing.Any]) -> None:
                 east, north, up = arrival['target_enu_m']
                 print(f"{'arrival':28} ({round(east)}, {round(north)}, {round(up)}) m ENU, off by"
                       f" {arrival['position_error_m']:g} m")
-        elif key == 'states':
-            print(f"{'states':28} " + ', '.join(f'{k} {v:.2f} s' for k, v in value.items()))
+        elif isinstance(value, dict):
+            print(f'{key:28} ' + ', '.join(f'{k} {v:.2f}' for k, v in value.items()))
         else:
             print(f'{key:28} {value}')

@@ -69,7 +69,7 @@ class Child:
             return False
         return True
 
-    def stop(self, timeout_s: float = 3.0) -> None:
+    def stop(self, timeout_s: float = 4.0) -> None:
         """Ask it to end; after `timeout_s`, end its whole session."""
         if self.exit_code is None:
             self._process.send_signal(signal.SIGTERM)

@@ -20,6 +20,7 @@ from px4_sim_ros.nodes import qos
 
 _SPIN_S = 0.05
 _STOP_TIMEOUT_S = 10.0
+_SEEN_TIMEOUT_S = 30.0
 
 
 class WorldError(RuntimeError):
@@ -39,6 +40,7 @@ class RosWorld:
         :param on_position: called with true positions, at the display rate
         """
         self._status = WorldStatus()
+        self._closed = False
         self._on_position = on_position
         environment = ros_environment()
         ros_arguments = ['--ros-args', '--log-level', 'warn']
@@ -46,9 +48,9 @@ class RosWorld:
             ros_arguments += ['--params-file', str(path)]
         rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
         self._node = rclpy.create_node('flight_monitor')
-        self._node.create_subscription(
+        self._pose = self._node.create_subscription(
             PoseStamped, 'ground_truth/pose', self._on_pose, qos.LOOP)
-        self._node.create_subscription(
+        self._diagnostics = self._node.create_subscription(
             DiagnosticArray, '/diagnostics', self._on_diagnostics, qos.DIAGNOSTICS)
         self._stop_client = self._node.create_client(Trigger, 'sim/stop')
         self._children = [
@@ -57,23 +59,44 @@ class RosWorld:
                   environment=environment)
             for names in graph.process_groups(mode)]
 
+    def wait_until_seen(self) -> None:
+        """Wait until the topics that are watched are matched.
+
+        The first step is held until an autopilot connects: start one after this, and
+        nothing of the flight is missed.
+
+        :raises WorldError: a process has ended, or it takes too long
+        """
+        deadline_s = time.monotonic() + _SEEN_TIMEOUT_S
+        while not (self._pose.get_publisher_count()
+                   and self._diagnostics.get_publisher_count() == len(graph.NODES)):
+            self._spin()
+            if time.monotonic() > deadline_s:
+                raise WorldError(f'the node graph has not come up within {_SEEN_TIMEOUT_S:g} s')
+
     def run(self, stop: threading.Event) -> None:
         """Watch until `stop` is set.
 
         :raises WorldError: a process has ended before
         """
         while not stop.is_set():
-            rclpy.spin_once(self._node, timeout_sec=_SPIN_S)
-            for child in self._children:
-                if child.exit_code is not None:
-                    raise WorldError(f'{child.name} has ended with exit code {child.exit_code}')
+            self._spin()
+
+    def _spin(self) -> None:
+        rclpy.spin_once(self._node, timeout_sec=_SPIN_S)
+        for child in self._children:
+            if child.exit_code is not None:
+                raise WorldError(f'{child.name} has ended with exit code {child.exit_code}')
 
     def status(self) -> WorldStatus:
         """Return what the manager and the bridge have said last."""
         return self._status
 
     def close(self) -> None:
-        """Ask the manager to take the graph down, and end what does not."""
+        """Ask the manager to take the graph down, and end what does not; once."""
+        if self._closed:
+            return
+        self._closed = True
         deadline_s = time.monotonic() + _STOP_TIMEOUT_S
         whole = all(child.exit_code is None for child in self._children)
         if whole and self._stop_client.wait_for_service(timeout_sec=1.0):
@@ -93,9 +116,13 @@ class RosWorld:
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         for status in message.status:
             values = {v.key: v.value for v in status.values}
-            if status.name.endswith('/manager'):
+            part = status.name.rpartition('/')[2]
+            if part in graph.NODES:
+                self._status.busy_s[part] = float(values['busy_s'])
+            if part == 'manager':
+                self._status.paced_s = float(values['paced_s'])
                 self._status.sim_time_s = float(values['sim_time_s'])
                 self._status.wall_time_s = float(values['wall_time_s'])
                 self._status.steps = int(values['steps'])
-            elif status.name.endswith('/hil_bridge'):
+            elif part == 'hil_bridge':
                 self._status.link = values

@@ -49,7 +49,7 @@ def range_text(info: typing.Mapping[str, typing.Any]) -> str:
     if info['maximum'] is not None:
         bounds.append(f"at most {info['maximum']:g}")
     unit = f" {info['unit']}" if info['unit'] else ''
-    return (' and '.join(bounds) or 'any finite number') + unit
+    return (' and '.join(bounds) or 'a finite number') + unit
 
 
 def _convert(name: str, value: typing.Any, kind: type, info: typing.Mapping) -> typing.Any:
@@ -101,6 +101,8 @@ class Parameters:
         :param owner: whose parameters these are, for the error sentence
         :raises ParameterError: naming the parameter, the value and what is allowed
         """
+        if not isinstance(values, typing.Mapping):
+            raise ParameterError(f'{owner} = {values!r}: must be a mapping')
         kinds = typing.get_type_hints(cls)
         infos = cls.infos()
         for key in values:
@@ -117,9 +119,13 @@ class Parameters:
     def _field(name: str, value: typing.Any, kind: typing.Any, info: typing.Mapping) -> typing.Any:
         origin, inner = typing.get_origin(kind), typing.get_args(kind)
         if origin is dict:
+            if not isinstance(value, typing.Mapping):
+                raise ParameterError(f'{name} = {value!r}: must be a mapping')
             return {k: _convert(f'{name}.{k}', v, inner[1], info) for k, v in value.items()}
         if origin is tuple:
             if not isinstance(value, (list, tuple)) or len(value) != len(inner):
                 raise ParameterError(f'{name} = {value!r}: must be {len(inner)} numbers')
-            return tuple(_convert(name, v, k, info) for v, k in zip(value, inner))
+            return tuple(
+                _convert(f'{name}[{i}]', v, k, info)
+                for i, (v, k) in enumerate(zip(value, inner)))
         return _convert(name, value, kind, info)

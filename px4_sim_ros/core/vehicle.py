@@ -64,6 +64,25 @@ class ContactModel(Parameters):
 
 
 @dataclasses.dataclass(frozen=True)
+class ContactPoint(Parameters):
+    """A point of the body that can touch the ground."""
+
+    position_m: tuple[float, float, float] = parameter('point, FLU', 'm')
+
+
+def _filled_list(name: str, value: typing.Any) -> list[typing.Any]:
+    if not isinstance(value, list) or not value:
+        raise ParameterError(f'{name} = {value!r}: must be a list with at least one entry')
+    return value
+
+
+def _whole_number(name: str, value: typing.Any) -> int:
+    if type(value) is not int or value < 0:
+        raise ParameterError(f'{name} = {value!r}: must be a whole number of at least 0')
+    return value
+
+
+@dataclasses.dataclass(frozen=True)
 class Vehicle:
     """All that a vehicle file says."""
 
@@ -89,17 +108,20 @@ class Vehicle:
             word = 'missing' if key in sections else 'unknown'
             raise ParameterError(f'{owner}: {word} section {key}')
         return cls(
-            name=content['name'],
-            px4_airframe=content['px4_airframe'],
+            name=str(content['name']),
+            px4_airframe=_whole_number(f'{owner}: px4_airframe', content['px4_airframe']),
             body=Body.from_mapping(f'{owner}: body', content['body']),
             rotor_model=RotorModel.from_mapping(f'{owner}: rotor_model', content['rotor_model']),
             rotors=tuple(
                 Rotor.from_mapping(f'{owner}: rotors[{i}]', rotor)
-                for i, rotor in enumerate(content['rotors'])),
+                for i, rotor in enumerate(_filled_list(f'{owner}: rotors', content['rotors']))),
             contact_model=ContactModel.from_mapping(
                 f'{owner}: contact_model', content['contact_model']),
-            contact_points_m=tuple((float(x), float(y), float(z))
-                                   for x, y, z in content['contact_points_m']),
+            contact_points_m=tuple(
+                ContactPoint.from_mapping(
+                    f'{owner}: contact_points_m[{i}]', {'position_m': point}).position_m
+                for i, point in enumerate(_filled_list(
+                    f'{owner}: contact_points_m', content['contact_points_m']))),
         )
 
     def hover_speed_rad_s(self, gravity_m_s2: float) -> float:

@@ -62,6 +62,7 @@ class Lockstep:
         self.replies = 0
         self.misses = 0
         self.stale_replies = 0
+        self.waited_s = 0.0                # wall time, for replies; parsing them included
         self._state_since_s = time.monotonic()
         self._state_s = dict.fromkeys(LinkState, 0.0)
         self._events: list[str] = []
@@ -79,7 +80,9 @@ class Lockstep:
         if self._sent_us != time_us:
             self._server.send(frames)
             self._sent_us = time_us
+        started_s = time.perf_counter()
         reply = self._wait_for_reply(time_us)
+        self.waited_s += time.perf_counter() - started_s
         if not self._server.connected:
             self._enter(LinkState.WAITING, 'the autopilot has gone; waiting for the next one')
             return None
@@ -117,6 +120,7 @@ class Lockstep:
             'stale_replies': str(self.stale_replies),
             'bad_messages': str(self._decoder.bad_messages),
             'limited_controls': str(self._decoder.limited_controls),
+            'waited_s': f'{self.waited_s:.6f}',
             'dropped_sends': str(self._server.dropped_sends),
         } | {f'seconds_{k}': f'{v:.3f}' for k, v in self.state_seconds().items()}
 

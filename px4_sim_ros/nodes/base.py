@@ -6,6 +6,7 @@ them handles ROS states, subscriptions or stamps.
 from __future__ import annotations
 
 import functools
+import time
 import traceback
 import typing
 
@@ -19,6 +20,7 @@ from px4_sim_ros.configuration import NodeConfiguration
 from px4_sim_ros.convert.stamps import serialised_stamp_us
 from px4_sim_ros.core.parameters import ParameterError
 from px4_sim_ros.nodes import parameters, qos
+from px4_sim_ros.nodes.diagnostics import OK, Diagnostics, Status
 from px4_sim_ros.nodes.endpoints import missing_endpoints
 from px4_sim_ros.nodes.inbox import Inbox
 from px4_sim_ros.nodes.message_types import message_class
@@ -63,6 +65,9 @@ class LoopNode(LifecycleNode):
         self.inbox: Inbox | None = None
         self.outputs: dict[str, typing.Any] = {}
         self._inputs: list[typing.Any] = []
+        self._diagnostics = Diagnostics(self, self._status)
+        self._last_step_us = 0
+        self._busy_s = 0.0
         self._status_service = self.create_service(Trigger, '~/status', self._on_status)
 
     # What subclasses fill in.
@@ -85,6 +90,10 @@ class LoopNode(LifecycleNode):
         """Act at a time; `inputs` are the messages that are due, by topic."""
         raise NotImplementedError
 
+    def status(self) -> tuple[bytes, str, dict[str, object]]:
+        """Return level, sentence and values for `/diagnostics`."""
+        return OK, 'active', {}
+
     # Transitions.
 
     @_reported
@@ -105,7 +114,9 @@ class LoopNode(LifecycleNode):
             {name: graph.TOPICS[name].period_us(world.step_us, world.periods_us)
              for name in self.spec.inputs},
             self.period_us, self._step)
+        self._busy_s = 0.0
         self.activate()
+        self._diagnostics.start()
         self._inputs = [
             self.create_subscription(
                 message_class(graph.TOPICS[name].type), name,
@@ -143,6 +154,7 @@ class LoopNode(LifecycleNode):
         for subscription in self._inputs:
             self.destroy_subscription(subscription)
         self._inputs = []
+        self._diagnostics.stop()
         if self.active:
             self.active = False
             self.deactivate()
@@ -163,10 +175,14 @@ class LoopNode(LifecycleNode):
     def _on_message(self, name: str, data: bytes) -> None:
         # Only messages that a step uses are deserialised: converting costs more than all
         # the rest of the hop.
-        if self.inbox is not None:
-            self.inbox.put(name, self.input_time_us(name, serialised_stamp_us(data)), data)
+        if self.inbox is None:
+            return
+        started_s = time.perf_counter()
+        self.inbox.put(name, self.input_time_us(name, serialised_stamp_us(data)), data)
+        self._busy_s += time.perf_counter() - started_s
 
     def _step(self, time_us: int, inputs: dict[str, bytes]) -> None:
+        self._last_step_us = time_us
         self.step(time_us, {
             name: deserialize_message(data, message_class(graph.TOPICS[name].type))
             for name, data in inputs.items()
@@ -179,6 +195,11 @@ class LoopNode(LifecycleNode):
         response.message = self.failure or self._missing()
         response.success = not response.message
         return response
+
+    def _status(self) -> Status:
+        level, sentence, values = self.status()
+        return Status(
+            self._last_step_us, level, sentence, values | {'busy_s': f'{self._busy_s:.6f}'})
 
     def _missing(self) -> str:
         if not self.active:

@@ -5,14 +5,12 @@ import typing
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.clock import Clock, ClockType
-from rclpy.duration import Duration
 from rclpy.node import Node
 
 from px4_sim_ros.convert.stamps import set_stamp
 from px4_sim_ros.nodes import qos
 
 PERIOD_S = 1.0
-_LAST_WORDS_TIMEOUT = Duration(seconds=1)
 OK, WARN = DiagnosticStatus.OK, DiagnosticStatus.WARN
 
 
@@ -29,15 +27,29 @@ class Diagnostics:
     """Publishes the status of one node."""
 
     def __init__(self, node: Node, status: typing.Callable[[], Status]) -> None:
-        """Start a wall-clock timer: simulated time may stand still, the status must not."""
+        """Make the publisher; it lives as long as the node.
+
+        A subscriber forgets what it has not read yet when a publisher goes away, and the
+        last words are the most interesting ones.
+        """
         self._node = node
         self._status = status
         self._publisher = node.create_publisher(DiagnosticArray, '/diagnostics', qos.DIAGNOSTICS)
-        self._timer = node.create_timer(
-            PERIOD_S, self.publish, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self._timer: typing.Any = None
 
-    def publish(self) -> None:
-        """Publish the status now."""
+    def start(self) -> None:
+        """Publish once a second of wall time: simulated time may stand still."""
+        self._timer = self._node.create_timer(
+            PERIOD_S, self._publish, clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+    def stop(self) -> None:
+        """Publish a last time; without `start` before, do nothing."""
+        if self._timer is not None:
+            self._node.destroy_timer(self._timer)
+            self._timer = None
+            self._publish()
+
+    def _publish(self) -> None:
         status = self._status()
         name = f'{self._node.get_namespace().rstrip("/")}/{self._node.get_name()}'
         message = DiagnosticArray(status=[DiagnosticStatus(
@@ -45,10 +57,3 @@ class Diagnostics:
             values=[KeyValue(key=k, value=str(v)) for k, v in status.values.items()])])
         set_stamp(message.header.stamp, status.time_us)
         self._publisher.publish(message)
-
-    def close(self) -> None:
-        """Publish a last time, see that it arrives, and stop."""
-        self.publish()
-        self._publisher.wait_for_all_acked(_LAST_WORDS_TIMEOUT)
-        self._node.destroy_timer(self._timer)
-        self._node.destroy_publisher(self._publisher)

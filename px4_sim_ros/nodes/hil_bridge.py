@@ -12,8 +12,9 @@ from px4_sim_ros.convert.truth import fill_rotors, new_rotors
 from px4_sim_ros.mavlink.hil_codec import HilEncoder
 from px4_sim_ros.mavlink.hil_server import HilServer, port_of
 from px4_sim_ros.mavlink.lockstep import LinkState, Lockstep
-from px4_sim_ros.nodes import diagnostics, qos
+from px4_sim_ros.nodes import qos
 from px4_sim_ros.nodes.base import LoopNode
+from px4_sim_ros.nodes.diagnostics import OK, WARN
 
 # Wall time between two looks for an autopilot while a step is held.
 _HELD_STEP_RETRY_S = 0.02
@@ -34,12 +35,10 @@ class HilBridgeNode(LoopNode):
         """Listen for an autopilot."""
         hil = self.configuration.own
         self._held: tuple[int, bytes] | None = None
-        self._command_us = 0
         self._server = HilServer(hil.host, port_of(hil.instance))
         self._lockstep = Lockstep(self._server, hil, self.configuration.world.step_us)
         self._state_publisher = self.create_publisher(String, 'hil/state', qos.LATCHED)
         self._publish_state()
-        self._diagnostics = diagnostics.Diagnostics(self, self._status)
         # No step is under way while one is held, so nothing else would call again.
         self._retry = self.create_timer(
             _HELD_STEP_RETRY_S, self._try_held_step,
@@ -48,7 +47,6 @@ class HilBridgeNode(LoopNode):
 
     def deactivate(self) -> None:
         """Let the autopilot go and free the port."""
-        self._diagnostics.close()
         self.destroy_timer(self._retry)
         self.destroy_publisher(self._state_publisher)
         self._server.close()
@@ -80,7 +78,6 @@ class HilBridgeNode(LoopNode):
         if self._held is not None:
             self._held = None
             self._retry.cancel()
-        self._command_us = time_us
         references = self._vehicle.rotor_speed_references_rad_s(reply.controls, reply.armed)
         self.outputs['actuators/command'].publish(
             fill_rotors(self._command, time_us, references))
@@ -96,8 +93,8 @@ class HilBridgeNode(LoopNode):
     def _publish_state(self) -> None:
         self._state_publisher.publish(String(data=self._lockstep.state.value))
 
-    def _status(self) -> diagnostics.Status:
+    def status(self) -> tuple[bytes, str, dict[str, object]]:
+        """Return the state of the link and its counters."""
         state = self._lockstep.state
-        level = diagnostics.WARN if state is LinkState.STALLED else diagnostics.OK
-        return diagnostics.Status(
-            self._command_us, level, f'link {state.value}', self._lockstep.status())
+        level = WARN if state is LinkState.STALLED else OK
+        return level, f'link {state.value}', dict(self._lockstep.status())

@@ -26,8 +26,11 @@ class TransitionError(RuntimeError):
 CONFIGURE = Transition.TRANSITION_CONFIGURE, State.PRIMARY_STATE_INACTIVE, 'configure'
 ACTIVATE = Transition.TRANSITION_ACTIVATE, State.PRIMARY_STATE_ACTIVE, 'activate'
 DEACTIVATE = Transition.TRANSITION_DEACTIVATE, State.PRIMARY_STATE_INACTIVE, 'deactivate'
-CLEANUP = Transition.TRANSITION_CLEANUP, State.PRIMARY_STATE_UNCONFIGURED, 'clean up'
-_SHUTDOWN = Transition.TRANSITION_UNCONFIGURED_SHUTDOWN
+_SHUTDOWN_FROM = {
+    State.PRIMARY_STATE_UNCONFIGURED: Transition.TRANSITION_UNCONFIGURED_SHUTDOWN,
+    State.PRIMARY_STATE_INACTIVE: Transition.TRANSITION_INACTIVE_SHUTDOWN,
+    State.PRIMARY_STATE_ACTIVE: Transition.TRANSITION_ACTIVE_SHUTDOWN,
+}
 _GONE_TIMEOUT_S = 5.0
 
 
@@ -79,21 +82,23 @@ class ManagedNode:
                 raise TransitionError(f'{self.name} is not ready: {status.message}')
             yield None
 
-    def take_down(self) -> Sequence:
-        """Bring the node, if it is there, to its final state from whatever state it is in."""
+    def stop(self) -> Sequence:
+        """Bring the node, if it is there and acts, to rest."""
+        if self._state.service_is_ready():
+            state = yield from self.state()
+            if state == State.PRIMARY_STATE_ACTIVE:
+                yield from self.change(DEACTIVATE)
+
+    def end(self) -> Sequence:
+        """Bring the node, if it is there, to its final state."""
         if not self._state.service_is_ready():
             return
         state = yield from self.state()
-        if state == State.PRIMARY_STATE_ACTIVE:
-            yield from self.change(DEACTIVATE)
-            state = State.PRIMARY_STATE_INACTIVE
-        if state == State.PRIMARY_STATE_INACTIVE:
-            yield from self.change(CLEANUP)
         if state == State.PRIMARY_STATE_FINALIZED:
             return
         # The node's process may end with this transition, before its answer is out.
-        answer = self._change.call_async(
-            ChangeState.Request(transition=Transition(id=_SHUTDOWN)))
+        number = _SHUTDOWN_FROM[state]
+        answer = self._change.call_async(ChangeState.Request(transition=Transition(id=number)))
         deadline_s = time.monotonic() + _GONE_TIMEOUT_S
         while not answer.done() and self._state.service_is_ready():
             if time.monotonic() > deadline_s:

@@ -29,6 +29,8 @@ from px4_sim_ros.pacing import Pacer
 
 _TICK_S = 0.002
 _CALL_TIMEOUT_S = 5.0
+# A step that is held for an autopilot never ends; the others take a few milliseconds.
+_LAST_STEP_TIMEOUT_S = 0.5
 _LIVE_PARAMETER = 'speed_factor'
 
 
@@ -45,10 +47,13 @@ class ManagerNode(Node):
         self.exit_code = 0
         self.time_us = 0
         self.steps = 0
-        self._stepping = False
+        self._stepping = False         # a step is under way
+        self._stopping = False
         self._started_s: float | None = None
         self._last_step_s = 0.0
-        self._diagnostics: diagnostics.Diagnostics | None = None
+        self._paced_s = 0.0
+        self._busy_s = 0.0
+        self._diagnostics = diagnostics.Diagnostics(self, self._status)
         self._clock_message = ClockMessage()
         self._nodes = [ManagedNode(self, managed) for managed in graph.MANAGED]
         self._sequence: SequenceRunner | None = SequenceRunner(self._bring_up(), _CALL_TIMEOUT_S)
@@ -80,21 +85,25 @@ class ManagerNode(Node):
                 raise TransitionError(f'manager is not ready: {missing}')
             yield None
         self.get_logger().info('all nodes are active and matched')
-        self._diagnostics = diagnostics.Diagnostics(self, self._status)
+        self._diagnostics.start()
         self._stepping = True
         self._publish_clock()
 
     def _take_down(self) -> Sequence:
-        """Take the nodes down, producers before consumers; go on after one that fails."""
+        """Stop all nodes, producers before consumers, then end them; go on after a failure."""
+        self._stopping = True
+        deadline_s = time.monotonic() + _LAST_STEP_TIMEOUT_S
+        while self._stepping and time.monotonic() < deadline_s:
+            yield None
         self._stepping = False
-        if self._diagnostics:
-            self._diagnostics.close()
-        for node in self._nodes:
-            try:
-                yield from node.take_down()
-            except TransitionError as error:
-                self.exit_code = 1
-                self.get_logger().error(str(error))
+        self._diagnostics.stop()
+        for part in (ManagedNode.stop, ManagedNode.end):
+            for node in self._nodes:
+                try:
+                    yield from part(node)
+                except TransitionError as error:
+                    self.exit_code = 1
+                    self.get_logger().error(str(error))
         self.finished = True
 
     def _tick(self) -> None:
@@ -134,8 +143,14 @@ class ManagerNode(Node):
         self._last_step_s = time.monotonic()
         if self._started_s is None:
             self._started_s = self._last_step_s
+        if self._stopping:
+            self._stepping = False
+            return
         self._pacer.wait()
+        paced_s = time.monotonic()
         self._publish_clock()
+        self._paced_s += paced_s - self._last_step_s
+        self._busy_s += time.monotonic() - paced_s
 
     # Questions and requests.
 
@@ -159,4 +174,6 @@ class ManagerNode(Node):
             'sim_time_s': f'{self.steps * self._step_us / US_PER_S:.6f}',
             'wall_time_s': f'{wall_s:.6f}',
             'real_time_factor': f'{factor:.3f}',
+            'paced_s': f'{self._paced_s:.6f}',
+            'busy_s': f'{self._busy_s:.6f}',
         })

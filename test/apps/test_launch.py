@@ -4,6 +4,8 @@ import re
 import shutil
 import signal
 import subprocess
+import threading
+import time
 
 import pytest
 from commands import family, interrupt, port_is_free, running, wait_for_line, wait_gone
@@ -29,6 +31,22 @@ def ros2(*words):
                           check=False).stdout
 
 
+def says(expected, *words):
+    """Run a ros2 tool until it prints a text: its discovery may need several tries."""
+    deadline_s, said = time.monotonic() + 60.0, ''
+    while time.monotonic() < deadline_s:
+        with running([ROS2, *words], env=os.environ | {'PYTHONUNBUFFERED': '1'}) as process:
+            timer = threading.Timer(8.0, process.terminate)
+            timer.start()
+            for line in process.stdout:
+                said += line
+                if expected in line:
+                    timer.cancel()
+                    return
+            timer.cancel()
+    raise AssertionError(f'{expected!r} is not in {said!r}')
+
+
 def test_every_argument_is_described():
     from px4_sim_ros.apps.launching import ARGUMENTS
     text = ros2('launch', 'px4_sim_ros', 'iris.launch.py', '--show-args')
@@ -49,11 +67,10 @@ def test_it_flies_and_ctrl_c_ends_everything(mode):
 def test_the_tools_of_ros_2_work_beside_it():
     with launch('mission:=none', 'namespace:=uav1') as process:
         wait_for_line(process, 'LOCKED')
-        nodes = ros2('node', 'list', '--no-daemon', '--spin-time', '3')
-        assert '/uav1/hil_bridge' in nodes.split()
-        assert ros2('lifecycle', 'get', '--no-daemon', '--spin-time', '3', '/uav1/imu'
-                    ).startswith('active')
-        interrupt(process)
+        says('/uav1/hil_bridge', 'node', 'list', '--no-daemon', '--spin-time', '3')
+        says('active', 'lifecycle', 'get', '--no-daemon', '--spin-time', '3', '/uav1/imu')
+        says('average rate: 250', 'topic', 'hz', '/uav1/imu/data_raw', '--window', '250')
+        assert interrupt(process) < 5.0
 
 
 @pytest.mark.parametrize('argument, sentence', [
