@@ -1,8 +1,9 @@
 """Fly an Iris: the world, an autopilot, and a pilot if one is wanted."""
+from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument, OpaqueFunction
 
-from launch import LaunchDescription
-from px4_sim_ros.apps.launching import ARGUMENTS, actions
+from px4_sim_ros.apps.launch_arguments import ARGUMENTS
+from px4_sim_ros.apps.launching import actions
 
 
 def generate_launch_description():

@@ -6,18 +6,19 @@ import pathlib
 import tempfile
 import typing
 
+from launch import LaunchContext, LaunchDescriptionEntity
 from launch.actions import (
     EmitEvent,
     ExecuteProcess,
     RegisterEventHandler,
     SetEnvironmentVariable,
 )
-from launch.event_handlers import OnProcessExit
+from launch.event_handlers import OnProcessExit, OnShutdown
 from launch.events import Shutdown
 from launch_ros.actions import Node
 
-from launch import LaunchContext, LaunchDescriptionEntity
 from px4_sim_ros import graph
+from px4_sim_ros.apps.launch_arguments import ARGUMENTS
 from px4_sim_ros.apps.processes import ros_environment
 from px4_sim_ros.apps.px4 import Px4, new_run_folder
 from px4_sim_ros.configuration import Configuration, load_configuration, write_parameters
@@ -27,34 +28,6 @@ from px4_sim_ros.resources import PACKAGE
 
 # Ctrl-C has to end everything within 5 s: SIGINT at once, then these.
 _SIGTERM_AFTER_S, _SIGKILL_AFTER_S = '3', '1'
-
-
-class Argument(typing.NamedTuple):
-    """A launch argument."""
-
-    default: str
-    description: str
-    choices: tuple[str, ...] = ()
-
-
-ARGUMENTS: dict[str, Argument] = {
-    'mode': Argument(
-        'composed', 'All nodes in one process, or a process for each node.',
-        ('composed', 'separate')),
-    'autopilot': Argument(
-        'embedded', 'The one that comes along, a PX4 that is started, or none: wait for yours.',
-        ('embedded', 'px4', 'none')),
-    'px4_dir': Argument(
-        os.environ.get('PX4_DIR', ''), 'PX4 source tree that was built, or its build folder.'),
-    'mission': Argument(
-        'auto', 'Mission that a pilot flies: a name in config/missions, a path, or none. auto:'
-        ' square with the embedded autopilot, otherwise none.'),
-    'instance': Argument('0', 'As PX4: the HIL port is TCP 4560 + instance.'),
-    'speed_factor': Argument('1.0', 'Simulated over wall time, or max.'),
-    'seed': Argument('1', 'Seed of all random streams.'),
-    'namespace': Argument('', 'Namespace of all nodes and relative topics.'),
-    'params_file': Argument('', 'ROS 2 parameter file laid over config/simulation.yaml.'),
-}
 
 
 def _number(name: str, text: str, kind: type) -> typing.Any:
@@ -81,13 +54,16 @@ def actions(context: LaunchContext, vehicle: str) -> list[LaunchDescriptionEntit
     }
     configuration = load_configuration(
         given['params_file'] or None, overrides, given['namespace'])
-    px4 = Px4.find(given['px4_dir']) if given['autopilot'] == 'px4' else None
+    px4_dir = given['px4_dir'] or os.environ.get('PX4_DIR', '')
+    px4 = Px4.find(px4_dir) if given['autopilot'] == 'px4' else None
     check_port_is_free(configuration.nodes['hil_bridge'].host, port_of(instance))
-    file = pathlib.Path(tempfile.mkdtemp(prefix=f'{PACKAGE}_')) / 'overrides.yaml'
+    folder = tempfile.TemporaryDirectory(prefix=f'{PACKAGE}_')
+    file = pathlib.Path(folder.name) / 'overrides.yaml'
     write_parameters(file, overrides)
     files = [str(path) for path in (given['params_file'], file) if path]
     environment = ros_environment()
     return [
+        RegisterEventHandler(OnShutdown(on_shutdown=lambda event, context: folder.cleanup())),
         *(SetEnvironmentVariable(name, environment[name])
           for name in sorted(set(environment) - set(os.environ))),
         *_world(given['mode'], given['namespace'], files),

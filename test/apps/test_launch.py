@@ -48,7 +48,7 @@ def says(expected, *words):
 
 
 def test_every_argument_is_described():
-    from px4_sim_ros.apps.launching import ARGUMENTS
+    from px4_sim_ros.apps.launch_arguments import ARGUMENTS
     text = ros2('launch', 'px4_sim_ros', 'iris.launch.py', '--show-args')
     assert set(re.findall(r"^ {4}'(\w+)':$", text, re.M)) == set(ARGUMENTS)
     assert 'No description given' not in text

@@ -1,0 +1,33 @@
+"""The arguments of the launch files: the only list of them."""
+from __future__ import annotations
+
+import typing
+
+
+class Argument(typing.NamedTuple):
+    """A launch argument."""
+
+    default: str
+    description: str
+    choices: tuple[str, ...] = ()
+
+
+ARGUMENTS: dict[str, Argument] = {
+    'mode': Argument(
+        'composed', 'All nodes in one process, or a process for each node.',
+        ('composed', 'separate')),
+    'autopilot': Argument(
+        'embedded', 'The one that comes along, a PX4 that is started, or none: wait for yours.',
+        ('embedded', 'px4', 'none')),
+    'px4_dir': Argument(
+        '', 'PX4 source tree that was built, or its build folder; by default PX4_DIR of the'
+        ' environment.'),
+    'mission': Argument(
+        'auto', 'Mission that a pilot flies: a name in config/missions, a path, or none. auto:'
+        ' square with the embedded autopilot, otherwise none.'),
+    'instance': Argument('0', 'As PX4: the HIL port is TCP 4560 + instance.'),
+    'speed_factor': Argument('1.0', 'Simulated over wall time, or max.'),
+    'seed': Argument('1', 'Seed of all random streams.'),
+    'namespace': Argument('', 'Namespace of all nodes and relative topics.'),
+    'params_file': Argument('', 'ROS 2 parameter file laid over config/simulation.yaml.'),
+}

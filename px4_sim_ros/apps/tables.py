@@ -1,0 +1,90 @@
+"""The tables and the picture of the README, made from the code.
+
+`python -m px4_sim_ros.apps.tables` writes them into the README.md of the current folder;
+a test compares them, so that they cannot go stale.
+"""
+from __future__ import annotations
+
+import pathlib
+import re
+import typing
+
+from px4_sim_ros import graph
+from px4_sim_ros.apps.launch_arguments import ARGUMENTS
+from px4_sim_ros.configuration import default_parameters
+from px4_sim_ros.core.parameters import range_text
+from px4_sim_ros.core.world import WorldParameters
+
+
+def _table(head: typing.Sequence[str], rows: typing.Iterable[typing.Sequence[str]]) -> str:
+    lines = [head, ['---'] * len(head), *rows]
+    return '\n'.join('| ' + ' | '.join(line) + ' |' for line in lines)
+
+
+def topics() -> str:
+    """Return the topics of the step."""
+    periods = default_parameters('manager')
+    rows = []
+    for topic in graph.TOPICS.values():
+        step = topic.period == graph.EVERY_STEP
+        period = 'each step' if step else f"{periods[f'periods_us.{topic.period}'] // 1000} ms"
+        rows.append((f'`{topic.name}`', f'`{topic.type}`', topic.publisher, period,
+                     ', '.join(graph.subscribers(topic.name)) or 'viewers'))
+    return _table(('topic', 'type', 'from', 'period', 'to'), rows)
+
+
+def parameters() -> str:
+    """Return all parameters with their defaults."""
+    shared = WorldParameters.infos()
+    rows = [_parameter('all', key, value, shared)
+            for key, value in default_parameters('manager').items()
+            if key.partition('.')[0] in shared]
+    for node, spec in graph.NODES.items():
+        own = graph.load(spec.parameters).infos()
+        rows += [_parameter(node, key, value, own)
+                 for key, value in default_parameters(node).items() if key in own]
+    return _table(('node', 'parameter', 'default', 'meaning', 'allowed'), rows)
+
+
+def _parameter(
+    node: str, key: str, value: typing.Any, infos: typing.Mapping[str, typing.Any],
+) -> tuple[str, ...]:
+    info = infos[key.partition('.')[0]]
+    return node, f'`{key}`', f'`{value}`', info['description'], range_text(info)
+
+
+def launch_arguments() -> str:
+    """Return the arguments of the launch files."""
+    rows = [(f'`{name}`', f'`{a.default}`' if a.default else '', a.description)
+            for name, a in ARGUMENTS.items()]
+    return _table(('argument', 'default', 'meaning'), rows)
+
+
+def picture() -> str:
+    """Return the graph as a Mermaid flow chart."""
+    edges = []
+    for topic in graph.TOPICS.values():
+        for peer in graph.subscribers(topic.name):
+            edges.append(f'    {topic.publisher} -->|"{topic.name}"| {peer}')
+    edges += ['    hil_bridge <-->|"HIL over TCP 4560"| autopilot([PX4 or embedded autopilot])',
+              '    pilot([pilot]) <-->|"MAVLink over UDP 14540"| autopilot']
+    return '\n'.join(['```mermaid', 'flowchart LR', *edges, '```'])
+
+
+PARTS: dict[str, typing.Callable[[], str]] = {
+    'topics': topics, 'parameters': parameters, 'launch arguments': launch_arguments,
+    'picture': picture}
+
+
+def fill(text: str) -> str:
+    """Return a text with each part put between its `<!-- name -->` and `<!-- end -->`."""
+    for name, part in PARTS.items():
+        text = re.sub(
+            f'(<!-- {name} -->\n).*?(<!-- end -->)',
+            lambda match, part=part: f'{match[1]}{part()}\n{match[2]}', text, flags=re.S)
+    return text
+
+
+if __name__ == '__main__':
+    readme = pathlib.Path('README.md')
+    readme.write_text(fill(readme.read_text(encoding='utf-8')), encoding='utf-8')

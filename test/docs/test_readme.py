@@ -1,0 +1,58 @@
+"""What the README says is true: its tables are those of the code, its commands exist."""
+import argparse
+import re
+import shlex
+import subprocess
+
+import pytest
+from conftest import ROOT
+
+from px4_sim_ros.apps import command_line
+from px4_sim_ros.apps.launch_arguments import ARGUMENTS
+from px4_sim_ros.apps.tables import fill
+
+README = (ROOT / 'README.md').read_text(encoding='utf-8')
+
+
+def commands(first_word):
+    """Return the commands in the README that begin with a word."""
+    blocks = re.findall(r'```sh\n(.*?)```', README, re.S)
+    lines = [part.split('#')[0].strip()
+             for block in blocks for line in block.splitlines() for part in line.split('&&')]
+    return [shlex.split(line) for line in lines if line.startswith(first_word)]
+
+
+def test_the_tables_and_the_picture_are_those_of_the_code():
+    assert fill(README) == README
+
+
+@pytest.mark.parametrize('words', commands('make'), ids=' '.join)
+def test_make_targets_exist(words):
+    targets = [w for w in words[1:] if '=' not in w]
+    result = subprocess.run(
+        ['make', '--dry-run', *targets], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize(
+    'words', [shlex.split(w[2].removeprefix('ARGS=')) for w in commands('make fly ARGS')],
+    ids=' '.join)
+def test_options_of_fly_exist(words, monkeypatch):
+    seen = []
+    monkeypatch.setattr(command_line.fly, 'fly', lambda options: seen.append(options) or 0)
+    assert command_line.main(['fly', *words]) == 0
+    assert isinstance(seen[0], argparse.Namespace)
+
+
+def test_launch_arguments_exist():
+    launches = [words for words in commands('ros2') if words[1] == 'launch']
+    assert len(launches) >= 3
+    for words in launches:
+        assert (ROOT / 'launch' / words[3]).is_file()
+        for word in words[4:]:
+            assert word == '--show-args' or word.partition(':=')[0] in ARGUMENTS
+
+
+def test_files_that_are_named_exist():
+    for name in re.findall(r'`((?:px4_sim_ros|config|launch)/[\w./]+)`', README):
+        assert (ROOT / name).exists(), name
