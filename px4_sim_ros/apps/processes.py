@@ -2,20 +2,15 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import pathlib
 import signal
 import subprocess
 import typing
 
-_PR_SET_PDEATHSIG = 1
-_LIBC = ctypes.CDLL(None)
-
-
-def _die_with_parent() -> None:
-    """Ask the kernel for SIGTERM when the parent is gone, even if it was killed."""
-    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+# The kernel sends SIGTERM when the parent is gone, even if it was killed. (`setpriv` is part
+# of util-linux; Python's preexec_fn is not safe in a process with threads.)
+_DIE_WITH_PARENT = ('setpriv', '--pdeathsig', 'TERM', '--')
 
 
 def ros_environment() -> dict[str, str]:
@@ -46,10 +41,10 @@ class Child:
         with contextlib.ExitStack() as stack:
             output = stack.enter_context(open(log, 'wb')) if log else None
             self._process = subprocess.Popen(
-                [str(word) for word in command], env=environment, cwd=folder,
+                [*_DIE_WITH_PARENT, *map(str, command)], env=environment, cwd=folder,
                 stdin=subprocess.DEVNULL, stdout=output,
                 stderr=subprocess.STDOUT if output else None,
-                start_new_session=True, preexec_fn=_die_with_parent)
+                start_new_session=True)
 
     @property
     def pid(self) -> int:

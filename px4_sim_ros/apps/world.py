@@ -11,6 +11,7 @@ import rclpy
 from rclpy.signals import SignalHandlerOptions
 
 from px4_sim_ros import graph
+from px4_sim_ros.mavlink.lockstep import StallError
 
 _SPIN_S = 0.1
 
@@ -51,6 +52,9 @@ def run(names: typing.Sequence[str], ros_arguments: typing.Sequence[str]) -> int
             executor.add_node(nodes[-1])
         while not stop.asked and not all(node.finished for node in nodes):
             executor.spin_once(timeout_sec=_SPIN_S)
+    except StallError as error:
+        print(f'world: {error}', file=sys.stderr)
+        return 1
     finally:
         for node in reversed(nodes):
             if not node.finished and node.get_name() in graph.MANAGED:

@@ -62,7 +62,7 @@ class Lockstep:
         self.replies = 0
         self.misses = 0
         self.stale_replies = 0
-        self.waited_s = 0.0                # wall time, for replies; parsing them included
+        self.waited_s = 0.0                # wall time from sending to the parsed reply
         self._state_since_s = time.monotonic()
         self._state_s = dict.fromkeys(LinkState, 0.0)
         self._events: list[str] = []
@@ -77,10 +77,11 @@ class Lockstep:
         """
         if not self._connect():
             return None
+        # On few cores the kernel may run the autopilot before `send` returns.
+        started_s = time.perf_counter()
         if self._sent_us != time_us:
             self._server.send(frames)
             self._sent_us = time_us
-        started_s = time.perf_counter()
         reply = self._wait_for_reply(time_us)
         self.waited_s += time.perf_counter() - started_s
         if not self._server.connected:

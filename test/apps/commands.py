@@ -23,10 +23,10 @@ def run(*words, timeout_s=240):
 
 
 @contextlib.contextmanager
-def running(words, **options):
+def running(words, output=subprocess.PIPE, **options):
     """Start in a session of its own; afterwards nothing of it is left."""
     process = subprocess.Popen(
-        words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        words, stdout=output, stderr=subprocess.STDOUT, text=True,
         start_new_session=True, **options)
     try:
         yield process

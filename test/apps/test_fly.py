@@ -1,5 +1,8 @@
 """The mission is flown in every mode, from the first command to the summary."""
+import contextlib
 import json
+import os
+import pty
 import signal
 
 import pytest
@@ -101,3 +104,37 @@ def test_a_world_that_dies_ends_the_flight():
         assert lines[-1].strip() == 'fly: world (imu) has ended with exit code -9'
         assert process.wait(20) == 1
         assert wait_gone(children, 1.0) == []
+
+
+@pytest.mark.parametrize('mode', ['core', 'composed', 'separate'])
+def test_a_frozen_autopilot_is_named_when_that_is_a_failure(mode, tmp_path):
+    file = tmp_path / 'strict.yaml'
+    file.write_text('/**/hil_bridge:\n  ros__parameters:\n    on_stall: fail\n')
+    with running(command('fly', '--mode', mode, '--instance', INSTANCE,
+                         '--params-file', file)) as process:
+        wait_for_line(process, 'armed')
+        children = family(process.pid)
+        autopilot, = (c for c in children if 'px4_sim_ros.autopilot.process' in c.cmdline())
+        autopilot.suspend()
+        lines = wait_for_line(process, 'the autopilot has not replied to t = ')
+        assert lines[-1].strip().endswith('within 1 s')
+        assert process.wait(20) == 1
+        assert wait_gone(children, 1.0) == []
+        assert port_is_free(INSTANCE)
+
+
+def test_a_terminal_gets_a_bar():
+    controller, terminal = pty.openpty()
+    try:
+        with running(command('fly', '--mode', 'core', '--instance', INSTANCE),
+                     output=terminal) as process:
+            os.close(terminal)
+            said = b''
+            with contextlib.suppress(OSError):      # how a terminal says that all have left
+                while data := os.read(controller, 4096):
+                    said += data
+            assert process.wait(10) == 0
+    finally:
+        os.close(controller)
+    assert b'100%|' in said
+    assert b'disarmed' in said
