@@ -4,6 +4,7 @@ import json
 import os
 import pty
 import signal
+import termios
 
 import pytest
 from commands import (
@@ -125,6 +126,7 @@ def test_a_frozen_autopilot_is_named_when_that_is_a_failure(mode, tmp_path):
 
 def test_a_terminal_gets_a_bar():
     controller, terminal = pty.openpty()
+    termios.tcsetwinsize(terminal, (24, 80))
     try:
         with running(command('fly', '--mode', 'core', '--instance', INSTANCE),
                      output=terminal) as process:
