@@ -1,6 +1,7 @@
 """Mode `core`: the world in one loop in this process, joined to an autopilot."""
 from __future__ import annotations
 
+import sys
 import threading
 import time
 import typing
@@ -13,7 +14,7 @@ from px4_sim_ros.core.simulation import Simulation
 from px4_sim_ros.core.timebase import US_PER_S
 from px4_sim_ros.mavlink.hil_codec import ActuatorControls, HilEncoder
 from px4_sim_ros.mavlink.hil_server import HilServer, port_of
-from px4_sim_ros.mavlink.lockstep import HilParameters, Lockstep
+from px4_sim_ros.mavlink.lockstep import HilParameters, LinkState, Lockstep
 from px4_sim_ros.pacing import Pacer
 
 _HELD_STEP_WAIT_S = 0.05
@@ -106,6 +107,9 @@ class CoreWorld:
         """Return the reply that ends a step, or None when told to stop."""
         while not stop.is_set():
             reply = self._lockstep.exchange(time_us, frames)
+            for sentence in self._lockstep.take_events():
+                if self._lockstep.state is LinkState.STALLED:
+                    print(sentence, file=sys.stderr, flush=True)
             if reply is not None:
                 return reply
             self._lockstep.wait(_HELD_STEP_WAIT_S)

@@ -54,7 +54,9 @@ class Commander:
         """Climb straight up to a height over the origin, once armed; return '' or why not."""
         if not self._estimator.aligned:
             return 'the estimator is not aligned yet'
-        x, y, _ = self._estimator.position
+        x, y, z = self._estimator.position
+        if not height_m > z:      # true for NaN as well
+            return 'the altitude is not above the vehicle'
         self._target = x, y, height_m
         self._yaw = yaw_rad(self._estimator.attitude)
         self.mode = Mode.HOLD
@@ -82,6 +84,8 @@ class Commander:
         """Fly to a position; a yaw of NaN keeps the heading. Return '' or why not."""
         if not self.in_air:
             return 'not flying'
+        if not all(map(math.isfinite, target)):
+            return 'the position is not finite'
         self._target = target
         if math.isfinite(yaw):
             self._yaw = yaw

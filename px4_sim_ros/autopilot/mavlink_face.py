@@ -16,6 +16,7 @@ from px4_sim_ros.autopilot.estimator import Estimator
 from px4_sim_ros.core.frames import enu_to_ned, flu_to_frd, quaternion_enu_flu_to_ned_frd
 from px4_sim_ros.core.geodesy import GeodeticPosition
 from px4_sim_ros.core.timebase import is_due
+from px4_sim_ros.mavlink.hil_codec import packed
 
 AUTOPILOT_PORT = 14580
 PILOT_PORT = 14540
@@ -159,4 +160,4 @@ class MavlinkFace:
     def _send(self, message: mavlink.MAVLink_message) -> None:
         # Nobody listening on the pilot's port is an ordinary state.
         with contextlib.suppress(BlockingIOError, ConnectionRefusedError):
-            self.socket.sendto(message.pack(self._mav), self._pilot)
+            self.socket.sendto(packed(self._mav, message), self._pilot)

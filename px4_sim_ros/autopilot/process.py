@@ -78,8 +78,8 @@ class Autopilot:
         mode = hil_codec.ModeFlag.CUSTOM
         if self._commander.armed:
             mode |= hil_codec.ModeFlag.ARMED
-        return self._mav.hil_actuator_controls_encode(
-            time_us, controls, mode, _LOCKSTEP_FLAG).pack(self._mav)
+        return hil_codec.packed(self._mav, self._mav.hil_actuator_controls_encode(
+            time_us, controls, mode, _LOCKSTEP_FLAG))
 
     def _since(self, sensor: str, time_us: int) -> float:
         """Return the seconds since the last sample of a sensor; 0 for the first."""

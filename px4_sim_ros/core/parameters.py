@@ -78,7 +78,9 @@ def _convert(name: str, value: typing.Any, kind: type, info: typing.Mapping) -> 
 def unknown_key_error(owner: str, key: str, known: typing.Iterable[str]) -> ParameterError:
     """Return the error for a key that nobody reads, with the closest known names."""
     known = sorted(known)
-    close = difflib.get_close_matches(key, known, n=3)
+    if not known:
+        return ParameterError(f'{owner}.{key}: unknown parameter; there are none')
+    close = difflib.get_close_matches(str(key), known, n=3)
     hint = f"did you mean {' or '.join(close)}?" if close else f"known are {', '.join(known)}"
     return ParameterError(f'{owner}.{key}: unknown parameter; {hint}')
 

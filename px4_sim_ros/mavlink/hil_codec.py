@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import enum
 import math
+import struct
 import typing
 
 from pymavlink.dialects.v20 import common as mavlink
@@ -25,6 +26,7 @@ PA_PER_HPA = 100.0
 UINT16_MAX = 0xFFFF
 INT16_MIN, INT16_MAX = -0x8000, 0x7FFF
 INT32_MIN, INT32_MAX = -0x8000_0000, 0x7FFF_FFFF
+FLOAT32_MAX = struct.unpack('<f', b'\xff\xff\x7f\x7f')[0]
 
 FIX_3D = 3
 COURSE_UNKNOWN = UINT16_MAX
@@ -70,6 +72,20 @@ def saturated(value: float, low: int, high: int) -> int:
     return round(value)
 
 
+def float32(value: float) -> float:
+    """Return `value` within the range of a 32-bit float; NaN stays NaN."""
+    if -FLOAT32_MAX <= value <= FLOAT32_MAX or math.isnan(value):
+        return value
+    return math.copysign(FLOAT32_MAX, value)
+
+
+def packed(mav: mavlink.MAVLink, message: mavlink.MAVLink_message) -> bytes:
+    """Return the frame of a message, numbered: pymavlink counts only what it sends itself."""
+    frame = message.pack(mav)
+    mav.seq = (mav.seq + 1) % 256
+    return frame
+
+
 class HilEncoder:
     """Packs measurements into MAVLink 2 frames as the simulator sends them."""
 
@@ -103,13 +119,15 @@ class HilEncoder:
         if pressure is not None:
             fields |= SensorFields.BARO
             pressure_hpa = pressure.pressure_pa / PA_PER_HPA
-            pressure_altitude = atmosphere.pressure_altitude_m(pressure.pressure_pa)
+            # A pressure below zero, out of a wild drift, has no altitude.
+            pressure_altitude = atmosphere.pressure_altitude_m(max(pressure.pressure_pa, 0.0))
             temperature = (
                 atmosphere.temperature_k(pressure_altitude) - atmosphere.KELVIN_AT_ZERO_CELSIUS)
-        return self._mav.hil_sensor_encode(
-            imu.time_us, *flu_to_frd(imu.specific_force_flu), *flu_to_frd(imu.rate_flu), *mag,
-            pressure_hpa, 0.0, pressure_altitude, temperature, int(fields), sensor_id,
-        ).pack(self._mav)
+        values = (
+            *flu_to_frd(imu.specific_force_flu), *flu_to_frd(imu.rate_flu), *mag, pressure_hpa,
+            0.0, pressure_altitude, temperature)
+        return packed(self._mav, self._mav.hil_sensor_encode(
+            imu.time_us, *map(float32, values), int(fields), sensor_id))
 
     def gps(
         self, fix: GnssMeasurement, geoid_height_m: float, satellites: int, *,
@@ -119,7 +137,7 @@ class HilEncoder:
         north, east, down = enu_to_ned(fix.velocity_enu)
         speed = math.hypot(north, east)
         course_deg = math.degrees(math.atan2(east, north)) % 360.0
-        return self._mav.hil_gps_encode(
+        return packed(self._mav, self._mav.hil_gps_encode(
             fix.time_us,
             fix_type,
             saturated(fix.position.latitude_deg * 1e7, INT32_MIN, INT32_MAX),
@@ -136,13 +154,7 @@ class HilEncoder:
             if speed > _MIN_SPEED_FOR_COURSE_M_S else COURSE_UNKNOWN,
             satellites,
             gps_id,
-        ).pack(self._mav)
-
-    def heartbeat(self) -> bytes:
-        """Return a HEARTBEAT; PX4 ignores it on this link, which makes it a harmless byte."""
-        return self._mav.heartbeat_encode(
-            mavlink.MAV_TYPE_GENERIC, mavlink.MAV_AUTOPILOT_INVALID, 0, 0,
-            mavlink.MAV_STATE_ACTIVE).pack(self._mav)
+        ))
 
 
 class HilDecoder:

@@ -6,6 +6,10 @@ FREEWHEEL  connected, no reply yet: PX4 boots in simulated time, so steps go on,
 LOCKED     each step waits for its reply, with a bound.
 STALLED    connected but silent: steps go on with the last command, at most at real-time
            pace, until the next reply (or are held, or the run fails, as configured).
+
+An autopilot that answers only now and then (a rover, a failed sensor) would stop the world
+for the whole bound at each gap. So after a stall the bound is one step, until enough steps
+in a row have been answered.
 """
 from __future__ import annotations
 
@@ -17,6 +21,9 @@ from px4_sim_ros.core.parameters import Parameters, parameter
 from px4_sim_ros.core.timebase import US_PER_S, seconds_text
 from px4_sim_ros.mavlink.hil_codec import DISARMED, ActuatorControls, HilDecoder
 from px4_sim_ros.mavlink.hil_server import Deadline, HilServer
+
+# Answers in a row after a stall until the link is trusted with the whole bound again.
+_TRUSTED_REPLIES = 50
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,6 +64,8 @@ class Lockstep:
         self._decoder = HilDecoder()
         self._command = DISARMED
         self._sent_us = -1                 # time of the last frames sent to this client
+        self._untrusted = 0                # replies that are still to come after a stall
+        self._relapsed = False             # it has stalled again before they came
         self.state = LinkState.WAITING
         self.steps = 0
         self.replies = 0
@@ -137,6 +146,7 @@ class Lockstep:
         self._decoder.limited_controls = counted.limited_controls
         self._command = DISARMED
         self._sent_us = -1
+        self._untrusted, self._relapsed = 0, False
         self._enter(LinkState.FREEWHEEL, 'an autopilot has connected')
         return True
 
@@ -145,7 +155,7 @@ class Lockstep:
         was_locked = self.state is LinkState.LOCKED
         deadline = Deadline({
             LinkState.FREEWHEEL: self._parameters.freewheel_pause_s,
-            LinkState.LOCKED: self._parameters.reply_timeout_s,
+            LinkState.LOCKED: self._step_s if self._untrusted else self._parameters.reply_timeout_s,
             LinkState.STALLED: self._step_s,
         }[self.state])
         while True:
@@ -155,9 +165,13 @@ class Lockstep:
                 self.replies += 1
                 if controls.time_us == time_us:
                     reply = controls
+                    self._untrusted = max(0, self._untrusted - 1)
+                    self._relapsed = self._relapsed and self._untrusted > 0
                 else:
                     self.stale_replies += 1
-                self._enter(LinkState.LOCKED, f'locked at t = {seconds_text(time_us)}')
+                self._enter(
+                    LinkState.LOCKED,
+                    '' if self._relapsed else f'locked at t = {seconds_text(time_us)}')
             if reply is not None or not self._server.connected:
                 return reply
             if deadline.remaining_s == 0.0:
@@ -168,6 +182,11 @@ class Lockstep:
 
     def _miss(self, time_us: int) -> None:
         self.misses += 1
+        self._relapsed = self._untrusted > 0
+        self._untrusted = _TRUSTED_REPLIES
+        if self._relapsed:      # told once: the counter of misses tells the rest
+            self._enter(LinkState.STALLED, '')
+            return
         sentence = (
             f'the autopilot has not replied to t = {seconds_text(time_us)} within'
             f' {self._parameters.reply_timeout_s:g} s')
@@ -182,4 +201,5 @@ class Lockstep:
         self._state_s[self.state] += now - self._state_since_s
         self._state_since_s = now
         self.state = state
-        self._events.append(f'{state.value}: {sentence}')
+        if sentence:
+            self._events.append(f'{state.value}: {sentence}')

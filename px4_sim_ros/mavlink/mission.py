@@ -62,6 +62,8 @@ class Mission:
         """
         if not isinstance(content, dict) or set(content) != {'name', 'items'}:
             raise ParameterError(f'{owner}: must hold name and items and nothing else')
+        if not isinstance(content['items'], list):
+            raise ParameterError(f"{owner}: items = {content['items']!r}: must be a list")
         items = tuple(
             cls._item(f'{owner}: items[{i}]', item) for i, item in enumerate(content['items']))
         if not items or not isinstance(items[0], TakeOff) or not isinstance(items[-1], Land):

@@ -15,6 +15,7 @@ from pymavlink.dialects.v20 import common as mavlink
 
 from px4_sim_ros.core.frames import Vector, ned_to_enu
 from px4_sim_ros.core.geodesy import GeodeticPosition, LocalFrame
+from px4_sim_ros.mavlink.hil_codec import packed
 from px4_sim_ros.mavlink.mission import GoTo, Hold, Item, Land, Mission, TakeOff
 
 FIRST_PORT = 14540
@@ -195,12 +196,13 @@ class Pilot:
         """Receive until a condition holds, at most `limit_s` of simulated time."""
         end_s = self.time_s + limit_s if self.time_s else None
         while not condition():
-            self._receive()
             if end_s is None and self.time_s:
                 end_s = self.time_s + limit_s
+            # Time may jump from one message to the next: the condition has the first word.
             if end_s is not None and self.time_s > end_s:
                 said = f'; its last words were "{self._last_text}"' if self._last_text else ''
                 raise MissionError(f'{failure} after {limit_s:g} s of simulated time{said}')
+            self._receive()
 
     def _receive(self) -> None:
         """Take in one datagram, or nothing within the socket's time-out."""
@@ -249,4 +251,4 @@ class Pilot:
 
     def _send(self, message: mavlink.MAVLink_message) -> None:
         if self._autopilot is not None:
-            self._socket.sendto(message.pack(self._mav), self._autopilot)
+            self._socket.sendto(packed(self._mav, message), self._autopilot)

@@ -1,16 +1,17 @@
 """What the README says is true: its tables are those of the code, its commands exist."""
 import argparse
+import pathlib
 import re
 import shlex
 import subprocess
 
 import pytest
-from conftest import ROOT
 
 from px4_sim_ros.apps import command_line
 from px4_sim_ros.apps.launch_arguments import ARGUMENTS
 from px4_sim_ros.apps.tables import fill
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 README = (ROOT / 'README.md').read_text(encoding='utf-8')
 
 

@@ -1,0 +1,93 @@
+"""Worlds and controllers that the tests of the embedded autopilot share."""
+from __future__ import annotations
+
+import contextlib
+import socket
+
+import pytest
+from flight_rig import HOST, Rig
+
+from px4_sim_ros.autopilot.controller import Controller, ControllerParameters
+from px4_sim_ros.autopilot.estimator import Estimator, EstimatorParameters
+from px4_sim_ros.configuration import load_configuration
+from px4_sim_ros.resources import config_directory, read_yaml
+
+QUIET = {
+    'imu': ('gyro_noise_density', 'accel_noise_density'),
+    'magnetometer': ('noise_density', 'random_walk'),
+    'barometer': ('noise_pa',),
+    'gps': ('horizontal_error_m', 'vertical_error_m', 'velocity_noise_m_s'),
+}
+
+
+@pytest.fixture(scope='session')
+def configuration():
+    """Return the configuration with all defaults: sensors with noise."""
+    return load_configuration(None, {})
+
+
+@pytest.fixture(scope='session')
+def quiet_configuration():
+    """Return the configuration with ideal sensors."""
+    return load_configuration(
+        None, {node: dict.fromkeys(names, 0.0) for node, names in QUIET.items()})
+
+
+@pytest.fixture(scope='session')
+def iris(configuration):
+    """Return the Iris as its file describes it."""
+    return configuration.vehicle
+
+
+@pytest.fixture(scope='session')
+def gains():
+    """Return the sections of the autopilot's file."""
+    return read_yaml(config_directory() / 'autopilot.yaml', 'autopilot file')
+
+
+@pytest.fixture
+def estimator(gains):
+    """Return an estimator that is not aligned."""
+    return Estimator(
+        EstimatorParameters.from_mapping('estimator', gains['estimator']), 9.80665, 2026.0)
+
+
+@pytest.fixture
+def controller(gains, iris):
+    """Return a fresh controller of the Iris."""
+    return Controller(
+        ControllerParameters.from_mapping('controller', gains['controller']), iris, 9.80665)
+
+
+def _is_free(instance: int) -> bool:
+    """Return whether the ports of the link, the pilot and the autopilot are all free."""
+    for kind, port in (
+            (socket.SOCK_STREAM, 4560), (socket.SOCK_DGRAM, 14540), (socket.SOCK_DGRAM, 14580)):
+        with socket.socket(socket.AF_INET, kind) as probe:
+            if kind is socket.SOCK_STREAM:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((HOST, port + instance))
+            except OSError:
+                return False
+    return True
+
+
+@pytest.fixture
+def instance():
+    """Return an instance whose ports nobody uses."""
+    return next(i for i in range(70, 80) if _is_free(i))
+
+
+@pytest.fixture
+def rig(configuration, instance):
+    """Return an autopilot in a world whose sensors have noise."""
+    with contextlib.closing(Rig(configuration, instance)) as rig:
+        yield rig
+
+
+@pytest.fixture
+def quiet_rig(quiet_configuration, instance):
+    """Return an autopilot in a world of ideal sensors."""
+    with contextlib.closing(Rig(quiet_configuration, instance)) as rig:
+        yield rig

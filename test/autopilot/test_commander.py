@@ -1,0 +1,208 @@
+"""The commander: what is refused, and from arming to disarming."""
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from px4_sim_ros.autopilot.commander import Commander, CommanderParameters, Mode
+
+DT = 0.02
+IDLE = (0.0,) * 16
+
+
+class StubEstimator:
+    """At rest at a place."""
+
+    aligned = True
+    position = (1.0, 2.0, 0.1)
+    attitude = (math.cos(0.25), 0.0, 0.0, math.sin(0.25))      # heading 0.5 rad
+
+
+class StubController:
+    """Remembers what it is asked; the test says how much thrust that takes."""
+
+    thrust_fraction = 1.0
+    resets = 0
+    target = velocity = yaw = None
+
+    def reset(self):
+        """Count the call."""
+        self.resets += 1
+
+    def velocity_to(self, target, position):
+        """Remember the target."""
+        self.target = target
+        return 0.1, 0.2, 0.3
+
+    def commands(self, estimator, velocity, yaw, dt):
+        """Remember velocity and yaw."""
+        self.velocity, self.yaw = velocity, yaw
+        return [0.5, 0.6, 0.7, 0.8]
+
+
+@pytest.fixture
+def estimator():
+    """Return the stub, aligned."""
+    return StubEstimator()
+
+
+@pytest.fixture
+def control():
+    """Return the stub, hovering."""
+    return StubController()
+
+
+@pytest.fixture
+def commander(gains, estimator, control):
+    """Return a commander that stands by."""
+    values = gains['commander'] | {
+        'landing_speed_m_s': 0.7, 'landed_thrust_fraction': 0.65, 'landed_time_s': 0.5,
+        'disarm_delay_s': 1.0, 'arming_timeout_s': 10.0}
+    return Commander(
+        CommanderParameters.from_mapping('commander', values), estimator, control)
+
+
+def run(commander, seconds):
+    """Step for a while and return the last controls."""
+    for _ in range(round(seconds / DT)):
+        controls = commander.controls(DT)
+    return controls
+
+
+def fly(commander, control):
+    """Bring it into the air."""
+    assert (commander.take_off(10.0), commander.arm()) == ('', '')
+    control.thrust_fraction = 1.2
+    commander.controls(DT)
+    assert commander.in_air
+
+
+def test_nothing_before_the_estimator_is_aligned(commander, estimator):
+    """Each refusal says why."""
+    estimator.aligned = False
+    assert commander.arm() == commander.take_off(5.0) == 'the estimator is not aligned yet'
+    assert commander.go_to((0.0, 0.0, 5.0), 0.0) == commander.land() == 'not flying'
+    assert not commander.armed
+    assert commander.controls(DT) == IDLE
+
+
+def test_disarmed_means_no_controls(commander):
+    """Also after a take-off was asked for."""
+    assert commander.controls(DT) == IDLE
+    assert commander.take_off(5.0) == ''
+    assert commander.controls(DT) == IDLE
+    assert not commander.armed
+
+
+def test_armed_rotors_idle_until_the_arming_timeout(commander):
+    """No take-off follows: it disarms."""
+    assert commander.arm() == ''
+    assert run(commander, 9.9) == IDLE
+    assert commander.armed
+    run(commander, 0.2)
+    assert not commander.armed
+    # The time counts from each arming.
+    assert commander.arm() == ''
+    run(commander, 9.9)
+    assert commander.armed
+
+
+@pytest.mark.parametrize('arm_first', [True, False])
+def test_take_off(commander, control, arm_first):
+    """Straight up, with the heading that it has, in either order."""
+    steps = (commander.arm, lambda: commander.take_off(10.0))
+    for step in steps if arm_first else reversed(steps):
+        assert step() == ''
+    assert commander.controls(DT) == (0.5, 0.6, 0.7, 0.8) + (0.0,) * 12
+    assert control.target == (1.0, 2.0, 10.0)
+    assert control.velocity == (0.1, 0.2, 0.3)
+    assert control.yaw == pytest.approx(0.5)
+    assert not commander.in_air
+    control.thrust_fraction = 1.01
+    commander.controls(DT)
+    assert commander.in_air
+    assert run(commander, 20.0) != IDLE      # no arming timeout in the air
+    assert commander.armed
+
+
+def test_arming_forgets_the_integral_once(commander, control):
+    """Not again in the air."""
+    fly(commander, control)
+    assert commander.arm() == ''
+    assert control.resets == 1
+
+
+def test_go_to(commander, control):
+    """To a place, with a heading or with the one that it has."""
+    assert commander.go_to((5.0, 6.0, 7.0), 1.0) == 'not flying'
+    fly(commander, control)
+    assert commander.go_to((5.0, 6.0, 7.0), 1.0) == ''
+    commander.controls(DT)
+    assert (control.target, control.yaw) == ((5.0, 6.0, 7.0), 1.0)
+    assert commander.go_to((8.0, 6.0, 7.0), math.nan) == ''
+    commander.controls(DT)
+    assert (control.target, control.yaw) == ((8.0, 6.0, 7.0), 1.0)
+
+
+def test_disarm_on_the_ground_only(commander, control):
+    """In the air it is refused."""
+    assert commander.arm() == commander.disarm() == ''
+    assert not commander.armed
+    fly(commander, control)
+    assert commander.disarm() == 'not while flying'
+    assert commander.armed
+
+
+def test_landing(commander, control, estimator):
+    """Down where it is, until little thrust is needed for a while; then it disarms."""
+    assert commander.land() == 'not flying'
+    fly(commander, control)
+    estimator.position = (3.0, 4.0, 9.0)
+    assert commander.land() == ''
+    control.thrust_fraction = 0.9
+    run(commander, 5.0)
+    assert control.target == (3.0, 4.0, 9.0)
+    assert control.velocity == (0.1, 0.2, -0.7)
+    assert commander.in_air
+    control.thrust_fraction = 0.6
+    run(commander, 0.4)
+    assert commander.in_air
+    run(commander, 0.2)
+    assert not commander.in_air and commander.armed
+    run(commander, 0.8)
+    assert commander.armed
+    assert run(commander, 0.2) == IDLE
+    assert (commander.armed, commander.mode) == (False, Mode.STANDBY)
+
+
+def test_a_gust_is_no_landing(commander, control):
+    """The low thrust has to last."""
+    fly(commander, control)
+    commander.land()
+    for _ in range(20):
+        control.thrust_fraction = 0.5
+        run(commander, 0.4)
+        control.thrust_fraction = 0.8
+        run(commander, 0.02)
+    assert commander.in_air
+
+
+def test_a_landing_can_be_called_off(commander, control):
+    """By the next place to fly to."""
+    fly(commander, control)
+    commander.land()
+    assert commander.go_to((0.0, 0.0, 9.0), math.nan) == ''
+    control.thrust_fraction = 0.5
+    run(commander, 5.0)
+    assert commander.mode is Mode.HOLD and commander.armed
+
+
+@pytest.mark.parametrize('height_m', [-5.0, 0.0, math.nan])
+def test_a_take_off_that_is_none_does_not_stay_armed(height_m, commander, control):
+    """Nothing lifts off, so the arming timeout holds."""
+    assert commander.take_off(height_m) == 'the altitude is not above the vehicle'
+    assert commander.arm() == ''
+    control.thrust_fraction = 0.6
+    run(commander, 30.0)
+    assert not commander.armed

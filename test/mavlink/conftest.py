@@ -1,0 +1,95 @@
+"""Servers, peers and links that the tests of the MAVLink room share."""
+from __future__ import annotations
+
+import contextlib
+import socket
+
+import pytest
+from scripted_peer import HOST, ScriptedPeer
+
+from px4_sim_ros.core.sensors.imu import ImuMeasurement
+from px4_sim_ros.mavlink.hil_codec import HilEncoder
+from px4_sim_ros.mavlink.hil_server import HilServer, port_of
+from px4_sim_ros.mavlink.lockstep import HilParameters, Lockstep
+
+
+def _is_free(instance: int) -> bool:
+    """Return whether the ports of the link, the pilot and the autopilot are all free."""
+    for kind, port in (
+            (socket.SOCK_STREAM, 4560), (socket.SOCK_DGRAM, 14540), (socket.SOCK_DGRAM, 14580)):
+        with socket.socket(socket.AF_INET, kind) as probe:
+            if kind is socket.SOCK_STREAM:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((HOST, port + instance))
+            except OSError:
+                return False
+    return True
+
+
+@pytest.fixture
+def instance():
+    """Return an instance whose ports nobody uses."""
+    return next(i for i in range(60, 70) if _is_free(i))
+
+
+@pytest.fixture
+def server(instance):
+    """Return a server that listens."""
+    with contextlib.closing(HilServer(HOST, port_of(instance))) as server:
+        yield server
+
+
+@pytest.fixture
+def connect(server, instance):
+    """Return a function that connects one more peer."""
+    peers = []
+
+    def connected(**options) -> ScriptedPeer:
+        peers.append(ScriptedPeer(port_of(instance), **options))
+        return peers[-1]
+
+    yield connected
+    for peer in peers:
+        peer.hang_up()
+
+
+class Link:
+    """A lockstep with the frames that it sends."""
+
+    def __init__(self, server: HilServer, step_us: int, parameters: HilParameters) -> None:
+        self.lockstep = Lockstep(server, parameters, step_us)
+        self._encoder = HilEncoder()
+
+    def exchange(self, time_us):
+        """Exchange a HIL_SENSOR of this time."""
+        zero = (0.0, 0.0, 0.0)
+        imu = ImuMeasurement(time_us, (0.0, 0.0, 9.8), zero, 0.0, 0.0)
+        return self.lockstep.exchange(time_us, self._encoder.sensor(imu))
+
+    @property
+    def state(self) -> str:
+        """Return the state of the link as a word."""
+        return self.lockstep.state.value
+
+
+@pytest.fixture
+def make_link(server, instance):
+    """Return a function that makes a link with other parameters than the quick ones here."""
+    def made(*, step_us=4000, **changes) -> Link:
+        values = {'host': HOST, 'instance': instance, 'reply_timeout_s': 0.1,
+                  'freewheel_pause_s': 0.001, 'on_stall': 'continue', 'satellites': 10}
+        return Link(server, step_us, HilParameters.from_mapping('hil_bridge', values | changes))
+    return made
+
+
+@pytest.fixture
+def make_locked(make_link, connect):
+    """Return a function that makes a link and a peer, locked at 4 ms."""
+    def made(**changes):
+        link, peer = make_link(**changes), connect()
+        peer.reply(4000)
+        assert link.exchange(4000).time_us == 4000
+        assert link.state == 'LOCKED'
+        return link, peer
+    return made

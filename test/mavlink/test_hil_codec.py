@@ -1,0 +1,321 @@
+"""The HIL messages: bytes, units, axes and limits; and what the decoder makes of rubbish."""
+from __future__ import annotations
+
+import math
+import struct
+
+import mavlink_frames
+import pytest
+from mavlink_frames import controls_frame, frame, frame_v1
+from pymavlink.dialects.v20 import common as mavlink
+
+from px4_sim_ros.core.geodesy import GeodeticPosition
+from px4_sim_ros.core.sensors.barometer import PressureMeasurement
+from px4_sim_ros.core.sensors.gnss import GnssMeasurement
+from px4_sim_ros.core.sensors.imu import ImuMeasurement
+from px4_sim_ros.core.sensors.magnetometer import MagneticFieldMeasurement
+from px4_sim_ros.mavlink import hil_codec
+from px4_sim_ros.mavlink.hil_codec import HilDecoder, HilEncoder
+
+IMU = ImuMeasurement(1_234_567, (1.0, 2.0, 3.0), (4.0, 5.0, 6.0), 0.0, 0.0)
+FIELD = MagneticFieldMeasurement(1_234_567, (1e-4, 2e-4, 3e-4), 0.0)      # 1, 2, 3 gauss
+PRESSURE = PressureMeasurement(1_234_567, 101325.0, 0.0)                  # 0 m and 15 deg C
+FIX = GnssMeasurement(
+    7_654_321, GeodeticPosition(47.3977421, 8.5455939, 535.3), (1.0, 2.0, 3.0), 0.9, 1.78)
+
+IMU_ONLY = ('fd3d00000001c86b000087d61200000000000000803f000000c0000040c00000'
+            '80400000a0c00000c0c000000000000000000000000000000000000000000000'
+            '0000000000003f85b1')
+EVERYTHING = ('fd3e00000001c86b000087d61200000000000000803f000000c0000040c00000'
+              '80400000a0c00000c0c00000803f000000c0000040c000507d44000000000000'
+              '000000007041ff1ba4c4')
+GPS = ('fd2400000001c8710000b1cb7400000000004d52401c43f41705407207005a00'
+       'b200e000c8006400d4fe610a030a17d8')
+CONTROLS = ('fd5100000001015d0000a00f0000000000000100000000000000000080bf0000'
+            '60bf000040bf000020bf000000bf0000c0be000080be000000be000000000000'
+            '003e0000803e0000c03e0000003f0000203f0000403f0000603f8191d4')
+
+
+def sensor_frame(fields, *, mag=(0.0, 0.0, 0.0), pressure=(0.0, 0.0, 0.0), sensor_id=0):
+    """Return the HIL_SENSOR of IMU; pressure is hPa, m and deg C. Body axes are FRD."""
+    hpa, altitude_m, temperature = pressure
+    return frame(mavlink_frames.SENSOR, struct.pack(
+        '<Q13fIB', 1_234_567, 1, -2, -3, 4, -5, -6, *mag, hpa, 0, altitude_m, temperature,
+        fields, sensor_id), component=200)
+
+
+def sent(data):
+    """Return the messages in what the simulator sends."""
+    return mavlink.MAVLink(None).parse_buffer(data)
+
+
+# HIL_SENSOR
+
+def test_sensor_with_imu_alone():
+    """Groups that are not due are zero and not marked."""
+    expected = sensor_frame(0x7 | 0x38)
+    assert HilEncoder().sensor(IMU) == expected
+    assert expected.hex() == IMU_ONLY
+
+
+def test_sensor_with_everything_but_airspeed():
+    """Gauss, hPa and deg C; y and z change sign from FLU to FRD."""
+    expected = sensor_frame(0x1BFF, mag=(1, -2, -3), pressure=(1013.25, 0.0, 15.0))
+    assert HilEncoder().sensor(IMU, FIELD, PRESSURE) == expected
+    assert expected.hex() == EVERYTHING
+
+
+@pytest.mark.parametrize(('field', 'pressure', 'fields'), [
+    (None, None, 0x7 | 0x38),
+    (FIELD, None, 0x7 | 0x38 | 0x1C0),
+    (None, PRESSURE, 0x7 | 0x38 | 0x1A00),
+    (FIELD, PRESSURE, 0x1BFF),
+])
+def test_groups_are_marked_whole(field, pressure, fields):
+    """PX4 uses a group only if all of its bits are set."""
+    message, = sent(HilEncoder().sensor(IMU, field, pressure))
+    assert message.fields_updated == fields
+    assert hil_codec.has_group(message, hil_codec.SensorFields.MAG) == (field is not None)
+    assert hil_codec.has_group(message, hil_codec.SensorFields.BARO) == (pressure is not None)
+
+
+def test_a_group_with_a_bit_missing_is_no_group():
+    """As PX4 takes it."""
+    message, = sent(sensor_frame(0x1BFF & ~0x1000 & ~0x80))
+    assert hil_codec.pressure_from_hil(message) is None
+    assert hil_codec.magnetic_field_from_hil(message) is None
+
+
+def test_sensor_id():
+    """The id is the last byte, an extension of the message."""
+    assert HilEncoder().sensor(IMU, sensor_id=2) == sensor_frame(0x3F, sensor_id=2)
+
+
+def test_pressure_altitude_and_temperature():
+    """The standard atmosphere at 1000 m: 898.75 hPa and 8.5 deg C (ISO 2533, table 1)."""
+    message, = sent(HilEncoder().sensor(IMU, None, PressureMeasurement(0, 89874.6, 0.0)))
+    assert message.abs_pressure == pytest.approx(898.746, rel=1e-6)
+    assert message.pressure_alt == pytest.approx(1000.0, abs=0.1)
+    assert message.temperature == pytest.approx(8.5, abs=0.001)
+    assert message.diff_pressure == 0.0
+
+
+def test_autopilot_reads_what_the_simulator_meant():
+    """Back to SI and FLU."""
+    message, = sent(HilEncoder().sensor(IMU, FIELD, PRESSURE))
+    assert hil_codec.imu_from_hil(message) == ((1.0, 2.0, 3.0), (4.0, 5.0, 6.0))
+    assert hil_codec.magnetic_field_from_hil(message) == pytest.approx(FIELD.field_flu_t)
+    assert hil_codec.pressure_from_hil(message) == pytest.approx(101325.0)
+
+
+@pytest.mark.parametrize('force', [1e39, -1e39, math.inf, -math.inf, math.nan])
+def test_a_float_field_takes_every_number(force):
+    """A wild measurement is limited to its field, never an error of the encoder."""
+    assert sent(HilEncoder().sensor(IMU._replace(specific_force_flu=(force, 0.0, 0.0))))
+
+
+@pytest.mark.parametrize('pressure_pa', [0.0, -1.0, math.nan])
+def test_any_pressure_is_sent(pressure_pa):
+    """Noise or drift may take a pressure below zero."""
+    assert sent(HilEncoder().sensor(IMU, None, PressureMeasurement(0, pressure_pa, 0.0)))
+
+
+def test_frames_are_numbered():
+    """Each frame has the next sequence number (MAVLink: packet loss is told by it)."""
+    encoder = HilEncoder()
+    frames = [encoder.sensor(IMU), encoder.gps(FIX, 0.0, 10), encoder.sensor(IMU)]
+    assert [data[4] for data in frames] == [0, 1, 2]
+
+
+# HIL_GPS
+
+def gps_with(**changes):
+    """Return the HIL_GPS of FIX with some values replaced."""
+    position = {k: changes.pop(k) for k in tuple(changes) if hasattr(FIX.position, k)}
+    geoid_height_m = changes.pop('geoid_height_m', 0.0)
+    fix = FIX._replace(position=GeodeticPosition(**vars(FIX.position) | position), **changes)
+    message, = sent(HilEncoder().gps(fix, geoid_height_m, 10))
+    return message
+
+
+def test_gps():
+    """North, east and down in cm/s, course in cdeg, mm above mean sea level, cm of accuracy."""
+    course = round(math.degrees(math.atan2(1.0, 2.0)) * 100)
+    expected = frame(mavlink_frames.GPS, struct.pack(
+        '<QiiiHHHhhhHBBBH', 7_654_321, 473977421, 85455939, 488000, 90, 178, 224,
+        200, 100, -300, course, 3, 10, 0, 0), component=200)
+    assert HilEncoder().gps(FIX, 47.3, 10) == expected
+    assert expected.hex() == GPS
+
+
+def test_geoid_height_is_subtracted():
+    """Mean sea level may be above or below the ellipsoid."""
+    assert gps_with(ellipsoid_altitude_m=100.0, geoid_height_m=47.3).alt == 52_700
+    assert gps_with(ellipsoid_altitude_m=100.0, geoid_height_m=-20.0).alt == 120_000
+
+
+@pytest.mark.parametrize(('velocity_enu', 'course_cdeg'), [
+    ((0.0, 1.0, 0.0), 0), ((1.0, 0.0, 0.0), 9000), ((0.0, -1.0, 0.0), 18000),
+    ((-1.0, 0.0, 0.0), 27000),
+    ((-1e-6, 1.0, 0.0), 35999),          # rounded it would be 360 degrees
+    ((0.0, 0.0, 0.0), 65535), ((0.0, 0.0, 5.0), 65535), ((0.06, 0.07, 0.0), 65535),
+    ((0.08, 0.08, 0.0), 4500), ((math.nan, 1.0, 0.0), 65535),
+])
+def test_course(velocity_enu, course_cdeg):
+    """Clockwise from north; unknown below 0.1 m/s over ground."""
+    assert gps_with(velocity_enu=velocity_enu).cog == course_cdeg
+
+
+@pytest.mark.parametrize(('changes', 'field', 'value'), [
+    ({'latitude_deg': 300.0}, 'lat', 2**31 - 1), ({'latitude_deg': -300.0}, 'lat', -2**31),
+    ({'longitude_deg': 300.0}, 'lon', 2**31 - 1), ({'longitude_deg': -300.0}, 'lon', -2**31),
+    ({'ellipsoid_altitude_m': 3e6}, 'alt', 2**31 - 1),
+    ({'ellipsoid_altitude_m': -3e6}, 'alt', -2**31),
+    ({'horizontal_accuracy_m': 1e3}, 'eph', 65535), ({'horizontal_accuracy_m': -1.0}, 'eph', 0),
+    ({'vertical_accuracy_m': 1e3}, 'epv', 65535), ({'vertical_accuracy_m': -1.0}, 'epv', 0),
+    ({'velocity_enu': (500.0, 500.0, 0.0)}, 'vel', 65535),
+    ({'velocity_enu': (0.0, 400.0, 0.0)}, 'vn', 32767),
+    ({'velocity_enu': (0.0, -400.0, 0.0)}, 'vn', -32768),
+    ({'velocity_enu': (400.0, 0.0, 0.0)}, 've', 32767),
+    ({'velocity_enu': (-400.0, 0.0, 0.0)}, 've', -32768),
+    ({'velocity_enu': (0.0, 0.0, -400.0)}, 'vd', 32767),
+    ({'velocity_enu': (0.0, 0.0, 400.0)}, 'vd', -32768),
+    ({'velocity_enu': (math.inf, 0.0, -math.inf)}, 've', 32767),
+    ({'latitude_deg': math.nan}, 'lat', 0), ({'longitude_deg': math.nan}, 'lon', 0),
+    ({'ellipsoid_altitude_m': math.nan}, 'alt', 0),
+    ({'horizontal_accuracy_m': math.nan}, 'eph', 0),
+    ({'vertical_accuracy_m': math.nan}, 'epv', 0),
+    ({'velocity_enu': (math.nan, 1.0, math.nan)}, 'vd', 0),
+    ({'velocity_enu': (math.nan, 1.0, math.nan)}, 'vel', 0),
+])
+def test_gps_values_beyond_their_field(changes, field, value):
+    """Limited to the field, NaN becomes 0."""
+    assert getattr(gps_with(**changes), field) == value
+
+
+@pytest.mark.parametrize(('value', 'whole'), [
+    (0.0, 0), (99.0, 99), (99.49, 99), (100.0, 100), (100.51, 100), (-99.6, -100),
+    (-100.4, -100), (1e300, 100), (math.inf, 100), (-math.inf, -100), (math.nan, 0),
+])
+def test_saturated(value, whole):
+    """Rounded, and limited to the range."""
+    assert hil_codec.saturated(value, -100, 100) == whole
+
+
+def test_autopilot_reads_the_fix():
+    """Back to degrees, metres and ENU."""
+    position, velocity = hil_codec.gps_from_hil(gps_with(geoid_height_m=47.3))
+    assert (position.latitude_deg, position.longitude_deg) == pytest.approx(
+        (47.3977421, 8.5455939), abs=1e-9)
+    assert position.ellipsoid_altitude_m == pytest.approx(488.0)
+    assert velocity == pytest.approx((1.0, 2.0, 3.0))
+
+
+def test_a_step_ends_with_the_imu():
+    """HIL_SENSOR advances PX4's clock, so what belongs to the step goes before it."""
+    messages = sent(HilEncoder().step(IMU, FIELD, PRESSURE, FIX, 47.3, 7))
+    assert [m.get_type() for m in messages] == ['HIL_GPS', 'HIL_SENSOR']
+    assert messages[0].satellites_visible == 7
+    assert [m.get_type() for m in sent(HilEncoder().step(IMU, None, None, None, 47.3, 7))] == [
+        'HIL_SENSOR']
+
+
+# HIL_ACTUATOR_CONTROLS
+
+HALVES = tuple((i - 8) / 8 for i in range(16))
+GOOD = controls_frame(4000, HALVES, mode=129)
+FOUND = (4000, True, HALVES)
+
+
+def test_controls():
+    """Time, armed and 16 controls."""
+    assert GOOD.hex() == CONTROLS
+    assert HilDecoder().controls(GOOD) == [FOUND]
+
+
+@pytest.mark.parametrize(('mode', 'armed'), [
+    (0, False), (1, False), (127, False), (128, True), (129, True), (255, True)])
+def test_armed_is_bit_128(mode, armed):
+    """1 and 129 are what PX4 sends."""
+    found, = HilDecoder().controls(controls_frame(4000, mode=mode))
+    assert found.armed is armed
+
+
+@pytest.mark.parametrize(('value', 'taken', 'limited'), [
+    (-1.0, -1.0, 0), (1.0, 1.0, 0), (1.5, 1.0, 1), (-7.0, -1.0, 1), (math.inf, 1.0, 1),
+    (-math.inf, -1.0, 1), (math.nan, 0.0, 1)])
+def test_controls_are_limited_and_counted(value, taken, limited):
+    """NaN means off."""
+    decoder = HilDecoder()
+    found, = decoder.controls(controls_frame(4000, (0.5, value, 0.25)))
+    assert found.controls == (0.5, taken, 0.25) + (0.0,) * 13
+    assert decoder.limited_controls == limited
+
+
+# What else comes over a link.
+
+def spoilt(data, index):
+    """Return a frame with one bit turned."""
+    return data[:index] + bytes((data[index] ^ 1,)) + data[index + 1:]
+
+
+@pytest.mark.parametrize('size', [1, 2, 3, 7, 64])
+def test_messages_in_pieces(size):
+    """However the stream is cut, nothing is lost."""
+    stream = b''.join(controls_frame(t, HALVES) for t in range(0, 40_000, 4000))
+    decoder = HilDecoder()
+    found = [c.time_us for i in range(0, len(stream), size)
+             for c in decoder.controls(stream[i:i + size])]
+    assert found == list(range(0, 40_000, 4000))
+    assert decoder.bad_messages == 0
+
+
+def test_half_a_message_is_kept():
+    """It is completed by what comes next."""
+    decoder = HilDecoder()
+    assert decoder.controls(GOOD[:40]) == []
+    assert decoder.controls(GOOD[40:] + GOOD[:20]) == [FOUND]
+    assert decoder.controls(GOOD[20:]) == [FOUND]
+
+
+@pytest.mark.parametrize('spoil', [
+    b'hello', b'\x00' * 300, spoilt(GOOD, 30), spoilt(GOOD, len(GOOD) - 1), spoilt(GOOD, 8)])
+def test_rubbish_before_and_between_messages(spoil):
+    """It is skipped and counted."""
+    decoder = HilDecoder()
+    assert decoder.controls(spoil + GOOD + spoil + GOOD) == [FOUND, FOUND]
+    assert decoder.bad_messages == (0 if spoil == spoilt(GOOD, 8) else 2)
+
+
+def test_other_messages_are_skipped():
+    """PX4 says HEARTBEAT and COMMAND_LONG first; they are no errors."""
+    decoder = HilDecoder()
+    assert decoder.controls(mavlink_frames.px4_greeting() + GOOD) == [FOUND]
+    assert decoder.bad_messages == 0
+
+
+def test_mavlink_1_frames_do_not_hide_the_next():
+    """Good or bad ones."""
+    v1 = frame_v1(mavlink_frames.HEARTBEAT, mavlink_frames.heartbeat_payload())
+    decoder = HilDecoder()
+    assert decoder.controls(v1 + GOOD + spoilt(v1, 7) + GOOD) == [FOUND, FOUND]
+    assert decoder.bad_messages == 1
+
+
+@pytest.mark.parametrize('start', [b'\xfd', b'\xfe', b'\xfd\xff\x00', b'\xfe\xff', GOOD[:50]])
+def test_a_false_start_hides_only_a_few_messages(start):
+    """What looks like a message takes the bytes after it along, at most 280 of them."""
+    decoder = HilDecoder()
+    stream = start + b''.join(controls_frame(t, HALVES) for t in range(8))
+    found = [c.time_us for c in decoder.controls(stream)]
+    assert found[-1:] == [7] and found == list(range(found[0], 8))
+    assert found[0] * len(GOOD) <= 280 + len(GOOD)
+    assert decoder.bad_messages > 0
+
+
+def test_decoders_are_apart():
+    """Half a message in one does not reach another."""
+    first, second = HilDecoder(), HilDecoder()
+    first.controls(GOOD[:30])
+    assert second.controls(GOOD) == [FOUND]
+    assert first.controls(GOOD[30:]) == [FOUND]

@@ -1,0 +1,208 @@
+"""The TCP server: who holds the port, one client at a time, nothing that blocks or cuts."""
+from __future__ import annotations
+
+import collections
+import contextlib
+import os
+import select
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+from pymavlink.dialects.v20 import common as mavlink
+from scripted_peer import HOST, TIME_LIMIT_S
+
+from px4_sim_ros.core.sensors.imu import ImuMeasurement
+from px4_sim_ros.mavlink.hil_codec import HilEncoder
+from px4_sim_ros.mavlink.hil_server import (
+    Deadline,
+    HilServer,
+    PortTakenError,
+    check_port_is_free,
+    port_of,
+)
+
+HOLDER = """
+import socket, sys
+holder = socket.create_server(('127.0.0.1', int(sys.argv[1])))
+print('listening', flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def greeted(server, connect):
+    """Return a server with its client, which has greeted."""
+    peer = connect()
+    assert server.accept(TIME_LIMIT_S)
+    assert server.receive(TIME_LIMIT_S)
+    return server, peer
+
+
+# The port
+
+def test_instance_chooses_the_port():
+    """As PX4 does."""
+    assert (port_of(0), port_of(7)) == (4560, 4567)
+
+
+def test_port_taken_by_this_process(server, instance):
+    """The sentence names port and holder and says what to do."""
+    with pytest.raises(PortTakenError) as error:
+        HilServer(HOST, port_of(instance))
+    sentence = error.value.strerror
+    assert f'TCP port {port_of(instance)} is taken by' in sentence
+    assert f'(process {os.getpid()})' in sentence
+    assert 'another instance' in sentence and '\n' not in sentence
+
+
+def test_port_taken_by_another_process(instance):
+    """The holder is found by its process id."""
+    with subprocess.Popen(
+            [sys.executable, '-c', HOLDER, str(port_of(instance))],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout.readline() == 'listening\n'
+        with pytest.raises(PortTakenError, match=rf'\(process {holder.pid}\)'):
+            check_port_is_free(HOST, port_of(instance))
+        holder.stdin.close()
+    check_port_is_free(HOST, port_of(instance))
+
+
+def test_an_address_of_another_machine(instance):
+    """Not to be mistaken for a port that is taken."""
+    with pytest.raises(OSError, match='cannot listen on 192') as error:
+        HilServer('192.0.2.1', port_of(instance))
+    assert not isinstance(error.value, PortTakenError)
+
+
+def test_close_frees_the_port(greeted, instance):
+    """At once, though a client was connected; the client sees the end."""
+    server, peer = greeted
+    server.close()
+    check_port_is_free(HOST, port_of(instance))
+    assert peer.socket.recv(100) == b''
+
+
+# One client
+
+def test_accept_times_out(server):
+    """It waits, but not for ever."""
+    started_s = time.monotonic()
+    assert not server.accept(0.05)
+    assert time.monotonic() - started_s >= 0.05
+    assert not server.connected
+    assert not server.accept()
+
+
+def test_nobody_is_connected(server):
+    """Nothing to send to, nothing to receive."""
+    server.send(b'nobody hears it')
+    assert server.receive(0.0) == b''
+    assert server.dropped_sends == 0
+
+
+def test_receive_times_out(greeted):
+    """A silent client stays connected."""
+    server, _ = greeted
+    started_s = time.monotonic()
+    assert server.receive(0.05) == b''
+    assert time.monotonic() - started_s >= 0.05
+    assert server.connected
+
+
+@pytest.mark.parametrize('how', ['hang_up', 'reset'])
+def test_the_client_goes_and_the_next_comes(greeted, connect, how):
+    """The end of file and the reset are both noticed; nothing has to be restarted."""
+    server, peer = greeted
+    getattr(peer, how)()
+    assert server.receive(TIME_LIMIT_S) == b''
+    assert not server.connected
+    connect()
+    assert server.accept(TIME_LIMIT_S)
+    assert server.receive(TIME_LIMIT_S).startswith(b'\xfd')
+
+
+def test_sending_to_a_client_that_is_gone(greeted):
+    """No error reaches the caller."""
+    server, peer = greeted
+    peer.reset()
+    for _ in range(3):
+        server.send(b'x' * 1000)
+    server.receive(TIME_LIMIT_S)
+    assert not server.connected
+
+
+def test_a_second_client_waits_for_its_turn(greeted, connect):
+    """It disturbs nobody and is served when the first has gone."""
+    server, first = greeted
+    second = connect()
+    assert server.accept(0.0)
+    first.send(b'from the first')
+    assert server.receive(TIME_LIMIT_S) == b'from the first'
+    server.send(b'to the first')
+    assert first.socket.recv(100) == b'to the first'
+    assert not select.select([second.socket], [], [], 0.0)[0]
+    first.hang_up()
+    assert server.receive(TIME_LIMIT_S) == b''
+    assert server.accept(TIME_LIMIT_S)
+    assert server.receive(TIME_LIMIT_S).startswith(b'\xfd')
+
+
+# A client that does not read
+
+def burst(number, frames):
+    """Return so many frames of one length with one time, which numbers the burst."""
+    encoder = HilEncoder()
+    imu = ImuMeasurement(number, (1.0, 2.0, 3.0), (4.0, 5.0, 6.0), 0.0, 0.0)
+    return b''.join(encoder.sensor(imu) for _ in range(frames))
+
+
+class StrictReader:
+    """Reads what a peer has been sent; a cut frame is an error."""
+
+    def __init__(self, peer) -> None:
+        peer.socket.setblocking(False)
+        self._socket = peer.socket
+        self._parser = mavlink.MAVLink(None)      # raises at a byte that is not part of a frame
+        self.times: list[int] = []
+
+    def read(self):
+        """Read all that is there."""
+        with contextlib.suppress(BlockingIOError):
+            while data := self._socket.recv(65536):
+                self.times += [m.time_usec for m in self._parser.parse_buffer(data) or ()]
+
+
+@pytest.mark.parametrize('frames', [1, 3000])
+def test_a_client_that_does_not_read(server, connect, frames):
+    """Sending never blocks; what has no room is dropped as a whole and counted."""
+    peer = connect(receive_buffer=65536)
+    assert server.accept(TIME_LIMIT_S)
+    sends = 0
+    watchdog = threading.Timer(3 * TIME_LIMIT_S, peer.reset)  # ends a send that blocks
+    watchdog.start()
+    while server.dropped_sends < 20:
+        assert server.connected
+        server.send(burst(sends, frames))
+        sends += 1
+    watchdog.cancel()
+    reader = StrictReader(peer)
+    dropped, last, deadline = server.dropped_sends, sends, Deadline(TIME_LIMIT_S)
+    while last not in reader.times:
+        assert deadline.remaining_s, 'the link has not come back'
+        reader.read()
+        server.send(burst(last, 1))
+    numbers = [t for t in reader.times if t != last]
+    assert numbers == sorted(numbers)
+    assert collections.Counter(numbers) == dict.fromkeys(numbers, frames)
+    assert len(set(numbers)) == sends - dropped
+
+
+# Deadlines
+
+def test_deadline_never_goes_below_zero():
+    """It is handed to select as a timeout."""
+    assert Deadline(-1.0).remaining_s == 0.0
+    assert 0.0 < Deadline(100.0).remaining_s <= 100.0

@@ -1,0 +1,134 @@
+"""Mission files: what they may hold, and one clear sentence for each mistake."""
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from px4_sim_ros.core.parameters import ParameterError
+from px4_sim_ros.mavlink.mission import GoTo, Hold, Land, Mission, TakeOff
+from px4_sim_ros.resources import named_file, read_yaml
+
+GOOD = """
+name: there and back
+items:
+  - take_off: {up_m: 5}
+  - hold: {duration_s: 0}
+  - go_to: {north_m: 1, east_m: -2, up_m: 3}
+  - land: {}
+"""
+
+
+def load(path):
+    """Read a mission as the command `fly` does."""
+    return Mission.from_mapping('mission file', read_yaml(path, 'mission file'))
+
+
+def refusal(build, *arguments):
+    """Return the one-line sentence of a mission that must be refused."""
+    with pytest.raises(ParameterError) as error:
+        build(*arguments)
+    assert '\n' not in str(error.value)
+    return str(error.value)
+
+
+def test_items_in_their_order():
+    """And the number of events that the pilot reports about them."""
+    mission = Mission.from_mapping('mission file', yaml.safe_load(GOOD))
+    assert mission == Mission('there and back', (
+        TakeOff(5.0), Hold(0.0), GoTo(1.0, -2.0, 3.0), Land()))
+    assert mission.events == 7       # ready, armed, four items, disarmed
+
+
+def test_the_square_is_a_mission():
+    """The file that comes along."""
+    mission = load(named_file('missions', 'square'))
+    assert mission.name == 'square'
+    assert [type(item) for item in mission.items] == [TakeOff, Hold, GoTo, GoTo, GoTo, GoTo, Land]
+
+
+def test_a_file_that_is_missing():
+    """Named with its path."""
+    assert refusal(load, '/nowhere/trip.yaml') == (
+        'mission file /nowhere/trip.yaml: No such file or directory')
+
+
+def test_a_name_without_a_file():
+    """A plain name is looked up in config/missions."""
+    assert refusal(load, named_file('missions', 'triangle')).endswith(
+        'config/missions/triangle.yaml: No such file or directory')
+
+
+def test_a_folder(tmp_path):
+    """Not a file at all."""
+    assert refusal(load, tmp_path) == f'mission file {tmp_path}: Is a directory'
+
+
+@pytest.mark.parametrize('content', [b'items: [', b'\xff\xfe\x00', b'a: b: c', b'\t- x'])
+def test_a_file_that_is_no_yaml(tmp_path, content):
+    """Named with its path and the place."""
+    path = tmp_path / 'broken.yaml'
+    path.write_bytes(content)
+    assert refusal(load, path).startswith(f'mission file {path}: not YAML: ')
+
+
+@pytest.mark.parametrize(('good', 'bad', 'sentence'), [
+    # The file.
+    ('name: there and back', '', 'mission file: must hold name and items and nothing else'),
+    ('name: ', 'speed: 3\nname: ', 'mission file: must hold name and items and nothing else'),
+    # The items.
+    ('hold:', 'wait:',
+     "mission file: items[1] = {'wait': {'duration_s': 0}}: must be one of take_off, hold, go_to,"
+     ' land'),
+    ('land: {}', 'land', "mission file: items[3] = 'land': must be one of take_off, hold, go_to,"
+     ' land'),
+    ('- land: {}', '- {land: {}, hold: {duration_s: 1}}',
+     "mission file: items[3] = {'land': {}, 'hold': {'duration_s': 1}}: must be one of take_off,"
+     ' hold, go_to, land'),
+    ('  - take_off: {up_m: 5}\n', '', 'mission file: must begin with take_off and end with land'),
+    ('  - land: {}\n', '', 'mission file: must begin with take_off and end with land'),
+    # Their values.
+    ('up_m: 5', 'up_m: high', "mission file: items[0].take_off.up_m = 'high': must be a number"),
+    ('up_m: 5', 'up_m: 0',
+     'mission file: items[0].take_off.up_m = 0.0: must be greater than 0 and at most 500 m'),
+    ('up_m: 5', 'up_m: 501',
+     'mission file: items[0].take_off.up_m = 501.0: must be greater than 0 and at most 500 m'),
+    ('up_m: 5', 'up_m: .nan',
+     'mission file: items[0].take_off.up_m = nan: must be greater than 0 and at most 500 m'),
+    ('{up_m: 5}', '{}',
+     'mission file: items[0].take_off.up_m: missing; it is height over the place of take-off'),
+    ('{up_m: 5}', '',
+     'mission file: items[0].take_off.up_m: missing; it is height over the place of take-off'),
+    ('duration_s: 0', 'duration_s: -1',
+     'mission file: items[1].hold.duration_s = -1.0: must be at least 0 s'),
+    ('north_m: 1', 'nort_m: 1',
+     'mission file: items[2].go_to.nort_m: unknown parameter; did you mean north_m?'),
+    ('north_m: 1', 'north_m: 1e5', "mission file: items[2].go_to.north_m = '1e5': must be a"
+     ' number'),
+    ('north_m: 1', 'north_m: 10001',
+     'mission file: items[2].go_to.north_m = 10001.0: must be at least -10000 and at most 10000 m'),
+])
+def test_a_mistake_is_told_in_one_sentence(good, bad, sentence):
+    """Which item, which value, and what is allowed."""
+    assert good in GOOD
+    content = yaml.safe_load(GOOD.replace(good, bad))
+    assert refusal(Mission.from_mapping, 'mission file', content) == sentence
+
+
+def test_land_has_no_values():
+    """Whatever it is given is unknown."""
+    content = yaml.safe_load(GOOD.replace('land: {}', 'land: {up_m: 1}'))
+    assert refusal(Mission.from_mapping, 'mission file', content).startswith(
+        'mission file: items[3].land.up_m: unknown parameter')
+
+
+@pytest.mark.parametrize('content', [
+    None, 7, 'take_off', ['take_off'], {},
+    {'name': 'x', 'items': None}, {'name': 'x', 'items': 7}, {'name': 'x', 'items': []},
+    {'name': 'x', 'items': 'land'}, {'name': 'x', 'items': {'take_off': {'up_m': 5}}},
+    {'name': 'x', 'items': [None]}, {'name': 'x', 'items': [[]]},
+    {'name': 'x', 'items': [{'take_off': 5}]}, {'name': 'x', 'items': [{'take_off': 'high'}]},
+    {'name': 'x', 'items': [{'take_off': [5]}]}, {'name': 'x', 'items': [{'take_off': {5: 5}}]},
+], ids=str)
+def test_content_of_the_wrong_shape(content):
+    """No other error than the sentence comes out, whatever YAML holds."""
+    assert refusal(Mission.from_mapping, 'mission file', content).startswith('mission file: ')

@@ -1,0 +1,268 @@
+"""The pilot, with an autopilot that does what each test wants."""
+from __future__ import annotations
+
+import contextlib
+import math
+import socket
+import threading
+
+import pytest
+from pymavlink.dialects.v20 import common as mavlink
+from scripted_peer import HOST
+from udp_autopilot import HOME, UdpAutopilot, metres_per_degree
+
+from px4_sim_ros.mavlink.mission import GoTo, Hold, Land, Mission, TakeOff
+from px4_sim_ros.mavlink.pilot import MissionError, Pilot, Stopped
+
+TAKE_OFF, ARM = mavlink.MAV_CMD_NAV_TAKEOFF, mavlink.MAV_CMD_COMPONENT_ARM_DISARM
+GO_TO, LAND = mavlink.MAV_CMD_DO_REPOSITION, mavlink.MAV_CMD_NAV_LAND
+UP_AND_DOWN = Mission('up and down', (TakeOff(10.0), Land()))
+
+
+@pytest.fixture
+def autopilot(instance):
+    """Return an autopilot that has not begun."""
+    with contextlib.closing(UdpAutopilot(instance)) as autopilot:
+        yield autopilot
+
+
+@pytest.fixture
+def events():
+    """Return the list of what the pilot reports."""
+    return []
+
+
+@pytest.fixture
+def stop():
+    """Return what stops the pilot."""
+    return threading.Event()
+
+
+@pytest.fixture
+def fly(autopilot, instance, events, stop):
+    """Return a function that flies a mission with the scripted autopilot."""
+    with contextlib.closing(Pilot(instance, events.append, stop)) as pilot:
+        def flown(*items):
+            autopilot.begin()
+            pilot.fly(Mission('test', items or UP_AND_DOWN.items))
+        yield flown
+
+
+def test_a_mission_from_start_to_end(fly, autopilot, events):
+    """Each item is commanded once and reported, in order."""
+    fly(TakeOff(10.0), Hold(3.0), GoTo(20.0, -5.0, 15.0), Land())
+    assert [m.command for m in autopilot.commands] == [TAKE_OFF, ARM, GO_TO, LAND]
+    assert [event.text for event in events] == [
+        'ready to fly', 'armed', 'arrived at 0 m north, 0 m east, 10 m up', 'held for 3 s',
+        'arrived at 20 m north, -5 m east, 15 m up', 'landed', 'disarmed']
+    times = [event.time_s for event in events]
+    assert times == sorted(times)
+    assert times[3] - times[2] >= 3.0
+    assert not autopilot.armed
+    targets = [event.target_enu for event in events if event.target_enu]
+    assert targets[0] == pytest.approx((0.0, 0.0, 10.0))
+    assert targets[1] == (-5.0, 20.0, 15.0)
+
+
+def test_take_off_comes_before_arming(fly, autopilot):
+    """To the altitude above mean sea level; latitude, longitude and yaw are left open."""
+    fly()
+    take_off, arm = autopilot.commands[:2]
+    assert (take_off.get_type(), take_off.command) == ('COMMAND_LONG', TAKE_OFF)
+    assert take_off.param7 == pytest.approx(HOME[2] + 10.0, abs=0.01)
+    assert all(math.isnan(p) for p in (take_off.param4, take_off.param5, take_off.param6))
+    assert (arm.command, arm.param1, arm.param2) == (ARM, 1.0, 0.0)
+    addressed = {(m.target_system, m.target_component) for m in autopilot.commands}
+    assert addressed == {(autopilot.system_id, 1)}
+
+
+def test_go_to_is_a_reposition(fly, autopilot):
+    """COMMAND_INT with 1e-7 degrees and the altitude above mean sea level, keeping the yaw."""
+    fly(TakeOff(10.0), GoTo(200.0, -100.0, 30.0), Land())
+    message = autopilot.commands[2]
+    north, east = metres_per_degree()
+    assert (message.get_type(), message.command) == ('COMMAND_INT', GO_TO)
+    assert message.frame == mavlink.MAV_FRAME_GLOBAL
+    assert message.x == pytest.approx((HOME[0] + 200.0 / north) * 1e7, abs=10)     # 0.1 m
+    assert message.y == pytest.approx((HOME[1] - 100.0 / east) * 1e7, abs=10)
+    assert message.z == pytest.approx(HOME[2] + 30.0, abs=0.01)
+    assert message.param1 == -1.0
+    assert message.param2 == mavlink.MAV_DO_REPOSITION_FLAGS_CHANGE_MODE
+    assert math.isnan(message.param4)
+
+
+@pytest.mark.parametrize('command', [TAKE_OFF, ARM, GO_TO, LAND])
+def test_what_is_rejected_is_sent_again(fly, autopilot, command):
+    """Once a second of the autopilot's time, until it is accepted."""
+    refusals = iter([mavlink.MAV_RESULT_TEMPORARILY_REJECTED] * 3)
+
+    def result(message):
+        return next(refusals, 0) if message.command == command else 0
+
+    autopilot.result = result
+    fly(TakeOff(10.0), GoTo(1.0, 2.0, 3.0), Land())
+    assert [m.command for m in autopilot.commands].count(command) == 4
+    times = [t for t, m in autopilot.heard if getattr(m, 'command', None) == command]
+    assert times[-1] - times[0] >= 3 * 0.8
+
+
+def test_nothing_is_commanded_before_it_is_ready(fly, autopilot, events):
+    """The pilot waits for the autopilot's own pre-arm check."""
+    autopilot.ready = False
+
+    def on_tick():
+        autopilot.ready = autopilot.time_s > 8.0
+
+    autopilot.on_tick = on_tick
+    fly()
+    assert events[0].text == 'ready to fly'
+    assert events[0].time_s > 8.0
+    assert min(t for t, m in autopilot.heard if m.get_type() == 'COMMAND_LONG') > 8.0
+
+
+def test_heartbeats_keep_the_autopilots_time(fly, autopilot):
+    """One a second of simulated time, however fast that is."""
+    fly(TakeOff(10.0), Hold(60.0), Land())
+    assert autopilot.time_s > 60.0
+    # One at the start; each next one follows the first message that is a second later.
+    assert 0.7 * autopilot.time_s <= autopilot.count('HEARTBEAT') <= autopilot.time_s + 1
+
+
+def test_no_heartbeats_while_time_stands_still(fly, autopilot, stop):
+    """One for the first time that is told, and no more."""
+    autopilot.ready = False
+    ticks = []
+
+    def on_tick():
+        autopilot.time_s = 5.0
+        ticks.append(0)
+        if len(ticks) > 100:
+            stop.set()
+
+    autopilot.on_tick = on_tick
+    with pytest.raises(Stopped):
+        fly()
+    assert autopilot.count('HEARTBEAT') == 1
+
+
+# What goes wrong
+
+@pytest.mark.parametrize(('command', 'name'), [
+    (TAKE_OFF, 'MAV_CMD_NAV_TAKEOFF'), (ARM, 'MAV_CMD_COMPONENT_ARM_DISARM'),
+    (GO_TO, 'MAV_CMD_DO_REPOSITION'), (LAND, 'MAV_CMD_NAV_LAND')])
+def test_a_command_that_is_never_accepted(fly, autopilot, command, name):
+    """The sentence names it and has the last words of the autopilot."""
+    autopilot.tick_s = 1.0
+    autopilot.text = 'no, thanks'
+    autopilot.result = lambda m: mavlink.MAV_RESULT_DENIED if m.command == command else 0
+    with pytest.raises(MissionError) as error:
+        fly(TakeOff(10.0), GoTo(1.0, 2.0, 3.0), Land())
+    assert str(error.value) == (
+        f'{name} was not accepted after 180 s of simulated time;'
+        ' its last words were "no, thanks"')
+
+
+@pytest.mark.parametrize(('change', 'sentence'), [
+    ({'ready': False}, 'the autopilot is not ready to arm after 120 s of simulated time'),
+    ({'armed': False}, 'the autopilot has not armed after 180 s of simulated time'),
+    ({'place': [3.0, -2.0, 9.9]},
+     'the vehicle has not arrived at 0 m north, 0 m east, 10 m up after 180 s of simulated time'),
+])
+def test_an_item_that_does_not_succeed(fly, autopilot, change, sentence):
+    """It ends in simulated time with what was missing; there are no last words here."""
+    autopilot.tick_s = 1.0
+    autopilot.on_tick = lambda: vars(autopilot).update(change)
+    with pytest.raises(MissionError) as error:
+        fly()
+    assert str(error.value) == sentence
+
+
+@pytest.mark.parametrize(('change', 'sentence'), [
+    ({'place': [3.0, -2.0, 3.0]}, 'the vehicle has not landed'),
+    ({'armed': True}, 'the autopilot has not disarmed'),
+])
+def test_a_landing_that_does_not_end(fly, autopilot, change, sentence):
+    """On the ground first, then disarmed."""
+    autopilot.tick_s = 1.0
+
+    def on_tick():
+        if autopilot.commands and autopilot.commands[-1].command == LAND:
+            vars(autopilot).update(change)
+
+    autopilot.on_tick = on_tick
+    with pytest.raises(MissionError, match=f'{sentence} after 180 s of simulated time'):
+        fly()
+
+
+def test_a_hold_ends_though_time_jumps(fly, autopilot, events):
+    """A message that comes late says that the time is over, not that it stands still."""
+    jumps = iter([100.0])
+
+    def on_tick():
+        holding = len(events) == 3       # ready, armed, arrived
+        autopilot.tick_s = next(jumps, 0.1) if holding else 0.1
+
+    autopilot.on_tick = on_tick
+    fly(TakeOff(10.0), Hold(30.0), Land())
+
+
+def test_an_autopilot_that_never_speaks(instance, stop, monkeypatch):
+    """Without its clock only wall time is left."""
+    monkeypatch.setattr('px4_sim_ros.mavlink.pilot._SILENCE_LIMIT_S', 0.1)
+    silence = f'no MAVLink message on UDP port {14540 + instance}'
+    with (contextlib.closing(Pilot(instance, print, stop)) as pilot,
+          pytest.raises(MissionError, match=silence)):
+        pilot.fly(UP_AND_DOWN)
+
+
+def test_stop(fly, stop):
+    """Before anything is sent."""
+    stop.set()
+    with pytest.raises(Stopped):
+        fly()
+
+
+def test_stop_while_flying(fly, autopilot, stop):
+    """At the next message."""
+    def result(message):
+        if message.command == LAND:
+            stop.set()
+        return 0
+
+    autopilot.result = result
+    with pytest.raises(Stopped):
+        fly()
+    assert autopilot.armed
+
+
+def test_port_taken(instance, stop):
+    """The sentence names the port."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as holder:
+        holder.bind((HOST, 14540 + instance))
+        with pytest.raises(OSError) as error:
+            Pilot(instance, print, stop)
+    assert error.value.strerror == (
+        f'UDP port {14540 + instance} is taken: Address already in use')
+
+
+def test_close_frees_the_port(instance, stop):
+    """For the next pilot."""
+    for _ in range(2):
+        Pilot(instance, print, stop).close()
+
+
+def test_rubbish_and_strangers_are_ignored(fly, autopilot, stop):
+    """Other systems and bytes that are no message."""
+    stranger = mavlink.MAVLink(None, srcSystem=99, srcComponent=1)
+    denial = mavlink.MAVLink_command_ack_message(ARM, mavlink.MAV_RESULT_DENIED).pack(stranger)
+    later = mavlink.MAVLink_local_position_ned_message(
+        4_000_000_000, 0, 0, 0, 0, 0, 0).pack(stranger)
+
+    def on_tick():
+        autopilot.send(b'rubbish' + denial + later)
+        if autopilot.time_s > 100.0:
+            stop.set()
+
+    autopilot.on_tick = on_tick
+    fly()
+    assert len(autopilot.commands) == 3
