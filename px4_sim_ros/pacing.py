@@ -4,11 +4,17 @@ from __future__ import annotations
 import dataclasses
 import time
 
-from px4_sim_ros.core.parameters import Parameters, parameter
+from px4_sim_ros.core.parameters import ParameterError, Parameters, parameter
 from px4_sim_ros.core.timebase import US_PER_S
 
 # A run that fell further behind than this does not try to catch up.
 _MAX_LAG_S = 0.1
+_SLOWEST = 0.01
+
+
+def speed_factor(text: str) -> float:
+    """Return a speed factor from a text; `max` is 0, as fast as possible."""
+    return 0.0 if text == 'max' else float(text)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,6 +25,12 @@ class PacingParameters(Parameters):
         'simulated over wall time; 0 means as fast as possible', minimum=0, maximum=1000)
     startup_timeout_s: float = parameter(
         'wall time for all nodes to become active', 's', above=0)
+
+    def __post_init__(self) -> None:
+        # A signal has to wait for the end of a step.
+        if 0.0 < self.speed_factor < _SLOWEST:
+            raise ParameterError(
+                f'speed_factor = {self.speed_factor}: must be 0 or at least {_SLOWEST}')
 
 
 class Pacer:

@@ -1,6 +1,7 @@
 """Modes `composed` and `separate`: the node graph in processes of its own, seen from outside."""
 from __future__ import annotations
 
+import os
 import pathlib
 import sys
 import threading
@@ -17,6 +18,7 @@ from px4_sim_ros import graph
 from px4_sim_ros.apps.flight_record import WorldStatus
 from px4_sim_ros.apps.processes import Child, ros_environment
 from px4_sim_ros.nodes import qos
+from px4_sim_ros.resources import PACKAGE
 
 _SPIN_S = 0.05
 _STOP_TIMEOUT_S = 10.0
@@ -42,7 +44,8 @@ class RosWorld:
         self._status = WorldStatus()
         self._closed = False
         self._on_position = on_position
-        environment = ros_environment()
+        # The monitor must find the nodes where they are.
+        os.environ.update(ros_environment())
         ros_arguments = ['--ros-args', '--log-level', 'warn']
         for path in parameter_files:
             ros_arguments += ['--params-file', str(path)]
@@ -56,7 +59,7 @@ class RosWorld:
         self._children = [
             Child(f"world ({', '.join(names)})",
                   [sys.executable, '-m', 'px4_sim_ros.apps.world', *names, *ros_arguments],
-                  environment=environment)
+                  environment=os.environ)
             for names in graph.process_groups(mode)]
 
     def wait_until_seen(self) -> None:
@@ -68,11 +71,16 @@ class RosWorld:
         :raises WorldError: a process has ended, or it takes too long
         """
         deadline_s = time.monotonic() + _SEEN_TIMEOUT_S
-        while not (self._pose.get_publisher_count()
-                   and self._diagnostics.get_publisher_count() == len(graph.NODES)):
+        while not (self._pose.get_publisher_count() and self._all_report()):
             self._spin()
             if time.monotonic() > deadline_s:
                 raise WorldError(f'the node graph has not come up within {_SEEN_TIMEOUT_S:g} s')
+
+    def _all_report(self) -> bool:
+        reporting = self._node.get_publishers_info_by_topic('/diagnostics')
+        names = {info.node_name for info in reporting}
+        matched = self._diagnostics.get_publisher_count() >= len(reporting)
+        return matched and names.issuperset(graph.NODES)
 
     def run(self, stop: threading.Event) -> None:
         """Watch until `stop` is set.
@@ -116,9 +124,10 @@ class RosWorld:
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         for status in message.status:
             values = {v.key: v.value for v in status.values}
-            part = status.name.rpartition('/')[2]
-            if part in graph.NODES:
-                self._status.busy_s[part] = float(values['busy_s'])
+            part = status.name.removeprefix('/')
+            if status.hardware_id != PACKAGE or part not in graph.NODES:
+                continue
+            self._status.busy_s[part] = float(values['busy_s'])
             if part == 'manager':
                 self._status.paced_s = float(values['paced_s'])
                 self._status.sim_time_s = float(values['sim_time_s'])

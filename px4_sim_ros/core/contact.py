@@ -1,8 +1,8 @@
 """Feet on flat ground at z = 0: a spring, a damper and dry friction at each point.
 
 Friction is a spring from the foot to an anchor on the ground, so that a vehicle at rest
-stays where it is instead of creeping. Anchors move at step boundaries only; within a
-step the force is a pure function of the state.
+stays where it is instead of creeping. Anchors move between integration steps only; within
+one the force is a pure function of the state.
 """
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class GroundContact:
         return fx, fy, fz, tx, ty, tz
 
     def move_anchors(self, position: Vector, rotation: tuple[float, ...]) -> None:
-        """Set, drag or drop the anchors; call it at each step boundary."""
+        """Set, drag or drop the anchors; call it after each integration step."""
         if position[2] > self._reach:
             self._anchors = [None] * len(self._points)
             return

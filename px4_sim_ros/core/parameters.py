@@ -1,7 +1,7 @@
 """Described, validated parameters: one frozen dataclass a model.
 
 The numbers live in `config/`; a dataclass gives each one its unit, its meaning and
-its range. The same description is declared to ROS (see `nodes/base.py`).
+its range. The same description is declared to ROS (see `nodes/parameters.py`).
 """
 from __future__ import annotations
 
@@ -49,7 +49,8 @@ def range_text(info: typing.Mapping[str, typing.Any]) -> str:
     if info['maximum'] is not None:
         bounds.append(f"at most {info['maximum']:g}")
     unit = f" {info['unit']}" if info['unit'] else ''
-    return (' and '.join(bounds) or 'a finite number') + unit
+    anything = 'a text' if info.get('type') == 'str' else 'a finite number'
+    return (' and '.join(bounds) or anything) + unit
 
 
 def _convert(name: str, value: typing.Any, kind: type, info: typing.Mapping) -> typing.Any:
@@ -92,7 +93,8 @@ class Parameters:
     @classmethod
     def infos(cls) -> dict[str, typing.Mapping[str, typing.Any]]:
         """Return the metadata of each field by name."""
-        return {field.name: field.metadata for field in dataclasses.fields(cls)}
+        return {field.name: dict(field.metadata) | {'type': field.type}
+                for field in dataclasses.fields(cls)}
 
     @classmethod
     def from_mapping(cls, owner: str, values: typing.Mapping[str, typing.Any]) -> typing.Self:

@@ -92,5 +92,5 @@ def yaw_rad(q: Quaternion) -> float:
 
 
 def wrap_rad(angle: float) -> float:
-    """Return an angle brought into (-pi, pi]."""
+    """Return an angle brought into [-pi, pi]."""
     return math.remainder(angle, math.tau)

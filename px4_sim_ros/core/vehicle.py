@@ -138,5 +138,6 @@ class Vehicle:
         if not armed:
             return (0.0,) * len(self.rotors)
         return tuple(
-            min(model.command_gain_rad_s * u + model.command_offset_rad_s, model.max_speed_rad_s)
+            max(0.0, min(
+                model.command_gain_rad_s * u + model.command_offset_rad_s, model.max_speed_rad_s))
             for u in controls[:len(self.rotors)])

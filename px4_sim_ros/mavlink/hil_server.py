@@ -28,7 +28,23 @@ def holder_of(port: int) -> str:
             if connection.pid is None:
                 return 'a process of another user'
             return f'{psutil.Process(connection.pid).name()} (process {connection.pid})'
-    return 'a connection that is still closing'
+    return 'a process that the system does not name'
+
+
+def _bound_socket(host: str, port: int) -> socket.socket:
+    bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        bound.bind((host, port))
+    except OSError as error:
+        bound.close()
+        if error.errno != errno.EADDRINUSE:
+            raise OSError(
+                error.errno, f'cannot listen on {host}:{port}: {error.strerror}') from error
+        raise PortTakenError(
+            error.errno, f'TCP port {port} is taken by {holder_of(port)}; stop it or choose'
+            ' another instance') from error
+    return bound
 
 
 class HilServer:
@@ -42,19 +58,8 @@ class HilServer:
         self._client: socket.socket | None = None
         self._unsent = b''
         self.dropped_sends = 0
-        self._listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            self._listener.bind((host, port))
-            self._listener.listen(1)
-        except OSError as error:
-            self._listener.close()
-            if error.errno != errno.EADDRINUSE:
-                raise OSError(
-                    error.errno, f'cannot listen on {host}:{port}: {error.strerror}') from error
-            raise PortTakenError(
-                error.errno, f'TCP port {port} is taken by {holder_of(port)}; stop it or choose'
-                ' another instance') from error
+        self._listener = _bound_socket(host, port)
+        self._listener.listen(1)
         self._listener.setblocking(False)
 
     @property
@@ -128,11 +133,13 @@ class HilServer:
 
 
 def check_port_is_free(host: str, port: int) -> None:
-    """Check that the port can be listened on.
+    """Check that the port can be listened on, without listening.
+
+    A PX4 that already waits must not connect to a check: it never connects a second time.
 
     :raises PortTakenError: naming the port and, where the system tells, its holder
     """
-    HilServer(host, port).close()
+    _bound_socket(host, port).close()
 
 
 class Deadline:

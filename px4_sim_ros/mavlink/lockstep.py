@@ -33,7 +33,9 @@ class HilParameters(Parameters):
     host: str = parameter('address to listen on')
     instance: int = parameter(
         'PX4 instance; the TCP port is 4560 + instance', minimum=0, maximum=99)
-    reply_timeout_s: float = parameter('wall time until a silent link is stalled', 's', above=0)
+    # A signal has to wait for it, so it is short.
+    reply_timeout_s: float = parameter(
+        'wall time until a silent link is stalled', 's', above=0, maximum=3)
     freewheel_pause_s: float = parameter(
         'wall time a step while the autopilot boots', 's', minimum=0, maximum=1)
     on_stall: str = parameter(
@@ -65,7 +67,10 @@ class Lockstep:
         self._command = DISARMED
         self._sent_us = -1                 # time of the last frames sent to this client
         self._untrusted = 0                # replies that are still to come after a stall
-        self._relapsed = False             # it has stalled again before they came
+        self._unanswered_us: int | None = None   # first step without a reply since the last one
+        self._replied_s = 0.0                    # wall time of the last reply
+        self._held_us = -1                       # step that is held because of a stall
+        self._told: LinkState | None = None      # what the last event was about
         self.state = LinkState.WAITING
         self.steps = 0
         self.replies = 0
@@ -94,11 +99,12 @@ class Lockstep:
         reply = self._wait_for_reply(time_us)
         self.waited_s += time.perf_counter() - started_s
         if not self._server.connected:
-            self._enter(LinkState.WAITING, 'the autopilot has gone; waiting for the next one')
+            self._enter(LinkState.WAITING)
+            self._tell('the autopilot has gone; waiting for the next one')
             return None
         if reply is not None:
             self._command = reply
-        elif self.state is LinkState.STALLED and self._parameters.on_stall == 'pause':
+        elif self._is_held(time_us):
             return None
         self.steps += 1
         return self._command
@@ -146,8 +152,9 @@ class Lockstep:
         self._decoder.limited_controls = counted.limited_controls
         self._command = DISARMED
         self._sent_us = -1
-        self._untrusted, self._relapsed = 0, False
-        self._enter(LinkState.FREEWHEEL, 'an autopilot has connected')
+        self._untrusted, self._unanswered_us = 0, None
+        self._enter(LinkState.FREEWHEEL)
+        self._tell('an autopilot has connected')
         return True
 
     def _wait_for_reply(self, time_us: int) -> ActuatorControls | None:
@@ -166,40 +173,57 @@ class Lockstep:
                 if controls.time_us == time_us:
                     reply = controls
                     self._untrusted = max(0, self._untrusted - 1)
-                    self._relapsed = self._relapsed and self._untrusted > 0
                 else:
                     self.stale_replies += 1
-                self._enter(
-                    LinkState.LOCKED,
-                    '' if self._relapsed else f'locked at t = {seconds_text(time_us)}')
+                self._unanswered_us, self._replied_s = None, time.monotonic()
+                self._enter(LinkState.LOCKED)
+                self._tell(f'locked at t = {seconds_text(time_us)}')
             if reply is not None or not self._server.connected:
                 return reply
             if deadline.remaining_s == 0.0:
                 break
+        if self._unanswered_us is None and self.state is not LinkState.FREEWHEEL:
+            self._unanswered_us = time_us
         if was_locked:
-            self._miss(time_us)
+            self._miss()
+        self._tell_silence()
         return None
 
-    def _miss(self, time_us: int) -> None:
-        self.misses += 1
-        self._relapsed = self._untrusted > 0
-        self._untrusted = _TRUSTED_REPLIES
-        if self._relapsed:      # told once: the counter of misses tells the rest
-            self._enter(LinkState.STALLED, '')
-            return
-        sentence = (
-            f'the autopilot has not replied to t = {seconds_text(time_us)} within'
-            f' {self._parameters.reply_timeout_s:g} s')
-        if self._parameters.on_stall == 'fail':
-            raise StallError(sentence)
-        self._enter(LinkState.STALLED, sentence)
+    def _is_held(self, time_us: int) -> bool:
+        """Return whether `on_stall` holds a step; only its own reply frees it."""
+        if self._parameters.on_stall != 'pause':
+            return False
+        if self.state is LinkState.STALLED:
+            self._held_us = time_us
+        return self._held_us == time_us
 
-    def _enter(self, state: LinkState, sentence: str) -> None:
+    def _miss(self) -> None:
+        self.misses += 1
+        self._untrusted = _TRUSTED_REPLIES
+        self._enter(LinkState.STALLED)
+        if self._parameters.on_stall == 'fail':
+            raise StallError(self._silence())
+
+    def _silence(self) -> str:
+        return (f'the autopilot has not replied to t = {seconds_text(self._unanswered_us)} within'
+                f' {self._parameters.reply_timeout_s:g} s')
+
+    def _tell_silence(self) -> None:
+        """Say that the link is stalled, but not at each short gap of an unsteady autopilot."""
+        silent_s = time.monotonic() - self._replied_s
+        if self.state is LinkState.STALLED and silent_s >= self._parameters.reply_timeout_s:
+            self._tell(self._silence())
+
+    def _enter(self, state: LinkState) -> None:
         if state is self.state:
             return
         now = time.monotonic()
         self._state_s[self.state] += now - self._state_since_s
         self._state_since_s = now
         self.state = state
-        if sentence:
-            self._events.append(f'{state.value}: {sentence}')
+
+    def _tell(self, sentence: str) -> None:
+        """Make an event of the state, unless it was the last one told."""
+        if self.state is not self._told:
+            self._told = self.state
+            self._events.append(f'{self.state.value}: {sentence}')

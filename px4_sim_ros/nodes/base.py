@@ -10,6 +10,7 @@ import time
 import traceback
 import typing
 
+from lifecycle_msgs.msg import State
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
 from rclpy.serialization import deserialize_message
@@ -32,7 +33,10 @@ _EXPECTED_ERRORS = (ParameterError, OSError)
 
 
 def _reported(transition: _Transition) -> _Transition:
-    """Log what a transition raises: rclpy turns exceptions into ERROR without a word."""
+    """Log what a transition raises: rclpy turns exceptions into ERROR without a word.
+
+    Afterwards the node is in the state before, and holds no more than it did there.
+    """
     @functools.wraps(transition)
     def wrapped(self: LoopNode, state: LifecycleState) -> TransitionCallbackReturn:
         try:
@@ -44,7 +48,9 @@ def _reported(transition: _Transition) -> _Transition:
         except Exception as error:
             self.failure = f'{type(error).__name__}: {error}'
             self.get_logger().error(traceback.format_exc())
-        self._release()
+        self._stop_listening()
+        if state.state_id == State.PRIMARY_STATE_UNCONFIGURED:
+            self._release()
         return TransitionCallbackReturn.FAILURE
     return wrapped
 
@@ -115,6 +121,7 @@ class LoopNode(LifecycleNode):
              for name in self.spec.inputs},
             self.period_us, self._step)
         self._busy_s = 0.0
+        self.active = True
         self.activate()
         self._diagnostics.start()
         self._inputs = [
@@ -122,7 +129,6 @@ class LoopNode(LifecycleNode):
                 message_class(graph.TOPICS[name].type), name,
                 functools.partial(self._on_message, name), qos.LOOP, raw=True)
             for name in self.spec.inputs]
-        self.active = True
         return super().on_activate(state)
 
     @_reported
@@ -165,6 +171,7 @@ class LoopNode(LifecycleNode):
         for publisher in self.outputs.values():
             self.destroy_lifecycle_publisher(publisher)
         self.outputs.clear()
+        self.configuration = None
 
     # The step.
 
@@ -198,8 +205,9 @@ class LoopNode(LifecycleNode):
 
     def _status(self) -> Status:
         level, sentence, values = self.status()
-        return Status(
-            self._last_step_us, level, sentence, values | {'busy_s': f'{self._busy_s:.6f}'})
+        missing = self.inbox.missing(self.inbox.next_us) if self.inbox else []
+        return Status(self._last_step_us, level, sentence, values | {
+            'busy_s': f'{self._busy_s:.6f}', 'waits_for': ', '.join(missing)})
 
     def _missing(self) -> str:
         if not self.active:
@@ -207,6 +215,7 @@ class LoopNode(LifecycleNode):
         return missing_endpoints(self, self.spec, self.outputs)
 
     def _on_set_parameters(self, changes: list[Parameter]) -> typing.Any:
-        refused = [c.name for c in changes if c.name != 'use_sim_time'] if self.active else ()
+        configured = self.configuration is not None
+        refused = [c.name for c in changes if c.name != 'use_sim_time'] if configured else ()
         return parameters.check_changes(
-            self, self.spec.name, changes, refused, 'while the node is active')
+            self, self.spec.name, changes, refused, 'while the node is configured')

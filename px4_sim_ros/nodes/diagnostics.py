@@ -9,6 +9,7 @@ from rclpy.node import Node
 
 from px4_sim_ros.convert.stamps import set_stamp
 from px4_sim_ros.nodes import qos
+from px4_sim_ros.resources import PACKAGE
 
 PERIOD_S = 1.0
 OK, WARN = DiagnosticStatus.OK, DiagnosticStatus.WARN
@@ -53,7 +54,7 @@ class Diagnostics:
         status = self._status()
         name = f'{self._node.get_namespace().rstrip("/")}/{self._node.get_name()}'
         message = DiagnosticArray(status=[DiagnosticStatus(
-            level=status.level, name=name, hardware_id='px4_sim_ros', message=status.sentence,
+            level=status.level, name=name, hardware_id=PACKAGE, message=status.sentence,
             values=[KeyValue(key=k, value=str(v)) for k, v in status.values.items()])])
         set_stamp(message.header.stamp, status.time_us)
         self._publisher.publish(message)

@@ -10,7 +10,7 @@ from px4_sim_ros.configuration import load_vehicle
 from px4_sim_ros.convert import measurements as convert
 from px4_sim_ros.convert.truth import fill_rotors, new_rotors
 from px4_sim_ros.mavlink.hil_codec import HilEncoder
-from px4_sim_ros.mavlink.hil_server import HilServer, port_of
+from px4_sim_ros.mavlink.hil_server import HilServer, check_port_is_free, port_of
 from px4_sim_ros.mavlink.lockstep import LinkState, Lockstep
 from px4_sim_ros.nodes import qos
 from px4_sim_ros.nodes.base import LoopNode
@@ -18,6 +18,7 @@ from px4_sim_ros.nodes.diagnostics import OK, WARN
 
 # Wall time between two looks for an autopilot while a step is held.
 _HELD_STEP_RETRY_S = 0.02
+_WORTH_A_WARNING = LinkState.STALLED, LinkState.WAITING
 
 
 class HilBridgeNode(LoopNode):
@@ -29,7 +30,8 @@ class HilBridgeNode(LoopNode):
         self._encoder = HilEncoder()
         self._command = new_rotors(len(self._vehicle.rotors))
         hil = self.configuration.own
-        HilServer(hil.host, port_of(hil.instance)).close()
+        check_port_is_free(hil.host, port_of(hil.instance))
+        self._server: HilServer | None = None
 
     def activate(self) -> None:
         """Listen for an autopilot."""
@@ -37,6 +39,7 @@ class HilBridgeNode(LoopNode):
         self._held: tuple[int, bytes] | None = None
         self._server = HilServer(hil.host, port_of(hil.instance))
         self._lockstep = Lockstep(self._server, hil, self.configuration.world.step_us)
+        self._published_state: LinkState | None = None
         self._state_publisher = self.create_publisher(String, 'hil/state', qos.LATCHED)
         self._publish_state()
         # No step is under way while one is held, so nothing else would call again.
@@ -47,9 +50,12 @@ class HilBridgeNode(LoopNode):
 
     def deactivate(self) -> None:
         """Let the autopilot go and free the port."""
+        if self._server is None:
+            return      # the port was taken
         self.destroy_timer(self._retry)
         self.destroy_publisher(self._state_publisher)
         self._server.close()
+        self._server = None
 
     def step(self, time_us: int, inputs: dict[str, typing.Any]) -> None:
         """Send what was measured at `time_us` and publish the command that comes back."""
@@ -84,17 +90,20 @@ class HilBridgeNode(LoopNode):
 
     def _report_events(self) -> None:
         for sentence in self._lockstep.take_events():
-            if self._lockstep.state is LinkState.STALLED:
+            if self._lockstep.state in _WORTH_A_WARNING:
                 self.get_logger().warning(sentence)
             else:
                 self.get_logger().info(sentence)
-            self._publish_state()
+        self._publish_state()
 
     def _publish_state(self) -> None:
-        self._state_publisher.publish(String(data=self._lockstep.state.value))
+        """Publish the state of the link when it has changed."""
+        if self._published_state is not self._lockstep.state:
+            self._published_state = self._lockstep.state
+            self._state_publisher.publish(String(data=self._published_state.value))
 
     def status(self) -> tuple[bytes, str, dict[str, object]]:
         """Return the state of the link and its counters."""
         state = self._lockstep.state
-        level = WARN if state is LinkState.STALLED else OK
+        level = WARN if state in _WORTH_A_WARNING else OK
         return level, f'link {state.value}', dict(self._lockstep.status())

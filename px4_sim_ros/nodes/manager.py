@@ -31,6 +31,7 @@ _TICK_S = 0.002
 _CALL_TIMEOUT_S = 5.0
 # A step that is held for an autopilot never ends; the others take a few milliseconds.
 _LAST_STEP_TIMEOUT_S = 0.5
+_STANDING_STILL_S = 2.0
 _LIVE_PARAMETER = 'speed_factor'
 
 
@@ -50,6 +51,7 @@ class ManagerNode(Node):
         self._stepping = False         # a step is under way
         self._stopping = False
         self._started_s: float | None = None
+        self._begun_s = 0.0
         self._last_step_s = 0.0
         self._paced_s = 0.0
         self._busy_s = 0.0
@@ -84,9 +86,15 @@ class ManagerNode(Node):
             if time.monotonic() > deadline_s:
                 raise TransitionError(f'manager is not ready: {missing}')
             yield None
+        for other in self.get_publishers_info_by_topic('/clock'):
+            if (other.node_namespace, other.node_name) != (self.get_namespace(), self.get_name()):
+                raise TransitionError(
+                    f'/clock is published by {other.node_namespace.rstrip("/")}/'
+                    f'{other.node_name} as well; give this graph a ROS_DOMAIN_ID of its own')
         self.get_logger().info('all nodes are active and matched')
         self._diagnostics.start()
         self._stepping = True
+        self._begun_s = time.monotonic()
         self._publish_clock()
 
     def _take_down(self) -> Sequence:
@@ -169,7 +177,12 @@ class ManagerNode(Node):
         # The first step waits for the autopilot, so the wall time begins at its end.
         simulated_s = max(self.steps - 1, 0) * self._step_us / US_PER_S
         factor = simulated_s / wall_s if wall_s > 0.0 else 0.0
-        return diagnostics.Status(self.steps * self._step_us, diagnostics.OK, 'stepping', {
+        level, sentence = diagnostics.OK, 'stepping'
+        silent_s = time.monotonic() - max(self._last_step_s, self._begun_s)
+        if silent_s > _STANDING_STILL_S:
+            level = diagnostics.WARN
+            sentence = f'standing still at t = {seconds_text(self.time_us)} for {silent_s:.0f} s'
+        return diagnostics.Status(self.steps * self._step_us, level, sentence, {
             'steps': self.steps,
             'sim_time_s': f'{self.steps * self._step_us / US_PER_S:.6f}',
             'wall_time_s': f'{wall_s:.6f}',

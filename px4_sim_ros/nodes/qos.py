@@ -1,8 +1,8 @@
 """All quality-of-service profiles, by name."""
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 
-# Inside the step nothing may be lost. At most two messages of a topic are under way, the
-# rest of the depth is for tools that look on.
+# Inside the step nothing may be lost. A slow sensor is sent every step and may read them late,
+# but those that it uses are the newest; the depth is for tools that look on.
 LOOP = QoSProfile(
     reliability=ReliabilityPolicy.RELIABLE, history=HistoryPolicy.KEEP_LAST, depth=100)
 

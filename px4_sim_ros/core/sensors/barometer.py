@@ -31,8 +31,6 @@ class PressureMeasurement(typing.NamedTuple):
 class Barometer:
     """The sensor."""
 
-    Parameters = BarometerParameters
-
     def __init__(self, name: str, parameters: BarometerParameters, world: WorldParameters) -> None:
         self._parameters = parameters
         self._home_altitude_m = world.home_altitude_m

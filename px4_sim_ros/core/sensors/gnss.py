@@ -41,8 +41,6 @@ class GnssMeasurement(typing.NamedTuple):
 class Gnss:
     """The sensor."""
 
-    Parameters = GnssParameters
-
     def __init__(self, name: str, parameters: GnssParameters, world: WorldParameters) -> None:
         p = parameters
         self._parameters = p

@@ -48,8 +48,6 @@ def specific_force_flu(truth: Truth, gravity_m_s2: float) -> Vector:
 class Imu:
     """The sensor: samples the motion at an instant."""
 
-    Parameters = ImuParameters
-
     def __init__(self, name: str, parameters: ImuParameters, world: WorldParameters) -> None:
         p = parameters
         period_s = world.periods_us[name] / US_PER_S

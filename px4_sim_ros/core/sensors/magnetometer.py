@@ -36,8 +36,6 @@ class MagneticFieldMeasurement(typing.NamedTuple):
 class Magnetometer:
     """The sensor. The field is uniform: over 1 km it changes by less than 0.1 %."""
 
-    Parameters = MagnetometerParameters
-
     def __init__(
         self, name: str, parameters: MagnetometerParameters, world: WorldParameters,
     ) -> None:
