@@ -20,6 +20,7 @@ from px4_sim_ros.core.parameters import (
 )
 from px4_sim_ros.core.vehicle import Vehicle
 from px4_sim_ros.core.world import WorldParameters
+from px4_sim_ros.mavlink.mission import Mission
 from px4_sim_ros.resources import config_directory, named_file, read_yaml
 
 FlatParameters = dict[str, typing.Any]
@@ -71,19 +72,20 @@ def node_configuration(node: str, values: FlatParameters) -> NodeConfiguration:
 
 def load_configuration(
     params_file: str | pathlib.Path | None, overrides: typing.Mapping[str, FlatParameters],
-    namespace: str = '',
+    namespace: str = '', base: typing.Mapping[str, FlatParameters] | None = None,
 ) -> Configuration:
     """Build the parameters of a whole run.
 
-    :param params_file: a ROS 2 parameter file laid over the defaults
-    :param overrides: laid over both; by node name, `''` meaning every node
+    :param params_file: a ROS 2 parameter file, or None
+    :param overrides: laid over all; by node name, `''` meaning every node
+    :param base: laid over the defaults and under the file, in the same form
     :raises ParameterError: one sentence that names the parameter and what is allowed
     """
     if params_file is not None:
         _check_file_is_read(params_file, namespace)
     nodes: dict[str, NodeConfiguration] = {}
     for node in graph.NODES:
-        values = default_parameters(node)
+        values = default_parameters(node) | (base or {}).get('', {}) | (base or {}).get(node, {})
         if params_file is not None:
             values |= _read_parameters(params_file, f'{_absolute(namespace)}/{node}')
         values |= overrides.get('', {})
@@ -110,6 +112,15 @@ def write_parameters(
         for node, values in parameters.items() if values}
     with open(path, 'w', encoding='utf-8') as file:
         yaml.safe_dump(content, file)
+
+
+def load_mission(name: str) -> Mission:
+    """Read a mission by its name in `config/missions`, or by its path.
+
+    :raises ParameterError: the file is missing, is no YAML, or an item in it is wrong
+    """
+    path = named_file('missions', name)
+    return Mission.from_mapping(f'mission file {path}', read_yaml(path, 'mission file'))
 
 
 def load_vehicle(name: str) -> Vehicle:

@@ -22,10 +22,21 @@ def config_directory() -> pathlib.Path:
 
 def named_file(kind: str, name: str) -> pathlib.Path:
     """Return `config/<kind>/<name>.yaml`, or `name` itself when it is a path."""
-    path = pathlib.Path(name)
+    path = pathlib.Path(name).expanduser()
     if path.suffix or len(path.parts) > 1:
         return path
     return config_directory() / kind / f'{name}.yaml'
+
+
+def own_arguments(arguments: typing.Sequence[str]) -> tuple[list[str], bool]:
+    """Return the arguments before `--ros-args`, and whether there were such.
+
+    ros2 launch appends ROS arguments to every node, also to programs that need none.
+    """
+    arguments = list(arguments)
+    if '--ros-args' not in arguments:
+        return arguments, False
+    return arguments[:arguments.index('--ros-args')], True
 
 
 def read_yaml(path: str | pathlib.Path, what: str) -> typing.Any:
@@ -35,7 +46,7 @@ def read_yaml(path: str | pathlib.Path, what: str) -> typing.Any:
     :raises ParameterError: the file cannot be read or is no YAML
     """
     try:
-        with open(path, encoding='utf-8') as file:
+        with open(pathlib.Path(path).expanduser(), encoding='utf-8') as file:
             return yaml.safe_load(file)
     except OSError as error:
         raise ParameterError(f'{what} {path}: {error.strerror}') from error

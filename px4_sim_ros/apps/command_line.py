@@ -7,10 +7,10 @@ import threading
 import typing
 
 from px4_sim_ros.apps import bench, fly
-from px4_sim_ros.core.parameters import ParameterError
-from px4_sim_ros.mavlink.mission import Mission
+from px4_sim_ros.configuration import load_mission
+from px4_sim_ros.core.parameters import ParameterError, sentence
 from px4_sim_ros.mavlink.pilot import MissionError, Pilot
-from px4_sim_ros.resources import named_file, read_yaml
+from px4_sim_ros.resources import own_arguments
 
 
 def _pilot(options: argparse.Namespace, launched: bool) -> int:
@@ -18,13 +18,12 @@ def _pilot(options: argparse.Namespace, launched: bool) -> int:
 
     :param launched: by ros2 launch, where Ctrl-C is the ordinary end of every node
     """
-    path = named_file('missions', options.mission)
     try:
-        mission = Mission.from_mapping(f'mission file {path}', read_yaml(path, 'mission file'))
+        mission = load_mission(options.mission)
         progress = fly.Progress(mission.events)
         pilot = Pilot(options.instance, progress.show, threading.Event())
     except (ParameterError, OSError) as error:
-        print(f'pilot: {error}', file=sys.stderr)
+        print(f'pilot: {sentence(error)}', file=sys.stderr)
         return 2
     try:
         pilot.fly(mission)
@@ -51,12 +50,8 @@ def main(arguments: typing.Sequence[str] | None = None) -> int:
         'pilot', help='fly a mission with an autopilot that runs already')
     pilot_parser.add_argument('--mission', default='square')
     pilot_parser.add_argument('--instance', type=int, default=0)
-    # ros2 launch appends ROS arguments to every node; these commands need none of them.
-    arguments = sys.argv[1:] if arguments is None else list(arguments)
-    launched = '--ros-args' in arguments
-    if launched:
-        arguments = arguments[:arguments.index('--ros-args')]
-    options = parser.parse_args(arguments)
+    own, launched = own_arguments(sys.argv[1:] if arguments is None else arguments)
+    options = parser.parse_args(own)
     if options.command == 'fly':
         return fly.fly(options)
     if options.command == 'bench':

@@ -108,7 +108,7 @@ class CoreWorld:
         while not stop.is_set():
             reply = self._lockstep.exchange(time_us, frames)
             for sentence in self._lockstep.take_events():
-                if self._lockstep.state is LinkState.STALLED:
+                if self._lockstep.state in (LinkState.STALLED, LinkState.WAITING):
                     print(sentence, file=sys.stderr, flush=True)
             if reply is not None:
                 return reply

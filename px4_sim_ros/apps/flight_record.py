@@ -86,7 +86,9 @@ class FlightRecord:
     def summary(self, head: dict[str, typing.Any], status: WorldStatus) -> dict[str, typing.Any]:
         """Return the summary of the flight; `head` comes first."""
         east, north, height = self._from_start()
-        factor = status.sim_time_s / status.wall_time_s if status.wall_time_s else 0.0
+        # The wall time begins at the end of the first step, which waits for the autopilot.
+        stepped_s = status.sim_time_s * (1.0 - 1.0 / max(status.steps, 1))
+        factor = stepped_s / status.wall_time_s if status.wall_time_s else 0.0
         return head | {
             'mission_flown': self.mission_flown,
             'sim_time_s': round(status.sim_time_s, 6),

@@ -22,22 +22,20 @@ from px4_sim_ros.configuration import (
     Configuration,
     FlatParameters,
     load_configuration,
+    load_mission,
     write_parameters,
 )
-from px4_sim_ros.core.parameters import ParameterError
+from px4_sim_ros.core.parameters import ParameterError, sentence
 from px4_sim_ros.mavlink.hil_server import check_port_is_free, port_of
 from px4_sim_ros.mavlink.mission import Mission
 from px4_sim_ros.mavlink.pilot import Event, MissionError, Pilot, Stopped
-from px4_sim_ros.resources import named_file, read_yaml
+from px4_sim_ros.pacing import speed_factor
 
 MODES = ('core', 'composed', 'separate')
 AUTOPILOTS = ('embedded', 'px4')
+# A flight without a wish is as fast as possible.
+_BASE = {'manager': {'speed_factor': 0.0}}
 _EXIT_FAILED, _EXIT_BAD_INPUT, _EXIT_INTERRUPTED = 1, 2, 130
-
-
-def speed_factor(text: str) -> float:
-    """Return a speed factor; `max` is 0, as fast as possible."""
-    return 0.0 if text == 'max' else float(text)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,9 +49,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         ' by default')
     parser.add_argument('--mission', default='square', help='name in config/missions, or a path')
     parser.add_argument('--seed', type=int, help='seed of all random streams')
-    parser.add_argument('--speed-factor', type=speed_factor, default=0.0, metavar='X|max',
+    parser.add_argument('--speed-factor', type=speed_factor, metavar='X|max',
                         help='simulated over wall time; max by default')
-    parser.add_argument('--instance', type=int, default=0, help='as PX4: TCP port 4560 + instance')
+    parser.add_argument('--instance', type=int, help='as PX4: TCP port 4560 + instance')
     parser.add_argument('--params-file', type=pathlib.Path, help='a ROS 2 parameter file')
     parser.add_argument('--summary', type=pathlib.Path, metavar='FILE.json',
                         help='write the summary here as well')
@@ -63,7 +61,9 @@ class Progress:
     """A bar on a terminal, plain lines otherwise."""
 
     def __init__(self, events: int) -> None:
-        self._bar = tqdm.tqdm(total=events, unit='event') if sys.stdout.isatty() else None
+        self._bar = (
+            tqdm.tqdm(total=events, unit='event', file=sys.stdout)
+            if sys.stdout.isatty() else None)
 
     def show(self, event: Event) -> None:
         """Show an event."""
@@ -107,6 +107,9 @@ class _PilotThread:
             self.failure = str(error)
         except Stopped:
             pass   # somebody else has failed and tells why
+        except Exception as error:
+            self.failure = f'the pilot failed with {type(error).__name__}: {error}'
+            raise
         finally:
             self._pilot.close()
             self._stop.set()
@@ -116,15 +119,14 @@ def fly(options: argparse.Namespace) -> int:
     """Fly a mission and print its summary; return the exit code."""
     try:
         overrides = _overrides(options)
-        configuration = load_configuration(options.params_file, overrides)
-        path = named_file('missions', options.mission)
-        mission = Mission.from_mapping(
-            f'mission file {path}', read_yaml(path, 'mission file'))
+        configuration = load_configuration(options.params_file, overrides, base=_BASE)
+        mission = load_mission(options.mission)
         px4 = Px4.find(options.px4_dir) if options.autopilot == 'px4' else None
         hil = configuration.nodes['hil_bridge']
         check_port_is_free(hil.host, port_of(hil.instance))
+        _check_writable(options.summary)
     except (ParameterError, OSError) as error:
-        print(f'fly: {error.strerror if isinstance(error, OSError) else error}', file=sys.stderr)
+        print(f'fly: {sentence(error)}', file=sys.stderr)
         return _EXIT_BAD_INPUT
     # SIGTERM ends a flight as Ctrl-C does.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -135,7 +137,7 @@ def fly(options: argparse.Namespace) -> int:
         print('fly: interrupted', file=sys.stderr)
         return _EXIT_INTERRUPTED
     except (OSError, RuntimeError) as error:
-        print(f'fly: {error}', file=sys.stderr)
+        print(f'fly: {sentence(error)}', file=sys.stderr)
         return _EXIT_FAILED
     head = {'mode': options.mode, 'autopilot': options.autopilot,
             'seed': configuration.world.seed, 'mission': mission.name}
@@ -147,12 +149,18 @@ def fly(options: argparse.Namespace) -> int:
 
 
 def _overrides(options: argparse.Namespace) -> dict[str, FlatParameters]:
-    shared = {} if options.seed is None else {'seed': options.seed}
-    return {
-        '': shared,
+    given = {
+        '': {'seed': options.seed},
         'manager': {'speed_factor': options.speed_factor},
         'hil_bridge': {'instance': options.instance},
     }
+    return {node: {k: v for k, v in values.items() if v is not None}
+            for node, values in given.items()}
+
+
+def _check_writable(path: pathlib.Path | None) -> None:
+    if path is not None and not os.access(path.absolute().parent, os.W_OK):
+        raise ParameterError(f'summary {path}: its folder is missing or cannot be written')
 
 
 def _run(
@@ -176,10 +184,11 @@ def _run(
         else:
             # Needs rclpy, which mode core does without.
             from px4_sim_ros.apps.ros_world import RosWorld
-            write_parameters(folder / 'overrides.yaml', overrides)
-            files = [options.params_file] if options.params_file else []
-            world = RosWorld(
-                options.mode, [*files, folder / 'overrides.yaml'], record.add_truth)
+            base, last = folder / 'base.yaml', folder / 'overrides.yaml'
+            write_parameters(base, _BASE)
+            write_parameters(last, overrides)
+            files = [base, options.params_file, last] if options.params_file else [base, last]
+            world = RosWorld(options.mode, files, record.add_truth)
         stack.callback(world.close)
         world.wait_until_seen()
         instance = configuration.nodes['hil_bridge'].instance

@@ -25,9 +25,12 @@ ARGUMENTS: dict[str, Argument] = {
     'mission': Argument(
         'auto', 'Mission that a pilot flies: a name in config/missions, a path, or none. auto:'
         ' square with the embedded autopilot, otherwise none.'),
-    'instance': Argument('0', 'As PX4: the HIL port is TCP 4560 + instance.'),
-    'speed_factor': Argument('1.0', 'Simulated over wall time, or max.'),
-    'seed': Argument('1', 'Seed of all random streams.'),
+    'instance': Argument(
+        '', 'As PX4: the HIL port is TCP 4560 + instance. Without it that of the parameters, 0.'),
+    'speed_factor': Argument(
+        '', 'Simulated over wall time, or max. Without it that of the parameters, 1.'),
+    'seed': Argument(
+        '', 'Seed of all random streams. Without it that of the parameters, 1.'),
     'namespace': Argument('', 'Namespace of all nodes and relative topics.'),
     'params_file': Argument('', 'ROS 2 parameter file laid over config/simulation.yaml.'),
 }

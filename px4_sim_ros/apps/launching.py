@@ -21,21 +21,43 @@ from px4_sim_ros import graph
 from px4_sim_ros.apps.launch_arguments import ARGUMENTS
 from px4_sim_ros.apps.processes import ros_environment
 from px4_sim_ros.apps.px4 import Px4, new_run_folder
-from px4_sim_ros.configuration import Configuration, load_configuration, write_parameters
+from px4_sim_ros.configuration import (
+    Configuration,
+    load_configuration,
+    load_mission,
+    write_parameters,
+)
 from px4_sim_ros.core.parameters import ParameterError
 from px4_sim_ros.mavlink.hil_server import check_port_is_free, port_of
+from px4_sim_ros.pacing import speed_factor
 from px4_sim_ros.resources import PACKAGE
 
 # Ctrl-C has to end everything within 5 s: SIGINT at once, then these.
 _SIGTERM_AFTER_S, _SIGKILL_AFTER_S = '3', '1'
 
 
-def _number(name: str, text: str, kind: type) -> typing.Any:
+def _given(
+    arguments: typing.Mapping[str, str], name: str, kind: typing.Callable[[str], typing.Any],
+) -> dict[str, typing.Any]:
+    """Return an argument as a parameter, or nothing when it was not given."""
+    text = arguments[name]
+    if not text:
+        return {}
     try:
-        return kind(text)
+        return {name: kind(text)}
     except ValueError:
         word = 'a whole number' if kind is int else 'a number or max'
         raise ParameterError(f'{name} = {text!r}: must be {word}') from None
+
+
+def _mission(name: str, autopilot: str) -> str:
+    """Return the mission to fly, '' for none; a wrong one is refused before anything starts."""
+    if name == 'auto':
+        name = 'square' if autopilot == 'embedded' else 'none'
+    if name == 'none':
+        return ''
+    load_mission(name)
+    return name
 
 
 def actions(context: LaunchContext, vehicle: str) -> list[LaunchDescriptionEntity]:
@@ -44,23 +66,24 @@ def actions(context: LaunchContext, vehicle: str) -> list[LaunchDescriptionEntit
     :raises ParameterError: one sentence about the argument or parameter that is wrong
     """
     given = {name: context.launch_configurations[name] for name in ARGUMENTS}
-    instance = _number('instance', given['instance'], int)
-    speed = given['speed_factor']
+    base = {'': {'vehicle': vehicle}}
     overrides = {
-        '': {'seed': _number('seed', given['seed'], int), 'vehicle': vehicle},
-        'manager': {
-            'speed_factor': 0.0 if speed == 'max' else _number('speed_factor', speed, float)},
-        'hil_bridge': {'instance': instance},
+        '': _given(given, 'seed', int),
+        'manager': _given(given, 'speed_factor', speed_factor),
+        'hil_bridge': _given(given, 'instance', int),
     }
-    configuration = load_configuration(
-        given['params_file'] or None, overrides, given['namespace'])
+    params_file = os.path.expanduser(given['params_file'])
+    configuration = load_configuration(params_file or None, overrides, given['namespace'], base)
+    instance = configuration.nodes['hil_bridge'].instance
+    mission = _mission(given['mission'], given['autopilot'])
     px4_dir = given['px4_dir'] or os.environ.get('PX4_DIR', '')
     px4 = Px4.find(px4_dir) if given['autopilot'] == 'px4' else None
     check_port_is_free(configuration.nodes['hil_bridge'].host, port_of(instance))
     folder = tempfile.TemporaryDirectory(prefix=f'{PACKAGE}_')
-    file = pathlib.Path(folder.name) / 'overrides.yaml'
-    write_parameters(file, overrides)
-    files = [str(path) for path in (given['params_file'], file) if path]
+    first, last = (pathlib.Path(folder.name) / name for name in ('base.yaml', 'overrides.yaml'))
+    write_parameters(first, base)
+    write_parameters(last, overrides)
+    files = [str(path) for path in (first, params_file, last) if path]
     environment = ros_environment()
     return [
         RegisterEventHandler(OnShutdown(on_shutdown=lambda event, context: folder.cleanup())),
@@ -68,7 +91,7 @@ def actions(context: LaunchContext, vehicle: str) -> list[LaunchDescriptionEntit
           for name in sorted(set(environment) - set(os.environ))),
         *_world(given['mode'], given['namespace'], files),
         *_autopilot(given['autopilot'], px4, configuration, instance),
-        *_pilot(given['mission'], given['autopilot'], instance),
+        *_pilot(mission, instance),
     ]
 
 
@@ -105,10 +128,8 @@ def _autopilot(
         **_bounded()))
 
 
-def _pilot(mission: str, autopilot: str, instance: int) -> list[LaunchDescriptionEntity]:
-    if mission == 'auto':
-        mission = 'square' if autopilot == 'embedded' else 'none'
-    if mission == 'none':
+def _pilot(mission: str, instance: int) -> list[LaunchDescriptionEntity]:
+    if not mission:
         return []
     return [Node(
         package=PACKAGE, executable=PACKAGE, exec_name='pilot', output='screen', **_bounded(),

@@ -8,10 +8,12 @@ import types
 import typing
 
 import rclpy
+from rclpy._rclpy_pybind11 import RCLInvalidROSArgsError
 from rclpy.signals import SignalHandlerOptions
 
 from px4_sim_ros import graph
 from px4_sim_ros.mavlink.lockstep import StallError
+from px4_sim_ros.resources import own_arguments
 
 _SPIN_S = 0.1
 
@@ -73,13 +75,17 @@ def main(arguments: typing.Sequence[str] | None = None) -> int:
     parser.add_argument(
         'nodes', nargs='*', metavar='NODE', default=[],
         help=f"which nodes, of {', '.join(graph.NODES)}; all by default")
-    options = parser.parse_args(rclpy.utilities.remove_ros_args(['world', *arguments])[1:])
+    options = parser.parse_args(own_arguments(arguments)[0])
     for name in options.nodes:
         if name not in graph.NODES:
             print(f"world: unknown node {name}; nodes are {', '.join(graph.NODES)}",
                   file=sys.stderr)
             return 2
-    return run(options.nodes or list(graph.NODES), arguments)
+    try:
+        return run(options.nodes or list(graph.NODES), arguments)
+    except RCLInvalidROSArgsError as error:
+        print(f'world: {error}', file=sys.stderr)
+        return 2
 
 
 if __name__ == '__main__':

@@ -17,9 +17,9 @@ from px4_sim_ros.core.frames import enu_to_ned, flu_to_frd, quaternion_enu_flu_t
 from px4_sim_ros.core.geodesy import GeodeticPosition
 from px4_sim_ros.core.timebase import is_due
 from px4_sim_ros.mavlink.hil_codec import packed
+from px4_sim_ros.mavlink.pilot import FIRST_PORT as PILOT_PORT
 
 AUTOPILOT_PORT = 14580
-PILOT_PORT = 14540
 
 _HEARTBEAT_US, _STATE_US, _POSITION_US = 1_000_000, 200_000, 48_000
 _UNKNOWN = 0xFFFF

@@ -19,11 +19,11 @@ from px4_sim_ros.autopilot.estimator import Estimator, EstimatorParameters
 from px4_sim_ros.autopilot.mavlink_face import MavlinkFace
 from px4_sim_ros.configuration import load_vehicle
 from px4_sim_ros.core.atmosphere import STANDARD_GRAVITY_M_S2
-from px4_sim_ros.core.parameters import ParameterError
+from px4_sim_ros.core.parameters import ParameterError, sentence
 from px4_sim_ros.core.vehicle import Vehicle
 from px4_sim_ros.mavlink import hil_codec
 from px4_sim_ros.mavlink.hil_server import port_of
-from px4_sim_ros.resources import config_directory, read_yaml
+from px4_sim_ros.resources import config_directory, own_arguments, read_yaml
 
 _RETRY_S = 0.02
 _LOCKSTEP_FLAG = 1
@@ -144,12 +144,11 @@ def main(arguments: typing.Sequence[str] | None = None) -> int:
     parser.add_argument('--instance', type=int, default=0, help='as PX4: TCP port 4560 + instance')
     parser.add_argument('--vehicle', default='iris', help='name in config/vehicles, or a path')
     parser.add_argument('--host', default='127.0.0.1', help='where the simulator listens')
-    # ros2 launch appends ROS arguments to every node; this program needs none of them.
-    options, _ = parser.parse_known_args(arguments)
+    options = parser.parse_args(own_arguments(sys.argv[1:] if arguments is None else arguments)[0])
     try:
         run(options.instance, load_vehicle(options.vehicle), options.host)
     except (ParameterError, OSError) as error:
-        print(f'autopilot: {error}', file=sys.stderr)
+        print(f'autopilot: {sentence(error)}', file=sys.stderr)
         return 2
     return 0
 

@@ -15,6 +15,11 @@ class ParameterError(ValueError):
     """A parameter is missing, unknown, of the wrong type or out of range."""
 
 
+def sentence(error: Exception) -> str:
+    """Return the sentence of an error for the user; an OSError's is without its number."""
+    return getattr(error, 'strerror', None) or str(error)
+
+
 def parameter(
     description: str,
     unit: str = '',

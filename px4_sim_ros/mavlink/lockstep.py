@@ -33,9 +33,8 @@ class HilParameters(Parameters):
     host: str = parameter('address to listen on')
     instance: int = parameter(
         'PX4 instance; the TCP port is 4560 + instance', minimum=0, maximum=99)
-    # A signal has to wait for it, so it is short.
     reply_timeout_s: float = parameter(
-        'wall time until a silent link is stalled', 's', above=0, maximum=3)
+        'wall time until a silent link is stalled', 's', above=0, maximum=60)
     freewheel_pause_s: float = parameter(
         'wall time a step while the autopilot boots', 's', minimum=0, maximum=1)
     on_stall: str = parameter(
@@ -152,7 +151,7 @@ class Lockstep:
         self._decoder.limited_controls = counted.limited_controls
         self._command = DISARMED
         self._sent_us = -1
-        self._untrusted, self._unanswered_us = 0, None
+        self._untrusted, self._unanswered_us, self._held_us = 0, None, -1
         self._enter(LinkState.FREEWHEEL)
         self._tell('an autopilot has connected')
         return True

@@ -44,7 +44,7 @@ class Event(typing.NamedTuple):
 
     text: str
     time_s: float
-    target_enu: Vector | None = None      # where it has arrived, from the place of take-off
+    target_enu: Vector | None = None      # where it has to be, from the place of take-off
 
 
 Report = typing.Callable[[Event], None]
@@ -90,6 +90,7 @@ class Pilot:
         self._on_ground = True
         self._ack: tuple[int, int] | None = None
         self._last_text = ''
+        self._target: Vector | None = None       # where it was sent last
 
     def close(self) -> None:
         """Free the port."""
@@ -123,7 +124,7 @@ class Pilot:
     def _hold(self, item: Hold) -> None:
         end_s = self.time_s + item.duration_s
         self._await(lambda: self.time_s >= end_s, item.duration_s + 1.0, 'time stands still')
-        self._report(Event(f'held for {item.duration_s:g} s', self.time_s))
+        self._report(Event(f'held for {item.duration_s:g} s', self.time_s, self._target))
 
     def _go_to(self, item: GoTo) -> None:
         target = item.east_m, item.north_m, item.up_m
@@ -147,6 +148,7 @@ class Pilot:
 
     def _arrive(self, target: Vector, item: Item) -> None:
         """Wait until the vehicle has been still at a target for a while."""
+        self._target = target
         arrived_s: float | None = None
 
         def settled() -> bool:

@@ -19,7 +19,7 @@ from std_srvs.srv import Trigger
 from px4_sim_ros import graph
 from px4_sim_ros.configuration import NodeConfiguration
 from px4_sim_ros.convert.stamps import serialised_stamp_us
-from px4_sim_ros.core.parameters import ParameterError
+from px4_sim_ros.core.parameters import ParameterError, sentence
 from px4_sim_ros.nodes import parameters, qos
 from px4_sim_ros.nodes.diagnostics import OK, Diagnostics, Status
 from px4_sim_ros.nodes.endpoints import missing_endpoints
@@ -43,7 +43,7 @@ def _reported(transition: _Transition) -> _Transition:
             self.failure = ''
             return transition(self, state)
         except _EXPECTED_ERRORS as error:
-            self.failure = error.strerror if getattr(error, 'strerror', None) else str(error)
+            self.failure = sentence(error)
             self.get_logger().error(self.failure)
         except Exception as error:
             self.failure = f'{type(error).__name__}: {error}'

@@ -35,7 +35,7 @@ def test_the_square_is_flown(mode, tmp_path):
     assert summary['landed']
     assert 9.5 < summary['max_altitude_m'] < 10.5
     assert summary['position_error_at_landing_m'] < 1.0
-    assert len(summary['arrivals']) == 5
+    assert len(summary['arrivals']) == 6      # the hold as well
     assert all(arrival['position_error_m'] < 1.0 for arrival in summary['arrivals'])
     assert summary['misses'] == 0
     assert summary['replies'] == summary['steps']
