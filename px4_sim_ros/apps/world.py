@@ -8,7 +8,6 @@ import types
 import typing
 
 import rclpy
-from rclpy._rclpy_pybind11 import RCLInvalidROSArgsError
 from rclpy.signals import SignalHandlerOptions
 
 from px4_sim_ros import graph
@@ -44,7 +43,11 @@ class Stop:
 def run(names: typing.Sequence[str], ros_arguments: typing.Sequence[str]) -> int:
     """Run nodes until they have all ended or a signal comes; return the exit code."""
     stop = Stop()
-    rclpy.init(args=list(ros_arguments), signal_handler_options=SignalHandlerOptions.NO)
+    try:
+        rclpy.init(args=list(ros_arguments), signal_handler_options=SignalHandlerOptions.NO)
+    except RuntimeError as error:      # what rclpy raises for ROS arguments that are wrong
+        print(f'world: {error}', file=sys.stderr)
+        return 2
     nodes: list[typing.Any] = []
     executor = make_executor()
     try:
@@ -81,11 +84,7 @@ def main(arguments: typing.Sequence[str] | None = None) -> int:
             print(f"world: unknown node {name}; nodes are {', '.join(graph.NODES)}",
                   file=sys.stderr)
             return 2
-    try:
-        return run(options.nodes or list(graph.NODES), arguments)
-    except RCLInvalidROSArgsError as error:
-        print(f'world: {error}', file=sys.stderr)
-        return 2
+    return run(options.nodes or list(graph.NODES), arguments)
 
 
 if __name__ == '__main__':

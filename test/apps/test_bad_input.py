@@ -45,6 +45,16 @@ def test_a_wrong_parameter(section, values, sentence, tmp_path):
     assert sentence in sentence_of('--params-file', file)
 
 
+def test_a_speed_factor_that_is_too_slow():
+    assert 'speed_factor = 0.001: must be 0 or at least 0.01' in sentence_of(
+        '--speed-factor', '0.001')
+
+
+def test_a_summary_that_cannot_be_written(tmp_path):
+    assert 'its folder is missing or cannot be written' in sentence_of(
+        '--summary', tmp_path / 'none' / 'summary.json')
+
+
 def test_a_section_that_no_node_reads(tmp_path):
     file = params(tmp_path, '/**/imo:\n  ros__parameters:\n    seed: 1\n')
     assert "section '/**/imo' matches no node" in sentence_of('--params-file', file)
@@ -97,6 +107,16 @@ def test_a_node_refuses_what_it_does_not_know(tmp_path):
         capture_output=True, text=True, timeout=60, check=False)
     assert result.returncode == 1
     assert 'imu did not configure: imu.colour: unknown parameter' in result.stderr
+    assert 'Traceback' not in result.stderr
+
+
+def test_ros_arguments_with_a_missing_file():
+    result = subprocess.run(
+        [sys.executable, '-m', 'px4_sim_ros.apps.world', '--ros-args', '--params-file',
+         'none.yaml'],
+        capture_output=True, text=True, timeout=60, check=False)
+    assert result.returncode == 2
+    assert 'none.yaml' in result.stderr
     assert 'Traceback' not in result.stderr
 
 

@@ -138,9 +138,20 @@ def test_shared_parameter_that_differs(load):
         ' in the parameter file')
 
 
+def test_what_is_given_wins_over_the_file_and_the_file_over_the_base(tmp_path):
+    """Defaults, base of the command, file of the user, what the user says."""
+    path = tmp_path / 'params.yaml'
+    write_parameters(path, {'': {'seed': 5}, 'manager': {'speed_factor': 2.0}})
+    base = {'': {'seed': 3}, 'manager': {'speed_factor': 0.0}}
+    assert load_configuration(None, {}, base=base).world.seed == 3
+    built = load_configuration(path, {'': {'seed': 7}}, base=base)
+    assert (built.world.seed, built.nodes['manager'].speed_factor) == (7, 2.0)
+
+
 @pytest.mark.parametrize(('text', 'problem'), [
     ('5', 'must be a mapping of node names'),
     ('[imu]', 'must be a mapping of node names'),
+    ('imu: {ros__parameters: 5}', "section 'imu': ros__parameters must be a mapping"),
     ('imu: 5', "section 'imu' must hold ros__parameters and nothing else"),
     ('imu: {gyro_turn_on_bias: 0.1}', "section 'imu' must hold ros__parameters and nothing else"),
 ])

@@ -57,3 +57,7 @@ def test_launch_arguments_exist():
 def test_files_that_are_named_exist():
     for name in re.findall(r'`((?:px4_sim_ros|config|launch)/[\w./]+)`', README):
         assert (ROOT / name).exists(), name
+
+
+def test_nothing_is_left_to_fill_in():
+    assert not re.search(r'^[A-Z]{4,}$', README, re.M)

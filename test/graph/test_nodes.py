@@ -1,0 +1,124 @@
+"""Managed nodes by themselves: what they refuse, what they give back, what the manager sees."""
+import gc
+import socket
+
+import pytest
+import rclpy
+from rclpy.lifecycle import TransitionCallbackReturn
+from rclpy.parameter import Parameter
+from rclpy.signals import SignalHandlerOptions
+from rosgraph_msgs.msg import Clock
+
+from px4_sim_ros import graph
+from px4_sim_ros.apps.world import make_executor
+from px4_sim_ros.configuration import write_parameters
+from px4_sim_ros.mavlink.hil_server import check_port_is_free, port_of
+
+INSTANCE = 84
+SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
+
+
+@pytest.fixture
+def make_node(tmp_path):
+    """Return a maker of nodes of the graph; they are destroyed afterwards."""
+    write_parameters(tmp_path / 'run.yaml', {
+        'hil_bridge': {'instance': INSTANCE}, 'manager': {'startup_timeout_s': 20.0}})
+    rclpy.init(args=['--ros-args', '--params-file', str(tmp_path / 'run.yaml')],
+               signal_handler_options=SignalHandlerOptions.NO)
+    nodes = []
+
+    def make(name):
+        nodes.append(graph.load(graph.NODES[name].node)(name))
+        return nodes[-1]
+
+    yield make
+    for node in nodes:
+        if node.get_name() in graph.MANAGED and not node.finished:
+            node.trigger_shutdown()
+        node.destroy_node()
+    rclpy.shutdown()
+    # What is still referred to would go on to answer for its name.
+    nodes.clear()
+    gc.collect()
+
+
+@pytest.mark.parametrize('name', graph.MANAGED)
+def test_a_node_goes_through_its_states_twice(name, make_node):
+    node = make_node(name)
+    for _ in range(2):
+        assert node.trigger_configure() == SUCCESS
+        assert node.trigger_activate() == SUCCESS
+        assert node.active
+        assert node.trigger_deactivate() == SUCCESS
+        assert node.trigger_cleanup() == SUCCESS
+    check_port_is_free('127.0.0.1', port_of(INSTANCE))
+
+
+def test_an_activation_that_fails_gives_back_what_it_took(make_node, monkeypatch):
+    bridge = make_node('hil_bridge')
+    assert bridge.trigger_configure() == SUCCESS
+    with monkeypatch.context() as broken:
+        broken.setattr(bridge, 'create_subscription', lambda *_, **__: 1 / 0)
+        assert bridge.trigger_activate() == FAILURE
+    assert 'ZeroDivisionError' in bridge.failure
+    check_port_is_free('127.0.0.1', port_of(INSTANCE))
+    assert bridge.trigger_activate() == SUCCESS
+    assert set(bridge.outputs) == {'actuators/command'}
+
+
+def test_a_port_that_is_taken_between_configure_and_activate(make_node):
+    bridge = make_node('hil_bridge')
+    assert bridge.trigger_configure() == SUCCESS
+    with socket.socket() as holder:
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        holder.bind(('127.0.0.1', port_of(INSTANCE)))
+        holder.listen()
+        assert bridge.trigger_activate() == FAILURE
+        assert f'TCP port {port_of(INSTANCE)} is taken by' in bridge.failure
+    assert bridge.trigger_activate() == SUCCESS
+
+
+def test_parameters_are_settable_until_the_node_is_configured(make_node):
+    imu = make_node('imu')
+
+    def set_density(value):
+        return imu.set_parameters([Parameter('gyro_noise_density', value=value)])[0]
+
+    assert set_density(0.5).successful
+    assert set_density(-0.5).reason == (
+        'imu.gyro_noise_density = -0.5: must be at least 0 rad/s/sqrt(Hz)')
+    assert imu.trigger_configure() == SUCCESS
+    assert imu.configuration.own.gyro_noise_density == 0.5
+    assert set_density(0.1).reason == (
+        'imu.gyro_noise_density: cannot be set while the node is configured')
+    assert imu.trigger_cleanup() == SUCCESS
+    assert set_density(0.1).successful
+
+
+def test_every_parameter_is_described(make_node):
+    for name in graph.NODES:
+        node = make_node(name)
+        for key in node.get_parameters_by_prefix(''):
+            if key not in ('use_sim_time', 'start_type_description_service'):
+                descriptor = node.describe_parameter(key)
+                assert descriptor.description, key
+                assert descriptor.additional_constraints, key
+
+
+def test_a_second_clock_is_refused(make_node):
+    """Two graphs in one ROS domain would drive each other."""
+    other = rclpy.create_node('gazebo')
+    clock = other.create_publisher(Clock, '/clock', 10)
+    executor = make_executor()
+    nodes = [make_node(name) for name in reversed(graph.NODES)]
+    for node in nodes:
+        executor.add_node(node)
+    manager = nodes[-1]
+    while not manager.finished:
+        executor.spin_once(timeout_sec=0.1)
+    assert manager.exit_code == 1
+    assert manager.steps == 0
+    assert all(node.finished for node in nodes)
+    executor.shutdown()
+    other.destroy_publisher(clock)
+    other.destroy_node()
