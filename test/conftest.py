@@ -1,7 +1,10 @@
 """What all tests share: a ROS domain of their own, and processes that are always ended."""
 import os
 import pathlib
+import socket
 import sys
+
+import pytest
 
 # Before rclpy is imported anywhere. A run of the tests never meets a user's own graph, nor
 # another run on the same machine.
@@ -14,3 +17,23 @@ sys.path.insert(0, str(ROOT))
 # Child processes import the package as well.
 os.environ['PYTHONPATH'] = os.pathsep.join(
     [str(ROOT), *filter(None, [os.environ.get('PYTHONPATH')])])
+
+
+def _is_free(instance: int) -> bool:
+    """Return whether the ports of the link, the pilot and the autopilot are all free."""
+    for kind, port in (
+            (socket.SOCK_STREAM, 4560), (socket.SOCK_DGRAM, 14540), (socket.SOCK_DGRAM, 14580)):
+        with socket.socket(socket.AF_INET, kind) as probe:
+            if kind is socket.SOCK_STREAM:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(('127.0.0.1', port + instance))
+            except OSError:
+                return False
+    return True
+
+
+@pytest.fixture
+def instance():
+    """Return an instance whose ports nobody uses."""
+    return next(i for i in range(60, 80) if _is_free(i))

@@ -27,8 +27,8 @@ def launch(*arguments):
 
 
 def ros2(*words):
-    return subprocess.run([ROS2, *words], capture_output=True, text=True, timeout=30,
-                          check=False).stdout
+    return subprocess.run([ROS2, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, timeout=30, check=False).stdout
 
 
 def says(expected, *words):
@@ -76,6 +76,7 @@ def test_the_tools_of_ros_2_work_beside_it():
 @pytest.mark.parametrize('argument, sentence', [
     ('seed:=x', "seed = 'x': must be a whole number"),
     ('params_file:=none.yaml', 'parameter file none.yaml: No such file or directory'),
+    ('mission:=none.yaml', 'mission file none.yaml: No such file or directory'),
     ('speed_factor:=-1', 'manager.speed_factor = -1.0: must be at least 0'),
 ])
 def test_bad_input_is_one_sentence(argument, sentence):
@@ -84,3 +85,8 @@ def test_bad_input_is_one_sentence(argument, sentence):
         text=True, timeout=60, check=False, env=dict(os.environ))
     assert result.returncode != 0
     assert sentence in result.stderr + result.stdout
+
+
+def test_a_px4_dir_without_a_binary(tmp_path):
+    said = ros2('launch', 'px4_sim_ros', 'iris.launch.py', 'autopilot:=px4', f'px4_dir:={tmp_path}')
+    assert f'px4_dir = {tmp_path}: has no bin/px4' in said

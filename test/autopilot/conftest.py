@@ -2,10 +2,9 @@
 from __future__ import annotations
 
 import contextlib
-import socket
 
 import pytest
-from flight_rig import HOST, Rig
+from flight_rig import Rig
 
 from px4_sim_ros.autopilot.controller import Controller, ControllerParameters
 from px4_sim_ros.autopilot.estimator import Estimator, EstimatorParameters
@@ -57,26 +56,6 @@ def controller(gains, iris):
     """Return a fresh controller of the Iris."""
     return Controller(
         ControllerParameters.from_mapping('controller', gains['controller']), iris, 9.80665)
-
-
-def _is_free(instance: int) -> bool:
-    """Return whether the ports of the link, the pilot and the autopilot are all free."""
-    for kind, port in (
-            (socket.SOCK_STREAM, 4560), (socket.SOCK_DGRAM, 14540), (socket.SOCK_DGRAM, 14580)):
-        with socket.socket(socket.AF_INET, kind) as probe:
-            if kind is socket.SOCK_STREAM:
-                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind((HOST, port + instance))
-            except OSError:
-                return False
-    return True
-
-
-@pytest.fixture
-def instance():
-    """Return an instance whose ports nobody uses."""
-    return next(i for i in range(70, 80) if _is_free(i))
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import contextlib
-import socket
 
 import pytest
 from scripted_peer import HOST, ScriptedPeer
@@ -11,26 +10,6 @@ from px4_sim_ros.core.sensors.imu import ImuMeasurement
 from px4_sim_ros.mavlink.hil_codec import HilEncoder
 from px4_sim_ros.mavlink.hil_server import HilServer, port_of
 from px4_sim_ros.mavlink.lockstep import HilParameters, Lockstep
-
-
-def _is_free(instance: int) -> bool:
-    """Return whether the ports of the link, the pilot and the autopilot are all free."""
-    for kind, port in (
-            (socket.SOCK_STREAM, 4560), (socket.SOCK_DGRAM, 14540), (socket.SOCK_DGRAM, 14580)):
-        with socket.socket(socket.AF_INET, kind) as probe:
-            if kind is socket.SOCK_STREAM:
-                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind((HOST, port + instance))
-            except OSError:
-                return False
-    return True
-
-
-@pytest.fixture
-def instance():
-    """Return an instance whose ports nobody uses."""
-    return next(i for i in range(60, 70) if _is_free(i))
 
 
 @pytest.fixture
