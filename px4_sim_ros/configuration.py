@@ -6,6 +6,7 @@ Files have the format of ROS 2 parameter files, so the same file serves `ros2 la
 from __future__ import annotations
 
 import dataclasses
+import functools
 import pathlib
 import re
 import typing
@@ -45,7 +46,7 @@ class Configuration:
 
 def default_parameters(node: str) -> FlatParameters:
     """Return the default parameters of a node, nested names joined with dots."""
-    return _read_parameters(config_directory() / 'simulation.yaml', f'/{node}')
+    return _select(_default_sections(), f'/{node}')
 
 
 def node_configuration(node: str, values: FlatParameters) -> NodeConfiguration:
@@ -81,13 +82,11 @@ def load_configuration(
     :param base: laid over the defaults and under the file, in the same form
     :raises ParameterError: one sentence that names the parameter and what is allowed
     """
-    if params_file is not None:
-        _check_file_is_read(params_file, namespace)
+    given = _user_sections(params_file, namespace) if params_file is not None else {}
     nodes: dict[str, NodeConfiguration] = {}
     for node in graph.NODES:
         values = default_parameters(node) | (base or {}).get('', {}) | (base or {}).get(node, {})
-        if params_file is not None:
-            values |= _read_parameters(params_file, f'{_absolute(namespace)}/{node}')
+        values |= _select(given, f'{_absolute(namespace)}/{node}')
         values |= overrides.get('', {})
         values |= overrides.get(node, {})
         nodes[node] = node_configuration(node, values)
@@ -112,6 +111,18 @@ def write_parameters(
         for node, values in parameters.items() if values}
     with open(path, 'w', encoding='utf-8') as file:
         yaml.safe_dump(content, file)
+
+
+def write_layers(
+    folder: pathlib.Path, base: typing.Mapping[str, FlatParameters],
+    params_file: str | pathlib.Path | None, overrides: typing.Mapping[str, FlatParameters],
+) -> list[pathlib.Path]:
+    """Return the parameter files for ROS nodes that say the same as `load_configuration`."""
+    first, last = folder / 'base.yaml', folder / 'overrides.yaml'
+    write_parameters(first, base)
+    write_parameters(last, overrides)
+    user = [pathlib.Path(params_file).expanduser()] if params_file is not None else []
+    return [first, *user, last]
 
 
 def load_mission(name: str) -> Mission:
@@ -145,10 +156,15 @@ def _absolute(namespace: str) -> str:
     return '/' + namespace.strip('/') if namespace.strip('/') else ''
 
 
-def _read_parameters(path: str | pathlib.Path, node_path: str) -> FlatParameters:
-    """Return what a parameter file says about a node, flat, later sections winning."""
+@functools.cache
+def _default_sections() -> dict[str, typing.Any]:
+    return _sections(config_directory() / 'simulation.yaml')
+
+
+def _select(sections: typing.Mapping[str, typing.Any], node_path: str) -> FlatParameters:
+    """Return what the sections of a file say about a node, flat, later ones winning."""
     values: FlatParameters = {}
-    for pattern, section in _sections(path).items():
+    for pattern, section in sections.items():
         if _matches(pattern, node_path):
             values |= _flat(section)
     return values
@@ -175,14 +191,16 @@ def _sections(path: str | pathlib.Path) -> dict[str, typing.Any]:
     return sections
 
 
-def _check_file_is_read(path: str | pathlib.Path, namespace: str) -> None:
-    """Refuse a section that is for no node: it would be ignored without a word."""
+def _user_sections(path: str | pathlib.Path, namespace: str) -> dict[str, typing.Any]:
+    """Read a user's file; refuse a section that is for no node and would be ignored."""
     paths = [f'{_absolute(namespace)}/{node}' for node in graph.NODES]
-    for pattern in _sections(path):
+    sections = _sections(path)
+    for pattern in sections:
         if not any(_matches(pattern, node_path) for node_path in paths):
             raise ParameterError(
                 f'parameter file {path}: section {pattern!r} matches no node; nodes are'
                 f" {', '.join(paths)}")
+    return sections
 
 
 def _matches(pattern: str, node_path: str) -> bool:

@@ -23,7 +23,7 @@ from px4_sim_ros.configuration import (
     FlatParameters,
     load_configuration,
     load_mission,
-    write_parameters,
+    write_layers,
 )
 from px4_sim_ros.core.parameters import ParameterError, sentence
 from px4_sim_ros.mavlink.hil_server import check_port_is_free, port_of
@@ -184,10 +184,7 @@ def _run(
         else:
             # Needs rclpy, which mode core does without.
             from px4_sim_ros.apps.ros_world import RosWorld
-            base, last = folder / 'base.yaml', folder / 'overrides.yaml'
-            write_parameters(base, _BASE)
-            write_parameters(last, overrides)
-            files = [base, options.params_file, last] if options.params_file else [base, last]
+            files = write_layers(folder, _BASE, options.params_file, overrides)
             world = RosWorld(options.mode, files, record.add_truth)
         stack.callback(world.close)
         world.wait_until_seen()

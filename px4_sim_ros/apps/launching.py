@@ -25,7 +25,7 @@ from px4_sim_ros.configuration import (
     Configuration,
     load_configuration,
     load_mission,
-    write_parameters,
+    write_layers,
 )
 from px4_sim_ros.core.parameters import ParameterError
 from px4_sim_ros.mavlink.hil_server import check_port_is_free, port_of
@@ -72,24 +72,21 @@ def actions(context: LaunchContext, vehicle: str) -> list[LaunchDescriptionEntit
         'manager': _given(given, 'speed_factor', speed_factor),
         'hil_bridge': _given(given, 'instance', int),
     }
-    params_file = os.path.expanduser(given['params_file'])
-    configuration = load_configuration(params_file or None, overrides, given['namespace'], base)
+    params_file = given['params_file'] or None
+    configuration = load_configuration(params_file, overrides, given['namespace'], base)
     instance = configuration.nodes['hil_bridge'].instance
     mission = _mission(given['mission'], given['autopilot'])
     px4_dir = given['px4_dir'] or os.environ.get('PX4_DIR', '')
     px4 = Px4.find(px4_dir) if given['autopilot'] == 'px4' else None
     check_port_is_free(configuration.nodes['hil_bridge'].host, port_of(instance))
     folder = tempfile.TemporaryDirectory(prefix=f'{PACKAGE}_')
-    first, last = (pathlib.Path(folder.name) / name for name in ('base.yaml', 'overrides.yaml'))
-    write_parameters(first, base)
-    write_parameters(last, overrides)
-    files = [str(path) for path in (first, params_file, last) if path]
+    layers = write_layers(pathlib.Path(folder.name), base, params_file, overrides)
     environment = ros_environment()
     return [
         RegisterEventHandler(OnShutdown(on_shutdown=lambda event, context: folder.cleanup())),
         *(SetEnvironmentVariable(name, environment[name])
           for name in sorted(set(environment) - set(os.environ))),
-        *_world(given['mode'], given['namespace'], files),
+        *_world(given['mode'], given['namespace'], [str(path) for path in layers]),
         *_autopilot(given['autopilot'], px4, configuration, instance),
         *_pilot(mission, instance),
     ]

@@ -6,7 +6,7 @@ import typing
 from geometry_msgs.msg import TwistStamped
 from sensor_msgs.msg import FluidPressure, Imu, MagneticField, NavSatFix, NavSatStatus
 
-from px4_sim_ros.convert.stamps import set_stamp, stamp_us
+from px4_sim_ros.convert.stamps import in_frame, set_stamp, stamp_us
 from px4_sim_ros.convert.truth import WORLD_FRAME, set_vector
 from px4_sim_ros.core.geodesy import GeodeticPosition
 from px4_sim_ros.core.sensors.barometer import PressureMeasurement
@@ -24,9 +24,7 @@ def _diagonal(x: float, y: float, z: float) -> list[float]:
 
 def new_imu() -> Imu:
     """Return a message with all that never changes."""
-    message = Imu(orientation_covariance=_NO_ORIENTATION)
-    message.header.frame_id = 'imu_link'
-    return message
+    return in_frame(Imu(orientation_covariance=_NO_ORIENTATION), 'imu_link')
 
 
 def fill_imu(message: Imu, m: ImuMeasurement) -> Imu:
@@ -50,9 +48,7 @@ def imu_from(message: Imu) -> ImuMeasurement:
 
 def new_magnetic_field() -> MagneticField:
     """Return a message with all that never changes."""
-    message = MagneticField()
-    message.header.frame_id = 'mag_link'
-    return message
+    return in_frame(MagneticField(), 'mag_link')
 
 
 def fill_magnetic_field(message: MagneticField, m: MagneticFieldMeasurement) -> MagneticField:
@@ -73,9 +69,7 @@ def magnetic_field_from(message: MagneticField) -> MagneticFieldMeasurement:
 
 def new_pressure() -> FluidPressure:
     """Return a message with all that never changes."""
-    message = FluidPressure()
-    message.header.frame_id = 'baro_link'
-    return message
+    return in_frame(FluidPressure(), 'baro_link')
 
 
 def fill_pressure(message: FluidPressure, m: PressureMeasurement) -> FluidPressure:
@@ -94,11 +88,10 @@ def pressure_from(message: FluidPressure) -> PressureMeasurement:
 
 def new_fix() -> NavSatFix:
     """Return a message with all that never changes."""
-    message = NavSatFix(
+    return in_frame(NavSatFix(
         position_covariance_type=NavSatFix.COVARIANCE_TYPE_APPROXIMATED,
-        status=NavSatStatus(status=NavSatStatus.STATUS_FIX, service=NavSatStatus.SERVICE_GPS))
-    message.header.frame_id = 'gps_link'
-    return message
+        status=NavSatStatus(status=NavSatStatus.STATUS_FIX, service=NavSatStatus.SERVICE_GPS),
+    ), 'gps_link')
 
 
 def fill_fix(message: NavSatFix, m: GnssMeasurement) -> NavSatFix:
@@ -115,9 +108,7 @@ def fill_fix(message: NavSatFix, m: GnssMeasurement) -> NavSatFix:
 
 def new_velocity() -> TwistStamped:
     """Return a message with all that never changes."""
-    message = TwistStamped()
-    message.header.frame_id = WORLD_FRAME
-    return message
+    return in_frame(TwistStamped(), WORLD_FRAME)
 
 
 def fill_velocity(message: TwistStamped, m: GnssMeasurement) -> TwistStamped:

@@ -1,4 +1,4 @@
-"""Times in whole microseconds to and from ROS stamps."""
+"""Headers: times in whole microseconds to and from ROS stamps, and frames."""
 from __future__ import annotations
 
 import struct
@@ -14,6 +14,12 @@ def set_stamp(stamp: typing.Any, time_us: int) -> None:
     """Write a time into a builtin_interfaces/Time."""
     stamp.sec, rest_us = divmod(time_us, US_PER_S)
     stamp.nanosec = rest_us * 1000
+
+
+def in_frame(message: typing.Any, frame_id: str) -> typing.Any:
+    """Return a message with its frame set."""
+    message.header.frame_id = frame_id
+    return message
 
 
 def stamp_us(stamp: typing.Any) -> int:

@@ -5,7 +5,7 @@ from geometry_msgs.msg import AccelStamped, PoseStamped
 from nav_msgs.msg import Odometry
 from sensor_msgs.msg import JointState
 
-from px4_sim_ros.convert.stamps import set_stamp, stamp_us
+from px4_sim_ros.convert.stamps import in_frame, set_stamp, stamp_us
 from px4_sim_ros.core.dynamics import Truth
 from px4_sim_ros.core.frames import Vector
 
@@ -31,8 +31,7 @@ def _set_pose(pose: object, truth: Truth) -> None:
 
 def new_odometry() -> Odometry:
     """Return a message with all that never changes."""
-    message = Odometry(child_frame_id=BODY_FRAME)
-    message.header.frame_id = WORLD_FRAME
+    message = in_frame(Odometry(child_frame_id=BODY_FRAME), WORLD_FRAME)
     message.pose.covariance = _EXACT_COVARIANCE
     message.twist.covariance = _EXACT_COVARIANCE
     return message
@@ -49,9 +48,7 @@ def fill_odometry(message: Odometry, truth: Truth) -> Odometry:
 
 def new_accel() -> AccelStamped:
     """Return a message with all that never changes."""
-    message = AccelStamped()
-    message.header.frame_id = BODY_FRAME
-    return message
+    return in_frame(AccelStamped(), BODY_FRAME)
 
 
 def fill_accel(message: AccelStamped, truth: Truth) -> AccelStamped:
@@ -64,9 +61,7 @@ def fill_accel(message: AccelStamped, truth: Truth) -> AccelStamped:
 
 def new_pose() -> PoseStamped:
     """Return a message with all that never changes."""
-    message = PoseStamped()
-    message.header.frame_id = WORLD_FRAME
-    return message
+    return in_frame(PoseStamped(), WORLD_FRAME)
 
 
 def fill_pose(message: PoseStamped, truth: Truth) -> PoseStamped:

@@ -34,11 +34,6 @@ class Simulation:
         self._sensors = [
             (name, sensor, world.periods_us[name]) for name, sensor in sensors.items()]
 
-    @property
-    def time_us(self) -> int:
-        """Time at the end of the last step."""
-        return self._dynamics.time_us
-
     def step(
         self, rotor_speed_references_rad_s: typing.Sequence[float],
     ) -> tuple[Truth, dict[str, typing.Any]]:

@@ -25,7 +25,7 @@ class HilBridgeNode(LoopNode):
     """The simulator's side of PX4's HIL link."""
 
     def configure(self) -> None:
-        """Read the vehicle and take the port."""
+        """Read the vehicle and see that the port is free."""
         self._vehicle = load_vehicle(self.configuration.world.vehicle)
         self._encoder = HilEncoder()
         self._command = new_rotors(len(self._vehicle.rotors))
