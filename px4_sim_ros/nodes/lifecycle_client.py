@@ -6,6 +6,7 @@ it manages, and every wait has a bound.
 """
 from __future__ import annotations
 
+import contextlib
 import time
 import typing
 
@@ -32,6 +33,7 @@ _SHUTDOWN_FROM = {
     State.PRIMARY_STATE_ACTIVE: Transition.TRANSITION_ACTIVE_SHUTDOWN,
 }
 _GONE_TIMEOUT_S = 5.0
+_TRIES = 5
 
 
 class ManagedNode:
@@ -50,32 +52,41 @@ class ManagedNode:
                 raise TransitionError(f'{self.name} has not appeared')
             yield None
 
-    def _call(self, client: typing.Any, request: typing.Any) -> Sequence:
-        try:
-            return (yield client.call_async(request))
-        except TimeoutError:
-            raise TransitionError(f'{self.name} did not answer') from None
+    def _ask(self, client: typing.Any, request: typing.Any) -> Sequence:
+        """Return the answer to a question, which is asked again when none comes.
+
+        A service that is there to its client may not know the client yet: then it acts, and
+        its answer is lost.
+        """
+        for _ in range(_TRIES):
+            with contextlib.suppress(TimeoutError):
+                return (yield client.call_async(request))
+        raise TransitionError(f'{self.name} did not answer')
 
     def state(self) -> Sequence:
         """Return the id of the state that the node is in."""
-        response = yield from self._call(self._state, GetState.Request())
+        response = yield from self._ask(self._state, GetState.Request())
         return response.current_state.id
 
     def change(self, transition: tuple[int, int, str]) -> Sequence:
         """Ask for a transition and check the state afterwards."""
         number, goal, verb = transition
         request = ChangeState.Request(transition=Transition(id=number))
-        response = yield from self._call(self._change, request)
+        refused = False
+        # Not asked twice: when the answer is lost, the state tells what came of it.
+        with contextlib.suppress(TimeoutError):
+            response = yield self._change.call_async(request)
+            refused = not response.success
         state = yield from self.state()
-        if not response.success or state != goal:
-            status = yield from self._call(self._status, Trigger.Request())
+        if refused or state != goal:
+            status = yield from self._ask(self._status, Trigger.Request())
             reason = status.message or 'it gave no reason'
             raise TransitionError(f'{self.name} did not {verb}: {reason}')
 
     def wait_until_matched(self, deadline_s: float) -> Sequence:
         """Wait until the node says that all its endpoints are matched."""
         while True:
-            status = yield from self._call(self._status, Trigger.Request())
+            status = yield from self._ask(self._status, Trigger.Request())
             if status.success:
                 return
             if time.monotonic() > deadline_s:

@@ -28,7 +28,7 @@ from px4_sim_ros.nodes.lifecycle_client import (
 from px4_sim_ros.pacing import Pacer
 
 _TICK_S = 0.002
-_CALL_TIMEOUT_S = 5.0
+_CALL_TIMEOUT_S = 1.0
 # A step that is held for an autopilot never ends; the others take a few milliseconds.
 _LAST_STEP_TIMEOUT_S = 0.5
 _STANDING_STILL_S = 2.0
