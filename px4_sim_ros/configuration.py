@@ -43,10 +43,19 @@ class Configuration:
     vehicle: Vehicle
     nodes: dict[str, Parameters]
 
+    @property
+    def graph(self) -> graph.Graph:
+        """The nodes and topics."""
+        return graph.of_instances(self.world.instances)
+
 
 def default_parameters(node: str) -> FlatParameters:
-    """Return the default parameters of a node, nested names joined with dots."""
-    return _select(_default_sections(), f'/{node}')
+    """Return the default parameters of a node, nested names joined with dots.
+
+    A further instance has those of the first, unless the file says otherwise.
+    """
+    sections = _default_sections()
+    return _select(sections, f'/{graph.spec_of(node).kind}') | _select(sections, f'/{node}')
 
 
 def node_configuration(node: str, values: FlatParameters) -> NodeConfiguration:
@@ -54,7 +63,7 @@ def node_configuration(node: str, values: FlatParameters) -> NodeConfiguration:
 
     :raises ParameterError: a value is missing, unknown or out of range
     """
-    parameters_class = graph.load(graph.NODES[node].parameters)
+    parameters_class = graph.load(graph.spec_of(node).parameters)
     own_names = parameters_class.infos()
     known = default_parameters(node)
     for key in values:
@@ -64,6 +73,7 @@ def node_configuration(node: str, values: FlatParameters) -> NodeConfiguration:
     shared = {k: v for k, v in values.items() if k not in own_names}
     world = WorldParameters.from_mapping(node, _nested(shared))
     world.check_periods()
+    _check_instances(node, world)
     if world.periods_us['imu'] != world.step_us:
         raise ParameterError(
             f"periods_us.imu = {world.periods_us['imu']}: must equal step_us = {world.step_us},"
@@ -82,18 +92,21 @@ def load_configuration(
     :param base: laid over the defaults and under the file, in the same form
     :raises ParameterError: one sentence that names the parameter and what is allowed
     """
-    given = _user_sections(params_file, namespace) if params_file is not None else {}
-    nodes: dict[str, NodeConfiguration] = {}
-    for node in graph.NODES:
+    given = _sections(params_file) if params_file is not None else {}
+
+    def configured(node: str) -> NodeConfiguration:
         values = default_parameters(node) | (base or {}).get('', {}) | (base or {}).get(node, {})
         values |= _select(given, f'{_absolute(namespace)}/{node}')
         values |= overrides.get('', {})
         values |= overrides.get(node, {})
-        nodes[node] = node_configuration(node, values)
-    worlds = {name: configuration.world for name, configuration in nodes.items()}
-    for name, world in worlds.items():
-        _check_shared(name, world, worlds['manager'])
-    world = worlds['manager']
+        return node_configuration(node, values)
+
+    world = configured('manager').world
+    names = graph.of_instances(world.instances).nodes
+    _check_sections(params_file, given, [f'{_absolute(namespace)}/{node}' for node in names])
+    nodes = {node: configured(node) for node in names}
+    for name, configuration in nodes.items():
+        _check_shared(name, configuration.world, world)
     return Configuration(
         world, load_vehicle(world.vehicle),
         {name: configuration.own for name, configuration in nodes.items()})
@@ -152,6 +165,19 @@ def _check_shared(node: str, world: WorldParameters, reference: WorldParameters)
                 f' {other!r}; set it under /** in the parameter file')
 
 
+def _check_instances(node: str, world: WorldParameters) -> None:
+    for kind, count in world.instances.items():
+        most = graph.NODES[kind].instances
+        if count > most:
+            raise ParameterError(
+                f'instances.{kind} = {count}: must be at most {most}, what PX4 takes on its'
+                ' simulator link')
+    if node not in graph.of_instances(world.instances).nodes:
+        kind = graph.spec_of(node).kind
+        raise ParameterError(
+            f'instances.{kind} = {world.instances[kind]}: {node} needs more of them')
+
+
 def _absolute(namespace: str) -> str:
     return '/' + namespace.strip('/') if namespace.strip('/') else ''
 
@@ -191,16 +217,15 @@ def _sections(path: str | pathlib.Path) -> dict[str, typing.Any]:
     return sections
 
 
-def _user_sections(path: str | pathlib.Path, namespace: str) -> dict[str, typing.Any]:
-    """Read a user's file; refuse a section that is for no node and would be ignored."""
-    paths = [f'{_absolute(namespace)}/{node}' for node in graph.NODES]
-    sections = _sections(path)
+def _check_sections(
+    path: str | pathlib.Path | None, sections: typing.Iterable[str], paths: list[str],
+) -> None:
+    """Refuse a section of a user's file that is for no node and would be ignored."""
     for pattern in sections:
         if not any(_matches(pattern, node_path) for node_path in paths):
             raise ParameterError(
                 f'parameter file {path}: section {pattern!r} matches no node; nodes are'
                 f" {', '.join(paths)}")
-    return sections
 
 
 def _matches(pattern: str, node_path: str) -> bool:

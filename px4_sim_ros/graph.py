@@ -6,10 +6,16 @@ classes are named as `module:Class` and message types as ROS writes them.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import importlib
 import typing
 
-# What `NodeSpec.inputs` and `Topic.period` say when something happens in every step.
+from px4_sim_ros.core.instances import instance_name, kind_and_index
+
+# Where a sensor that is stopped says so, for each time at which it would have measured.
+ABSENCE = 'sensors/absence'
+
+# What `Topic.period` says when something happens in every step.
 EVERY_STEP = 'step'
 
 
@@ -21,10 +27,23 @@ class Topic:
     type: str
     publisher: str
     period: str = EVERY_STEP   # or a name in the parameter periods_us
+    like: str = ''             # the topic of the first instance, if this is of a further one
 
     def period_us(self, step_us: int, periods_us: typing.Mapping[str, int]) -> int:
         """Return the period in microseconds."""
         return step_us if self.period == EVERY_STEP else periods_us[self.period]
+
+    @property
+    def kind(self) -> str:
+        """The name of this topic of the first instance, which says what is in it."""
+        return self.like or self.name
+
+    def of_instance(self, index: int) -> Topic:
+        """Return the topic of a further instance: `imu/data_raw` becomes `imu_1/data_raw`."""
+        first, slash, rest = self.name.partition('/')
+        return dataclasses.replace(
+            self, name=f'{instance_name(first, index)}{slash}{rest}',
+            publisher=instance_name(self.publisher, index), like=self.name)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,13 +55,20 @@ class NodeSpec:
     parameters: str
     inputs: tuple[str, ...] = ()
     model: str = ''            # the core model that a sensor node runs
+    instances: int = 1         # how many of it there may be; as many as PX4 takes
 
     @property
-    def outputs(self) -> tuple[Topic, ...]:
-        """The topics that this node publishes in a step."""
-        return tuple(t for t in TOPICS.values() if t.publisher == self.name)
+    def kind(self) -> str:
+        """The name of the first instance."""
+        return kind_and_index(self.name)[0]
+
+    @property
+    def index(self) -> int:
+        """The number among those of its kind; PX4's id of the sensor."""
+        return kind_and_index(self.name)[1]
 
 
+# Those of the first instances.
 TOPICS: dict[str, Topic] = {topic.name: topic for topic in (
     Topic('/clock', 'rosgraph_msgs/msg/Clock', 'manager'),
     Topic('ground_truth/odom', 'nav_msgs/msg/Odometry', 'dynamics'),
@@ -63,37 +89,81 @@ _SENSORS = 'px4_sim_ros.core.sensors'
 # In the order of a step: whoever comes later waits for those before.
 NODES: dict[str, NodeSpec] = {spec.name: spec for spec in (
     NodeSpec('manager', 'px4_sim_ros.nodes.manager:ManagerNode',
-             'px4_sim_ros.pacing:PacingParameters', ('actuators/command',)),
+             'px4_sim_ros.run_control:ManagerParameters', ('actuators/command',)),
     NodeSpec('dynamics', 'px4_sim_ros.nodes.dynamics:DynamicsNode',
              'px4_sim_ros.core.dynamics:DynamicsParameters', ('/clock', 'actuators/command')),
     NodeSpec('imu', _SENSOR_NODE, f'{_SENSORS}.imu:ImuParameters',
-             ('ground_truth/odom', 'ground_truth/accel'), f'{_SENSORS}.imu:Imu'),
+             ('ground_truth/odom', 'ground_truth/accel'), f'{_SENSORS}.imu:Imu', instances=3),
     NodeSpec('magnetometer', _SENSOR_NODE, f'{_SENSORS}.magnetometer:MagnetometerParameters',
-             ('ground_truth/odom',), f'{_SENSORS}.magnetometer:Magnetometer'),
+             ('ground_truth/odom',), f'{_SENSORS}.magnetometer:Magnetometer', instances=2),
     NodeSpec('barometer', _SENSOR_NODE, f'{_SENSORS}.barometer:BarometerParameters',
              ('ground_truth/odom',), f'{_SENSORS}.barometer:Barometer'),
     NodeSpec('gps', _SENSOR_NODE, f'{_SENSORS}.gnss:GnssParameters',
-             ('ground_truth/odom',), f'{_SENSORS}.gnss:Gnss'),
+             ('ground_truth/odom',), f'{_SENSORS}.gnss:Gnss', instances=2),
     NodeSpec('hil_bridge', 'px4_sim_ros.nodes.hil_bridge:HilBridgeNode',
              'px4_sim_ros.mavlink.lockstep:HilParameters',
              ('imu/data_raw', 'mag', 'baro', 'gps/fix', 'gps/vel')),
 )}
 
-MANAGED = tuple(name for name in NODES if name != 'manager')
-SENSORS = tuple(name for name, spec in NODES.items() if spec.model)
+
+class Graph:
+    """The nodes and topics of a run, with as many instances of each sensor as wanted."""
+
+    def __init__(self, instances: typing.Mapping[str, int]) -> None:
+        self.topics: dict[str, Topic] = {}
+        copies: dict[str, list[str]] = {}       # of the topics of the first instances
+        for name, topic in TOPICS.items():
+            count = instances.get(topic.publisher, 1)
+            topics = [topic, *(topic.of_instance(i) for i in range(1, count))]
+            copies[name] = [t.name for t in topics]
+            self.topics |= {t.name: t for t in topics}
+        self.nodes: dict[str, NodeSpec] = {}
+        for kind, spec in NODES.items():
+            inputs = tuple(copy for name in spec.inputs for copy in copies[name])
+            for index in range(instances.get(kind, 1)):
+                name = instance_name(kind, index)
+                self.nodes[name] = dataclasses.replace(spec, name=name, inputs=inputs)
+        self.instances = {
+            kind: tuple(instance_name(kind, i) for i in range(instances.get(kind, 1)))
+            for kind in NODES}
+        self.managed = tuple(name for name in self.nodes if name != 'manager')
+        self.sensors = tuple(name for name, spec in self.nodes.items() if spec.model)
+
+    def outputs(self, node: str) -> tuple[Topic, ...]:
+        """Return the topics that a node publishes in a step."""
+        return tuple(t for t in self.topics.values() if t.publisher == node)
+
+    def subscribers(self, topic: str) -> tuple[str, ...]:
+        """Return the nodes that wait for a topic."""
+        return tuple(spec.name for spec in self.nodes.values() if topic in spec.inputs)
+
+    def process_groups(self, mode: str) -> list[list[str]]:
+        """Return which nodes share a process in the modes `composed` and `separate`."""
+        return [list(self.nodes)] if mode == 'composed' else [[name] for name in self.nodes]
 
 
-def process_groups(mode: str) -> list[list[str]]:
-    """Return which nodes share a process in the modes `composed` and `separate`."""
-    return [list(NODES)] if mode == 'composed' else [[name] for name in NODES]
+@functools.cache
+def _graph(instances: tuple[tuple[str, int], ...]) -> Graph:
+    return Graph(dict(instances))
+
+
+def of_instances(instances: typing.Mapping[str, int]) -> Graph:
+    """Return the graph with as many of each sensor as wanted; the others have one."""
+    return _graph(tuple(sorted(instances.items())))
+
+
+def spec_of(node: str) -> NodeSpec:
+    """Return the row of a node's kind, under the node's own name.
+
+    :raises KeyError: no graph has such a node
+    """
+    kind, index = kind_and_index(node)
+    if index >= NODES[kind].instances:
+        raise KeyError(node)
+    return dataclasses.replace(NODES[kind], name=node)
 
 
 def load(path: str) -> typing.Any:
     """Import what `module:Name` names."""
     module, name = path.split(':')
     return getattr(importlib.import_module(module), name)
-
-
-def subscribers(topic: str) -> tuple[str, ...]:
-    """Return the nodes that wait for a topic."""
-    return tuple(spec.name for spec in NODES.values() if topic in spec.inputs)

@@ -1,36 +1,17 @@
 """Simulated time against the wall clock."""
 from __future__ import annotations
 
-import dataclasses
 import time
 
-from px4_sim_ros.core.parameters import ParameterError, Parameters, parameter
 from px4_sim_ros.core.timebase import US_PER_S
 
 # A run that fell further behind than this does not try to catch up.
 _MAX_LAG_S = 0.1
-_SLOWEST = 0.01
 
 
 def speed_factor(text: str) -> float:
     """Return a speed factor from a text; `max` is 0, as fast as possible."""
     return 0.0 if text == 'max' else float(text)
-
-
-@dataclasses.dataclass(frozen=True)
-class PacingParameters(Parameters):
-    """Parameters of whoever drives the clock."""
-
-    speed_factor: float = parameter(
-        'simulated over wall time; 0 means as fast as possible', minimum=0, maximum=1000)
-    startup_timeout_s: float = parameter(
-        'wall time for all nodes to become active', 's', above=0)
-
-    def __post_init__(self) -> None:
-        # A signal has to wait for the end of a step.
-        if 0.0 < self.speed_factor < _SLOWEST:
-            raise ParameterError(
-                f'speed_factor = {self.speed_factor}: must be 0 or at least {_SLOWEST}')
 
 
 class Pacer:

@@ -6,7 +6,7 @@ import sys
 import threading
 import typing
 
-from px4_sim_ros.apps import bench, fly
+from px4_sim_ros.apps import bench, control, fly
 from px4_sim_ros.configuration import load_mission
 from px4_sim_ros.core.parameters import ParameterError, sentence
 from px4_sim_ros.mavlink.pilot import MissionError, Pilot
@@ -50,10 +50,13 @@ def main(arguments: typing.Sequence[str] | None = None) -> int:
         'pilot', help='fly a mission with an autopilot that runs already')
     pilot_parser.add_argument('--mission', default='square')
     pilot_parser.add_argument('--instance', type=int, default=0)
+    control.add_parsers(commands)
     own, launched = own_arguments(sys.argv[1:] if arguments is None else arguments)
     options = parser.parse_args(own)
     if options.command == 'fly':
         return fly.fly(options)
     if options.command == 'bench':
         return bench.bench(options)
-    return _pilot(options, launched)
+    if options.command == 'pilot':
+        return _pilot(options, launched)
+    return control.run(options)

@@ -23,12 +23,25 @@ _HELD_STEP_WAIT_S = 0.05
 def make_simulation(configuration: Configuration) -> Simulation:
     """Build the world with all sensors of the graph."""
     sensors = {
-        name: graph.load(graph.NODES[name].model)(
+        name: graph.load(graph.spec_of(name).model)(
             name, configuration.nodes[name], configuration.world)
-        for name in graph.SENSORS
+        for name in configuration.graph.sensors
     }
     return Simulation(
         configuration.world, configuration.vehicle, configuration.nodes['dynamics'], sensors)
+
+
+def hil_frames(
+    encoder: HilEncoder, configuration: Configuration, time_us: int,
+    measurements: typing.Mapping[str, typing.Any],
+) -> bytes:
+    """Return what is sent to the autopilot; `measurements` are those that are due, by name."""
+    def of(kind: str) -> list[typing.Any]:
+        return [measurements.get(name) for name in configuration.graph.instances[kind]]
+
+    return encoder.step(
+        time_us, of('imu'), of('magnetometer'), measurements.get('barometer'), of('gps'),
+        configuration.world.geoid_height_m, configuration.nodes['hil_bridge'].satellites)
 
 
 Observer = typing.Callable[[Truth, dict[str, typing.Any], ActuatorControls], None]
@@ -78,10 +91,7 @@ class CoreWorld:
             started_s = time.perf_counter()
             truth, measurements = self._simulation.step(references)
             modelled_s = time.perf_counter()
-            frames = encoder.step(
-                measurements['imu'], measurements.get('magnetometer'),
-                measurements.get('barometer'), measurements.get('gps'),
-                configuration.world.geoid_height_m, self._hil.satellites)
+            frames = hil_frames(encoder, configuration, truth.time_us, measurements)
             reply = self._answer(truth.time_us, frames, stop)
             if reply is None:
                 break

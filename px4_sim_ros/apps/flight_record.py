@@ -58,6 +58,10 @@ class FlightRecord:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        self.begin_again()
+
+    def begin_again(self) -> None:
+        """Forget what was collected."""
         self._start: Vector | None = None
         self._position: Vector = (0.0, 0.0, 0.0)
         self._max_height_m = 0.0

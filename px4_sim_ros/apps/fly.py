@@ -14,10 +14,10 @@ import typing
 
 import tqdm
 
+from px4_sim_ros.apps.autopilots import start_autopilot
 from px4_sim_ros.apps.core_world import CoreWorld
 from px4_sim_ros.apps.flight_record import FlightRecord, WorldStatus
-from px4_sim_ros.apps.processes import Child
-from px4_sim_ros.apps.px4 import Px4, new_run_folder
+from px4_sim_ros.apps.px4 import Px4
 from px4_sim_ros.configuration import (
     Configuration,
     FlatParameters,
@@ -67,12 +67,16 @@ class Progress:
 
     def show(self, event: Event) -> None:
         """Show an event."""
-        line = f't = {event.time_s:7.2f} s  {event.text}'
+        self.say(f't = {event.time_s:7.2f} s  {event.text}')
+        if self._bar is not None:
+            self._bar.update()
+
+    def say(self, line: str) -> None:
+        """Show a line beside the events."""
         if self._bar is None:
             print(line, flush=True)
-            return
-        self._bar.write(line)
-        self._bar.update()
+        else:
+            self._bar.write(line)
 
     def close(self) -> None:
         """Leave the terminal as it was."""
@@ -168,15 +172,10 @@ def _run(
     overrides: dict[str, FlatParameters], mission: Mission, px4: Px4 | None, record: FlightRecord,
 ) -> WorldStatus:
     """Fly; everything that is started here is ended here, whatever happens."""
-    stop = threading.Event()
     with contextlib.ExitStack() as stack:
         folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
         progress = Progress(mission.events)
         stack.callback(progress.close)
-
-        def report(event: Event) -> None:
-            record.add_event(event)
-            progress.show(event)
 
         if options.mode == 'core':
             world = CoreWorld(
@@ -185,46 +184,71 @@ def _run(
             # Needs rclpy, which mode core does without.
             from px4_sim_ros.apps.ros_world import RosWorld
             files = write_layers(folder, _BASE, options.params_file, overrides)
-            world = RosWorld(options.mode, files, record.add_truth)
+            world = RosWorld(options.mode, configuration.graph, files, record.add_truth)
         stack.callback(world.close)
         world.wait_until_seen()
-        instance = configuration.nodes['hil_bridge'].instance
-        autopilot = _start_autopilot(configuration, px4, instance)
-        stack.callback(autopilot.stop)
-        pilot = _PilotThread(instance, mission, report, stop)
-        stack.callback(pilot.join)
-        watch = threading.Thread(target=_watch, args=(autopilot, stop), name='watch')
-        watch.start()
-        stack.callback(watch.join)
-        stack.callback(stop.set)
-        world.run(stop)
+        while True:
+            flight = _Flight(configuration, px4, mission, record, progress)
+            stack.callback(flight.end)
+            world.run(flight.over)
+            if flight.over.is_set():
+                break
+            flight.end()
+            record.begin_again()
+            progress.say('the run begins again: so does the flight')
         # Before the autopilot is stopped, so that the world's counters end with the flight.
         world.close()
-    if pilot.failure:
-        raise MissionError(pilot.failure)
-    if not pilot.flown:
-        raise RuntimeError(f'{autopilot.name} has ended with exit code {autopilot.exit_code}')
+    flight.check()
     record.mission_flown = True
     return world.status()
 
 
-def _watch(autopilot: Child, stop: threading.Event) -> None:
-    """End the flight when the autopilot ends: nothing would fly it any more."""
-    while not stop.wait(0.2):
-        if autopilot.exit_code is not None:
-            stop.set()
+class _Flight:
+    """An autopilot and its pilot, from their start until the mission is flown or lost."""
 
+    def __init__(
+        self, configuration: Configuration, px4: Px4 | None, mission: Mission,
+        record: FlightRecord, progress: Progress,
+    ) -> None:
+        self.over = threading.Event()
+        instance = configuration.nodes['hil_bridge'].instance
 
-def _start_autopilot(configuration: Configuration, px4: Px4 | None, instance: int) -> Child:
-    if px4 is None:
-        return Child('the embedded autopilot', [
-            sys.executable, '-m', 'px4_sim_ros.autopilot.process', '--instance', str(instance),
-            '--vehicle', configuration.world.vehicle])
-    folder = new_run_folder(instance)
-    print(f'PX4 runs in {folder}; its console is px4.log there', flush=True)
-    return Child(
-        'PX4', px4.command(instance), folder=folder, log=folder / 'px4.log',
-        environment=dict(os.environ) | px4.environment(configuration.vehicle.px4_airframe))
+        def report(event: Event) -> None:
+            record.add_event(event)
+            progress.show(event)
+
+        with contextlib.ExitStack() as stack:
+            self._autopilot = start_autopilot(
+                px4, configuration.world.vehicle, instance, log_in_folder=True)
+            stack.callback(self._autopilot.stop)
+            self._pilot = _PilotThread(instance, mission, report, self.over)
+            stack.callback(self._pilot.join)
+            watch = threading.Thread(target=self._watch, name='watch')
+            watch.start()
+            stack.callback(watch.join)
+            stack.callback(self.over.set)
+            self._started = stack.pop_all()
+
+    def end(self) -> None:
+        """End the pilot, then the autopilot; a second time nothing happens."""
+        self._started.close()
+
+    def _watch(self) -> None:
+        """End the flight when the autopilot ends: nothing would fly it any more."""
+        while not self.over.wait(0.2):
+            if self._autopilot.exit_code is not None:
+                self.over.set()
+
+    def check(self) -> None:
+        """See that the mission was flown.
+
+        :raises MissionError: it was not, and why
+        """
+        if self._pilot.failure:
+            raise MissionError(self._pilot.failure)
+        if not self._pilot.flown:
+            raise MissionError(
+                f'{self._autopilot.name} has ended with exit code {self._autopilot.exit_code}')
 
 
 def _print_summary(summary: dict[str, typing.Any]) -> None:

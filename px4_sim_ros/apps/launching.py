@@ -17,10 +17,9 @@ from launch.event_handlers import OnProcessExit, OnShutdown
 from launch.events import Shutdown
 from launch_ros.actions import Node
 
-from px4_sim_ros import graph
 from px4_sim_ros.apps.launch_arguments import ARGUMENTS
-from px4_sim_ros.apps.processes import ros_environment
-from px4_sim_ros.apps.px4 import Px4, new_run_folder
+from px4_sim_ros.apps.processes import DIE_WITH_PARENT, ros_environment
+from px4_sim_ros.apps.px4 import Px4
 from px4_sim_ros.configuration import (
     Configuration,
     load_configuration,
@@ -86,14 +85,16 @@ def actions(context: LaunchContext, vehicle: str) -> list[LaunchDescriptionEntit
         RegisterEventHandler(OnShutdown(on_shutdown=lambda event, context: folder.cleanup())),
         *(SetEnvironmentVariable(name, environment[name])
           for name in sorted(set(environment) - set(os.environ))),
-        *_world(given['mode'], given['namespace'], [str(path) for path in layers]),
-        *_autopilot(given['autopilot'], px4, configuration, instance),
-        *_pilot(mission, instance),
+        *_world(configuration.graph.process_groups(given['mode']), given['namespace'],
+                [str(path) for path in layers]),
+        *_autopilot(given['autopilot'], px4, configuration, mission, given['namespace']),
     ]
 
 
 def _bounded() -> dict[str, str]:
-    return {'sigterm_timeout': _SIGTERM_AFTER_S, 'sigkill_timeout': _SIGKILL_AFTER_S}
+    """Return what every process has: it ends in time, and with the launch if that is killed."""
+    return {'sigterm_timeout': _SIGTERM_AFTER_S, 'sigkill_timeout': _SIGKILL_AFTER_S,
+            'prefix': ' '.join(DIE_WITH_PARENT)}
 
 
 def _essential(process: ExecuteProcess) -> list[LaunchDescriptionEntity]:
@@ -102,27 +103,29 @@ def _essential(process: ExecuteProcess) -> list[LaunchDescriptionEntity]:
         target_action=process, on_exit=EmitEvent(event=Shutdown(reason='a part has ended'))))]
 
 
-def _world(mode: str, namespace: str, files: list[str]) -> list[LaunchDescriptionEntity]:
+def _world(
+    groups: list[list[str]], namespace: str, files: list[str],
+) -> list[LaunchDescriptionEntity]:
     return [
-        action for names in graph.process_groups(mode) for action in _essential(Node(
+        action for names in groups for action in _essential(Node(
             package=PACKAGE, executable='world', namespace=namespace, arguments=names,
-            exec_name=names[0] if mode == 'separate' else 'world',
+            exec_name=names[0] if len(names) == 1 else 'world',
             parameters=files, output='screen', **_bounded()))]
 
 
 def _autopilot(
-    kind: str, px4: Px4 | None, configuration: Configuration, instance: int,
+    kind: str, px4: Px4 | None, configuration: Configuration, mission: str, namespace: str,
 ) -> list[LaunchDescriptionEntity]:
+    """Return what keeps the autopilot and its pilot; both begin again with the world."""
     if kind == 'none':
-        return []
-    if px4 is None:
-        return _essential(Node(
-            package=PACKAGE, executable='autopilot', output='screen', **_bounded(),
-            arguments=['--instance', str(instance), '--vehicle', configuration.world.vehicle]))
-    return _essential(ExecuteProcess(
-        cmd=px4.command(instance), cwd=str(new_run_folder(instance)), output='screen',
-        additional_env=px4.environment(configuration.vehicle.px4_airframe), name='px4',
-        **_bounded()))
+        return _pilot(mission, configuration.nodes['hil_bridge'].instance)
+    arguments = ['--instance', str(configuration.nodes['hil_bridge'].instance),
+                 '--vehicle', configuration.world.vehicle, '--mission', mission]
+    if px4 is not None:
+        arguments += ['--px4-build', str(px4.build)]
+    return _essential(Node(
+        package=PACKAGE, executable='keeper', namespace=namespace, arguments=arguments,
+        exec_name='px4' if px4 else 'autopilot', output='screen', **_bounded()))
 
 
 def _pilot(mission: str, instance: int) -> list[LaunchDescriptionEntity]:

@@ -10,7 +10,7 @@ import typing
 
 # The kernel sends SIGTERM when the parent is gone, even if it was killed. (`setpriv` is part
 # of util-linux; Python's preexec_fn is not safe in a process with threads.)
-_DIE_WITH_PARENT = ('setpriv', '--pdeathsig', 'TERM', '--')
+DIE_WITH_PARENT = ('setpriv', '--pdeathsig', 'TERM', '--')
 
 
 def ros_environment() -> dict[str, str]:
@@ -41,7 +41,7 @@ class Child:
         with contextlib.ExitStack() as stack:
             output = stack.enter_context(open(log, 'wb')) if log else None
             self._process = subprocess.Popen(
-                [*_DIE_WITH_PARENT, *map(str, command)], env=environment, cwd=folder,
+                [*DIE_WITH_PARENT, *map(str, command)], env=environment, cwd=folder,
                 stdin=subprocess.DEVNULL, stdout=output,
                 stderr=subprocess.STDOUT if output else None,
                 start_new_session=True)

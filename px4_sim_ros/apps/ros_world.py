@@ -17,6 +17,7 @@ from std_srvs.srv import Trigger
 from px4_sim_ros import graph
 from px4_sim_ros.apps.flight_record import WorldStatus
 from px4_sim_ros.apps.processes import Child, ros_environment
+from px4_sim_ros.apps.run_watch import RunWatch
 from px4_sim_ros.nodes import qos
 from px4_sim_ros.resources import PACKAGE
 
@@ -33,7 +34,7 @@ class RosWorld:
     """Starts the graph, watches it, and takes it down."""
 
     def __init__(
-        self, mode: str, parameter_files: typing.Sequence[pathlib.Path],
+        self, mode: str, nodes: graph.Graph, parameter_files: typing.Sequence[pathlib.Path],
         on_position: typing.Callable[[tuple[float, float, float]], None],
     ) -> None:
         """Start the processes.
@@ -41,6 +42,7 @@ class RosWorld:
         :param parameter_files: later ones win
         :param on_position: called with true positions, at the display rate
         """
+        self._graph = nodes
         self._status = WorldStatus()
         self._closed = False
         self._on_position = on_position
@@ -55,12 +57,13 @@ class RosWorld:
             PoseStamped, 'ground_truth/pose', self._on_pose, qos.LOOP)
         self._diagnostics = self._node.create_subscription(
             DiagnosticArray, '/diagnostics', self._on_diagnostics, qos.DIAGNOSTICS)
+        self._watch = RunWatch(self._node)
         self._stop_client = self._node.create_client(Trigger, 'sim/stop')
         self._children = [
             Child(f"world ({', '.join(names)})",
                   [sys.executable, '-m', 'px4_sim_ros.apps.world', *names, *ros_arguments],
                   environment=os.environ)
-            for names in graph.process_groups(mode)]
+            for names in nodes.process_groups(mode)]
 
     def wait_until_seen(self) -> None:
         """Wait until the topics that are watched are matched.
@@ -71,7 +74,8 @@ class RosWorld:
         :raises WorldError: a process has ended, or it takes too long
         """
         deadline_s = time.monotonic() + _SEEN_TIMEOUT_S
-        while not (self._pose.get_publisher_count() and self._all_report()):
+        while not (
+                self._pose.get_publisher_count() and self._watch.run and self._all_report()):
             self._spin()
             if time.monotonic() > deadline_s:
                 raise WorldError(f'the node graph has not come up within {_SEEN_TIMEOUT_S:g} s')
@@ -80,14 +84,15 @@ class RosWorld:
         reporting = self._node.get_publishers_info_by_topic('/diagnostics')
         names = {info.node_name for info in reporting}
         matched = self._diagnostics.get_publisher_count() >= len(reporting)
-        return matched and names.issuperset(graph.NODES)
+        return matched and names.issuperset(self._graph.nodes)
 
     def run(self, stop: threading.Event) -> None:
-        """Watch until `stop` is set.
+        """Watch until `stop` is set, or the run begins again.
 
         :raises WorldError: a process has ended before
         """
-        while not stop.is_set():
+        run = self._watch.run
+        while not stop.is_set() and self._watch.run == run:
             self._spin()
 
     def _spin(self) -> None:
@@ -125,7 +130,9 @@ class RosWorld:
         for status in message.status:
             values = {v.key: v.value for v in status.values}
             part = status.name.removeprefix('/')
-            if status.hardware_id != PACKAGE or part not in graph.NODES:
+            if status.hardware_id != PACKAGE or part not in self._graph.nodes:
+                continue
+            if 'busy_s' not in values:
                 continue
             self._status.busy_s[part] = float(values['busy_s'])
             if part == 'manager':
@@ -133,5 +140,5 @@ class RosWorld:
                 self._status.sim_time_s = float(values['sim_time_s'])
                 self._status.wall_time_s = float(values['wall_time_s'])
                 self._status.steps = int(values['steps'])
-            elif part == 'hil_bridge':
+            elif part == 'hil_bridge' and 'replies' in values:
                 self._status.link = values

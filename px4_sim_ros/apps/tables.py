@@ -24,12 +24,12 @@ def _table(head: typing.Sequence[str], rows: typing.Iterable[typing.Sequence[str
 def topics() -> str:
     """Return the topics of the step."""
     periods = default_parameters('manager')
-    rows = []
+    rows, first = [], graph.of_instances({})
     for topic in graph.TOPICS.values():
         step = topic.period == graph.EVERY_STEP
         period = 'each step' if step else f"{periods[f'periods_us.{topic.period}'] // 1000} ms"
         rows.append((f'`{topic.name}`', f'`{topic.type}`', topic.publisher, period,
-                     ', '.join(graph.subscribers(topic.name)) or 'viewers'))
+                     ', '.join(first.subscribers(topic.name)) or 'viewers'))
     return _table(('topic', 'type', 'from', 'period', 'to'), rows)
 
 
@@ -62,9 +62,9 @@ def launch_arguments() -> str:
 
 def picture() -> str:
     """Return the graph as a Mermaid flow chart."""
-    edges = []
+    edges, first = [], graph.of_instances({})
     for topic in graph.TOPICS.values():
-        for peer in graph.subscribers(topic.name):
+        for peer in first.subscribers(topic.name):
             edges.append(f'    {topic.publisher} -->|"{topic.name}"| {peer}')
     edges += ['    hil_bridge <-->|"HIL over TCP 4560"| autopilot([PX4 or embedded autopilot])',
               '    pilot([pilot]) <-->|"MAVLink over UDP 14540"| autopilot']

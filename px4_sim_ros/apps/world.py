@@ -2,8 +2,10 @@
 from __future__ import annotations
 
 import argparse
+import math
 import signal
 import sys
+import time
 import types
 import typing
 
@@ -11,10 +13,14 @@ import rclpy
 from rclpy.signals import SignalHandlerOptions
 
 from px4_sim_ros import graph
+from px4_sim_ros.core.parameters import ParameterError
 from px4_sim_ros.mavlink.lockstep import StallError
+from px4_sim_ros.nodes.base import LoopNode
 from px4_sim_ros.resources import own_arguments
 
 _SPIN_S = 0.1
+# A graph that hangs is left to itself after this.
+_STOP_TIMEOUT_S = 2.5
 
 
 def make_executor() -> typing.Any:
@@ -41,7 +47,10 @@ class Stop:
 
 
 def run(names: typing.Sequence[str], ros_arguments: typing.Sequence[str]) -> int:
-    """Run nodes until they have all ended or a signal comes; return the exit code."""
+    """Run nodes until they have all ended or a signal comes; return the exit code.
+
+    :param names: all nodes of the graph when empty
+    """
     stop = Stop()
     try:
         rclpy.init(args=list(ros_arguments), signal_handler_options=SignalHandlerOptions.NO)
@@ -51,24 +60,49 @@ def run(names: typing.Sequence[str], ros_arguments: typing.Sequence[str]) -> int
     nodes: list[typing.Any] = []
     executor = make_executor()
     try:
-        # The manager comes last: it asks the others as soon as it is there.
-        for name in sorted(names, key=lambda n: n == 'manager'):
-            nodes.append(graph.load(graph.NODES[name].node)(name))
-            executor.add_node(nodes[-1])
-        while not stop.asked and not all(node.finished for node in nodes):
-            executor.spin_once(timeout_sec=_SPIN_S)
+        _make_nodes(names, nodes)
+        for node in nodes:
+            executor.add_node(node)
+        _spin(executor, nodes, stop)
+    except ParameterError as error:
+        print(f'world: {error}', file=sys.stderr)
+        return 2
     except StallError as error:
         print(f'world: {error}', file=sys.stderr)
         return 1
     finally:
-        for node in reversed(nodes):
-            if not node.finished and node.get_name() in graph.MANAGED:
+        for node in nodes:
+            if isinstance(node, LoopNode) and not node.finished:
                 node.trigger_shutdown()
         executor.shutdown()
         for node in nodes:
             node.destroy_node()
         rclpy.shutdown()
     return max((getattr(node, 'exit_code', 0) for node in nodes), default=0)
+
+
+def _make_nodes(names: typing.Sequence[str], nodes: list[typing.Any]) -> None:
+    """Make the nodes, the manager last in the list: it asks the others as soon as it runs."""
+    def make(name: str) -> typing.Any:
+        return graph.load(graph.spec_of(name).node)(name)
+
+    manager = [make('manager')] if not names or 'manager' in names else []
+    nodes += manager       # ended with the others if one of them cannot be made
+    names = names or list(manager[0].configured_graph().nodes)
+    nodes[:0] = [make(name) for name in names if name != 'manager']
+
+
+def _spin(executor: typing.Any, nodes: typing.Sequence[typing.Any], stop: Stop) -> None:
+    """Run until all nodes have ended; after a signal, a manager takes the graph down first."""
+    manager = next((node for node in nodes if node.get_name() == 'manager'), None)
+    deadline_s = math.inf
+    while not all(node.finished for node in nodes) and time.monotonic() < deadline_s:
+        if stop.asked and deadline_s == math.inf:
+            if manager is None:
+                return
+            manager.stop('a signal has come')
+            deadline_s = time.monotonic() + _STOP_TIMEOUT_S
+        executor.spin_once(timeout_sec=_SPIN_S)
 
 
 def main(arguments: typing.Sequence[str] | None = None) -> int:
@@ -80,11 +114,13 @@ def main(arguments: typing.Sequence[str] | None = None) -> int:
         help=f"which nodes, of {', '.join(graph.NODES)}; all by default")
     options = parser.parse_args(own_arguments(arguments)[0])
     for name in options.nodes:
-        if name not in graph.NODES:
+        try:
+            graph.spec_of(name)
+        except KeyError:
             print(f"world: unknown node {name}; nodes are {', '.join(graph.NODES)}",
                   file=sys.stderr)
             return 2
-    return run(options.nodes or list(graph.NODES), arguments)
+    return run(options.nodes, arguments)
 
 
 if __name__ == '__main__':

@@ -19,6 +19,7 @@ from px4_sim_ros.autopilot.estimator import Estimator, EstimatorParameters
 from px4_sim_ros.autopilot.mavlink_face import MavlinkFace
 from px4_sim_ros.configuration import load_vehicle
 from px4_sim_ros.core.atmosphere import STANDARD_GRAVITY_M_S2
+from px4_sim_ros.core.frames import Vector
 from px4_sim_ros.core.parameters import ParameterError, sentence
 from px4_sim_ros.core.vehicle import Vehicle
 from px4_sim_ros.mavlink import hil_codec
@@ -47,6 +48,7 @@ class Autopilot:
             controller)
         self.face = MavlinkFace(instance, self._commander, self._estimator)
         self._last_us: dict[str, int] = {}
+        self._spare_imu: tuple[Vector, Vector] | None = None
         self._mav = mavlink.MAVLink(
             None, srcSystem=instance + 1, srcComponent=mavlink.MAV_COMP_ID_AUTOPILOT1)
         self._mav.robust_parsing = True
@@ -56,17 +58,22 @@ class Autopilot:
         replies = b''
         for message in self._mav.parse_buffer(data) or ():
             kind = message.get_type()
-            if kind == 'HIL_SENSOR':
+            if kind == 'HIL_SENSOR' and message.id == 0:
                 replies += self._step(message)
-            elif kind == 'HIL_GPS':
+            elif kind == 'HIL_SENSOR':
+                self._spare_imu = self._imu(message) or self._spare_imu
+            elif kind == 'HIL_GPS' and message.id == 0:
                 self._estimator.gnss(
                     *hil_codec.gps_from_hil(message), self._since('gps', message.time_usec))
         return replies
 
     def _step(self, message: mavlink.MAVLink_hil_sensor_message) -> bytes:
         time_us = message.time_usec
+        # The sample of another IMU is one step old: it comes after this message.
+        imu = self._imu(message) or self._spare_imu
         dt = self._since('imu', time_us)
-        self._estimator.imu(time_us, *hil_codec.imu_from_hil(message))
+        if imu is not None:
+            self._estimator.imu(time_us, *imu)
         field = hil_codec.magnetic_field_from_hil(message)
         if field is not None:
             self._estimator.magnetometer(field, self._since('mag', time_us))
@@ -80,6 +87,13 @@ class Autopilot:
             mode |= hil_codec.ModeFlag.ARMED
         return hil_codec.packed(self._mav, self._mav.hil_actuator_controls_encode(
             time_us, controls, mode, _LOCKSTEP_FLAG))
+
+    @staticmethod
+    def _imu(message: mavlink.MAVLink_hil_sensor_message) -> tuple[Vector, Vector] | None:
+        groups = hil_codec.SensorFields.ACCEL | hil_codec.SensorFields.GYRO
+        if not hil_codec.has_group(message, groups):
+            return None
+        return hil_codec.imu_from_hil(message)
 
     def _since(self, sensor: str, time_us: int) -> float:
         """Return the seconds since the last sample of a sensor; 0 for the first."""

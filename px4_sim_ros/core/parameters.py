@@ -54,7 +54,7 @@ def range_text(info: typing.Mapping[str, typing.Any]) -> str:
     if info['maximum'] is not None:
         bounds.append(f"at most {info['maximum']:g}")
     unit = f" {info['unit']}" if info['unit'] else ''
-    anything = 'a text' if info.get('type') == 'str' else 'a finite number'
+    anything = {'str': 'a text', 'bool': 'true or false'}.get(info.get('type'), 'a finite number')
     return (' and '.join(bounds) or anything) + unit
 
 

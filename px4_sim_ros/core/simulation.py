@@ -28,11 +28,11 @@ class Simulation:
     ) -> None:
         """Stand on the ground at time 0.
 
-        :param sensors: by name; each is due every `world.periods_us[name]`
+        :param sensors: by name; each is due every `world.period_us(name)`
         """
         self._dynamics = Dynamics(dynamics, vehicle, world.gravity_m_s2, world.step_us)
         self._sensors = [
-            (name, sensor, world.periods_us[name]) for name, sensor in sensors.items()]
+            (name, sensor, world.period_us(name)) for name, sensor in sensors.items()]
 
     def step(
         self, rotor_speed_references_rad_s: typing.Sequence[float],

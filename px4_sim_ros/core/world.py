@@ -4,6 +4,7 @@ from __future__ import annotations
 import dataclasses
 
 from px4_sim_ros.core.geodesy import GeodeticPosition, LocalFrame
+from px4_sim_ros.core.instances import kind_and_index
 from px4_sim_ros.core.parameters import Parameters, parameter
 from px4_sim_ros.core.timebase import check_period
 
@@ -25,6 +26,7 @@ class WorldParameters(Parameters):
     magnetic_field_year: float = parameter(
         'date of the magnetic field', 'decimal year', minimum=2025, maximum=2030)
     periods_us: dict[str, int] = parameter('how often each node publishes', 'us', above=0)
+    instances: dict[str, int] = parameter('how many of this sensor there are', minimum=1)
 
     def check_periods(self) -> None:
         """Check that each period is a multiple of the step.
@@ -33,6 +35,10 @@ class WorldParameters(Parameters):
         """
         for name, period_us in self.periods_us.items():
             check_period(f'periods_us.{name}', period_us, self.step_us)
+
+    def period_us(self, sensor: str) -> int:
+        """Return how often a sensor measures; all of one kind have the same period."""
+        return self.periods_us[kind_and_index(sensor)[0]]
 
     def local_frame(self) -> LocalFrame:
         """Return the ENU frame at home."""

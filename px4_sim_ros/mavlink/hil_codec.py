@@ -6,6 +6,7 @@ limited to it.
 from __future__ import annotations
 
 import enum
+import itertools
 import math
 import struct
 import typing
@@ -93,25 +94,37 @@ class HilEncoder:
         self._mav = mavlink.MAVLink(None, srcSystem=system_id, srcComponent=component_id)
 
     def step(
-        self, imu: ImuMeasurement, magnetic_field: MagneticFieldMeasurement | None,
-        pressure: PressureMeasurement | None, fix: GnssMeasurement | None,
+        self, time_us: int, imus: typing.Sequence[ImuMeasurement | None],
+        magnetic_fields: typing.Sequence[MagneticFieldMeasurement | None],
+        pressure: PressureMeasurement | None, fixes: typing.Sequence[GnssMeasurement | None],
         geoid_height_m: float, satellites: int,
     ) -> bytes:
-        """Return the frames of one step: HIL_GPS first, HIL_SENSOR last.
+        """Return the frames of one step; None stands for what is not due, or stopped.
 
-        PX4 advances its clock with HIL_SENSOR, so what belongs to the step goes before it.
+        PX4 advances its clock with the HIL_SENSOR of id 0 and with nothing else. So HIL_GPS
+        goes before it; it is sent in every step, if need be with no measurement at all; and
+        the further sensors, which PX4 stamps with its clock, come after it.
         """
-        gps = b'' if fix is None else self.gps(fix, geoid_height_m, satellites)
-        return gps + self.sensor(imu, magnetic_field, pressure)
+        frames = [self.gps(fix, geoid_height_m, satellites, gps_id=i)
+                  for i, fix in enumerate(fixes) if fix is not None]
+        for i, (imu, field) in enumerate(itertools.zip_longest(imus, magnetic_fields)):
+            if i == 0 or imu is not None or field is not None:
+                frames.append(self.sensor(
+                    time_us, imu, field, pressure if i == 0 else None, sensor_id=i))
+        return b''.join(frames)
 
     def sensor(
-        self, imu: ImuMeasurement, magnetic_field: MagneticFieldMeasurement | None = None,
+        self, time_us: int, imu: ImuMeasurement | None = None,
+        magnetic_field: MagneticFieldMeasurement | None = None,
         pressure: PressureMeasurement | None = None, *, sensor_id: int = 0,
     ) -> bytes:
         """Return a HIL_SENSOR with the groups that are given."""
-        fields = SensorFields.ACCEL | SensorFields.GYRO
-        mag = (0.0, 0.0, 0.0)
+        fields = SensorFields(0)
+        force = rate = mag = (0.0, 0.0, 0.0)
         pressure_hpa = pressure_altitude = temperature = 0.0
+        if imu is not None:
+            fields |= SensorFields.ACCEL | SensorFields.GYRO
+            force, rate = flu_to_frd(imu.specific_force_flu), flu_to_frd(imu.rate_flu)
         if magnetic_field is not None:
             fields |= SensorFields.MAG
             x, y, z = flu_to_frd(magnetic_field.field_flu_t)
@@ -123,11 +136,9 @@ class HilEncoder:
             pressure_altitude = atmosphere.pressure_altitude_m(max(pressure.pressure_pa, 0.0))
             temperature = (
                 atmosphere.temperature_k(pressure_altitude) - atmosphere.KELVIN_AT_ZERO_CELSIUS)
-        values = (
-            *flu_to_frd(imu.specific_force_flu), *flu_to_frd(imu.rate_flu), *mag, pressure_hpa,
-            0.0, pressure_altitude, temperature)
+        values = (*force, *rate, *mag, pressure_hpa, 0.0, pressure_altitude, temperature)
         return packed(self._mav, self._mav.hil_sensor_encode(
-            imu.time_us, *map(float32, values), int(fields), sensor_id))
+            time_us, *map(float32, values), int(fields), sensor_id))
 
     def gps(
         self, fix: GnssMeasurement, geoid_height_m: float, satellites: int, *,
@@ -157,15 +168,32 @@ class HilEncoder:
         ))
 
 
-class HilDecoder:
-    """Finds the actuator controls in the bytes that an autopilot sends."""
+# Takes the kind of something odd and a sentence about it.
+Remark = typing.Callable[[str, str], None]
 
-    def __init__(self) -> None:
+
+class HilDecoder:
+    """Finds the actuator controls in the bytes that an autopilot sends.
+
+    The system that says the first HEARTBEAT or HIL_ACTUATOR_CONTROLS of a connection is the
+    autopilot; controls of others are ignored. All that is odd is counted and remarked on.
+    """
+
+    def __init__(self, remark: Remark = lambda kind, sentence: None) -> None:
+        self._remark = remark
+        self.bad_messages = 0
+        self.unknown_messages = 0
+        self.foreign_messages = 0
+        self.mavlink1_messages = 0
+        self.limited_controls = 0
+        self.begin_connection()
+
+    def begin_connection(self) -> None:
+        """Forget the last autopilot and half a message of it; the counters go on."""
         self._mav = mavlink.MAVLink(None)
         # Without it a single wrong byte raises; with it the byte becomes BAD_DATA.
         self._mav.robust_parsing = True
-        self.bad_messages = 0
-        self.limited_controls = 0
+        self._system: int | None = None
 
     def controls(self, data: bytes) -> list[ActuatorControls]:
         """Return the actuator controls completed by `data`; other messages are skipped."""
@@ -173,19 +201,52 @@ class HilDecoder:
         for message in self._mav.parse_buffer(data) or ():
             kind = message.get_type()
             if kind == 'HIL_ACTUATOR_CONTROLS':
-                found.append(ActuatorControls(
-                    message.time_usec,
-                    bool(message.mode & ModeFlag.ARMED),
-                    tuple(self._limited(u) for u in message.controls)))
-            elif kind == 'BAD_DATA':
-                self.bad_messages += 1
+                if self._is_from_autopilot(message):
+                    found.append(ActuatorControls(
+                        message.time_usec,
+                        bool(message.mode & ModeFlag.ARMED),
+                        tuple(self._limited(u) for u in message.controls)))
+            elif kind == 'HEARTBEAT' and self._system is None:
+                self._system = message.get_srcSystem()
+            self._count_odd(kind, message)
+        # pymavlink frees its buffer only when that ends with a whole message.
+        del self._mav.buf[:self._mav.buf_index]
+        self._mav.buf_index = 0
         return found
+
+    def _is_from_autopilot(self, message: mavlink.MAVLink_message) -> bool:
+        system = message.get_srcSystem()
+        if self._system is None:
+            self._system = system
+        if system == self._system:
+            return True
+        self.foreign_messages += 1
+        self._remark('foreign', f'controls from system {system} are ignored: the autopilot is'
+                     f' system {self._system}')
+        return False
+
+    def _count_odd(self, kind: str, message: mavlink.MAVLink_message) -> None:
+        """Count what a PX4 of today does not send."""
+        if kind == 'BAD_DATA':
+            self.bad_messages += 1
+            self._remark('bad', f'{len(message.data)} bytes that are no MAVLink came in'
+                         f' ({message.reason}); they are counted as bad_messages')
+        elif kind.startswith('UNKNOWN_'):
+            self.unknown_messages += 1
+            self._remark('unknown', f'message {kind.removeprefix("UNKNOWN_")} is none of the'
+                         ' common dialect; such are counted as unknown_messages')
+        elif message.get_msgbuf()[0] == mavlink.PROTOCOL_MARKER_V1:
+            self.mavlink1_messages += 1
+            self._remark('mavlink1', f'{kind} came in as MAVLink 1; such messages are read, too,'
+                         ' and counted as mavlink1_messages')
 
     def _limited(self, control: float) -> float:
         """Return a control within [-1, 1]; NaN, which means "off", becomes 0."""
         if -1.0 <= control <= 1.0:
             return control
         self.limited_controls += 1
+        self._remark('limited', f'a control of {control:g} came in; such are limited to -1 .. 1'
+                     ' (NaN, which means "off", to 0) and counted as limited_controls')
         return 0.0 if math.isnan(control) else math.copysign(1.0, control)
 
 

@@ -1,15 +1,19 @@
 """The TCP server that PX4 connects to: one client, no call that blocks without a bound."""
 from __future__ import annotations
 
+import contextlib
 import errno
 import select
 import socket
 import time
+import typing
 
 import psutil
+from pymavlink.dialects.v20 import common as mavlink
 
 FIRST_PORT = 4560
-_RECEIVE_BYTES = 65536
+# What a flood can bring at a time: read within some 20 ms, so that nobody is held up.
+_RECEIVE_BYTES = 16384
 
 
 class PortTakenError(OSError):
@@ -47,8 +51,19 @@ def _bound_socket(host: str, port: int) -> socket.socket:
     return bound
 
 
+def _refusal() -> bytes:
+    """Return what a client is told while another one is served."""
+    mav = mavlink.MAVLink(None, srcSystem=1, srcComponent=200)
+    return mav.statustext_encode(
+        mavlink.MAV_SEVERITY_ERROR, b'This simulator already serves an autopilot').pack(mav)
+
+
 class HilServer:
-    """Listens on one port and serves one client at a time."""
+    """Listens on one port and serves one client at a time; further ones are refused.
+
+    A retired client is kept, since a PX4 whose connection is closed spins a core. But it
+    is not served any more, and the next client takes its place.
+    """
 
     def __init__(self, host: str, port: int) -> None:
         """Start to listen.
@@ -56,28 +71,51 @@ class HilServer:
         :raises PortTakenError: naming the port and, where the system tells, its holder
         """
         self._client: socket.socket | None = None
+        self._is_retired = False
         self._unsent = b''
         self.dropped_sends = 0
+        self.refused_clients = 0
+        # Called with the address of each client that is refused.
+        self.on_refusal: typing.Callable[[str], None] = lambda address: None
         self._listener = _bound_socket(host, port)
         self._listener.listen(1)
         self._listener.setblocking(False)
 
     @property
     def connected(self) -> bool:
-        """Whether a client is connected, as far as is known."""
-        return self._client is not None
+        """Whether a client is connected and served, as far as is known."""
+        return self._client is not None and not self._is_retired
+
+    @property
+    def retired(self) -> bool:
+        """Whether a retired client is still connected, as far as is known."""
+        return self._client is not None and self._is_retired
 
     def accept(self, timeout_s: float = 0.0) -> bool:
         """Take the next client, waiting at most `timeout_s`; return whether there is one."""
-        if self._client is None and select.select([self._listener], [], [], timeout_s)[0]:
-            try:
-                self._client, _ = self._listener.accept()
-            except (BlockingIOError, ConnectionAbortedError):
-                return False   # it went away between the two calls
-            self._client.setblocking(False)
-            self._client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self._unsent = b''
+        if self.connected:
+            return True
+        watched = [self._listener] if self._client is None else [self._listener, self._client]
+        ready = select.select(watched, [], [], timeout_s)[0]
+        if self._client in ready:
+            self._read()       # of a retired client only the end matters
+        if self._listener in ready:
+            self._take_next()
         return self.connected
+
+    def _take_next(self) -> None:
+        try:
+            client, _ = self._listener.accept()
+        except (BlockingIOError, ConnectionAbortedError):
+            return   # it went away between the two calls
+        client.setblocking(False)
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.drop_client()
+        self._client = client
+
+    def retire_client(self) -> None:
+        """Serve the client no longer, but keep it until it goes or the next one comes."""
+        self._is_retired = self._client is not None
 
     def send(self, data: bytes) -> None:
         """Send without waiting; what a client that does not read has no room for is dropped.
@@ -104,13 +142,21 @@ class HilServer:
     def receive(self, timeout_s: float) -> bytes:
         """Return what the client sent, waiting at most `timeout_s`; empty when nothing came.
 
-        Afterwards `connected` is false if the client went away.
+        Ends early when a further client had to be refused. Afterwards `connected` is false if
+        the client went away.
         """
-        if self._client is None:
+        if not self.connected:
             return b''
+        ready = select.select([self._client, self._listener], [], [], timeout_s)[0]
+        if self._client in ready:
+            # It may be the end; then the one who waits is the next and not a second one.
+            return self._read()
+        if self._listener in ready:
+            self._refuse_next()
+        return b''
+
+    def _read(self) -> bytes:
         try:
-            if not select.select([self._client], [], [], timeout_s)[0]:
-                return b''
             data = self._client.recv(_RECEIVE_BYTES)
         except BlockingIOError:
             return b''
@@ -120,11 +166,22 @@ class HilServer:
             self.drop_client()
         return data
 
+    def _refuse_next(self) -> None:
+        with contextlib.suppress(OSError):     # it does not read, or went away by itself
+            client, (host, port) = self._listener.accept()
+            with client:
+                self.refused_clients += 1
+                self.on_refusal(f'{host}:{port}')
+                client.setblocking(False)
+                client.send(_refusal())
+                client.shutdown(socket.SHUT_WR)
+                client.recv(_RECEIVE_BYTES)    # what is not read would turn the end into a reset
+
     def drop_client(self) -> None:
         """Close the connection; the next client can be accepted."""
         if self._client is not None:
             self._client.close()
-            self._client = None
+        self._client, self._is_retired, self._unsent = None, False, b''
 
     def close(self) -> None:
         """Close everything and free the port."""

@@ -14,17 +14,19 @@ from lifecycle_msgs.msg import State
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
 from rclpy.serialization import deserialize_message
+from std_msgs.msg import Header
 from std_srvs.srv import Trigger
 
 from px4_sim_ros import graph
 from px4_sim_ros.configuration import NodeConfiguration
-from px4_sim_ros.convert.stamps import serialised_stamp_us
+from px4_sim_ros.convert.stamps import serialised_stamp_us, stamp_us
 from px4_sim_ros.core.parameters import ParameterError, sentence
 from px4_sim_ros.nodes import parameters, qos
 from px4_sim_ros.nodes.diagnostics import OK, Diagnostics, Status
 from px4_sim_ros.nodes.endpoints import missing_endpoints
 from px4_sim_ros.nodes.inbox import Inbox
 from px4_sim_ros.nodes.message_types import message_class
+from px4_sim_ros.nodes.node_status import NodeStatus
 
 _Transition = typing.Callable[[typing.Any, LifecycleState], TransitionCallbackReturn]
 
@@ -48,7 +50,8 @@ def _reported(transition: _Transition) -> _Transition:
         except Exception as error:
             self.failure = f'{type(error).__name__}: {error}'
             self.get_logger().error(traceback.format_exc())
-        self._stop_listening()
+        self._go_inactive()
+        self.release()
         if state.state_id == State.PRIMARY_STATE_UNCONFIGURED:
             self._release()
         return TransitionCallbackReturn.FAILURE
@@ -61,20 +64,24 @@ class LoopNode(LifecycleNode):
     def __init__(self, name: str) -> None:
         """Declare the parameters of the node `name` of the graph."""
         super().__init__(name, automatically_declare_parameters_from_overrides=True)
-        self.spec = graph.NODES[name]
+        self.spec = graph.spec_of(name)
+        self.graph: graph.Graph | None = None          # known once it is configured
         self.failure = ''
         self.active = False
         self.finished = False          # shut down for good
         parameters.declare(self, name)
         self.add_on_set_parameters_callback(self._on_set_parameters)
         self.configuration: NodeConfiguration | None = None
-        self.inbox: Inbox | None = None
+        self.inbox: Inbox | None = None                # while it takes part in the steps
         self.outputs: dict[str, typing.Any] = {}
         self._inputs: list[typing.Any] = []
+        self._lifecycle_state = 'unconfigured'
         self._diagnostics = Diagnostics(self, self._status)
         self._last_step_us = 0
+        self._steps = 0
         self._busy_s = 0.0
         self._status_service = self.create_service(Trigger, '~/status', self._on_status)
+        self._forget_service = self.create_service(Trigger, '~/forget', self._on_forget)
 
     # What subclasses fill in.
 
@@ -82,6 +89,11 @@ class LoopNode(LifecycleNode):
     def period_us(self) -> int:
         """How often the node acts."""
         return self.configuration.world.step_us
+
+    @property
+    def loop_publishers(self) -> dict[str, typing.Any]:
+        """The publishers that have to be matched before the first step, by topic."""
+        return self.outputs
 
     def configure(self) -> None:
         """Check everything that can be wrong before the run."""
@@ -92,13 +104,27 @@ class LoopNode(LifecycleNode):
     def deactivate(self) -> None:
         """Give back what `activate` took; it must not fail when there is nothing."""
 
+    def release(self) -> None:
+        """Give back what is left after `deactivate`; it must not fail when there is nothing."""
+
+    def rest(self) -> None:
+        """Leave the run: the steps of an inactive node are lost."""
+        self.stop_listening()
+
     def step(self, time_us: int, inputs: dict[str, typing.Any]) -> None:
         """Act at a time; `inputs` are the messages that are due, by topic."""
         raise NotImplementedError
 
+    def idle_step(self, time_us: int) -> None:
+        """Let a step pass in which the node, still listening, is not active."""
+
     def status(self) -> tuple[bytes, str, dict[str, object]]:
         """Return level, sentence and values for `/diagnostics`."""
-        return OK, 'active', {}
+        return OK, self._lifecycle_state, {}
+
+    def holds(self) -> str:
+        """Return why the node does not end a step although nothing is missing, or ''."""
+        return ''
 
     # Transitions.
 
@@ -106,68 +132,99 @@ class LoopNode(LifecycleNode):
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Read the parameters and make the publishers."""
         self.configuration = parameters.read(self, self.spec.name)
+        self.graph = graph.of_instances(self.configuration.world.instances)
+        self.spec = self.graph.nodes[self.spec.name]
         self.configure()
-        for topic in self.spec.outputs:
+        for topic in self.graph.outputs(self.spec.name):
             self.outputs[topic.name] = self.create_lifecycle_publisher(
                 message_class(topic.type), topic.name, qos.LOOP)
+        self._lifecycle_state = 'inactive'
         return super().on_configure(state)
 
     @_reported
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Start with a fresh state and listen to the inputs."""
-        world = self.configuration.world
-        self.inbox = Inbox(
-            {name: graph.TOPICS[name].period_us(world.step_us, world.periods_us)
-             for name in self.spec.inputs},
-            self.period_us, self._step)
-        self._busy_s = 0.0
-        self.active = True
+        if self.inbox is None:
+            self._join()
         self.activate()
-        self._diagnostics.start()
-        self._inputs = [
-            self.create_subscription(
-                message_class(graph.TOPICS[name].type), name,
-                functools.partial(self._on_message, name), qos.LOOP, raw=True)
-            for name in self.spec.inputs]
+        if not self._inputs:
+            self._listen()
+        self.active = True
+        self._lifecycle_state = 'active'
         return super().on_activate(state)
 
     @_reported
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Stop listening."""
-        self._stop_listening()
+        """Come to rest."""
+        # A last word, while there is all to tell.
+        self._diagnostics.publish()
+        self._go_inactive()
+        self._lifecycle_state = 'inactive'
         return super().on_deactivate(state)
 
     @_reported
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Give everything back."""
         self._release()
+        self._lifecycle_state = 'unconfigured'
         return super().on_cleanup(state)
 
     @_reported
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Give everything back, from whatever state."""
         self.finished = True
+        self._diagnostics.stop()
+        self._go_inactive()
         self._release()
+        self.stop_listening()
+        self._lifecycle_state = 'finalized'
         return super().on_shutdown(state)
 
     @_reported
     def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Give everything back; the node can be configured again."""
+        self._go_inactive()
         self._release()
+        self._lifecycle_state = 'unconfigured'
         return super().on_error(state)
 
-    def _stop_listening(self) -> None:
+    def _join(self) -> None:
+        """Take part in the steps, from the first on."""
+        world, topics = self.configuration.world, self.graph.topics
+        self._busy_s, self._steps = 0.0, 0
+        self.inbox = Inbox(
+            {name: topics[name].period_us(world.step_us, world.periods_us)
+             for name in self.spec.inputs},
+            self.period_us, self._step)
+
+    def _listen(self) -> None:
+        topics = self.graph.topics
+        self._inputs = [
+            self.create_subscription(
+                message_class(topics[name].type), name,
+                functools.partial(self._on_message, name), qos.LOOP, raw=True)
+            for name in self.spec.inputs]
+        if any(topics[name].publisher in self.graph.sensors for name in self.spec.inputs):
+            self._inputs.append(self.create_subscription(
+                Header, graph.ABSENCE, self._on_absence, qos.LOOP))
+
+    def stop_listening(self) -> None:
+        """Take no part in the steps any more."""
         for subscription in self._inputs:
             self.destroy_subscription(subscription)
         self._inputs = []
-        self._diagnostics.stop()
-        if self.active:
-            self.active = False
-            self.deactivate()
         self.inbox = None
 
+    def _go_inactive(self) -> None:
+        self.active = False
+        self.deactivate()
+        if self._inputs:
+            self.rest()
+        else:
+            self.stop_listening()
+
     def _release(self) -> None:
-        self._stop_listening()
+        self.release()
         for publisher in self.outputs.values():
             self.destroy_lifecycle_publisher(publisher)
         self.outputs.clear()
@@ -188,31 +245,61 @@ class LoopNode(LifecycleNode):
         self.inbox.put(name, self.input_time_us(name, serialised_stamp_us(data)), data)
         self._busy_s += time.perf_counter() - started_s
 
+    def _on_absence(self, header: Header) -> None:
+        """Take note that a sensor has no measurement at a time."""
+        for topic in self.graph.outputs(header.frame_id):
+            if self.inbox is not None and topic.name in self.spec.inputs:
+                self.inbox.put(topic.name, stamp_us(header.stamp), None)
+
     def _step(self, time_us: int, inputs: dict[str, bytes]) -> None:
         self._last_step_us = time_us
+        self._steps += 1
+        if not self.active:
+            self.idle_step(time_us)
+            return
         self.step(time_us, {
-            name: deserialize_message(data, message_class(graph.TOPICS[name].type))
+            name: deserialize_message(data, message_class(self.graph.topics[name].type))
             for name, data in inputs.items()
         })
 
     # Questions and requests.
 
     def _on_status(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        """Tell whether the node is active and matched with all its peers, or what is wrong."""
-        response.message = self.failure or self._missing()
-        response.success = not response.message
+        """Tell whether the node can take part in a step, and what it waits for."""
+        problem = self.failure or self._missing()
+        inbox = self.inbox
+        response.success = not problem
+        response.message = NodeStatus(
+            self._lifecycle_state, problem, inbox.next_us if inbox else 0,
+            inbox.waits_for() if inbox else {}, self.holds()).to_json()
+        return response
+
+    def _on_forget(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        """Forget the run: the next activation begins at time 0."""
+        response.success = not self.active
+        response.message = 'an active node cannot forget its run' if self.active else ''
+        if response.success:
+            self.stop_listening()
         return response
 
     def _status(self) -> Status:
         level, sentence, values = self.status()
-        missing = self.inbox.missing(self.inbox.next_us) if self.inbox else []
         return Status(self._last_step_us, level, sentence, values | {
-            'busy_s': f'{self._busy_s:.6f}', 'waits_for': ', '.join(missing)})
+            'lifecycle': self._lifecycle_state, 'steps': self._steps,
+            'busy_s': f'{self._busy_s:.6f}',
+            'waits_for': ', '.join(self.inbox.waits_for()) if self.inbox else ''})
 
     def _missing(self) -> str:
         if not self.active:
-            return 'not active'
-        return missing_endpoints(self, self.spec, self.outputs)
+            return f'it is {self._lifecycle_state}'
+        return missing_endpoints(self, self.loop_publishers, self._peers)
+
+    def _peers(self, topic: str) -> tuple[str, ...]:
+        """Return who has to listen to a topic of this node."""
+        if topic != graph.ABSENCE:
+            return self.graph.subscribers(topic)
+        outputs = self.graph.outputs(self.spec.name)
+        return tuple({peer for t in outputs for peer in self.graph.subscribers(t.name)})
 
     def _on_set_parameters(self, changes: list[Parameter]) -> typing.Any:
         configured = self.configuration is not None

@@ -12,7 +12,7 @@ from px4_sim_ros.nodes import qos
 from px4_sim_ros.resources import PACKAGE
 
 PERIOD_S = 1.0
-OK, WARN = DiagnosticStatus.OK, DiagnosticStatus.WARN
+OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
 
 
 class Status(typing.NamedTuple):
@@ -28,7 +28,7 @@ class Diagnostics:
     """Publishes the status of one node."""
 
     def __init__(self, node: Node, status: typing.Callable[[], Status]) -> None:
-        """Make the publisher; it lives as long as the node.
+        """Begin; the publisher lives as long as the node.
 
         A subscriber forgets what it has not read yet when a publisher goes away, and the
         last words are the most interesting ones.
@@ -36,21 +36,19 @@ class Diagnostics:
         self._node = node
         self._status = status
         self._publisher = node.create_publisher(DiagnosticArray, '/diagnostics', qos.DIAGNOSTICS)
-        self._timer: typing.Any = None
-
-    def start(self) -> None:
-        """Publish once a second of wall time: simulated time may stand still."""
-        self._timer = self._node.create_timer(
-            PERIOD_S, self._publish, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        # Wall time: simulated time may stand still.
+        self._timer = node.create_timer(
+            PERIOD_S, self.publish, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def stop(self) -> None:
-        """Publish a last time; without `start` before, do nothing."""
+        """Publish a last time."""
         if self._timer is not None:
             self._node.destroy_timer(self._timer)
             self._timer = None
-            self._publish()
+            self.publish()
 
-    def _publish(self) -> None:
+    def publish(self) -> None:
+        """Publish now."""
         status = self._status()
         name = f'{self._node.get_namespace().rstrip("/")}/{self._node.get_name()}'
         message = DiagnosticArray(status=[DiagnosticStatus(

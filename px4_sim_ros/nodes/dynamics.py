@@ -10,12 +10,18 @@ from px4_sim_ros.convert import truth as convert
 from px4_sim_ros.core.dynamics import Dynamics
 from px4_sim_ros.core.timebase import is_due
 from px4_sim_ros.nodes.base import LoopNode
+from px4_sim_ros.nodes.manager_watch import ManagerWatch
 
 _COMMAND = 'actuators/command'
 
 
 class DynamicsNode(LoopNode):
     """Integrates each step with the command of the step before, held."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        # It waits for the clock, so it is the one to miss the manager.
+        self._watch = ManagerWatch(self, lambda: self._last_step_us)
 
     def configure(self) -> None:
         """Read the vehicle."""
@@ -36,7 +42,8 @@ class DynamicsNode(LoopNode):
         self._dynamics = Dynamics(
             self.configuration.own, self._vehicle, world.gravity_m_s2, world.step_us)
         self._periods_us = {
-            t.name: t.period_us(world.step_us, world.periods_us) for t in self.spec.outputs}
+            t.name: t.period_us(world.step_us, world.periods_us)
+            for t in self.graph.outputs(self.spec.name)}
         rotors = len(self._vehicle.rotors)
         still = convert.fill_rotors(convert.new_rotors(rotors), 0, (0.0,) * rotors)
         self.inbox.put(_COMMAND, world.step_us, serialize_message(still))

@@ -16,74 +16,97 @@ from px4_sim_ros.nodes import qos
 from px4_sim_ros.nodes.base import LoopNode
 from px4_sim_ros.nodes.diagnostics import OK, WARN
 
-# Wall time between two looks for an autopilot while a step is held.
-_HELD_STEP_RETRY_S = 0.02
+# Wall time between two looks at the link while no exchange is under way.
+_ATTEND_S = 0.02
 _WORTH_A_WARNING = LinkState.STALLED, LinkState.WAITING
 
 
 class HilBridgeNode(LoopNode):
-    """The simulator's side of PX4's HIL link."""
+    """The simulator's side of PX4's HIL link.
+
+    The server outlives a deactivation: a PX4 whose connection is closed never comes back, so
+    it is kept until it goes by itself. Clean-up closes it.
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self._server: HilServer | None = None
+        self._lockstep: Lockstep | None = None
+        self._published_state: LinkState | None = None
+        self._state_publisher = self.create_publisher(String, 'hil/state', qos.LATCHED)
+        self._attend_timer: typing.Any = None
 
     def configure(self) -> None:
         """Read the vehicle and see that the port is free."""
         self._vehicle = load_vehicle(self.configuration.world.vehicle)
         self._encoder = HilEncoder()
         self._command = new_rotors(len(self._vehicle.rotors))
+        # The topics of each kind, in the order of PX4's ids of the sensors.
+        self._topics: dict[str, list[str]] = {}
+        for name in self.spec.inputs:
+            self._topics.setdefault(self.graph.topics[name].kind, []).append(name)
         hil = self.configuration.own
         check_port_is_free(hil.host, port_of(hil.instance))
-        self._server: HilServer | None = None
 
     def activate(self) -> None:
-        """Listen for an autopilot."""
-        hil = self.configuration.own
+        """Listen for an autopilot; one that is there already belongs to the run before."""
         self._held: tuple[int, bytes] | None = None
-        self._server = HilServer(hil.host, port_of(hil.instance))
-        self._lockstep = Lockstep(self._server, hil, self.configuration.world.step_us)
-        self._published_state: LinkState | None = None
-        self._state_publisher = self.create_publisher(String, 'hil/state', qos.LATCHED)
-        self._publish_state()
-        # No step is under way while one is held, so nothing else would call again.
-        self._retry = self.create_timer(
-            _HELD_STEP_RETRY_S, self._try_held_step,
-            clock=Clock(clock_type=ClockType.STEADY_TIME))
-        self._retry.cancel()
+        if self._server is None:
+            hil = self.configuration.own
+            self._server = HilServer(hil.host, port_of(hil.instance))
+            self._lockstep = Lockstep(self._server, hil, self.configuration.world.step_us)
+            # Nothing else would call while no step is under way.
+            self._attend_timer = self.create_timer(
+                _ATTEND_S, self._attend, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        else:
+            self._lockstep.begin_again()
+        self._report_events()
 
     def deactivate(self) -> None:
+        """Hold no step any more."""
+        self._held = None
+
+    def release(self) -> None:
         """Let the autopilot go and free the port."""
         if self._server is None:
-            return      # the port was taken
-        self.destroy_timer(self._retry)
-        self.destroy_publisher(self._state_publisher)
+            return
+        self.destroy_timer(self._attend_timer)
         self._server.close()
         self._server = None
 
     def step(self, time_us: int, inputs: dict[str, typing.Any]) -> None:
         """Send what was measured at `time_us` and publish the command that comes back."""
-        mag, baro = inputs.get('mag'), inputs.get('baro')
-        fix, velocity = inputs.get('gps/fix'), inputs.get('gps/vel')
-        frames = self._encoder.step(
-            convert.imu_from(inputs['imu/data_raw']),
-            convert.magnetic_field_from(mag) if mag is not None else None,
-            convert.pressure_from(baro) if baro is not None else None,
-            convert.gnss_from(fix, velocity) if fix is not None else None,
-            self.configuration.world.geoid_height_m, self.configuration.own.satellites)
-        self._exchange(time_us, frames)
+        fixes = [convert.gnss_from(inputs[fix], inputs[velocity]) if fix in inputs else None
+                 for fix, velocity in zip(self._topics['gps/fix'], self._topics['gps/vel'])]
+        pressure, = self._measured(inputs, 'baro', convert.pressure_from)
+        self._exchange(time_us, self._encoder.step(
+            time_us,
+            self._measured(inputs, 'imu/data_raw', convert.imu_from),
+            self._measured(inputs, 'mag', convert.magnetic_field_from),
+            pressure, fixes,
+            self.configuration.world.geoid_height_m, self.configuration.own.satellites))
 
-    def _try_held_step(self) -> None:
+    def _measured(
+        self, inputs: dict[str, typing.Any], kind: str, read: typing.Callable,
+    ) -> list[typing.Any]:
+        """Return what each instance of a kind of topic has measured, None for nothing."""
+        return [read(inputs[name]) if name in inputs else None for name in self._topics[kind]]
+
+    def _attend(self) -> None:
+        """Look after the link between two exchanges."""
         if self._held is not None:
             self._exchange(*self._held)
+        else:
+            self._lockstep.attend()
+            self._report_events()
 
     def _exchange(self, time_us: int, frames: bytes) -> None:
         reply = self._lockstep.exchange(time_us, frames)
         self._report_events()
         if reply is None:
-            if self._held is None:
-                self._held = time_us, frames
-                self._retry.reset()
+            self._held = time_us, frames
             return
-        if self._held is not None:
-            self._held = None
-            self._retry.cancel()
+        self._held = None
         references = self._vehicle.rotor_speed_references_rad_s(reply.controls, reply.armed)
         self.outputs['actuators/command'].publish(
             fill_rotors(self._command, time_us, references))
@@ -94,16 +117,23 @@ class HilBridgeNode(LoopNode):
                 self.get_logger().warning(sentence)
             else:
                 self.get_logger().info(sentence)
-        self._publish_state()
-
-    def _publish_state(self) -> None:
-        """Publish the state of the link when it has changed."""
         if self._published_state is not self._lockstep.state:
             self._published_state = self._lockstep.state
             self._state_publisher.publish(String(data=self._published_state.value))
 
+    def holds(self) -> str:
+        """Return what the link waits for while it holds a step."""
+        if self._held is None:
+            return ''
+        port = port_of(self.configuration.own.instance)
+        if self._lockstep.state is LinkState.WAITING:
+            return f'no autopilot is connected to TCP port {port}'
+        return f'the autopilot on TCP port {port} is silent, and on_stall is pause'
+
     def status(self) -> tuple[bytes, str, dict[str, object]]:
         """Return the state of the link and its counters."""
+        if self._lockstep is None:
+            return super().status()
         state = self._lockstep.state
         level = WARN if state in _WORTH_A_WARNING else OK
         return level, f'link {state.value}', dict(self._lockstep.status())

@@ -7,6 +7,8 @@ from px4_sim_ros.core.timebase import is_due
 
 Fire = typing.Callable[[int, dict[str, typing.Any]], None]
 
+_NEVER_US = -1
+
 
 class Inbox:
     """Calls `fire` once per period, in the order of time, when all that is due is there.
@@ -27,17 +29,23 @@ class Inbox:
         self._period_us = period_us
         self._fire = fire
         self._slots: dict[int, dict[str, typing.Any]] = {}
+        self._last_us = dict.fromkeys(input_periods_us, _NEVER_US)
         self.next_us = period_us
 
     def put(self, name: str, time_us: int, item: typing.Any) -> None:
-        """Take in an item; those that nobody waits for are dropped."""
+        """Take in an item; those that nobody waits for are dropped.
+
+        An item None says that there is no measurement at this time: nobody waits for it then,
+        and `fire` does not get it.
+        """
+        self._last_us[name] = max(time_us, self._last_us[name])
         if time_us < self.next_us or time_us % self._period_us:
             return
         self._slots.setdefault(time_us, {})[name] = item
         while not self.missing(self.next_us):
             slot = self._slots.pop(self.next_us)
             fired_us, self.next_us = self.next_us, self.next_us + self._period_us
-            self._fire(fired_us, slot)
+            self._fire(fired_us, {k: item for k, item in slot.items() if item is not None})
 
     def missing(self, time_us: int) -> list[str]:
         """Return which inputs are due at a time and not there."""
@@ -46,3 +54,7 @@ class Inbox:
             name for name, period_us in self._input_periods_us.items()
             if name not in slot and is_due(time_us, period_us)
         ]
+
+    def waits_for(self) -> dict[str, int]:
+        """Return which inputs the next step waits for, with the time of the last of each."""
+        return {name: self._last_us[name] for name in self.missing(self.next_us)}

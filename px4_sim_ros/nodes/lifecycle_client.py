@@ -16,11 +16,17 @@ from rclpy.node import Node
 from rclpy.task import Future
 from std_srvs.srv import Trigger
 
+from px4_sim_ros.nodes.node_status import NodeStatus
+
 Sequence = typing.Generator['Future | None', typing.Any, None]
 
 
 class TransitionError(RuntimeError):
     """A node did not do what it was asked; the text names the node and its reason."""
+
+
+class GoneError(TransitionError):
+    """A node has gone away."""
 
 
 # What a node is asked for, and the state that it has to be in afterwards.
@@ -44,10 +50,17 @@ class ManagedNode:
         self._change = node.create_client(ChangeState, f'{name}/change_state')
         self._state = node.create_client(GetState, f'{name}/get_state')
         self._status = node.create_client(Trigger, f'{name}/status')
+        self._forget = node.create_client(Trigger, f'{name}/forget')
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the node can be asked, as far as is known."""
+        return self._state.service_is_ready()
 
     def wait_until_there(self, deadline_s: float) -> Sequence:
         """Wait until all services are there."""
-        while not all(c.service_is_ready() for c in (self._change, self._state, self._status)):
+        services = self._change, self._state, self._status, self._forget
+        while not all(client.service_is_ready() for client in services):
             if time.monotonic() > deadline_s:
                 raise TransitionError(f'{self.name} has not appeared')
             yield None
@@ -59,8 +72,13 @@ class ManagedNode:
         its answer is lost.
         """
         for _ in range(_TRIES):
-            with contextlib.suppress(TimeoutError):
-                return (yield client.call_async(request))
+            if not client.service_is_ready():
+                raise GoneError(f'{self.name} has gone')
+            call = client.call_async(request)
+            try:
+                return (yield call)
+            except TimeoutError:
+                client.remove_pending_request(call)
         raise TransitionError(f'{self.name} did not answer')
 
     def state(self) -> Sequence:
@@ -79,31 +97,65 @@ class ManagedNode:
             refused = not response.success
         state = yield from self.state()
         if refused or state != goal:
-            status = yield from self._ask(self._status, Trigger.Request())
-            reason = status.message or 'it gave no reason'
+            status = yield from self.status()
+            reason = status.problem or 'it gave no reason'
             raise TransitionError(f'{self.name} did not {verb}: {reason}')
 
     def wait_until_matched(self, deadline_s: float) -> Sequence:
         """Wait until the node says that all its endpoints are matched."""
         while True:
-            status = yield from self._ask(self._status, Trigger.Request())
-            if status.success:
+            status = yield from self.status()
+            if not status.problem:
                 return
             if time.monotonic() > deadline_s:
-                raise TransitionError(f'{self.name} is not ready: {status.message}')
+                raise TransitionError(f'{self.name} is not ready: {status.problem}')
             yield None
 
+    def status(self) -> Sequence:
+        """Return the node's status."""
+        answer = yield from self._ask(self._status, Trigger.Request())
+        return NodeStatus.from_json(answer.message)
+
+    def call_status(self) -> Future | None:
+        """Ask for the status without waiting; None when the node has gone."""
+        if not self._status.service_is_ready():
+            return None
+        return self._status.call_async(Trigger.Request())
+
+    def status_of(self, call: Future | None) -> NodeStatus | None:
+        """Return the answer to `call_status`; None when there is none."""
+        if call is None:
+            return None
+        if not call.done():
+            self._status.remove_pending_request(call)
+            return None
+        return NodeStatus.from_json(call.result().message)
+
+    def configure(self) -> Sequence:
+        """Configure the node, unless it is."""
+        if (yield from self.state()) == State.PRIMARY_STATE_UNCONFIGURED:
+            yield from self.change(CONFIGURE)
+
+    def start(self) -> Sequence:
+        """Bring the node to act, from whatever state."""
+        yield from self.configure()
+        if (yield from self.state()) != State.PRIMARY_STATE_ACTIVE:
+            yield from self.change(ACTIVATE)
+
     def stop(self) -> Sequence:
-        """Bring the node, if it is there and acts, to rest."""
-        if self._state.service_is_ready():
-            state = yield from self.state()
-            if state == State.PRIMARY_STATE_ACTIVE:
-                yield from self.change(DEACTIVATE)
+        """Bring the node, if it acts, to rest."""
+        state = yield from self.state()
+        if state == State.PRIMARY_STATE_ACTIVE:
+            yield from self.change(DEACTIVATE)
+
+    def forget(self) -> Sequence:
+        """Let the node, which is at rest, begin at time 0 when it is started again."""
+        answer = yield from self._ask(self._forget, Trigger.Request())
+        if not answer.success:
+            raise TransitionError(f'{self.name} did not forget its run: {answer.message}')
 
     def end(self) -> Sequence:
-        """Bring the node, if it is there, to its final state."""
-        if not self._state.service_is_ready():
-            return
+        """Bring the node to its final state."""
         state = yield from self.state()
         if state == State.PRIMARY_STATE_FINALIZED:
             return

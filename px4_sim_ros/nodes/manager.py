@@ -1,11 +1,14 @@
 """The node `manager`: brings the graph up, drives the clock, takes the graph down."""
 from __future__ import annotations
 
+import enum
 import time
 import typing
 
+from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
+from lifecycle_msgs.msg import State, TransitionEvent
 from rclpy.clock import Clock, ClockType
-from rclpy.node import Node
+from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
 from rosgraph_msgs.msg import Clock as ClockMessage
 from sensor_msgs.msg import JointState
@@ -15,74 +18,117 @@ from px4_sim_ros import graph
 from px4_sim_ros.convert.stamps import serialised_stamp_us, set_stamp
 from px4_sim_ros.core.parameters import ParameterError
 from px4_sim_ros.core.timebase import US_PER_S, seconds_text
-from px4_sim_ros.nodes import diagnostics, parameters, qos
+from px4_sim_ros.nodes import diagnostics, parameters, qos, sequences
 from px4_sim_ros.nodes.endpoints import missing_endpoints
 from px4_sim_ros.nodes.lifecycle_client import (
-    ACTIVATE,
-    CONFIGURE,
     ManagedNode,
     Sequence,
     SequenceRunner,
     TransitionError,
 )
-from px4_sim_ros.pacing import Pacer
+from px4_sim_ros.nodes.node_status import NodeStatus
+from px4_sim_ros.nodes.overdue import Debt, find_debt, find_silent
+from px4_sim_ros.nodes.stepper import Stepper
+from px4_sim_ros.resources import PACKAGE
 
 _TICK_S = 0.002
+_WATCH_S = 0.1
 _CALL_TIMEOUT_S = 1.0
 # A step that is held for an autopilot never ends; the others take a few milliseconds.
 _LAST_STEP_TIMEOUT_S = 0.5
-_STANDING_STILL_S = 2.0
-_LIVE_PARAMETER = 'speed_factor'
+_COMMAND = 'actuators/command'
+_LIVE_PARAMETERS = (
+    'speed_factor', 'paused', 'step_count', 'step_timeout_s', 'on_overdue', 'use_sim_time')
 
 
-class ManagerNode(Node):
-    """Owns simulated time: step k ends at k * step_us, when its command has come."""
+class RunState(enum.Enum):
+    """What the manager is about; `sim/status` tells it."""
+
+    STARTING = 'STARTING'
+    RUNNING = 'RUNNING'
+    PAUSED = 'PAUSED'
+    WAITING = 'WAITING'        # for an autopilot
+    OVERDUE = 'OVERDUE'        # a node owes a message
+    RESETTING = 'RESETTING'
+    STOPPED = 'STOPPED'        # a reset has failed
+    STOPPING = 'STOPPING'
+
+
+class ManagerNode(LifecycleNode):
+    """Owns simulated time: step k ends at k * step_us, when its command has come.
+
+    It brings itself up. Of its own transitions only `shutdown` is for others: it takes the
+    whole graph down, as the service `sim/stop` does.
+    """
 
     def __init__(self, name: str) -> None:
         """Declare parameters and start to bring up the graph."""
         super().__init__(name, automatically_declare_parameters_from_overrides=True)
-        self._spec = graph.NODES[name]
         parameters.declare(self, name)
         self.add_on_set_parameters_callback(self._on_set_parameters)
         self.finished = False
         self.exit_code = 0
-        self.time_us = 0
-        self.steps = 0
-        self._stepping = False         # a step is under way
-        self._stopping = False
-        self._started_s: float | None = None
-        self._begun_s = 0.0
-        self._last_step_s = 0.0
-        self._paced_s = 0.0
-        self._busy_s = 0.0
-        self._diagnostics = diagnostics.Diagnostics(self, self._status)
+        self._shut_down = False              # its lifecycle has ended
+        self._resting: set[str] = set()      # nodes that others have stopped
+        self.run = 1                         # how many times time has begun at 0
+        self._phase = RunState.STARTING
+        self._reason = ''                    # the sentence for the phase, if there is one
+        self._debt: Debt | None = None
+        self.stepper: Stepper | None = None
+        self._nodes: list[ManagedNode] = []
+        self._listeners: list[typing.Any] = []
         self._clock_message = ClockMessage()
-        self._nodes = [ManagedNode(self, managed) for managed in graph.MANAGED]
-        self._sequence: SequenceRunner | None = SequenceRunner(self._bring_up(), _CALL_TIMEOUT_S)
-        self._timer = self.create_timer(
-            _TICK_S, self._tick, clock=Clock(clock_type=ClockType.STEADY_TIME))
-        self._stop_service = self.create_service(Trigger, 'sim/stop', self._on_stop)
+        self._status_publisher = self.create_publisher(DiagnosticStatus, 'sim/status', qos.LATCHED)
+        self._diagnostics = diagnostics.Diagnostics(self, self._status)
+        self._requests = [
+            self.create_service(Trigger, f'sim/{verb}', handler) for verb, handler in (
+                ('pause', self._on_pause), ('resume', self._on_resume), ('step', self._on_step),
+                ('reset', self._on_reset), ('stop', self._on_stop))]
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self._sequence: SequenceRunner | None = None
+        self._inquiry: SequenceRunner | None = None
+        self._ticker = self.create_timer(_TICK_S, self._tick, clock=steady)
+        self._watch_timer = self.create_timer(_WATCH_S, self._watch, clock=steady)
+        self._announced_s = self._inquired_s = 0.0
+        self._begin(self._bring_up())
 
-    # Up and down.
+    def configured_graph(self) -> graph.Graph:
+        """Return the graph that the parameters ask for.
+
+        :raises ParameterError: a parameter is wrong
+        """
+        return graph.of_instances(parameters.read(self, self.get_name()).world.instances)
+
+    # Up, again, and down.
 
     def _bring_up(self) -> Sequence:
         """Configure and activate, consumers before producers; then take the first step."""
-        configuration = parameters.read(self, self._spec.name)
-        self._step_us = configuration.world.step_us
-        self._pacer = Pacer(configuration.own.speed_factor, self._step_us)
+        self._announce()
+        configuration = parameters.read(self, self.get_name())
+        self._graph = graph.of_instances(configuration.world.instances)
+        self.stepper = Stepper(
+            configuration.world.step_us, configuration.own.speed_factor, self._publish_clock)
         deadline_s = time.monotonic() + configuration.own.startup_timeout_s
         self._clock_publisher = self.create_publisher(ClockMessage, '/clock', qos.LOOP)
-        self._command_subscription = self.create_subscription(
-            JointState, 'actuators/command', self._on_command, qos.LOOP, raw=True)
-        for node in self._nodes:
-            yield from node.wait_until_there(deadline_s)
-        for transition in (CONFIGURE, ACTIVATE):
-            for node in reversed(self._nodes):
-                yield from node.change(transition)
-        for node in self._nodes:
-            yield from node.wait_until_matched(deadline_s)
+        self._listeners.append(self.create_subscription(
+            JointState, _COMMAND, self._on_command, qos.LOOP, raw=True))
+        self._nodes = [ManagedNode(self, managed) for managed in self._graph.managed]
+        for managed in self._graph.managed:
+            self._listeners.append(self.create_subscription(
+                TransitionEvent, f'{managed}/transition_event',
+                lambda event, managed=managed: self._on_transition(managed, event), 10))
+        yield from sequences.appear(self._nodes, deadline_s)
+        yield from sequences.rewind(self._nodes)
+        self.trigger_configure()
+        yield from self._start(deadline_s)
+        self.trigger_activate()
+        self.get_logger().info('all nodes are active and matched')
+
+    def _start(self, deadline_s: float) -> Sequence:
+        """Activate all nodes and begin at time 0."""
+        yield from sequences.start(self._nodes, deadline_s)
         publishers = {'/clock': self._clock_publisher}
-        while missing := missing_endpoints(self, self._spec, publishers):
+        while missing := missing_endpoints(self, publishers, self._graph.subscribers):
             if time.monotonic() > deadline_s:
                 raise TransitionError(f'manager is not ready: {missing}')
             yield None
@@ -91,102 +137,277 @@ class ManagerNode(Node):
                 raise TransitionError(
                     f'/clock is published by {other.node_namespace.rstrip("/")}/'
                     f'{other.node_name} as well; give this graph a ROS_DOMAIN_ID of its own')
-        self.get_logger().info('all nodes are active and matched')
-        self._diagnostics.start()
-        self._stepping = True
-        self._begun_s = time.monotonic()
-        self._publish_clock()
+        if not self.get_parameter('paused').value:
+            self.stepper.resume()
+        self._enter(RunState.RUNNING)
 
-    def _take_down(self) -> Sequence:
+    def _reset(self) -> Sequence:
+        """Bring all nodes back to their seeded start."""
+        self._enter(RunState.RESETTING)
+        try:
+            yield from self._last_step()
+            yield from sequences.rewind(self._nodes)
+            self.run += 1
+            self.stepper.restart()
+            # Whoever has started an autopilot starts it again now.
+            self._announce()
+            timeout_s = self.get_parameter('startup_timeout_s').value
+            yield from self._start(time.monotonic() + timeout_s)
+            self._resting.clear()
+        except TransitionError as error:
+            self.get_logger().error(f'the reset has failed: {error}')
+            self._enter(RunState.STOPPED, f'the reset has failed: {error}')
+        else:
+            self.get_logger().info(f'run {self.run} begins at t = 0')
+
+    def _take_down(self, reason: str) -> Sequence:
         """Stop all nodes, producers before consumers, then end them; go on after a failure."""
-        self._stopping = True
-        deadline_s = time.monotonic() + _LAST_STEP_TIMEOUT_S
-        while self._stepping and time.monotonic() < deadline_s:
-            yield None
-        self._stepping = False
+        self._enter(RunState.STOPPING, reason)
+        yield from self._last_step()
+        yield from sequences.end(self._nodes, self._failed)
+        if not self._shut_down:
+            self.trigger_shutdown()
         self._diagnostics.stop()
-        for part in (ManagedNode.stop, ManagedNode.end):
-            for node in self._nodes:
-                try:
-                    yield from part(node)
-                except TransitionError as error:
-                    self.exit_code = 1
-                    self.get_logger().error(str(error))
         self.finished = True
 
-    def _tick(self) -> None:
-        if self._sequence is None:
+    def _last_step(self) -> Sequence:
+        """Let the step that is under way come to its end, if it does."""
+        if self.stepper is None:
             return
-        try:
-            ended = self._sequence.tick()
-        except (TransitionError, ParameterError) as error:
-            self.get_logger().error(f'{error}; the graph is taken down')
-            self.exit_code = 1
-            self._sequence = SequenceRunner(self._take_down(), _CALL_TIMEOUT_S)
-            return
-        if ended:
-            self._sequence = None
-            self._timer.cancel()
+        self.stepper.pause()
+        deadline_s = time.monotonic() + _LAST_STEP_TIMEOUT_S
+        while self.stepper.under_way and time.monotonic() < deadline_s:
+            yield None
 
-    def _on_stop(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        """Stop at the end of this step, take the graph down and end."""
-        response.success = not self.finished
-        response.message = f'stopping at t = {seconds_text(self.time_us)}'
-        self._sequence = SequenceRunner(self._take_down(), _CALL_TIMEOUT_S)
-        self._timer.reset()
-        return response
+    def _failed(self, error: Exception) -> None:
+        self.exit_code = 1
+        self.get_logger().error(str(error))
+
+    def stop(self, reason: str) -> None:
+        """Take the graph down at the end of this step; `finished` says when that is done."""
+        if self._phase is not RunState.STOPPING:
+            self._begin(self._take_down(reason))
+
+    def _begin(self, sequence: Sequence) -> None:
+        self._inquiry = None
+        self._sequence = SequenceRunner(sequence, _CALL_TIMEOUT_S)
+        self._ticker.reset()
+
+    def _tick(self) -> None:
+        """Advance what is going on."""
+        try:
+            if self._sequence is not None and self._sequence.tick():
+                self._sequence = None
+            if self._inquiry is not None and self._inquiry.tick():
+                self._inquiry = None
+        except (TransitionError, ParameterError) as error:
+            self._failed(f'{error}; the graph is taken down')
+            self._begin(self._take_down(str(error)))
+        if self._sequence is None and self._inquiry is None:
+            self._ticker.cancel()
+
+    # Its own lifecycle follows the graph's.
+
+    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Refuse: time stands still with sim/pause."""
+        self.get_logger().error('manager cannot be deactivated; use sim/pause or sim/stop')
+        return TransitionCallbackReturn.FAILURE
+
+    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Take the graph down."""
+        self._shut_down = True
+        self.stop('the manager was shut down')
+        return TransitionCallbackReturn.SUCCESS
+
+    def _on_transition(self, node: str, event: TransitionEvent) -> None:
+        """Notice what others than the manager do to a node."""
+        if self._sequence is not None:
+            return
+        start, goal = event.start_state, event.goal_state
+        now = f't = {seconds_text(self.stepper.complete_us)}'
+        if goal.id == State.PRIMARY_STATE_FINALIZED:
+            self.get_logger().warning(f'{node} was shut down; the graph is taken down')
+            self.stop(f'{node} was shut down')
+        elif start.id == State.TRANSITION_STATE_DEACTIVATING:
+            self._resting.add(node)
+            self.get_logger().info(f'{node} has stopped at {now}')
+        elif start.id == State.TRANSITION_STATE_ACTIVATING and node in self._resting:
+            self._resting.remove(node)
+            self.get_logger().info(f'{node} goes on from {now}')
 
     # The step.
 
-    def _publish_clock(self) -> None:
-        self.time_us += self._step_us
-        set_stamp(self._clock_message.clock, self.time_us)
+    def _publish_clock(self, time_us: int) -> None:
+        set_stamp(self._clock_message.clock, time_us)
         self._clock_publisher.publish(self._clock_message)
 
     def _on_command(self, data: bytes) -> None:
-        """The step is done when its command has come: pace, and begin the next."""
-        if not self._stepping or serialised_stamp_us(data) != self.time_us:
+        """The step is done when its command has come."""
+        if not self.stepper.complete(serialised_stamp_us(data)):
             return
-        self.steps += 1
-        self._last_step_s = time.monotonic()
-        if self._started_s is None:
-            self._started_s = self._last_step_s
-        if self._stopping:
-            self._stepping = False
-            return
-        self._pacer.wait()
-        paced_s = time.monotonic()
-        self._publish_clock()
-        self._paced_s += paced_s - self._last_step_s
-        self._busy_s += time.monotonic() - paced_s
+        if self._debt is not None:
+            self._settle()
+        elif not self.stepper.under_way:
+            self._announce()
 
-    # Questions and requests.
+    # Steps that are not complete.
+
+    def _watch(self) -> None:
+        """Ask around when a step is overdue, and now and then while time is paused."""
+        now_s = time.monotonic()
+        if now_s - self._announced_s > diagnostics.PERIOD_S / 2:
+            self._announce()
+        if self._phase is not RunState.RUNNING or self._inquiry or self._sequence:
+            return
+        timeout_s = self.get_parameter('step_timeout_s').value
+        if self.stepper.under_way:
+            wanted = now_s - max(self.stepper.begun_s, self._inquired_s) > timeout_s
+        else:
+            wanted = now_s - self._inquired_s > timeout_s
+        if wanted:
+            self._inquired_s = now_s
+            self._inquiry = SequenceRunner(
+                sequences.ask_all(self._nodes, self._conclude), _CALL_TIMEOUT_S)
+            self._ticker.reset()
+
+    def _conclude(self, statuses: dict[str, NodeStatus | None]) -> None:
+        """Name the node that owes a message."""
+        stepper = self.stepper
+        if stepper.under_way:
+            debt = find_debt(
+                self._graph, statuses, _COMMAND, stepper.time_us, stepper.complete_us)
+        else:
+            debt = find_silent(statuses)
+        if debt is None:
+            if self._debt is not None:
+                self._settle()
+            return
+        if debt == self._debt:
+            return
+        self._debt = debt
+        if debt.holds:
+            self.get_logger().info(debt.sentence)
+        else:
+            self.get_logger().error(debt.sentence)
+            self._punish(debt)
+        self._announce()
+
+    def _punish(self, debt: Debt) -> None:
+        """Do what `on_overdue` says."""
+        policy = self.get_parameter('on_overdue').value
+        if policy == 'pause':
+            self.set_parameters([Parameter('paused', value=True)])
+        elif policy == 'fail':
+            self.exit_code = 1
+            self.stop(debt.sentence)
+
+    def _settle(self) -> None:
+        """Say that time goes on."""
+        debt, self._debt = self._debt, None
+        self.get_logger().info(
+            f't = {seconds_text(self.stepper.complete_us)} is complete'
+            if debt.holds else f'{debt.node} is back; t ='
+            f' {seconds_text(self.stepper.complete_us)} is complete')
+        self._announce()
+
+    # Requests.
+
+    def _on_pause(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        """Hold time at the end of this step."""
+        return self._set_paused(True, response)
+
+    def _on_resume(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        """Let time go on."""
+        return self._set_paused(False, response)
+
+    def _set_paused(self, paused: bool, response: Trigger.Response) -> Trigger.Response:
+        result = self.set_parameters([Parameter('paused', value=paused)])[0]
+        response.success, response.message = result.successful, result.reason
+        if result.successful and self.stepper is not None:
+            verb = 'pauses' if paused else 'goes on'
+            response.message = f'time {verb} at t = {seconds_text(self.stepper.time_us)}'
+        return response
+
+    def _on_step(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        """Take `step_count` steps, then pause again."""
+        response.success = self._phase is RunState.RUNNING and self.stepper.paused
+        if response.success:
+            count = self.get_parameter('step_count').value
+            self.stepper.go_on(count)
+            response.message = f'{count} {"step" if count == 1 else "steps"} more'
+        else:
+            response.message = 'time is not paused'
+        return response
+
+    def _on_reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        """Begin again at time 0."""
+        response.success = self._phase in (RunState.RUNNING, RunState.STOPPED)
+        if response.success:
+            response.message = f'resetting from t = {seconds_text(self.stepper.time_us)}'
+            self._begin(self._reset())
+        else:
+            response.message = f'cannot reset while {self._phase.value}'
+        return response
+
+    def _on_stop(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        """Take the graph down and end."""
+        response.success = not self.finished
+        response.message = 'stopping'
+        self.stop('sim/stop')
+        return response
 
     def _on_set_parameters(self, changes: list[Parameter]) -> typing.Any:
-        refused = [c.name for c in changes if c.name not in (_LIVE_PARAMETER, 'use_sim_time')]
+        refused = [c.name for c in changes if c.name not in _LIVE_PARAMETERS]
         result = parameters.check_changes(
-            self, self._spec.name, changes, refused, 'while the graph runs')
-        if result.successful:
+            self, self.get_name(), changes, refused, 'while the graph runs')
+        if result.successful and self._phase is RunState.RUNNING:
             for change in changes:
-                if change.name == _LIVE_PARAMETER:
-                    self._pacer = Pacer(change.value, self._step_us)
+                if change.name == 'speed_factor':
+                    self.stepper.set_speed_factor(change.value)
+                elif change.name == 'paused':
+                    (self.stepper.pause if change.value else self.stepper.resume)()
         return result
 
+    # What is told.
+
+    def _enter(self, phase: RunState, reason: str = '') -> None:
+        self._phase, self._reason, self._debt = phase, reason, None
+        self._announce()
+
+    @property
+    def state(self) -> RunState:
+        """What the manager is about."""
+        if self._phase is not RunState.RUNNING:
+            return self._phase
+        if self._debt is not None:
+            return RunState.WAITING if self._debt.holds else RunState.OVERDUE
+        standing = self.stepper.paused and not self.stepper.under_way
+        return RunState.PAUSED if standing else RunState.RUNNING
+
+    def _announce(self) -> None:
+        """Publish the latched status."""
+        self._announced_s = time.monotonic()
+        status = self._status()
+        self._status_publisher.publish(DiagnosticStatus(
+            level=status.level, name=self.get_fully_qualified_name(), hardware_id=PACKAGE,
+            message=status.sentence,
+            values=[KeyValue(key=k, value=str(v)) for k, v in status.values.items()]))
+
     def _status(self) -> diagnostics.Status:
-        wall_s = self._last_step_s - self._started_s if self._started_s else 0.0
-        # The first step waits for the autopilot, so the wall time begins at its end.
-        simulated_s = max(self.steps - 1, 0) * self._step_us / US_PER_S
-        factor = simulated_s / wall_s if wall_s > 0.0 else 0.0
-        level, sentence = diagnostics.OK, 'stepping'
-        silent_s = time.monotonic() - max(self._last_step_s, self._begun_s)
-        if silent_s > _STANDING_STILL_S:
-            level = diagnostics.WARN
-            sentence = f'standing still at t = {seconds_text(self.time_us)} for {silent_s:.0f} s'
-        return diagnostics.Status(self.steps * self._step_us, level, sentence, {
-            'steps': self.steps,
-            'sim_time_s': f'{self.steps * self._step_us / US_PER_S:.6f}',
-            'wall_time_s': f'{wall_s:.6f}',
-            'real_time_factor': f'{factor:.3f}',
-            'paced_s': f'{self._paced_s:.6f}',
-            'busy_s': f'{self._busy_s:.6f}',
+        state, stepper = self.state, self.stepper
+        level = {
+            RunState.OVERDUE: diagnostics.ERROR, RunState.STOPPED: diagnostics.ERROR,
+            RunState.WAITING: diagnostics.WARN}.get(state, diagnostics.OK)
+        sentence = (self._debt.sentence if self._debt else self._reason) or state.value
+        values = {'state': state.value, 'run': self.run}
+        if stepper is None:
+            return diagnostics.Status(0, level, sentence, values)
+        return diagnostics.Status(stepper.complete_us, level, sentence, values | {
+            'steps': stepper.steps,
+            'sim_time_s': f'{stepper.complete_us / US_PER_S:.6f}',
+            'wall_time_s': f'{stepper.wall_s:.6f}',
+            'real_time_factor': f'{stepper.real_time_factor():.3f}',
+            'speed_factor': f"{self.get_parameter('speed_factor').value:g}",
+            'paced_s': f'{stepper.paced_s:.6f}',
+            'busy_s': f'{stepper.busy_s:.6f}',
         })

@@ -27,7 +27,7 @@ def declare(node: Node, name: str) -> None:
     The node must have been made with `automatically_declare_parameters_from_overrides`:
     so that a name that nobody knows can be refused by `read` instead of being ignored.
     """
-    infos = WorldParameters.infos() | graph.load(graph.NODES[name].parameters).infos()
+    infos = WorldParameters.infos() | graph.load(graph.spec_of(name).parameters).infos()
     for key, default in default_parameters(name).items():
         value = default
         if node.has_parameter(key):

@@ -3,30 +3,61 @@ from __future__ import annotations
 
 import typing
 
+from std_msgs.msg import Header
+
 from px4_sim_ros import graph
 from px4_sim_ros.convert.measurements import OUTPUTS
+from px4_sim_ros.convert.stamps import set_stamp
 from px4_sim_ros.convert.truth import truth_from
+from px4_sim_ros.core.parameters import ParameterError
+from px4_sim_ros.core.world import WorldParameters
+from px4_sim_ros.nodes import qos
 from px4_sim_ros.nodes.base import LoopNode
 
 
 class SensorNode(LoopNode):
-    """Measures the truth and publishes the measurement."""
+    """Measures the truth and publishes the measurement.
+
+    Once it has been active it takes part in every step until it is shut down. Stopped, it
+    says for each time at which it would have measured that there is no measurement, so that
+    nobody waits for it, and all agree on the step at which it stops and starts.
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        # No lifecycle publisher: it speaks when the node is not active.
+        self._absence_publisher = self.create_publisher(Header, graph.ABSENCE, qos.LOOP)
+        self._absence = Header(frame_id=name)
+        self._run_world: WorldParameters | None = None
 
     @property
     def period_us(self) -> int:
         """The sensor's own period."""
-        return self.configuration.world.periods_us[self.spec.name]
+        return self.configuration.world.period_us(self.spec.name)
+
+    @property
+    def loop_publishers(self) -> dict[str, typing.Any]:
+        """The publishers that have to be matched, by topic."""
+        return super().loop_publishers | {graph.ABSENCE: self._absence_publisher}
 
     def configure(self) -> None:
         """Make the messages that are filled again and again."""
+        world = self.configuration.world
+        if self.inbox is not None and world != self._run_world:
+            raise ParameterError(
+                f'{self.spec.name}: parameters that all nodes share cannot change within a run')
         self._messages = {
-            topic.name: (OUTPUTS[topic.name].new(), OUTPUTS[topic.name].fill)
-            for topic in self.spec.outputs}
+            topic.name: (OUTPUTS[topic.kind].new(), OUTPUTS[topic.kind].fill)
+            for topic in self.graph.outputs(self.spec.name)}
 
     def activate(self) -> None:
         """Begin with fresh noise."""
+        self._run_world = self.configuration.world
         self._sensor = graph.load(self.spec.model)(
             self.spec.name, self.configuration.own, self.configuration.world)
+
+    def rest(self) -> None:
+        """Go on to take part in the steps."""
 
     def step(self, time_us: int, inputs: dict[str, typing.Any]) -> None:
         """Measure and publish."""
@@ -34,3 +65,8 @@ class SensorNode(LoopNode):
             truth_from(inputs['ground_truth/odom'], inputs.get('ground_truth/accel')))
         for name, (message, fill) in self._messages.items():
             self.outputs[name].publish(fill(message, measurement))
+
+    def idle_step(self, time_us: int) -> None:
+        """Say that there is no measurement."""
+        set_stamp(self._absence.stamp, time_us)
+        self._absence_publisher.publish(self._absence)

@@ -8,7 +8,7 @@ import socket
 
 from pymavlink.dialects.v20 import common as mavlink
 
-from px4_sim_ros.apps.core_world import make_simulation
+from px4_sim_ros.apps.core_world import hil_frames, make_simulation
 from px4_sim_ros.autopilot.process import Autopilot
 from px4_sim_ros.mavlink.hil_codec import HilDecoder, HilEncoder
 
@@ -48,9 +48,7 @@ class Rig:
     def frames(self) -> bytes:
         """Advance the world by one step and return what the simulator sends."""
         self.truth, m = self._simulation.step(self._references)
-        return self._encoder.step(
-            m['imu'], m.get('magnetometer'), m.get('barometer'), m.get('gps'),
-            self.configuration.world.geoid_height_m, 10)
+        return hil_frames(self._encoder, self.configuration, self.truth.time_us, m)
 
     def step(self) -> None:
         """Do one step of the lockstep."""

@@ -267,13 +267,14 @@ def test_the_process(instance, end):
     with contextlib.closing(HilServer(HOST, port_of(instance))) as server:
         parameters = HilParameters(
             host=HOST, instance=instance, reply_timeout_s=TIME_LIMIT_S, freewheel_pause_s=1.0,
-            on_stall='fail', satellites=10)
+            on_stall='fail', on_waiting='hold', satellites=10)
         link = Lockstep(server, parameters, 4000)
         encoder = HilEncoder()
         with started(instance) as process:
             link.wait(TIME_LIMIT_S)
             for time_us in range(4000, 404_000, 4000):
-                assert link.exchange(time_us, encoder.sensor(imu(time_us))).time_us == time_us
+                reply = link.exchange(time_us, encoder.sensor(time_us, imu(time_us)))
+                assert reply.time_us == time_us
             assert (link.state.value, link.replies, link.misses) == ('LOCKED', 100, 0)
             if end == 'signal':
                 process.send_signal(signal.SIGTERM)
@@ -284,7 +285,7 @@ def test_the_process(instance, end):
             if end == 'signal':
                 deadline = Deadline(TIME_LIMIT_S)
                 while link.state.value != 'WAITING' and deadline.remaining_s:
-                    link.exchange(404_000, encoder.sensor(imu(404_000)))
+                    link.exchange(404_000, encoder.sensor(404_000, imu(404_000)))
                 assert link.state.value == 'WAITING'
 
 

@@ -16,7 +16,7 @@ def record(seed, steps=250):
     world, nodes = configuration.world, configuration.nodes
     sensors = {
         name: graph.load(graph.NODES[name].model)(name, nodes[name], world)
-        for name in graph.SENSORS}
+        for name in graph.of_instances({}).sensors}
     simulation = Simulation(world, configuration.vehicle, nodes['dynamics'], sensors)
     return [simulation.step(COMMAND) for _ in range(steps)]
 
@@ -36,7 +36,7 @@ def test_another_seed_gives_the_same_motion_and_other_noise(first):
     """The motion under a fixed command has no noise; each measurement has."""
     other = record(2)
     assert [truth for truth, _ in other] == [truth for truth, _ in first]
-    for name in graph.SENSORS:
+    for name in graph.of_instances({}).sensors:
         mine = [m[name] for _, m in first if name in m]
         theirs = [m[name] for _, m in other if name in m]
         assert len(mine) == len(theirs) > 0
@@ -45,7 +45,7 @@ def test_another_seed_gives_the_same_motion_and_other_noise(first):
 
 def test_sensors_measure_when_they_are_due(first, world):
     """Every period from the first multiple on, stamped with the time of the step."""
-    for name in graph.SENSORS:
+    for name in graph.of_instances({}).sensors:
         period = world.periods_us[name]
         stamps = [m[name].time_us for _, m in first if name in m]
         assert stamps == list(range(period, 1_000_001, period))

@@ -67,8 +67,8 @@ def record_core(duration_us, overrides=OVERRIDES):
     """Run the loop and write what the nodes would have published."""
     configuration = load_configuration(None, overrides)
     recording, stop = Recording(), threading.Event()
-    sensor_topics = {
-        name: [t.name for t in graph.NODES[name].outputs] for name in graph.SENSORS}
+    nodes = configuration.graph
+    sensor_topics = {name: nodes.outputs(name) for name in nodes.sensors}
     rotors = len(configuration.vehicle.rotors)
 
     def observe(truth, measurements, reply):
@@ -86,8 +86,8 @@ def record_core(duration_us, overrides=OVERRIDES):
                 convert.new_rotors(rotors), time_us, truth.rotor_speeds_rad_s)
         for name, measurement in measurements.items():
             for topic in sensor_topics[name]:
-                output = OUTPUTS[topic]
-                messages[topic] = output.fill(output.new(), measurement)
+                output = OUTPUTS[topic.kind]
+                messages[topic.name] = output.fill(output.new(), measurement)
         for topic, message in messages.items():
             recording.add(topic, serialize_message(message))
         if time_us >= duration_us:
@@ -123,18 +123,20 @@ def record_processes(mode, duration_us, folder):
         Child(' '.join(names), [
             sys.executable, '-m', 'px4_sim_ros.apps.world', *names, '--ros-args',
             '--params-file', folder / 'run.yaml'], environment=ros_environment())
-        for names in graph.process_groups(mode)]
+        for names in graph.of_instances({}).process_groups(mode)]
     autopilot = None
     deadline_s = time.monotonic() + 120.0
     try:
         # The first step is held until an autopilot connects: time to be matched with all.
         while not all(s.get_publisher_count() for s in subscriptions):
             executor.spin_once(timeout_sec=0.05)
+            assert all(child.exit_code is None for child in children), 'a part has ended'
             assert time.monotonic() < deadline_s, 'the graph has not come up'
         autopilot = connect(INSTANCE)
         # There is no order between topics: wait for the last message of each.
         while not all((topic, duration_us) in recording for topic in RECORDED):
             executor.spin_once(timeout_sec=0.5)
+            assert all(child.exit_code is None for child in children), 'a part has ended'
             assert time.monotonic() < deadline_s, 'the graph has stopped'
     finally:
         for child in children:

@@ -10,6 +10,7 @@ from px4_sim_ros.nodes.lifecycle_client import (
     SequenceRunner,
     TransitionError,
 )
+from px4_sim_ros.nodes.node_status import NodeStatus
 
 LOST = None
 
@@ -45,6 +46,9 @@ class Services:
                 services.asked.append(kind.__name__)
                 return Answer(services._answers[kind.__name__].pop(0))
 
+            def remove_pending_request(self, call):
+                assert not call.done()
+
         return Client()
 
 
@@ -79,8 +83,9 @@ def test_a_lost_answer_to_a_transition_is_made_up_for_by_the_state():
 
 @pytest.mark.parametrize('answer', [LOST, ChangeState.Response(success=False)])
 def test_a_transition_that_failed_is_told_with_its_reason(answer):
+    reason = NodeStatus(problem='no such file').to_json()
     services = Services(ChangeState=[answer], GetState=[UNCONFIGURED],
-                        Trigger=[Trigger.Response(message='no such file')])
+                        Trigger=[Trigger.Response(message=reason)])
     with pytest.raises(TransitionError, match=r'^imu did not configure: no such file$'):
         run(ManagedNode(services, 'imu').change(CONFIGURE))
 

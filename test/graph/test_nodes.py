@@ -33,7 +33,7 @@ def make_node(tmp_path):
 
     yield make
     for node in nodes:
-        if node.get_name() in graph.MANAGED and not node.finished:
+        if node.get_name() != 'manager' and not node.finished:
             node.trigger_shutdown()
         node.destroy_node()
     rclpy.shutdown()
@@ -42,7 +42,7 @@ def make_node(tmp_path):
     gc.collect()
 
 
-@pytest.mark.parametrize('name', graph.MANAGED)
+@pytest.mark.parametrize('name', graph.of_instances({}).managed)
 def test_a_node_goes_through_its_states_twice(name, make_node):
     node = make_node(name)
     for _ in range(2):
@@ -117,7 +117,7 @@ def test_a_second_clock_is_refused(make_node):
     while not manager.finished:
         executor.spin_once(timeout_sec=0.1)
     assert manager.exit_code == 1
-    assert manager.steps == 0
+    assert manager.stepper.steps == 0
     assert all(node.finished for node in nodes)
     executor.shutdown()
     other.destroy_publisher(clock)

@@ -44,7 +44,7 @@ class Link:
         """Exchange a HIL_SENSOR of this time."""
         zero = (0.0, 0.0, 0.0)
         imu = ImuMeasurement(time_us, (0.0, 0.0, 9.8), zero, 0.0, 0.0)
-        return self.lockstep.exchange(time_us, self._encoder.sensor(imu))
+        return self.lockstep.exchange(time_us, self._encoder.sensor(time_us, imu))
 
     @property
     def state(self) -> str:
@@ -57,7 +57,8 @@ def make_link(server, instance):
     """Return a function that makes a link with other parameters than the quick ones here."""
     def made(*, step_us=4000, **changes) -> Link:
         values = {'host': HOST, 'instance': instance, 'reply_timeout_s': 0.1,
-                  'freewheel_pause_s': 0.001, 'on_stall': 'continue', 'satellites': 10}
+                  'freewheel_pause_s': 0.001, 'on_waiting': 'hold', 'on_stall': 'continue',
+                  'satellites': 10}
         return Link(server, step_us, HilParameters.from_mapping('hil_bridge', values | changes))
     return made
 

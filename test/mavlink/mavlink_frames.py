@@ -1,19 +1,25 @@
 """MAVLink frames put together by hand: an oracle that shares no code with the package."""
 from __future__ import annotations
 
+import functools
 import struct
 
 HEARTBEAT, COMMAND_LONG, ACTUATOR_CONTROLS, SENSOR, GPS = 0, 76, 93, 107, 113
 CRC_EXTRA = {HEARTBEAT: 50, COMMAND_LONG: 152, ACTUATOR_CONTROLS: 47, SENSOR: 108, GPS: 124}
 
 
+@functools.cache
+def _shifted_out(byte: int) -> int:
+    for _ in range(8):
+        byte = (byte >> 1) ^ (0x8408 if byte & 1 else 0)
+    return byte
+
+
 def x25(data: bytes) -> int:
-    """Return MAVLink's checksum: CRC-16/MCRF4XX, bit by bit."""
+    """Return MAVLink's checksum: CRC-16/MCRF4XX."""
     crc = 0xFFFF
     for byte in data:
-        crc ^= byte
-        for _ in range(8):
-            crc = (crc >> 1) ^ (0x8408 if crc & 1 else 0)
+        crc = (crc >> 8) ^ _shifted_out((crc ^ byte) & 0xFF)
     return crc
 
 
@@ -22,12 +28,13 @@ def frame(message: int, payload: bytes, *, system: int = 1, component: int = 1) 
     payload = payload[:1] + payload[1:].rstrip(b'\0')
     body = bytes((len(payload), 0, 0, 0, system, component)) + message.to_bytes(3, 'little')
     body += payload
-    return b'\xfd' + body + struct.pack('<H', x25(body + bytes((CRC_EXTRA[message],))))
+    extra = bytes((CRC_EXTRA.get(message, 0),))       # 0 for messages of other dialects
+    return b'\xfd' + body + struct.pack('<H', x25(body + extra))
 
 
-def frame_v1(message: int, payload: bytes) -> bytes:
+def frame_v1(message: int, payload: bytes, *, system: int = 1) -> bytes:
     """Return a MAVLink 1 frame."""
-    body = bytes((len(payload), 0, 1, 1, message)) + payload
+    body = bytes((len(payload), 0, system, 1, message)) + payload
     return b'\xfe' + body + struct.pack('<H', x25(body + bytes((CRC_EXTRA[message],))))
 
 
@@ -42,9 +49,11 @@ def controls_payload(time_us: int, controls: tuple[float, ...] = (), *, mode: in
     return struct.pack('<QQ16fB', time_us, 1, *controls, mode)
 
 
-def controls_frame(time_us: int, controls: tuple[float, ...] = (), *, mode: int = 1) -> bytes:
+def controls_frame(
+    time_us: int, controls: tuple[float, ...] = (), *, mode: int = 1, system: int = 1,
+) -> bytes:
     """Return the frame in which PX4 answers a HIL_SENSOR."""
-    return frame(ACTUATOR_CONTROLS, controls_payload(time_us, controls, mode=mode))
+    return frame(ACTUATOR_CONTROLS, controls_payload(time_us, controls, mode=mode), system=system)
 
 
 def px4_greeting() -> bytes:

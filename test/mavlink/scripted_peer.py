@@ -5,6 +5,7 @@ As a program (`scripted_peer.py PORT`) it answers every HIL_SENSOR: a peer that 
 from __future__ import annotations
 
 import contextlib
+import select
 import socket
 import struct
 import sys
@@ -55,14 +56,31 @@ class ScriptedPeer:
         """Send the replies to these times, in one piece."""
         self.send(b''.join(reply(t) for t in times_us))
 
+    def messages(self) -> list[mavlink.MAVLink_message]:
+        """Return the messages that come next; empty at the end of the link."""
+        while data := self.socket.recv(65536):
+            if messages := self._mav.parse_buffer(data):
+                return messages
+        return []
+
     def sensor_times(self) -> list[int]:
         """Return the times of the HIL_SENSORs that come next; empty at the end of the link."""
-        while data := self.socket.recv(65536):
-            times = [m.time_usec for m in self._mav.parse_buffer(data) or ()
-                     if m.get_type() == 'HIL_SENSOR']
-            if times:
+        while messages := self.messages():
+            if times := [m.time_usec for m in messages if m.get_type() == 'HIL_SENSOR']:
                 return times
         return []
+
+    def messages_so_far(self) -> list[mavlink.MAVLink_message]:
+        """Return what has come, without waiting."""
+        messages = []
+        while select.select([self.socket], [], [], 0.0)[0] and (more := self.messages()):
+            messages += more
+        return messages
+
+    @property
+    def address(self) -> str:
+        """Return the own address as the simulator sees it."""
+        return '{}:{}'.format(*self.socket.getsockname())
 
     def answer(self, script: Script) -> None:
         """Answer by the script until the link ends."""

@@ -1,8 +1,10 @@
 """The HIL messages: bytes, units, axes and limits; and what the decoder makes of rubbish."""
 from __future__ import annotations
 
+import gc
 import math
 import struct
+import tracemalloc
 
 import mavlink_frames
 import pytest
@@ -54,14 +56,14 @@ def sent(data):
 def test_sensor_with_imu_alone():
     """Groups that are not due are zero and not marked."""
     expected = sensor_frame(0x7 | 0x38)
-    assert HilEncoder().sensor(IMU) == expected
+    assert HilEncoder().sensor(IMU.time_us, IMU) == expected
     assert expected.hex() == IMU_ONLY
 
 
 def test_sensor_with_everything_but_airspeed():
     """Gauss, hPa and deg C; y and z change sign from FLU to FRD."""
     expected = sensor_frame(0x1BFF, mag=(1, -2, -3), pressure=(1013.25, 0.0, 15.0))
-    assert HilEncoder().sensor(IMU, FIELD, PRESSURE) == expected
+    assert HilEncoder().sensor(IMU.time_us, IMU, FIELD, PRESSURE) == expected
     assert expected.hex() == EVERYTHING
 
 
@@ -73,7 +75,7 @@ def test_sensor_with_everything_but_airspeed():
 ])
 def test_groups_are_marked_whole(field, pressure, fields):
     """PX4 uses a group only if all of its bits are set."""
-    message, = sent(HilEncoder().sensor(IMU, field, pressure))
+    message, = sent(HilEncoder().sensor(IMU.time_us, IMU, field, pressure))
     assert message.fields_updated == fields
     assert hil_codec.has_group(message, hil_codec.SensorFields.MAG) == (field is not None)
     assert hil_codec.has_group(message, hil_codec.SensorFields.BARO) == (pressure is not None)
@@ -88,12 +90,13 @@ def test_a_group_with_a_bit_missing_is_no_group():
 
 def test_sensor_id():
     """The id is the last byte, an extension of the message."""
-    assert HilEncoder().sensor(IMU, sensor_id=2) == sensor_frame(0x3F, sensor_id=2)
+    assert HilEncoder().sensor(IMU.time_us, IMU, sensor_id=2) == sensor_frame(0x3F, sensor_id=2)
 
 
 def test_pressure_altitude_and_temperature():
     """The standard atmosphere at 1000 m: 898.75 hPa and 8.5 deg C (ISO 2533, table 1)."""
-    message, = sent(HilEncoder().sensor(IMU, None, PressureMeasurement(0, 89874.6, 0.0)))
+    pressure = PressureMeasurement(0, 89874.6, 0.0)
+    message, = sent(HilEncoder().sensor(IMU.time_us, IMU, None, pressure))
     assert message.abs_pressure == pytest.approx(898.746, rel=1e-6)
     assert message.pressure_alt == pytest.approx(1000.0, abs=0.1)
     assert message.temperature == pytest.approx(8.5, abs=0.001)
@@ -102,7 +105,7 @@ def test_pressure_altitude_and_temperature():
 
 def test_autopilot_reads_what_the_simulator_meant():
     """Back to SI and FLU."""
-    message, = sent(HilEncoder().sensor(IMU, FIELD, PRESSURE))
+    message, = sent(HilEncoder().sensor(IMU.time_us, IMU, FIELD, PRESSURE))
     assert hil_codec.imu_from_hil(message) == ((1.0, 2.0, 3.0), (4.0, 5.0, 6.0))
     assert hil_codec.magnetic_field_from_hil(message) == pytest.approx(FIELD.field_flu_t)
     assert hil_codec.pressure_from_hil(message) == pytest.approx(101325.0)
@@ -111,19 +114,22 @@ def test_autopilot_reads_what_the_simulator_meant():
 @pytest.mark.parametrize('force', [1e39, -1e39, math.inf, -math.inf, math.nan])
 def test_a_float_field_takes_every_number(force):
     """A wild measurement is limited to its field, never an error of the encoder."""
-    assert sent(HilEncoder().sensor(IMU._replace(specific_force_flu=(force, 0.0, 0.0))))
+    imu = IMU._replace(specific_force_flu=(force, 0.0, 0.0))
+    assert sent(HilEncoder().sensor(IMU.time_us, imu))
 
 
 @pytest.mark.parametrize('pressure_pa', [0.0, -1.0, math.nan])
 def test_any_pressure_is_sent(pressure_pa):
     """Noise or drift may take a pressure below zero."""
-    assert sent(HilEncoder().sensor(IMU, None, PressureMeasurement(0, pressure_pa, 0.0)))
+    pressure = PressureMeasurement(0, pressure_pa, 0.0)
+    assert sent(HilEncoder().sensor(IMU.time_us, IMU, None, pressure))
 
 
 def test_frames_are_numbered():
     """Each frame has the next sequence number (MAVLink: packet loss is told by it)."""
     encoder = HilEncoder()
-    frames = [encoder.sensor(IMU), encoder.gps(FIX, 0.0, 10), encoder.sensor(IMU)]
+    frames = [encoder.sensor(IMU.time_us, IMU), encoder.gps(FIX, 0.0, 10),
+              encoder.sensor(IMU.time_us, IMU)]
     assert [data[4] for data in frames] == [0, 1, 2]
 
 
@@ -213,10 +219,12 @@ def test_autopilot_reads_the_fix():
 
 def test_a_step_ends_with_the_imu():
     """HIL_SENSOR advances PX4's clock, so what belongs to the step goes before it."""
-    messages = sent(HilEncoder().step(IMU, FIELD, PRESSURE, FIX, 47.3, 7))
+    messages = sent(HilEncoder().step(
+        IMU.time_us, [IMU], [FIELD], PRESSURE, [FIX], 47.3, 7))
     assert [m.get_type() for m in messages] == ['HIL_GPS', 'HIL_SENSOR']
     assert messages[0].satellites_visible == 7
-    assert [m.get_type() for m in sent(HilEncoder().step(IMU, None, None, None, 47.3, 7))] == [
+    assert [m.get_type() for m in sent(
+        HilEncoder().step(IMU.time_us, [IMU], [None], None, [None], 47.3, 7))] == [
         'HIL_SENSOR']
 
 
@@ -319,3 +327,107 @@ def test_decoders_are_apart():
     first.controls(GOOD[:30])
     assert second.controls(GOOD) == [FOUND]
     assert first.controls(GOOD[30:]) == [FOUND]
+
+
+# What is odd.
+
+def remarked(*streams):
+    """Return a decoder and what it remarks on streams; each is a connection of its own."""
+    remarks = []
+    decoder = HilDecoder(lambda kind, sentence: remarks.append(sentence))
+    for stream in streams:
+        decoder.begin_connection()
+        decoder.controls(stream)
+    return decoder, remarks
+
+
+def heartbeat(system):
+    """Return a HEARTBEAT of a system."""
+    return frame(mavlink_frames.HEARTBEAT, mavlink_frames.heartbeat_payload(), system=system)
+
+
+@pytest.mark.parametrize('first', [heartbeat(7), controls_frame(4000, HALVES, system=7)])
+def test_who_speaks_first_is_the_autopilot(first):
+    """With HEARTBEAT or controls; controls of others are ignored."""
+    decoder, remarks = remarked(
+        first + GOOD + heartbeat(1) + GOOD + controls_frame(8000, HALVES, system=7))
+    assert decoder.foreign_messages == 2
+    assert remarks == ['controls from system 1 are ignored: the autopilot is system 7'] * 2
+    found = decoder.controls(GOOD + controls_frame(8000, HALVES, system=7))
+    assert [c.time_us for c in found] == [8000]
+
+
+def test_other_messages_do_not_make_an_autopilot():
+    """A ground station may ask for something first."""
+    command = frame(mavlink_frames.COMMAND_LONG, bytes(33), system=255)
+    decoder = HilDecoder()
+    assert decoder.controls(command + GOOD) == [FOUND]
+    assert decoder.foreign_messages == 0
+
+
+def test_the_next_connection_may_be_another_system():
+    """Half a message of the last one is forgotten, its counters are not."""
+    other = controls_frame(4000, HALVES, mode=129, system=7)
+    decoder, _ = remarked(b'hello' + GOOD + other + GOOD[:30])
+    decoder.begin_connection()
+    assert decoder.controls(other) == [FOUND]
+    assert (decoder.bad_messages, decoder.foreign_messages) == (1, 1)
+
+
+def test_messages_of_another_dialect():
+    """They cannot be checked; they are skipped and counted."""
+    decoder, remarks = remarked(frame(54321, b'what is this') + GOOD)
+    assert (decoder.unknown_messages, decoder.bad_messages) == (1, 0)
+    assert remarks == ['message 54321 is none of the common dialect; such are counted as'
+                       ' unknown_messages']
+
+
+def test_mavlink_1_controls_are_read():
+    """And counted."""
+    decoder = HilDecoder()
+    payload = mavlink_frames.controls_payload(4000, HALVES, mode=129)
+    old = frame_v1(mavlink_frames.ACTUATOR_CONTROLS, payload)
+    assert decoder.controls(old + GOOD + old) == [FOUND] * 3
+    assert decoder.mavlink1_messages == 2
+
+
+@pytest.mark.parametrize(('stream', 'remark'), [
+    (b'seventeen letters', '17 bytes that are no MAVLink came in (Bad prefix); they are counted'
+     ' as bad_messages'),
+    (controls_frame(4000, (math.nan,)), 'a control of nan came in; such are limited to -1 .. 1'
+     ' (NaN, which means "off", to 0) and counted as limited_controls'),
+    (frame_v1(mavlink_frames.HEARTBEAT, mavlink_frames.heartbeat_payload()),
+     'HEARTBEAT came in as MAVLink 1; such messages are read, too, and counted as'
+     ' mavlink1_messages'),
+])
+def test_remarks_are_sentences(stream, remark):
+    """Of what came, and where it is counted."""
+    assert remarked(stream)[1] == [remark]
+    assert remarked(stream, stream)[1] == [remark, remark]
+
+
+def test_a_damaged_frame_is_remarked_with_its_reason():
+    """A checksum tells of a wrong dialect."""
+    _, (remark,) = remarked(spoilt(GOOD, 30))
+    assert '93 bytes that are no MAVLink came in (invalid MAVLink CRC in msgID 93' in remark
+
+
+@pytest.mark.parametrize('piece', [
+    b'no beginning of a message ' * 4096, b'\xfd\xff\x00' * 30_000, b'\xfe\xff' * 40_000,
+    b'\xfd\xff\x01' + b'\x00' * 200, (GOOD * 8)[:-1], (GOOD * 700)[:-1]])
+def test_a_flood_takes_no_memory(piece):
+    """However it is cut: pymavlink alone keeps all until a piece ends with a message."""
+    decoder = HilDecoder()
+    decoder.controls(piece)
+    pieces = 500_000 // len(piece)
+    tracemalloc.start()
+    try:
+        for _ in range(pieces):
+            decoder.controls(piece)
+        gc.collect()           # frees what Python keeps of tuples
+        grown, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert grown < 20_000
+    decoder.controls(b'\x00' * 300)
+    assert decoder.controls(GOOD) == [FOUND]

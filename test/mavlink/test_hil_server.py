@@ -4,7 +4,6 @@ from __future__ import annotations
 import collections
 import contextlib
 import os
-import select
 import subprocess
 import sys
 import threading
@@ -134,20 +133,112 @@ def test_sending_to_a_client_that_is_gone(greeted):
     assert not server.connected
 
 
-def test_a_second_client_waits_for_its_turn(greeted, connect):
-    """It disturbs nobody and is served when the first has gone."""
+# A second client
+
+def receive_until_refused(server, number):
+    """Return what the first client sent until so many others have been refused."""
+    received, deadline = b'', Deadline(TIME_LIMIT_S)
+    while server.refused_clients < number:
+        assert deadline.remaining_s
+        received += server.receive(deadline.remaining_s)
+    return received
+
+
+def test_a_second_client_is_told_and_refused(greeted, connect):
+    """One sentence, the end of file, and the first one is served on."""
     server, first = greeted
+    refused = []
+    server.on_refusal = refused.append
     second = connect()
-    assert server.accept(0.0)
     first.send(b'from the first')
-    assert server.receive(TIME_LIMIT_S) == b'from the first'
+    assert receive_until_refused(server, 1) == b'from the first'
     server.send(b'to the first')
     assert first.socket.recv(100) == b'to the first'
-    assert not select.select([second.socket], [], [], 0.0)[0]
+    assert refused == [second.address]
+    message, = second.messages()
+    assert message.get_type() == 'STATUSTEXT'
+    assert message.text == 'This simulator already serves an autopilot'
+    assert message.severity == mavlink.MAV_SEVERITY_ERROR
+    assert second.socket.recv(100) == b''
+    connect()
+    assert receive_until_refused(server, 2) == b''
+
+
+def test_a_second_client_that_is_gone_already(greeted, connect):
+    """Nor do those who reset the connection disturb the first."""
+    server, first = greeted
+    connect().reset()
+    connect().hang_up()
+    receive_until_refused(server, 2)
+    first.send(b'from the first')
+    assert server.receive(TIME_LIMIT_S) == b'from the first'
+    assert server.connected
+
+
+@pytest.mark.parametrize('last_words', [b'', b'last words'])
+def test_the_next_client_is_no_second_one(greeted, connect, last_words):
+    """The first has ended before it connected, though nobody has read that yet."""
+    server, first = greeted
+    first.send(last_words)
     first.hang_up()
-    assert server.receive(TIME_LIMIT_S) == b''
+    connect()
+    received, deadline = b'', Deadline(TIME_LIMIT_S)
+    while server.connected:
+        assert deadline.remaining_s
+        received += server.receive(deadline.remaining_s)
+    assert received == last_words
     assert server.accept(TIME_LIMIT_S)
     assert server.receive(TIME_LIMIT_S).startswith(b'\xfd')
+    assert server.refused_clients == 0
+
+
+# A retired client
+
+def test_a_retired_client_is_kept(greeted):
+    """It is not served, but can be told something."""
+    server, peer = greeted
+    server.retire_client()
+    assert server.retired and not server.connected
+    peer.send(b'anybody there?')
+    assert not server.accept(0.05)
+    assert server.receive(0.0) == b''
+    server.send(b'no')
+    assert peer.socket.recv(100) == b'no'
+    assert server.retired
+
+
+def test_retiring_nobody(server):
+    """Nothing to keep."""
+    server.retire_client()
+    assert not server.retired and not server.connected
+
+
+@pytest.mark.parametrize('how', ['hang_up', 'reset'])
+def test_a_retired_client_goes(greeted, connect, how):
+    """Then there is nobody; the next one is served."""
+    server, peer = greeted
+    server.retire_client()
+    getattr(peer, how)()
+    deadline = Deadline(TIME_LIMIT_S)
+    while server.retired:
+        assert deadline.remaining_s
+        assert not server.accept(deadline.remaining_s)
+    connect()
+    assert server.accept(TIME_LIMIT_S)
+    assert server.receive(TIME_LIMIT_S).startswith(b'\xfd')
+
+
+def test_the_next_client_takes_the_place_of_a_retired_one(greeted, connect):
+    """It is the one who was waited for; the old one sees the end."""
+    server, old = greeted
+    server.retire_client()
+    new = connect()
+    assert server.accept(TIME_LIMIT_S)
+    assert server.connected and not server.retired
+    assert old.socket.recv(100) == b''
+    server.send(b'to the new one')
+    assert new.socket.recv(100) == b'to the new one'
+    assert server.refused_clients == 0
 
 
 # A client that does not read
@@ -156,7 +247,7 @@ def burst(number, frames):
     """Return so many frames of one length with one time, which numbers the burst."""
     encoder = HilEncoder()
     imu = ImuMeasurement(number, (1.0, 2.0, 3.0), (4.0, 5.0, 6.0), 0.0, 0.0)
-    return b''.join(encoder.sensor(imu) for _ in range(frames))
+    return b''.join(encoder.sensor(imu.time_us, imu) for _ in range(frames))
 
 
 class StrictReader:

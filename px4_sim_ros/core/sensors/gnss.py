@@ -49,7 +49,7 @@ class Gnss:
         # A unit process: its stationary standard deviation is 1 from the first sample on.
         self._error = DriftingBias(
             math.sqrt(2.0 / p.error_correlation_time_s), p.error_correlation_time_s, 1.0,
-            world.periods_us[name] / US_PER_S, NormalStream(world.seed, f'{name}/position'))
+            world.period_us(name) / US_PER_S, NormalStream(world.seed, f'{name}/position'))
 
     def measure(self, truth: Truth) -> GnssMeasurement:
         """Return the fix at the truth's time."""

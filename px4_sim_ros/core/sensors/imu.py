@@ -50,7 +50,7 @@ class Imu:
 
     def __init__(self, name: str, parameters: ImuParameters, world: WorldParameters) -> None:
         p = parameters
-        period_s = world.periods_us[name] / US_PER_S
+        period_s = world.period_us(name) / US_PER_S
         self._gravity = world.gravity_m_s2
         self._accel = VectorNoise(
             p.accel_noise_density, p.accel_random_walk, p.accel_bias_correlation_time_s,

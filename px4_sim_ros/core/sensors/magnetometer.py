@@ -43,7 +43,7 @@ class Magnetometer:
         self._field_enu = field_enu_t(world.local_frame().origin, world.magnetic_field_year)
         self._noise = VectorNoise(
             p.noise_density, p.random_walk, p.bias_correlation_time_s, p.turn_on_bias,
-            world.periods_us[name] / US_PER_S, NormalStream(world.seed, name))
+            world.period_us(name) / US_PER_S, NormalStream(world.seed, name))
 
     def measure(self, truth: Truth) -> MagneticFieldMeasurement:
         """Return the sample at the truth's time."""

@@ -1,0 +1,29 @@
+"""Starting an autopilot: the embedded one, or a PX4 that was built."""
+from __future__ import annotations
+
+import os
+import sys
+
+from px4_sim_ros.apps.processes import Child
+from px4_sim_ros.apps.px4 import Px4, new_run_folder
+from px4_sim_ros.configuration import load_vehicle
+
+
+def start_autopilot(
+    px4: Px4 | None, vehicle: str, instance: int, *, log_in_folder: bool,
+) -> Child:
+    """Start the embedded autopilot, or PX4 in a folder of its own.
+
+    :param log_in_folder: PX4's console goes to px4.log there, else to ours
+    """
+    if px4 is None:
+        return Child('the embedded autopilot', [
+            sys.executable, '-m', 'px4_sim_ros.autopilot.process', '--instance', str(instance),
+            '--vehicle', vehicle])
+    folder = new_run_folder(instance)
+    print(f'PX4 runs in {folder}', flush=True)
+    airframe = load_vehicle(vehicle).px4_airframe
+    return Child(
+        'PX4', px4.command(instance), folder=folder,
+        log=folder / 'px4.log' if log_in_folder else None,
+        environment=dict(os.environ) | px4.environment(airframe))

@@ -1,0 +1,102 @@
+"""Keeps an autopilot, and a pilot if one is wanted, beside a graph; starts them anew at a reset.
+
+PX4's time cannot go back, so a reset of the world needs a new PX4. A launch file cannot
+start a process twice; this program can.
+"""
+from __future__ import annotations
+
+import argparse
+import pathlib
+import sys
+import typing
+
+import rclpy
+from rclpy.signals import SignalHandlerOptions
+
+from px4_sim_ros.apps.autopilots import start_autopilot
+from px4_sim_ros.apps.processes import Child
+from px4_sim_ros.apps.px4 import Px4
+from px4_sim_ros.apps.run_watch import RunWatch
+from px4_sim_ros.apps.world import Stop
+from px4_sim_ros.configuration import load_vehicle
+from px4_sim_ros.core.parameters import ParameterError, sentence
+from px4_sim_ros.resources import own_arguments
+
+_SPIN_S = 0.05
+
+
+class Keeper:
+    """The processes beside the graph."""
+
+    def __init__(self, px4: Px4 | None, vehicle: str, instance: int, mission: str) -> None:
+        self._start_autopilot = lambda: start_autopilot(
+            px4, vehicle, instance, log_in_folder=False)
+        self._pilot_command = [
+            sys.executable, '-m', 'px4_sim_ros', 'pilot', '--mission', mission, '--instance',
+            str(instance)] if mission else []
+        self.autopilot: Child | None = None
+        self._pilot: Child | None = None
+
+    def start(self) -> None:
+        """Start all, ending those of the run before."""
+        self.stop()
+        self.autopilot = self._start_autopilot()
+        if self._pilot_command:
+            self._pilot = Child('the pilot', self._pilot_command)
+
+    def stop(self) -> None:
+        """End all."""
+        for child in (self._pilot, self.autopilot):
+            if child is not None:
+                child.stop()
+        self.autopilot = self._pilot = None
+
+
+def keep(keeper: Keeper, ros_arguments: typing.Sequence[str]) -> int:
+    """Keep the processes until the autopilot ends or a signal comes; return the exit code."""
+    stop = Stop()
+    rclpy.init(args=list(ros_arguments), signal_handler_options=SignalHandlerOptions.NO)
+    node = rclpy.create_node('autopilot_keeper')
+    watch = RunWatch(node)
+    kept_run: int | None = None
+    try:
+        keeper.start()
+        while not stop.asked:
+            rclpy.spin_once(node, timeout_sec=_SPIN_S)
+            if kept_run is not None and watch.run != kept_run:
+                print('the run begins again: so does its autopilot', flush=True)
+                keeper.start()
+            kept_run = watch.run
+            if keeper.autopilot.exit_code is not None:
+                print(f'{keeper.autopilot.name} has ended with exit code'
+                      f' {keeper.autopilot.exit_code}', file=sys.stderr)
+                return 1
+        return 0
+    finally:
+        keeper.stop()
+        node.destroy_node()
+        rclpy.shutdown()
+
+
+def main(arguments: typing.Sequence[str] | None = None) -> int:
+    """Run from the command line."""
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    parser = argparse.ArgumentParser(prog='keeper', description=__doc__)
+    parser.add_argument('--instance', type=int, default=0, help='as PX4: TCP port 4560 + instance')
+    parser.add_argument('--vehicle', default='iris', help='name in config/vehicles, or a path')
+    parser.add_argument('--px4-build', type=pathlib.Path,
+                        help='build folder of a PX4; without it the embedded autopilot is kept')
+    parser.add_argument('--mission', default='', help='for a pilot; without it there is none')
+    options = parser.parse_args(own_arguments(arguments)[0])
+    try:
+        load_vehicle(options.vehicle)
+        px4 = Px4.find(options.px4_build) if options.px4_build else None
+        keeper = Keeper(px4, options.vehicle, options.instance, options.mission)
+        return keep(keeper, arguments)
+    except (ParameterError, OSError) as error:
+        print(f'keeper: {sentence(error)}', file=sys.stderr)
+        return 2
+
+
+if __name__ == '__main__':
+    sys.exit(main())

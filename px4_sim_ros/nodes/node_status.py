@@ -1,0 +1,26 @@
+"""What a managed node answers when it is asked for its status."""
+from __future__ import annotations
+
+import dataclasses
+import json
+
+
+@dataclasses.dataclass(frozen=True)
+class NodeStatus:
+    """Where a node stands; the text of its service `~/status` is this as JSON."""
+
+    state: str = ''                # of its lifecycle
+    problem: str = ''              # why it cannot take part in a step
+    waits_for_us: int = 0          # the time of its next step
+    waits_for: dict[str, int] = dataclasses.field(default_factory=dict)
+    """The topics it waits for, each with the time of the last message, -1 for none."""
+    holds: str = ''                # why it does not end a step although nothing is missing
+
+    def to_json(self) -> str:
+        """Return the text of the service's answer."""
+        return json.dumps(dataclasses.asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> NodeStatus:
+        """Read what `to_json` has written."""
+        return cls(**json.loads(text))

@@ -1,0 +1,57 @@
+"""Who owes the message that a step waits for."""
+from __future__ import annotations
+
+import typing
+
+from px4_sim_ros.core.timebase import seconds_text
+from px4_sim_ros.graph import Graph
+from px4_sim_ros.nodes.node_status import NodeStatus
+
+
+class Debt(typing.NamedTuple):
+    """A node that owes a message; `holds` when it keeps it back knowingly."""
+
+    node: str
+    sentence: str
+    holds: bool = False
+
+
+def find_debt(
+    graph: Graph, statuses: typing.Mapping[str, NodeStatus | None], topic: str, time_us: int,
+    last_us: int,
+) -> Debt:
+    """Follow who waits for whom, from a topic to the node that could go on and does not.
+
+    :param statuses: by node; None for a node that does not answer
+    :param topic: what the manager waits for, at `time_us`, its last at `last_us` (-1: none)
+    """
+    waiter, seen = 'manager', set()
+    while True:
+        node = graph.topics[topic].publisher
+        if node == 'manager':
+            return Debt(waiter, f'{waiter} still waits for t = {seconds_text(time_us)}, which is'
+                        ' past: it has begun anew; reset the run')
+        sentence = _owes(node, topic, time_us, last_us)
+        status = statuses.get(node)
+        if status is None:
+            return Debt(node, f'{sentence}; it does not answer')
+        if status.holds:
+            return Debt(node, f'{sentence}: {status.holds}', holds=True)
+        if not status.waits_for or node in seen:
+            return Debt(node, f'{sentence}: {status.problem}' if status.problem else sentence)
+        seen.add(node)
+        waiter, time_us = node, status.waits_for_us
+        topic, last_us = next(iter(status.waits_for.items()))
+
+
+def find_silent(statuses: typing.Mapping[str, NodeStatus | None]) -> Debt | None:
+    """Return the first node that does not answer; None when all do."""
+    for node, status in statuses.items():
+        if status is None:
+            return Debt(node, f'{node} does not answer')
+    return None
+
+
+def _owes(node: str, topic: str, time_us: int, last_us: int) -> str:
+    last = f'its last was {seconds_text(last_us)}' if last_us > 0 else 'it has published none yet'
+    return f'{node} has not published {topic} for t = {seconds_text(time_us)}; {last}'

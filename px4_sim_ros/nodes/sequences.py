@@ -1,0 +1,73 @@
+"""What is done with all managed nodes together; nodes are in the order of a step.
+
+Consumers are brought up before producers, so that no first message is lost, and taken down
+after them.
+"""
+from __future__ import annotations
+
+import time
+import typing
+
+from px4_sim_ros.nodes.lifecycle_client import (
+    GoneError,
+    ManagedNode,
+    Sequence,
+    TransitionError,
+)
+from px4_sim_ros.nodes.node_status import NodeStatus
+
+Nodes = typing.Sequence[ManagedNode]
+
+# An answer takes a few milliseconds, or never comes.
+_ANSWER_TIMEOUT_S = 0.3
+
+
+def appear(nodes: Nodes, deadline_s: float) -> Sequence:
+    """Wait until all nodes are there."""
+    for node in nodes:
+        yield from node.wait_until_there(deadline_s)
+
+
+def rewind(nodes: Nodes) -> Sequence:
+    """Bring all nodes to rest, whatever they were in, and let them forget the run."""
+    for node in nodes:
+        yield from node.stop()
+    for node in nodes:
+        yield from node.forget()
+
+
+def start(nodes: Nodes, deadline_s: float) -> Sequence:
+    """Configure those that are not, activate all, and wait until all endpoints are matched."""
+    for node in reversed(nodes):
+        yield from node.configure()
+    for node in reversed(nodes):
+        yield from node.start()
+    for node in nodes:
+        yield from node.wait_until_matched(deadline_s)
+
+
+def end(nodes: Nodes, on_error: typing.Callable[[TransitionError], None]) -> Sequence:
+    """Stop all nodes, then end them; go on after a failure."""
+    for part in (ManagedNode.stop, ManagedNode.end):
+        for node in nodes:
+            if not node.is_there:
+                continue
+            try:
+                yield from part(node)
+            except GoneError:
+                continue       # it has ended by itself
+            except TransitionError as error:
+                on_error(error)
+
+
+def ask_all(
+    nodes: Nodes, report: typing.Callable[[dict[str, NodeStatus | None]], None],
+) -> Sequence:
+    """Report the status of all nodes; None for one that does not answer."""
+    calls = {node.name: node.call_status() for node in nodes}
+    deadline_s = time.monotonic() + _ANSWER_TIMEOUT_S
+    while not all(call is None or call.done() for call in calls.values()):
+        if time.monotonic() > deadline_s:
+            break
+        yield None
+    report({node.name: node.status_of(calls[node.name]) for node in nodes})

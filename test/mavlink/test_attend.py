@@ -1,0 +1,215 @@
+"""The link while no step is under way: who goes, who comes, and what keeps PX4 quiet."""
+from __future__ import annotations
+
+import time
+
+import pytest
+from pymavlink.dialects.v20 import common as mavlink
+from scripted_peer import TIME_LIMIT_S, reply
+
+from px4_sim_ros.mavlink import lockstep
+from px4_sim_ros.mavlink.hil_codec import DISARMED
+from px4_sim_ros.mavlink.hil_server import Deadline
+
+STEP_US = 4000
+
+
+def attend_until(link, condition):
+    """Attend until a condition holds."""
+    deadline = Deadline(TIME_LIMIT_S)
+    while not condition():
+        assert deadline.remaining_s
+        link.lockstep.attend()
+
+
+def kinds(messages):
+    """Return the types of messages."""
+    return [m.get_type() for m in messages]
+
+
+# Coming and going
+
+@pytest.mark.parametrize('how', ['hang_up', 'reset'])
+def test_the_end_is_noticed(make_locked, connect, how):
+    """Also behind a reply that nobody has read; the next autopilot is served."""
+    link, peer = make_locked()
+    peer.reply(2 * STEP_US)
+    getattr(peer, how)()
+    attend_until(link, lambda: link.state == 'WAITING')
+    assert link.lockstep.take_events()[-1] == (
+        'WAITING: the autopilot has gone; waiting for the next one')
+    connect()
+    attend_until(link, lambda: link.state == 'FREEWHEEL')
+    assert link.lockstep.status()['refused_clients'] == '0'
+
+
+def test_an_autopilot_that_connects_meanwhile(make_link, connect):
+    """It is taken and gets its first frames with the next step."""
+    link = make_link()
+    link.lockstep.attend()
+    assert link.state == 'WAITING'
+    peer = connect()
+    attend_until(link, lambda: link.state == 'FREEWHEEL')
+    assert link.lockstep.take_events() == ['FREEWHEEL: an autopilot has connected']
+    assert link.exchange(STEP_US) == DISARMED
+    assert peer.sensor_times() == [STEP_US]
+
+
+def test_a_second_autopilot_is_refused(make_locked, connect):
+    """The first one does not notice; it is told once a connection."""
+    link, first = make_locked()
+    second = connect()
+    attend_until(link, lambda: link.lockstep.status()['refused_clients'] == '1')
+    assert kinds(second.messages()) == ['STATUSTEXT']
+    assert second.socket.recv(1) == b''
+    third = connect()
+    attend_until(link, lambda: link.lockstep.status()['refused_clients'] == '2')
+    assert kinds(third.messages()) == ['STATUSTEXT']
+    assert link.lockstep.take_events()[2:] == [
+        f'LOCKED: a second autopilot from {second.address} was refused; one is connected already']
+    assert kinds(first.messages_so_far()) == ['HIL_SENSOR']
+    first.reply(2 * STEP_US)
+    assert link.exchange(2 * STEP_US).time_us == 2 * STEP_US
+
+
+def test_a_second_autopilot_while_a_reply_is_awaited(make_locked, connect):
+    """It is refused within the step, which goes on waiting."""
+    link, first = make_locked(reply_timeout_s=TIME_LIMIT_S)
+    second = connect()
+
+    def refused_then_reply(time_us):
+        assert kinds(second.messages()) == ['STATUSTEXT']
+        return [reply(time_us)]
+
+    first.sensor_times()
+    first.start(refused_then_reply)
+    assert link.exchange(2 * STEP_US).time_us == 2 * STEP_US
+    assert link.lockstep.misses == 0
+
+
+# Late replies
+
+def test_late_replies_are_counted_and_change_nothing(make_link, connect):
+    """Whatever the state is."""
+    link, peer = make_link(reply_timeout_s=0.02), connect()
+    link.exchange(STEP_US)
+    for step, state in enumerate(('FREEWHEEL', 'LOCKED', 'STALLED'), start=1):
+        assert link.state == state
+        stale = link.lockstep.stale_replies
+        peer.reply(step * STEP_US)
+        attend_until(link, lambda stale=stale: link.lockstep.stale_replies == stale + 1)
+        assert link.state == state
+        if state == 'FREEWHEEL':
+            peer.reply((step + 1) * STEP_US)
+        assert link.exchange((step + 1) * STEP_US).time_us == 2 * STEP_US
+
+
+def test_the_reply_to_a_held_step_is_not_late(make_locked):
+    """It ends the step when that is asked for again."""
+    link, peer = make_locked(on_stall='pause')
+    assert link.exchange(2 * STEP_US) is None
+    peer.reply(2 * STEP_US)
+    attend_until(link, lambda: link.lockstep.replies == 2)
+    assert link.state == 'STALLED'
+    assert link.exchange(2 * STEP_US).time_us == 2 * STEP_US
+    assert (link.state, link.lockstep.stale_replies) == ('LOCKED', 0)
+    peer.reply(3 * STEP_US)
+    assert link.exchange(3 * STEP_US).time_us == 3 * STEP_US
+
+
+# Heartbeats
+
+def test_heartbeats_while_nothing_else_is_sent(make_locked, monkeypatch):
+    """They are numbered and come from the simulator."""
+    monkeypatch.setattr(lockstep, 'QUIET_S', 0.02)
+    link, peer = make_locked()
+    peer.sensor_times()
+    heard, started_s = [], time.monotonic()
+    while len(heard) < 5:
+        link.lockstep.attend()
+        heard += peer.messages_so_far()
+    assert time.monotonic() - started_s >= 0.08
+    assert kinds(heard) == ['HEARTBEAT'] * 5
+    assert [m.get_seq() for m in heard] == list(range(5))
+    assert {(m.get_srcSystem(), m.get_srcComponent()) for m in heard} == {(1, 200)}
+    assert heard[0].autopilot == mavlink.MAV_AUTOPILOT_INVALID
+    assert heard[0].type == mavlink.MAV_TYPE_GENERIC
+    assert link.state == 'LOCKED'
+
+
+def test_no_heartbeats_while_frames_flow(make_link, connect, monkeypatch):
+    """Attended or not."""
+    monkeypatch.setattr(lockstep, 'QUIET_S', 0.3)
+    link, peer = make_link(), connect()
+    heard, time_us, deadline = [], 0, Deadline(0.7)
+    while deadline.remaining_s:
+        time_us += STEP_US
+        link.exchange(time_us)
+        link.lockstep.attend()
+        heard += peer.messages_so_far()
+    assert set(kinds(heard)) == {'HIL_SENSOR'}
+
+
+def test_a_held_step_is_quiet_too(make_locked, monkeypatch):
+    """A step held for a stall is sent once; after that only heartbeats are."""
+    monkeypatch.setattr(lockstep, 'QUIET_S', 0.0)
+    link, peer = make_locked(on_stall='pause')
+    assert [link.exchange(2 * STEP_US) for _ in range(3)] == [None] * 3
+    assert kinds(peer.messages_so_far()) == ['HIL_SENSOR'] * 2 + ['HEARTBEAT'] * 3
+
+
+def test_nobody_hears_heartbeats(make_link, connect, monkeypatch):
+    """They are no reason to fail, and nothing of them is left for who comes."""
+    monkeypatch.setattr(lockstep, 'QUIET_S', 0.0)
+    link = make_link()
+    for _ in range(3):
+        link.lockstep.attend()
+    peer = connect()
+    monkeypatch.setattr(lockstep, 'QUIET_S', 60.0)
+    link.exchange(STEP_US)
+    assert kinds(peer.messages()) == ['HIL_SENSOR']
+
+
+def test_an_autopilot_that_neither_reads_nor_answers(make_link, connect, monkeypatch):
+    """Attending does not wait for it; what has no room is dropped."""
+    monkeypatch.setattr(lockstep, 'QUIET_S', 0.0)
+    link, peer = make_link(), connect(receive_buffer=4096)
+    longest_s, deadline = 0.0, Deadline(3 * TIME_LIMIT_S)
+    while link.lockstep.status()['dropped_sends'] != '20':
+        assert deadline.remaining_s
+        started_s = time.perf_counter()
+        link.lockstep.attend()
+        longest_s = max(longest_s, time.perf_counter() - started_s)
+    assert longest_s < 1.0
+    assert link.state == 'FREEWHEEL'
+    monkeypatch.setattr(lockstep, 'QUIET_S', 60.0)
+    time_us, seen = 0, []
+    while 'HIL_SENSOR' not in seen:               # what comes is whole, or the peer would raise
+        assert deadline.remaining_s
+        time_us += STEP_US
+        link.exchange(time_us)
+        seen += kinds(peer.messages_so_far())
+    assert set(seen) == {'HEARTBEAT', 'HIL_SENSOR'}
+
+
+# Nobody is connected and the world runs on.
+
+def test_on_waiting_run(make_link, connect):
+    """Disarmed, at once; an autopilot begins at the time of then."""
+    link = make_link(on_waiting='run')
+    assert [link.exchange(k * STEP_US) for k in range(1, 101)] == [DISARMED] * 100
+    assert (link.state, link.lockstep.steps) == ('WAITING', 100)
+    peer = connect()
+    assert link.exchange(101 * STEP_US) == DISARMED
+    assert link.state == 'FREEWHEEL'
+    assert peer.sensor_times() == [101 * STEP_US]
+    peer.reply(102 * STEP_US)
+    assert link.exchange(102 * STEP_US).time_us == 102 * STEP_US
+
+
+def test_on_waiting_run_when_the_autopilot_goes(make_locked):
+    """Its last command does not outlive it."""
+    link, peer = make_locked(on_waiting='run')
+    peer.hang_up()
+    assert [link.exchange(k * STEP_US) for k in (2, 3)] == [DISARMED] * 2
+    assert (link.state, link.lockstep.steps, link.lockstep.misses) == ('WAITING', 3, 0)

@@ -1,0 +1,192 @@
+"""Simulated time starts over: the autopilot of the last run must not meet the new one."""
+from __future__ import annotations
+
+import pytest
+from scripted_peer import TIME_LIMIT_S
+
+from px4_sim_ros.mavlink import lockstep
+from px4_sim_ros.mavlink.hil_codec import DISARMED
+from px4_sim_ros.mavlink.hil_server import Deadline
+
+STEP_US = 4000
+COUNTERS = ('steps', 'replies', 'misses', 'stale_replies', 'bad_messages', 'unknown_messages',
+            'foreign_messages', 'mavlink1_messages', 'limited_controls', 'dropped_sends',
+            'refused_clients')
+RESTART = ('WAITING: the autopilot of the last run is still connected and its time cannot go'
+           ' back: restart it')
+
+
+def lock(link, peer, time_us=STEP_US):
+    """Answer a step."""
+    peer.reply(time_us)
+    assert link.exchange(time_us).time_us == time_us
+    assert link.state == 'LOCKED'
+
+
+def exchange_until(link, time_us, condition):
+    """Offer a step until a condition holds."""
+    deadline = Deadline(TIME_LIMIT_S)
+    while not condition():
+        assert deadline.remaining_s
+        link.exchange(time_us)
+
+
+@pytest.fixture
+def begun_again(make_locked):
+    """Return a function that makes a link that has begun again, and the old peer."""
+    def made(**changes):
+        link, old = make_locked(**changes)
+        lock(link, old, 2 * STEP_US)
+        old.messages_so_far()
+        link.lockstep.take_events()
+        link.lockstep.begin_again()
+        return link, old
+    return made
+
+
+def test_nobody_is_connected(make_link, connect):
+    """A fresh start."""
+    link = make_link(on_waiting='run')
+    link.exchange(STEP_US)
+    link.lockstep.begin_again()
+    assert (link.state, link.lockstep.steps) == ('WAITING', 0)
+    peer = connect()
+    lock(link, peer)
+    assert link.lockstep.take_events() == [
+        'FREEWHEEL: an autopilot has connected', 'LOCKED: locked at t = 0.004000 s']
+
+
+@pytest.mark.parametrize('accept', ['wait', 'attend'])
+def test_an_autopilot_that_has_not_begun(make_link, connect, accept):
+    """Its time has not started either; it need not be restarted."""
+    link, peer = make_link(), connect()
+    link.lockstep.wait(TIME_LIMIT_S)
+    if accept == 'attend':
+        link.lockstep.attend()
+        assert link.state == 'FREEWHEEL'
+    link.lockstep.begin_again()
+    assert link.exchange(STEP_US) == DISARMED
+    assert peer.sensor_times() == [STEP_US]
+    lock(link, peer, 2 * STEP_US)
+
+
+def test_counters_start_over(make_locked, connect):
+    """All of them, and the seconds of the states."""
+    link, peer = make_locked(reply_timeout_s=0.2)
+    second = connect()
+    peer.send(b'rubbish')
+    link.exchange(2 * STEP_US)
+    second.messages()
+    before = link.lockstep.status()
+    assert [before[c] for c in ('steps', 'misses', 'bad_messages', 'refused_clients')] == [
+        '2', '1', '1', '1']
+    link.lockstep.begin_again()
+    status = link.lockstep.status()
+    assert {status[c] for c in COUNTERS} == {'0'}
+    assert status['state'] == 'WAITING'
+    assert float(status['waited_s']) == float(status['seconds_LOCKED']) == 0.0
+
+
+def test_the_old_autopilot_is_restarted(begun_again, connect):
+    """By its owner, at once: no word about the old one."""
+    link, old = begun_again()
+    old.hang_up()
+    assert link.exchange(STEP_US) is None
+    lock(link, connect())
+    assert link.lockstep.take_events() == [
+        'FREEWHEEL: an autopilot has connected', 'LOCKED: locked at t = 0.004000 s']
+
+
+@pytest.mark.parametrize('on_waiting', ['hold', 'run'])
+def test_the_old_autopilot_stays(begun_again, on_waiting, monkeypatch):
+    """It gets no frame of the new run and is kept quiet; its owner is told what to do."""
+    monkeypatch.setattr(lockstep, 'QUIET_S', 0.0)
+    link, old = begun_again(on_waiting=on_waiting)
+    old.reply(STEP_US, 2 * STEP_US, 3 * STEP_US)       # whatever it says is of no use
+    expected = None if on_waiting == 'hold' else DISARMED
+    assert [link.exchange(k * STEP_US) for k in (1, 2, 3)] == [expected] * 3
+    assert link.lockstep.take_events() == []
+    monkeypatch.setattr(lockstep, 'RESTART_S', 0.0)
+    link.lockstep.attend()
+    link.exchange(4 * STEP_US)
+    assert link.lockstep.take_events() == [RESTART]
+    assert [m.get_type() for m in old.messages_so_far()] == ['HEARTBEAT'] * 5
+    assert (link.state, link.lockstep.replies) == ('WAITING', 0)
+    assert link.lockstep.steps == (0 if on_waiting == 'hold' else 4)
+
+
+def test_the_next_autopilot_takes_its_place(begun_again, connect, monkeypatch):
+    """It is the one who was waited for and no second one; the old one sees the end."""
+    monkeypatch.setattr(lockstep, 'RESTART_S', 0.0)
+    link, old = begun_again()
+    assert link.exchange(STEP_US) is None
+    new = connect()
+    exchange_until(link, STEP_US, lambda: link.state == 'FREEWHEEL')
+    assert new.sensor_times() == [STEP_US]
+    lock(link, new, 2 * STEP_US)
+    assert old.socket.recv(100) == b''
+    assert link.lockstep.status()['refused_clients'] == '0'
+    assert link.lockstep.take_events() == [
+        RESTART, 'FREEWHEEL: an autopilot has connected', 'LOCKED: locked at t = 0.008000 s']
+
+
+def test_waiting_for_the_next_one(begun_again, connect):
+    """A held step goes on at once when it comes, and not because of the old one."""
+    link, old = begun_again()
+    link.lockstep.wait(0.01)
+    assert link.exchange(STEP_US) is None
+    connect()
+    link.lockstep.wait(TIME_LIMIT_S)
+    assert link.exchange(STEP_US) == DISARMED
+    assert old.socket.recv(100) == b''
+
+
+def test_a_third_autopilot_is_refused_again(begun_again, connect):
+    """Once the next one is there."""
+    link, _ = begun_again()
+    connect()
+    exchange_until(link, STEP_US, lambda: link.state == 'FREEWHEEL')
+    third = connect()
+    exchange_until(link, STEP_US, lambda: link.lockstep.status()['refused_clients'] == '1')
+    assert third.messages()[0].get_type() == 'STATUSTEXT'
+
+
+def test_again_and_again(begun_again, connect, monkeypatch):
+    """Each run has its own autopilot, and each old one is told of once."""
+    monkeypatch.setattr(lockstep, 'RESTART_S', 0.0)
+    link, _ = begun_again()
+    for _ in range(2):
+        link.lockstep.begin_again()
+        link.exchange(STEP_US)
+        link.exchange(STEP_US)
+        assert link.lockstep.take_events() == [RESTART]
+    for _ in range(3):
+        new = connect()
+        exchange_until(link, STEP_US, lambda: link.state == 'FREEWHEEL')
+        lock(link, new, 2 * STEP_US)
+        link.lockstep.begin_again()
+    assert link.state == 'WAITING'
+
+
+def test_a_step_that_was_held_is_forgotten(make_locked, connect):
+    """Also the reply that came for it meanwhile."""
+    link, old = make_locked(on_stall='pause')
+    assert link.exchange(2 * STEP_US) is None
+    old.reply(2 * STEP_US)
+    deadline = Deadline(TIME_LIMIT_S)
+    while link.lockstep.replies < 2 and deadline.remaining_s:
+        link.lockstep.attend()
+    link.lockstep.begin_again()
+    connect()
+    exchange_until(link, STEP_US, lambda: link.state == 'FREEWHEEL')
+    assert link.exchange(2 * STEP_US) == DISARMED
+
+
+def test_an_old_autopilot_that_does_not_read(begun_again, monkeypatch):
+    """Heartbeats that have no room are dropped; the world runs on."""
+    monkeypatch.setattr(lockstep, 'QUIET_S', 0.0)
+    link, _ = begun_again(on_waiting='run')
+    deadline = Deadline(3 * TIME_LIMIT_S)
+    while link.lockstep.status()['dropped_sends'] != '20':
+        assert deadline.remaining_s
+        assert link.exchange(STEP_US) == DISARMED

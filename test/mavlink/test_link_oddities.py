@@ -1,0 +1,178 @@
+"""What else comes over the link: counted, named once, never fatal and never a wrong step."""
+from __future__ import annotations
+
+import math
+import time
+
+import mavlink_frames
+import pytest
+from mavlink_frames import controls_frame, controls_payload, frame, frame_v1
+from scripted_peer import ARMED_MODE, TIME_LIMIT_S, marker, px4_greeting, reply
+
+from px4_sim_ros.mavlink.hil_codec import DISARMED
+from px4_sim_ros.mavlink.hil_server import Deadline
+
+STEP_US = 4000
+OTHER_CONTROLS = (0.125,) * 4
+DAMAGED = reply(2 * STEP_US)[:-1] + b'?'
+
+ODD = [
+    (b'seventeen letters', 'bad_messages',
+     '17 bytes that are no MAVLink came in (Bad prefix); they are counted as bad_messages'),
+    (DAMAGED, 'bad_messages', 'bytes that are no MAVLink came in (invalid MAVLink CRC in msgID 93'),
+    (reply(2 * STEP_US)[:50] + bytes(280), 'bad_messages', 'bytes that are no MAVLink came in'),
+    (frame(54321, b'another dialect'), 'unknown_messages',
+     'message 54321 is none of the common dialect; such are counted as unknown_messages'),
+    (controls_frame(2 * STEP_US, OTHER_CONTROLS, mode=129, system=42), 'foreign_messages',
+     'controls from system 42 are ignored: the autopilot is system 1'),
+    (controls_frame(3, (math.nan,)), 'limited_controls', 'a control of nan came in'),
+    (controls_frame(3, (-9.0,)), 'limited_controls', 'a control of -9 came in'),
+    (frame_v1(mavlink_frames.HEARTBEAT, mavlink_frames.heartbeat_payload()), 'mavlink1_messages',
+     'HEARTBEAT came in as MAVLink 1'),
+    (controls_frame(STEP_US, OTHER_CONTROLS), 'stale_replies',
+     'controls for t = 0.004000 s answer no step that waits for an answer; such are counted as'
+     ' stale_replies'),
+    (controls_frame(2 * STEP_US + 1, OTHER_CONTROLS), 'stale_replies', 't = 0.008001 s'),
+    (controls_frame(9 * STEP_US, OTHER_CONTROLS), 'stale_replies', 't = 0.036000 s'),
+    (controls_frame(2**64 - 1, OTHER_CONTROLS), 'stale_replies', 't = 18446744073709.551615 s'),
+]
+
+
+@pytest.mark.parametrize(('odd', 'counter', 'sentence'), ODD)
+def test_odd_bytes_before_a_reply(make_locked, connect, odd, counter, sentence):
+    """Each is counted; the first of a connection is named; the step ends as it should."""
+    link, peer = make_locked(reply_timeout_s=TIME_LIMIT_S)
+    link.lockstep.take_events()
+    peer.send(odd + px4_greeting() + odd + reply(2 * STEP_US))
+    command = link.exchange(2 * STEP_US)
+    assert command == (2 * STEP_US, True, (marker(2 * STEP_US), 0.5, 0.5, 0.5) + (0.0,) * 12)
+    assert int(link.lockstep.status()[counter]) >= 2
+    event = next(e for e in link.lockstep.take_events() if sentence in e)
+    assert event.startswith('LOCKED: ') and '\n' not in event
+
+    peer.send(odd + reply(3 * STEP_US))
+    assert link.exchange(3 * STEP_US).time_us == 3 * STEP_US
+    assert link.lockstep.take_events() == []
+    assert (link.state, link.lockstep.misses) == ('LOCKED', 0)
+
+    peer.hang_up()
+    while link.state != 'WAITING':
+        link.lockstep.attend()
+    connect().send(odd + reply(4 * STEP_US))
+    while link.state == 'WAITING':
+        link.lockstep.attend()
+    link.exchange(4 * STEP_US)
+    assert any(e.startswith('FREEWHEEL: ') and sentence.partition('t =')[0] in e
+               for e in link.lockstep.take_events()[2:])
+
+
+def test_an_ordinary_autopilot_is_not_odd(make_link, connect):
+    """Its greeting and first replies that are late are counted as nothing but stale."""
+    link, peer = make_link(), connect()
+    link.exchange(STEP_US)
+    link.exchange(2 * STEP_US)
+    peer.send(px4_greeting())
+    peer.reply(STEP_US, 2 * STEP_US, 3 * STEP_US)
+    assert link.exchange(3 * STEP_US).time_us == 3 * STEP_US
+    assert link.lockstep.take_events() == [
+        'FREEWHEEL: an autopilot has connected', 'LOCKED: locked at t = 0.012000 s']
+
+
+def test_the_first_of_two_replies_counts(make_locked):
+    """In one segment or not."""
+    link, peer = make_locked()
+    peer.send(reply(2 * STEP_US) + controls_frame(2 * STEP_US, OTHER_CONTROLS))
+    assert link.exchange(2 * STEP_US).controls[1] == 0.5
+    peer.send(controls_frame(2 * STEP_US, OTHER_CONTROLS) + reply(3 * STEP_US))
+    assert link.exchange(3 * STEP_US).controls[1] == 0.5
+    assert (link.lockstep.replies, link.lockstep.stale_replies) == (5, 2)
+
+
+def test_a_reply_as_mavlink_1(make_locked):
+    """It is a reply."""
+    link, peer = make_locked()
+    payload = controls_payload(2 * STEP_US, (0.25,), mode=ARMED_MODE)
+    peer.send(frame_v1(mavlink_frames.ACTUATOR_CONTROLS, payload))
+    assert link.exchange(2 * STEP_US).controls[0] == 0.25
+    assert link.state == 'LOCKED'
+
+
+# Controls that are never a reply
+
+WRONG = {
+    'older': lambda time_us: time_us - 100 * STEP_US, 'newer': lambda time_us: time_us + STEP_US,
+    'off the step': lambda time_us: time_us - 1, 'the same': lambda time_us: 12345,
+    'zero': lambda time_us: 0, 'huge': lambda time_us: 2**64 - 1,
+}
+BEGIN_US = 1_000_000
+
+
+@pytest.mark.parametrize('wrong', WRONG.values(), ids=WRONG)
+@pytest.mark.parametrize('on_stall', ['continue', 'pause', 'fail'])
+def test_an_autopilot_that_is_out_of_step_never_locks(make_link, connect, wrong, on_stall):
+    """It has booted, so it does not speed up the world; nor does it stop it."""
+    link, peer = make_link(step_us=20_000, freewheel_pause_s=0.0, on_stall=on_stall), connect()
+    peer.send(controls_frame(wrong(BEGIN_US)))
+    link.exchange(BEGIN_US)
+    started_s = time.monotonic()
+    for k in range(1, 11):
+        peer.send(controls_frame(wrong(BEGIN_US + k * STEP_US), OTHER_CONTROLS, mode=129))
+        assert link.exchange(BEGIN_US + k * STEP_US) == DISARMED
+    assert 10 * 0.020 <= time.monotonic() - started_s < 10.0
+    assert (link.state, link.lockstep.misses) == ('FREEWHEEL', 0)
+    assert link.lockstep.stale_replies == link.lockstep.replies == 11
+    peer.reply(2 * BEGIN_US)
+    assert link.exchange(2 * BEGIN_US).time_us == 2 * BEGIN_US
+    assert link.state == 'LOCKED'
+
+
+@pytest.mark.parametrize('wrong', WRONG.values(), ids=WRONG)
+def test_an_autopilot_that_gets_out_of_step_is_stalled(make_locked, wrong):
+    """As if it were silent: the last command, at most at real-time pace."""
+    link, peer = make_locked(step_us=20_000)
+    started_s = time.monotonic()
+    for k in range(11):
+        peer.send(controls_frame(wrong(BEGIN_US + k * STEP_US), OTHER_CONTROLS))
+        assert link.exchange(BEGIN_US + k * STEP_US).time_us == STEP_US
+    assert 0.1 + 10 * 0.020 <= time.monotonic() - started_s < 10.0
+    assert (link.state, link.lockstep.misses) == ('STALLED', 1)
+    events = link.lockstep.take_events()
+    assert any('has not replied to t = 1.000000 s' in e for e in events)
+    assert sum('answer no step' in e for e in events) == 1
+    peer.reply(2 * BEGIN_US)
+    assert link.exchange(2 * BEGIN_US).time_us == 2 * BEGIN_US
+    assert link.state == 'LOCKED'
+
+
+def test_an_autopilot_that_is_always_a_step_late(make_locked):
+    """It goes at real-time pace, and its commands are not used."""
+    link, peer = make_locked(step_us=20_000, reply_timeout_s=0.1)
+    started_s = time.monotonic()
+    for k in range(2, 13):
+        peer.reply((k - 1) * STEP_US)
+        assert link.exchange(k * STEP_US).time_us == STEP_US
+    assert 0.1 + 10 * 0.020 <= time.monotonic() - started_s < 10.0
+
+
+def test_a_reply_that_is_too_late_does_not_lock(make_locked):
+    """Later than a second of steps it is no sign of an autopilot in step."""
+    link, peer = make_locked(reply_timeout_s=0.001, step_us=1000)
+    for k in range(2, 302):
+        link.exchange(k * STEP_US)
+    for late, state in ((2, 'STALLED'), (301, 'LOCKED')):
+        peer.reply(late * STEP_US)
+        replies, deadline = link.lockstep.replies + 1, Deadline(TIME_LIMIT_S)
+        while link.lockstep.replies < replies:
+            assert deadline.remaining_s
+            k += 1
+            link.exchange(k * STEP_US)
+        assert link.state == state
+
+
+def test_a_foreign_system_alone_never_locks(make_link, connect):
+    """The autopilot has said HEARTBEAT; the controls of somebody else are not its."""
+    link, peer = make_link(), connect()
+    for k in range(1, 11):
+        peer.send(controls_frame(k * STEP_US, OTHER_CONTROLS, mode=129, system=42))
+        assert link.exchange(k * STEP_US) == DISARMED
+    assert (link.state, link.lockstep.replies) == ('FREEWHEEL', 0)
