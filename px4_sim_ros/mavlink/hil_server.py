@@ -174,8 +174,7 @@ class HilServer:
                 self.on_refusal(f'{host}:{port}')
                 client.setblocking(False)
                 client.send(_refusal())
-                client.shutdown(socket.SHUT_WR)
-                client.recv(_RECEIVE_BYTES)    # what is not read would turn the end into a reset
+                client.shutdown(socket.SHUT_WR)    # an end, though we close what is not read
 
     def drop_client(self) -> None:
         """Close the connection; the next client can be accepted."""

@@ -14,8 +14,8 @@ autopilot that never gets the time right leaves FREEWHEEL as little as STALLED. 
 at all shows that it has booted, so from then on FREEWHEEL goes at most at real-time pace, too.
 
 An autopilot that answers only now and then (a rover, a failed sensor) would stop the world
-for the whole bound at each gap. So after a stall the bound is one step, until enough steps
-in a row have been answered.
+for the whole bound at each gap. So after a stall, and when a gap is expected, the bound is
+one step, until enough steps in a row have been answered.
 
 Time may start over, but not for an autopilot: it is retired, and the link is WAITING for the
 next one.
@@ -159,6 +159,14 @@ class Lockstep:
             self._has_gone()
             self._keep_quiet()
 
+    def expect_gap(self) -> None:
+        """Be told that the autopilot may now leave some steps without an answer.
+
+        PX4 does while it changes from one IMU to another; it would do so for ever if its time
+        stood still meanwhile.
+        """
+        self._untrusted = _TRUSTED_REPLIES
+
     def begin_again(self) -> None:
         """Start over with time and counters; the autopilot of the last run is retired.
 
@@ -266,7 +274,10 @@ class Lockstep:
         deadline = Deadline(self._patience_s())
         while True:
             answered_us = self._answered_us
-            reply = self._take_in(self._server.receive(deadline.remaining_s), time_us)
+            data = self._server.receive(min(deadline.remaining_s, QUIET_S))
+            if not data:
+                self._keep_quiet()
+            reply = self._take_in(data, time_us)
             if self._answered_us != answered_us:
                 self._lock(time_us)
             if reply is not None or not self._server.connected:
@@ -276,8 +287,13 @@ class Lockstep:
         if self._unanswered_us is None and self.state is not LinkState.FREEWHEEL:
             self._unanswered_us = time_us
         if was_locked:
-            self._miss()
-        self._tell_silence()
+            self.misses += 1
+            self._untrusted = _TRUSTED_REPLIES
+            self._enter(LinkState.STALLED)
+        if self._is_silent():
+            if self._parameters.on_stall == 'fail':
+                raise StallError(self._silence())
+            self._tell(self._silence())
         return None
 
     def _patience_s(self) -> float:
@@ -323,26 +339,18 @@ class Lockstep:
         """Return whether `on_stall` holds a step; only its own reply frees it."""
         if self._parameters.on_stall != 'pause':
             return False
-        if self.state is LinkState.STALLED:
+        if self._is_silent():
             self._held_us = time_us
         return self._held_us == time_us
-
-    def _miss(self) -> None:
-        self.misses += 1
-        self._untrusted = _TRUSTED_REPLIES
-        self._enter(LinkState.STALLED)
-        if self._parameters.on_stall == 'fail':
-            raise StallError(self._silence())
 
     def _silence(self) -> str:
         return (f'the autopilot has not replied to t = {seconds_text(self._unanswered_us)} within'
                 f' {self._parameters.reply_timeout_s:g} s')
 
-    def _tell_silence(self) -> None:
-        """Say that the link is stalled, but not at each short gap of an unsteady autopilot."""
+    def _is_silent(self) -> bool:
+        """Return whether the link is stalled for good, not just for a short gap."""
         silent_s = time.monotonic() - self._replied_s
-        if self.state is LinkState.STALLED and silent_s >= self._parameters.reply_timeout_s:
-            self._tell(self._silence())
+        return self.state is LinkState.STALLED and silent_s >= self._parameters.reply_timeout_s
 
     # What is told
 

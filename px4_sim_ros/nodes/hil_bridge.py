@@ -51,6 +51,7 @@ class HilBridgeNode(LoopNode):
     def activate(self) -> None:
         """Listen for an autopilot; one that is there already belongs to the run before."""
         self._held: tuple[int, bytes] | None = None
+        self._first_imu = True           # whether it measured in the last step
         if self._server is None:
             hil = self.configuration.own
             self._server = HilServer(hil.host, port_of(hil.instance))
@@ -76,6 +77,10 @@ class HilBridgeNode(LoopNode):
 
     def step(self, time_us: int, inputs: dict[str, typing.Any]) -> None:
         """Send what was measured at `time_us` and publish the command that comes back."""
+        first_imu = self._topics['imu/data_raw'][0] in inputs
+        if first_imu is not self._first_imu:
+            self._first_imu = first_imu
+            self._lockstep.expect_gap()
         fixes = [convert.gnss_from(inputs[fix], inputs[velocity]) if fix in inputs else None
                  for fix, velocity in zip(self._topics['gps/fix'], self._topics['gps/vel'])]
         pressure, = self._measured(inputs, 'baro', convert.pressure_from)

@@ -4,11 +4,11 @@ from __future__ import annotations
 import contextlib
 
 import pytest
-from scripted_peer import HOST, ScriptedPeer
+from scripted_peer import HOST, TIME_LIMIT_S, ScriptedPeer
 
 from px4_sim_ros.core.sensors.imu import ImuMeasurement
 from px4_sim_ros.mavlink.hil_codec import HilEncoder
-from px4_sim_ros.mavlink.hil_server import HilServer, port_of
+from px4_sim_ros.mavlink.hil_server import Deadline, HilServer, port_of
 from px4_sim_ros.mavlink.lockstep import HilParameters, Lockstep
 
 
@@ -45,6 +45,13 @@ class Link:
         zero = (0.0, 0.0, 0.0)
         imu = ImuMeasurement(time_us, (0.0, 0.0, 9.8), zero, 0.0, 0.0)
         return self.lockstep.exchange(time_us, self._encoder.sensor(time_us, imu))
+
+    def attend_until(self, condition) -> None:
+        """Attend until a condition holds."""
+        deadline = Deadline(TIME_LIMIT_S)
+        while not condition():
+            assert deadline.remaining_s
+            self.lockstep.attend()
 
     @property
     def state(self) -> str:

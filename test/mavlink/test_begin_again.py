@@ -173,9 +173,7 @@ def test_a_step_that_was_held_is_forgotten(make_locked, connect):
     link, old = make_locked(on_stall='pause')
     assert link.exchange(2 * STEP_US) is None
     old.reply(2 * STEP_US)
-    deadline = Deadline(TIME_LIMIT_S)
-    while link.lockstep.replies < 2 and deadline.remaining_s:
-        link.lockstep.attend()
+    link.attend_until(lambda: link.lockstep.replies == 2)
     link.lockstep.begin_again()
     connect()
     exchange_until(link, STEP_US, lambda: link.state == 'FREEWHEEL')

@@ -431,3 +431,18 @@ def test_random_bytes_between_replies(make_locked):
         peer.send(rubbish + reply(k * STEP_US))
         assert is_reply_to(link.exchange(k * STEP_US), k * STEP_US)
     assert counters(link) == (201, 201, 0, 0)
+
+
+@pytest.mark.parametrize('on_stall', ['continue', 'pause', 'fail'])
+def test_an_expected_gap_costs_a_step_each(make_locked, on_stall):
+    """Not the whole bound: PX4 changes to another IMU only if its time goes on."""
+    link, peer = make_locked(on_stall=on_stall, reply_timeout_s=5.0)
+    link.lockstep.expect_gap()
+    started_s = time.monotonic()
+    for step in range(2, 12):
+        assert link.exchange(4000 * step).time_us == 4000
+    assert time.monotonic() - started_s < 5.0
+    assert link.state == 'STALLED'
+    peer.reply(48_000)
+    assert link.exchange(48_000).time_us == 48_000
+    assert (link.state, link.lockstep.misses) == ('LOCKED', 1)
