@@ -21,7 +21,8 @@ def start_autopilot(
             sys.executable, '-m', 'px4_sim_ros.autopilot.process', '--instance', str(instance),
             '--vehicle', vehicle])
     folder = new_run_folder(instance)
-    print(f'PX4 runs in {folder}', flush=True)
+    console = '; its console is px4.log there' if log_in_folder else ''
+    print(f'PX4 runs in {folder}{console}', flush=True)
     airframe = load_vehicle(vehicle).px4_airframe
     return Child(
         'PX4', px4.command(instance), folder=folder,

@@ -108,8 +108,8 @@ class LoopNode(LifecycleNode):
         """Give back what is left after `deactivate`; it must not fail when there is nothing."""
 
     def rest(self) -> None:
-        """Leave the run: the steps of an inactive node are lost."""
-        self.stop_listening()
+        """Take no part in the steps while inactive."""
+        self.leave()
 
     def step(self, time_us: int, inputs: dict[str, typing.Any]) -> None:
         """Act at a time; `inputs` are the messages that are due, by topic."""
@@ -130,7 +130,7 @@ class LoopNode(LifecycleNode):
 
     @_reported
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Read the parameters and make the publishers."""
+        """Read the parameters and make publishers and subscriptions."""
         self.configuration = parameters.read(self, self.spec.name)
         self.graph = graph.of_instances(self.configuration.world.instances)
         self.spec = self.graph.nodes[self.spec.name]
@@ -138,17 +138,17 @@ class LoopNode(LifecycleNode):
         for topic in self.graph.outputs(self.spec.name):
             self.outputs[topic.name] = self.create_lifecycle_publisher(
                 message_class(topic.type), topic.name, qos.LOOP)
+        if not self._inputs:
+            self._listen()
         self._lifecycle_state = 'inactive'
         return super().on_configure(state)
 
     @_reported
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Start with a fresh state and listen to the inputs."""
+        """Start with a fresh state and take part in the steps."""
         if self.inbox is None:
             self._join()
         self.activate()
-        if not self._inputs:
-            self._listen()
         self.active = True
         self._lifecycle_state = 'active'
         return super().on_activate(state)
@@ -175,8 +175,8 @@ class LoopNode(LifecycleNode):
         self.finished = True
         self._diagnostics.stop()
         self._go_inactive()
+        self.leave()
         self._release()
-        self.stop_listening()
         self._lifecycle_state = 'finalized'
         return super().on_shutdown(state)
 
@@ -208,23 +208,26 @@ class LoopNode(LifecycleNode):
             self._inputs.append(self.create_subscription(
                 Header, graph.ABSENCE, self._on_absence, qos.LOOP))
 
-    def stop_listening(self) -> None:
+    def leave(self) -> None:
         """Take no part in the steps any more."""
+        self.inbox = None
+        if self.configuration is None:
+            self._stop_listening()
+
+    def _stop_listening(self) -> None:
         for subscription in self._inputs:
             self.destroy_subscription(subscription)
         self._inputs = []
-        self.inbox = None
 
     def _go_inactive(self) -> None:
         self.active = False
         self.deactivate()
-        if self._inputs:
-            self.rest()
-        else:
-            self.stop_listening()
+        self.rest()
 
     def _release(self) -> None:
         self.release()
+        if self.inbox is None:
+            self._stop_listening()
         for publisher in self.outputs.values():
             self.destroy_lifecycle_publisher(publisher)
         self.outputs.clear()
@@ -242,14 +245,19 @@ class LoopNode(LifecycleNode):
         if self.inbox is None:
             return
         started_s = time.perf_counter()
-        self.inbox.put(name, self.input_time_us(name, serialised_stamp_us(data)), data)
+        self._take_in(name, self.input_time_us(name, serialised_stamp_us(data)), data)
         self._busy_s += time.perf_counter() - started_s
+
+    def _take_in(self, name: str, time_us: int, item: bytes | None) -> None:
+        # Nobody is ahead in lockstep: this was left under way by the run before a reset.
+        if time_us <= self.inbox.next_us:
+            self.inbox.put(name, time_us, item)
 
     def _on_absence(self, header: Header) -> None:
         """Take note that a sensor has no measurement at a time."""
         for topic in self.graph.outputs(header.frame_id):
             if self.inbox is not None and topic.name in self.spec.inputs:
-                self.inbox.put(topic.name, stamp_us(header.stamp), None)
+                self._take_in(topic.name, stamp_us(header.stamp), None)
 
     def _step(self, time_us: int, inputs: dict[str, bytes]) -> None:
         self._last_step_us = time_us
@@ -279,7 +287,7 @@ class LoopNode(LifecycleNode):
         response.success = not self.active
         response.message = 'an active node cannot forget its run' if self.active else ''
         if response.success:
-            self.stop_listening()
+            self.leave()
         return response
 
     def _status(self) -> Status:

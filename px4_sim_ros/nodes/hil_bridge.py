@@ -71,7 +71,9 @@ class HilBridgeNode(LoopNode):
         """Let the autopilot go and free the port."""
         if self._server is None:
             return
-        self.destroy_timer(self._attend_timer)
+        if self._attend_timer is not None:
+            self.destroy_timer(self._attend_timer)
+            self._attend_timer = None
         self._server.close()
         self._server = None
 

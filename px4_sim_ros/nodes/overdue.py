@@ -37,6 +37,9 @@ def find_debt(
             return Debt(node, f'{sentence}; it does not answer')
         if status.holds:
             return Debt(node, f'{sentence}: {status.holds}', holds=True)
+        if status.waits_for_us > time_us:
+            return Debt(waiter, f'{waiter} has not got {topic} for t = {seconds_text(time_us)},'
+                        f' which {node} has published: a message was lost')
         if not status.waits_for or node in seen:
             return Debt(node, f'{sentence}: {status.problem}' if status.problem else sentence)
         seen.add(node)

@@ -58,7 +58,7 @@ def test_an_activation_that_fails_gives_back_what_it_took(make_node, monkeypatch
     bridge = make_node('hil_bridge')
     assert bridge.trigger_configure() == SUCCESS
     with monkeypatch.context() as broken:
-        broken.setattr(bridge, 'create_subscription', lambda *_, **__: 1 / 0)
+        broken.setattr(bridge, 'create_timer', lambda *_, **__: 1 / 0)
         assert bridge.trigger_activate() == FAILURE
     assert 'ZeroDivisionError' in bridge.failure
     check_port_is_free('127.0.0.1', port_of(INSTANCE))
