@@ -90,6 +90,7 @@ class ManagerNode(LifecycleNode):
         self._ticker = self.create_timer(_TICK_S, self._tick, clock=steady)
         self._watch_timer = self.create_timer(_WATCH_S, self._watch, clock=steady)
         self._announced_s = self._inquired_s = 0.0
+        self._asked_us = 0
         self._begin(self._bring_up())
 
     def configured_graph(self) -> graph.Graph:
@@ -266,6 +267,7 @@ class ManagerNode(LifecycleNode):
             wanted = now_s - self._inquired_s > timeout_s
         if wanted:
             self._inquired_s = now_s
+            self._asked_us = self.stepper.time_us
             self._inquiry = SequenceRunner(
                 sequences.ask_all(self._nodes, self._conclude), _CALL_TIMEOUT_S)
             self._ticker.reset()
@@ -273,6 +275,8 @@ class ManagerNode(LifecycleNode):
     def _conclude(self, statuses: dict[str, NodeStatus | None]) -> None:
         """Name the node that owes a message."""
         stepper = self.stepper
+        if stepper.time_us != self._asked_us:
+            return       # time has gone on meanwhile
         if stepper.under_way:
             debt = find_debt(
                 self._graph, statuses, _COMMAND, stepper.time_us, stepper.complete_us)

@@ -169,3 +169,32 @@ def test_file_that_cannot_be_read(tmp_path):
         f'parameter file {path}: No such file or directory')
     path.write_text('a: [', encoding='utf-8')
     assert refusal(load_configuration, path, {}).startswith(f'parameter file {path}: not YAML: ')
+
+
+def test_a_further_instance_has_the_defaults_of_the_first_and_its_own_section(tmp_path):
+    file = tmp_path / 'three.yaml'
+    file.write_text(yaml.safe_dump({
+        '/**': {'ros__parameters': {'instances': {'imu': 3}}},
+        '/**/imu_1': {'ros__parameters': {'gyro_noise_density': 0.5}}}))
+    nodes = load_configuration(file, {}).nodes
+    assert nodes['imu_2'] == nodes['imu']
+    assert nodes['imu_1'].gyro_noise_density == 0.5
+
+
+@pytest.mark.parametrize(('parameters', 'sentence'), [
+    ({'instances.imu': 4}, 'instances.imu = 4: must be at most 3'),
+    ({'instances.magnetometer': 3}, 'instances.magnetometer = 3: must be at most 2'),
+    ({'instances.gps': 0}, 'manager.instances.gps = 0: must be at least 1'),
+    ({'instances.barometer': 2}, 'manager.instances.barometer: unknown parameter'),
+])
+def test_how_many_instances_there_may_be(parameters, sentence):
+    with pytest.raises(ParameterError) as error:
+        load_configuration(None, {'': parameters})
+    assert str(error.value).startswith(sentence)
+
+
+def test_a_section_for_an_instance_that_is_not_there(tmp_path):
+    file = tmp_path / 'two.yaml'
+    file.write_text(yaml.safe_dump({'/**/imu_1': {'ros__parameters': {}}}))
+    with pytest.raises(ParameterError, match="section '/\\*\\*/imu_1' matches no node"):
+        load_configuration(file, {})

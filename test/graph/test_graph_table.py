@@ -2,6 +2,8 @@
 import subprocess
 import sys
 
+import pytest
+
 from px4_sim_ros import graph
 from px4_sim_ros.configuration import default_parameters
 from px4_sim_ros.nodes.message_types import message_class
@@ -33,3 +35,29 @@ def test_a_launch_file_can_read_the_table_without_ros():
             "from px4_sim_ros import graph, configuration\n"
             "configuration.load_configuration(None, {})\n")
     assert subprocess.run([sys.executable, '-c', code]).returncode == 0
+
+
+def test_further_instances_are_copies_with_names_of_their_own():
+    more = graph.of_instances({'imu': 3, 'magnetometer': 2, 'gps': 2})
+    assert list(more.nodes) == [
+        'manager', 'dynamics', 'imu', 'imu_1', 'imu_2', 'magnetometer', 'magnetometer_1',
+        'barometer', 'gps', 'gps_1', 'hil_bridge']
+    assert more.nodes['hil_bridge'].inputs == (
+        'imu/data_raw', 'imu_1/data_raw', 'imu_2/data_raw', 'mag', 'mag_1', 'baro', 'gps/fix',
+        'gps_1/fix', 'gps/vel', 'gps_1/vel')
+    assert [t.name for t in more.outputs('gps_1')] == ['gps_1/fix', 'gps_1/vel']
+    assert more.topics['gps_1/vel'].kind == 'gps/vel'
+    assert more.subscribers('imu_2/data_raw') == ('hil_bridge',)
+    assert more.nodes['imu_2'].inputs == more.nodes['imu'].inputs
+    assert (more.nodes['imu_2'].kind, more.nodes['imu_2'].index) == ('imu', 2)
+
+
+def test_one_of_each_is_the_table():
+    assert graph.of_instances({}).nodes == graph.NODES
+    assert graph.of_instances({'imu': 1}).topics == graph.TOPICS
+
+
+@pytest.mark.parametrize('name', ['imu_3', 'magnetometer_2', 'barometer_1', 'nobody'])
+def test_a_node_that_no_graph_has(name):
+    with pytest.raises(KeyError):
+        graph.spec_of(name)

@@ -51,3 +51,22 @@ def test_missing_names_who_owes_a_message():
     inbox.put('a', 4, 1)
     assert inbox.missing(4) == ['b']
     assert inbox.missing(8) == ['a', 'b', 'c']
+
+
+def test_nobody_waits_for_what_is_absent():
+    calls = []
+    inbox = Inbox({'a': 4, 'b': 4}, 4, lambda t, items: calls.append((t, items)))
+    inbox.put('a', 4, 1)
+    inbox.put('b', 4, None)
+    inbox.put('b', 8, None)
+    inbox.put('a', 8, None)
+    inbox.put('b', 12, 3)
+    inbox.put('a', 12, 2)
+    assert calls == [(4, {'a': 1}), (8, {}), (12, {'a': 2, 'b': 3})]
+
+
+def test_what_is_waited_for_is_told_with_its_last():
+    inbox = Inbox({'a': 4, 'b': 8}, 4, lambda t, items: None)
+    assert inbox.waits_for() == {'a': -1}
+    inbox.put('a', 4, 1)
+    assert inbox.waits_for() == {'a': 4, 'b': -1}
