@@ -37,6 +37,7 @@ class Rig:
         self._socket.bind((HOST, 14540 + instance))
         self._socket.setblocking(False)
         self.said: list[mavlink.MAVLink_message] = []      # by the autopilot over UDP
+        self.stopped: set[str] = set()                     # sensors
         self.truth = None
         self.reply = None
 
@@ -47,8 +48,10 @@ class Rig:
 
     def frames(self) -> bytes:
         """Advance the world by one step and return what the simulator sends."""
-        self.truth, m = self._simulation.step(self._references)
-        return hil_frames(self._encoder, self.configuration, self.truth.time_us, m)
+        self.truth, measured = self._simulation.step(self._references)
+        return hil_frames(
+            self._encoder, self.configuration, self.truth.time_us,
+            {name: m for name, m in measured.items() if name not in self.stopped})
 
     def step(self) -> None:
         """Do one step of the lockstep."""

@@ -25,6 +25,7 @@ from flight_rig import (
 from pymavlink.dialects.v20 import common as mavlink
 
 from px4_sim_ros.autopilot.process import Autopilot
+from px4_sim_ros.configuration import load_configuration
 from px4_sim_ros.core.rotation import yaw_rad
 from px4_sim_ros.core.sensors.imu import ImuMeasurement
 from px4_sim_ros.mavlink.hil_codec import DISARMED, HilDecoder, HilEncoder
@@ -184,6 +185,19 @@ def test_a_flight(request, kind, bound_m):
     assert math.dist(rig.truth.position_enu[:2], (-5.0, 8.0)) < bound_m
     assert rig.last('EXTENDED_SYS_STATE').landed_state == mavlink.MAV_LANDED_STATE_ON_GROUND
     assert rig.decoder.limited_controls == rig.decoder.bad_messages == 0
+
+
+def test_another_imu_takes_over(instance):
+    """In the air, and back to the first one."""
+    configuration = load_configuration(None, {'': {'instances.imu': 2}})
+    with contextlib.closing(Rig(configuration, instance)) as rig:
+        rig.wait(3.0)
+        rig.take_off(6.0)
+        rig.wait(8.0)
+        for stopped in ({'imu'}, set(), {'imu_1'}):
+            rig.stopped = stopped
+            rig.wait(5.0)
+            assert math.dist(rig.truth.position_enu, (0.0, 0.0, 6.0)) < 1.5
 
 
 @pytest.mark.parametrize('seconds', [1.5, 2.5, 4.0])

@@ -228,6 +228,27 @@ def test_a_step_ends_with_the_imu():
         'HIL_SENSOR']
 
 
+def test_further_sensors_come_after_the_first_imu():
+    """PX4 stamps them with the clock that the first HIL_SENSOR has set."""
+    messages = sent(HilEncoder().step(
+        IMU.time_us, [IMU, IMU, None], [FIELD, FIELD], PRESSURE, [None, FIX], 47.3, 7))
+    assert [(m.get_type(), m.id) for m in messages] == [
+        ('HIL_GPS', 1), ('HIL_SENSOR', 0), ('HIL_SENSOR', 1)]
+    assert [m.fields_updated for m in messages[1:]] == [0x1BFF, 0x1FF]
+
+
+@pytest.mark.parametrize(('pressure', 'fields'), [(None, 0), (PRESSURE, 0x1A00)])
+def test_without_the_first_imu_the_clock_goes_on(pressure, fields):
+    messages = sent(HilEncoder().step(IMU.time_us, [None, IMU], [None], pressure, [None], 0.0, 7))
+    assert [(m.id, m.fields_updated, m.time_usec) for m in messages] == [
+        (0, fields, IMU.time_us), (1, 0x3F, IMU.time_us)]
+
+
+def test_with_no_measurement_at_all_the_clock_goes_on():
+    message, = sent(HilEncoder().step(IMU.time_us, [None], [None], None, [None], 0.0, 7))
+    assert (message.id, message.fields_updated, message.time_usec) == (0, 0, IMU.time_us)
+
+
 # HIL_ACTUATOR_CONTROLS
 
 HALVES = tuple((i - 8) / 8 for i in range(16))
