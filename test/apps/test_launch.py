@@ -8,7 +8,7 @@ import threading
 import time
 
 import pytest
-from commands import family, interrupt, port_is_free, running, wait_for_line, wait_gone
+from commands import command, family, interrupt, port_is_free, running, wait_for_line, wait_gone
 
 pytest.importorskip('launch_ros', reason='launch_ros is not installed')
 INSTANCE = 83
@@ -24,6 +24,10 @@ def launch(*arguments):
         [ROS2, 'launch', 'px4_sim_ros', 'iris.launch.py', f'instance:={INSTANCE}', *arguments],
         stdin=subprocess.DEVNULL,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler))
+
+
+def command_line(*words):
+    return subprocess.run(command(*words), timeout=60, check=False)
 
 
 def ros2(*words):
@@ -62,6 +66,54 @@ def test_it_flies_and_ctrl_c_ends_everything(mode):
         assert interrupt(process) < 5.0
         assert wait_gone(children, 1.0) == []
         assert port_is_free(INSTANCE)
+
+
+def test_a_reset_starts_the_autopilot_and_the_mission_again():
+    with launch('speed_factor:=max') as process:
+        wait_for_line(process, 'held for')
+        assert command_line('reset').returncode == 0
+        wait_for_line(process, 'the run begins again: so does its autopilot')
+        wait_for_line(process, 'armed')
+        wait_for_line(process, 'disarmed')
+        assert interrupt(process) < 5.0
+
+
+@pytest.mark.parametrize('number', [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize('mode', ['composed', 'separate'])
+def test_whatever_ends_the_launch_ends_its_processes(mode, number):
+    with launch(f'mode:={mode}') as process:
+        wait_for_line(process, 'armed')
+        children = family(process.pid)
+        assert len(children) > 2
+        process.send_signal(number)
+        assert wait_gone(children, 8.0) == []
+        assert port_is_free(INSTANCE)
+
+
+def test_sensors_are_stopped_and_started_with_the_tools_of_ros_2():
+    with launch('mission:=none') as process:
+        wait_for_line(process, 'LOCKED')
+        says('Transitioning successful', 'lifecycle', 'set', '/magnetometer', 'deactivate')
+        wait_for_line(process, 'magnetometer has stopped at t = ')
+        says('Transitioning successful', 'lifecycle', 'set', '/magnetometer', 'activate')
+        wait_for_line(process, 'magnetometer goes on from t = ')
+        says('success=True', 'service', 'call', '/sim/pause',
+             'std_srvs/srv/Trigger')
+        says('Set parameter successful', 'param', 'set', '/manager', 'paused', 'false')
+        says('Transitioning successful', 'lifecycle', 'set', '/manager', 'shutdown')
+        assert process.wait(10) == 0
+
+
+@pytest.mark.skipif(not os.environ.get('PX4_DIR'), reason='PX4_DIR does not point to a built PX4')
+def test_px4_flies_under_launch():
+    with running(
+            [ROS2, 'launch', 'px4_sim_ros', 'iris.launch.py', 'instance:=4', 'autopilot:=px4',
+             'mission:=square', 'speed_factor:=max'], stdin=subprocess.DEVNULL,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler)) as process:
+        wait_for_line(process, 'Disarmed by landing')
+        children = family(process.pid)
+        assert interrupt(process) < 6.0
+        assert wait_gone(children, 1.0) == []
 
 
 def test_the_tools_of_ros_2_work_beside_it():
