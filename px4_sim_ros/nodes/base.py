@@ -191,7 +191,7 @@ class LoopNode(LifecycleNode):
     def _join(self) -> None:
         """Take part in the steps, from the first on."""
         world, topics = self.configuration.world, self.graph.topics
-        self._busy_s, self._steps = 0.0, 0
+        self._busy_s, self._steps, self._last_step_us = 0.0, 0, 0
         self.inbox = Inbox(
             {name: topics[name].period_us(world.step_us, world.periods_us)
              for name in self.spec.inputs},
@@ -242,21 +242,20 @@ class LoopNode(LifecycleNode):
     def _on_message(self, name: str, data: bytes) -> None:
         # Only messages that a step uses are deserialised: converting costs more than all
         # the rest of the hop.
-        if self.inbox is None:
-            return
-        started_s = time.perf_counter()
         self._take_in(name, self.input_time_us(name, serialised_stamp_us(data)), data)
-        self._busy_s += time.perf_counter() - started_s
 
     def _take_in(self, name: str, time_us: int, item: bytes | None) -> None:
-        # Nobody is ahead in lockstep: this was left under way by the run before a reset.
-        if time_us <= self.inbox.next_us:
-            self.inbox.put(name, time_us, item)
+        # In lockstep nobody is ahead: such a message was left under way by the run before.
+        if self.inbox is None or time_us > self.inbox.next_us:
+            return
+        started_s = time.perf_counter()
+        self.inbox.put(name, time_us, item)
+        self._busy_s += time.perf_counter() - started_s
 
     def _on_absence(self, header: Header) -> None:
         """Take note that a sensor has no measurement at a time."""
         for topic in self.graph.outputs(header.frame_id):
-            if self.inbox is not None and topic.name in self.spec.inputs:
+            if topic.name in self.spec.inputs:
                 self._take_in(topic.name, stamp_us(header.stamp), None)
 
     def _step(self, time_us: int, inputs: dict[str, bytes]) -> None:

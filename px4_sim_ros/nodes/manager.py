@@ -68,7 +68,7 @@ class ManagerNode(LifecycleNode):
         self.add_on_set_parameters_callback(self._on_set_parameters)
         self.finished = False
         self.exit_code = 0
-        self._shut_down = False              # its lifecycle has ended
+        self._lifecycle_state = 'unconfigured'
         self._resting: set[str] = set()      # nodes that others have stopped
         self.run = 1                         # how many times time has begun at 0
         self._phase = RunState.STARTING
@@ -121,8 +121,10 @@ class ManagerNode(LifecycleNode):
         yield from sequences.appear(self._nodes, deadline_s)
         yield from sequences.rewind(self._nodes)
         self.trigger_configure()
+        self._lifecycle_state = 'inactive'
         yield from self._start(deadline_s)
         self.trigger_activate()
+        self._lifecycle_state = 'active'
         self.get_logger().info('all nodes are active and matched')
 
     def _start(self, deadline_s: float) -> Sequence:
@@ -166,7 +168,7 @@ class ManagerNode(LifecycleNode):
         self._enter(RunState.STOPPING, reason)
         yield from self._last_step()
         yield from sequences.end(self._nodes, self._failed)
-        if not self._shut_down:
+        if self._lifecycle_state != 'finalized':
             self.trigger_shutdown()
         self._diagnostics.stop()
         self.finished = True
@@ -216,7 +218,7 @@ class ManagerNode(LifecycleNode):
 
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Take the graph down."""
-        self._shut_down = True
+        self._lifecycle_state = 'finalized'
         self.stop('the manager was shut down')
         return TransitionCallbackReturn.SUCCESS
 
@@ -403,7 +405,7 @@ class ManagerNode(LifecycleNode):
             RunState.OVERDUE: diagnostics.ERROR, RunState.STOPPED: diagnostics.ERROR,
             RunState.WAITING: diagnostics.WARN}.get(state, diagnostics.OK)
         sentence = (self._debt.sentence if self._debt else self._reason) or state.value
-        values = {'state': state.value, 'run': self.run}
+        values = {'state': state.value, 'run': self.run, 'lifecycle': self._lifecycle_state}
         if stepper is None:
             return diagnostics.Status(0, level, sentence, values)
         return diagnostics.Status(stepper.complete_us, level, sentence, values | {

@@ -45,6 +45,15 @@ def test_options_of_fly_exist(words, monkeypatch):
     assert isinstance(seen[0], argparse.Namespace)
 
 
+@pytest.mark.parametrize(
+    'words', [w[3:] for w in commands('python -m px4_sim_ros')], ids=' '.join)
+def test_commands_exist(words, monkeypatch):
+    seen = []
+    monkeypatch.setattr(command_line.control, 'run', lambda options: seen.append(options) or 0)
+    assert command_line.main(words) == 0
+    assert seen[0].command == words[0]
+
+
 def test_launch_arguments_exist():
     launches = [words for words in commands('ros2') if words[1] == 'launch']
     assert len(launches) >= 3
