@@ -5,10 +5,6 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --use-pep517
 ARGS ?=
 
-# Shared memory does not survive a killed process, and discovery stays on this machine.
-export FASTDDS_BUILTIN_TRANSPORTS ?= UDPv4
-export ROS_AUTOMATIC_DISCOVERY_RANGE ?= LOCALHOST
-
 .PHONY: fly test check bench clean
 
 fly: $(VENV)/.run

@@ -26,13 +26,14 @@ from px4_sim_ros.nodes.lifecycle_client import (
     SequenceRunner,
     TransitionError,
 )
-from px4_sim_ros.nodes.node_status import NodeStatus
-from px4_sim_ros.nodes.overdue import Debt, find_debt, find_silent
+from px4_sim_ros.nodes.overdue import Debt
 from px4_sim_ros.nodes.stepper import Stepper
+from px4_sim_ros.nodes.supervision import Supervision
 from px4_sim_ros.resources import PACKAGE
 
 _TICK_S = 0.002
-_WATCH_S = 0.1
+_WATCH_S = 0.05
+_ANNOUNCED_EVERY_S = 0.5
 _CALL_TIMEOUT_S = 1.0
 # A step that is held for an autopilot never ends; the others take a few milliseconds.
 _LAST_STEP_TIMEOUT_S = 0.5
@@ -73,8 +74,8 @@ class ManagerNode(LifecycleNode):
         self.run = 1                         # how many times time has begun at 0
         self._phase = RunState.STARTING
         self._reason = ''                    # the sentence for the phase, if there is one
-        self._debt: Debt | None = None
         self.stepper: Stepper | None = None
+        self._supervision: Supervision | None = None
         self._nodes: list[ManagedNode] = []
         self._listeners: list[typing.Any] = []
         self._clock_message = ClockMessage()
@@ -86,11 +87,9 @@ class ManagerNode(LifecycleNode):
                 ('reset', self._on_reset), ('stop', self._on_stop))]
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._sequence: SequenceRunner | None = None
-        self._inquiry: SequenceRunner | None = None
         self._ticker = self.create_timer(_TICK_S, self._tick, clock=steady)
         self._watch_timer = self.create_timer(_WATCH_S, self._watch, clock=steady)
-        self._announced_s = self._inquired_s = 0.0
-        self._asked_us = 0
+        self._announced_s = 0.0
         self._begin(self._bring_up())
 
     def configured_graph(self) -> graph.Graph:
@@ -118,6 +117,8 @@ class ManagerNode(LifecycleNode):
             self._listeners.append(self.create_subscription(
                 TransitionEvent, f'{managed}/transition_event',
                 lambda event, managed=managed: self._on_transition(managed, event), 10))
+        self._supervision = Supervision(
+            self._graph, self._nodes, self.stepper, _COMMAND, self._on_debt, self._on_settled)
         yield from sequences.appear(self._nodes, deadline_s)
         yield from sequences.rewind(self._nodes)
         self.trigger_configure()
@@ -182,7 +183,7 @@ class ManagerNode(LifecycleNode):
         while self.stepper.under_way and time.monotonic() < deadline_s:
             yield None
 
-    def _failed(self, error: Exception) -> None:
+    def _failed(self, error: object) -> None:
         self.exit_code = 1
         self.get_logger().error(str(error))
 
@@ -192,7 +193,6 @@ class ManagerNode(LifecycleNode):
             self._begin(self._take_down(reason))
 
     def _begin(self, sequence: Sequence) -> None:
-        self._inquiry = None
         self._sequence = SequenceRunner(sequence, _CALL_TIMEOUT_S)
         self._ticker.reset()
 
@@ -201,13 +201,10 @@ class ManagerNode(LifecycleNode):
         try:
             if self._sequence is not None and self._sequence.tick():
                 self._sequence = None
-            if self._inquiry is not None and self._inquiry.tick():
-                self._inquiry = None
+                self._ticker.cancel()
         except (TransitionError, ParameterError) as error:
             self._failed(f'{error}; the graph is taken down')
             self._begin(self._take_down(str(error)))
-        if self._sequence is None and self._inquiry is None:
-            self._ticker.cancel()
 
     # Its own lifecycle follows the graph's.
 
@@ -248,58 +245,28 @@ class ManagerNode(LifecycleNode):
         """The step is done when its command has come."""
         if not self.stepper.complete(serialised_stamp_us(data)):
             return
-        if self._debt is not None:
-            self._settle()
+        if self._supervision.debt is not None:
+            self._supervision.settle()
         elif not self.stepper.under_way:
             self._announce()
 
     # Steps that are not complete.
 
     def _watch(self) -> None:
-        """Ask around when a step is overdue, and now and then while time is paused."""
-        now_s = time.monotonic()
-        if now_s - self._announced_s > diagnostics.PERIOD_S / 2:
+        """Tell the status now and then, and look after the steps."""
+        if time.monotonic() - self._announced_s > _ANNOUNCED_EVERY_S:
             self._announce()
-        if self._phase is not RunState.RUNNING or self._inquiry or self._sequence:
-            return
-        timeout_s = self.get_parameter('step_timeout_s').value
-        if self.stepper.under_way:
-            wanted = now_s - max(self.stepper.begun_s, self._inquired_s) > timeout_s
-        else:
-            wanted = now_s - self._inquired_s > timeout_s
-        if wanted:
-            self._inquired_s = now_s
-            self._asked_us = self.stepper.time_us
-            self._inquiry = SequenceRunner(
-                sequences.ask_all(self._nodes, self._conclude), _CALL_TIMEOUT_S)
-            self._ticker.reset()
+        if self._phase is RunState.RUNNING and self._sequence is None:
+            self._supervision.watch(self.get_parameter('step_timeout_s').value)
 
-    def _conclude(self, statuses: dict[str, NodeStatus | None]) -> None:
-        """Name the node that owes a message."""
-        stepper = self.stepper
-        if stepper.time_us != self._asked_us:
-            return       # time has gone on meanwhile
-        if stepper.under_way:
-            debt = find_debt(
-                self._graph, statuses, _COMMAND, stepper.time_us, stepper.complete_us)
-        else:
-            debt = find_silent(statuses)
-        if debt is None:
-            if self._debt is not None:
-                self._settle()
-            return
-        if debt == self._debt:
-            return
-        self._debt = debt
+    def _on_debt(self, debt: Debt) -> None:
+        """Tell who owes a message, and do what `on_overdue` says."""
         if debt.holds:
             self.get_logger().info(debt.sentence)
-        else:
-            self.get_logger().error(debt.sentence)
-            self._punish(debt)
+            self._announce()
+            return
+        self.get_logger().error(debt.sentence)
         self._announce()
-
-    def _punish(self, debt: Debt) -> None:
-        """Do what `on_overdue` says."""
         policy = self.get_parameter('on_overdue').value
         if policy == 'pause':
             self.set_parameters([Parameter('paused', value=True)])
@@ -307,13 +274,10 @@ class ManagerNode(LifecycleNode):
             self.exit_code = 1
             self.stop(debt.sentence)
 
-    def _settle(self) -> None:
-        """Say that time goes on."""
-        debt, self._debt = self._debt, None
-        self.get_logger().info(
-            f't = {seconds_text(self.stepper.complete_us)} is complete'
-            if debt.holds else f'{debt.node} is back; t ='
-            f' {seconds_text(self.stepper.complete_us)} is complete')
+    def _on_settled(self, debt: Debt) -> None:
+        """Say that all is well again."""
+        back = '' if debt.holds else f'{debt.node} is back; '
+        self.get_logger().info(f'{back}t = {seconds_text(self.stepper.complete_us)} is complete')
         self._announce()
 
     # Requests.
@@ -377,7 +341,9 @@ class ManagerNode(LifecycleNode):
     # What is told.
 
     def _enter(self, phase: RunState, reason: str = '') -> None:
-        self._phase, self._reason, self._debt = phase, reason, None
+        self._phase, self._reason = phase, reason
+        if self._supervision is not None:
+            self._supervision.begin_again()
         self._announce()
 
     @property
@@ -385,8 +351,9 @@ class ManagerNode(LifecycleNode):
         """What the manager is about."""
         if self._phase is not RunState.RUNNING:
             return self._phase
-        if self._debt is not None:
-            return RunState.WAITING if self._debt.holds else RunState.OVERDUE
+        debt = self._supervision.debt
+        if debt is not None:
+            return RunState.WAITING if debt.holds else RunState.OVERDUE
         standing = self.stepper.paused and not self.stepper.under_way
         return RunState.PAUSED if standing else RunState.RUNNING
 
@@ -404,7 +371,8 @@ class ManagerNode(LifecycleNode):
         level = {
             RunState.OVERDUE: diagnostics.ERROR, RunState.STOPPED: diagnostics.ERROR,
             RunState.WAITING: diagnostics.WARN}.get(state, diagnostics.OK)
-        sentence = (self._debt.sentence if self._debt else self._reason) or state.value
+        debt = self._supervision.debt if self._supervision else None
+        sentence = (debt.sentence if debt else self._reason) or state.value
         values = {'state': state.value, 'run': self.run, 'lifecycle': self._lifecycle_state}
         if stepper is None:
             return diagnostics.Status(0, level, sentence, values)

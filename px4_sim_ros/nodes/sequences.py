@@ -19,7 +19,7 @@ from px4_sim_ros.nodes.node_status import NodeStatus
 Nodes = typing.Sequence[ManagedNode]
 
 # An answer takes a few milliseconds, or never comes.
-_ANSWER_TIMEOUT_S = 0.3
+_ANSWER_TIMEOUT_S = 0.5
 
 
 def appear(nodes: Nodes, deadline_s: float) -> Sequence:
@@ -47,10 +47,15 @@ def start(nodes: Nodes, deadline_s: float) -> Sequence:
 
 
 def end(nodes: Nodes, on_error: typing.Callable[[TransitionError], None]) -> Sequence:
-    """Stop all nodes, then end them; go on after a failure."""
+    """Stop all nodes, then end them; go on after a failure, and leave out those that hang."""
+    statuses: dict[str, NodeStatus | None] = {}
+    yield from ask_all(nodes, statuses.update)
+    for node in nodes:
+        if statuses[node.name] is None and node.is_there:
+            on_error(TransitionError(f'{node.name} does not answer'))
     for part in (ManagedNode.stop, ManagedNode.end):
         for node in nodes:
-            if not node.is_there:
+            if statuses[node.name] is None:
                 continue
             try:
                 yield from part(node)
