@@ -1,14 +1,31 @@
 """What all tests share: a ROS domain of their own, and processes that are always ended."""
+import fcntl
 import os
 import pathlib
 import socket
 import sys
+import tempfile
 
 import pytest
 
-# Before rclpy is imported anywhere. A run of the tests never meets a user's own graph, nor
-# another run on the same machine.
-os.environ['ROS_DOMAIN_ID'] = str(101 + os.getpid() % 100)
+
+def _own_domain():
+    """Return a ROS domain that no other run of the tests on this machine uses, and its lock."""
+    for domain in range(10, 50):
+        path = pathlib.Path(tempfile.gettempdir()) / f'px4_sim_ros_domain_{domain}'
+        lock = path.open('w')      # held to the end of the run
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.close()
+            continue
+        return domain, lock
+    raise RuntimeError('all ROS domains for tests are in use')
+
+
+# Before rclpy is imported anywhere. A run never meets a user's own graph, nor another run.
+_DOMAIN, _DOMAIN_LOCK = _own_domain()
+os.environ['ROS_DOMAIN_ID'] = str(_DOMAIN)
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))

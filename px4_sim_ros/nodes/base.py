@@ -23,7 +23,7 @@ from px4_sim_ros.convert.stamps import serialised_stamp_us, stamp_us
 from px4_sim_ros.core.parameters import ParameterError, sentence
 from px4_sim_ros.nodes import parameters, qos
 from px4_sim_ros.nodes.diagnostics import OK, Diagnostics, Status
-from px4_sim_ros.nodes.endpoints import missing_endpoints
+from px4_sim_ros.nodes.endpoints import matched_participants, participant_of
 from px4_sim_ros.nodes.inbox import Inbox
 from px4_sim_ros.nodes.message_types import message_class
 from px4_sim_ros.nodes.node_status import NodeStatus
@@ -74,7 +74,8 @@ class LoopNode(LifecycleNode):
         self.configuration: NodeConfiguration | None = None
         self.inbox: Inbox | None = None                # while it takes part in the steps
         self.outputs: dict[str, typing.Any] = {}
-        self._inputs: list[typing.Any] = []
+        self._inputs: dict[str, typing.Any] = {}
+        self._participant = participant_of(self)
         self._lifecycle_state = 'unconfigured'
         self._diagnostics = Diagnostics(self, self._status)
         self._last_step_us = 0
@@ -199,14 +200,14 @@ class LoopNode(LifecycleNode):
 
     def _listen(self) -> None:
         topics = self.graph.topics
-        self._inputs = [
-            self.create_subscription(
+        self._inputs = {
+            name: self.create_subscription(
                 message_class(topics[name].type), name,
                 functools.partial(self._on_message, name), qos.LOOP, raw=True)
-            for name in self.spec.inputs]
+            for name in self.spec.inputs}
         if any(topics[name].publisher in self.graph.sensors for name in self.spec.inputs):
-            self._inputs.append(self.create_subscription(
-                Header, graph.ABSENCE, self._on_absence, qos.LOOP))
+            self._inputs[graph.ABSENCE] = self.create_subscription(
+                Header, graph.ABSENCE, self._on_absence, qos.LOOP)
 
     def leave(self) -> None:
         """Take no part in the steps any more."""
@@ -215,9 +216,9 @@ class LoopNode(LifecycleNode):
             self._stop_listening()
 
     def _stop_listening(self) -> None:
-        for subscription in self._inputs:
+        for subscription in self._inputs.values():
             self.destroy_subscription(subscription)
-        self._inputs = []
+        self._inputs = {}
 
     def _go_inactive(self) -> None:
         self.active = False
@@ -273,12 +274,13 @@ class LoopNode(LifecycleNode):
 
     def _on_status(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         """Tell whether the node can take part in a step, and what it waits for."""
-        problem = self.failure or self._missing()
+        problem = self.failure or ('' if self.active else f'it is {self._lifecycle_state}')
         inbox = self.inbox
         response.success = not problem
         response.message = NodeStatus(
             self._lifecycle_state, problem, inbox.next_us if inbox else 0,
-            inbox.waits_for() if inbox else {}, self.holds()).to_json()
+            inbox.waits_for() if inbox else {}, self.holds(), self._participant,
+            matched_participants(self, self.loop_publishers, self._inputs)).to_json()
         return response
 
     def _on_forget(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
@@ -295,18 +297,6 @@ class LoopNode(LifecycleNode):
             'lifecycle': self._lifecycle_state, 'steps': self._steps,
             'busy_s': f'{self._busy_s:.6f}',
             'waits_for': ', '.join(self.inbox.waits_for()) if self.inbox else ''})
-
-    def _missing(self) -> str:
-        if not self.active:
-            return f'it is {self._lifecycle_state}'
-        return missing_endpoints(self, self.loop_publishers, self._peers)
-
-    def _peers(self, topic: str) -> tuple[str, ...]:
-        """Return who has to listen to a topic of this node."""
-        if topic != graph.ABSENCE:
-            return self.graph.subscribers(topic)
-        outputs = self.graph.outputs(self.spec.name)
-        return tuple({peer for t in outputs for peer in self.graph.subscribers(t.name)})
 
     def _on_set_parameters(self, changes: list[Parameter]) -> typing.Any:
         configured = self.configuration is not None

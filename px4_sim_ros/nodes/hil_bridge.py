@@ -30,6 +30,7 @@ class HilBridgeNode(LoopNode):
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
+        self._held: tuple[int, bytes] | None = None     # the step that waits for an autopilot
         self._server: HilServer | None = None
         self._lockstep: Lockstep | None = None
         self._published_state: LinkState | None = None
@@ -50,7 +51,6 @@ class HilBridgeNode(LoopNode):
 
     def activate(self) -> None:
         """Listen for an autopilot; one that is there already belongs to the run before."""
-        self._held: tuple[int, bytes] | None = None
         self._first_imu = True           # whether it measured in the last step
         if self._server is None:
             hil = self.configuration.own

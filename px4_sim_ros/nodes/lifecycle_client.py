@@ -101,12 +101,12 @@ class ManagedNode:
             reason = status.problem or 'it gave no reason'
             raise TransitionError(f'{self.name} did not {verb}: {reason}')
 
-    def wait_until_matched(self, deadline_s: float) -> Sequence:
-        """Wait until the node says that all its endpoints are matched."""
+    def wait_until_able(self, deadline_s: float) -> Sequence:
+        """Wait until the node can take part in a step; return its status."""
         while True:
             status = yield from self.status()
             if not status.problem:
-                return
+                return status
             if time.monotonic() > deadline_s:
                 raise TransitionError(f'{self.name} is not ready: {status.problem}')
             yield None

@@ -19,13 +19,14 @@ from px4_sim_ros.convert.stamps import serialised_stamp_us, set_stamp
 from px4_sim_ros.core.parameters import ParameterError
 from px4_sim_ros.core.timebase import US_PER_S, seconds_text
 from px4_sim_ros.nodes import diagnostics, parameters, qos, sequences
-from px4_sim_ros.nodes.endpoints import missing_endpoints
+from px4_sim_ros.nodes.endpoints import find_unmatched, matched_participants, participant_of
 from px4_sim_ros.nodes.lifecycle_client import (
     ManagedNode,
     Sequence,
     SequenceRunner,
     TransitionError,
 )
+from px4_sim_ros.nodes.node_status import NodeStatus
 from px4_sim_ros.nodes.overdue import Debt
 from px4_sim_ros.nodes.stepper import Stepper
 from px4_sim_ros.nodes.supervision import Supervision
@@ -110,8 +111,9 @@ class ManagerNode(LifecycleNode):
             configuration.world.step_us, configuration.own.speed_factor, self._publish_clock)
         deadline_s = time.monotonic() + configuration.own.startup_timeout_s
         self._clock_publisher = self.create_publisher(ClockMessage, '/clock', qos.LOOP)
-        self._listeners.append(self.create_subscription(
-            JointState, _COMMAND, self._on_command, qos.LOOP, raw=True))
+        self._participant = participant_of(self)
+        self._command_subscription = self.create_subscription(
+            JointState, _COMMAND, self._on_command, qos.LOOP, raw=True)
         self._nodes = [ManagedNode(self, managed) for managed in self._graph.managed]
         for managed in self._graph.managed:
             self._listeners.append(self.create_subscription(
@@ -130,12 +132,7 @@ class ManagerNode(LifecycleNode):
 
     def _start(self, deadline_s: float) -> Sequence:
         """Activate all nodes and begin at time 0."""
-        yield from sequences.start(self._nodes, deadline_s)
-        publishers = {'/clock': self._clock_publisher}
-        while missing := missing_endpoints(self, publishers, self._graph.subscribers):
-            if time.monotonic() > deadline_s:
-                raise TransitionError(f'manager is not ready: {missing}')
-            yield None
+        yield from sequences.start(self._nodes, deadline_s, self._find_unmatched)
         for other in self.get_publishers_info_by_topic('/clock'):
             if (other.node_namespace, other.node_name) != (self.get_namespace(), self.get_name()):
                 raise TransitionError(
@@ -144,6 +141,14 @@ class ManagerNode(LifecycleNode):
         if not self.get_parameter('paused').value:
             self.stepper.resume()
         self._enter(RunState.RUNNING)
+
+    def _find_unmatched(self, statuses: dict[str, NodeStatus]) -> str:
+        matched = {name: status.matched for name, status in statuses.items()}
+        matched['manager'] = matched_participants(
+            self, {'/clock': self._clock_publisher}, {_COMMAND: self._command_subscription})
+        participants = {name: status.participant for name, status in statuses.items()}
+        return find_unmatched(
+            self._graph, participants | {'manager': self._participant}, matched)
 
     def _reset(self) -> Sequence:
         """Bring all nodes back to their seeded start."""

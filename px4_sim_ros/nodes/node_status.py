@@ -15,6 +15,9 @@ class NodeStatus:
     waits_for: dict[str, int] = dataclasses.field(default_factory=dict)
     """The topics it waits for, each with the time of the last message, -1 for none."""
     holds: str = ''                # why it does not end a step although nothing is missing
+    participant: str = ''          # of DDS, that the node belongs to
+    matched: dict[str, list[str]] = dataclasses.field(default_factory=dict)
+    """The participants that its endpoints are matched with, by topic."""
 
     def to_json(self) -> str:
         """Return the text of the service's answer."""

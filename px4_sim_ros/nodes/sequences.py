@@ -36,14 +36,28 @@ def rewind(nodes: Nodes) -> Sequence:
         yield from node.forget()
 
 
-def start(nodes: Nodes, deadline_s: float) -> Sequence:
-    """Configure those that are not, activate all, and wait until all endpoints are matched."""
+def start(
+    nodes: Nodes, deadline_s: float,
+    find_unmatched: typing.Callable[[dict[str, NodeStatus]], str],
+) -> Sequence:
+    """Configure those that are not, activate all, and wait until all endpoints are matched.
+
+    :param find_unmatched: tells what is missing, '' for nothing
+    """
     for node in reversed(nodes):
         yield from node.configure()
     for node in reversed(nodes):
         yield from node.start()
-    for node in nodes:
-        yield from node.wait_until_matched(deadline_s)
+    while True:
+        statuses = {}
+        for node in nodes:
+            statuses[node.name] = yield from node.wait_until_able(deadline_s)
+        missing = find_unmatched(statuses)
+        if not missing:
+            return
+        if time.monotonic() > deadline_s:
+            raise TransitionError(missing)
+        yield None
 
 
 def end(nodes: Nodes, on_error: typing.Callable[[TransitionError], None]) -> Sequence:

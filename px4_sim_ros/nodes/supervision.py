@@ -33,11 +33,12 @@ class Supervision:
         self._inquiry: SequenceRunner | None = None
         self._asked_s = 0.0
         self._asked_us = 0             # the step that was under way then
+        self._suspected: Debt | None = None      # by the last round
         self.debt: Debt | None = None
 
     def begin_again(self) -> None:
         """Forget what was found."""
-        self._inquiry = self.debt = None
+        self._inquiry = self._suspected = self.debt = None
 
     def watch(self, timeout_s: float) -> None:
         """Ask if it is time to, or go on with a question; call it some ten times a second.
@@ -57,7 +58,7 @@ class Supervision:
 
     def settle(self) -> None:
         """Take note that the step is complete."""
-        debt, self.debt = self.debt, None
+        debt, self.debt, self._suspected = self.debt, None, None
         if debt is not None:
             self._on_settled(debt)
 
@@ -70,7 +71,11 @@ class Supervision:
                 self._graph, statuses, self._topic, stepper.time_us, stepper.complete_us)
         else:
             debt = find_silent(statuses)
-        if debt is None:
+        # Nodes do not answer at one moment, so a single round may be wrong about who is at fault.
+        if debt != self._suspected:
+            self._suspected = debt
+            self._asked_s = 0.0
+        elif debt is None:
             self.settle()
         elif debt != self.debt:
             self.debt = debt

@@ -1,0 +1,318 @@
+"""Time is paused, stepped, resumed, reset and ended while the graph runs."""
+import contextlib
+import json
+import os
+import signal
+import time
+
+import pytest
+from commands import command, family, port_is_free, run, running, wait_for_line, wait_gone
+from graph_processes import COMMAND, PATIENCE_S, STEP_US, TOLD_S, KeptGraph, running_graph
+from graph_recording import RECORDED, same_message
+
+INSTANCE, FLY_INSTANCE = 74, 76
+# How often a graph is started and stopped in a row.
+STARTS = int(os.environ.get('GRAPH_STARTS', '10'))
+BOTH_MODES = pytest.mark.parametrize('mode', ['composed', 'separate'])
+# Of simulated time, for a comparison bit by bit; every topic is due at its end.
+COMPARED_US = 2_000_000
+# The recorder may be matched some steps late in the first run; their noise still counts.
+COMPARED_FROM_US = 100_000
+END_S = 5.0
+
+
+@pytest.fixture(scope='module')
+def kept(tmp_path_factory):
+    graphs = KeptGraph(tmp_path_factory, INSTANCE, {
+        'manager': {'speed_factor': 2.0, 'step_timeout_s': 0.3}})
+    yield graphs
+    graphs.finish()
+
+
+@pytest.fixture
+def world(kept):
+    """Return a graph that runs, with a pace of 2."""
+    world = kept.running('composed')
+    assert world.set(speed_factor=2.0)[0].successful
+    return world
+
+
+@pytest.fixture
+def alone(kept):
+    """See that no other graph is in the ROS domain."""
+    kept.close()
+
+
+def last_us(world):
+    return world.observer.recordings.stamps(COMMAND, -1)[-1]
+
+
+def assert_refused(result, sentence):
+    """See that a command said one sentence and no more."""
+    assert result.returncode == 1
+    assert result.stdout == ''
+    assert result.stderr == f'{sentence}\n'
+
+
+# Time.
+
+def test_pause_step_and_resume_by_the_command_line(world):
+    result = world.command('pause')
+    assert (result.returncode, result.stderr) == (0, '')
+    assert result.stdout.startswith('PAUSED at t = ')
+    world.wait_state('PAUSED', TOLD_S)
+    stands, stands_us = world.steps, last_us(world)
+    world.watch(0.5, lambda: world.steps == stands, 'time goes on')
+    assert last_us(world) == stands_us == stands * STEP_US
+
+    result = world.command('step', 25)
+    assert (result.returncode, result.stderr) == (0, '')
+    world.wait_for(lambda: world.steps == stands + 25, TOLD_S, 'the 25th step')
+    world.watch(0.3, lambda: world.steps == stands + 25, 'there are more than 25 steps')
+    assert last_us(world) == stands_us + 25 * STEP_US
+    assert float(world.values['sim_time_s']) == pytest.approx(last_us(world) * 1e-6)
+
+    result = world.command('resume')
+    assert (result.returncode, result.stderr) == (0, '')
+    assert result.stdout.startswith('RUNNING at t = ')
+    world.wait_steps(100)
+
+
+@pytest.mark.parametrize('count', [1, 2, 250])
+def test_steps_are_exact(count, world):
+    world.pause()
+    stands_us = last_us(world)
+    world.step(count)
+    world.watch(0.2, lambda: world.state == 'PAUSED', 'time goes on')
+    assert last_us(world) == stands_us + count * STEP_US
+
+
+def test_what_is_asked_twice_changes_nothing(world):
+    assert world.ask('resume').success
+    world.wait_steps(10)
+    world.pause()
+    stands = world.steps
+    assert world.ask('pause').success
+    world.watch(0.2, lambda: world.steps == stands, 'time goes on')
+    world.go_on()
+    world.wait_steps(10)
+
+
+def test_a_step_of_time_that_runs_is_refused(world):
+    assert_refused(world.command('step', 5), 'step: time is not paused')
+    world.wait_steps(10)
+
+
+def pace(world, duration_s=1.0):
+    """Return simulated over wall time."""
+    world.wait_steps(10)
+    started_s, started_us = time.monotonic(), last_us(world)
+    world.watch(duration_s, lambda: True, '')
+    return (last_us(world) - started_us) * 1e-6 / (time.monotonic() - started_s)
+
+
+def test_the_speed_is_changed_while_time_runs(world):
+    result = world.command('speed', 0.5)
+    assert (result.returncode, result.stderr) == (0, '')
+    assert 0.35 < pace(world) < 0.6
+    assert world.set(speed_factor=2.0)[0].successful
+    assert 1.2 < pace(world) < 2.4
+    assert world.values['speed_factor'] == '2'
+
+
+def test_a_speed_that_cannot_be_is_refused(world):
+    assert_refused(
+        world.command('speed', -1),
+        'speed: manager.speed_factor = -1.0: must be at least 0 and at most 1000')
+    assert world.values['speed_factor'] == '2'
+
+
+@pytest.mark.parametrize('name, value, sentence', [
+    ('step_count', 0, 'manager.step_count = 0: must be at least 1'),
+    ('step_timeout_s', 0.0, 'manager.step_timeout_s = 0.0: must be greater than 0 s'),
+    ('on_overdue', 'shout', "manager.on_overdue = 'shout': must be one of wait, pause, fail"),
+    ('speed_factor', 2000.0,
+     'manager.speed_factor = 2000.0: must be at least 0 and at most 1000'),
+    ('speed_factor', 0.001, 'speed_factor = 0.001: must be 0 or at least 0.01'),
+    ('speed_factor', float('nan'),
+     'manager.speed_factor = nan: must be at least 0 and at most 1000'),
+    ('step_us', 2000, 'manager.step_us: cannot be set while the graph runs'),
+])
+def test_a_parameter_that_cannot_be_is_refused(name, value, sentence, world):
+    result = world.set(**{name: value})[0]
+    assert not result.successful
+    assert result.reason == sentence
+    world.wait_steps(10)
+
+
+def test_the_status_is_there_for_programs(world):
+    result = world.command('status', '--json')
+    assert result.returncode == 0
+    values = json.loads(result.stdout)
+    assert {'state', 'run', 'steps', 'sim_time_s', 'sentence'} <= set(values)
+    assert values['state'] == values['sentence'] == 'RUNNING'
+    assert float(values['sim_time_s']) == pytest.approx(int(values['steps']) * STEP_US * 1e-6)
+
+
+# Again from time 0.
+
+@BOTH_MODES
+def test_a_reset_gives_the_same_bits(mode, alone, tmp_path):
+    with running_graph(tmp_path, mode, INSTANCE, {
+            'manager': {'speed_factor': 0.0, 'paused': True}}) as world:
+        world.record(*RECORDED)
+        world.wait_state('PAUSED')
+        old = world.connect()
+        world.go_on()
+        wait_recorded(world, 0)
+        world.reset()
+        # It belongs to the last run: no frame of the new one is for it.
+        world.wait_link('WAITING')
+        served = old.sensors
+        world.watch(1.0, lambda: old.sensors == served, 'the old autopilot is served')
+        world.wait_state('WAITING', TOLD_S)
+        assert world.steps == 0
+        world.connect()
+        wait_recorded(world, 1)
+        recordings = world.observer.recordings
+    assert recordings.stamps(COMMAND, 1)[0] == STEP_US
+    first, second = (recordings.of_run(run).between(COMPARED_FROM_US, COMPARED_US)
+                     for run in (0, 1))
+    assert sorted(first) == sorted(second)
+    assert {topic for topic, _ in first} == set(RECORDED)
+    for key in sorted(first, key=lambda k: (k[1], k[0])):
+        assert same_message(key[0], first[key], second[key]), f'{key[0]} at {key[1]} us differs'
+
+
+def wait_recorded(world, run):
+    """Wait for the last messages of the comparison; there is no order between topics."""
+    world.wait_for(
+        lambda: all((topic, COMPARED_US) in world.observer.recordings.of_run(run)
+                    for topic in RECORDED), PATIENCE_S, f'all topics of run {run}')
+
+
+def test_a_reset_while_time_is_paused(world):
+    world.pause()
+    world.reset()
+    world.wait_state('PAUSED')
+    assert world.steps == 0
+    assert float(world.values['sim_time_s']) == 0.0
+    world.watch(0.3, lambda: world.steps == 0, 'time goes on')
+    world.connect()
+    world.step(10)
+    world.go_on()
+    world.wait_steps(10)
+
+
+def test_a_reset_while_an_autopilot_is_waited_for(world):
+    world.disconnect()
+    world.wait_state('WAITING')
+    run_before = world.run
+    result = world.command('reset')
+    assert (result.returncode, result.stderr) == (0, '')
+    assert world.run == run_before + 1
+    world.wait_state('WAITING')
+    assert world.steps == 0
+    world.connect()
+    world.wait_steps(50)
+    assert world.observer.recordings.stamps(COMMAND, -1)[0] == STEP_US
+
+
+def test_resets_in_a_row(world):
+    for _ in range(3):
+        world.wait_steps(10)
+        world.reset()
+        world.connect()
+    world.wait_steps(10)
+
+
+def test_fly_starts_autopilot_and_mission_again_after_a_reset(alone, tmp_path):
+    mission = tmp_path / 'hop.yaml'
+    mission.write_text('name: hop\nitems:\n  - take_off: {up_m: 5.0}\n  - land: {}\n')
+    file = tmp_path / 'summary.json'
+    with running(command(
+            'fly', '--instance', FLY_INSTANCE, '--mission', mission, '--speed-factor', 2,
+            '--summary', file)) as process:
+        wait_for_line(process, 'armed')
+        result = run('reset', timeout_s=PATIENCE_S)
+        assert (result.returncode, result.stderr) == (0, '')
+        wait_for_line(process, 'the run begins again: so does the flight')
+        wait_for_line(process, 'armed')
+        wait_for_line(process, 'disarmed')
+        children = family(process.pid)
+        assert process.wait(PATIENCE_S) == 0
+    assert wait_gone(children, 0.0) == []
+    assert port_is_free(FLY_INSTANCE)
+    summary = json.loads(file.read_text())
+    assert summary['landed']
+    assert summary['sim_time_s'] == pytest.approx(summary['steps'] * STEP_US * 1e-6)
+
+
+# The end.
+
+def test_without_a_graph_there_is_one_sentence(alone):
+    with contextlib.ExitStack() as stack:
+        # At once, since each looks around for some seconds.
+        processes = {
+            words[0]: stack.enter_context(running(command(*words)))
+            for words in (('status', '--json'), ('step', 3), ('sensor', 'gps', 'stop'))}
+        for verb, process in processes.items():
+            assert process.communicate(timeout=PATIENCE_S)[0] == (
+                f'{verb}: no manager was found; does the graph run, with this ROS_DOMAIN_ID'
+                ' and namespace?\n')
+            assert process.returncode == 1
+
+
+def stop_by_command(world):
+    result = world.command('stop')
+    assert (result.returncode, result.stdout, result.stderr) == (0, '', '')
+
+
+def head(world):
+    """Return the process that ends the others."""
+    return 'world' if world.mode == 'composed' else 'manager'
+
+
+ENDS = {
+    'command': stop_by_command,
+    'SIGTERM': lambda world: world.terminate(head(world), signal.SIGTERM),
+    'SIGINT': lambda world: world.terminate(head(world), signal.SIGINT),
+    'shutdown of the manager': lambda world: world.change('manager', 'active_shutdown'),
+    'shutdown of a sensor': lambda world: world.change('barometer', 'active_shutdown'),
+}
+
+
+def end_in_order(world, way):
+    """End the graph in one of the ways; all processes end by themselves, and in peace."""
+    ENDS[way](world)
+    codes = world.wait_ended(END_S)
+    assert set(codes.values()) == {0}, f'{codes}\n{world.report()}'
+    assert 'Traceback' not in world.report()
+
+
+@pytest.mark.parametrize('start', range(STARTS))
+def test_starts_and_stops_in_a_row_leave_nothing(start, alone, tmp_path):
+    """Each in another way, with time going on, paused, or waiting for an autopilot."""
+    way = list(ENDS)[start % len(ENDS)]
+    standing = [None, 'PAUSED', 'WAITING'][start % 3]
+    with running_graph(tmp_path, 'composed', INSTANCE, {
+            'manager': {'speed_factor': 2.0, 'step_timeout_s': 0.3}}) as world:
+        world.wait_up()
+        if standing == 'WAITING':
+            world.wait_state('WAITING')
+        else:
+            world.connect()
+            world.wait_steps(10)
+        if standing == 'PAUSED':
+            world.pause()
+        end_in_order(world, way)
+
+
+@pytest.mark.parametrize('way', ['SIGTERM', 'SIGINT', 'shutdown of a sensor'])
+def test_separate_processes_end_in_order(way, alone, tmp_path):
+    with running_graph(tmp_path, 'separate', INSTANCE, {
+            'manager': {'speed_factor': 2.0}}) as world:
+        world.wait_up()
+        world.connect()
+        world.wait_steps(10)
+        end_in_order(world, way)
