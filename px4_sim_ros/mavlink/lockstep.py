@@ -14,8 +14,8 @@ autopilot that never gets the time right leaves FREEWHEEL as little as STALLED. 
 at all shows that it has booted, so from then on FREEWHEEL goes at most at real-time pace, too.
 
 An autopilot that answers only now and then (a rover, a failed sensor) would stop the world
-for the whole bound at each gap. So after a stall, and when a gap is expected, the bound is
-one step, until enough steps in a row have been answered.
+for the whole bound at each gap. So after a stall the bound is one step, and when a gap is
+expected it is short, until enough steps in a row have been answered.
 
 Time may start over, but not for an autopilot: it is retired, and the link is WAITING for the
 next one.
@@ -36,6 +36,8 @@ from px4_sim_ros.mavlink.hil_server import Deadline, HilServer
 
 # Answers in a row after a stall until the link is trusted with the whole bound again.
 _TRUSTED_REPLIES = 50
+# Wall time that a step waits when the autopilot may have a reason not to answer.
+_GAP_TIMEOUT_S = 0.25
 # How many steps a reply may be late.
 _STEPS_REMEMBERED = 250
 # PX4 complains after a second of wall time in which no bytes come.
@@ -113,6 +115,7 @@ class Lockstep:
         self._answered_us = -1                   # newest step answered
         self._is_out_of_step = False             # controls came that were no reply
         self._untrusted = 0                      # replies that are still to come after a stall
+        self._gap_expected = 0                   # replies that are still to come then
         self._unanswered_us: int | None = None   # first step without a reply since the last one
         self._replied_s = 0.0                    # wall time of the last reply
         self._held_us = -1                       # step that is held because of a stall
@@ -141,6 +144,7 @@ class Lockstep:
         if reply is not None:
             self._command = reply
             self._untrusted = max(0, self._untrusted - 1)
+            self._gap_expected = max(0, self._gap_expected - 1)
         elif self._is_held(time_us):
             self._keep_quiet()
             return None
@@ -165,7 +169,7 @@ class Lockstep:
         PX4 does while it changes from one IMU to another; it would do so for ever if its time
         stood still meanwhile.
         """
-        self._untrusted = _TRUSTED_REPLIES
+        self._gap_expected = _TRUSTED_REPLIES
 
     def begin_again(self) -> None:
         """Start over with time and counters; the autopilot of the last run is retired.
@@ -299,7 +303,8 @@ class Lockstep:
     def _patience_s(self) -> float:
         """Return how long a step waits for its reply."""
         if self.state is LinkState.LOCKED and not self._untrusted:
-            return self._parameters.reply_timeout_s
+            timeout_s = self._parameters.reply_timeout_s
+            return min(timeout_s, _GAP_TIMEOUT_S) if self._gap_expected else timeout_s
         if self.state is LinkState.FREEWHEEL and not self._is_out_of_step:
             return self._parameters.freewheel_pause_s
         return self._step_s

@@ -299,7 +299,9 @@ def test_a_graph_with_a_suspended_node_gives_up(alone, tmp_path):
         codes = world.wait_ended(PATIENCE_S, but=['imu'])
         assert codes.pop('manager') == 1
         assert set(codes.values()) == {0}, codes
-        assert 'imu did not answer; the graph is taken down' in world.said('manager')
+        # The manager may never have come to know it.
+        assert re.search(r'imu (did not answer|has not appeared); the graph is taken down',
+                         world.said('manager'))
 
 
 def test_on_overdue_fail_takes_the_graph_down(alone, tmp_path):

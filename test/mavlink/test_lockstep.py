@@ -434,8 +434,8 @@ def test_random_bytes_between_replies(make_locked):
 
 
 @pytest.mark.parametrize('on_stall', ['continue', 'pause', 'fail'])
-def test_an_expected_gap_costs_a_step_each(make_locked, on_stall):
-    """Not the whole bound: PX4 changes to another IMU only if its time goes on."""
+def test_an_expected_gap_is_told_soon(make_locked, on_stall):
+    """Not after the whole bound: PX4 changes to another IMU only if its time goes on."""
     link, peer = make_locked(on_stall=on_stall, reply_timeout_s=5.0)
     link.lockstep.expect_gap()
     started_s = time.monotonic()
