@@ -75,6 +75,7 @@ class LoopNode(LifecycleNode):
         self.inbox: Inbox | None = None                # while it takes part in the steps
         self.outputs: dict[str, typing.Any] = {}
         self._inputs: dict[str, typing.Any] = {}
+        self._said: list[tuple[typing.Any, typing.Any]] = []    # in the last step, and where
         self._participant = participant_of(self)
         self._lifecycle_state = 'unconfigured'
         self._diagnostics = Diagnostics(self, self._status)
@@ -83,6 +84,7 @@ class LoopNode(LifecycleNode):
         self._busy_s = 0.0
         self._status_service = self.create_service(Trigger, '~/status', self._on_status)
         self._forget_service = self.create_service(Trigger, '~/forget', self._on_forget)
+        self._repeat_service = self.create_service(Trigger, '~/repeat', self._on_repeat)
 
     # What subclasses fill in.
 
@@ -192,7 +194,7 @@ class LoopNode(LifecycleNode):
     def _join(self) -> None:
         """Take part in the steps, from the first on."""
         world, topics = self.configuration.world, self.graph.topics
-        self._busy_s, self._steps, self._last_step_us = 0.0, 0, 0
+        self._busy_s, self._steps, self._last_step_us, self._said = 0.0, 0, 0, []
         self.inbox = Inbox(
             {name: topics[name].period_us(world.step_us, world.periods_us)
              for name in self.spec.inputs},
@@ -229,6 +231,7 @@ class LoopNode(LifecycleNode):
         self.release()
         if self.inbox is None:
             self._stop_listening()
+        self._said = []
         for publisher in self.outputs.values():
             self.destroy_lifecycle_publisher(publisher)
         self.outputs.clear()
@@ -262,6 +265,7 @@ class LoopNode(LifecycleNode):
     def _step(self, time_us: int, inputs: dict[str, bytes]) -> None:
         self._last_step_us = time_us
         self._steps += 1
+        self._said = []
         if not self.active:
             self.idle_step(time_us)
             return
@@ -270,7 +274,19 @@ class LoopNode(LifecycleNode):
             for name, data in inputs.items()
         })
 
+    def say(self, publisher: typing.Any, message: typing.Any) -> None:
+        """Publish a message of this step."""
+        self._said.append((publisher, message))
+        publisher.publish(message)
+
     # Questions and requests.
+
+    def _on_repeat(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        """Publish again what the last step has published: somebody has not got it."""
+        for publisher, message in self._said:
+            publisher.publish(message)
+        response.success = True
+        return response
 
     def _on_status(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         """Tell whether the node can take part in a step, and what it waits for."""

@@ -57,4 +57,4 @@ class DynamicsNode(LoopNode):
         truth = self._dynamics.step(tuple(inputs[_COMMAND].velocity))
         for name, (message, fill) in self._messages.items():
             if is_due(time_us, self._periods_us[name]):
-                self.outputs[name].publish(fill(message, truth))
+                self.say(self.outputs[name], fill(message, truth))

@@ -115,8 +115,8 @@ class HilBridgeNode(LoopNode):
             return
         self._held = None
         references = self._vehicle.rotor_speed_references_rad_s(reply.controls, reply.armed)
-        self.outputs['actuators/command'].publish(
-            fill_rotors(self._command, time_us, references))
+        self.say(self.outputs['actuators/command'],
+                 fill_rotors(self._command, time_us, references))
 
     def _report_events(self) -> None:
         for sentence in self._lockstep.take_events():

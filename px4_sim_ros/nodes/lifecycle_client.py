@@ -51,6 +51,7 @@ class ManagedNode:
         self._state = node.create_client(GetState, f'{name}/get_state')
         self._status = node.create_client(Trigger, f'{name}/status')
         self._forget = node.create_client(Trigger, f'{name}/forget')
+        self._repeat = node.create_client(Trigger, f'{name}/repeat')
 
     @property
     def is_there(self) -> bool:
@@ -59,7 +60,7 @@ class ManagedNode:
 
     def wait_until_there(self, deadline_s: float) -> Sequence:
         """Wait until all services are there."""
-        services = self._change, self._state, self._status, self._forget
+        services = self._change, self._state, self._status, self._forget, self._repeat
         while not all(client.service_is_ready() for client in services):
             if time.monotonic() > deadline_s:
                 raise TransitionError(f'{self.name} has not appeared')
@@ -147,6 +148,10 @@ class ManagedNode:
         state = yield from self.state()
         if state == State.PRIMARY_STATE_ACTIVE:
             yield from self.change(DEACTIVATE)
+
+    def call_repeat(self) -> None:
+        """Let the node publish again what its last step has published; nobody waits for that."""
+        self._repeat.call_async(Trigger.Request())
 
     def forget(self) -> Sequence:
         """Let the node, which is at rest, begin at time 0 when it is started again."""

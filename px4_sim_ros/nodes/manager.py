@@ -120,7 +120,8 @@ class ManagerNode(LifecycleNode):
                 TransitionEvent, f'{managed}/transition_event',
                 lambda event, managed=managed: self._on_transition(managed, event), 10))
         self._supervision = Supervision(
-            self._graph, self._nodes, self.stepper, _COMMAND, self._on_debt, self._on_settled)
+            self._graph, self._nodes, self.stepper, _COMMAND, self._on_debt, self._on_settled,
+            self._repeat)
         yield from sequences.appear(self._nodes, deadline_s)
         yield from sequences.rewind(self._nodes)
         self.trigger_configure()
@@ -268,16 +269,26 @@ class ManagerNode(LifecycleNode):
         """Tell who owes a message, and do what `on_overdue` says."""
         if debt.holds:
             self.get_logger().info(debt.sentence)
-            self._announce()
-            return
-        self.get_logger().error(debt.sentence)
+        elif debt.repeater:
+            self.get_logger().warning(debt.sentence)
+        else:
+            self.get_logger().error(debt.sentence)
         self._announce()
+        if debt.holds or debt.repeater:
+            return
         policy = self.get_parameter('on_overdue').value
         if policy == 'pause':
             self.set_parameters([Parameter('paused', value=True)])
         elif policy == 'fail':
             self.exit_code = 1
             self.stop(debt.sentence)
+
+    def _repeat(self, name: str) -> None:
+        if name == 'manager':
+            self._publish_clock(self.stepper.time_us)
+            return
+        node, = (node for node in self._nodes if node.name == name)
+        node.call_repeat()
 
     def _on_settled(self, debt: Debt) -> None:
         """Say that all is well again."""

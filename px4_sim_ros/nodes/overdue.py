@@ -9,11 +9,12 @@ from px4_sim_ros.nodes.node_status import NodeStatus
 
 
 class Debt(typing.NamedTuple):
-    """A node that owes a message; `holds` when it keeps it back knowingly."""
+    """A node that owes a message."""
 
     node: str
     sentence: str
-    holds: bool = False
+    holds: bool = False        # it keeps it back knowingly
+    repeater: str = ''         # who can publish a message again that was lost
 
 
 def find_debt(
@@ -25,9 +26,11 @@ def find_debt(
     :param statuses: by node; None for a node that does not answer
     :param topic: what the manager waits for, at `time_us`, its last at `last_us` (-1: none)
     """
-    waiter, seen = 'manager', set()
+    waiter, seen, now_us = 'manager', set(), time_us
     while True:
         node = graph.topics[topic].publisher
+        if node == 'manager' and time_us == now_us:
+            return _lost(waiter, topic, time_us, node)
         if node == 'manager':
             return Debt(waiter, f'{waiter} still waits for t = {seconds_text(time_us)}, which is'
                         ' past: it has begun anew; reset the run')
@@ -38,8 +41,7 @@ def find_debt(
         if status.holds:
             return Debt(node, f'{sentence}: {status.holds}', holds=True)
         if status.waits_for_us > time_us:
-            return Debt(waiter, f'{waiter} has not got {topic} for t = {seconds_text(time_us)},'
-                        f' which {node} has published: a message was lost')
+            return _lost(waiter, topic, time_us, node)
         if not status.waits_for or node in seen:
             return Debt(node, f'{sentence}: {status.problem}' if status.problem else sentence)
         seen.add(node)
@@ -53,6 +55,11 @@ def find_silent(statuses: typing.Mapping[str, NodeStatus | None]) -> Debt | None
         if status is None:
             return Debt(node, f'{node} does not answer')
     return None
+
+
+def _lost(waiter: str, topic: str, time_us: int, publisher: str) -> Debt:
+    return Debt(waiter, f'{waiter} has not got {topic} for t = {seconds_text(time_us)}, which'
+                f' {publisher} has published: it was lost and is repeated', repeater=publisher)
 
 
 def _owes(node: str, topic: str, time_us: int, last_us: int) -> str:

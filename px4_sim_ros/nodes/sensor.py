@@ -64,9 +64,9 @@ class SensorNode(LoopNode):
         measurement = self._sensor.measure(
             truth_from(inputs['ground_truth/odom'], inputs.get('ground_truth/accel')))
         for name, (message, fill) in self._messages.items():
-            self.outputs[name].publish(fill(message, measurement))
+            self.say(self.outputs[name], fill(message, measurement))
 
     def idle_step(self, time_us: int) -> None:
         """Say that there is no measurement."""
         set_stamp(self._absence.stamp, time_us)
-        self._absence_publisher.publish(self._absence)
+        self.say(self._absence_publisher, self._absence)

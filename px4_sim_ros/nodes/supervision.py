@@ -21,15 +21,17 @@ class Supervision:
     def __init__(
         self, graph: Graph, nodes: sequences.Nodes, stepper: Stepper, topic: str,
         on_debt: typing.Callable[[Debt], None], on_settled: typing.Callable[[Debt], None],
+        repeat: typing.Callable[[str], None],
     ) -> None:
         """Begin.
 
         :param topic: what ends a step
         :param on_debt: called once for each debt that is found
         :param on_settled: called when it exists no longer
+        :param repeat: lets a node publish again what it has published in its last step
         """
         self._graph, self._nodes, self._stepper, self._topic = graph, nodes, stepper, topic
-        self._on_debt, self._on_settled = on_debt, on_settled
+        self._on_debt, self._on_settled, self._repeat = on_debt, on_settled, repeat
         self._inquiry: SequenceRunner | None = None
         self._asked_s = 0.0
         self._asked_us = 0             # the step that was under way then
@@ -80,3 +82,5 @@ class Supervision:
         elif debt != self.debt:
             self.debt = debt
             self._on_debt(debt)
+        if debt is not None and debt == self.debt and debt.repeater:
+            self._repeat(debt.repeater)

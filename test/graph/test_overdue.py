@@ -66,7 +66,14 @@ def test_a_message_that_was_lost():
                  imu=waiting('ground_truth/odom', time_us=T + 4000))
     assert found.node == 'hil_bridge'
     assert found.sentence == ('hil_bridge has not got imu/data_raw for t = 12.004000 s, which imu'
-                              ' has published: a message was lost')
+                              ' has published: it was lost and is repeated')
+    assert found.repeater == 'imu'
+
+
+def test_a_tick_of_the_clock_that_was_lost():
+    found = debt(hil_bridge=waiting('mag'), magnetometer=waiting('ground_truth/odom'),
+                 dynamics=waiting('/clock'))
+    assert (found.node, found.repeater) == ('dynamics', 'manager')
 
 
 def test_a_node_that_has_begun_anew():
