@@ -3,4 +3,7 @@ import sys
 
 from px4_sim_ros.apps.command_line import main
 
-sys.exit(main())
+try:
+    sys.exit(main())
+except KeyboardInterrupt:
+    sys.exit(130)

@@ -14,7 +14,7 @@ class ManagerParameters(Parameters):
 
     speed_factor: float = parameter(
         'simulated over wall time; 0 means as fast as possible', minimum=0, maximum=1000)
-    paused: bool = parameter('hold time after this step')
+    paused: bool = parameter('hold time, from the start on or at the end of this step')
     step_count: int = parameter('steps that sim/step goes on while paused', minimum=1)
     startup_timeout_s: float = parameter(
         'wall time for all nodes to become active', 's', above=0)

@@ -4,6 +4,8 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import math
+import re
 import sys
 import typing
 
@@ -18,6 +20,8 @@ _ANSWER_TIMEOUT_S = 5.0
 _RESET_TIMEOUT_S = 60.0
 _END_TIMEOUT_S = 20.0
 _FAILURES = 'OVERDUE', 'STOPPED'
+_JUDGED = 'status', 'reset'
+_MOST_STEPS = 10**9
 
 
 def _pause(control: Control, options: argparse.Namespace) -> None:
@@ -40,11 +44,11 @@ def _step(control: Control, options: argparse.Namespace) -> None:
 
 
 def _reset(control: Control, options: argparse.Namespace) -> None:
-    run = int(control.values['run'])
+    _ = control.status
+    resets = int(control.values['resets'])
     control.ask('reset')
     control.wait_for(
-        lambda: control.state == 'STOPPED' or (
-            int(control.values['run']) > run and control.state != 'RESETTING'),
+        lambda: int(control.values['resets']) > resets and control.state != 'RESETTING',
         _RESET_TIMEOUT_S, f'the reset has not come to an end within {_RESET_TIMEOUT_S:g} s')
 
 
@@ -71,9 +75,24 @@ _VERBS: dict[str, typing.Callable[[Control, argparse.Namespace], None]] = {
 
 
 def _count(text: str) -> int:
-    if int(text) < 1:
-        raise argparse.ArgumentTypeError(f'{text}: must be at least 1')
+    if not text.isdecimal() or not 1 <= int(text) <= _MOST_STEPS:
+        raise argparse.ArgumentTypeError(
+            f'{text!r}: must be a whole number, at least 1 and at most {_MOST_STEPS}')
     return int(text)
+
+
+def _speed_factor(text: str) -> float:
+    with contextlib.suppress(ValueError):
+        if text == 'max' or 0.0 <= float(text) < math.inf:
+            return speed_factor(text)
+    raise argparse.ArgumentTypeError(f'{text!r}: must be a number, at least 0, or max')
+
+
+def _namespace(text: str) -> str:
+    name = text.strip('/')
+    if name and not re.fullmatch(r'[A-Za-z_]\w*(/[A-Za-z_]\w*)*', name, re.ASCII):
+        raise argparse.ArgumentTypeError(f'{text!r}: must be a ROS namespace such as uav1')
+    return name
 
 
 def _sensor_name(text: str) -> str:
@@ -103,9 +122,9 @@ def add_parsers(commands: typing.Any) -> None:
     }
     parsers = {verb: commands.add_parser(verb, help=text) for verb, text in helps.items()}
     for parser in parsers.values():
-        parser.add_argument('--namespace', default='', help='of the graph')
+        parser.add_argument('--namespace', type=_namespace, default='', help='of the graph')
     parsers['step'].add_argument('count', type=_count, nargs='?', default=1)
-    parsers['speed'].add_argument('factor', type=speed_factor, metavar='X|max')
+    parsers['speed'].add_argument('factor', type=_speed_factor, metavar='X|max')
     parsers['status'].add_argument('--json', action='store_true', help='for programs')
     parsers['top'].add_argument(
         '--once', action='store_true',
@@ -136,4 +155,4 @@ def run(options: argparse.Namespace) -> int:
             return 1
         except KeyboardInterrupt:
             return 130
-        return 1 if options.command != 'stop' and control.state in _FAILURES else 0
+        return 1 if options.command in _JUDGED and control.state in _FAILURES else 0

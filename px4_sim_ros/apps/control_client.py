@@ -22,6 +22,8 @@ _SPIN_S = 0.02
 _FOUND_TIMEOUT_S = 5.0
 _ANSWER_TIMEOUT_S = 5.0
 _CALL_TIMEOUT_S = 1.0
+# The manager tells its status twice a second.
+_SILENT_S = 3.0
 
 
 class ControlError(RuntimeError):
@@ -37,6 +39,9 @@ class Control:
         rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
         self.node = rclpy.create_node(f'control_{os.getpid()}', namespace=namespace)
         self._status: DiagnosticStatus | None = None
+        self._statuses = 0             # how many have come
+        self._heard_s = 0.0            # wall time of the last
+        self._clients: dict[str, typing.Any] = {}
         self._subscription = self.node.create_subscription(
             DiagnosticStatus, 'sim/status', self._on_status, qos.LATCHED)
 
@@ -47,6 +52,8 @@ class Control:
 
     def _on_status(self, status: DiagnosticStatus) -> None:
         self._status = status
+        self._statuses += 1
+        self._heard_s = time.monotonic()
 
     def wait_for(
         self, condition: typing.Callable[[], typing.Any], timeout_s: float, otherwise: str,
@@ -107,7 +114,7 @@ class Control:
 
     def _call(self, kind: type, name: str, request: typing.Any) -> typing.Any:
         _ = self.status       # so that a graph that is not there is told as such
-        client = self.node.create_client(kind, name)
+        client = self._clients.setdefault(name, self.node.create_client(kind, name))
         self.wait_for(client.service_is_ready, _FOUND_TIMEOUT_S, f'there is no service {name}')
         call = client.call_async(request)
         self.wait_for(call.done, _ANSWER_TIMEOUT_S, 'manager does not answer')
@@ -125,17 +132,27 @@ class Control:
 
         :raises ControlError: something holds time back
         """
-        self.wait_for(
-            lambda: self.steps >= goal or self.state in ('OVERDUE', 'WAITING'), math.inf, '')
-        if self.steps < goal:
-            raise ControlError(self.summary())
+        run, told = self.values['run'], self._statuses
+
+        def over() -> bool:
+            # The first status may have been under way before the steps were asked for.
+            held = self.state != 'RUNNING' and self._statuses > told + 1
+            return self.steps >= goal or held or self.values['run'] != run or self._is_silent()
+
+        self.wait_for(over, math.inf, '')
+        if self.steps < goal or self.values['run'] != run:
+            raise ControlError('manager has fallen silent' if self._is_silent()
+                               else self.summary())
+
+    def _is_silent(self) -> bool:
+        return time.monotonic() - self._heard_s > _SILENT_S
 
     def wait_until_ended(self, timeout_s: float) -> None:
-        """Wait until the manager is gone.
+        """Wait until the manager, which was asked to stop, is gone.
 
         :raises ControlError: it is not
         """
-        client = self.node.create_client(Trigger, 'sim/stop')
+        client = self._clients['sim/stop']
         self.wait_for(lambda: not client.service_is_ready(), timeout_s,
                       f'the graph has not ended within {timeout_s:g} s')
 

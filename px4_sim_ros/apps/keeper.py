@@ -67,6 +67,8 @@ def keep(keeper: Keeper, ros_arguments: typing.Sequence[str]) -> int:
                 print('the run begins again: so does its autopilot', flush=True)
                 keeper.start()
             kept_run = watch.run
+            if keeper.autopilot.exit_code == 0:
+                return 0     # the graph was stopped
             if keeper.autopilot.exit_code is not None:
                 print(f'{keeper.autopilot.name} has ended with exit code'
                       f' {keeper.autopilot.exit_code}', file=sys.stderr)

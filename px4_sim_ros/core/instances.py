@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import re
 
-_FURTHER = re.compile(r'(.+)_(\d)')
+_FURTHER = re.compile(r'(.+)_([1-9])')
 
 
 def instance_name(kind: str, index: int) -> str:

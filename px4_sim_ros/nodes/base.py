@@ -5,6 +5,7 @@ them handles ROS states, subscriptions or stamps.
 """
 from __future__ import annotations
 
+import dataclasses
 import functools
 import time
 import traceback
@@ -27,6 +28,7 @@ from px4_sim_ros.nodes.endpoints import matched_participants, participant_of
 from px4_sim_ros.nodes.inbox import Inbox
 from px4_sim_ros.nodes.message_types import message_class
 from px4_sim_ros.nodes.node_status import NodeStatus
+from px4_sim_ros.nodes.transitions import refuse_misfits
 
 _Transition = typing.Callable[[typing.Any, LifecycleState], TransitionCallbackReturn]
 
@@ -64,6 +66,7 @@ class LoopNode(LifecycleNode):
     def __init__(self, name: str) -> None:
         """Declare the parameters of the node `name` of the graph."""
         super().__init__(name, automatically_declare_parameters_from_overrides=True)
+        refuse_misfits(self)
         self.spec = graph.spec_of(name)
         self.graph: graph.Graph | None = None          # known once it is configured
         self.failure = ''
@@ -141,8 +144,7 @@ class LoopNode(LifecycleNode):
         for topic in self.graph.outputs(self.spec.name):
             self.outputs[topic.name] = self.create_lifecycle_publisher(
                 message_class(topic.type), topic.name, qos.LOOP)
-        if not self._inputs:
-            self._listen()
+        self._listen()
         self._lifecycle_state = 'inactive'
         return super().on_configure(state)
 
@@ -180,6 +182,7 @@ class LoopNode(LifecycleNode):
         self._go_inactive()
         self.leave()
         self._release()
+        self._stop_listening()
         self._lifecycle_state = 'finalized'
         return super().on_shutdown(state)
 
@@ -201,7 +204,12 @@ class LoopNode(LifecycleNode):
             self.period_us, self._step)
 
     def _listen(self) -> None:
+        # Those that are there stay, to the end: they are matched with all, and the executor may
+        # be deaf to one that is made in place of another.
         topics = self.graph.topics
+        if set(self._inputs) - {graph.ABSENCE} == set(self.spec.inputs):
+            return
+        self._stop_listening()
         self._inputs = {
             name: self.create_subscription(
                 message_class(topics[name].type), name,
@@ -214,8 +222,6 @@ class LoopNode(LifecycleNode):
     def leave(self) -> None:
         """Take no part in the steps any more."""
         self.inbox = None
-        if self.configuration is None:
-            self._stop_listening()
 
     def _stop_listening(self) -> None:
         for subscription in self._inputs.values():
@@ -229,8 +235,6 @@ class LoopNode(LifecycleNode):
 
     def _release(self) -> None:
         self.release()
-        if self.inbox is None:
-            self._stop_listening()
         self._said = []
         for publisher in self.outputs.values():
             self.destroy_lifecycle_publisher(publisher)
@@ -296,7 +300,8 @@ class LoopNode(LifecycleNode):
         response.message = NodeStatus(
             self._lifecycle_state, problem, inbox.next_us if inbox else 0,
             inbox.waits_for() if inbox else {}, self.holds(), self._participant,
-            matched_participants(self, self.loop_publishers, self._inputs)).to_json()
+            matched_participants(self, self.loop_publishers, self._inputs),
+            dataclasses.asdict(self.configuration.world) if self.configuration else {}).to_json()
         return response
 
     def _on_forget(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:

@@ -49,6 +49,13 @@ def matched_participants(
     return matched
 
 
+def other_publishers(node: Node, topic: str, participant: str) -> list[str]:
+    """Return the full names of the nodes of other participants that publish a topic."""
+    return [f"{info.node_namespace.rstrip('/')}/{info.node_name}"
+            for info in node.get_publishers_info_by_topic(topic)
+            if _participant(info) != participant or info.node_name != node.get_name()]
+
+
 def find_unmatched(
     graph: Graph, participants: typing.Mapping[str, str],
     matched: typing.Mapping[str, typing.Mapping[str, typing.Iterable[str]]],

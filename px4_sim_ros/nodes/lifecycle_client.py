@@ -6,7 +6,6 @@ it manages, and every wait has a bound.
 """
 from __future__ import annotations
 
-import contextlib
 import time
 import typing
 
@@ -93,9 +92,11 @@ class ManagedNode:
         request = ChangeState.Request(transition=Transition(id=number))
         refused = False
         # Not asked twice: when the answer is lost, the state tells what came of it.
-        with contextlib.suppress(TimeoutError):
-            response = yield self._change.call_async(request)
-            refused = not response.success
+        call = self._change.call_async(request)
+        try:
+            refused = not (yield call).success
+        except TimeoutError:
+            self._change.remove_pending_request(call)
         state = yield from self.state()
         if refused or state != goal:
             status = yield from self.status()

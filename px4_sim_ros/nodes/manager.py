@@ -1,8 +1,10 @@
 """The node `manager`: brings the graph up, drives the clock, takes the graph down."""
 from __future__ import annotations
 
+import dataclasses
 import enum
 import time
+import traceback
 import typing
 
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
@@ -19,7 +21,12 @@ from px4_sim_ros.convert.stamps import serialised_stamp_us, set_stamp
 from px4_sim_ros.core.parameters import ParameterError
 from px4_sim_ros.core.timebase import US_PER_S, seconds_text
 from px4_sim_ros.nodes import diagnostics, parameters, qos, sequences
-from px4_sim_ros.nodes.endpoints import find_unmatched, matched_participants, participant_of
+from px4_sim_ros.nodes.endpoints import (
+    find_unmatched,
+    matched_participants,
+    other_publishers,
+    participant_of,
+)
 from px4_sim_ros.nodes.lifecycle_client import (
     ManagedNode,
     Sequence,
@@ -30,6 +37,7 @@ from px4_sim_ros.nodes.node_status import NodeStatus
 from px4_sim_ros.nodes.overdue import Debt
 from px4_sim_ros.nodes.stepper import Stepper
 from px4_sim_ros.nodes.supervision import Supervision
+from px4_sim_ros.nodes.transitions import refuse_misfits
 from px4_sim_ros.resources import PACKAGE
 
 _TICK_S = 0.002
@@ -66,6 +74,7 @@ class ManagerNode(LifecycleNode):
     def __init__(self, name: str) -> None:
         """Declare parameters and start to bring up the graph."""
         super().__init__(name, automatically_declare_parameters_from_overrides=True)
+        refuse_misfits(self)
         parameters.declare(self, name)
         self.add_on_set_parameters_callback(self._on_set_parameters)
         self.finished = False
@@ -73,6 +82,7 @@ class ManagerNode(LifecycleNode):
         self._lifecycle_state = 'unconfigured'
         self._resting: set[str] = set()      # nodes that others have stopped
         self.run = 1                         # how many times time has begun at 0
+        self.resets = 0                      # how many were asked for
         self._phase = RunState.STARTING
         self._reason = ''                    # the sentence for the phase, if there is one
         self.stepper: Stepper | None = None
@@ -107,6 +117,7 @@ class ManagerNode(LifecycleNode):
         self._announce()
         configuration = parameters.read(self, self.get_name())
         self._graph = graph.of_instances(configuration.world.instances)
+        self._world = dataclasses.asdict(configuration.world)
         self.stepper = Stepper(
             configuration.world.step_us, configuration.own.speed_factor, self._publish_clock)
         deadline_s = time.monotonic() + configuration.own.startup_timeout_s
@@ -123,27 +134,43 @@ class ManagerNode(LifecycleNode):
             self._graph, self._nodes, self.stepper, _COMMAND, self._on_debt, self._on_settled,
             self._repeat)
         yield from sequences.appear(self._nodes, deadline_s)
+        yield from self._be_alone(deadline_s)
         yield from sequences.rewind(self._nodes)
-        self.trigger_configure()
         self._lifecycle_state = 'inactive'
+        self.trigger_configure()
         yield from self._start(deadline_s)
-        self.trigger_activate()
         self._lifecycle_state = 'active'
+        self.trigger_activate()
         self.get_logger().info('all nodes are active and matched')
 
     def _start(self, deadline_s: float) -> Sequence:
         """Activate all nodes and begin at time 0."""
         yield from sequences.start(self._nodes, deadline_s, self._find_unmatched)
-        for other in self.get_publishers_info_by_topic('/clock'):
-            if (other.node_namespace, other.node_name) != (self.get_namespace(), self.get_name()):
-                raise TransitionError(
-                    f'/clock is published by {other.node_namespace.rstrip("/")}/'
-                    f'{other.node_name} as well; give this graph a ROS_DOMAIN_ID of its own')
+        yield from self._be_alone(deadline_s)
+        self.stepper.set_speed_factor(self.get_parameter('speed_factor').value)
         if not self.get_parameter('paused').value:
             self.stepper.resume()
         self._enter(RunState.RUNNING)
 
+    def _be_alone(self, deadline_s: float) -> Sequence:
+        """Wait until nobody else publishes /clock: one that was killed is known for a while."""
+        while True:
+            others = other_publishers(self, '/clock', self._participant)
+            if not others:
+                return
+            if time.monotonic() > deadline_s or self.get_fully_qualified_name() not in others:
+                raise TransitionError(
+                    f'/clock is published by {others[0]} as well; give this graph a'
+                    ' ROS_DOMAIN_ID of its own')
+            yield None
+
     def _find_unmatched(self, statuses: dict[str, NodeStatus]) -> str:
+        for name, status in statuses.items():
+            for key, value in self._world.items():
+                if status.world[key] != value:
+                    raise TransitionError(
+                        f'{name}.{key} = {status.world[key]!r}: all nodes share this parameter and'
+                        f' manager has {value!r}')
         matched = {name: status.matched for name, status in statuses.items()}
         matched['manager'] = matched_participants(
             self, {'/clock': self._clock_publisher}, {_COMMAND: self._command_subscription})
@@ -153,7 +180,6 @@ class ManagerNode(LifecycleNode):
 
     def _reset(self) -> Sequence:
         """Bring all nodes back to their seeded start."""
-        self._enter(RunState.RESETTING)
         try:
             yield from self._last_step()
             yield from sequences.rewind(self._nodes)
@@ -170,9 +196,8 @@ class ManagerNode(LifecycleNode):
         else:
             self.get_logger().info(f'run {self.run} begins at t = 0')
 
-    def _take_down(self, reason: str) -> Sequence:
+    def _take_down(self) -> Sequence:
         """Stop all nodes, producers before consumers, then end them; go on after a failure."""
-        self._enter(RunState.STOPPING, reason)
         yield from self._last_step()
         yield from sequences.end(self._nodes, self._failed)
         if self._lifecycle_state != 'finalized':
@@ -196,7 +221,8 @@ class ManagerNode(LifecycleNode):
     def stop(self, reason: str) -> None:
         """Take the graph down at the end of this step; `finished` says when that is done."""
         if self._phase is not RunState.STOPPING:
-            self._begin(self._take_down(reason))
+            self._enter(RunState.STOPPING, reason)
+            self._begin(self._take_down())
 
     def _begin(self, sequence: Sequence) -> None:
         self._sequence = SequenceRunner(sequence, _CALL_TIMEOUT_S)
@@ -210,9 +236,32 @@ class ManagerNode(LifecycleNode):
                 self._ticker.cancel()
         except (TransitionError, ParameterError) as error:
             self._failed(f'{error}; the graph is taken down')
-            self._begin(self._take_down(str(error)))
+            self.stop(str(error))
+        except Exception as error:
+            self._failed(traceback.format_exc())
+            # Nothing is left to try if this was the taking down.
+            self.finished = self._phase is RunState.STOPPING
+            self.stop(f'{type(error).__name__}: {error}')
 
     # Its own lifecycle follows the graph's.
+
+    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Tell that all nodes are about to be configured; nobody else decides that."""
+        return self._if_by_itself('inactive')
+
+    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Tell that all nodes are active; nobody else decides that."""
+        return self._if_by_itself('active')
+
+    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Refuse: it is never at rest."""
+        return self._if_by_itself('unconfigured')
+
+    def _if_by_itself(self, goal: str) -> TransitionCallbackReturn:
+        if self._lifecycle_state == goal:
+            return TransitionCallbackReturn.SUCCESS
+        self.get_logger().error('manager brings itself up; only its shutdown is for others')
+        return TransitionCallbackReturn.FAILURE
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Refuse: time stands still with sim/pause."""
@@ -237,7 +286,7 @@ class ManagerNode(LifecycleNode):
         elif start.id == State.TRANSITION_STATE_DEACTIVATING:
             self._resting.add(node)
             self.get_logger().info(f'{node} has stopped at {now}')
-        elif start.id == State.TRANSITION_STATE_ACTIVATING and node in self._resting:
+        elif goal.id == State.PRIMARY_STATE_ACTIVE and node in self._resting:
             self._resting.remove(node)
             self.get_logger().info(f'{node} goes on from {now}')
 
@@ -330,6 +379,8 @@ class ManagerNode(LifecycleNode):
         response.success = self._phase in (RunState.RUNNING, RunState.STOPPED)
         if response.success:
             response.message = f'resetting from t = {seconds_text(self.stepper.time_us)}'
+            self.resets += 1
+            self._enter(RunState.RESETTING)
             self._begin(self._reset())
         else:
             response.message = f'cannot reset while {self._phase.value}'
@@ -349,7 +400,7 @@ class ManagerNode(LifecycleNode):
         if result.successful and self._phase is RunState.RUNNING:
             for change in changes:
                 if change.name == 'speed_factor':
-                    self.stepper.set_speed_factor(change.value)
+                    self.stepper.set_speed_factor(float(change.value))
                 elif change.name == 'paused':
                     (self.stepper.pause if change.value else self.stepper.resume)()
         return result
@@ -389,7 +440,8 @@ class ManagerNode(LifecycleNode):
             RunState.WAITING: diagnostics.WARN}.get(state, diagnostics.OK)
         debt = self._supervision.debt if self._supervision else None
         sentence = (debt.sentence if debt else self._reason) or state.value
-        values = {'state': state.value, 'run': self.run, 'lifecycle': self._lifecycle_state}
+        values = {'state': state.value, 'run': self.run, 'resets': self.resets,
+                  'lifecycle': self._lifecycle_state}
         if stepper is None:
             return diagnostics.Status(0, level, sentence, values)
         return diagnostics.Status(stepper.complete_us, level, sentence, values | {

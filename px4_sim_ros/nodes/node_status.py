@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import typing
 
 
 @dataclasses.dataclass(frozen=True)
@@ -18,6 +19,8 @@ class NodeStatus:
     participant: str = ''          # of DDS, that the node belongs to
     matched: dict[str, list[str]] = dataclasses.field(default_factory=dict)
     """The participants that its endpoints are matched with, by topic."""
+    world: dict[str, typing.Any] = dataclasses.field(default_factory=dict)
+    """The parameters that all nodes share."""
 
     def to_json(self) -> str:
         """Return the text of the service's answer."""

@@ -18,8 +18,9 @@ from px4_sim_ros.nodes.node_status import NodeStatus
 
 Nodes = typing.Sequence[ManagedNode]
 
-# An answer takes a few milliseconds, or never comes.
-_ANSWER_TIMEOUT_S = 0.5
+# An answer takes a few milliseconds, or never comes. At the end a busy node gets more time:
+# without an answer it would be left behind.
+_ANSWER_TIMEOUT_S, _LAST_ANSWER_TIMEOUT_S = 0.5, 1.0
 
 
 def appear(nodes: Nodes, deadline_s: float) -> Sequence:
@@ -63,9 +64,14 @@ def start(
 def end(nodes: Nodes, on_error: typing.Callable[[TransitionError], None]) -> Sequence:
     """Stop all nodes, then end them; go on after a failure, and leave out those that hang."""
     statuses: dict[str, NodeStatus | None] = {}
-    yield from ask_all(nodes, statuses.update)
-    for node in nodes:
-        if statuses[node.name] is None and node.is_there:
+    yield from ask_all(nodes, statuses.update, _LAST_ANSWER_TIMEOUT_S)
+    silent = [node for node in nodes if statuses[node.name] is None]
+    # One that is just ending by itself is soon known to be gone.
+    deadline_s = time.monotonic() + _ANSWER_TIMEOUT_S
+    while any(node.is_there for node in silent) and time.monotonic() < deadline_s:
+        yield None
+    for node in silent:
+        if node.is_there:
             on_error(TransitionError(f'{node.name} does not answer'))
     for part in (ManagedNode.stop, ManagedNode.end):
         for node in nodes:
@@ -81,10 +87,11 @@ def end(nodes: Nodes, on_error: typing.Callable[[TransitionError], None]) -> Seq
 
 def ask_all(
     nodes: Nodes, report: typing.Callable[[dict[str, NodeStatus | None]], None],
+    timeout_s: float = _ANSWER_TIMEOUT_S,
 ) -> Sequence:
     """Report the status of all nodes; None for one that does not answer."""
     calls = {node.name: node.call_status() for node in nodes}
-    deadline_s = time.monotonic() + _ANSWER_TIMEOUT_S
+    deadline_s = time.monotonic() + timeout_s
     while not all(call is None or call.done() for call in calls.values()):
         if time.monotonic() > deadline_s:
             break

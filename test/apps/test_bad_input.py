@@ -128,3 +128,20 @@ def test_a_node_that_is_not_there_is_named(tmp_path):
         capture_output=True, text=True, timeout=60, check=False)
     assert result.returncode == 1
     assert 'imu has not appeared' in result.stderr
+
+
+@pytest.mark.parametrize('words, sentence', [
+    (('step', '0'), "'0': must be a whole number, at least 1"),
+    (('step', '99999999999999999999'), 'at most 1000000000'),
+    (('step', 'two'), "'two': must be a whole number"),
+    (('speed', '-1'), "'-1': must be a number, at least 0, or max"),
+    (('speed', 'nan'), "'nan': must be a number"),
+    (('sensor', 'imu_0', 'stop'), 'imu_0: no such sensor; there are imu, magnetometer'),
+    (('sensor', 'dynamics', 'stop'), 'dynamics: no such sensor'),
+    (('pause', '--namespace', 'a b'), "'a b': must be a ROS namespace"),
+])
+def test_commands_to_a_running_graph_refuse_at_once(words, sentence):
+    result = run(*words)
+    assert result.returncode == 2
+    assert sentence in result.stderr
+    assert 'Traceback' not in result.stderr

@@ -20,7 +20,8 @@ MANAGER_MISSED_S = 1.5 + TOLD_S
 
 MANAGED = graph.of_instances({}).managed
 # What a node is named for: the first of its topics that somebody waits for.
-OWED = {'dynamics': ('ground_truth/odom', 4000), 'imu': ('imu/data_raw', 4000),
+# As patterns: dynamics may die between two messages of one step.
+OWED = {'dynamics': ('ground_truth/(?:odom|accel)', 4000), 'imu': ('imu/data_raw', 4000),
         'magnetometer': ('mag', 20000), 'barometer': ('baro', 20000),
         'gps': ('gps/fix', 100000), 'hil_bridge': ('actuators/command', 4000)}
 RECORDED = 'gps/fix',

@@ -4,15 +4,19 @@ import socket
 
 import pytest
 import rclpy
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState
 from rclpy.lifecycle import TransitionCallbackReturn
 from rclpy.parameter import Parameter
 from rclpy.signals import SignalHandlerOptions
 from rosgraph_msgs.msg import Clock
+from std_srvs.srv import Trigger
 
 from px4_sim_ros import graph
 from px4_sim_ros.apps.world import make_executor
 from px4_sim_ros.configuration import write_parameters
 from px4_sim_ros.mavlink.hil_server import check_port_is_free, port_of
+from px4_sim_ros.nodes.node_status import NodeStatus
 
 INSTANCE = 84
 SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
@@ -52,6 +56,37 @@ def test_a_node_goes_through_its_states_twice(name, make_node):
         assert node.trigger_deactivate() == SUCCESS
         assert node.trigger_cleanup() == SUCCESS
     check_port_is_free('127.0.0.1', port_of(INSTANCE))
+
+
+@pytest.mark.parametrize('name', graph.of_instances({}).managed)
+def test_a_node_tells_its_status_in_every_state(name, make_node):
+    node = make_node(name)
+
+    def status():
+        answer = node._on_status(Trigger.Request(), Trigger.Response())
+        return NodeStatus.from_json(answer.message)
+
+    assert (status().state, status().problem) == ('unconfigured', 'it is unconfigured')
+    node.trigger_configure()
+    assert (status().state, status().problem) == ('inactive', 'it is inactive')
+    assert status().world['step_us'] == 4000
+    node.trigger_activate()
+    assert (status().state, status().problem) == ('active', '')
+    assert status().waits_for
+
+
+@pytest.mark.parametrize('name', ['imu', 'manager'])
+def test_a_transition_that_does_not_fit_is_refused(name, make_node):
+    """Rclpy would end the whole process."""
+    node = make_node(name)
+    for number in (Transition.TRANSITION_ACTIVATE, Transition.TRANSITION_CLEANUP):
+        request = ChangeState.Request(transition=Transition(id=number))
+        answer = node._service_change_state.callback(request, ChangeState.Response())
+        assert not answer.success
+
+
+def test_the_manager_brings_itself_up(make_node):
+    assert make_node('manager').trigger_configure() == FAILURE
 
 
 def test_an_activation_that_fails_gives_back_what_it_took(make_node, monkeypatch):
