@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --use-pep517
 ARGS ?=
 
-.PHONY: fly test check bench clean
+.PHONY: fly test check bench soak clean
 
 fly: $(VENV)/.run
 	$(BIN)/python -m px4_sim_ros fly $(ARGS)
@@ -19,6 +19,11 @@ check: $(VENV)/.test
 
 bench: $(VENV)/.run
 	$(BIN)/python -m px4_sim_ros bench $(ARGS)
+
+# A simulated hour in the air and a hundred starts and stops: some twenty minutes.
+soak: $(VENV)/.test
+	SOAK_S=3600 GRAPH_STARTS=100 $(BIN)/python -m pytest -s \
+		test/apps/test_soak.py test/apps/test_run_control.py $(ARGS)
 
 clean:
 	rm -rf $(VENV) build install log
