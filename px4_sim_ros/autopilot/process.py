@@ -90,8 +90,7 @@ class Autopilot:
 
     @staticmethod
     def _imu(message: mavlink.MAVLink_hil_sensor_message) -> tuple[Vector, Vector] | None:
-        groups = hil_codec.SensorFields.ACCEL | hil_codec.SensorFields.GYRO
-        if not hil_codec.has_group(message, groups):
+        if not hil_codec.has_group(message, hil_codec.IMU_GROUPS):
             return None
         return hil_codec.imu_from_hil(message)
 

@@ -44,6 +44,11 @@ class SensorFields(enum.IntFlag):
     DIFFERENTIAL_PRESSURE = 0x400
 
 
+# As plain numbers: operations on flags take a microsecond each.
+IMU_GROUPS = int(SensorFields.ACCEL | SensorFields.GYRO)
+_MAG_GROUP, _BARO_GROUP = int(SensorFields.MAG), int(SensorFields.BARO)
+
+
 class ModeFlag(enum.IntFlag):
     """The bits of HIL_ACTUATOR_CONTROLS.mode that the simulator reads or PX4 sets."""
 
@@ -119,18 +124,18 @@ class HilEncoder:
         pressure: PressureMeasurement | None = None, *, sensor_id: int = 0,
     ) -> bytes:
         """Return a HIL_SENSOR with the groups that are given."""
-        fields = SensorFields(0)
+        fields = 0
         force = rate = mag = (0.0, 0.0, 0.0)
         pressure_hpa = pressure_altitude = temperature = 0.0
         if imu is not None:
-            fields |= SensorFields.ACCEL | SensorFields.GYRO
+            fields |= IMU_GROUPS
             force, rate = flu_to_frd(imu.specific_force_flu), flu_to_frd(imu.rate_flu)
         if magnetic_field is not None:
-            fields |= SensorFields.MAG
+            fields |= _MAG_GROUP
             x, y, z = flu_to_frd(magnetic_field.field_flu_t)
             mag = (x * GAUSS_PER_TESLA, y * GAUSS_PER_TESLA, z * GAUSS_PER_TESLA)
         if pressure is not None:
-            fields |= SensorFields.BARO
+            fields |= _BARO_GROUP
             pressure_hpa = pressure.pressure_pa / PA_PER_HPA
             # A pressure below zero, out of a wild drift, has no altitude.
             pressure_altitude = atmosphere.pressure_altitude_m(max(pressure.pressure_pa, 0.0))
@@ -138,7 +143,7 @@ class HilEncoder:
                 atmosphere.temperature_k(pressure_altitude) - atmosphere.KELVIN_AT_ZERO_CELSIUS)
         values = (*force, *rate, *mag, pressure_hpa, 0.0, pressure_altitude, temperature)
         return packed(self._mav, self._mav.hil_sensor_encode(
-            time_us, *map(float32, values), int(fields), sensor_id))
+            time_us, *map(float32, values), fields, sensor_id))
 
     def gps(
         self, fix: GnssMeasurement, geoid_height_m: float, satellites: int, *,
@@ -260,7 +265,7 @@ def imu_from_hil(message: typing.Any) -> tuple[Vector, Vector]:
 
 def magnetic_field_from_hil(message: typing.Any) -> Vector | None:
     """Return the field in tesla, FLU, or None when the HIL_SENSOR has none."""
-    if not has_group(message, SensorFields.MAG):
+    if not has_group(message, _MAG_GROUP):
         return None
     x, y, z = frd_to_flu((message.xmag, message.ymag, message.zmag))
     return x / GAUSS_PER_TESLA, y / GAUSS_PER_TESLA, z / GAUSS_PER_TESLA
@@ -268,7 +273,7 @@ def magnetic_field_from_hil(message: typing.Any) -> Vector | None:
 
 def pressure_from_hil(message: typing.Any) -> float | None:
     """Return the static pressure in Pa, or None when the HIL_SENSOR has none."""
-    return message.abs_pressure * PA_PER_HPA if has_group(message, SensorFields.BARO) else None
+    return message.abs_pressure * PA_PER_HPA if has_group(message, _BARO_GROUP) else None
 
 
 def gps_from_hil(message: typing.Any) -> tuple[GeodeticPosition, Vector]:
@@ -279,6 +284,6 @@ def gps_from_hil(message: typing.Any) -> tuple[GeodeticPosition, Vector]:
     )
 
 
-def has_group(message: typing.Any, group: SensorFields) -> bool:
+def has_group(message: typing.Any, group: int) -> bool:
     """Return whether all bits of a group are set in a HIL_SENSOR."""
     return message.fields_updated & group == group
