@@ -43,7 +43,7 @@ class Configuration:
     vehicle: Vehicle
     nodes: dict[str, Parameters]
 
-    @property
+    @functools.cached_property
     def graph(self) -> graph.Graph:
         """The nodes and topics."""
         return graph.of_instances(self.world.instances)

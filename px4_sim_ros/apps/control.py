@@ -44,7 +44,6 @@ def _step(control: Control, options: argparse.Namespace) -> None:
 
 
 def _reset(control: Control, options: argparse.Namespace) -> None:
-    _ = control.status
     resets = int(control.values['resets'])
     control.ask('reset')
     control.wait_for(

@@ -15,6 +15,7 @@ from std_srvs.srv import Trigger
 
 from px4_sim_ros.apps.processes import ros_environment
 from px4_sim_ros.nodes import qos
+from px4_sim_ros.nodes.diagnostics import values_of
 from px4_sim_ros.nodes.lifecycle_client import ManagedNode, Sequence, SequenceRunner
 from px4_sim_ros.nodes.node_status import NodeStatus
 
@@ -79,7 +80,7 @@ class Control:
     @property
     def values(self) -> dict[str, str]:
         """The values in the last status."""
-        return {value.key: value.value for value in self.status.values}
+        return values_of(self.status)
 
     @property
     def steps(self) -> int:
@@ -114,7 +115,9 @@ class Control:
 
     def _call(self, kind: type, name: str, request: typing.Any) -> typing.Any:
         _ = self.status       # so that a graph that is not there is told as such
-        client = self._clients.setdefault(name, self.node.create_client(kind, name))
+        if name not in self._clients:
+            self._clients[name] = self.node.create_client(kind, name)
+        client = self._clients[name]
         self.wait_for(client.service_is_ready, _FOUND_TIMEOUT_S, f'there is no service {name}')
         call = client.call_async(request)
         self.wait_for(call.done, _ANSWER_TIMEOUT_S, 'manager does not answer')

@@ -19,6 +19,7 @@ from px4_sim_ros.apps.flight_record import WorldStatus
 from px4_sim_ros.apps.processes import Child, ros_environment
 from px4_sim_ros.apps.run_watch import RunWatch
 from px4_sim_ros.nodes import qos
+from px4_sim_ros.nodes.diagnostics import values_of
 from px4_sim_ros.resources import PACKAGE
 
 _SPIN_S = 0.05
@@ -128,7 +129,7 @@ class RosWorld:
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         for status in message.status:
-            values = {v.key: v.value for v in status.values}
+            values = values_of(status)
             part = status.name.removeprefix('/')
             if status.hardware_id != PACKAGE or part not in self._graph.nodes:
                 continue

@@ -6,6 +6,7 @@ import typing
 from diagnostic_msgs.msg import DiagnosticStatus
 
 from px4_sim_ros.nodes import qos
+from px4_sim_ros.nodes.diagnostics import values_of
 
 
 class RunWatch:
@@ -17,4 +18,4 @@ class RunWatch:
             DiagnosticStatus, 'sim/status', self._on_status, qos.LATCHED)
 
     def _on_status(self, status: DiagnosticStatus) -> None:
-        self.run = next(int(v.value) for v in status.values if v.key == 'run')
+        self.run = int(values_of(status)['run'])

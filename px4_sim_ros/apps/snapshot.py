@@ -25,7 +25,7 @@ _KINDS = list(graph.NODES)
 class NodeSnapshot:
     """A node; None is what is not known."""
 
-    lifecycle: str | None = None            # the manager does not tell its own
+    lifecycle: str | None = None
     silent: bool = False
     heard_ago_s: float | None = None
     steps: int | None = None
@@ -252,7 +252,7 @@ def _sample(status: DiagnosticStatus, time_us: int, begin: int, sent_s: float) -
 
 
 def _values(status: DiagnosticStatus | None) -> dict[str, str]:
-    return {value.key: value.value for value in status.values} if status else {}
+    return diagnostics.values_of(status) if status else {}
 
 
 def _steps(values: typing.Mapping[str, str]) -> int:

@@ -44,16 +44,17 @@ class SensorFields(enum.IntFlag):
     DIFFERENTIAL_PRESSURE = 0x400
 
 
-# As plain numbers: operations on flags take a microsecond each.
-IMU_GROUPS = int(SensorFields.ACCEL | SensorFields.GYRO)
-_MAG_GROUP, _BARO_GROUP = int(SensorFields.MAG), int(SensorFields.BARO)
-
-
 class ModeFlag(enum.IntFlag):
     """The bits of HIL_ACTUATOR_CONTROLS.mode that the simulator reads or PX4 sets."""
 
     CUSTOM = 1
     ARMED = 128
+
+
+# As plain numbers: operations on flags take a microsecond each.
+_ARMED = int(ModeFlag.ARMED)
+IMU_GROUPS = int(SensorFields.ACCEL | SensorFields.GYRO)
+_MAG_GROUP, _BARO_GROUP = int(SensorFields.MAG), int(SensorFields.BARO)
 
 
 class ActuatorControls(typing.NamedTuple):
@@ -92,11 +93,16 @@ def packed(mav: mavlink.MAVLink, message: mavlink.MAVLink_message) -> bytes:
     return frame
 
 
+def simulator_mavlink() -> mavlink.MAVLink:
+    """Return what packs messages of the simulator, with a sequence of its own."""
+    return mavlink.MAVLink(None, srcSystem=1, srcComponent=200)
+
+
 class HilEncoder:
     """Packs measurements into MAVLink 2 frames as the simulator sends them."""
 
-    def __init__(self, system_id: int = 1, component_id: int = 200) -> None:
-        self._mav = mavlink.MAVLink(None, srcSystem=system_id, srcComponent=component_id)
+    def __init__(self) -> None:
+        self._mav = simulator_mavlink()
 
     def step(
         self, time_us: int, imus: typing.Sequence[ImuMeasurement | None],
@@ -209,7 +215,7 @@ class HilDecoder:
                 if self._is_from_autopilot(message):
                     found.append(ActuatorControls(
                         message.time_usec,
-                        bool(message.mode & ModeFlag.ARMED),
+                        bool(message.mode & _ARMED),
                         tuple(self._limited(u) for u in message.controls)))
             elif kind == 'HEARTBEAT' and self._system is None:
                 self._system = message.get_srcSystem()

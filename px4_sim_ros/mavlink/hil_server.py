@@ -11,6 +11,8 @@ import typing
 import psutil
 from pymavlink.dialects.v20 import common as mavlink
 
+from px4_sim_ros.mavlink.hil_codec import simulator_mavlink
+
 FIRST_PORT = 4560
 # What a flood can bring at a time: read within some 20 ms, so that nobody is held up.
 _RECEIVE_BYTES = 16384
@@ -53,7 +55,7 @@ def _bound_socket(host: str, port: int) -> socket.socket:
 
 def _refusal() -> bytes:
     """Return what a client is told while another one is served."""
-    mav = mavlink.MAVLink(None, srcSystem=1, srcComponent=200)
+    mav = simulator_mavlink()
     return mav.statustext_encode(
         mavlink.MAV_SEVERITY_ERROR, b'This simulator already serves an autopilot').pack(mav)
 

@@ -31,7 +31,13 @@ from pymavlink.dialects.v20 import common as mavlink
 
 from px4_sim_ros.core.parameters import Parameters, parameter
 from px4_sim_ros.core.timebase import US_PER_S, seconds_text
-from px4_sim_ros.mavlink.hil_codec import DISARMED, ActuatorControls, HilDecoder, packed
+from px4_sim_ros.mavlink.hil_codec import (
+    DISARMED,
+    ActuatorControls,
+    HilDecoder,
+    packed,
+    simulator_mavlink,
+)
 from px4_sim_ros.mavlink.hil_server import Deadline, HilServer
 
 # Answers in a row after a stall until the link is trusted with the whole bound again.
@@ -85,7 +91,7 @@ class Lockstep:
         self._server.on_refusal = self._on_refusal
         self._parameters = parameters
         self._step_s = step_us / US_PER_S
-        self._mav = mavlink.MAVLink(None, srcSystem=1, srcComponent=200)
+        self._mav = simulator_mavlink()
         self._spoke_s = 0.0                      # wall time of the last bytes sent
         self._retired_s = 0.0                    # wall time when time started over
         self._told: LinkState | None = None      # what the last event of a state was about

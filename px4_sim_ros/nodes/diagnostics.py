@@ -4,11 +4,11 @@ from __future__ import annotations
 import typing
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
 from px4_sim_ros.convert.stamps import set_stamp
 from px4_sim_ros.nodes import qos
+from px4_sim_ros.nodes.wall_timer import create_wall_timer
 from px4_sim_ros.resources import PACKAGE
 
 PERIOD_S = 1.0
@@ -24,6 +24,19 @@ class Status(typing.NamedTuple):
     values: dict[str, object]
 
 
+def status_message(node: Node, status: Status) -> DiagnosticStatus:
+    """Return what a node says about itself as a message."""
+    return DiagnosticStatus(
+        level=status.level, name=node.get_fully_qualified_name(), hardware_id=PACKAGE,
+        message=status.sentence,
+        values=[KeyValue(key=k, value=str(v)) for k, v in status.values.items()])
+
+
+def values_of(message: DiagnosticStatus) -> dict[str, str]:
+    """Return the values in a message."""
+    return {value.key: value.value for value in message.values}
+
+
 class Diagnostics:
     """Publishes the status of one node."""
 
@@ -36,9 +49,7 @@ class Diagnostics:
         self._node = node
         self._status = status
         self._publisher = node.create_publisher(DiagnosticArray, '/diagnostics', qos.DIAGNOSTICS)
-        # Wall time: simulated time may stand still.
-        self._timer = node.create_timer(
-            PERIOD_S, self.publish, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self._timer = create_wall_timer(node, PERIOD_S, self.publish)
 
     def stop(self) -> None:
         """Publish a last time."""
@@ -50,9 +61,6 @@ class Diagnostics:
     def publish(self) -> None:
         """Publish now."""
         status = self._status()
-        name = f'{self._node.get_namespace().rstrip("/")}/{self._node.get_name()}'
-        message = DiagnosticArray(status=[DiagnosticStatus(
-            level=status.level, name=name, hardware_id=PACKAGE, message=status.sentence,
-            values=[KeyValue(key=k, value=str(v)) for k, v in status.values.items()])])
+        message = DiagnosticArray(status=[status_message(self._node, status)])
         set_stamp(message.header.stamp, status.time_us)
         self._publisher.publish(message)

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import typing
 
-from rclpy.clock import Clock, ClockType
 from std_msgs.msg import String
 
 from px4_sim_ros.configuration import load_vehicle
@@ -15,6 +14,7 @@ from px4_sim_ros.mavlink.lockstep import LinkState, Lockstep
 from px4_sim_ros.nodes import qos
 from px4_sim_ros.nodes.base import LoopNode
 from px4_sim_ros.nodes.diagnostics import OK, WARN
+from px4_sim_ros.nodes.wall_timer import create_wall_timer
 
 # Wall time between two looks at the link while no exchange is under way.
 _ATTEND_S = 0.02
@@ -57,8 +57,7 @@ class HilBridgeNode(LoopNode):
             self._server = HilServer(hil.host, port_of(hil.instance))
             self._lockstep = Lockstep(self._server, hil, self.configuration.world.step_us)
             # Nothing else would call while no step is under way.
-            self._attend_timer = self.create_timer(
-                _ATTEND_S, self._attend, clock=Clock(clock_type=ClockType.STEADY_TIME))
+            self._attend_timer = create_wall_timer(self, _ATTEND_S, self._attend)
         else:
             self._lockstep.begin_again()
         self._report_events()

@@ -140,8 +140,10 @@ class ManagedNode:
 
     def start(self) -> Sequence:
         """Bring the node to act, from whatever state."""
-        yield from self.configure()
-        if (yield from self.state()) != State.PRIMARY_STATE_ACTIVE:
+        state = yield from self.state()
+        if state == State.PRIMARY_STATE_UNCONFIGURED:
+            yield from self.change(CONFIGURE)
+        if state != State.PRIMARY_STATE_ACTIVE:
             yield from self.change(ACTIVATE)
 
     def stop(self) -> Sequence:

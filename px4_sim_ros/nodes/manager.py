@@ -7,9 +7,8 @@ import time
 import traceback
 import typing
 
-from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
+from diagnostic_msgs.msg import DiagnosticStatus
 from lifecycle_msgs.msg import State, TransitionEvent
-from rclpy.clock import Clock, ClockType
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
 from rosgraph_msgs.msg import Clock as ClockMessage
@@ -38,7 +37,7 @@ from px4_sim_ros.nodes.overdue import Debt
 from px4_sim_ros.nodes.stepper import Stepper
 from px4_sim_ros.nodes.supervision import Supervision
 from px4_sim_ros.nodes.transitions import refuse_misfits
-from px4_sim_ros.resources import PACKAGE
+from px4_sim_ros.nodes.wall_timer import create_wall_timer
 
 _TICK_S = 0.002
 _WATCH_S = 0.05
@@ -96,10 +95,9 @@ class ManagerNode(LifecycleNode):
             self.create_service(Trigger, f'sim/{verb}', handler) for verb, handler in (
                 ('pause', self._on_pause), ('resume', self._on_resume), ('step', self._on_step),
                 ('reset', self._on_reset), ('stop', self._on_stop))]
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._sequence: SequenceRunner | None = None
-        self._ticker = self.create_timer(_TICK_S, self._tick, clock=steady)
-        self._watch_timer = self.create_timer(_WATCH_S, self._watch, clock=steady)
+        self._ticker = create_wall_timer(self, _TICK_S, self._tick)
+        self._watch_timer = create_wall_timer(self, _WATCH_S, self._watch)
         self._announced_s = 0.0
         self._begin(self._bring_up())
 
@@ -427,11 +425,7 @@ class ManagerNode(LifecycleNode):
     def _announce(self) -> None:
         """Publish the latched status."""
         self._announced_s = time.monotonic()
-        status = self._status()
-        self._status_publisher.publish(DiagnosticStatus(
-            level=status.level, name=self.get_fully_qualified_name(), hardware_id=PACKAGE,
-            message=status.sentence,
-            values=[KeyValue(key=k, value=str(v)) for k, v in status.values.items()]))
+        self._status_publisher.publish(diagnostics.status_message(self, self._status()))
 
     def _status(self) -> diagnostics.Status:
         state, stepper = self.state, self.stepper

@@ -5,11 +5,11 @@ import time
 import typing
 
 from diagnostic_msgs.msg import DiagnosticStatus
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
 from px4_sim_ros.core.timebase import seconds_text
 from px4_sim_ros.nodes import qos
+from px4_sim_ros.nodes.wall_timer import create_wall_timer
 
 # The manager tells its status twice a second of wall time, also when time is paused.
 _SILENT_S = 1.5
@@ -27,8 +27,7 @@ class ManagerWatch:
         self._missed = False
         self._subscription = node.create_subscription(
             DiagnosticStatus, 'sim/status', self._on_status, qos.LATCHED)
-        self._timer = node.create_timer(
-            _LOOK_S, self._look, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self._timer = create_wall_timer(node, _LOOK_S, self._look)
 
     def _on_status(self, status: DiagnosticStatus) -> None:
         self._heard_s = time.monotonic()

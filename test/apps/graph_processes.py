@@ -32,6 +32,7 @@ from px4_sim_ros.configuration import write_parameters
 from px4_sim_ros.convert.stamps import serialised_stamp_us
 from px4_sim_ros.mavlink.hil_server import port_of
 from px4_sim_ros.nodes import qos
+from px4_sim_ros.nodes.diagnostics import values_of
 from px4_sim_ros.nodes.message_types import message_class
 
 STEP_US = 4000
@@ -299,7 +300,7 @@ class GraphProcesses:
     @property
     def values(self):
         status = self.observer.status
-        return {} if status is None else {v.key: v.value for v in status.values}
+        return {} if status is None else values_of(status)
 
     @property
     def sentence(self):
