@@ -170,8 +170,7 @@ def _check_instances(node: str, world: WorldParameters) -> None:
         most = graph.NODES[kind].instances
         if count > most:
             raise ParameterError(
-                f'instances.{kind} = {count}: must be at most {most}, what PX4 takes on its'
-                ' simulator link')
+                f'instances.{kind} = {count}: must be at most {most}')
     if node not in graph.of_instances(world.instances).nodes:
         kind = graph.spec_of(node).kind
         raise ParameterError(

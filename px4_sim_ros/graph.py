@@ -55,7 +55,7 @@ class NodeSpec:
     parameters: str
     inputs: tuple[str, ...] = ()
     model: str = ''            # the core model that a sensor node runs
-    instances: int = 1         # how many of it there may be; as many as PX4 takes
+    instances: int = 1         # how many of it there may be
 
     @property
     def kind(self) -> str:

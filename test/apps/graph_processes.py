@@ -373,11 +373,11 @@ class GraphProcesses:
         """Call a service below sim/."""
         return self._answer(Trigger, f'sim/{verb}', Trigger.Request())
 
-    def set(self, **values):
-        """Set parameters of the manager; return the results."""
+    def set(self, node='manager', **values):
+        """Set parameters of a node; return the results."""
         request = SetParameters.Request(parameters=[
             Parameter(name, value=value).to_parameter_msg() for name, value in values.items()])
-        return self._answer(SetParameters, 'manager/set_parameters', request).results
+        return self._answer(SetParameters, f'{node}/set_parameters', request).results
 
     def change(self, node, transition):
         """Ask a node for a transition of its lifecycle."""

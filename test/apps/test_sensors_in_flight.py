@@ -72,6 +72,32 @@ def test_each_sensor_stops_and_starts_in_flight(autopilot, kept, tmp_path):
         assert only_gap(world, topic) is None, topic
 
 
+def test_a_sensors_own_parameters_are_changed_in_flight(kept):
+    """Those that all nodes share are not."""
+    kept.close()
+    world = kept.running('composed', 'scripted')
+    world.wait_steps(SOME_STEPS)
+    world.change('magnetometer', 'deactivate')
+    world.change('magnetometer', 'cleanup')
+    world.wait_steps(SOME_STEPS)
+    assert world.set('magnetometer', noise_density=1e-3)[0].successful
+    world.change('magnetometer', 'configure')
+    world.change('magnetometer', 'activate')
+    world.wait_steps(SOME_STEPS)
+    world.pause()
+    world.wait_for(lambda: all_recorded(world), PATIENCE_S, 'the last messages')
+    stamps = world.observer.recordings.stamps('mag', -1)
+    assert only_gap(world, 'mag') is not None
+    for topic in set(RECORDED) - {'mag'}:
+        assert only_gap(world, topic) is None, topic
+    first, last = (deserialize_message(
+        world.observer.recordings.of_run(-1)['mag', time_us], message_class(
+            GRAPH.topics['mag'].type)).magnetic_field_covariance[0]
+        for time_us in (stamps[0], stamps[-1]))
+    # The variance is that of white noise over a period: it grows with the density squared.
+    assert last / first == pytest.approx((1e-3 / 4e-8) ** 2)
+
+
 @contextlib.contextmanager
 def taken_off(world, autopilot, folder):
     """Let the vehicle be in the air."""
