@@ -73,7 +73,6 @@ def test_each_sensor_stops_and_starts_in_flight(autopilot, kept, tmp_path):
 
 
 def test_a_sensors_own_parameters_are_changed_in_flight(kept):
-    """Those that all nodes share are not."""
     kept.close()
     world = kept.running('composed', 'scripted')
     world.wait_steps(SOME_STEPS)
