@@ -4,9 +4,11 @@ from __future__ import annotations
 import dataclasses
 
 from px4_sim_ros.core.geodesy import GeodeticPosition, LocalFrame
+from px4_sim_ros.core.gravity import GRAVITY_MODELS
 from px4_sim_ros.core.instances import kind_and_index
 from px4_sim_ros.core.parameters import Parameters, parameter
 from px4_sim_ros.core.timebase import check_period
+from px4_sim_ros.core.wind import WIND_MODELS
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,11 +24,21 @@ class WorldParameters(Parameters):
         'height above mean sea level', 'm', minimum=-500, maximum=9000)
     geoid_height_m: float = parameter(
         'height of mean sea level above the ellipsoid', 'm', minimum=-120, maximum=120)
-    gravity_m_s2: float = parameter('acceleration of gravity', 'm/s^2', minimum=0, maximum=20)
+    gravity_model: str = parameter(
+        'the same everywhere, or normal gravity at home and the height above it',
+        choices=GRAVITY_MODELS)
+    gravity_m_s2: float = parameter(
+        'acceleration of uniform gravity', 'm/s^2', minimum=0, maximum=20)
+    sea_level_pressure_pa: float = parameter(
+        'of the atmosphere', 'Pa', minimum=80_000, maximum=120_000)
+    sea_level_temperature_k: float = parameter(
+        'of the atmosphere', 'K', minimum=220, maximum=330)
+    wind: str = parameter('what the node wind blows; none: there is no such node',
+                          choices=('none', *WIND_MODELS))
     magnetic_field_year: float = parameter(
         'date of the magnetic field', 'decimal year', minimum=2025, maximum=2030)
     periods_us: dict[str, int] = parameter('how often each node publishes', 'us', above=0)
-    instances: dict[str, int] = parameter('how many of this sensor there are', minimum=1)
+    instances: dict[str, int] = parameter('how many of this sensor there are', minimum=0)
 
     def check_periods(self) -> None:
         """Check that each period is a multiple of the step.

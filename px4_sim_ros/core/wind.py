@@ -1,0 +1,4 @@
+"""Wind: constant, gusts, and turbulence."""
+from __future__ import annotations
+
+WIND_MODELS = ('constant', 'gust', 'ornstein_uhlenbeck', 'dryden')
