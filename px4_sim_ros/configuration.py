@@ -14,6 +14,7 @@ import typing
 import yaml
 
 from px4_sim_ros import graph
+from px4_sim_ros.core.instances import instance_name
 from px4_sim_ros.core.parameters import (
     ParameterError,
     Parameters,
@@ -46,7 +47,7 @@ class Configuration:
     @functools.cached_property
     def graph(self) -> graph.Graph:
         """The nodes and topics."""
-        return graph.of_instances(self.world.instances)
+        return graph.of_instances(self.world.node_counts)
 
 
 def default_parameters(node: str) -> FlatParameters:
@@ -74,6 +75,7 @@ def node_configuration(node: str, values: FlatParameters) -> NodeConfiguration:
     world = WorldParameters.from_mapping(node, _nested(shared))
     world.check_periods()
     _check_instances(node, world)
+    _check_joins(node, world)
     if world.periods_us['imu'] != world.step_us:
         raise ParameterError(
             f"periods_us.imu = {world.periods_us['imu']}: must equal step_us = {world.step_us},"
@@ -102,7 +104,7 @@ def load_configuration(
         return node_configuration(node, values)
 
     world = configured('manager').world
-    names = graph.of_instances(world.instances).nodes
+    names = graph.of_instances(world.node_counts).nodes
     _check_sections(params_file, given, [f'{_absolute(namespace)}/{node}' for node in names])
     nodes = {node: configured(node) for node in names}
     for name, configuration in nodes.items():
@@ -110,6 +112,24 @@ def load_configuration(
     return Configuration(
         world, load_vehicle(world.vehicle),
         {name: configuration.own for name, configuration in nodes.items()})
+
+
+def profile_parameters(name: str) -> dict[str, FlatParameters]:
+    """Return how good the sensors are, by node; '' gives the defaults.
+
+    Further instances of a sensor are as good as the first.
+
+    :param name: of a file in `config/profiles`, or its path
+    :raises ParameterError: the file is missing, is no parameter file, or is for other nodes
+    """
+    if not name:
+        return {}
+    path = named_file('profiles', name)
+    sections = _sections(path)
+    kinds = [kind for kind, spec in graph.NODES.items() if spec.model]
+    _check_sections(path, sections, [f'/{kind}' for kind in kinds])
+    return {instance_name(kind, i): _select(sections, f'/{kind}')
+            for kind in kinds for i in range(graph.NODES[kind].instances)}
 
 
 def write_parameters(
@@ -167,14 +187,36 @@ def _check_shared(node: str, world: WorldParameters, reference: WorldParameters)
 
 def _check_instances(node: str, world: WorldParameters) -> None:
     for kind, count in world.instances.items():
-        most = graph.NODES[kind].instances
-        if count > most:
+        spec = graph.NODES[kind]
+        least = 0 if spec.optional else 1
+        if not least <= count <= spec.instances:
             raise ParameterError(
-                f'instances.{kind} = {count}: must be at most {most}')
-    if node not in graph.of_instances(world.instances).nodes:
+                f'instances.{kind} = {count}: must be at least {least} and at most'
+                f' {spec.instances}')
+    if node not in graph.of_instances(world.node_counts).nodes:
         kind = graph.spec_of(node).kind
         raise ParameterError(
-            f'instances.{kind} = {world.instances[kind]}: {node} needs more of them')
+            f'instances.{kind} = {world.instances[kind]}: {node} needs more of them'
+            if kind in world.instances else f'{kind} = none: there is no node {node}')
+
+
+def _check_joins(node: str, world: WorldParameters) -> None:
+    """Check that a sensor can hold what comes at another pace than its own.
+
+    It takes part in the steps of its own period, so it would miss what comes between them.
+    """
+    nodes = graph.of_instances(world.node_counts)
+    spec = nodes.nodes[node]
+    if not spec.model:
+        return
+    own_us = world.period_us(node)
+    for name in spec.inputs:
+        topic = nodes.topics[name]
+        period_us = topic.period_us(world.step_us, world.periods_us)
+        if own_us % period_us and period_us % own_us:
+            raise ParameterError(
+                f'periods_us.{spec.kind} = {own_us}: must be a multiple or a divisor of'
+                f' periods_us.{topic.period} = {period_us}, because {node} joins {name}')
 
 
 def _absolute(namespace: str) -> str:

@@ -56,6 +56,8 @@ class NodeSpec:
     inputs: tuple[str, ...] = ()
     model: str = ''            # the core model that a sensor node runs
     instances: int = 1         # how many of it there may be
+    previous: tuple[str, ...] = ()     # those of `inputs` that are of the step before
+    optional: bool = False     # there is none unless the configuration asks for it
 
     @property
     def kind(self) -> str:
@@ -68,18 +70,24 @@ class NodeSpec:
         return kind_and_index(self.name)[1]
 
 
-# Those of the first instances.
+# Those of the first instances, with all that is optional.
 TOPICS: dict[str, Topic] = {topic.name: topic for topic in (
     Topic('/clock', 'rosgraph_msgs/msg/Clock', 'manager'),
     Topic('ground_truth/odom', 'nav_msgs/msg/Odometry', 'dynamics'),
     Topic('ground_truth/accel', 'geometry_msgs/msg/AccelStamped', 'dynamics'),
     Topic('ground_truth/pose', 'geometry_msgs/msg/PoseStamped', 'dynamics', 'display'),
     Topic('joint_states', 'sensor_msgs/msg/JointState', 'dynamics', 'display'),
+    Topic('battery_state', 'sensor_msgs/msg/BatteryState', 'dynamics', 'battery'),
+    Topic('wind', 'geometry_msgs/msg/TwistStamped', 'wind', 'wind'),
     Topic('imu/data_raw', 'sensor_msgs/msg/Imu', 'imu', 'imu'),
     Topic('mag', 'sensor_msgs/msg/MagneticField', 'magnetometer', 'magnetometer'),
     Topic('baro', 'sensor_msgs/msg/FluidPressure', 'barometer', 'barometer'),
     Topic('gps/fix', 'sensor_msgs/msg/NavSatFix', 'gps', 'gps'),
     Topic('gps/vel', 'geometry_msgs/msg/TwistStamped', 'gps', 'gps'),
+    Topic('airspeed', 'sensor_msgs/msg/FluidPressure', 'airspeed', 'airspeed'),
+    Topic('range', 'sensor_msgs/msg/Range', 'range_finder', 'range_finder'),
+    Topic('optical_flow', 'geometry_msgs/msg/Vector3Stamped', 'optical_flow', 'optical_flow'),
+    Topic('visual_odometry', 'nav_msgs/msg/Odometry', 'visual_odometry', 'visual_odometry'),
     Topic('actuators/command', 'sensor_msgs/msg/JointState', 'hil_bridge'),
 )}
 
@@ -90,19 +98,35 @@ _SENSORS = 'px4_sim_ros.core.sensors'
 NODES: dict[str, NodeSpec] = {spec.name: spec for spec in (
     NodeSpec('manager', 'px4_sim_ros.nodes.manager:ManagerNode',
              'px4_sim_ros.run_control:ManagerParameters', ('actuators/command',)),
+    NodeSpec('wind', 'px4_sim_ros.nodes.wind:WindNode', 'px4_sim_ros.core.wind:WindParameters',
+             ('/clock', 'ground_truth/odom'), 'px4_sim_ros.core.wind:Wind',
+             previous=('ground_truth/odom',), optional=True),
     NodeSpec('dynamics', 'px4_sim_ros.nodes.dynamics:DynamicsNode',
-             'px4_sim_ros.core.dynamics:DynamicsParameters', ('/clock', 'actuators/command')),
+             'px4_sim_ros.core.dynamics:DynamicsParameters',
+             ('/clock', 'wind', 'actuators/command'), previous=('actuators/command',)),
     NodeSpec('imu', _SENSOR_NODE, f'{_SENSORS}.imu:ImuParameters',
              ('ground_truth/odom', 'ground_truth/accel'), f'{_SENSORS}.imu:Imu', instances=3),
     NodeSpec('magnetometer', _SENSOR_NODE, f'{_SENSORS}.magnetometer:MagnetometerParameters',
-             ('ground_truth/odom',), f'{_SENSORS}.magnetometer:Magnetometer', instances=2),
+             ('ground_truth/odom', 'battery_state'), f'{_SENSORS}.magnetometer:Magnetometer',
+             instances=2),
     NodeSpec('barometer', _SENSOR_NODE, f'{_SENSORS}.barometer:BarometerParameters',
-             ('ground_truth/odom',), f'{_SENSORS}.barometer:Barometer'),
+             ('ground_truth/odom', 'wind'), f'{_SENSORS}.barometer:Barometer'),
     NodeSpec('gps', _SENSOR_NODE, f'{_SENSORS}.gnss:GnssParameters',
              ('ground_truth/odom',), f'{_SENSORS}.gnss:Gnss', instances=2),
+    NodeSpec('airspeed', _SENSOR_NODE, f'{_SENSORS}.airspeed:AirspeedParameters',
+             ('ground_truth/odom', 'wind'), f'{_SENSORS}.airspeed:Airspeed', optional=True),
+    NodeSpec('range_finder', _SENSOR_NODE, f'{_SENSORS}.range_finder:RangeFinderParameters',
+             ('ground_truth/odom',), f'{_SENSORS}.range_finder:RangeFinder', optional=True),
+    NodeSpec('optical_flow', _SENSOR_NODE, f'{_SENSORS}.optical_flow:OpticalFlowParameters',
+             ('ground_truth/odom',), f'{_SENSORS}.optical_flow:OpticalFlow', optional=True),
+    NodeSpec('visual_odometry', _SENSOR_NODE,
+             f'{_SENSORS}.visual_odometry:VisualOdometryParameters',
+             ('ground_truth/odom',), f'{_SENSORS}.visual_odometry:VisualOdometry',
+             optional=True),
     NodeSpec('hil_bridge', 'px4_sim_ros.nodes.hil_bridge:HilBridgeNode',
              'px4_sim_ros.mavlink.lockstep:HilParameters',
-             ('imu/data_raw', 'mag', 'baro', 'gps/fix', 'gps/vel')),
+             ('imu/data_raw', 'mag', 'baro', 'gps/fix', 'gps/vel', 'airspeed', 'range',
+              'optical_flow', 'visual_odometry', 'battery_state')),
 )}
 
 
@@ -110,22 +134,24 @@ class Graph:
     """The nodes and topics of a run, with as many instances of each sensor as wanted."""
 
     def __init__(self, instances: typing.Mapping[str, int]) -> None:
+        counts = {kind: instances.get(kind, 0 if spec.optional else 1)
+                  for kind, spec in NODES.items()}
         self.topics: dict[str, Topic] = {}
         copies: dict[str, list[str]] = {}       # of the topics of the first instances
         for name, topic in TOPICS.items():
-            count = instances.get(topic.publisher, 1)
-            topics = [topic, *(topic.of_instance(i) for i in range(1, count))]
+            topics = [topic.of_instance(i) if i else topic
+                      for i in range(counts[topic.publisher])]
             copies[name] = [t.name for t in topics]
             self.topics |= {t.name: t for t in topics}
         self.nodes: dict[str, NodeSpec] = {}
         for kind, spec in NODES.items():
             inputs = tuple(copy for name in spec.inputs for copy in copies[name])
-            for index in range(instances.get(kind, 1)):
+            for index in range(counts[kind]):
                 name = instance_name(kind, index)
                 self.nodes[name] = dataclasses.replace(spec, name=name, inputs=inputs)
         self.instances = {
-            kind: tuple(instance_name(kind, i) for i in range(instances.get(kind, 1)))
-            for kind in NODES}
+            kind: tuple(instance_name(kind, i) for i in range(count))
+            for kind, count in counts.items()}
         self.managed = tuple(name for name in self.nodes if name != 'manager')
         self.sensors = tuple(name for name, spec in self.nodes.items() if spec.model)
 
@@ -148,7 +174,7 @@ def _graph(instances: tuple[tuple[str, int], ...]) -> Graph:
 
 
 def of_instances(instances: typing.Mapping[str, int]) -> Graph:
-    """Return the graph with as many of each sensor as wanted; the others have one."""
+    """Return the graph with as many of each sensor as wanted, the others as by default."""
     return _graph(tuple(sorted(instances.items())))
 
 

@@ -23,8 +23,13 @@ def start_autopilot(
     folder = new_run_folder(instance)
     console = '; its console is px4.log there' if log_in_folder else ''
     print(f'PX4 runs in {folder}{console}', flush=True)
-    airframe = load_vehicle(vehicle).px4_airframe
     return Child(
         'PX4', px4.command(instance), folder=folder,
         log=folder / 'px4.log' if log_in_folder else None,
-        environment=dict(os.environ) | px4.environment(airframe))
+        environment=dict(os.environ) | _not_overridden(px4.environment(load_vehicle(vehicle))))
+
+
+def _not_overridden(environment: dict[str, str]) -> dict[str, str]:
+    """Return what of it the user has not set: PX4's parameters are the user's to choose."""
+    return {name: value for name, value in environment.items()
+            if not (name.startswith('PX4_PARAM_') and name in os.environ)}

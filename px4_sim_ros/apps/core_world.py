@@ -9,10 +9,10 @@ import typing
 from px4_sim_ros import graph
 from px4_sim_ros.apps.flight_record import WorldStatus
 from px4_sim_ros.configuration import Configuration
-from px4_sim_ros.core.dynamics import Truth
-from px4_sim_ros.core.simulation import Simulation
+from px4_sim_ros.core.simulation import Simulation, Step
 from px4_sim_ros.core.timebase import US_PER_S
-from px4_sim_ros.mavlink.hil_codec import ActuatorControls, HilEncoder
+from px4_sim_ros.mavlink.battery_link import BatteryLink
+from px4_sim_ros.mavlink.hil_codec import ActuatorControls, HilEncoder, StepMeasurements
 from px4_sim_ros.mavlink.hil_server import HilServer, port_of
 from px4_sim_ros.mavlink.lockstep import HilParameters, LinkState, Lockstep
 from px4_sim_ros.pacing import Pacer
@@ -21,14 +21,15 @@ _HELD_STEP_WAIT_S = 0.05
 
 
 def make_simulation(configuration: Configuration) -> Simulation:
-    """Build the world with all sensors of the graph."""
-    sensors = {
+    """Build the world with the wind and all sensors of the graph."""
+    models = {
         name: graph.load(graph.spec_of(name).model)(
             name, configuration.nodes[name], configuration.world)
         for name in configuration.graph.sensors
     }
+    wind = models.pop('wind', None)
     return Simulation(
-        configuration.world, configuration.vehicle, configuration.nodes['dynamics'], sensors)
+        configuration.world, configuration.vehicle, configuration.nodes['dynamics'], models, wind)
 
 
 def hil_frames(
@@ -40,11 +41,15 @@ def hil_frames(
         return [measurements.get(name) for name in configuration.graph.instances[kind]]
 
     return encoder.step(
-        time_us, of('imu'), of('magnetometer'), measurements.get('barometer'), of('gps'),
+        time_us,
+        StepMeasurements(
+            of('imu'), of('magnetometer'), measurements.get('barometer'), of('gps'),
+            measurements.get('airspeed'), measurements.get('range_finder'),
+            measurements.get('optical_flow'), measurements.get('visual_odometry')),
         configuration.world.geoid_height_m, configuration.nodes['hil_bridge'].satellites)
 
 
-Observer = typing.Callable[[Truth, dict[str, typing.Any], ActuatorControls], None]
+Observer = typing.Callable[[Step, ActuatorControls], None]
 
 
 class CoreWorld:
@@ -53,7 +58,7 @@ class CoreWorld:
     def __init__(self, configuration: Configuration, observer: Observer | None = None) -> None:
         """Listen for the autopilot.
 
-        :param observer: called after each step with truth, measurements and the reply
+        :param observer: called after each step with what came of it and the reply
         :raises PortTakenError: the port of the link is in use
         """
         self._configuration = configuration
@@ -61,6 +66,8 @@ class CoreWorld:
         self._hil: HilParameters = configuration.nodes['hil_bridge']
         self._simulation = make_simulation(configuration)
         self._server = HilServer(self._hil.host, port_of(self._hil.instance))
+        self._battery_link = BatteryLink(
+            self._hil.host, self._hil.instance, configuration.vehicle.cells)
         self._lockstep = Lockstep(self._server, self._hil, configuration.world.step_us)
         self._steps = 0
         self._stepping_s = 0.0          # wall time since the first step was answered
@@ -79,6 +86,7 @@ class CoreWorld:
     def close(self) -> None:
         """Free the port."""
         self._server.close()
+        self._battery_link.close()
 
     def run(self, stop: threading.Event) -> None:
         """Step until `stop` is set."""
@@ -89,10 +97,12 @@ class CoreWorld:
         first_s = 0.0
         while not stop.is_set():
             started_s = time.perf_counter()
-            truth, measurements = self._simulation.step(references)
+            step = self._simulation.step(references)
             modelled_s = time.perf_counter()
-            frames = hil_frames(encoder, configuration, truth.time_us, measurements)
-            reply = self._answer(truth.time_us, frames, stop)
+            time_us = step.truth.time_us
+            self._battery_link.tell(step.battery)
+            frames = hil_frames(encoder, configuration, time_us, step.measurements)
+            reply = self._answer(time_us, frames, stop)
             if reply is None:
                 break
             references = configuration.vehicle.rotor_speed_references_rad_s(
@@ -103,7 +113,7 @@ class CoreWorld:
                 self._busy_s['hil_bridge'] += answered_s - modelled_s
             self._steps += 1
             if self._observer:
-                self._observer(truth, measurements, reply)
+                self._observer(step, reply)
             observed_s = time.perf_counter()
             pacer.wait()
             now_s = time.perf_counter()

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import json
 import os
 import pathlib
@@ -14,15 +15,16 @@ import typing
 
 import tqdm
 
+from px4_sim_ros.apps import settings
 from px4_sim_ros.apps.autopilots import start_autopilot
 from px4_sim_ros.apps.core_world import CoreWorld
 from px4_sim_ros.apps.flight_record import FlightRecord, WorldStatus
 from px4_sim_ros.apps.px4 import Px4
 from px4_sim_ros.configuration import (
     Configuration,
-    FlatParameters,
     load_configuration,
     load_mission,
+    profile_parameters,
     write_layers,
 )
 from px4_sim_ros.core.parameters import ParameterError, sentence
@@ -52,6 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--speed-factor', type=speed_factor, metavar='X|max',
                         help='simulated over wall time; max by default')
     parser.add_argument('--instance', type=int, help='as PX4: TCP port 4560 + instance')
+    settings.add_arguments(parser)
     parser.add_argument('--params-file', type=pathlib.Path, help='a ROS 2 parameter file')
     parser.add_argument('--summary', type=pathlib.Path, metavar='FILE.json',
                         help='write the summary here as well')
@@ -123,7 +126,8 @@ def fly(options: argparse.Namespace) -> int:
     """Fly a mission and print its summary; return the exit code."""
     try:
         overrides = _overrides(options)
-        configuration = load_configuration(options.params_file, overrides, base=_BASE)
+        base = _BASE | profile_parameters(options.profile)
+        configuration = load_configuration(options.params_file, overrides, base=base)
         mission = load_mission(options.mission)
         px4 = Px4.find(options.px4_dir) if options.autopilot == 'px4' else None
         hil = configuration.nodes['hil_bridge']
@@ -136,7 +140,9 @@ def fly(options: argparse.Namespace) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     record = FlightRecord()
     try:
-        status = _run(options, configuration, overrides, mission, px4, record)
+        layers = functools.partial(
+            write_layers, base=base, params_file=options.params_file, overrides=overrides)
+        status = _run(options.mode, configuration, layers, mission, px4, record)
     except KeyboardInterrupt:
         print('fly: interrupted', file=sys.stderr)
         return _EXIT_INTERRUPTED
@@ -144,6 +150,7 @@ def fly(options: argparse.Namespace) -> int:
         print(f'fly: {sentence(error)}', file=sys.stderr)
         return _EXIT_FAILED
     head = {'mode': options.mode, 'autopilot': options.autopilot,
+            'vehicle': configuration.vehicle.name, 'wind': configuration.world.wind,
             'seed': configuration.world.seed, 'mission': mission.name}
     summary = record.summary(head, status)
     _print_summary(summary)
@@ -152,14 +159,13 @@ def fly(options: argparse.Namespace) -> int:
     return 0 if summary['landed'] else _EXIT_FAILED
 
 
-def _overrides(options: argparse.Namespace) -> dict[str, FlatParameters]:
-    given = {
-        '': {'seed': options.seed},
-        'manager': {'speed_factor': options.speed_factor},
-        'hil_bridge': {'instance': options.instance},
-    }
-    return {node: {k: v for k, v in values.items() if v is not None}
-            for node, values in given.items()}
+def _overrides(options: argparse.Namespace) -> settings.Settings:
+    found = settings.settings(options)
+    for node, name in (('', 'seed'), ('manager', 'speed_factor'), ('hil_bridge', 'instance')):
+        value = getattr(options, name)
+        if value is not None:
+            found.setdefault(node, {})[name] = value
+    return found
 
 
 def _check_writable(path: pathlib.Path | None) -> None:
@@ -168,23 +174,26 @@ def _check_writable(path: pathlib.Path | None) -> None:
 
 
 def _run(
-    options: argparse.Namespace, configuration: Configuration,
-    overrides: dict[str, FlatParameters], mission: Mission, px4: Px4 | None, record: FlightRecord,
+    mode: str, configuration: Configuration,
+    write_files: typing.Callable[[pathlib.Path], list[pathlib.Path]], mission: Mission,
+    px4: Px4 | None, record: FlightRecord,
 ) -> WorldStatus:
-    """Fly; everything that is started here is ended here, whatever happens."""
+    """Fly; everything that is started here is ended here, whatever happens.
+
+    :param write_files: writes the parameters for ROS nodes into a folder
+    """
     with contextlib.ExitStack() as stack:
         folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
         progress = Progress(mission.events)
         stack.callback(progress.close)
 
-        if options.mode == 'core':
+        if mode == 'core':
             world = CoreWorld(
-                configuration, lambda truth, *_: record.add_truth(truth.position_enu))
+                configuration, lambda step, _: record.add_truth(step.truth.position_enu))
         else:
             # Needs rclpy, which mode core does without.
             from px4_sim_ros.apps.ros_world import RosWorld
-            files = write_layers(folder, _BASE, options.params_file, overrides)
-            world = RosWorld(options.mode, configuration.graph, files, record.add_truth)
+            world = RosWorld(mode, configuration.graph, write_files(folder), record.add_truth)
         stack.callback(world.close)
         world.wait_until_seen()
         while True:

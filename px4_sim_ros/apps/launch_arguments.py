@@ -19,6 +19,14 @@ ARGUMENTS: dict[str, Argument] = {
     'autopilot': Argument(
         'embedded', 'The one that comes along, a PX4 that is started, or none: wait for yours.',
         ('embedded', 'px4', 'none')),
+    'vehicle': Argument(
+        '', 'Name in config/vehicles, or a path. Without it that of the launch file or of the'
+        ' parameters.'),
+    'wind': Argument(
+        '', 'Model of the wind: none, constant, gust, ornstein_uhlenbeck or dryden. Without it'
+        ' that of the parameters, none.'),
+    'profile': Argument(
+        '', 'How good the sensors are: a name in config/profiles, or a path.'),
     'px4_dir': Argument(
         '', 'PX4 source tree that was built, or its build folder; by default PX4_DIR of the'
         ' environment.'),

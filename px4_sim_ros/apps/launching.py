@@ -24,6 +24,7 @@ from px4_sim_ros.configuration import (
     Configuration,
     load_configuration,
     load_mission,
+    profile_parameters,
     write_layers,
 )
 from px4_sim_ros.core.parameters import ParameterError
@@ -65,9 +66,10 @@ def actions(context: LaunchContext, vehicle: str) -> list[LaunchDescriptionEntit
     :raises ParameterError: one sentence about the argument or parameter that is wrong
     """
     given = {name: context.launch_configurations[name] for name in ARGUMENTS}
-    base = {'': {'vehicle': vehicle}}
+    base = {'': {'vehicle': vehicle}} | profile_parameters(given['profile'])
     overrides = {
-        '': _given(given, 'seed', int),
+        '': _given(given, 'seed', int) | _given(given, 'vehicle', str) | _given(
+            given, 'wind', str),
         'manager': _given(given, 'speed_factor', speed_factor),
         'hil_bridge': _given(given, 'instance', int),
     }

@@ -7,6 +7,7 @@ import os
 import pathlib
 
 from px4_sim_ros.core.parameters import ParameterError
+from px4_sim_ros.core.vehicle import Vehicle
 
 _BUILD = pathlib.Path('build/px4_sitl_default')
 _BINARY = pathlib.Path('bin/px4')
@@ -41,9 +42,15 @@ class Px4:
             '-s', 'etc/init.d-posix/rcS', str(self.build / 'etc')]
 
     @staticmethod
-    def environment(airframe: int) -> dict[str, str]:
-        """Return what PX4 needs in its environment beside what is there."""
-        return {'PX4_SYS_AUTOSTART': str(airframe), 'PX4_SIM_MODEL': 'none'}
+    def environment(vehicle: Vehicle) -> dict[str, str]:
+        """Return what PX4 has to find in its environment beside what is there."""
+        parameters = dict(vehicle.px4_parameters)
+        if vehicle.battery is not None:
+            parameters['SIM_BAT_ENABLE'] = 0      # it gets the battery of the vehicle
+        return {
+            'PX4_SYS_AUTOSTART': str(vehicle.px4_airframe), 'PX4_SIM_MODEL': 'none',
+            'PX4_SIMULATOR': 'mavlink',
+            **{f'PX4_PARAM_{name}': f'{value:g}' for name, value in parameters.items()}}
 
 
 def new_run_folder(instance: int) -> pathlib.Path:

@@ -148,7 +148,8 @@ class Collector:
         self._since_s = now_s
         self._status: DiagnosticStatus | None = None
         self._begins = 0
-        self._nodes = {kind: _Node() for kind in _KINDS}
+        # What is optional is shown when it is heard.
+        self._nodes = {kind: _Node() for kind in graph.of_instances({}).nodes}
         self.link_state: str | None = None
 
     # What is heard.

@@ -24,12 +24,15 @@ def _table(head: typing.Sequence[str], rows: typing.Iterable[typing.Sequence[str
 def topics() -> str:
     """Return the topics of the step."""
     periods = default_parameters('manager')
-    rows, first = [], graph.of_instances({})
+    rows = []
+    optional = {kind: 1 for kind, spec in graph.NODES.items() if spec.optional}
+    whole = graph.of_instances(optional)
     for topic in graph.TOPICS.values():
         step = topic.period == graph.EVERY_STEP
         period = 'each step' if step else f"{periods[f'periods_us.{topic.period}'] // 1000} ms"
-        rows.append((f'`{topic.name}`', f'`{topic.type}`', topic.publisher, period,
-                     ', '.join(first.subscribers(topic.name)) or 'viewers'))
+        publisher = f'{topic.publisher} *' if topic.publisher in optional else topic.publisher
+        rows.append((f'`{topic.name}`', f'`{topic.type}`', publisher, period,
+                     ', '.join(whole.subscribers(topic.name)) or 'viewers'))
     return _table(('topic', 'type', 'from', 'period', 'to'), rows)
 
 
@@ -63,7 +66,7 @@ def launch_arguments() -> str:
 def picture() -> str:
     """Return the graph as a Mermaid flow chart."""
     edges, first = [], graph.of_instances({})
-    for topic in graph.TOPICS.values():
+    for topic in first.topics.values():
         for peer in first.subscribers(topic.name):
             edges.append(f'    {topic.publisher} -->|"{topic.name}"| {peer}')
     edges += ['    hil_bridge <-->|"HIL over TCP 4560"| autopilot([PX4 or embedded autopilot])',

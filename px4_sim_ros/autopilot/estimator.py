@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import math
 
-from px4_sim_ros.core import atmosphere
+from px4_sim_ros.core.atmosphere import STANDARD
 from px4_sim_ros.core.frames import Quaternion, Vector
 from px4_sim_ros.core.geodesy import GeodeticPosition, LocalFrame
 from px4_sim_ros.core.magnetic_field import field_enu_t
@@ -113,7 +113,7 @@ class Estimator:
 
     def barometer(self, pressure_pa: float, dt: float) -> None:
         """Correct the height with a pressure sample; `dt` is the time since the last one."""
-        height = atmosphere.pressure_altitude_m(pressure_pa)
+        height = STANDARD.pressure_altitude_m(pressure_pa)
         if not self.aligned:
             self._height.add((height,))
             return

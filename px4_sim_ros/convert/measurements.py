@@ -3,19 +3,31 @@ from __future__ import annotations
 
 import typing
 
-from geometry_msgs.msg import TwistStamped
-from sensor_msgs.msg import FluidPressure, Imu, MagneticField, NavSatFix, NavSatStatus
+from geometry_msgs.msg import TwistStamped, Vector3Stamped
+from nav_msgs.msg import Odometry
+from sensor_msgs.msg import FluidPressure, Imu, MagneticField, NavSatFix, NavSatStatus, Range
 
+from px4_sim_ros.convert import surroundings
 from px4_sim_ros.convert.stamps import in_frame, set_stamp, stamp_us
-from px4_sim_ros.convert.truth import WORLD_FRAME, set_vector
+from px4_sim_ros.convert.truth import BODY_FRAME, WORLD_FRAME, set_vector
 from px4_sim_ros.core.geodesy import GeodeticPosition
+from px4_sim_ros.core.sensors.airspeed import DifferentialPressureMeasurement
 from px4_sim_ros.core.sensors.barometer import PressureMeasurement
-from px4_sim_ros.core.sensors.gnss import GnssMeasurement
+from px4_sim_ros.core.sensors.gnss import FixType, GnssMeasurement
 from px4_sim_ros.core.sensors.imu import ImuMeasurement
 from px4_sim_ros.core.sensors.magnetometer import MagneticFieldMeasurement
+from px4_sim_ros.core.sensors.optical_flow import FlowMeasurement
+from px4_sim_ros.core.sensors.range_finder import RangeMeasurement
+from px4_sim_ros.core.sensors.visual_odometry import VisualOdometryMeasurement
 
 # REP-145: this value says that there is no orientation in the message.
 _NO_ORIENTATION = [-1.0] + [0.0] * 8
+
+# The camera tells no angular rates: all zeros would mean that they are known exactly.
+_UNKNOWN_VARIANCE = 1e6
+
+# The x axis of such a frame is the beam (sensor_msgs/Range).
+_RANGE_FRAME_PREFIX, _RANGE_FRAME_SUFFIX = 'range_', '_link'
 
 
 def _diagonal(x: float, y: float, z: float) -> list[float]:
@@ -90,13 +102,14 @@ def new_fix() -> NavSatFix:
     """Return a message with all that never changes."""
     return in_frame(NavSatFix(
         position_covariance_type=NavSatFix.COVARIANCE_TYPE_APPROXIMATED,
-        status=NavSatStatus(status=NavSatStatus.STATUS_FIX, service=NavSatStatus.SERVICE_GPS),
+        status=NavSatStatus(service=NavSatStatus.SERVICE_GPS),
     ), 'gps_link')
 
 
 def fill_fix(message: NavSatFix, m: GnssMeasurement) -> NavSatFix:
-    """Write the position over the ellipsoid and the accuracy that the receiver reports."""
+    """Write the position over the ellipsoid, and the accuracy and fix that are reported."""
     set_stamp(message.header.stamp, m.time_us)
+    message.status.status = int(m.fix_type)
     message.latitude = m.position.latitude_deg
     message.longitude = m.position.longitude_deg
     message.altitude = m.position.ellipsoid_altitude_m
@@ -126,7 +139,104 @@ def gnss_from(fix: NavSatFix, velocity: TwistStamped) -> GnssMeasurement:
         GeodeticPosition(fix.latitude, fix.longitude, fix.altitude),
         (v.x, v.y, v.z),
         float(fix.position_covariance[0]) ** 0.5,
-        float(fix.position_covariance[8]) ** 0.5)
+        float(fix.position_covariance[8]) ** 0.5,
+        # STATUS_UNKNOWN is -2.
+        FixType(max(fix.status.status, FixType.NONE)))
+
+
+def new_differential_pressure() -> FluidPressure:
+    """Return a message with all that never changes."""
+    return in_frame(FluidPressure(), 'airspeed_link')
+
+
+def fill_differential_pressure(
+    message: FluidPressure, m: DifferentialPressureMeasurement,
+) -> FluidPressure:
+    """Write total minus static pressure in pascal."""
+    set_stamp(message.header.stamp, m.time_us)
+    message.fluid_pressure = m.differential_pressure_pa
+    message.variance = m.variance
+    return message
+
+
+def differential_pressure_from(message: FluidPressure) -> DifferentialPressureMeasurement:
+    """Return the measurement in a message."""
+    return DifferentialPressureMeasurement(
+        stamp_us(message.header.stamp), message.fluid_pressure, message.variance)
+
+
+def new_range() -> Range:
+    """Return a message with all that never changes."""
+    return Range(radiation_type=Range.INFRARED)
+
+
+def fill_range(message: Range, m: RangeMeasurement) -> Range:
+    """Write the range and what the sensor can see; the frame tells the direction."""
+    set_stamp(message.header.stamp, m.time_us)
+    message.header.frame_id = f'{_RANGE_FRAME_PREFIX}{m.direction}{_RANGE_FRAME_SUFFIX}'
+    message.range = m.range_m
+    message.variance = m.variance
+    message.min_range = m.min_range_m
+    message.max_range = m.max_range_m
+    message.field_of_view = m.field_of_view_rad
+    return message
+
+
+def range_from(message: Range) -> RangeMeasurement:
+    """Return the measurement in a message."""
+    frame = message.header.frame_id
+    return RangeMeasurement(
+        stamp_us(message.header.stamp), message.range, message.variance, message.min_range,
+        message.max_range, message.field_of_view,
+        frame.removeprefix(_RANGE_FRAME_PREFIX).removesuffix(_RANGE_FRAME_SUFFIX))
+
+
+def new_flow() -> Vector3Stamped:
+    """Return a message with all that never changes."""
+    return in_frame(Vector3Stamped(), BODY_FRAME)
+
+
+def fill_flow(message: Vector3Stamped, m: FlowMeasurement) -> Vector3Stamped:
+    """Write the flow in rad/s; no standard message is for it."""
+    set_stamp(message.header.stamp, m.time_us)
+    set_vector(message.vector, m.rate_flu)
+    return message
+
+
+def flow_from(message: Vector3Stamped, period_us: int) -> FlowMeasurement:
+    """Return the measurement in a message of a sensor with this period."""
+    v = message.vector
+    return FlowMeasurement(stamp_us(message.header.stamp), (v.x, v.y, v.z), period_us)
+
+
+def new_visual_odometry() -> Odometry:
+    """Return a message with all that never changes."""
+    message = in_frame(Odometry(child_frame_id=BODY_FRAME), WORLD_FRAME)
+    message.twist.covariance[21::7] = _UNKNOWN_VARIANCE
+    return message
+
+
+def fill_visual_odometry(message: Odometry, m: VisualOdometryMeasurement) -> Odometry:
+    """Write pose (in map) and velocity (in base_link)."""
+    set_stamp(message.header.stamp, m.time_us)
+    set_vector(message.pose.pose.position, m.position_enu)
+    q = message.pose.pose.orientation
+    q.w, q.x, q.y, q.z = m.attitude
+    set_vector(message.twist.twist.linear, m.velocity_flu)
+    message.pose.covariance[:21:7] = m.position_variance
+    message.pose.covariance[21::7] = m.attitude_variance
+    message.twist.covariance[:21:7] = m.velocity_variance
+    return message
+
+
+def visual_odometry_from(message: Odometry) -> VisualOdometryMeasurement:
+    """Return the measurement in a message."""
+    p, q = message.pose.pose.position, message.pose.pose.orientation
+    v = message.twist.twist.linear
+    return VisualOdometryMeasurement(
+        stamp_us(message.header.stamp), (p.x, p.y, p.z), (q.w, q.x, q.y, q.z), (v.x, v.y, v.z),
+        float(message.pose.covariance[0]), float(message.pose.covariance[21]),
+        float(message.twist.covariance[0]))
 
 
 class Output(typing.NamedTuple):
@@ -137,9 +247,14 @@ class Output(typing.NamedTuple):
 
 
 OUTPUTS: dict[str, Output] = {
+    'wind': Output(surroundings.new_wind, surroundings.fill_wind),
     'imu/data_raw': Output(new_imu, fill_imu),
     'mag': Output(new_magnetic_field, fill_magnetic_field),
     'baro': Output(new_pressure, fill_pressure),
     'gps/fix': Output(new_fix, fill_fix),
     'gps/vel': Output(new_velocity, fill_velocity),
+    'airspeed': Output(new_differential_pressure, fill_differential_pressure),
+    'range': Output(new_range, fill_range),
+    'optical_flow': Output(new_flow, fill_flow),
+    'visual_odometry': Output(new_visual_odometry, fill_visual_odometry),
 }

@@ -5,33 +5,53 @@ to geometric altitude is at most 19 m.
 """
 from __future__ import annotations
 
-SEA_LEVEL_PRESSURE_PA = 101325.0
-SEA_LEVEL_TEMPERATURE_K = 288.15
+import dataclasses
+
 LAPSE_RATE_K_M = 0.0065
 GAS_CONSTANT_J_KG_K = 287.05287
 STANDARD_GRAVITY_M_S2 = 9.80665
 KELVIN_AT_ZERO_CELSIUS = 273.15
+SEA_LEVEL_DENSITY_KG_M3 = 1.225
 
-_EXPONENT = STANDARD_GRAVITY_M_S2 / (GAS_CONSTANT_J_KG_K * LAPSE_RATE_K_M)
-
-
-def temperature_k(altitude_m: float) -> float:
-    """Return the air temperature at an altitude of at most 11 km."""
-    return SEA_LEVEL_TEMPERATURE_K - LAPSE_RATE_K_M * altitude_m
+_PRESSURE_EXPONENT = STANDARD_GRAVITY_M_S2 / (GAS_CONSTANT_J_KG_K * LAPSE_RATE_K_M)
+_DENSITY_EXPONENT = _PRESSURE_EXPONENT - 1.0
 
 
-def pressure_pa(altitude_m: float) -> float:
-    """Return the static pressure at an altitude of at most 11 km."""
-    ratio = temperature_k(altitude_m) / SEA_LEVEL_TEMPERATURE_K
-    return SEA_LEVEL_PRESSURE_PA * ratio ** _EXPONENT
+@dataclasses.dataclass(frozen=True)
+class Atmosphere:
+    """Air at rest over a sea level of one's choice; the lapse rate is the standard one.
+
+    The formulas hold up to 11 km. Above, the layer just goes on; near 44 km it ends in
+    a vacuum.
+    """
+
+    sea_level_pressure_pa: float = 101325.0
+    sea_level_temperature_k: float = 288.15
+
+    def temperature_k(self, altitude_m: float) -> float:
+        """Return the air temperature."""
+        return self.sea_level_temperature_k - LAPSE_RATE_K_M * altitude_m
+
+    def pressure_pa(self, altitude_m: float) -> float:
+        """Return the static pressure."""
+        ratio = 1.0 - LAPSE_RATE_K_M * altitude_m / self.sea_level_temperature_k
+        if ratio <= 0.0:
+            return 0.0
+        return self.sea_level_pressure_pa * ratio ** _PRESSURE_EXPONENT
+
+    def density_kg_m3(self, altitude_m: float) -> float:
+        """Return the air density p / (R T), with the powers of T put together."""
+        temperature = self.sea_level_temperature_k
+        ratio = 1.0 - LAPSE_RATE_K_M * altitude_m / temperature
+        if ratio <= 0.0:
+            return 0.0
+        return self.sea_level_pressure_pa * ratio ** _DENSITY_EXPONENT / (
+            GAS_CONSTANT_J_KG_K * temperature)
+
+    def pressure_altitude_m(self, pressure_pa: float) -> float:
+        """Return the altitude at which the pressure is this."""
+        ratio = (pressure_pa / self.sea_level_pressure_pa) ** (1.0 / _PRESSURE_EXPONENT)
+        return self.sea_level_temperature_k / LAPSE_RATE_K_M * (1.0 - ratio)
 
 
-def density_kg_m3(altitude_m: float) -> float:
-    """Return the air density at an altitude of at most 11 km."""
-    return pressure_pa(altitude_m) / (GAS_CONSTANT_J_KG_K * temperature_k(altitude_m))
-
-
-def pressure_altitude_m(pressure: float) -> float:
-    """Return the altitude at which the standard atmosphere has this pressure in Pa."""
-    ratio = (pressure / SEA_LEVEL_PRESSURE_PA) ** (1.0 / _EXPONENT)
-    return SEA_LEVEL_TEMPERATURE_K / LAPSE_RATE_K_M * (1.0 - ratio)
+STANDARD = Atmosphere()

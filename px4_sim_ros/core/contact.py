@@ -13,8 +13,6 @@ from px4_sim_ros.core.frames import Vector
 from px4_sim_ros.core.rotation import to_world
 from px4_sim_ros.core.vehicle import ContactModel
 
-NO_WRENCH = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-
 
 class GroundContact:
     """Penalty contact of fixed points of the body with the ground."""
@@ -22,7 +20,8 @@ class GroundContact:
     def __init__(self, model: ContactModel, points_m: typing.Sequence[Vector]) -> None:
         self._model = model
         self._points = tuple(points_m)
-        self._reach = max(math.dist((0.0, 0.0, 0.0), p) for p in points_m)
+        # No foot touches the ground when the body's origin is higher.
+        self.reach_m = max(math.dist((0.0, 0.0, 0.0), p) for p in points_m)
         self._anchors: list[tuple[float, float] | None] = [None] * len(self._points)
 
     def resting_height_m(self, weight_n: float) -> float:
@@ -39,25 +38,28 @@ class GroundContact:
         :param velocity: of the body's origin in the world, m/s
         :param rotation: body to world, from `rotation.matrix`
         """
-        if position[2] > self._reach:
-            return NO_WRENCH
         model = self._model
         stiffness, damping = model.stiffness_n_m, model.damping_n_s_m
+        x, y, z = position
+        ux, uy, uz = velocity
+        xx, xy, xz, yx, yy, yz, zx, zy, zz = rotation
         wx, wy, wz = to_world(rotation, rate_flu)
         fx = fy = fz = tx = ty = tz = 0.0
-        for point, anchor in zip(self._points, self._anchors):
-            rx, ry, rz = to_world(rotation, point)
-            depth = -(position[2] + rz)
+        for (bx, by, bz), anchor in zip(self._points, self._anchors):
+            rz = zx * bx + zy * by + zz * bz
+            depth = -(z + rz)
             if depth <= 0.0:
                 continue
-            vx = velocity[0] + wy * rz - wz * ry
-            vy = velocity[1] + wz * rx - wx * rz
-            vz = velocity[2] + wx * ry - wy * rx
+            rx = xx * bx + xy * by + xz * bz
+            ry = yx * bx + yy * by + yz * bz
+            vx = ux + wy * rz - wz * ry
+            vy = uy + wz * rx - wx * rz
+            vz = uz + wx * ry - wy * rx
             normal = max(0.0, stiffness * depth - damping * vz)
             px, py = -damping * vx, -damping * vy
             if anchor is not None:
-                px -= stiffness * (position[0] + rx - anchor[0])
-                py -= stiffness * (position[1] + ry - anchor[1])
+                px -= stiffness * (x + rx - anchor[0])
+                py -= stiffness * (y + ry - anchor[1])
             px, py = _limited(px, py, model.friction_coefficient * normal)
             fx += px
             fy += py
@@ -69,7 +71,7 @@ class GroundContact:
 
     def move_anchors(self, position: Vector, rotation: tuple[float, ...]) -> None:
         """Set, drag or drop the anchors; call it after each integration step."""
-        if position[2] > self._reach:
+        if position[2] > self.reach_m:
             self._anchors = [None] * len(self._points)
             return
         model = self._model

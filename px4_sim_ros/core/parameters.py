@@ -5,6 +5,7 @@ its range. The same description is declared to ROS (see `nodes/parameters.py`).
 """
 from __future__ import annotations
 
+import array
 import dataclasses
 import difflib
 import math
@@ -54,7 +55,11 @@ def range_text(info: typing.Mapping[str, typing.Any]) -> str:
     if info['maximum'] is not None:
         bounds.append(f"at most {info['maximum']:g}")
     unit = f" {info['unit']}" if info['unit'] else ''
-    anything = {'str': 'a text', 'bool': 'true or false'}.get(info.get('type'), 'a finite number')
+    kind = info.get('type') or ''
+    if kind.startswith('tuple'):
+        count = kind.count(',') + 1
+        return f'{count} numbers, each {" and ".join(bounds) or "finite"}{unit}'
+    anything = {'str': 'a text', 'bool': 'true or false'}.get(kind, 'a finite number')
     return (' and '.join(bounds) or anything) + unit
 
 
@@ -105,7 +110,8 @@ class Parameters:
     def from_mapping(cls, owner: str, values: typing.Mapping[str, typing.Any]) -> typing.Self:
         """Build and validate from a mapping that holds just this class's fields.
 
-        A field of type `dict[str, int]` takes a mapping of names to numbers.
+        A field of type `dict[str, int]` takes a mapping of names to numbers, and a tuple of
+        floats any list of as many numbers.
 
         :param owner: whose parameters these are, for the error sentence
         :raises ParameterError: naming the parameter, the value and what is allowed
@@ -132,9 +138,11 @@ class Parameters:
                 raise ParameterError(f'{name} = {value!r}: must be a mapping')
             return {k: _convert(f'{name}.{k}', v, inner[1], info) for k, v in value.items()}
         if origin is tuple:
-            if not isinstance(value, (list, tuple)) or len(value) != len(inner):
+            # An array is what rclpy gives.
+            if not isinstance(value, (list, tuple, array.array)) or len(value) != len(inner):
                 raise ParameterError(f'{name} = {value!r}: must be {len(inner)} numbers')
+            element = info | {'type': 'float'}
             return tuple(
-                _convert(f'{name}[{i}]', v, k, info)
+                _convert(f'{name}[{i}]', v, k, element)
                 for i, (v, k) in enumerate(zip(value, inner)))
         return _convert(name, value, kind, info)

@@ -1,4 +1,4 @@
-"""The world in one loop: dynamics and sensors without any ROS.
+"""The world in one loop: wind, dynamics and sensors without any ROS.
 
 It runs the same models in the same order as the node graph and is the oracle for it.
 """
@@ -7,40 +7,80 @@ from __future__ import annotations
 import typing
 
 from px4_sim_ros.core.dynamics import Dynamics, DynamicsParameters, Truth
+from px4_sim_ros.core.environment import Environment
+from px4_sim_ros.core.rotation import matrix, to_world
+from px4_sim_ros.core.surroundings import STILL, BatteryStatus, Surroundings, WindSample
 from px4_sim_ros.core.timebase import is_due
 from px4_sim_ros.core.vehicle import Vehicle
+from px4_sim_ros.core.wind import Wind
 from px4_sim_ros.core.world import WorldParameters
+
+_AT_REST = (0.0, 0.0, 0.0)
 
 
 class Sensor(typing.Protocol):
     """What a sensor model offers."""
 
-    def measure(self, truth: Truth) -> typing.NamedTuple:
+    def measure(self, truth: Truth, surroundings: Surroundings) -> typing.NamedTuple:
         """Return the measurement at the truth's time."""
 
 
+class Step(typing.NamedTuple):
+    """What came of a step; wind and battery are None when they were not due."""
+
+    truth: Truth
+    wind: WindSample | None
+    battery: BatteryStatus | None
+    measurements: dict[str, typing.Any]     # those that were due, by sensor
+
+
+def wind_at(wind: Wind, time_us: int, truth: Truth | None) -> WindSample:
+    """Return the wind at a time for a vehicle that was last seen as `truth` says.
+
+    :param truth: of the step before; None at the start, where the vehicle rests at home
+    """
+    if truth is None:
+        return wind.sample(time_us, _AT_REST, _AT_REST)
+    velocity_enu = to_world(matrix(truth.attitude), truth.velocity_flu)
+    return wind.sample(time_us, truth.position_enu, velocity_enu)
+
+
 class Simulation:
-    """One vehicle with its sensors."""
+    """One vehicle with its sensors, in the wind."""
 
     def __init__(
         self, world: WorldParameters, vehicle: Vehicle, dynamics: DynamicsParameters,
-        sensors: typing.Mapping[str, Sensor],
+        sensors: typing.Mapping[str, Sensor], wind: Wind | None = None,
     ) -> None:
         """Stand on the ground at time 0.
 
         :param sensors: by name; each is due every `world.period_us(name)`
         """
-        self._dynamics = Dynamics(dynamics, vehicle, world.gravity_m_s2, world.step_us)
+        self._dynamics = Dynamics(dynamics, vehicle, Environment.of(world), world.step_us)
+        self._wind = wind
+        self._step_us = world.step_us
+        self._periods_us = world.periods_us
         self._sensors = [
             (name, sensor, world.period_us(name)) for name, sensor in sensors.items()]
+        self._truth: Truth | None = None
+        self._surroundings = STILL
 
-    def step(
-        self, rotor_speed_references_rad_s: typing.Sequence[float],
-    ) -> tuple[Truth, dict[str, typing.Any]]:
-        """Advance by one step; return the truth and the measurements that are due, by name."""
-        truth = self._dynamics.step(rotor_speed_references_rad_s)
+    def step(self, rotor_speed_references_rad_s: typing.Sequence[float]) -> Step:
+        """Advance by one step with these references held."""
+        time_us = self._dynamics.time_us + self._step_us
+        sample = battery = None
+        if self._wind and is_due(time_us, self._periods_us['wind']):
+            sample = wind_at(self._wind, time_us, self._truth)
+            self._surroundings = self._surroundings._replace(wind_enu=sample.velocity_enu)
+        truth = self._truth = self._dynamics.step(
+            rotor_speed_references_rad_s, self._surroundings.wind_enu)
+        if is_due(time_us, self._periods_us['battery']):
+            battery = self._dynamics.battery()
+            if battery is not None:
+                battery = battery.with_32_bits()
+                self._surroundings = self._surroundings._replace(current_a=battery.current_a)
         measurements = {
-            name: sensor.measure(truth)
-            for name, sensor, period_us in self._sensors if is_due(truth.time_us, period_us)
+            name: sensor.measure(truth, self._surroundings)
+            for name, sensor, period_us in self._sensors if is_due(time_us, period_us)
         }
-        return truth, measurements
+        return Step(truth, sample, battery, measurements)

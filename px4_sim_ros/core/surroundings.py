@@ -1,6 +1,7 @@
 """What the vehicle's instruments feel beside its motion."""
 from __future__ import annotations
 
+import struct
 import typing
 
 from px4_sim_ros.core.frames import Vector
@@ -26,6 +27,10 @@ class BatteryStatus(typing.NamedTuple):
     def state_of_charge(self) -> float:
         """What is left, 0..1."""
         return self.charge_ah / self.capacity_ah
+
+    def with_32_bits(self) -> BatteryStatus:
+        """Return the same as sensor_msgs/BatteryState carries it, for the same bits in all modes."""
+        return BatteryStatus(self.time_us, *struct.unpack('<4f', struct.pack('<4f', *self[1:])))
 
 
 class Surroundings(typing.NamedTuple):

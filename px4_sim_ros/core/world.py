@@ -3,8 +3,9 @@ from __future__ import annotations
 
 import dataclasses
 
+from px4_sim_ros.core.atmosphere import Atmosphere
 from px4_sim_ros.core.geodesy import GeodeticPosition, LocalFrame
-from px4_sim_ros.core.gravity import GRAVITY_MODELS
+from px4_sim_ros.core.gravity import GRAVITY_MODELS, Gravity
 from px4_sim_ros.core.instances import kind_and_index
 from px4_sim_ros.core.parameters import Parameters, parameter
 from px4_sim_ros.core.timebase import check_period
@@ -48,6 +49,11 @@ class WorldParameters(Parameters):
         for name, period_us in self.periods_us.items():
             check_period(f'periods_us.{name}', period_us, self.step_us)
 
+    @property
+    def node_counts(self) -> dict[str, int]:
+        """How many there are of each kind of node that is not always there once."""
+        return self.instances | {'wind': int(self.wind != 'none')}
+
     def period_us(self, sensor: str) -> int:
         """Return how often a sensor measures; all of one kind have the same period."""
         return self.periods_us[kind_and_index(sensor)[0]]
@@ -57,3 +63,14 @@ class WorldParameters(Parameters):
         return LocalFrame(GeodeticPosition(
             self.home_latitude_deg, self.home_longitude_deg,
             self.home_altitude_m + self.geoid_height_m))
+
+    def atmosphere(self) -> Atmosphere:
+        """Return the air around the vehicle."""
+        return Atmosphere(self.sea_level_pressure_pa, self.sea_level_temperature_k)
+
+    def gravity(self) -> Gravity:
+        """Return gravity by the height above home."""
+        if self.gravity_model == 'uniform':
+            return Gravity.uniform(self.gravity_m_s2)
+        return Gravity.wgs84(
+            self.home_latitude_deg, self.home_altitude_m + self.geoid_height_m)

@@ -1,35 +1,46 @@
 """The messages of PX4's simulator link: SI units in ENU/FLU to and from HIL fields.
 
-Every HIL unit is converted here and nowhere else. Values outside a field's range are
-limited to it.
+Every HIL unit is converted here, or in `hil_optional` for sensors that not every vehicle has,
+and nowhere else. Values outside a field's range are limited to it.
 """
 from __future__ import annotations
 
 import enum
 import itertools
 import math
-import struct
 import typing
 
 from pymavlink.dialects.v20 import common as mavlink
 
-from px4_sim_ros.core import atmosphere
+from px4_sim_ros.core.atmosphere import KELVIN_AT_ZERO_CELSIUS, STANDARD
 from px4_sim_ros.core.frames import Vector, enu_to_ned, flu_to_frd, frd_to_flu, ned_to_enu
 from px4_sim_ros.core.geodesy import GeodeticPosition
+from px4_sim_ros.core.sensors.airspeed import DifferentialPressureMeasurement
 from px4_sim_ros.core.sensors.barometer import PressureMeasurement
-from px4_sim_ros.core.sensors.gnss import GnssMeasurement
+from px4_sim_ros.core.sensors.gnss import FixType, GnssMeasurement
 from px4_sim_ros.core.sensors.imu import ImuMeasurement
 from px4_sim_ros.core.sensors.magnetometer import MagneticFieldMeasurement
+from px4_sim_ros.core.sensors.optical_flow import FlowMeasurement
+from px4_sim_ros.core.sensors.range_finder import RangeMeasurement
+from px4_sim_ros.core.sensors.visual_odometry import VisualOdometryMeasurement
+from px4_sim_ros.mavlink.hil_fields import (
+    INT16_MAX,
+    INT16_MIN,
+    INT32_MAX,
+    INT32_MIN,
+    UINT16_MAX,
+    float32,
+    packed,
+    saturated,
+    simulator_mavlink,
+)
+from px4_sim_ros.mavlink.hil_optional import distance_message, flow_message, odometry_message
 
 GAUSS_PER_TESLA = 1e4
 PA_PER_HPA = 100.0
 
-UINT16_MAX = 0xFFFF
-INT16_MIN, INT16_MAX = -0x8000, 0x7FFF
-INT32_MIN, INT32_MAX = -0x8000_0000, 0x7FFF_FFFF
-FLOAT32_MAX = struct.unpack('<f', b'\xff\xff\x7f\x7f')[0]
-
-FIX_3D = 3
+# GPS_FIX_TYPE: no fix, three-dimensional, differential, RTK with whole numbers.
+HIL_FIX_TYPES = {FixType.NONE: 0, FixType.FIX: 3, FixType.SBAS: 4, FixType.GBAS: 6}
 COURSE_UNKNOWN = UINT16_MAX
 _MIN_SPEED_FOR_COURSE_M_S = 0.1
 
@@ -55,6 +66,7 @@ class ModeFlag(enum.IntFlag):
 _ARMED = int(ModeFlag.ARMED)
 IMU_GROUPS = int(SensorFields.ACCEL | SensorFields.GYRO)
 _MAG_GROUP, _BARO_GROUP = int(SensorFields.MAG), int(SensorFields.BARO)
+_DIFFERENTIAL_PRESSURE_GROUP = int(SensorFields.DIFFERENTIAL_PRESSURE)
 
 
 class ActuatorControls(typing.NamedTuple):
@@ -68,34 +80,17 @@ class ActuatorControls(typing.NamedTuple):
 DISARMED = ActuatorControls(0, False, (0.0,) * 16)
 
 
-def saturated(value: float, low: int, high: int) -> int:
-    """Return `value` rounded to a whole number within [low, high]; NaN gives 0."""
-    if math.isnan(value):
-        return 0
-    if value <= low:
-        return low
-    if value >= high:
-        return high
-    return round(value)
+class StepMeasurements(typing.NamedTuple):
+    """What was measured in a step; None stands for what is not due, or stopped."""
 
-
-def float32(value: float) -> float:
-    """Return `value` within the range of a 32-bit float; NaN stays NaN."""
-    if -FLOAT32_MAX <= value <= FLOAT32_MAX or math.isnan(value):
-        return value
-    return math.copysign(FLOAT32_MAX, value)
-
-
-def packed(mav: mavlink.MAVLink, message: mavlink.MAVLink_message) -> bytes:
-    """Return the frame of a message, numbered: pymavlink counts only what it sends itself."""
-    frame = message.pack(mav)
-    mav.seq = (mav.seq + 1) % 256
-    return frame
-
-
-def simulator_mavlink() -> mavlink.MAVLink:
-    """Return what packs messages of the simulator, with a sequence of its own."""
-    return mavlink.MAVLink(None, srcSystem=1, srcComponent=200)
+    imus: typing.Sequence[ImuMeasurement | None] = ()           # by PX4's id of the sensor
+    magnetic_fields: typing.Sequence[MagneticFieldMeasurement | None] = ()
+    pressure: PressureMeasurement | None = None
+    fixes: typing.Sequence[GnssMeasurement | None] = ()
+    airspeed: DifferentialPressureMeasurement | None = None
+    range: RangeMeasurement | None = None
+    flow: FlowMeasurement | None = None
+    odometry: VisualOdometryMeasurement | None = None
 
 
 class HilEncoder:
@@ -105,34 +100,41 @@ class HilEncoder:
         self._mav = simulator_mavlink()
 
     def step(
-        self, time_us: int, imus: typing.Sequence[ImuMeasurement | None],
-        magnetic_fields: typing.Sequence[MagneticFieldMeasurement | None],
-        pressure: PressureMeasurement | None, fixes: typing.Sequence[GnssMeasurement | None],
-        geoid_height_m: float, satellites: int,
+        self, time_us: int, measured: StepMeasurements, geoid_height_m: float, satellites: int,
     ) -> bytes:
-        """Return the frames of one step; None stands for what is not due, or stopped.
+        """Return the frames of one step.
 
-        PX4 advances its clock with the HIL_SENSOR of id 0 and with nothing else. So HIL_GPS
-        goes before it; it is sent in every step, if need be with no measurement at all; and
-        the further sensors, which PX4 stamps with its clock, come after it.
+        PX4 advances its clock with the HIL_SENSOR of id 0 and with nothing else. So it is sent
+        in every step, if need be with no measurement at all, and other messages go before it.
+        The further HIL_SENSORs, which PX4 stamps with its clock, come after it.
         """
+        m = measured
         frames = [self.gps(fix, geoid_height_m, satellites, gps_id=i)
-                  for i, fix in enumerate(fixes) if fix is not None]
-        for i, (imu, field) in enumerate(itertools.zip_longest(imus, magnetic_fields)):
-            if i == 0 or imu is not None or field is not None:
-                frames.append(self.sensor(
-                    time_us, imu, field, pressure if i == 0 else None, sensor_id=i))
+                  for i, fix in enumerate(m.fixes) if fix is not None]
+        if m.range is not None:
+            frames.append(packed(self._mav, distance_message(m.range)))
+        if m.flow is not None:
+            frames.append(packed(self._mav, flow_message(m.flow)))
+        if m.odometry is not None:
+            frames.append(packed(self._mav, odometry_message(m.odometry)))
+        frames.append(self.sensor(
+            time_us, _first(m.imus), _first(m.magnetic_fields), m.pressure, m.airspeed))
+        further = itertools.zip_longest(m.imus[1:], m.magnetic_fields[1:])
+        for i, (imu, field) in enumerate(further, 1):
+            if imu is not None or field is not None:
+                frames.append(self.sensor(time_us, imu, field, sensor_id=i))
         return b''.join(frames)
 
     def sensor(
         self, time_us: int, imu: ImuMeasurement | None = None,
         magnetic_field: MagneticFieldMeasurement | None = None,
-        pressure: PressureMeasurement | None = None, *, sensor_id: int = 0,
+        pressure: PressureMeasurement | None = None,
+        airspeed: DifferentialPressureMeasurement | None = None, *, sensor_id: int = 0,
     ) -> bytes:
         """Return a HIL_SENSOR with the groups that are given."""
         fields = 0
         force = rate = mag = (0.0, 0.0, 0.0)
-        pressure_hpa = pressure_altitude = temperature = 0.0
+        pressure_hpa = differential_hpa = pressure_altitude = temperature = 0.0
         if imu is not None:
             fields |= IMU_GROUPS
             force, rate = flu_to_frd(imu.specific_force_flu), flu_to_frd(imu.rate_flu)
@@ -144,24 +146,30 @@ class HilEncoder:
             fields |= _BARO_GROUP
             pressure_hpa = pressure.pressure_pa / PA_PER_HPA
             # A pressure below zero, out of a wild drift, has no altitude.
-            pressure_altitude = atmosphere.pressure_altitude_m(max(pressure.pressure_pa, 0.0))
-            temperature = (
-                atmosphere.temperature_k(pressure_altitude) - atmosphere.KELVIN_AT_ZERO_CELSIUS)
-        values = (*force, *rate, *mag, pressure_hpa, 0.0, pressure_altitude, temperature)
+            pressure_altitude = STANDARD.pressure_altitude_m(max(pressure.pressure_pa, 0.0))
+            temperature = STANDARD.temperature_k(pressure_altitude) - KELVIN_AT_ZERO_CELSIUS
+        if airspeed is not None:
+            fields |= _DIFFERENTIAL_PRESSURE_GROUP
+            differential_hpa = airspeed.differential_pressure_pa / PA_PER_HPA
+        values = (
+            *force, *rate, *mag, pressure_hpa, differential_hpa, pressure_altitude, temperature)
         return packed(self._mav, self._mav.hil_sensor_encode(
             time_us, *map(float32, values), fields, sensor_id))
 
     def gps(
         self, fix: GnssMeasurement, geoid_height_m: float, satellites: int, *,
-        fix_type: int = FIX_3D, gps_id: int = 0,
+        gps_id: int = 0,
     ) -> bytes:
-        """Return a HIL_GPS; its altitude is above mean sea level."""
+        """Return a HIL_GPS; its altitude is above mean sea level.
+
+        :param satellites: how many there are as long as there is a fix
+        """
         north, east, down = enu_to_ned(fix.velocity_enu)
         speed = math.hypot(north, east)
         course_deg = math.degrees(math.atan2(east, north)) % 360.0
         return packed(self._mav, self._mav.hil_gps_encode(
             fix.time_us,
-            fix_type,
+            HIL_FIX_TYPES[fix.fix_type],
             saturated(fix.position.latitude_deg * 1e7, INT32_MIN, INT32_MAX),
             saturated(fix.position.longitude_deg * 1e7, INT32_MIN, INT32_MAX),
             saturated(
@@ -174,9 +182,13 @@ class HilEncoder:
             saturated(down * 1e2, INT16_MIN, INT16_MAX),
             saturated(course_deg * 1e2, 0, 35999)
             if speed > _MIN_SPEED_FOR_COURSE_M_S else COURSE_UNKNOWN,
-            satellites,
+            0 if fix.fix_type == FixType.NONE else satellites,
             gps_id,
         ))
+
+
+def _first(values: typing.Sequence[typing.Any]) -> typing.Any:
+    return values[0] if values else None
 
 
 # Takes the kind of something odd and a sentence about it.

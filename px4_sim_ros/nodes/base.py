@@ -138,7 +138,7 @@ class LoopNode(LifecycleNode):
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Read the parameters and make publishers and subscriptions."""
         self.configuration = parameters.read(self, self.spec.name)
-        self.graph = graph.of_instances(self.configuration.world.instances)
+        self.graph = graph.of_instances(self.configuration.world.node_counts)
         self.spec = self.graph.nodes[self.spec.name]
         self.configure()
         for topic in self.graph.outputs(self.spec.name):
@@ -201,7 +201,7 @@ class LoopNode(LifecycleNode):
         self.inbox = Inbox(
             {name: topics[name].period_us(world.step_us, world.periods_us)
              for name in self.spec.inputs},
-            self.period_us, self._step)
+            self.period_us, self._step, dict.fromkeys(self.spec.previous, world.step_us))
 
     def _listen(self) -> None:
         # Those that are there stay, to the end: they are matched with all, and the executor may
@@ -243,21 +243,17 @@ class LoopNode(LifecycleNode):
 
     # The step.
 
-    def input_time_us(self, name: str, stamp_us: int) -> int:
-        """Return the step that a message belongs to."""
-        return stamp_us
-
     def _on_message(self, name: str, data: bytes) -> None:
         # Only messages that a step uses are deserialised: converting costs more than all
         # the rest of the hop.
-        self._take_in(name, self.input_time_us(name, serialised_stamp_us(data)), data)
+        self._take_in(name, serialised_stamp_us(data), data)
 
-    def _take_in(self, name: str, time_us: int, item: bytes | None) -> None:
+    def _take_in(self, name: str, stamp_us: int, item: bytes | None) -> None:
         # In lockstep nobody is ahead: such a message was left under way by the run before.
-        if self.inbox is None or time_us > self.inbox.next_us:
+        if self.inbox is None or self.inbox.is_ahead(name, stamp_us):
             return
         started_s = time.perf_counter()
-        self.inbox.put(name, time_us, item)
+        self.inbox.put(name, stamp_us, item)
         self._busy_s += time.perf_counter() - started_s
 
     def _on_absence(self, header: Header) -> None:

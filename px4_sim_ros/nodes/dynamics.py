@@ -3,16 +3,15 @@ from __future__ import annotations
 
 import typing
 
-from rclpy.serialization import serialize_message
-
 from px4_sim_ros.configuration import load_vehicle
 from px4_sim_ros.convert import truth as convert
+from px4_sim_ros.convert.surroundings import fill_battery, new_battery, wind_from
 from px4_sim_ros.core.dynamics import Dynamics
+from px4_sim_ros.core.environment import Environment
+from px4_sim_ros.core.surroundings import STILL
 from px4_sim_ros.core.timebase import is_due
 from px4_sim_ros.nodes.base import LoopNode
 from px4_sim_ros.nodes.manager_watch import ManagerWatch
-
-_COMMAND = 'actuators/command'
 
 
 class DynamicsNode(LoopNode):
@@ -34,27 +33,29 @@ class DynamicsNode(LoopNode):
                 convert.new_rotors(len(self._vehicle.rotors)),
                 lambda message, truth: convert.fill_rotors(
                     message, truth.time_us, truth.rotor_speeds_rad_s)),
+            'battery_state': (
+                new_battery(),
+                lambda message, truth: fill_battery(
+                    message, truth.time_us, self._dynamics.battery())),
         }
 
     def activate(self) -> None:
         """Stand on the ground at time 0; nobody commands the first step."""
         world = self.configuration.world
         self._dynamics = Dynamics(
-            self.configuration.own, self._vehicle, world.gravity_m_s2, world.step_us)
+            self.configuration.own, self._vehicle, Environment.of(world), world.step_us)
         self._periods_us = {
             t.name: t.period_us(world.step_us, world.periods_us)
             for t in self.graph.outputs(self.spec.name)}
-        rotors = len(self._vehicle.rotors)
-        still = convert.fill_rotors(convert.new_rotors(rotors), 0, (0.0,) * rotors)
-        self.inbox.put(_COMMAND, world.step_us, serialize_message(still))
-
-    def input_time_us(self, name: str, stamp_us: int) -> int:
-        """Return the step that a message belongs to: a command is for the next one."""
-        return stamp_us + self.configuration.world.step_us if name == _COMMAND else stamp_us
+        self._wind_enu = STILL.wind_enu
 
     def step(self, time_us: int, inputs: dict[str, typing.Any]) -> None:
         """Integrate up to `time_us` and publish the truth."""
-        truth = self._dynamics.step(tuple(inputs[_COMMAND].velocity))
+        if 'wind' in inputs:
+            self._wind_enu = wind_from(inputs['wind'])
+        command = inputs.get('actuators/command')
+        references = tuple(command.velocity) if command else (0.0,) * len(self._vehicle.rotors)
+        truth = self._dynamics.step(references, self._wind_enu)
         for name, (message, fill) in self._messages.items():
             if is_due(time_us, self._periods_us[name]):
                 self.say(self.outputs[name], fill(message, truth))

@@ -1,14 +1,17 @@
 """The node `hil_bridge`: joins the measurements of a step and exchanges them for a command."""
 from __future__ import annotations
 
+import functools
 import typing
 
 from std_msgs.msg import String
 
 from px4_sim_ros.configuration import load_vehicle
 from px4_sim_ros.convert import measurements as convert
+from px4_sim_ros.convert.surroundings import battery_from
 from px4_sim_ros.convert.truth import fill_rotors, new_rotors
-from px4_sim_ros.mavlink.hil_codec import HilEncoder
+from px4_sim_ros.mavlink.battery_link import BatteryLink
+from px4_sim_ros.mavlink.hil_codec import HilEncoder, StepMeasurements
 from px4_sim_ros.mavlink.hil_server import HilServer, check_port_is_free, port_of
 from px4_sim_ros.mavlink.lockstep import LinkState, Lockstep
 from px4_sim_ros.nodes import qos
@@ -33,6 +36,7 @@ class HilBridgeNode(LoopNode):
         self._held: tuple[int, bytes] | None = None     # the step that waits for an autopilot
         self._server: HilServer | None = None
         self._lockstep: Lockstep | None = None
+        self._battery_link: BatteryLink | None = None
         self._published_state: LinkState | None = None
         self._state_publisher = self.create_publisher(String, 'hil/state', qos.LATCHED)
         self._attend_timer: typing.Any = None
@@ -42,6 +46,8 @@ class HilBridgeNode(LoopNode):
         self._vehicle = load_vehicle(self.configuration.world.vehicle)
         self._encoder = HilEncoder()
         self._command = new_rotors(len(self._vehicle.rotors))
+        self._flow_from = functools.partial(
+            convert.flow_from, period_us=self.configuration.world.period_us('optical_flow'))
         # The topics of each kind, in the order of PX4's ids of the sensors.
         self._topics: dict[str, list[str]] = {}
         for name in self.spec.inputs:
@@ -54,6 +60,7 @@ class HilBridgeNode(LoopNode):
         self._first_imu = True           # whether it measured in the last step
         if self._server is None:
             hil = self.configuration.own
+            self._battery_link = BatteryLink(hil.host, hil.instance, self._vehicle.cells)
             self._server = HilServer(hil.host, port_of(hil.instance))
             self._lockstep = Lockstep(self._server, hil, self.configuration.world.step_us)
             # Nothing else would call while no step is under way.
@@ -75,6 +82,7 @@ class HilBridgeNode(LoopNode):
             self._attend_timer = None
         self._server.close()
         self._server = None
+        self._battery_link.close()
 
     def step(self, time_us: int, inputs: dict[str, typing.Any]) -> None:
         """Send what was measured at `time_us` and publish the command that comes back."""
@@ -82,21 +90,29 @@ class HilBridgeNode(LoopNode):
         if first_imu is not self._first_imu:
             self._first_imu = first_imu
             self._lockstep.expect_gap()
+        if 'battery_state' in inputs:
+            self._battery_link.tell(battery_from(inputs['battery_state']))
+        self._exchange(time_us, self._encoder.step(
+            time_us, self._measured(inputs), self.configuration.world.geoid_height_m,
+            self.configuration.own.satellites))
+
+    def _measured(self, inputs: dict[str, typing.Any]) -> StepMeasurements:
+        """Return what was measured; each instance of a sensor has its place."""
+        def each(kind: str, read: typing.Callable) -> list[typing.Any]:
+            return [read(inputs[name]) if name in inputs else None for name in self._topics[kind]]
+
+        def one(name: str, read: typing.Callable) -> typing.Any:
+            return read(inputs[name]) if name in inputs else None
+
         fixes = [convert.gnss_from(inputs[fix], inputs[velocity]) if fix in inputs else None
                  for fix, velocity in zip(self._topics['gps/fix'], self._topics['gps/vel'])]
-        pressure, = self._measured(inputs, 'baro', convert.pressure_from)
-        self._exchange(time_us, self._encoder.step(
-            time_us,
-            self._measured(inputs, 'imu/data_raw', convert.imu_from),
-            self._measured(inputs, 'mag', convert.magnetic_field_from),
-            pressure, fixes,
-            self.configuration.world.geoid_height_m, self.configuration.own.satellites))
-
-    def _measured(
-        self, inputs: dict[str, typing.Any], kind: str, read: typing.Callable,
-    ) -> list[typing.Any]:
-        """Return what each instance of a kind of topic has measured, None for nothing."""
-        return [read(inputs[name]) if name in inputs else None for name in self._topics[kind]]
+        return StepMeasurements(
+            each('imu/data_raw', convert.imu_from), each('mag', convert.magnetic_field_from),
+            one('baro', convert.pressure_from), fixes,
+            one('airspeed', convert.differential_pressure_from),
+            one('range', convert.range_from),
+            one('optical_flow', self._flow_from),
+            one('visual_odometry', convert.visual_odometry_from))
 
     def _attend(self) -> None:
         """Look after the link between two exchanges."""

@@ -19,26 +19,30 @@ class Inbox:
 
     def __init__(
         self, input_periods_us: typing.Mapping[str, int], period_us: int, fire: Fire,
+        delays_us: typing.Mapping[str, int] | None = None,
     ) -> None:
         """Wait for the first multiple of `period_us`.
 
         :param input_periods_us: how often each input comes
         :param period_us: how often to fire
+        :param delays_us: how much older than what they are joined with some inputs are
         """
         self._input_periods_us = dict(input_periods_us)
+        self._delays_us = dict.fromkeys(input_periods_us, 0) | dict(delays_us or {})
         self._period_us = period_us
         self._fire = fire
         self._slots: dict[int, dict[str, typing.Any]] = {}
         self._last_us = dict.fromkeys(input_periods_us, _NEVER_US)
         self.next_us = period_us
 
-    def put(self, name: str, time_us: int, item: typing.Any) -> None:
+    def put(self, name: str, stamp_us: int, item: typing.Any) -> None:
         """Take in an item; those that nobody waits for are dropped.
 
         An item None says that there is no measurement at this time: nobody waits for it then,
         and `fire` does not get it.
         """
-        self._last_us[name] = max(time_us, self._last_us[name])
+        time_us = stamp_us + self._delays_us[name]
+        self._last_us[name] = max(stamp_us, self._last_us[name])
         if time_us < self.next_us or time_us % self._period_us:
             return
         self._slots.setdefault(time_us, {})[name] = item
@@ -52,8 +56,17 @@ class Inbox:
         slot = self._slots.get(time_us, {})
         return [
             name for name, period_us in self._input_periods_us.items()
-            if name not in slot and is_due(time_us, period_us)
+            if name not in slot and self._is_due(time_us - self._delays_us[name], period_us)
         ]
+
+    def is_ahead(self, name: str, stamp_us: int) -> bool:
+        """Return whether an item is for a time after the next."""
+        return stamp_us + self._delays_us[name] > self.next_us
+
+    @staticmethod
+    def _is_due(stamp_us: int, period_us: int) -> bool:
+        # Nobody says anything at time 0.
+        return stamp_us > 0 and is_due(stamp_us, period_us)
 
     def waits_for(self) -> dict[str, int]:
         """Return which inputs the next step waits for, with the time of the last of each."""

@@ -106,7 +106,7 @@ class ManagerNode(LifecycleNode):
 
         :raises ParameterError: a parameter is wrong
         """
-        return graph.of_instances(parameters.read(self, self.get_name()).world.instances)
+        return graph.of_instances(parameters.read(self, self.get_name()).world.node_counts)
 
     # Up, again, and down.
 
@@ -114,7 +114,7 @@ class ManagerNode(LifecycleNode):
         """Configure and activate, consumers before producers; then take the first step."""
         self._announce()
         configuration = parameters.read(self, self.get_name())
-        self._graph = graph.of_instances(configuration.world.instances)
+        self._graph = graph.of_instances(configuration.world.node_counts)
         self._world = dataclasses.asdict(configuration.world)
         self.stepper = Stepper(
             configuration.world.step_us, configuration.own.speed_factor, self._publish_clock)

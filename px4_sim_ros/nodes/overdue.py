@@ -19,7 +19,7 @@ class Debt(typing.NamedTuple):
 
 def find_debt(
     graph: Graph, statuses: typing.Mapping[str, NodeStatus | None], topic: str, time_us: int,
-    last_us: int,
+    last_us: int, step_us: int,
 ) -> Debt:
     """Follow who waits for whom, from a topic to the node that could go on and does not.
 
@@ -47,6 +47,8 @@ def find_debt(
         seen.add(node)
         waiter, time_us = node, status.waits_for_us
         topic, last_us = next(iter(status.waits_for.items()))
+        if topic in graph.nodes[node].previous:
+            time_us -= step_us
 
 
 def find_silent(statuses: typing.Mapping[str, NodeStatus | None]) -> Debt | None:

@@ -8,8 +8,10 @@ from std_msgs.msg import Header
 from px4_sim_ros import graph
 from px4_sim_ros.convert.measurements import OUTPUTS
 from px4_sim_ros.convert.stamps import set_stamp
+from px4_sim_ros.convert.surroundings import current_from, wind_from
 from px4_sim_ros.convert.truth import truth_from
 from px4_sim_ros.core.parameters import ParameterError
+from px4_sim_ros.core.surroundings import STILL, Surroundings
 from px4_sim_ros.core.world import WorldParameters
 from px4_sim_ros.nodes import qos
 from px4_sim_ros.nodes.base import LoopNode
@@ -55,14 +57,28 @@ class SensorNode(LoopNode):
         self._run_world = self.configuration.world
         self._sensor = graph.load(self.spec.model)(
             self.spec.name, self.configuration.own, self.configuration.world)
+        self._surroundings = STILL
 
     def rest(self) -> None:
         """Go on to take part in the steps."""
 
     def step(self, time_us: int, inputs: dict[str, typing.Any]) -> None:
         """Measure and publish."""
-        measurement = self._sensor.measure(
-            truth_from(inputs['ground_truth/odom'], inputs.get('ground_truth/accel')))
+        self.publish(self._sensor.measure(
+            truth_from(inputs['ground_truth/odom'], inputs.get('ground_truth/accel')),
+            self._felt(inputs)))
+
+    def _felt(self, inputs: dict[str, typing.Any]) -> Surroundings:
+        """Return what is felt beside the motion: the last that was published."""
+        if 'wind' in inputs:
+            self._surroundings = self._surroundings._replace(wind_enu=wind_from(inputs['wind']))
+        if 'battery_state' in inputs:
+            self._surroundings = self._surroundings._replace(
+                current_a=current_from(inputs['battery_state']))
+        return self._surroundings
+
+    def publish(self, measurement: typing.Any) -> None:
+        """Publish a measurement on all topics of the node."""
         for name, (message, fill) in self._messages.items():
             self.say(self.outputs[name], fill(message, measurement))
 

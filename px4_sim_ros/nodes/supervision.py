@@ -70,7 +70,8 @@ class Supervision:
             return       # time has gone on meanwhile
         if stepper.under_way:
             debt = find_debt(
-                self._graph, statuses, self._topic, stepper.time_us, stepper.complete_us)
+                self._graph, statuses, self._topic, stepper.time_us, stepper.complete_us,
+                stepper.step_us)
         else:
             debt = find_silent(statuses)
         # Nodes do not answer at one moment, so a single round may be wrong about who is at fault.

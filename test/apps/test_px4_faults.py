@@ -41,10 +41,9 @@ class Flights:
         folder = self.folder / f'px4_{self._count}'
         folder.mkdir()
         self.log = folder / 'px4.log'
-        airframe = load_vehicle('iris').px4_airframe
         self.px4 = Child(
             'PX4', self._px4.command(INSTANCE), folder=folder, log=self.log,
-            environment=dict(os.environ) | self._px4.environment(airframe))
+            environment=dict(os.environ) | self._px4.environment(load_vehicle('iris')))
 
     def console(self):
         """Return what PX4 has printed."""

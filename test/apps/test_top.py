@@ -50,7 +50,7 @@ def test_json_tells_every_rate(results):
     assert snapshot['link']['state'] == 'LOCKED'
     assert snapshot['link']['replies'] > 0
     nodes = snapshot['nodes']
-    assert list(nodes) == list(graph.NODES)
+    assert list(nodes) == list(graph.of_instances({}).nodes)
     rates_hz = {name: 250.0 for name in nodes} | {
         'magnetometer': 50.0, 'barometer': 50.0, 'gps': 10.0}
     assert {name: node['sim_rate_hz'] for name, node in nodes.items()} == pytest.approx(rates_hz)
@@ -68,7 +68,7 @@ def test_without_a_terminal_a_row_for_each_node_is_printed(results, kind):
     assert '\x1b' not in result.stdout
     lines = result.stdout.splitlines()
     assert lines[0].split()[:2] == ['world', 'RUNNING']
-    assert [line.split()[0] for line in lines[-len(graph.NODES):]] == list(graph.NODES)
+    assert [line.split()[0] for line in lines[-len(graph.of_instances({}).nodes):]] == list(graph.of_instances({}).nodes)
     assert lines[-1].split()[1:3] == ['active', '250.0']
 
 

@@ -48,10 +48,11 @@ class Rig:
 
     def frames(self) -> bytes:
         """Advance the world by one step and return what the simulator sends."""
-        self.truth, measured = self._simulation.step(self._references)
+        step = self._simulation.step(self._references)
+        self.truth = step.truth
         return hil_frames(
             self._encoder, self.configuration, self.truth.time_us,
-            {name: m for name, m in measured.items() if name not in self.stopped})
+            {name: m for name, m in step.measurements.items() if name not in self.stopped})
 
     def step(self) -> None:
         """Do one step of the lockstep."""

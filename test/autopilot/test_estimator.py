@@ -72,7 +72,8 @@ def errors_of_a_flight(configuration, estimator, controller):
     clock, references = Clock(), (0.0,) * 4
     worst = Errors(0.0, 0.0, 0.0)
     for _ in range(36 * 250):
-        truth, measurements = simulation.step(references)
+        step = simulation.step(references)
+        truth, measurements = step.truth, step.measurements
         feed(estimator, clock, measurements, configuration.world.geoid_height_m)
         velocity = to_world(matrix(truth.attitude), truth.velocity_flu)
         if truth.time_us > 2_000_000:

@@ -6,7 +6,9 @@ import dataclasses
 import pytest
 
 from px4_sim_ros.configuration import load_configuration
-from px4_sim_ros.core.dynamics import Dynamics, DynamicsParameters, Truth
+from px4_sim_ros.core.dynamics import Dynamics, Truth
+from px4_sim_ros.core.environment import Environment
+from px4_sim_ros.core.gravity import Gravity
 
 
 @pytest.fixture(scope='session')
@@ -47,14 +49,37 @@ def dragless(iris, alter):
 
 
 @pytest.fixture(scope='session')
-def build_dynamics(world):
-    """Return a function that builds the motion of a vehicle, without ground unless asked."""
+def on_mains(iris):
+    """Return an Iris without battery: its bus is always at nominal voltage."""
+    return dataclasses.replace(iris, battery=None)
+
+
+class UniformAir:
+    """Air of the same density everywhere."""
+
+    def __init__(self, density_kg_m3):
+        self._density = density_kg_m3
+
+    def density_kg_m3(self, _):
+        return self._density
+
+
+@pytest.fixture(scope='session')
+def build_dynamics(configuration, world):
+    """Return a function that builds the motion of a vehicle, without ground unless asked.
+
+    Gravity and air are the same everywhere, unless an environment is given.
+    """
     def build(
-        vehicle, *, integrator='rk4', step_us=4000, substeps=1,
-        gravity_m_s2=world.gravity_m_s2, ground=False, kind=Dynamics,
+        vehicle, *, step_us=4000, gravity_m_s2=world.gravity_m_s2, density_kg_m3=1.225,
+        environment=None, ground=False, kind=Dynamics, **parameters,
     ):
-        parameters = DynamicsParameters(integrator, substeps)
-        return kind(parameters, vehicle, gravity_m_s2, step_us, ground=ground)
+        if environment is None:
+            environment = Environment(
+                Gravity.uniform(gravity_m_s2), UniformAir(density_kg_m3), 0.0)
+        return kind(
+            dataclasses.replace(configuration.nodes['dynamics'], **parameters),
+            vehicle, environment, step_us, ground=ground)
     return build
 
 

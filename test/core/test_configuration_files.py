@@ -53,7 +53,7 @@ def test_section_that_is_for_no_node_is_refused(load, tmp_path, pattern, namespa
     prefix = f"/{namespace.strip('/')}" if namespace else ''
     assert refusal(load, {pattern: {'gyro_turn_on_bias': 0.25}}, namespace) == (
         f"parameter file {tmp_path / 'params.yaml'}: section '{pattern}' matches no node;"
-        f" nodes are {', '.join(f'{prefix}/{node}' for node in graph.NODES)}")
+        f" nodes are {', '.join(f'{prefix}/{node}' for node in graph.of_instances({}).nodes)}")
 
 
 def test_section_for_all_reaches_every_node(load):
@@ -182,9 +182,10 @@ def test_a_further_instance_has_the_defaults_of_the_first_and_its_own_section(tm
 
 
 @pytest.mark.parametrize(('parameters', 'sentence'), [
-    ({'instances.imu': 4}, 'instances.imu = 4: must be at most 3'),
-    ({'instances.magnetometer': 3}, 'instances.magnetometer = 3: must be at most 2'),
-    ({'instances.gps': 0}, 'manager.instances.gps = 0: must be at least 1'),
+    ({'instances.imu': 4}, 'instances.imu = 4: must be at least 1 and at most 3'),
+    ({'instances.magnetometer': 3}, 'instances.magnetometer = 3: must be at least 1 and at most 2'),
+    ({'instances.gps': 0}, 'instances.gps = 0: must be at least 1 and at most 2'),
+    ({'instances.airspeed': 2}, 'instances.airspeed = 2: must be at least 0 and at most 1'),
     ({'instances.barometer': 2}, 'manager.instances.barometer: unknown parameter'),
 ])
 def test_how_many_instances_there_may_be(parameters, sentence):

@@ -79,6 +79,27 @@ def test_terminal_speed_of_the_iris(iris, build_dynamics, world):
     assert truth.acceleration_flu == pytest.approx((0.0, 0.0, 0.0), abs=1e-6)
 
 
+def test_drag_grows_with_the_density_of_the_air(dragless, alter, build_dynamics, world):
+    """In half the density the terminal speed is sqrt(2) times as high."""
+    vehicle = alter(dragless, body={'quadratic_drag_n_s2_m2': 0.018})
+    truth = run(build_dynamics(vehicle, density_kg_m3=0.6125), 40.0)
+    terminal = math.sqrt(2.0 * vehicle.body.mass_kg * world.gravity_m_s2 / 0.018)
+    assert truth.velocity_flu[2] == pytest.approx(-terminal, abs=1e-6)
+
+
+def test_drifts_with_the_wind(dragless, alter, build_dynamics):
+    """Without weight, m v' = -c (v - wind): v = wind (1 - exp(-c t / m))."""
+    drag, wind = 0.8, np.array([4.0, -3.0, 1.0])
+    vehicle = alter(dragless, body={'linear_drag_n_s_m': drag})
+    dynamics = build_dynamics(vehicle, gravity_m_s2=0.0)
+    dynamics.state[6:10] = TILTED
+    for _ in range(500):
+        truth = dynamics.step(REST, tuple(wind))
+    share = 1.0 - math.exp(-drag * 2.0 / vehicle.body.mass_kg)
+    velocity = quat2mat(truth.attitude) @ truth.velocity_flu
+    assert velocity == pytest.approx(wind * share, abs=1e-9)
+
+
 def test_torque_free_asymmetric_top(dragless, alter, build_dynamics):
     """Energy and inertial angular momentum stay: I = (2, 1, 0.5), w = (1, 2, 3), 2 s at 1 ms."""
     inertia = np.array([2.0, 1.0, 0.5])

@@ -9,7 +9,7 @@ import pytest
 from scipy.special import lpmv
 
 from px4_sim_ros.core.geodesy import GeodeticPosition, LocalFrame
-from px4_sim_ros.core.magnetic_field import field_enu_t
+from px4_sim_ros.core.magnetic_field import MagneticField, field_enu_t, local_field_t
 
 SEMI_MAJOR_M, FLATTENING = 6378137.0, 1.0 / 298.257223563
 
@@ -143,3 +143,49 @@ def test_magnetic_field_at_zurich_the_pole_and_the_equator(latitude, longitude, 
     field = field_enu_t(place, 2026.5)
     assert [1e9 * b for b in field] == pytest.approx(
         field_by_differences_nt(place, 2026.5), abs=0.1)
+
+
+HOMES = [(47.397742, 8.545594), (0.0, 179.99), (80.0, -100.0), (-65.0, 140.0), (90.0, 0.0)]
+AROUND_10_KM = [
+    (1e4 * math.cos(angle), 1e4 * math.sin(angle), height)
+    for angle in np.linspace(0.0, 2.0 * math.pi, 8, endpoint=False) for height in (0.0, 500.0)]
+
+
+@pytest.mark.parametrize(('latitude', 'longitude'), HOMES)
+def test_magnetic_field_around_home(latitude, longitude):
+    """10 km away and 500 m up within 1 nT of the model; at home the same."""
+    frame = LocalFrame(GeodeticPosition(latitude, longitude, 500.0))
+    field = MagneticField(frame, 2026.5)
+    assert field.at((0.0, 0.0, 0.0)) == pytest.approx(
+        field_enu_t(frame.origin, 2026.5), abs=1e-15)
+    for position in AROUND_10_KM:
+        assert math.dist(field.at(position), local_field_t(frame, position, 2026.5)) < 1e-9
+
+
+def test_magnetic_field_on_the_axes_of_the_local_frame(frame):
+    """20 km east: the model's own north, east and up there, turned by a rotation written here.
+
+    Both frames' axes are columns in earth-fixed axes.
+    """
+    def axes(place):
+        lat, lon = math.radians(place.latitude_deg), math.radians(place.longitude_deg)
+        return np.array([
+            (-math.sin(lon), -math.sin(lat) * math.cos(lon), math.cos(lat) * math.cos(lon)),
+            (math.cos(lon), -math.sin(lat) * math.sin(lon), math.cos(lat) * math.sin(lon)),
+            (0.0, math.cos(lat), math.sin(lat))])
+
+    position = (20e3, -3e3, 100.0)
+    place = frame.to_geodetic(position)
+    turned = axes(frame.origin).T @ axes(place) @ field_enu_t(place, 2026.5)
+    assert local_field_t(frame, position, 2026.5) == pytest.approx(turned, abs=1e-15)
+
+
+@pytest.mark.parametrize(('latitude', 'longitude'), HOMES)
+def test_magnetic_field_has_neither_sources_nor_curl(latitude, longitude):
+    """In air the matrix of its slopes, some 20 nT/km, is symmetric and its trace is zero."""
+    field = MagneticField(LocalFrame(GeodeticPosition(latitude, longitude, 0.0)), 2026.5)
+    home = np.array(field.at((0.0, 0.0, 0.0)))
+    slopes = np.array([field.at(tuple(axis)) - home for axis in np.eye(3) * 1000.0])
+    assert np.abs(slopes).max() > 5e-9
+    assert slopes == pytest.approx(slopes.T, abs=1e-13)
+    assert np.trace(slopes) == pytest.approx(0.0, abs=1e-13)

@@ -5,10 +5,12 @@ import math
 import random
 
 import pytest
+from scipy.integrate import solve_ivp
 from transforms3d.axangles import axangle2mat
 from transforms3d.quaternions import mat2quat, quat2mat
 
 from px4_sim_ros.core.dynamics import Dynamics
+from px4_sim_ros.core.rotors import RotorSet
 
 REST = (0.0,) * 4
 
@@ -44,8 +46,8 @@ class PushedDynamics(Dynamics):
     push_n = 0.0
 
     def _accelerations(self, x, rotation):
-        (ax, ay, az), angular = super()._accelerations(x, rotation)
-        return (ax + self.push_n / self._body.mass_kg, ay, az), angular
+        (ax, ay, az), *rest = super()._accelerations(x, rotation)
+        return (ax + self.push_n / self._body.mass_kg, ay, az), *rest
 
 
 @pytest.fixture
@@ -166,12 +168,59 @@ def test_slides_to_a_stop_within_the_friction_distance(dragless, build_dynamics,
     assert truth.velocity_flu == pytest.approx((0.0, 0.0, 0.0), abs=1e-6)
 
 
-def test_lifts_off_without_being_held(iris, build_dynamics, world):
-    """The ground never pulls: with 1.5 times the hover thrust it rises at about g / 2."""
-    dynamics = build_dynamics(iris, ground=True)
-    speed = math.sqrt(1.5) * iris.hover_speed_rad_s(world.gravity_m_s2)
+def test_lifts_off_without_being_held(on_mains, build_dynamics, world):
+    """The ground never pulls: it rises as z'' = T / m - g says, from 1.5 times the hover thrust.
+
+    Ground effect and the loss of thrust in climb make the second writing an integral, too.
+    """
+    g, model = world.gravity_m_s2, on_mains.rotor_model
+    dynamics = build_dynamics(on_mains, ground=True)
+    speed = math.sqrt(1.5) * on_mains.hover_speed_rad_s(g)
     dynamics.state[13:] = [speed] * 4
+    alone = RotorSet(model, on_mains.rotors)
+
+    def rise(_, x):
+        height, climb = x
+        thrust = alone.wrench(
+            (speed,) * 4, (0.0, 0.0, climb), (0.0,) * 3, 1.225, (height, 0.0, 0.0, 1.0))[2]
+        return climb, thrust / on_mains.body.mass_kg - g
+
     for _ in range(25):
         truth = dynamics.step((speed,) * 4)
-    assert truth.position_enu[2] == pytest.approx(
-        0.5 * 0.5 * world.gravity_m_s2 * 0.1 ** 2 + 0.055, abs=3e-3)
+    expected = solve_ivp(rise, (0.0, 0.1), (0.055, 0.0), rtol=1e-9, atol=1e-9).y[0, -1]
+    assert expected > 0.055 + 0.5 * 0.5 * g * 0.1 ** 2
+    assert truth.position_enu[2] == pytest.approx(expected, abs=3e-3)
+
+
+@pytest.mark.parametrize('integrator', ['euler', 'rk23', 'rk45'])
+def test_every_integrator_stands_falls_and_tips(iris, build_dynamics, integrator):
+    """At rest for 60 s; dropped from 1 m; let go at 20 deg: as with rk4 above."""
+    def grounded():
+        return build_dynamics(iris, ground=True, integrator=integrator)
+
+    dynamics = grounded()
+    start = dynamics.truth().position_enu
+    truth = run(dynamics, 60.0)
+    assert math.dist(truth.position_enu, start) < 1e-3
+    assert tilt_deg(truth.attitude) < 0.1
+
+    dynamics = grounded()
+    dynamics.state[2] += 1.0
+    truth = run(dynamics, 4.0)
+    assert truth.position_enu[2] == pytest.approx(start[2], abs=1e-4)
+    assert truth.velocity_flu == pytest.approx((0.0, 0.0, 0.0), abs=1e-4)
+
+    dynamics = grounded()
+    matrix = axangle2mat((1, 1, 0), math.radians(20.0))
+    dynamics.state[6:10] = mat2quat(matrix).tolist()
+    dynamics.state[2] = -min((matrix @ p)[2] for p in iris.contact_points_m)
+    assert tilt_deg(run(dynamics, 3.0).attitude) < 0.1
+
+
+def test_wind_does_not_push_it_along(grounded):
+    """10 m/s press 1.8 N on it, and friction holds 10 N."""
+    start = grounded.truth().position_enu
+    for _ in range(250 * 10):
+        truth = grounded.step(REST, (10.0, 0.0, 0.0))
+    assert math.dist(truth.position_enu, start) < 2e-3
+    assert truth.velocity_flu == pytest.approx((0.0, 0.0, 0.0), abs=1e-6)

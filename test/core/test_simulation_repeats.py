@@ -35,10 +35,10 @@ def test_same_seed_gives_the_same_bits(first):
 def test_another_seed_gives_the_same_motion_and_other_noise(first):
     """The motion under a fixed command has no noise; each measurement has."""
     other = record(2)
-    assert [truth for truth, _ in other] == [truth for truth, _ in first]
+    assert [step.truth for step in other] == [step.truth for step in first]
     for name in graph.of_instances({}).sensors:
-        mine = [m[name] for _, m in first if name in m]
-        theirs = [m[name] for _, m in other if name in m]
+        mine = [m[name] for *_, m in first if name in m]
+        theirs = [m[name] for *_, m in other if name in m]
         assert len(mine) == len(theirs) > 0
         assert all(a != b for a, b in zip(mine, theirs))
 
@@ -47,6 +47,6 @@ def test_sensors_measure_when_they_are_due(first, world):
     """Every period from the first multiple on, stamped with the time of the step."""
     for name in graph.of_instances({}).sensors:
         period = world.periods_us[name]
-        stamps = [m[name].time_us for _, m in first if name in m]
+        stamps = [m[name].time_us for *_, m in first if name in m]
         assert stamps == list(range(period, 1_000_001, period))
-    assert [truth.time_us for truth, _ in first] == list(range(4000, 1_000_001, 4000))
+    assert [step.truth.time_us for step in first] == list(range(4000, 1_000_001, 4000))

@@ -20,13 +20,20 @@ from px4_sim_ros.configuration import load_configuration, write_parameters
 from px4_sim_ros.convert import truth as convert
 from px4_sim_ros.convert.measurements import OUTPUTS
 from px4_sim_ros.convert.stamps import serialised_stamp_us
+from px4_sim_ros.convert.surroundings import fill_battery, new_battery
 from px4_sim_ros.nodes.base import LoopNode
 from px4_sim_ros.nodes.message_types import message_class
 from px4_sim_ros.nodes.qos import LOOP
 
 INSTANCE = 80
 STEP_US = 4000
-OVERRIDES = {'manager': {'speed_factor': 0.0}, 'hil_bridge': {'instance': INSTANCE}}
+# With all that is optional.
+OVERRIDES = {
+    '': {'wind': 'dryden'} | {f'instances.{kind}': 1 for kind in (
+        'airspeed', 'range_finder', 'optical_flow', 'visual_odometry')},
+    'magnetometer': {'field_per_current': [1e-7, 2e-7, -3e-7]},
+    'barometer': {'wind_pressure_coefficient': 0.2},
+    'manager': {'speed_factor': 0.0}, 'hil_bridge': {'instance': INSTANCE}}
 
 # What dynamics, sensors and bridge publish in the step: /clock carries nothing but time.
 RECORDED = [name for name in graph.TOPICS if name != '/clock']
@@ -72,8 +79,11 @@ def record_core(duration_us, overrides=OVERRIDES):
     sensor_topics = {name: nodes.outputs(name) for name in nodes.sensors}
     rotors = len(configuration.vehicle.rotors)
 
-    def observe(truth, measurements, reply):
+    def observe(step, reply):
+        truth, measurements = step.truth, dict(step.measurements)
         time_us = truth.time_us
+        if step.wind is not None:
+            measurements['wind'] = step.wind
         messages = {
             'ground_truth/odom': convert.fill_odometry(convert.new_odometry(), truth),
             'ground_truth/accel': convert.fill_accel(convert.new_accel(), truth),
@@ -81,6 +91,8 @@ def record_core(duration_us, overrides=OVERRIDES):
                 convert.new_rotors(rotors), time_us,
                 configuration.vehicle.rotor_speed_references_rad_s(reply.controls, reply.armed)),
         }
+        if time_us % configuration.world.periods_us['battery'] == 0:
+            messages['battery_state'] = fill_battery(new_battery(), time_us, step.battery)
         if time_us % configuration.world.periods_us['display'] == 0:
             messages['ground_truth/pose'] = convert.fill_pose(convert.new_pose(), truth)
             messages['joint_states'] = convert.fill_rotors(
@@ -124,7 +136,7 @@ def record_processes(mode, duration_us, folder):
         Child(' '.join(names), [
             sys.executable, '-m', 'px4_sim_ros.apps.world', *names, '--ros-args',
             '--params-file', folder / 'run.yaml'], environment=ros_environment())
-        for names in graph.of_instances({}).process_groups(mode)]
+        for names in load_configuration(None, OVERRIDES).graph.process_groups(mode)]
     autopilot = None
     deadline_s = time.monotonic() + 120.0
     try:

@@ -44,7 +44,7 @@ def test_further_instances_are_copies_with_names_of_their_own():
         'barometer', 'gps', 'gps_1', 'hil_bridge']
     assert more.nodes['hil_bridge'].inputs == (
         'imu/data_raw', 'imu_1/data_raw', 'imu_2/data_raw', 'mag', 'mag_1', 'baro', 'gps/fix',
-        'gps_1/fix', 'gps/vel', 'gps_1/vel')
+        'gps_1/fix', 'gps/vel', 'gps_1/vel', 'battery_state')
     assert [t.name for t in more.outputs('gps_1')] == ['gps_1/fix', 'gps_1/vel']
     assert more.topics['gps_1/vel'].kind == 'gps/vel'
     assert more.subscribers('imu_2/data_raw') == ('hil_bridge',)
@@ -52,9 +52,27 @@ def test_further_instances_are_copies_with_names_of_their_own():
     assert (more.nodes['imu_2'].kind, more.nodes['imu_2'].index) == ('imu', 2)
 
 
+OPTIONAL = [kind for kind, spec in graph.NODES.items() if spec.optional]
+
+
 def test_one_of_each_is_the_table():
-    assert graph.of_instances({}).nodes == graph.NODES
-    assert graph.of_instances({'imu': 1}).topics == graph.TOPICS
+    everything = graph.of_instances(dict.fromkeys(OPTIONAL, 1) | {'imu': 1})
+    assert everything.nodes == graph.NODES
+    assert everything.topics == graph.TOPICS
+
+
+def test_what_is_optional_leaves_nothing_behind():
+    least = graph.of_instances({})
+    assert OPTIONAL == ['wind', 'airspeed', 'range_finder', 'optical_flow', 'visual_odometry']
+    assert not set(OPTIONAL) & set(least.nodes)
+    for spec in least.nodes.values():
+        assert all(least.topics[name].publisher in least.nodes for name in spec.inputs)
+    assert least.nodes['dynamics'].inputs == ('/clock', 'actuators/command')
+
+
+def test_what_is_of_the_step_before_is_an_input():
+    for spec in graph.NODES.values():
+        assert set(spec.previous) <= set(spec.inputs)
 
 
 @pytest.mark.parametrize('name', ['imu_3', 'magnetometer_2', 'barometer_1', 'nobody'])

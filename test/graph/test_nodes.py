@@ -131,7 +131,7 @@ def test_parameters_are_settable_until_the_node_is_configured(make_node):
 
 
 def test_every_parameter_is_described(make_node):
-    for name in graph.NODES:
+    for name in graph.of_instances({}).nodes:
         node = make_node(name)
         for key in node.get_parameters_by_prefix(''):
             if key not in ('use_sim_time', 'start_type_description_service'):
@@ -145,7 +145,7 @@ def test_a_second_clock_is_refused(make_node):
     other = rclpy.create_node('gazebo')
     clock = other.create_publisher(Clock, '/clock', 10)
     executor = make_executor()
-    nodes = [make_node(name) for name in reversed(graph.NODES)]
+    nodes = [make_node(name) for name in reversed(graph.of_instances({}).nodes)]
     for node in nodes:
         executor.add_node(node)
     manager = nodes[-1]

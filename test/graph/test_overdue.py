@@ -16,7 +16,7 @@ def waiting(*topics, time_us=T):
 def debt(**statuses):
     """Return the debt when all others wait for the truth of the next step."""
     everyone = {name: waiting('ground_truth/odom', time_us=T + 4000) for name in GRAPH.managed}
-    return find_debt(GRAPH, everyone | statuses, 'actuators/command', T, LAST)
+    return find_debt(GRAPH, everyone | statuses, 'actuators/command', T, LAST, 4000)
 
 
 def test_a_sensor_that_does_not_answer():
@@ -56,7 +56,7 @@ def test_a_step_that_is_held_knowingly():
 
 
 def test_none_was_published_yet():
-    found = find_debt(GRAPH, {'hil_bridge': None}, 'actuators/command', 4000, -1)
+    found = find_debt(GRAPH, {'hil_bridge': None}, 'actuators/command', 4000, -1, 4000)
     assert found.sentence == ('hil_bridge has not published actuators/command for t = 0.004000 s;'
                               ' it has published none yet; it does not answer')
 
@@ -83,10 +83,18 @@ def test_a_node_that_has_begun_anew():
     assert 'it has begun anew' in found.sentence
 
 
-def test_nodes_that_wait_for_each_other_end_the_search():
+def test_what_is_of_the_step_before():
+    """A command is of the step before: the bridge, which is at this one, has published it."""
     found = debt(hil_bridge=waiting('mag'), magnetometer=waiting('ground_truth/odom'),
                  dynamics=waiting('actuators/command'))
-    assert found.node == 'hil_bridge'
+    assert (found.node, found.repeater) == ('dynamics', 'hil_bridge')
+    assert 'actuators/command for t = 12.000000 s' in found.sentence
+
+
+def test_nodes_that_wait_for_each_other_end_the_search():
+    found = debt(hil_bridge=waiting('mag'), magnetometer=waiting('ground_truth/odom'),
+                 dynamics=waiting('mag'))
+    assert found.node == 'magnetometer'
 
 
 @pytest.mark.parametrize('silent', [(), ('imu',), ('gps', 'imu')])

@@ -12,12 +12,16 @@ from mavlink_frames import controls_frame, frame, frame_v1
 from pymavlink.dialects.v20 import common as mavlink
 
 from px4_sim_ros.core.geodesy import GeodeticPosition
+from px4_sim_ros.core.sensors.airspeed import DifferentialPressureMeasurement
 from px4_sim_ros.core.sensors.barometer import PressureMeasurement
 from px4_sim_ros.core.sensors.gnss import GnssMeasurement
 from px4_sim_ros.core.sensors.imu import ImuMeasurement
 from px4_sim_ros.core.sensors.magnetometer import MagneticFieldMeasurement
+from px4_sim_ros.core.sensors.optical_flow import FlowMeasurement
+from px4_sim_ros.core.sensors.range_finder import DIRECTIONS, RangeMeasurement
+from px4_sim_ros.core.sensors.visual_odometry import VisualOdometryMeasurement
 from px4_sim_ros.mavlink import hil_codec
-from px4_sim_ros.mavlink.hil_codec import HilDecoder, HilEncoder
+from px4_sim_ros.mavlink.hil_codec import HilDecoder, HilEncoder, StepMeasurements
 
 IMU = ImuMeasurement(1_234_567, (1.0, 2.0, 3.0), (4.0, 5.0, 6.0), 0.0, 0.0)
 FIELD = MagneticFieldMeasurement(1_234_567, (1e-4, 2e-4, 3e-4), 0.0)      # 1, 2, 3 gauss
@@ -217,21 +221,192 @@ def test_autopilot_reads_the_fix():
     assert velocity == pytest.approx((1.0, 2.0, 3.0))
 
 
+# DISTANCE_SENSOR
+
+RANGE = RangeMeasurement(7_654_321, 12.344, 4e-4, 0.06, 25.0, 0.125, 'down')
+
+
+def sent_in_step(**measured):
+    """Return the messages of a step with some measurements."""
+    return sent(HilEncoder().step(IMU.time_us, StepMeasurements(**measured), 47.3, 7))
+
+
+def distance_with(**changes):
+    """Return the DISTANCE_SENSOR of RANGE with some values replaced."""
+    message, _ = sent_in_step(range=RANGE._replace(**changes))
+    return message
+
+
+def test_distance():
+    """Centimetres, cm^2, radians; a laser, pitched by 270 degrees, with a perfect signal."""
+    message = distance_with()
+    assert message.get_type() == 'DISTANCE_SENSOR'
+    assert (message.min_distance, message.max_distance, message.current_distance) == (
+        6, 2500, 1234)
+    assert (message.covariance, message.signal_quality) == (4, 100)
+    assert (message.horizontal_fov, message.vertical_fov) == (0.125, 0.125)
+    assert (message.type, message.id, message.orientation) == (0, 0, 25)
+    assert (message.time_boot_ms, message.quaternion) == (7654, [0.0] * 4)
+
+
+@pytest.mark.parametrize(('direction', 'orientation'), [
+    ('forward', 0), ('right', 2), ('left', 6), ('backward', 12), ('up', 24), ('down', 25)])
+def test_orientations(direction, orientation):
+    """The values of MAV_SENSOR_ORIENTATION that PX4 takes for these."""
+    assert direction in DIRECTIONS
+    assert distance_with(direction=direction).orientation == orientation
+
+
+@pytest.mark.parametrize(('changes', 'distance_cm', 'quality'), [
+    ({'range_m': math.inf}, 2501, 1), ({'range_m': -math.inf}, 5, 1),
+    ({'range_m': -math.inf, 'min_range_m': 0.0}, 0, 1),
+    ({'range_m': math.inf, 'max_range_m': 655.36}, 65535, 1),
+    ({'range_m': 0.06}, 6, 100), ({'range_m': 25.0}, 2500, 100),
+    ({'range_m': 25.006, 'max_range_m': 25.004}, 2500, 100)])
+def test_distances_at_and_beyond_the_limits(changes, distance_cm, quality):
+    """1 is an invalid signal, which PX4 makes 0; 0 would be an unknown one, and be used."""
+    message = distance_with(**changes)
+    assert (message.current_distance, message.signal_quality) == (distance_cm, quality)
+
+
+@pytest.mark.parametrize(('variance', 'covariance'), [(0.0, 0), (1.0, 254), (0.0254, 254)])
+def test_distance_covariance(variance, covariance):
+    """255 would mean unknown."""
+    assert distance_with(variance=variance).covariance == covariance
+
+
+def test_distance_after_seven_weeks():
+    """The time since boot begins again at 0."""
+    assert distance_with(time_us=(2**32 + 5) * 1000).time_boot_ms == 5
+
+
+# HIL_OPTICAL_FLOW
+
+FLOW = FlowMeasurement(7_654_321, (0.5, -0.25, 0.0), 20_000)
+
+
+def px4_velocity_frd(message, rate_frd, distance_m):
+    """Return the body velocity that PX4 finds in a flow (VehicleOpticalFlow.cpp).
+
+    It turns the signs of flow and gyro, takes the difference, and multiplies with the distance.
+    """
+    seconds = message.integration_time_us * 1e-6
+    x, y = (
+        (-flow + rate * seconds) / seconds
+        for flow, rate in zip((message.integrated_x, message.integrated_y), rate_frd))
+    return -distance_m * y, distance_m * x
+
+
+def test_flow():
+    """Angles over the period about FRD axes; no gyro and no distance of its own."""
+    message, _ = sent_in_step(flow=FLOW)
+    assert message.get_type() == 'HIL_OPTICAL_FLOW'
+    assert (message.time_usec, message.integration_time_us) == (7_654_321, 20_000)
+    assert (message.integrated_x, message.integrated_y) == pytest.approx((0.01, 0.005))
+    assert all(math.isnan(v) for v in (
+        message.integrated_xgyro, message.integrated_ygyro, message.integrated_zgyro))
+    assert (message.distance, message.quality, message.sensor_id) == (-1.0, 255, 0)
+
+
+def test_px4_finds_the_velocity_in_the_flow():
+    """(3, 2) m/s forward and right at 4 m, while rolling and pitching."""
+    rate_flu = (0.1, -0.2, 0.3)
+    flow = FLOW._replace(rate_flu=(0.1 + -2.0 / 4.0, -0.2 - 3.0 / 4.0, 0.0))
+    message, _ = sent_in_step(flow=flow)
+    assert px4_velocity_frd(message, (rate_flu[0], -rate_flu[1]), 4.0) == pytest.approx(
+        (3.0, 2.0), rel=1e-6)
+
+
+@pytest.mark.parametrize('rate_flu', [
+    (math.nan, math.nan, 0.0), (math.nan, 1.0, 0.0), (1.0, math.nan, 0.0)])
+def test_no_flow(rate_flu):
+    """Zero with quality 0: a NaN PX4 would drop."""
+    message, _ = sent_in_step(flow=FLOW._replace(rate_flu=rate_flu))
+    assert (message.integrated_x, message.integrated_y, message.quality) == (0.0, 0.0, 0)
+    assert message.integration_time_us == 20_000
+
+
+# ODOMETRY
+
+ODOMETRY = VisualOdometryMeasurement(
+    7_654_321, (1.0, 2.0, 3.0), (0.5, 0.5, 0.5, 0.5), (4.0, 5.0, 6.0), 0.25, 0.125, 0.0625)
+
+
+def test_odometry():
+    """Position in NED, velocity in body FRD, variances in the diagonals, no rates."""
+    message, _ = sent_in_step(odometry=ODOMETRY)
+    assert message.get_type() == 'ODOMETRY'
+    assert message.time_usec == 7_654_321
+    assert (message.frame_id, message.child_frame_id) == (
+        mavlink.MAV_FRAME_LOCAL_NED, mavlink.MAV_FRAME_BODY_FRD)
+    assert (message.x, message.y, message.z) == (2.0, 1.0, -3.0)
+    assert (message.vx, message.vy, message.vz) == (4.0, -5.0, -6.0)
+    assert all(math.isnan(v) for v in (
+        message.rollspeed, message.pitchspeed, message.yawspeed))
+    diagonal = (0, 6, 11, 15, 18, 20)
+    assert [message.pose_covariance[i] for i in diagonal] == [0.25] * 3 + [0.125] * 3
+    assert [message.velocity_covariance[i] for i in diagonal[:3]] == [0.0625] * 3
+    assert all(math.isnan(message.velocity_covariance[i]) for i in diagonal[3:])
+    for covariance in (message.pose_covariance, message.velocity_covariance):
+        assert {covariance[i] for i in range(21) if i not in diagonal} == {0.0}
+    assert (message.reset_counter, message.estimator_type, message.quality) == (
+        0, mavlink.MAV_ESTIMATOR_TYPE_VISION, 100)
+
+
+@pytest.mark.parametrize(('attitude', 'ned_frd'), [
+    # Level, facing east; facing north; facing north, rolled 90 degrees to the right.
+    ((1.0, 0.0, 0.0, 0.0), (math.sqrt(0.5), 0.0, 0.0, math.sqrt(0.5))),
+    ((math.sqrt(0.5), 0.0, 0.0, math.sqrt(0.5)), (1.0, 0.0, 0.0, 0.0)),
+    ((0.5, 0.5, 0.5, 0.5), (math.sqrt(0.5), math.sqrt(0.5), 0.0, 0.0))])
+def test_odometry_attitude(attitude, ned_frd):
+    """From FLU in ENU to FRD in NED."""
+    message, _ = sent_in_step(odometry=ODOMETRY._replace(attitude=attitude))
+    assert message.q == pytest.approx(ned_frd, abs=1e-7)
+
+
+@pytest.mark.parametrize('value', [1e39, math.inf, math.nan])
+def test_wild_values_of_optional_sensors_are_sent(value):
+    """Limited to their fields, never an error of the encoder."""
+    vector = (value, -value, value)
+    assert len(sent_in_step(
+        airspeed=DifferentialPressureMeasurement(0, value, 0.0),
+        range=RANGE._replace(range_m=value, variance=value),
+        flow=FLOW._replace(rate_flu=vector),
+        odometry=VisualOdometryMeasurement(
+            0, vector, (value,) * 4, vector, value, value, value))) == 4
+
+
+# A step
+
+def test_airspeed():
+    """Differential pressure in hPa, beside the other groups."""
+    airspeed = DifferentialPressureMeasurement(IMU.time_us, 150.0, 1.0)
+    message, = sent_in_step(imus=[IMU], airspeed=airspeed)
+    assert message.diff_pressure == 1.5
+    assert message.fields_updated == 0x3F | 0x400
+    message, = sent_in_step(
+        imus=[IMU], magnetic_fields=[FIELD], pressure=PRESSURE, airspeed=airspeed)
+    assert (message.fields_updated, message.abs_pressure) == (0x1FFF, 1013.25)
+
+
 def test_a_step_ends_with_the_imu():
     """HIL_SENSOR advances PX4's clock, so what belongs to the step goes before it."""
-    messages = sent(HilEncoder().step(
-        IMU.time_us, [IMU], [FIELD], PRESSURE, [FIX], 47.3, 7))
-    assert [m.get_type() for m in messages] == ['HIL_GPS', 'HIL_SENSOR']
+    messages = sent_in_step(
+        imus=[IMU], magnetic_fields=[FIELD], pressure=PRESSURE, fixes=[FIX], range=RANGE,
+        flow=FLOW, odometry=ODOMETRY)
+    assert [m.get_type() for m in messages] == [
+        'HIL_GPS', 'DISTANCE_SENSOR', 'HIL_OPTICAL_FLOW', 'ODOMETRY', 'HIL_SENSOR']
     assert messages[0].satellites_visible == 7
-    assert [m.get_type() for m in sent(
-        HilEncoder().step(IMU.time_us, [IMU], [None], None, [None], 47.3, 7))] == [
-        'HIL_SENSOR']
+    assert [m.get_seq() for m in messages] == [0, 1, 2, 3, 4]
+    assert [m.get_type() for m in sent_in_step(
+        imus=[IMU], magnetic_fields=[None], fixes=[None])] == ['HIL_SENSOR']
 
 
 def test_further_sensors_come_after_the_first_imu():
     """PX4 stamps them with the clock that the first HIL_SENSOR has set."""
-    messages = sent(HilEncoder().step(
-        IMU.time_us, [IMU, IMU, None], [FIELD, FIELD], PRESSURE, [None, FIX], 47.3, 7))
+    messages = sent_in_step(
+        imus=[IMU, IMU, None], magnetic_fields=[FIELD, FIELD], pressure=PRESSURE,
+        fixes=[None, FIX])
     assert [(m.get_type(), m.id) for m in messages] == [
         ('HIL_GPS', 1), ('HIL_SENSOR', 0), ('HIL_SENSOR', 1)]
     assert [m.fields_updated for m in messages[1:]] == [0x1BFF, 0x1FF]
@@ -239,13 +414,16 @@ def test_further_sensors_come_after_the_first_imu():
 
 @pytest.mark.parametrize(('pressure', 'fields'), [(None, 0), (PRESSURE, 0x1A00)])
 def test_without_the_first_imu_the_clock_goes_on(pressure, fields):
-    messages = sent(HilEncoder().step(IMU.time_us, [None, IMU], [None], pressure, [None], 0.0, 7))
+    messages = sent_in_step(
+        imus=[None, IMU], magnetic_fields=[None], pressure=pressure, fixes=[None])
     assert [(m.id, m.fields_updated, m.time_usec) for m in messages] == [
         (0, fields, IMU.time_us), (1, 0x3F, IMU.time_us)]
 
 
-def test_with_no_measurement_at_all_the_clock_goes_on():
-    message, = sent(HilEncoder().step(IMU.time_us, [None], [None], None, [None], 0.0, 7))
+@pytest.mark.parametrize('measured', [
+    {}, {'imus': [None], 'magnetic_fields': [None], 'fixes': [None]}])
+def test_with_no_measurement_at_all_the_clock_goes_on(measured):
+    message, = sent_in_step(**measured)
     assert (message.id, message.fields_updated, message.time_usec) == (0, 0, IMU.time_us)
 
 

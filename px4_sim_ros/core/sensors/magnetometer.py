@@ -1,4 +1,4 @@
-"""Magnetometer: the Earth's field at home, seen in body axes."""
+"""Magnetometer: the Earth's field, and that of the vehicle itself, in body axes."""
 from __future__ import annotations
 
 import dataclasses
@@ -6,23 +6,33 @@ import typing
 
 from px4_sim_ros.core.dynamics import Truth
 from px4_sim_ros.core.frames import Vector
-from px4_sim_ros.core.magnetic_field import field_enu_t
+from px4_sim_ros.core.magnetic_field import MagneticField
 from px4_sim_ros.core.parameters import Parameters, parameter
-from px4_sim_ros.core.random_streams import NormalStream
-from px4_sim_ros.core.rotation import matrix, to_body
-from px4_sim_ros.core.sensors.noise import VectorNoise
+from px4_sim_ros.core.rotation import matrix, to_body, to_world
+from px4_sim_ros.core.sensors.noise import Converter, VectorNoise
+from px4_sim_ros.core.surroundings import STILL, Surroundings
 from px4_sim_ros.core.timebase import US_PER_S
 from px4_sim_ros.core.world import WorldParameters
 
 
 @dataclasses.dataclass(frozen=True)
 class MagnetometerParameters(Parameters):
-    """Noise of the magnetometer, in tesla (1 T = 10 000 gauss)."""
+    """Errors of the magnetometer, in tesla (1 T = 10 000 gauss)."""
 
     noise_density: float = parameter('white noise', 'T/sqrt(Hz)', minimum=0)
     random_walk: float = parameter('drive of the bias', 'T/s/sqrt(Hz)', minimum=0)
     bias_correlation_time_s: float = parameter('bias time constant', 's', above=0)
     turn_on_bias: float = parameter('1-sigma bias at the start', 'T', minimum=0)
+    hard_iron: tuple[float, float, float] = parameter(
+        'field of what is magnetised in the vehicle, FLU', 'T')
+    soft_iron: tuple[float, float, float, float, float, float] = parameter(
+        'how iron bends the field: xx, yy, zz, xy, xz, yz of a symmetric matrix that is'
+        ' multiplied with the field and added to it')
+    field_per_current: tuple[float, float, float] = parameter(
+        "field of the battery's current, FLU", 'T/A')
+    range: float = parameter('largest magnitude on each axis', 'T', above=0)
+    resolution: float = parameter(
+        'values are rounded to the nearest multiple; 0: they are not', 'T', minimum=0)
 
 
 class MagneticFieldMeasurement(typing.NamedTuple):
@@ -34,19 +44,31 @@ class MagneticFieldMeasurement(typing.NamedTuple):
 
 
 class Magnetometer:
-    """The sensor. The field is uniform: over 1 km it changes by less than 0.1 %."""
+    """The sensor."""
 
     def __init__(
         self, name: str, parameters: MagnetometerParameters, world: WorldParameters,
     ) -> None:
         p = parameters
-        self._field_enu = field_enu_t(world.local_frame().origin, world.magnetic_field_year)
+        self._earth = MagneticField(world.local_frame(), world.magnetic_field_year)
+        self._hard_iron = p.hard_iron
+        self._field_per_current = p.field_per_current
+        xx, yy, zz, xy, xz, yz = p.soft_iron
+        self._soft_iron = (1.0 + xx, xy, xz, xy, 1.0 + yy, yz, xz, yz, 1.0 + zz)
         self._noise = VectorNoise(
             p.noise_density, p.random_walk, p.bias_correlation_time_s, p.turn_on_bias,
-            world.period_us(name) / US_PER_S, NormalStream(world.seed, name))
+            world.period_us(name) / US_PER_S, world.seed, name)
+        self._converter = Converter(p.range, p.resolution)
 
-    def measure(self, truth: Truth) -> MagneticFieldMeasurement:
+    def measure(
+        self, truth: Truth, surroundings: Surroundings = STILL,
+    ) -> MagneticFieldMeasurement:
         """Return the sample at the truth's time."""
-        field = to_body(matrix(truth.attitude), self._field_enu)
+        earth = to_body(matrix(truth.attitude), self._earth.at(truth.position_enu))
+        x, y, z = to_world(self._soft_iron, earth)    # only the product of matrix and vector
+        hx, hy, hz = self._hard_iron
+        cx, cy, cz = self._field_per_current
+        current = surroundings.current_a
+        field = x + hx + current * cx, y + hy + current * cy, z + hz + current * cz
         return MagneticFieldMeasurement(
-            truth.time_us, self._noise.add_to(field), self._noise.variance)
+            truth.time_us, self._converter.read(self._noise.add_to(field)), self._noise.variance)

@@ -1,0 +1,69 @@
+"""The simulator's battery for PX4, which ignores batteries on the simulator link.
+
+BATTERY_STATUS goes over an ordinary MAVLink link, as that of a smart battery would: to PX4's
+onboard link for a payload. PX4 takes batteries of its own system only, and of other
+components than itself. With SIM_BAT_ENABLE 0 it has no other.
+"""
+from __future__ import annotations
+
+import contextlib
+import socket
+
+from pymavlink.dialects.v20 import common as mavlink
+
+from px4_sim_ros.core.surroundings import BatteryStatus
+from px4_sim_ros.core.timebase import is_due
+from px4_sim_ros.mavlink.hil_codec import (
+    INT16_MAX,
+    INT16_MIN,
+    INT32_MAX,
+    UINT16_MAX,
+    packed,
+    saturated,
+)
+
+# PX4's payload link of instance 0; each further instance has the next port.
+PAYLOAD_PORT = 14280
+_PERIOD_US = 500_000
+_MOST_CELLS = 10
+_UNKNOWN = -1
+
+
+class BatteryLink:
+    """Tells PX4 about the battery twice a second of simulated time."""
+
+    def __init__(self, host: str, instance: int, cells: int) -> None:
+        """Open a socket; nobody has to listen.
+
+        :param cells: in series; their voltage is taken to be equal
+        """
+        self._address = host, PAYLOAD_PORT + instance
+        self._cells = min(cells, _MOST_CELLS)
+        self._mav = mavlink.MAVLink(
+            None, srcSystem=instance + 1, srcComponent=mavlink.MAV_COMP_ID_BATTERY)
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._socket.setblocking(False)
+
+    def tell(self, status: BatteryStatus | None) -> None:
+        """Send a status, if it is time to; None when there is no battery."""
+        if status is None or not is_due(status.time_us, _PERIOD_US):
+            return
+        with contextlib.suppress(BlockingIOError):      # PX4 gets the next one
+            self._socket.sendto(self.frame(status), self._address)
+
+    def frame(self, status: BatteryStatus) -> bytes:
+        """Return a BATTERY_STATUS."""
+        cell_mv = saturated(status.voltage_v / self._cells * 1e3, 0, UINT16_MAX - 1)
+        used_ah = status.capacity_ah - status.charge_ah
+        return packed(self._mav, self._mav.battery_status_encode(
+            0, mavlink.MAV_BATTERY_FUNCTION_ALL, mavlink.MAV_BATTERY_TYPE_LIPO,
+            INT16_MAX,                                  # temperature: unknown
+            [cell_mv] * self._cells + [UINT16_MAX] * (_MOST_CELLS - self._cells),
+            saturated(status.current_a * 1e2, INT16_MIN, INT16_MAX),
+            saturated(used_ah * 1e3, 0, INT32_MAX),
+            _UNKNOWN,                                   # energy
+            saturated(status.state_of_charge * 1e2, 0, 100)))
+
+    def close(self) -> None:
+        """Close the socket."""
+        self._socket.close()

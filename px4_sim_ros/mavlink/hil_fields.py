@@ -1,0 +1,44 @@
+"""Numbers and frames as MAVLink holds them: limits of fields, and packing."""
+from __future__ import annotations
+
+import math
+import struct
+
+from pymavlink.dialects.v20 import common as mavlink
+
+UINT8_MAX = 0xFF
+UINT16_MAX = 0xFFFF
+UINT32_MAX = 0xFFFF_FFFF
+INT16_MIN, INT16_MAX = -0x8000, 0x7FFF
+INT32_MIN, INT32_MAX = -0x8000_0000, 0x7FFF_FFFF
+FLOAT32_MAX = struct.unpack('<f', b'\xff\xff\x7f\x7f')[0]
+
+
+def saturated(value: float, low: int, high: int) -> int:
+    """Return `value` rounded to a whole number within [low, high]; NaN gives 0."""
+    if math.isnan(value):
+        return 0
+    if value <= low:
+        return low
+    if value >= high:
+        return high
+    return round(value)
+
+
+def float32(value: float) -> float:
+    """Return `value` within the range of a 32-bit float; NaN stays NaN."""
+    if -FLOAT32_MAX <= value <= FLOAT32_MAX or math.isnan(value):
+        return value
+    return math.copysign(FLOAT32_MAX, value)
+
+
+def packed(mav: mavlink.MAVLink, message: mavlink.MAVLink_message) -> bytes:
+    """Return the frame of a message, numbered: pymavlink counts only what it sends itself."""
+    frame = message.pack(mav)
+    mav.seq = (mav.seq + 1) % 256
+    return frame
+
+
+def simulator_mavlink() -> mavlink.MAVLink:
+    """Return what packs messages of the simulator, with a sequence of its own."""
+    return mavlink.MAVLink(None, srcSystem=1, srcComponent=200)

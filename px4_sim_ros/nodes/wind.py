@@ -1,0 +1,21 @@
+"""The node `wind`: how the air moves at the vehicle."""
+from __future__ import annotations
+
+import typing
+
+from px4_sim_ros.convert.truth import truth_from
+from px4_sim_ros.core.simulation import wind_at
+from px4_sim_ros.nodes.sensor import SensorNode
+
+
+class WindNode(SensorNode):
+    """Blows as its model says, with the place and speed of the vehicle of the step before.
+
+    As a sensor it can be stopped and started in flight: the last wind goes on meanwhile.
+    """
+
+    def step(self, time_us: int, inputs: dict[str, typing.Any]) -> None:
+        """Publish the wind that holds from `time_us` on."""
+        odometry = inputs.get('ground_truth/odom')
+        truth = truth_from(odometry) if odometry is not None else None
+        self.publish(wind_at(self._sensor, time_us, truth))

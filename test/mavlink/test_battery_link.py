@@ -1,0 +1,87 @@
+"""BATTERY_STATUS as PX4 reads it: of its own system, another component, twice a second."""
+import socket
+
+import pytest
+from pymavlink.dialects.v20 import common as mavlink
+
+from px4_sim_ros.core.surroundings import BatteryStatus
+from px4_sim_ros.mavlink import battery_link
+from px4_sim_ros.mavlink.battery_link import BatteryLink
+
+HOST = '127.0.0.1'
+STATUS = BatteryStatus(500_000, 11.7, 20.25, 3.4, 5.0)
+
+
+@pytest.fixture
+def px4(monkeypatch):
+    """Return a socket in the place of PX4's."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listener:
+        listener.bind((HOST, 0))
+        listener.settimeout(5.0)
+        monkeypatch.setattr(battery_link, 'PAYLOAD_PORT', listener.getsockname()[1] - 3)
+        yield listener
+
+
+@pytest.fixture
+def link():
+    battery = BatteryLink(HOST, 3, cells=3)
+    yield battery
+    battery.close()
+
+
+def received(px4):
+    message, = mavlink.MAVLink(None).parse_buffer(px4.recv(1024))
+    return message
+
+
+def test_each_field(px4, link):
+    link.tell(STATUS)
+    message = received(px4)
+    assert message.get_type() == 'BATTERY_STATUS'
+    assert message.get_srcSystem() == 4
+    assert message.get_srcComponent() == mavlink.MAV_COMP_ID_BATTERY
+    assert message.voltages == [3900] * 3 + [65535] * 7
+    assert message.current_battery == 2025           # 10 mA, positive when discharging
+    assert message.current_consumed == 1600          # mAh
+    assert message.battery_remaining == 68           # %
+    assert message.temperature == 32767
+    assert message.energy_consumed == -1
+
+
+def test_twice_a_second_of_simulated_time(px4, link):
+    for time_us in range(20_000, 2_000_001, 20_000):
+        link.tell(STATUS._replace(time_us=time_us))
+    assert [received(px4).get_seq() for _ in range(4)] == [0, 1, 2, 3]
+    px4.setblocking(False)
+    with pytest.raises(BlockingIOError):
+        px4.recv(1024)
+
+
+def test_nothing_is_said_of_no_battery(px4, link):
+    link.tell(None)
+    link.tell(STATUS._replace(voltage_v=12.0))
+    assert received(px4).voltages[0] == 4000
+
+
+@pytest.mark.parametrize(('status', 'field', 'value'), [
+    (STATUS._replace(charge_ah=-0.1), 'battery_remaining', 0),
+    (STATUS._replace(charge_ah=5.1), 'battery_remaining', 100),
+    (STATUS._replace(current_a=1e6), 'current_battery', 32767),
+    (STATUS._replace(current_a=-2.0), 'current_battery', -200),
+])
+def test_limits(px4, link, status, field, value):
+    link.tell(status)
+    assert getattr(received(px4), field) == value
+
+
+def test_a_pack_of_many_cells_keeps_its_voltage(px4):
+    """PX4 reads ten cells at most and adds them up."""
+    link = BatteryLink(HOST, 3, cells=12)
+    link.tell(STATUS._replace(voltage_v=45.0))
+    link.close()
+    assert received(px4).voltages == [4500] * 10
+
+
+def test_nobody_has_to_listen(link):
+    for _ in range(3):
+        link.tell(STATUS)

@@ -1,0 +1,105 @@
+"""Standing, falling and tipping on flat ground."""
+from __future__ import annotations
+
+import functools
+import math
+
+import numpy as np
+from test_ground_contact import mechanical_energy, tilt_deg
+from transforms3d.axangles import axangle2mat
+from transforms3d.quaternions import mat2quat
+
+from verification.checks import Plot, Result, Series, check
+from verification.plants import G_M_S2, REST, at_home, build, iris, seconds, truths
+
+PLANT = 'plant, RK4 at 4 ms, Iris with rotors at rest'
+# Feet 55 mm below the origin; springs of 1900 N/m give by m g / (4 k).
+RESTING_HEIGHT_M = 0.055 - 1.55 * G_M_S2 / (4.0 * 1900.0)
+
+
+@functools.cache
+def standing():
+    """Return the truths of a minute on the ground, and their plot."""
+    run = truths(build(iris(), at_home(), ground=True), 60.0)
+    return run, Plot(
+        'A minute at rest', 'time in s', 'distance in m',
+        (Series('from the resting place', seconds(run)[::50], [_off(a) for a in run[::50]]),))
+
+
+def _off(truth):
+    return math.dist(truth.position_enu, (0.0, 0.0, RESTING_HEIGHT_M))
+
+
+@check('at rest: place', model=f'{PLANT}, 60 s', tolerance=1e-3, unit='m',
+       reference='does not move: origin at 0.055 m - m g / (4 k)')
+def place_at_rest():
+    """Return the largest distance in any step."""
+    run, plot = standing()
+    return Result(max(map(_off, run)), plot)
+
+
+@check('at rest: tilt', model=f'{PLANT}, 60 s', reference='stays level', tolerance=0.1, unit='deg')
+def tilt_at_rest():
+    """Return the largest tilt in any step."""
+    run, plot = standing()
+    return Result(max(tilt_deg(truth.attitude) for truth in run), plot)
+
+
+@functools.cache
+def dropped():
+    """Return the truths and energies of a drop from 1 m, 4 s long, and their plot."""
+    dynamics = build(iris(), at_home(), ground=True)
+    dynamics.state[2] += 1.0
+    run, energies = [dynamics.truth()], [mechanical_energy(dynamics, iris(), G_M_S2)]
+    for _ in range(1000):
+        run.append(dynamics.step(REST))
+        energies.append(mechanical_energy(dynamics, iris(), G_M_S2))
+    t, least = seconds(run), energies[-1]
+    return run, np.array(energies), Plot(
+        'Dropped from 1 m', 'time in s', 'm; J', (
+            Series('height of the origin in m', t, [a.position_enu[2] for a in run]),
+            Series('energy above that at rest, / 10 J', t, [(e - least) / 10.0 for e in energies]),
+            Series('resting height', (0.0, 4.0), (RESTING_HEIGHT_M,) * 2, 'limit')))
+
+
+@check('drop from 1 m: place', model=f'{PLANT}, after 4 s', tolerance=1e-3, unit='m',
+       reference='settles at 0.055 m - m g / (4 k)')
+def place_after_the_drop():
+    """Return the distance at the end."""
+    run, _, plot = dropped()
+    return Result(_off(run[-1]), plot)
+
+
+@check('drop from 1 m: tilt', model=f'{PLANT}, 4 s', reference='stays level', tolerance=0.1,
+       unit='deg')
+def tilt_after_the_drop():
+    """Return the largest tilt in any step."""
+    run, _, plot = dropped()
+    return Result(max(tilt_deg(truth.attitude) for truth in run), plot)
+
+
+@check('drop from 1 m: energy', model=f'{PLANT}, each step of 4 s', tolerance=1e-12, unit='J',
+       reference='kinetic + potential + springs never grows; 1e-12 J is rounding')
+def energy_of_the_drop():
+    """Return the largest growth in a step."""
+    _, energies, plot = dropped()
+    return Result(max(0.0, np.diff(energies).max()), plot)
+
+
+@check('tilted by 20 deg', model=f'{PLANT}, let go on its lowest feet, after 3 s',
+       reference='falls back level', tolerance=0.1, unit='deg')
+def tilted():
+    """Return the largest tilt at the end, over six directions."""
+    worst, series = 0.0, []
+    for name, axis in (('roll', (1, 0, 0)), ('pitch', (0, 1, 0)), ('both', (1, 1, 0))):
+        for angle in (20.0, -20.0):
+            matrix = axangle2mat(axis, math.radians(angle))
+            dynamics = build(iris(), at_home(), ground=True)
+            dynamics.state[6:10] = mat2quat(matrix).tolist()
+            dynamics.state[2] = -min((matrix @ p)[2] for p in iris().contact_points_m)
+            run = truths(dynamics, 3.0)
+            tilts = [tilt_deg(truth.attitude) for truth in run]
+            worst = max(worst, tilts[-1])
+            if angle > 0.0:
+                series.append(Series(name, seconds(run)[:250], tilts[:250]))
+    return Result(worst, Plot('Let go at 20 deg', 'time in s', 'tilt in deg', tuple(series)))

@@ -1,0 +1,97 @@
+"""Vehicles, worlds and runs that several checks share."""
+from __future__ import annotations
+
+import dataclasses
+import functools
+
+from px4_sim_ros.configuration import load_configuration
+from px4_sim_ros.core.dynamics import Dynamics, Truth
+from px4_sim_ros.core.environment import Environment
+
+G_M_S2 = 9.80665
+REST = (0.0, 0.0, 0.0, 0.0)
+TILTED = (0.8, 0.4, -0.2, 0.4)         # a unit quaternion
+_ZERO = (0.0, 0.0, 0.0)
+STILL_TRUTH = Truth(0, _ZERO, (1.0, 0.0, 0.0, 0.0), _ZERO, _ZERO, _ZERO, _ZERO, REST)
+
+
+class Uniform:
+    """The same gravity and air at every height."""
+
+    def __init__(self, gravity_m_s2, density_kg_m3):
+        self._gravity, self._density = gravity_m_s2, density_kg_m3
+
+    def gravity_m_s2(self, height_m):
+        """Return the acceleration of gravity, downwards."""
+        return self._gravity
+
+    def density_kg_m3(self, height_m):
+        """Return the density of the air."""
+        return self._density
+
+
+@functools.cache
+def configuration():
+    """Return the configuration with all defaults."""
+    return load_configuration(None, {})
+
+
+def world():
+    """Return the shared parameters: place, time, seed."""
+    return configuration().world
+
+
+def iris():
+    """Return the Iris as its file describes it."""
+    return configuration().vehicle
+
+
+def steady_iris():
+    """Return an Iris on a bus that always has the nominal voltage."""
+    return dataclasses.replace(iris(), battery=None)
+
+
+def altered(vehicle, **sections):
+    """Return a vehicle with other values in its sections."""
+    return dataclasses.replace(vehicle, **{
+        name: dataclasses.replace(getattr(vehicle, name), **values)
+        for name, values in sections.items()})
+
+
+def dragless_iris():
+    """Return an Iris that the air does not touch: only thrust is left."""
+    return altered(
+        steady_iris(),
+        body={'linear_drag_n_s_m': 0.0, 'quadratic_drag_n_s2_m2': 0.0},
+        rotor_model={'drag_coefficient_n_s2_m': 0.0, 'rolling_moment_coefficient_n_s2': 0.0})
+
+
+def reference_air(vehicle, gravity_m_s2=G_M_S2):
+    """Return uniform surroundings with the air in which the vehicle's coefficients hold."""
+    return Uniform(gravity_m_s2, vehicle.rotor_model.reference_density_kg_m3)
+
+
+def at_home():
+    """Return gravity and air over home."""
+    return Environment.of(world())
+
+
+def build(vehicle, environment, *, step_us=4000, ground=False, **parameters):
+    """Return the motion of a vehicle, without ground unless asked."""
+    return Dynamics(
+        dataclasses.replace(configuration().nodes['dynamics'], **parameters),
+        vehicle, environment, step_us, ground=ground)
+
+
+def truths(dynamics, duration_s, references=REST):
+    """Return the truth now and after each step."""
+    end_us = dynamics.time_us + round(duration_s * 1e6)
+    recorded = [dynamics.truth()]
+    while dynamics.time_us < end_us:
+        recorded.append(dynamics.step(references))
+    return recorded
+
+
+def seconds(recorded):
+    """Return the times of truths."""
+    return [truth.time_us / 1e6 for truth in recorded]

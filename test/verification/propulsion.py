@@ -1,0 +1,115 @@
+"""Thrust in flow and near the ground."""
+from __future__ import annotations
+
+import functools
+import math
+
+import numpy as np
+from test_propulsion import AREA, DENSITY, RADIUS, implicit_thrust
+
+from px4_sim_ros.core.rotors import OUT_OF_GROUND_EFFECT, RotorSet
+from verification.checks import Plot, Result, Series, check
+from verification.plants import iris
+
+IMPLICIT = (
+    'blade element T = s (v0 - u) and Glauert T = 2 rho A (u - v) sqrt(V^2 + u^2), solved by'
+    ' scipy.optimize.brentq')
+SPEED = 807.0
+CLIMBS = np.linspace(0.0, 20.0, 41)
+
+
+@functools.cache
+def propeller():
+    """Return thrust and induced velocity in hover, climb of zero thrust and radius of one rotor."""
+    model = iris().rotor_model
+    thrust = model.thrust_coefficient_n_s2 * SPEED ** 2
+    hover = math.sqrt(thrust / (2.0 * DENSITY * AREA))
+    zero = model.zero_thrust_advance_ratio * model.propeller_diameter_m * SPEED / math.tau
+    return thrust, hover, zero, RADIUS
+
+
+def implicit_share(along, across):
+    """Return thrust over that in hover, by both equations.
+
+    :param along: airspeed along the shaft, positive in climb, m/s
+    """
+    thrust, hover, zero, _ = propeller()
+    return implicit_thrust(thrust, hover, zero, along, across) / thrust
+
+
+def model_share(along, across, above_ground=OUT_OF_GROUND_EFFECT):
+    """Return the rotors' force along the shafts over that in hover."""
+    model = iris().rotor_model
+    force = RotorSet(model, iris().rotors).wrench(
+        (SPEED,) * 4, (float(across), 0.0, float(along)), (0.0, 0.0, 0.0),
+        model.reference_density_kg_m3, above_ground)[2]
+    return force / (4.0 * model.thrust_coefficient_n_s2 * SPEED ** 2)
+
+
+def _worst(flows):
+    return max(abs(model_share(*flow) - implicit_share(*flow)) for flow in flows)
+
+
+@check('thrust in climb and descent', model='rotors at 807 rad/s, 20 m/s up to 5.5 m/s down',
+       reference=IMPLICIT, tolerance=1e-9, unit='of hover thrust')
+def thrust_along_the_shaft():
+    """Return the largest difference."""
+    along = np.linspace(-propeller()[1], 20.0, 52)
+    return Result(_worst([(v, 0.0) for v in along]), Plot(
+        'Thrust along the shaft', 'climb in m/s', 'thrust over that in hover', (
+            Series('model', along, [model_share(v, 0.0) for v in along]),
+            Series('implicit equations', along[::3], [implicit_share(v, 0.0) for v in along[::3]],
+                   'dots'))))
+
+
+@check('thrust in level flight', model='rotors at 807 rad/s, flow across the shaft up to 20 m/s',
+       reference=IMPLICIT, tolerance=0.02, unit='of hover thrust')
+def thrust_across_the_shaft():
+    """Return the largest difference."""
+    across = CLIMBS
+    series = []
+    for along in (0.0, 4.0, 8.0, -5.0):
+        name = f'climb {along:g} m/s' if along >= 0.0 else f'descent {-along:g} m/s'
+        series += [
+            Series(name, across, [model_share(along, v) for v in across]),
+            Series(f'{name}, implicit', across[::4],
+                   [implicit_share(along, v) for v in across[::4]], 'dots')]
+    return Result(_worst([(0.0, v) for v in across]), Plot(
+        'Thrust in forward flight', 'flow across the shaft in m/s', 'thrust over that in hover',
+        tuple(series)))
+
+
+@check('thrust in oblique climb', model='rotors at 807 rad/s, up to 20 m/s along and across',
+       reference=IMPLICIT, tolerance=0.02, unit='of hover thrust')
+def thrust_in_oblique_climb():
+    """Return the largest difference."""
+    return Result(_worst([(v, w) for v in CLIMBS for w in CLIMBS]))
+
+
+@check('thrust in oblique descent', model='rotors at 807 rad/s, up to 5.5 m/s along, 20 across',
+       reference=IMPLICIT, tolerance=0.06, unit='of hover thrust')
+def thrust_in_oblique_descent():
+    """Return the largest difference."""
+    descents = np.linspace(-propeller()[1], 0.0, 12)
+    return Result(_worst([(v, w) for v in descents for w in CLIMBS]))
+
+
+@check('ground effect', model='rotors at 807 rad/s, half a radius to six above the ground, level',
+       reference='Cheeseman and Bennett 1955, ARC R&M 3021: 1 / (1 - (R/4z)^2 / (1 + (V/v_h)^2))',
+       tolerance=1e-9, unit='relative')
+def ground_effect():
+    """Return the largest difference in hover and at 5 m/s across the shaft."""
+    _, hover, _, radius = propeller()
+    heights = np.linspace(0.5, 6.0, 45)
+    worst, series = 0.0, []
+    for across in (0.0, 5.0):
+        published = 1.0 / (1.0 - (0.25 / heights) ** 2 / (1.0 + (across / hover) ** 2))
+        got = [
+            model_share(0.0, across, (z * radius - 0.023, 0.0, 0.0, 1.0))
+            / model_share(0.0, across) for z in heights.tolist()]
+        worst = max(worst, np.abs(got / published - 1.0).max())
+        name = f'at {across:g} m/s' if across else 'in hover'
+        series += [Series(name, heights, got),
+                   Series(f'{name}, published', heights[::4], published[::4], 'dots')]
+    return Result(worst, Plot(
+        'Ground effect', 'height over radius', 'thrust over that in free air', tuple(series)))

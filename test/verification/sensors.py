@@ -1,0 +1,225 @@
+"""What ideal inertial sensors read, and the statistics of noise."""
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+
+import allantools
+import numpy as np
+
+from px4_sim_ros.core.sensors.gnss import Gnss
+from px4_sim_ros.core.sensors.imu import Imu
+from verification.checks import Plot, Result, Series, check
+from verification.environment import earth_fixed, east_north_up
+from verification.plants import (
+    G_M_S2,
+    STILL_TRUTH,
+    TILTED,
+    at_home,
+    build,
+    configuration,
+    dragless_iris,
+    iris,
+    truths,
+    world,
+)
+
+
+# The ideal accelerometer.
+
+def ideal_imu(**values):
+    """Return an IMU without noise."""
+    parameters = dataclasses.replace(
+        configuration().nodes['imu'], gyro_noise_density=0.0, accel_noise_density=0.0, **values)
+    return Imu('imu', parameters, world())
+
+
+def _force(imu, truth, expected):
+    return Result(math.dist(imu.measure(truth).specific_force_flu, expected))
+
+
+@check('accelerometer at rest', model='IMU without noise on the Iris on the ground',
+       reference='+g up', tolerance=1e-9, unit='m/s^2')
+def accelerometer_at_rest():
+    """Return the difference."""
+    truth = build(iris(), at_home(), ground=True).truth()
+    return _force(ideal_imu(), truth, (0.0, 0.0, G_M_S2))
+
+
+@check('accelerometer in free fall', model='IMU without noise, tilted, after 1 s', reference='0',
+       tolerance=1e-9, unit='m/s^2')
+def accelerometer_in_free_fall():
+    """Return the difference."""
+    dynamics = build(dragless_iris(), at_home())
+    dynamics.state[6:10] = TILTED
+    return _force(ideal_imu(), truths(dynamics, 1.0)[-1], (0.0, 0.0, 0.0))
+
+
+@check('accelerometer on a circle', model='IMU without noise, level, 6 m/s, radius 4 m',
+       reference='v^2/r to the middle, g up', tolerance=1e-9, unit='m/s^2')
+def accelerometer_on_a_circle():
+    """Return the largest difference over headings."""
+    speed, radius = 6.0, 4.0
+    worst = 0.0
+    for heading in np.linspace(-3.0, 3.0, 13).tolist():
+        truth = STILL_TRUTH._replace(
+            attitude=(math.cos(0.5 * heading), 0.0, 0.0, math.sin(0.5 * heading)),
+            velocity_flu=(speed, 0.0, 0.0), rate_flu=(0.0, 0.0, speed / radius),
+            acceleration_flu=(0.0, speed ** 2 / radius, 0.0))
+        worst = max(worst, _force(
+            ideal_imu(), truth, (0.0, speed ** 2 / radius, G_M_S2)).deviation)
+    return Result(worst)
+
+
+@check('accelerometer on a lever', model='IMU without noise, 0.1, -0.2, 0.3 m off the centre',
+       reference='a - g + w x (w x r) + alpha x r, by numpy.cross', tolerance=1e-9, unit='m/s^2')
+def accelerometer_on_a_lever():
+    """Return the largest difference over rates and angular accelerations."""
+    place, generator, worst = (0.1, -0.2, 0.3), np.random.default_rng(5), 0.0
+    for rate, alpha, linear in generator.uniform(-9.0, 9.0, (20, 3, 3)):
+        truth = STILL_TRUTH._replace(
+            rate_flu=tuple(rate.tolist()), angular_acceleration_flu=tuple(alpha.tolist()),
+            acceleration_flu=tuple(linear.tolist()))
+        expected = (linear + (0.0, 0.0, G_M_S2) + np.cross(rate, np.cross(rate, place))
+                    + np.cross(alpha, place))
+        worst = max(worst, _force(ideal_imu(position_m=place), truth, expected).deviation)
+    return Result(worst)
+
+
+# Noise.
+
+def imu_record(parameters, period_us, count=100_000):
+    """Return rates and specific forces of an IMU that stands still."""
+    altered = dataclasses.replace(
+        world(), periods_us=world().periods_us | {'imu': period_us})
+    imu = Imu('imu', parameters, altered)
+    samples = [imu.measure(STILL_TRUTH) for _ in range(count)]
+    return (np.array([s.rate_flu for s in samples]),
+            np.array([s.specific_force_flu for s in samples]))
+
+
+def allan_deviations(samples, rate_hz, taus):
+    """Return the overlapping Allan deviation at the averaging times, over all axes."""
+    axes = [allantools.oadev(axis, rate=rate_hz, data_type='freq', taus=taus) for axis in samples.T]
+    return axes[0][0], np.sqrt(np.mean([deviation ** 2 for _, deviation, *_ in axes], axis=0))
+
+
+@functools.cache
+def default_imu():
+    """Return 400 s of the default IMU at 250 Hz."""
+    parameters = configuration().nodes['imu']
+    return imu_record(dataclasses.replace(parameters, gyro_random_walk=0.0, accel_random_walk=0.0),
+                      4000)
+
+
+def _white(index, density, unit, title):
+    taus, got = allan_deviations(default_imu()[index], 250.0, np.geomspace(0.004, 20.0, 30))
+    exact = density / np.sqrt(taus)
+    tested = taus <= 2.0
+    return Result(100.0 * np.abs(got / exact - 1.0)[tested].max(), Plot(
+        title, 'averaging time in s', f'Allan deviation in {unit}',
+        (Series('allantools', taus, got, 'dots'),
+         Series('density / sqrt(t)', taus, exact, 'limit')), 'xy'))
+
+
+@check('Allan deviation: gyro', model='IMU with white noise, 400 s at 250 Hz; 4 ms to 2 s',
+       reference='8.7266e-4 rad/s/sqrt(Hz) / sqrt(t), as allantools sees it', tolerance=10.0,
+       unit='%')
+def allan_deviation_of_the_gyro():
+    """Return the largest difference."""
+    return _white(0, 8.7266e-4, 'rad/s', 'Gyro at rest')
+
+
+@check('Allan deviation: accelerometer', model='IMU with white noise, 400 s at 250 Hz; 4 ms to 2 s',
+       reference='6.37e-3 m/s^2/sqrt(Hz) / sqrt(t), as allantools sees it', tolerance=10.0,
+       unit='%')
+def allan_deviation_of_the_accelerometer():
+    """Return the largest difference."""
+    return _white(1, 6.37e-3, 'm/s^2', 'Accelerometer at rest')
+
+
+@functools.cache
+def drifting_imu():
+    """Return 10000 s of an IMU at 10 Hz with the figures of the ADIS16448."""
+    return imu_record(dataclasses.replace(
+        configuration().nodes['imu'], gyro_noise_density=3.3937e-4, gyro_random_walk=3.8785e-5,
+        gyro_bias_correlation_time_s=1000.0, accel_noise_density=4e-3, accel_random_walk=6e-3,
+        accel_bias_correlation_time_s=300.0), 100_000)
+
+
+def _drifting(index, density, walk, lasting, unit, title):
+    """Compare with the Allan variance of white noise and a Gauss-Markov process.
+
+    IEEE Std 952-1997, annex C, equations C.8 and C.16.
+    """
+    taus, got = allan_deviations(drifting_imu()[index], 10.0, np.geomspace(0.1, 300.0, 30))
+    decay = np.exp(-taus / lasting)
+    white = density ** 2 / taus
+    drift = (walk * lasting) ** 2 / taus * (
+        1.0 - lasting / (2.0 * taus) * (3.0 - 4.0 * decay + decay ** 2))
+    exact = np.sqrt(white + drift)
+    tested = taus <= 20.0
+    return Result(100.0 * np.abs(got / exact - 1.0)[tested].max(), Plot(
+        title, 'averaging time in s', f'Allan deviation in {unit}', (
+            Series('allantools', taus, got, 'dots'),
+            Series('white noise', taus, np.sqrt(white), 'limit'),
+            Series('drifting bias', taus, np.sqrt(drift), 'limit'),
+            Series('both', taus, exact, 'reference')), 'xy'))
+
+
+GAUSS_MARKOV = 'IEEE Std 952-1997, C.8 and C.16: white noise and Gauss-Markov bias; allantools'
+
+
+@check('Allan deviation: drifting gyro', reference=GAUSS_MARKOV, tolerance=10.0, unit='%',
+       model='IMU with the figures of the ADIS16448, 10000 s at 10 Hz; 0.1 to 20 s')
+def allan_deviation_of_a_drifting_gyro():
+    """Return the largest difference."""
+    return _drifting(0, 3.3937e-4, 3.8785e-5, 1000.0, 'rad/s', 'Gyro with a drifting bias')
+
+
+@check('Allan deviation: drifting accelerometer', reference=GAUSS_MARKOV, tolerance=10.0, unit='%',
+       model='IMU with the figures of the ADIS16448, 10000 s at 10 Hz; 0.1 to 20 s')
+def allan_deviation_of_a_drifting_accelerometer():
+    """Return the largest difference."""
+    return _drifting(1, 4e-3, 6e-3, 300.0, 'm/s^2', 'Accelerometer with a drifting bias')
+
+
+GNSS_PERIOD_S = 50.0
+
+
+@functools.cache
+def gnss_errors():
+    """Return the errors in ENU of 20000 fixes, 50 s apart, by the formulas of the ellipsoid."""
+    altered = dataclasses.replace(
+        world(), periods_us=world().periods_us | {'gps': round(1e6 * GNSS_PERIOD_S)})
+    gnss, home = Gnss('gps', configuration().nodes['gps'], altered), world().local_frame().origin
+    axes, origin = east_north_up(home), earth_fixed(home)
+    return np.array([
+        axes @ (earth_fixed(gnss.measure(STILL_TRUTH).position) - origin) for _ in range(20_000)])
+
+
+@check('GNSS error: correlation time', model='receiver at rest, 20000 fixes 50 s apart',
+       reference='300 s: autocorrelation exp(-t / 300 s), over 50 to 300 s', tolerance=20.0,
+       unit='%')
+def gnss_correlation_time():
+    """Return the largest difference over the axes of the time fitted to the autocorrelation."""
+    errors, lags = gnss_errors(), np.arange(1, 19)
+    correlations = np.array([
+        (errors[lag:] * errors[:-lag]).mean(axis=0) / errors.var(axis=0) for lag in lags])
+    t = GNSS_PERIOD_S * lags
+    # The line through the origin that fits the logarithms.
+    fitted = [-(t[:6] @ t[:6]) / (t[:6] @ np.log(c)) for c in correlations[:6].T]
+    return Result(100.0 * np.abs(np.array(fitted) / 300.0 - 1.0).max(), Plot(
+        'Position error of the GNSS receiver', 'time between fixes in s', 'autocorrelation', (
+            *(Series(axis, t, correlations[:, i], 'dots')
+              for i, axis in enumerate(('east', 'north', 'up'))),
+            Series('exp(-t / 300 s)', t, np.exp(-t / 300.0), 'limit'))))
+
+
+@check('GNSS error: size', model='receiver at rest, 20000 fixes 50 s apart',
+       reference='0.2 m horizontally and 0.5 m vertically, of PX4 sensor_gps_sim', tolerance=10.0,
+       unit='%')
+def gnss_error_size():
+    """Return the largest difference of a standard deviation."""
+    return Result(100.0 * np.abs(gnss_errors().std(axis=0) / (0.2, 0.2, 0.5) - 1.0).max())

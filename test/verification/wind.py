@@ -1,0 +1,114 @@
+"""Dryden turbulence."""
+from __future__ import annotations
+
+import dataclasses
+import functools
+
+import numpy as np
+from scipy.signal import welch
+from test_wind import FT, PARAMETERS, expected, specified_spectrum
+
+from px4_sim_ros.core.timebase import US_PER_S
+from px4_sim_ros.core.wind import Wind
+from verification.checks import Plot, Result, Series, check
+from verification.plants import world
+
+MIL = 'MIL-F-8785C, 3.7.1.2 and 3.7.3.4'
+AXES = ('along', 'across', 'up')
+SAMPLES, SEEDS = 50_000, (1, 2, 3, 4)
+# Height in m, airspeed across the wind in m/s, period in us.
+LOW, MEDIUM = (6.0, 20.0, 20_000), (700.0, 25.0, 500_000)
+
+
+def scales(height):
+    """Return lengths in m and standard deviations in m/s on each axis."""
+    if height > 2000.0 * FT:
+        sigma = PARAMETERS.dryden_medium_intensity_m_s
+        return (1750.0 * FT,) * 3, (sigma,) * 3
+    return expected(height)
+
+
+@functools.cache
+def gusts(run):
+    """Return the gusts (seed, sample, axis) that a vehicle in steady flight meets."""
+    height, airspeed, period_us = run
+    altered = dataclasses.replace(
+        world(), wind='dryden', periods_us=world().periods_us | {'wind': period_us})
+    blown = []
+    for seed in SEEDS:
+        wind = Wind('wind', PARAMETERS, dataclasses.replace(altered, seed=seed))
+        blown.append([
+            wind.sample((i + 1) * period_us, (0.0, 0.0, height), (8.0, airspeed, 0.0)).velocity_enu
+            for i in range(SAMPLES)])
+    return np.array(blown) - (8.0, 0.0, 0.0)
+
+
+def specified(axis, run, frequencies):
+    """Return the one-sided spectrum in (m/s)^2/Hz."""
+    height, airspeed, _ = run
+    if height <= 2000.0 * FT:
+        return specified_spectrum(axis, height, airspeed, frequencies)
+    (length, *_), (sigma, *_) = scales(height)
+    x = length * 2.0 * np.pi * frequencies / airspeed
+    shape = 2.0 / (1.0 + x * x) if axis == 0 else (1.0 + 3.0 * x * x) / (1.0 + x * x) ** 2
+    return sigma ** 2 * length / np.pi * shape * 2.0 * np.pi / airspeed
+
+
+def rms(run):
+    """Return the result for the standard deviations."""
+    got = np.sqrt((gusts(run) ** 2).mean(axis=(0, 1)))
+    return Result(100.0 * np.abs(got / scales(run[0])[1] - 1.0).max())
+
+
+def spectrum(run, title):
+    """Return the result for the spectra, averaged over bands.
+
+    The bands end at a twentieth of the sampling rate: above, folding adds more than 1 %.
+    """
+    frequencies, power = welch(
+        gusts(run), fs=US_PER_S / run[2], nperseg=4096, axis=1, detrend=False)
+    power = power.mean(axis=0)
+    worst, series = 0.0, []
+    for axis, name in enumerate(AXES):
+        exact = specified(axis, run, frequencies)
+        for first, last in ((6, 24), (24, 56), (56, 120), (120, 204)):
+            ratio = power[first:last, axis].sum() / exact[first:last].sum()
+            worst = max(worst, 100.0 * abs(ratio - 1.0))
+        edges = np.unique(np.geomspace(2, 204, 40).astype(int))
+        middle = [frequencies[a:b].mean() for a, b in zip(edges, edges[1:])]
+        series += [
+            Series(name, middle,
+                   [power[a:b, axis].mean() for a, b in zip(edges, edges[1:])], 'dots'),
+            Series(f'{name}, specified', middle, specified(axis, run, np.array(middle)), 'limit')]
+    return Result(worst, Plot(title, 'frequency in Hz', '(m/s)^2/Hz', tuple(series), 'xy'))
+
+
+LOW_FLIGHT = 'wind dryden, 6 m over ground at 20 m/s, 4 runs of 1000 s'
+MEDIUM_FLIGHT = 'wind dryden, 700 m over ground at 25 m/s, 4 runs of 25000 s'
+
+
+@check('Dryden at low altitude: rms', model=LOW_FLIGHT, reference=MIL, tolerance=10.0, unit='%')
+def rms_at_low_altitude():
+    """Return the largest difference over the axes."""
+    return rms(LOW)
+
+
+@check('Dryden at low altitude: spectrum', model=LOW_FLIGHT,
+       reference=f'{MIL}; scipy.signal.welch', tolerance=10.0, unit='%')
+def spectrum_at_low_altitude():
+    """Return the largest difference over axes and bands."""
+    return spectrum(LOW, 'Dryden turbulence at 6 m')
+
+
+@check('Dryden at medium altitude: rms', model=MEDIUM_FLIGHT,
+       reference='MIL-F-8785C, 3.7.2.1', tolerance=10.0, unit='%')
+def rms_at_medium_altitude():
+    """Return the largest difference over the axes."""
+    return rms(MEDIUM)
+
+
+@check('Dryden at medium altitude: spectrum', model=MEDIUM_FLIGHT,
+       reference='MIL-F-8785C, 3.7.1.2 and 3.7.2.1; scipy.signal.welch', tolerance=10.0, unit='%')
+def spectrum_at_medium_altitude():
+    """Return the largest difference over axes and bands."""
+    return spectrum(MEDIUM, 'Dryden turbulence at 700 m')
