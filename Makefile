@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --use-pep517
 ARGS ?=
 
-.PHONY: fly test check bench soak clean
+.PHONY: fly test check verify bench soak clean
 
 fly: $(VENV)/.run
 	$(BIN)/python -m px4_sim_ros fly $(ARGS)
@@ -16,6 +16,10 @@ test: $(VENV)/.test check
 check: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports
+
+# All models against closed forms, tables and other libraries, on one page.
+verify: $(VENV)/.test
+	PYTHONPATH=test $(BIN)/python -m verification.report -o verification.html
 
 bench: $(VENV)/.run
 	$(BIN)/python -m px4_sim_ros bench $(ARGS)

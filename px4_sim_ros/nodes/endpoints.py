@@ -35,18 +35,19 @@ def matched_participants(
 ) -> dict[str, list[str]]:
     """Return by topic with which participants a node's endpoints are matched.
 
-    A topic with an endpoint that is known and not matched yet has none.
+    An endpoint with a peer that is known and not matched yet counts for none. A sensor that
+    joins what another one measures has both kinds of endpoints on `sensors/absence`.
     """
-    matched: dict[str, list[str]] = {}
+    matched: dict[str, set[str]] = {}
     for topic, publisher in publishers.items():
         known = node.get_subscriptions_info_by_topic(topic)
         if publisher.get_subscription_count() >= len(known):
-            matched[topic] = sorted({_participant(info) for info in known})
+            matched.setdefault(topic, set()).update(map(_participant, known))
     for topic, subscription in subscriptions.items():
         known = node.get_publishers_info_by_topic(topic)
         if subscription.get_publisher_count() >= len(known):
-            matched[topic] = sorted({_participant(info) for info in known})
-    return matched
+            matched.setdefault(topic, set()).update(map(_participant, known))
+    return {topic: sorted(peers) for topic, peers in matched.items()}
 
 
 def other_publishers(node: Node, topic: str, participant: str) -> list[str]:

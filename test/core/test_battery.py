@@ -203,6 +203,17 @@ def test_thrust_falls_with_the_charge(iris, build_dynamics):
     assert climbs[0] > 0.0 > climbs[2]
 
 
+@pytest.mark.parametrize('integrator', ['euler', 'rk4', 'rk23', 'rk45'])
+def test_the_last_charge_runs_out_in_flight(iris, build_dynamics, integrator):
+    """It is never below 0, and the rotors go on at what an empty pack gives."""
+    dynamics, speed = hovering(build_dynamics, iris, integrator=integrator, initial_charge=2e-6)
+    for _ in range(25):
+        dynamics.step((speed,) * 4)
+        assert 0.0 <= dynamics.battery().charge_ah <= 1e-5
+    assert dynamics.battery().charge_ah == 0.0
+    assert 10.0 < dynamics.battery().voltage_v < 10.8
+
+
 def test_hover_current_of_the_iris(iris, build_dynamics):
     """About 20 A, and charge falls accordingly."""
     dynamics, speed = hovering(build_dynamics, iris)

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 from transforms3d.axangles import axangle2mat
+from transforms3d.euler import euler2mat
 from transforms3d.quaternions import mat2quat
 
 from px4_sim_ros.core.magnetic_field import field_enu_t
@@ -91,6 +92,18 @@ def test_current_interferes(build, tilted, earth_flu_t):
         measured = magnetometer.measure(tilted, Surroundings(current_a=current))
         assert measured.field_flu_t == pytest.approx(
             earth_flu_t + current * np.array(per_ampere), abs=1e-13)
+
+
+def test_mounting(build, tilted):
+    """Field, irons and current are those of the body, seen from the sensor's axes."""
+    errors = {
+        'hard_iron': (1e-6, -2e-6, 3e-6), 'soft_iron': (0.01, 0.02, -0.03, 0.04, 0.05, -0.06),
+        'field_per_current': (1e-7, -2e-7, 3e-7)}
+    surroundings = Surroundings(current_a=20.0)
+    in_body = build(**errors).measure(tilted, surroundings).field_flu_t
+    mounted = build(**errors, mounting_deg=(20.0, -35.0, 130.0)).measure(tilted, surroundings)
+    sensor_to_body = euler2mat(*np.radians((20.0, -35.0, 130.0)), 'sxyz')
+    assert mounted.field_flu_t == pytest.approx(sensor_to_body.T @ in_body, abs=1e-15)
 
 
 def test_noise(configuration, world, still_truth):

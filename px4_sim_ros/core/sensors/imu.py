@@ -54,8 +54,9 @@ class ImuParameters(Parameters):
     position_m: tuple[float, float, float] = parameter(
         'place relative to the centre of mass, FLU', 'm')
     mounting_deg: tuple[float, float, float] = parameter(
-        'roll, pitch and yaw of the sensor in the body, FLU; tell PX4 with SENS_BOARD_ROT, where'
-        ' pitch and yaw have the opposite sign', 'deg', minimum=-180, maximum=180)
+        'roll, pitch and yaw of the sensor in the body, FLU; tell PX4 with SENS_BOARD_ROT, which'
+        ' has the opposite pitch and yaw and turns the magnetometers, too', 'deg',
+        minimum=-180, maximum=180)
 
 
 class ImuMeasurement(typing.NamedTuple):
@@ -82,13 +83,21 @@ def lever_arm_acceleration(truth: Truth, position_m: Vector) -> Vector:
     return tx + cx, ty + cy, tz + cz
 
 
+def mounting_rotation(roll_pitch_yaw_deg: Vector) -> Quaternion:
+    """Return the rotation from sensor into body axes: first roll, then pitch, then yaw."""
+    roll, pitch, yaw = (math.radians(angle) for angle in roll_pitch_yaw_deg)
+    return multiply(
+        from_rotation_vector((0.0, 0.0, yaw)),
+        multiply(from_rotation_vector((0.0, pitch, 0.0)), from_rotation_vector((roll, 0.0, 0.0))))
+
+
 class Imu:
     """The sensor: samples the motion at an instant."""
 
     def __init__(self, name: str, parameters: ImuParameters, world: WorldParameters) -> None:
         p = parameters
         period_s = world.period_us(name) / US_PER_S
-        mounting = _mounting(p.mounting_deg)
+        mounting = mounting_rotation(p.mounting_deg)
         self._gravity = world.gravity()
         self._position = p.position_m if any(p.position_m) else None
         self._accel = _Triad(
@@ -137,14 +146,6 @@ class _Triad:
         if self._axes is not None:
             body = to_world(self._axes, body)     # only the product of matrix and vector
         return self._convert(self._add_noise(body))
-
-
-def _mounting(roll_pitch_yaw_deg: Vector) -> Quaternion:
-    """Return the rotation from sensor into body axes: first roll, then pitch, then yaw."""
-    roll, pitch, yaw = (math.radians(angle) for angle in roll_pitch_yaw_deg)
-    return multiply(
-        from_rotation_vector((0.0, 0.0, yaw)),
-        multiply(from_rotation_vector((0.0, pitch, 0.0)), from_rotation_vector((roll, 0.0, 0.0))))
 
 
 def _axes(

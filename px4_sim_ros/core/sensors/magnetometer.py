@@ -1,4 +1,4 @@
-"""Magnetometer: the Earth's field, and that of the vehicle itself, in body axes."""
+"""Magnetometer: the Earth's field, and that of the vehicle itself, in the sensor's axes."""
 from __future__ import annotations
 
 import dataclasses
@@ -9,6 +9,7 @@ from px4_sim_ros.core.frames import Vector
 from px4_sim_ros.core.magnetic_field import MagneticField
 from px4_sim_ros.core.parameters import Parameters, parameter
 from px4_sim_ros.core.rotation import matrix, to_body, to_world
+from px4_sim_ros.core.sensors.imu import mounting_rotation
 from px4_sim_ros.core.sensors.noise import Converter, VectorNoise
 from px4_sim_ros.core.surroundings import STILL, Surroundings
 from px4_sim_ros.core.timebase import US_PER_S
@@ -30,13 +31,16 @@ class MagnetometerParameters(Parameters):
         ' multiplied with the field and added to it')
     field_per_current: tuple[float, float, float] = parameter(
         "field of the battery's current, FLU", 'T/A')
+    mounting_deg: tuple[float, float, float] = parameter(
+        'roll, pitch and yaw of the sensor in the body, FLU; PX4 takes it from SENS_BOARD_ROT,'
+        ' as that of the IMU', 'deg', minimum=-180, maximum=180)
     range: float = parameter('largest magnitude on each axis', 'T', above=0)
     resolution: float = parameter(
         'values are rounded to the nearest multiple; 0: they are not', 'T', minimum=0)
 
 
 class MagneticFieldMeasurement(typing.NamedTuple):
-    """One sample in tesla, body FLU, and the variance of its white noise."""
+    """One sample in tesla, sensor FLU, and the variance of its white noise."""
 
     time_us: int
     field_flu_t: Vector
@@ -51,10 +55,14 @@ class Magnetometer:
     ) -> None:
         p = parameters
         self._earth = MagneticField(world.local_frame(), world.magnetic_field_year)
-        self._hard_iron = p.hard_iron
-        self._field_per_current = p.field_per_current
+        # Both irons and the current work in body axes; all is turned into the sensor's at once.
+        mounting = matrix(mounting_rotation(p.mounting_deg))
         xx, yy, zz, xy, xz, yz = p.soft_iron
-        self._soft_iron = (1.0 + xx, xy, xz, xy, 1.0 + yy, yz, xz, yz, 1.0 + zz)
+        columns = [to_body(mounting, column) for column in (
+            (1.0 + xx, xy, xz), (xy, 1.0 + yy, yz), (xz, yz, 1.0 + zz))]
+        self._axes = tuple(column[row] for row in range(3) for column in columns)
+        self._hard_iron = to_body(mounting, p.hard_iron)
+        self._field_per_current = to_body(mounting, p.field_per_current)
         self._noise = VectorNoise(
             p.noise_density, p.random_walk, p.bias_correlation_time_s, p.turn_on_bias,
             world.period_us(name) / US_PER_S, world.seed, name)
@@ -65,7 +73,7 @@ class Magnetometer:
     ) -> MagneticFieldMeasurement:
         """Return the sample at the truth's time."""
         earth = to_body(matrix(truth.attitude), self._earth.at(truth.position_enu))
-        x, y, z = to_world(self._soft_iron, earth)    # only the product of matrix and vector
+        x, y, z = to_world(self._axes, earth)         # only the product of matrix and vector
         hx, hy, hz = self._hard_iron
         cx, cy, cz = self._field_per_current
         current = surroundings.current_a
