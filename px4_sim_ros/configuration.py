@@ -14,6 +14,7 @@ import typing
 import yaml
 
 from px4_sim_ros import graph
+from px4_sim_ros.core.dynamics import DynamicsParameters
 from px4_sim_ros.core.instances import instance_name
 from px4_sim_ros.core.parameters import (
     ParameterError,
@@ -80,7 +81,10 @@ def node_configuration(node: str, values: FlatParameters) -> NodeConfiguration:
         raise ParameterError(
             f"periods_us.imu = {world.periods_us['imu']}: must equal step_us = {world.step_us},"
             ' because the first IMU drives the lockstep; for finer motion raise dynamics.substeps')
-    return NodeConfiguration(world, parameters_class.from_mapping(node, own))
+    parameters = parameters_class.from_mapping(node, own)
+    if isinstance(parameters, DynamicsParameters):
+        parameters.check_step(world.step_us)
+    return NodeConfiguration(world, parameters)
 
 
 def load_configuration(

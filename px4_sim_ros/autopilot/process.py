@@ -62,7 +62,7 @@ class Autopilot:
                 replies += self._step(message)
             elif kind == 'HIL_SENSOR':
                 self._spare_imu = self._imu(message) or self._spare_imu
-            elif kind == 'HIL_GPS' and message.id == 0:
+            elif kind == 'HIL_GPS' and message.id == 0 and hil_codec.has_fix(message):
                 self._estimator.gnss(
                     *hil_codec.gps_from_hil(message), self._since('gps', message.time_usec))
         return replies

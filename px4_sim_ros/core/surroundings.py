@@ -29,7 +29,7 @@ class BatteryStatus(typing.NamedTuple):
         return self.charge_ah / self.capacity_ah
 
     def with_32_bits(self) -> BatteryStatus:
-        """Return the same as sensor_msgs/BatteryState carries it, for the same bits in all modes."""
+        """Return what sensor_msgs/BatteryState carries of it: so all modes have the same bits."""
         return BatteryStatus(self.time_us, *struct.unpack('<4f', struct.pack('<4f', *self[1:])))
 
 

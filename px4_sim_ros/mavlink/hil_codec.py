@@ -302,6 +302,11 @@ def gps_from_hil(message: typing.Any) -> tuple[GeodeticPosition, Vector]:
     )
 
 
+def has_fix(message: typing.Any) -> bool:
+    """Return whether a HIL_GPS has a position in three dimensions."""
+    return message.fix_type >= HIL_FIX_TYPES[FixType.FIX]
+
+
 def has_group(message: typing.Any, group: int) -> bool:
     """Return whether all bits of a group are set in a HIL_SENSOR."""
     return message.fields_updated & group == group

@@ -31,14 +31,26 @@ def declare(node: Node, name: str) -> None:
     for key, default in default_parameters(name).items():
         value = default
         if node.has_parameter(key):
-            given = node.get_parameter(key).value
-            value = float(given) if isinstance(default, float) and type(given) is int else given
+            value = _like(default, node.get_parameter(key).value)
             node.undeclare_parameter(key)
         info = infos[key.partition('.')[0]]
         unit = f" [{info['unit']}]" if info['unit'] else ''
         node.declare_parameter(key, value, ParameterDescriptor(
             description=f"{info['description']}{unit}",
             additional_constraints=range_text(info)), ignore_override=True)
+
+
+def _like(default: typing.Any, given: typing.Any) -> typing.Any:
+    """Return what was given with whole numbers as floats, where those are wanted.
+
+    ROS would hold the parameter as whole numbers and refuse others ever after.
+    """
+    if isinstance(default, float) and type(given) is int:
+        return float(given)
+    is_list = isinstance(default, list) and hasattr(given, '__iter__')
+    if is_list and all(type(v) is int for v in given):
+        return [float(v) for v in given]
+    return given
 
 
 def read(node: Node, name: str, changes: typing.Iterable[Parameter] = ()) -> NodeConfiguration:

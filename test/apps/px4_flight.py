@@ -41,10 +41,6 @@ class Flight:
         """Return the messages of a kind."""
         return [m for m in self.messages if m.get_type() == kind]
 
-    def texts(self):
-        """Return what PX4 has told its ground station."""
-        return [m.text for m in self.heard('STATUSTEXT')]
-
     def complaints(self):
         """Return the lines of PX4's console that nobody wants to see."""
         return [line for line in self.console.splitlines()

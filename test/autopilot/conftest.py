@@ -15,7 +15,7 @@ QUIET = {
     'imu': ('gyro_noise_density', 'accel_noise_density'),
     'magnetometer': ('noise_density', 'random_walk'),
     'barometer': ('noise_pa',),
-    'gps': ('horizontal_error_m', 'vertical_error_m', 'velocity_noise_m_s'),
+    'gps': ('horizontal_error_m', 'vertical_error_m', 'velocity_noise_m_s', 'delay_s'),
 }
 
 

@@ -16,7 +16,8 @@ def loaded(name):
 
 def test_there_are_profiles():
     """Those that the README names."""
-    assert [path.stem for path in PROFILES] == ['adis16448', 'cheap', 'ideal-but-quiet', 'iim42653']
+    assert [path.stem for path in PROFILES] == [
+        'adis16448', 'cheap', 'gazebo-classic', 'ideal-but-quiet', 'iim42653']
 
 
 @pytest.mark.parametrize('path', PROFILES, ids=lambda path: path.stem)
