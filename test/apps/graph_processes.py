@@ -28,8 +28,9 @@ from std_srvs.srv import Trigger
 
 from px4_sim_ros import graph
 from px4_sim_ros.apps.processes import Child, ros_environment
-from px4_sim_ros.configuration import write_parameters
+from px4_sim_ros.configuration import load_configuration, write_parameters
 from px4_sim_ros.convert.stamps import serialised_stamp_us
+from px4_sim_ros.core.parameters import ParameterError
 from px4_sim_ros.mavlink.hil_server import port_of
 from px4_sim_ros.nodes import qos
 from px4_sim_ros.nodes.diagnostics import values_of
@@ -161,10 +162,11 @@ class GraphProcesses:
         parameters = dict(parameters or {})
         parameters['hil_bridge'] = {'instance': instance} | parameters.get('hil_bridge', {})
         write_parameters(self._params_file, parameters)
-        counts = {key.removeprefix('instances.'): count
-                  for key, count in parameters.get('', {}).items()
-                  if key.startswith('instances.')}
-        self.graph = graph.of_instances(counts)
+        shared = {'': parameters.get('', {})}
+        try:
+            self.graph = load_configuration(None, shared).graph
+        except ParameterError:
+            self.graph = graph.of_instances({})       # for those who look how it is refused
         self.names = list(self.graph.nodes) if mode == 'separate' else ['world']
         self._children = {}
         self._ended = []                  # replaced by others of the same name

@@ -8,7 +8,7 @@ import time
 import pytest
 from commands import command, family, port_is_free, run, running, wait_for_line, wait_gone
 from graph_processes import COMMAND, PATIENCE_S, STEP_US, TOLD_S, KeptGraph, running_graph
-from graph_recording import RECORDED, same_message
+from graph_recording import RECORDED, WHOLE, same_message
 
 INSTANCE, FLY_INSTANCE = 74, 76
 # How often a graph is started and stopped in a row.
@@ -158,7 +158,7 @@ def test_the_status_is_there_for_programs(world):
 
 @BOTH_MODES
 def test_a_reset_gives_the_same_bits(mode, alone, tmp_path):
-    with running_graph(tmp_path, mode, INSTANCE, {
+    with running_graph(tmp_path, mode, INSTANCE, WHOLE | {
             'manager': {'speed_factor': 0.0, 'paused': True}}) as world:
         world.record(*RECORDED)
         world.wait_state('PAUSED')

@@ -4,7 +4,7 @@ import contextlib
 import pytest
 from commands import command, running, wait_for_line
 from graph_processes import COMMAND, PATIENCE_S, STEP_US, KeptGraph, running_graph
-from graph_recording import OVERRIDES, RECORDED, record_core, same_message
+from graph_recording import OVERRIDES, RECORDED, WHOLE, record_core, same_message
 from rclpy.serialization import deserialize_message
 from scripted_autopilot import ARMED_FROM_US
 
@@ -13,13 +13,13 @@ from px4_sim_ros.configuration import load_configuration
 from px4_sim_ros.nodes.message_types import message_class
 
 INSTANCE = 75
-GRAPH = graph.of_instances({})
+GRAPH = load_configuration(None, WHOLE).graph
 PERIODS_US = {
     topic.name: topic.period_us(STEP_US, load_configuration(None, {}).world.periods_us)
     for topic in GRAPH.topics.values()}
 # Steps in which every sensor measures at least twice.
 SOME_STEPS = 60
-EXACT = {'manager': {'speed_factor': 0.0, 'paused': True}}
+EXACT = WHOLE | {'manager': {'speed_factor': 0.0, 'paused': True}}
 
 
 def outputs(sensor):
@@ -35,7 +35,7 @@ def due(topic, first_us, last_us):
 @pytest.fixture(scope='module')
 def kept(tmp_path_factory):
     graphs = KeptGraph(
-        tmp_path_factory, INSTANCE, {'manager': {'speed_factor': 2.0}}, RECORDED)
+        tmp_path_factory, INSTANCE, WHOLE | {'manager': {'speed_factor': 2.0}}, RECORDED)
     yield graphs
     graphs.finish()
 
@@ -215,7 +215,7 @@ def follow_the_script(world, run):
 def several(kept, tmp_path_factory):
     """Return a recording of two seconds with as many sensors as there can be."""
     kept.close()
-    with running_graph(tmp_path_factory.mktemp('several'), 'composed', INSTANCE, EXACT | {'': {
+    with running_graph(tmp_path_factory.mktemp('several'), 'composed', INSTANCE, EXACT | {'': WHOLE[''] | {
             'instances.imu': 3, 'instances.magnetometer': 2, 'instances.gps': 2}}) as world:
         world.record()
         world.wait_state('PAUSED')

@@ -68,7 +68,8 @@ def test_without_a_terminal_a_row_for_each_node_is_printed(results, kind):
     assert '\x1b' not in result.stdout
     lines = result.stdout.splitlines()
     assert lines[0].split()[:2] == ['world', 'RUNNING']
-    assert [line.split()[0] for line in lines[-len(graph.of_instances({}).nodes):]] == list(graph.of_instances({}).nodes)
+    names = list(graph.of_instances({}).nodes)
+    assert [line.split()[0] for line in lines[-len(names):]] == names
     assert lines[-1].split()[1:3] == ['active', '250.0']
 
 

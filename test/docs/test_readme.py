@@ -9,16 +9,18 @@ import pytest
 
 from px4_sim_ros.apps import command_line
 from px4_sim_ros.apps.launch_arguments import ARGUMENTS
+from px4_sim_ros.apps.settings import settings
 from px4_sim_ros.apps.tables import fill
+from px4_sim_ros.configuration import load_configuration, load_mission, profile_parameters
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 README = (ROOT / 'README.md').read_text(encoding='utf-8')
 
 
 def commands(first_word):
-    """Return the commands in the README that begin with a word."""
-    blocks = re.findall(r'```sh\n(.*?)```', README, re.S)
-    lines = [part.split('#')[0].strip()
+    """Return the commands in the README that begin with a word, without what they set before."""
+    blocks = re.findall(r'```sh\n(.*?)```', README.replace('\\\n', ''), re.S)
+    lines = [re.sub(r'^(?:[A-Z0-9_]+=\S+ )+', '', part.split('#')[0].strip())
              for block in blocks for line in block.splitlines() for part in line.split('&&')]
     return [shlex.split(line) for line in lines if line.startswith(first_word)]
 
@@ -45,8 +47,29 @@ def test_options_of_fly_exist(words, monkeypatch):
     assert isinstance(seen[0], argparse.Namespace)
 
 
+OURS = [w[3:] for w in commands('python -m px4_sim_ros')]
+FLIGHTS = [words for words in OURS if words[0] == 'fly']
+
+
+@pytest.mark.parametrize('words', FLIGHTS, ids=' '.join)
+def test_what_flights_set_is_allowed(words, monkeypatch):
+    seen = []
+    monkeypatch.setattr(command_line.fly, 'fly', lambda options: seen.append(options) or 0)
+    assert command_line.main(words) == 0
+    options, = seen
+    load_mission(options.mission)
+    load_configuration(None, settings(options), base=profile_parameters(options.profile))
+
+
+def test_check_vehicle(monkeypatch, capsys):
+    words, = [words for words in OURS if words[0] == 'check-vehicle']
+    monkeypatch.chdir(ROOT)
+    assert command_line.main(words) == 0
+    assert 'hover' in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
-    'words', [w[3:] for w in commands('python -m px4_sim_ros')], ids=' '.join)
+    'words', [w for w in OURS if w[0] not in ('fly', 'check-vehicle')], ids=' '.join)
 def test_commands_exist(words, monkeypatch):
     seen = []
     monkeypatch.setattr(command_line.control, 'run', lambda options: seen.append(options) or 0)

@@ -28,12 +28,12 @@ from px4_sim_ros.nodes.qos import LOOP
 INSTANCE = 80
 STEP_US = 4000
 # With all that is optional.
-OVERRIDES = {
+WHOLE = {
     '': {'wind': 'dryden'} | {f'instances.{kind}': 1 for kind in (
         'airspeed', 'range_finder', 'optical_flow', 'visual_odometry')},
     'magnetometer': {'field_per_current': [1e-7, 2e-7, -3e-7]},
-    'barometer': {'wind_pressure_coefficient': 0.2},
-    'manager': {'speed_factor': 0.0}, 'hil_bridge': {'instance': INSTANCE}}
+    'barometer': {'wind_pressure_coefficient': 0.2}}
+OVERRIDES = WHOLE | {'manager': {'speed_factor': 0.0}, 'hil_bridge': {'instance': INSTANCE}}
 
 # What dynamics, sensors and bridge publish in the step: /clock carries nothing but time.
 RECORDED = [name for name in graph.TOPICS if name != '/clock']
