@@ -7,23 +7,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import typing
 
 import numpy as np
 
-from px4_sim_ros.core.battery import Battery
 from px4_sim_ros.core.environment import Environment
-from px4_sim_ros.core.integrators import rk4
 from px4_sim_ros.core.parameters import Parameters, parameter
-from px4_sim_ros.core.rotors import OUT_OF_GROUND_EFFECT, RotorSet
+from px4_sim_ros.core.steady_states import LOW_CHARGE, SteadyStates, drag_speed_m_s
 from px4_sim_ros.core.vehicle import Vehicle
-
-LOW_CHARGE = 0.2
-"""Share of the battery's charge at which a flight should have ended."""
-
-_TILT_RAD = math.radians(30.0)
-_STILL = (0.0, 0.0, 0.0)
-_BISECTIONS = 60
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,8 +67,9 @@ class Figures(Parameters):
     hover_c_rate: float | None = parameter(
         'the same / capacity', '1/h', maximum=25)
     endurance_low_charge_s: float | None = parameter(
-        'hover until 20 % of the charge is left', 's', minimum=120)
-    endurance_s: float | None = parameter('hover until the charge is gone', 's', minimum=120)
+        'hover until 20 % of the charge is left, or it cannot', 's', minimum=120)
+    endurance_s: float | None = parameter(
+        'hover until the charge is gone, or it cannot', 's', minimum=120)
     climb_speed_m_s: float = parameter('highest, straight up', 'm/s', minimum=1, maximum=60)
     tilted_speed_m_s: float = parameter(
         'level flight in which drag takes 30 deg of tilt', 'm/s', minimum=5, maximum=60)
@@ -108,7 +99,7 @@ def figures(vehicle: Vehicle, environment: Environment, step_s: float) -> Figure
     density, gravity = environment.density_kg_m3(0.0), environment.gravity_m_s2(0.0)
     sea_level = environment.density_kg_m3(-environment.home_altitude_m)
     weight = body.mass_kg * gravity
-    plant = _Plant(vehicle, density, gravity)
+    plant = SteadyStates(vehicle, density, gravity)
     full, low = plant.full_charge(), plant.low_charge()
     gyration = [
         math.sqrt(i / body.mass_kg) / (plant.arm_m or math.inf) for i in body.inertia_kg_m2]
@@ -130,7 +121,7 @@ def figures(vehicle: Vehicle, environment: Environment, step_s: float) -> Figure
         hover_speed_rad_s=plant.hover_speed,
         hover_speed_sea_level_rad_s=vehicle.hover_speed_rad_s(gravity, sea_level),
         hover_command=plant.hover_command(full),
-        hover_command_sea_level=_Plant(vehicle, sea_level, gravity).hover_command(full),
+        hover_command_sea_level=SteadyStates(vehicle, sea_level, gravity).hover_command(full),
         hover_command_low_charge=plant.hover_command(low),
         thrust_to_weight=plant.full_thrust_n(full) / weight,
         motor_voltage_share=plant.motor_voltage_share(full),
@@ -146,7 +137,7 @@ def figures(vehicle: Vehicle, environment: Environment, step_s: float) -> Figure
         endurance_s=plant.endurance_s(0.0),
         climb_speed_m_s=plant.climb_speed_m_s(full),
         tilted_speed_m_s=plant.tilted_speed_m_s(),
-        fall_speed_m_s=_drag_speed(
+        fall_speed_m_s=drag_speed_m_s(
             plant.linear_drag, plant.quadratic_drag, weight),
         rotor_clearance_m=(min(r.position_m[2] for r in vehicle.rotors)
                            - min(z for _, _, z in vehicle.contact_points_m)),
@@ -154,156 +145,6 @@ def figures(vehicle: Vehicle, environment: Environment, step_s: float) -> Figure
         foot_margin_m=foot_margin_m(vehicle),
         **_contact(vehicle, weight, step_s),
     )
-
-
-class _Plant:
-    """A vehicle in air of one density: what its models do in steady states.
-
-    A state of charge is the battery's state, or () for a vehicle without a battery.
-    """
-
-    def __init__(self, vehicle: Vehicle, density: float, gravity: float) -> None:
-        model = vehicle.rotor_model
-        self._vehicle = vehicle
-        self._density = density
-        self._gravity = gravity
-        self._weight = vehicle.body.mass_kg * gravity
-        self._rotors = RotorSet(model, vehicle.rotors, vehicle.motor_model)
-        self._battery = Battery(vehicle.battery) if vehicle.battery else None
-        share = density / model.reference_density_kg_m3
-        self.linear_drag = share * vehicle.body.linear_drag_n_s_m
-        self.quadratic_drag = share * vehicle.body.quadratic_drag_n_s2_m2
-        self._rotor_drag = share * model.drag_coefficient_n_s2_m * len(vehicle.rotors)
-        self.arm_m = max(math.hypot(*r.position_m[:2]) for r in vehicle.rotors)
-        self.hover_speed = vehicle.hover_speed_rad_s(gravity, density)
-        self.full_speed = min(
-            model.command_gain_rad_s + model.command_offset_rad_s, model.max_speed_rad_s)
-        self.hover_power_w = self._lift_and_power(self.hover_speed, 0.0)[1]
-
-    def full_charge(self) -> list[float]:
-        """Return the state of full packs that have rested."""
-        return self._battery.initial(1.0) if self._battery else []
-
-    def low_charge(self) -> list[float]:
-        """Return the state of packs at LOW_CHARGE that have long been hovering."""
-        if self._battery is None:
-            return []
-        state = self._battery.initial(LOW_CHARGE)
-        for _ in range(_BISECTIONS):
-            currents = self._battery.currents_a(state, self._hover_voltage_v(state))
-            state[1::2] = [
-                0.5 * (v + pack.polarisation_resistance_ohm * i) for v, pack, i
-                in zip(state[1::2], self._vehicle.battery.packs, currents)]
-        return state
-
-    def hover_command(self, state: list[float]) -> float:
-        """Return the motor control that hovers; above 1 it cannot."""
-        voltage = self._hover_voltage_v(state) if self._battery else None
-        return self._vehicle.hover_command(self._gravity, self._density, voltage)
-
-    def hover_current_a(self, state: list[float]) -> float | None:
-        """Return the current of all packs together in hover."""
-        if self._battery is None:
-            return None
-        return sum(self._battery.currents_a(state, self._hover_voltage_v(state)))
-
-    def full_thrust_n(self, state: list[float], climb_m_s: float = 0.0) -> float:
-        """Return the thrust of all rotors at full control."""
-        speed = self._full_speed_and_voltage(state, climb_m_s)[0]
-        return self._lift_and_power(speed, climb_m_s)[0]
-
-    def motor_voltage_share(self, state: list[float]) -> float | None:
-        """Return the voltage that a motor takes at full control / that of the bus."""
-        motor = self._vehicle.motor_model
-        if self._battery is None or motor is None:
-            return None
-        speed, voltage = self._full_speed_and_voltage(state, 0.0)
-        thrust = self._lift_and_power(speed, 0.0)[0] / len(self._vehicle.rotors)
-        current = (
-            motor.motor_kv_rad_s_v * motor.shaft_torque_coefficient_m * thrust
-            + motor.no_load_current_a)
-        return (speed / motor.motor_kv_rad_s_v + motor.winding_resistance_ohm * current) / voltage
-
-    def climb_speed_m_s(self, state: list[float]) -> float:
-        """Return the speed straight up at which full thrust carries weight and drag."""
-        def surplus(speed: float) -> float:
-            drag = (self.linear_drag + self.quadratic_drag * speed) * speed
-            return self.full_thrust_n(state, speed) - drag - self._weight
-        highest = 2.0 * self.full_speed * self._vehicle.rotor_model.zero_thrust_inflow_m
-        return _falling_root(surplus, 0.0, highest)
-
-    def tilted_speed_m_s(self) -> float:
-        """Return the level speed at which drag is the weight times the tangent of the tilt.
-
-        Rotors turn as in hover.
-        """
-        return _drag_speed(
-            self.linear_drag + self._rotor_drag * self.hover_speed, self.quadratic_drag,
-            self._weight * math.tan(_TILT_RAD))
-
-    def angular_accelerations(self) -> tuple[float, float, float]:
-        """Return the largest about each axis while all thrusts together carry the weight.
-
-        At nominal voltage; torques about the other axes are left free.
-        """
-        model = self._vehicle.rotor_model
-        levers = zip(*(
-            (r.position_m[1], -r.position_m[0], -r.spin * model.moment_coefficient_m)
-            for r in self._vehicle.rotors))
-        coefficient = self._lift_and_power(1.0, 0.0)[0] / len(self._vehicle.rotors)
-        least, most = (
-            coefficient * speed ** 2 for speed in (
-                min(model.command_offset_rad_s, self.full_speed), self.full_speed))
-        spare = self._weight - least * len(self._vehicle.rotors)
-        return tuple(
-            _largest_moment(lever, least, most, spare) / inertia
-            for lever, inertia in zip(levers, self._vehicle.body.inertia_kg_m2))
-
-    def endurance_s(self, charge: float) -> float | None:
-        """Return how long it hovers from full packs until this share of the charge is left."""
-        battery, model = self._battery, self._vehicle.battery
-        if battery is None:
-            return None
-        power = self.hover_power_w
-        estimate = 3600.0 * model.capacity_ah * battery.voltage_v(self.full_charge(), 0.0) / power
-        fastest = min(p.polarisation_capacitance_f
-                      * min(p.series_resistance_ohm, p.polarisation_resistance_ohm)
-                      for p in model.packs)
-        step = min(estimate / 1000.0, fastest)
-
-        def rates(state: list[float]) -> list[float]:
-            return battery.rates(state, battery.voltage_v(state, power))
-
-        state, time, left = self.full_charge(), 0.0, 1.0
-        while left > charge + 1e-4:
-            before, state = left, rk4(rates, state, step)
-            left = battery.charge_ah(state) / model.capacity_ah
-            time += step * min(1.0, (before - charge) / (before - left))
-        return time
-
-    def _hover_voltage_v(self, state: list[float]) -> float:
-        return self._battery.voltage_v(state, self.hover_power_w)
-
-    def _full_speed_and_voltage(
-        self, state: list[float], climb_m_s: float,
-    ) -> tuple[float, float]:
-        """Return the rotor speed at full control, and the bus voltage; 0 without a battery."""
-        if self._battery is None:
-            return self.full_speed, 0.0
-        per_volt = self.full_speed / self._vehicle.battery.nominal_voltage_v
-        rested = self._battery.voltage_v(state, 0.0)
-        voltage = _falling_root(
-            lambda v: self._battery.voltage_v(
-                state, self._lift_and_power(per_volt * v, climb_m_s)[1]) - v,
-            0.0, rested)
-        return per_volt * voltage, voltage
-
-    def _lift_and_power(self, speed_rad_s: float, climb_m_s: float) -> tuple[float, float]:
-        """Return the thrust of all rotors at this speed, and the power from the bus."""
-        wrench = self._rotors.wrench(
-            (speed_rad_s,) * len(self._vehicle.rotors), (0.0, 0.0, climb_m_s), _STILL,
-            self._density, OUT_OF_GROUND_EFFECT)
-        return wrench[2], wrench[6]
 
 
 def contact_rates_rad_s(vehicle: Vehicle) -> list[float]:
@@ -349,35 +190,3 @@ def _contact(vehicle: Vehicle, weight_n: float, step_s: float) -> dict[str, floa
         # An overdamped mode has two real rates; the faster one counts.
         'contact_step': step_s * fastest * (ratio + math.sqrt(max(0.0, ratio * ratio - 1.0))
                                             if ratio > 1.0 else 1.0)}
-
-
-def _largest_moment(
-    levers: typing.Sequence[float], least: float, most: float, spare: float,
-) -> float:
-    """Return the largest sum of lever * thrust of thrusts within limits that have a given sum.
-
-    :param spare: that sum, less the least thrust of all
-    """
-    moment = least * sum(levers)
-    for lever in sorted(levers, reverse=True):
-        share = min(max(spare, 0.0), most - least)
-        moment += lever * share
-        spare -= share
-    return moment
-
-
-def _drag_speed(linear: float, quadratic: float, force_n: float) -> float:
-    """Return the speed at which linear and quadratic drag together are a force."""
-    slowing = 0.5 * (linear + math.sqrt(linear * linear + 4.0 * quadratic * force_n))
-    return force_n / slowing if slowing > 0.0 else math.inf
-
-
-def _falling_root(f: typing.Callable[[float], float], low: float, high: float) -> float:
-    """Return where a falling function is zero; `low` if it begins below."""
-    for _ in range(_BISECTIONS):
-        middle = 0.5 * (low + high)
-        if f(middle) > 0.0:
-            low = middle
-        else:
-            high = middle
-    return low

@@ -215,8 +215,10 @@ def follow_the_script(world, run):
 def several(kept, tmp_path_factory):
     """Return a recording of two seconds with as many sensors as there can be."""
     kept.close()
-    with running_graph(tmp_path_factory.mktemp('several'), 'composed', INSTANCE, EXACT | {'': WHOLE[''] | {
-            'instances.imu': 3, 'instances.magnetometer': 2, 'instances.gps': 2}}) as world:
+    shared = WHOLE[''] | {'instances.imu': 3, 'instances.magnetometer': 2, 'instances.gps': 2}
+    with running_graph(
+            tmp_path_factory.mktemp('several'), 'composed', INSTANCE,
+            EXACT | {'': shared}) as world:
         world.record()
         world.wait_state('PAUSED')
         world.connect()

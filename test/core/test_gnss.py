@@ -70,10 +70,10 @@ def test_it_starts_with_a_typical_error(wandering, world, still_truth):
 
 
 def test_velocity_noise_is_white(errors):
-    """0.1 m/s on each axis; neighbouring fixes are uncorrelated."""
+    """0.03 m/s on each axis; neighbouring fixes are uncorrelated."""
     _, velocity = errors
-    assert velocity.std(axis=0) == pytest.approx(np.full(3, 0.1), rel=0.03)
-    assert np.abs(np.mean(velocity[1:] * velocity[:-1], axis=0)).max() / 0.01 < 0.03
+    assert velocity.std(axis=0) == pytest.approx(np.full(3, 0.03), rel=0.03)
+    assert np.abs(np.mean(velocity[1:] * velocity[:-1], axis=0)).max() / 0.03 ** 2 < 0.03
 
 
 def test_it_reports_position_velocity_and_accuracy(build, world, still_truth):

@@ -69,10 +69,10 @@ def test_allan_deviation_of_the_bias_random_walk(only, world, still_truth):
 
 def test_sample_noise_is_density_times_root_of_the_rate(
         default_samples, configuration, world, still_truth):
-    """0.0138 rad/s and 0.101 m/s^2 at 250 Hz, and the variances say so."""
+    """0.00138 rad/s and 0.0101 m/s^2 at 250 Hz, and the variances say so."""
     rate, force = default_samples
-    assert rate.std() == pytest.approx(0.0138, rel=0.01)
-    assert force.std() == pytest.approx(0.101, rel=0.01)
+    assert rate.std() == pytest.approx(0.00138, rel=0.01)
+    assert force.std() == pytest.approx(0.0101, rel=0.01)
     sample = Imu('imu', configuration.nodes['imu'], world).measure(still_truth)
     assert sample.rate_variance == pytest.approx(rate.var(), rel=0.02)
     assert sample.specific_force_variance == pytest.approx(force.var(), rel=0.02)

@@ -1,0 +1,51 @@
+"""Each vehicle that comes along flies the square, with both autopilots."""
+import json
+import os
+import pathlib
+import re
+
+import pytest
+from commands import run
+
+# Not about us: SITL asks for a device and for a parameter that some builds leave out.
+_KNOWN = re.compile(r'/dev/led0|IMU_GYRO_FFT_EN')
+
+
+def flight(tmp_path, vehicle, instance, autopilot):
+    """Fly; return the summary and what was printed."""
+    file = tmp_path / 'summary.json'
+    result = run('fly', '--mode', 'core', '--vehicle', vehicle, '--autopilot', autopilot,
+                 '--instance', instance, '--summary', file)
+    assert result.returncode == 0, result.stderr
+    return json.loads(file.read_text()), result.stdout
+
+
+def assert_was_flown(summary, vehicle):
+    """Assert that the whole mission was flown well, and in lockstep."""
+    assert summary['vehicle'] == vehicle
+    assert summary['mission_flown']
+    assert summary['landed']
+    assert summary['misses'] == 0
+    assert all(abs(a['altitude_error_m']) < 0.5 for a in summary['arrivals'])
+    assert all(a['position_error_m'] < 1.0 for a in summary['arrivals'])
+    assert summary['position_error_at_landing_m'] < 1.0
+    assert summary['max_altitude_m'] < 11.0
+
+
+@pytest.mark.parametrize(('vehicle', 'instance'), [('x500', 83), ('hexa', 84)])
+def test_with_the_embedded_autopilot(tmp_path, vehicle, instance):
+    summary, _ = flight(tmp_path, vehicle, instance, 'embedded')
+    assert_was_flown(summary, vehicle)
+
+
+@pytest.mark.skipif(not os.environ.get('PX4_DIR'), reason='PX4_DIR does not point to a built PX4')
+@pytest.mark.parametrize(('vehicle', 'instance'), [('x500', 2), ('hexa', 3)])
+def test_with_px4(tmp_path, vehicle, instance):
+    summary, printed = flight(tmp_path, vehicle, instance, 'px4')
+    assert_was_flown(summary, vehicle)
+    folder = re.search(r'PX4 runs in (\S+);', printed).group(1)
+    console = (pathlib.Path(folder) / 'px4.log').read_text(errors='replace')
+    assert 'Ready for takeoff!' in console
+    assert [line for line in console.splitlines()
+            if re.search(r'WARN|ERROR|poll timeout|TIMEOUT|STALE', line)
+            and not _KNOWN.search(line)] == []
