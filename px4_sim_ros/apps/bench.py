@@ -1,4 +1,4 @@
-"""The command `bench`: the default flight in each mode, as fast as the machine goes."""
+"""The command `bench`: a step of dynamics alone, then the default flight in each mode."""
 from __future__ import annotations
 
 import argparse
@@ -10,13 +10,22 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 import typing
 
 import tqdm
 
 from px4_sim_ros.apps.fly import AUTOPILOTS, MODES
 from px4_sim_ros.apps.px4 import Px4
+from px4_sim_ros.configuration import load_configuration
+from px4_sim_ros.core.dynamics import Dynamics
+from px4_sim_ros.core.environment import Environment
+from px4_sim_ros.core.integrators import INTEGRATOR_NAMES
 from px4_sim_ros.core.parameters import ParameterError
+
+# Short enough that a vehicle without control stays upright.
+_STEPS, _ROUNDS = 250, 20
+_LIGHT_AIR_ENU = (0.002, 0.001, 0.0)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,9 +53,13 @@ def bench(options: argparse.Namespace) -> int:
         if summary is None:
             return 1
         flights[kind].append(summary)
+    dynamics_us = {name: dynamics_cost_us(name) for name in INTEGRATOR_NAMES}
+    print('a step of dynamics alone, us (median and range): ' + ', '.join(
+        f'{name} {median:.1f} ({least:.1f}-{most:.1f})'
+        for name, (median, least, most) in dynamics_us.items()))
     _print_table(flights)
     if options.json:
-        figures = {'machine': machine(), 'flights': {
+        figures = {'machine': machine(), 'dynamics_us': dynamics_us, 'flights': {
             ' '.join(kind): summaries for kind, summaries in flights.items()}}
         options.json.write_text(json.dumps(figures, indent=2) + '\n', encoding='utf-8')
     return 0
@@ -58,6 +71,25 @@ def machine() -> str:
         model = next((line.partition(':')[2].strip() for line in file
                       if line.startswith('model name')), platform.machine())
     return f'{model}, {os.cpu_count()} cores, Python {platform.python_version()}'
+
+
+def dynamics_cost_us(integrator: str) -> tuple[float, float, float]:
+    """Return the wall time of a step in flight of the default vehicle: median, least, most."""
+    configuration = load_configuration(None, {'dynamics': {'integrator': integrator}})
+    world, vehicle = configuration.world, configuration.vehicle
+    environment = Environment.of(world)
+    speed = 1.01 * vehicle.hover_speed_rad_s(
+        world.gravity().at(0.0), world.atmosphere().density_kg_m3(world.home_altitude_m))
+    rounds = []
+    for _ in range(_ROUNDS):
+        dynamics = Dynamics(configuration.nodes['dynamics'], vehicle, environment, world.step_us)
+        for _ in range(_STEPS):
+            dynamics.step((speed,) * len(vehicle.rotors), _LIGHT_AIR_ENU)
+        started_s = time.perf_counter()
+        for _ in range(_STEPS):
+            dynamics.step((speed,) * len(vehicle.rotors), _LIGHT_AIR_ENU)
+        rounds.append((time.perf_counter() - started_s) / _STEPS * 1e6)
+    return statistics.median(rounds), min(rounds), max(rounds)
 
 
 def _fly(mode: str, autopilot: str, px4_dir: str) -> dict[str, typing.Any] | None:

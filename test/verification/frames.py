@@ -1,6 +1,7 @@
 """Changes of axes and rotations, against numbers written out and transforms3d."""
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -74,7 +75,7 @@ def rotations():
     """Return the largest difference over random attitudes and the vector (1, 2, 3)."""
     v, worst = (1.0, 2.0, 3.0), 0.0
     quaternions = unit_quaternions()
-    for p, q in zip(quaternions, quaternions[1:]):
+    for p, q in itertools.pairwise(quaternions):
         matrix = rotation.matrix(q)
         turn = tuple(3.0 * a for a in p[1:])
         for got, expected in (

@@ -40,7 +40,7 @@ def convergence_plot(title, steps_s, errors):
     for name, order in ORDERS.items():
         h, e = np.array(steps_s[name]), np.array(errors[name])
         series.append(Series(f'{name}: slope {slope(h, e):.2f}', h, e, 'dots'))
-        series.append(Series(f'order {order}', h, e[-1] * (h / h[-1]) ** order, 'limit'))
+        series.append(Series(f'{name}: order {order}', h, e[-1] * (h / h[-1]) ** order, 'limit'))
     return Plot(title, 'step in s', 'error', tuple(series), 'xy')
 
 

@@ -100,7 +100,7 @@ def thrust_in_oblique_descent():
 def ground_effect():
     """Return the largest difference in hover and at 5 m/s across the shaft."""
     _, hover, _, radius = propeller()
-    heights = np.linspace(0.5, 6.0, 45)
+    heights = np.geomspace(0.5, 6.0, 45)
     worst, series = 0.0, []
     for across in (0.0, 5.0):
         published = 1.0 / (1.0 - (0.25 / heights) ** 2 / (1.0 + (across / hover) ** 2))

@@ -25,8 +25,8 @@ from verification.plants import (
     world,
 )
 
-
 # The ideal accelerometer.
+
 
 def ideal_imu(**values):
     """Return an IMU without noise."""
@@ -124,19 +124,19 @@ def _white(index, density, unit, title):
 
 
 @check('Allan deviation: gyro', model='IMU with white noise, 400 s at 250 Hz; 4 ms to 2 s',
-       reference='8.7266e-4 rad/s/sqrt(Hz) / sqrt(t), as allantools sees it', tolerance=10.0,
+       reference='8.7266e-5 rad/s/sqrt(Hz) / sqrt(t), as allantools sees it', tolerance=10.0,
        unit='%')
 def allan_deviation_of_the_gyro():
     """Return the largest difference."""
-    return _white(0, 8.7266e-4, 'rad/s', 'Gyro at rest')
+    return _white(0, 8.7266e-5, 'rad/s', 'Gyro at rest')
 
 
 @check('Allan deviation: accelerometer', model='IMU with white noise, 400 s at 250 Hz; 4 ms to 2 s',
-       reference='6.37e-3 m/s^2/sqrt(Hz) / sqrt(t), as allantools sees it', tolerance=10.0,
+       reference='6.37e-4 m/s^2/sqrt(Hz) / sqrt(t), as allantools sees it', tolerance=10.0,
        unit='%')
 def allan_deviation_of_the_accelerometer():
     """Return the largest difference."""
-    return _white(1, 6.37e-3, 'm/s^2', 'Accelerometer at rest')
+    return _white(1, 6.37e-4, 'm/s^2', 'Accelerometer at rest')
 
 
 @functools.cache
@@ -214,7 +214,7 @@ def gnss_correlation_time():
         'Position error of the GNSS receiver', 'time between fixes in s', 'autocorrelation', (
             *(Series(axis, t, correlations[:, i], 'dots')
               for i, axis in enumerate(('east', 'north', 'up'))),
-            Series('exp(-t / 300 s)', t, np.exp(-t / 300.0), 'limit'))))
+            Series('exp(-t / 300 s)', (0.0, *t), (1.0, *np.exp(-t / 300.0)), 'limit'))))
 
 
 @check('GNSS error: size', model='receiver at rest, 20000 fixes 50 s apart',

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 
 import numpy as np
 from scipy.signal import welch
@@ -75,10 +76,10 @@ def spectrum(run, title):
             ratio = power[first:last, axis].sum() / exact[first:last].sum()
             worst = max(worst, 100.0 * abs(ratio - 1.0))
         edges = np.unique(np.geomspace(2, 204, 40).astype(int))
-        middle = [frequencies[a:b].mean() for a, b in zip(edges, edges[1:])]
+        middle = [frequencies[a:b].mean() for a, b in itertools.pairwise(edges)]
         series += [
             Series(name, middle,
-                   [power[a:b, axis].mean() for a, b in zip(edges, edges[1:])], 'dots'),
+                   [power[a:b, axis].mean() for a, b in itertools.pairwise(edges)], 'dots'),
             Series(f'{name}, specified', middle, specified(axis, run, np.array(middle)), 'limit')]
     return Result(worst, Plot(title, 'frequency in Hz', '(m/s)^2/Hz', tuple(series), 'xy'))
 
