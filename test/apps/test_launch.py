@@ -78,6 +78,27 @@ def test_a_reset_starts_the_autopilot_and_the_mission_again():
         assert interrupt(process) < 5.0
 
 
+@pytest.mark.parametrize('mode', ['composed', 'separate'])
+def test_another_vehicle_flies_in_the_wind(mode):
+    with launch(f'mode:={mode}', 'vehicle:=x500', 'wind:=dryden', 'profile:=adis16448',
+                'speed_factor:=max') as process:
+        wait_for_line(process, 'disarmed')
+        assert interrupt(process) < 5.0
+
+
+def test_the_wind_is_set_in_flight_with_the_tools_of_ros_2():
+    with launch('mission:=none', 'wind:=constant') as process:
+        wait_for_line(process, 'LOCKED')
+        says('x: 5.0', 'topic', 'echo', '/wind')
+        for transition in ('deactivate', 'cleanup'):
+            says('Transitioning successful', 'lifecycle', 'set', '/wind', transition)
+        says('Set parameter successful', 'param', 'set', '/wind', 'speed_m_s', '8.0')
+        for transition in ('configure', 'activate'):
+            says('Transitioning successful', 'lifecycle', 'set', '/wind', transition)
+        says('x: 8.0', 'topic', 'echo', '/wind')
+        assert interrupt(process) < 5.0
+
+
 @pytest.mark.parametrize('number', [signal.SIGTERM, signal.SIGKILL])
 @pytest.mark.parametrize('mode', ['composed', 'separate'])
 def test_whatever_ends_the_launch_ends_its_processes(mode, number):
@@ -129,6 +150,9 @@ def test_the_tools_of_ros_2_work_beside_it():
     ('seed:=x', "seed = 'x': must be a whole number"),
     ('params_file:=none.yaml', 'parameter file none.yaml: No such file or directory'),
     ('mission:=none.yaml', 'mission file none.yaml: No such file or directory'),
+    ('vehicle:=none.yaml', 'vehicle file none.yaml: No such file or directory'),
+    ('profile:=none.yaml', 'parameter file none.yaml: No such file or directory'),
+    ('wind:=breeze', "wind = 'breeze': must be one of none, constant, gust"),
     ('speed_factor:=-1', 'manager.speed_factor = -1.0: must be at least 0'),
 ])
 def test_bad_input_is_one_sentence(argument, sentence):
