@@ -17,6 +17,9 @@ import typing
 
 from px4_sim_ros.core.parameters import Parameters, parameter
 
+# Share of the charge at which a flight should have ended.
+LOW_CHARGE = 0.2
+
 _S_PER_H = 3600.0
 
 

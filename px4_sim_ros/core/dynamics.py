@@ -172,6 +172,14 @@ class Dynamics:
             self.time_us, voltage, sum(self._battery.currents_a(packs, voltage)),
             self._battery.charge_ah(packs), self._battery_model.capacity_ah)
 
+    def packs(self) -> list[tuple[float, float]]:
+        """Return charge (0..1) and current (A) of each pack, at the time of the last truth."""
+        if self._battery is None:
+            return []
+        packs = self.state[self._packs:]
+        voltage = self._battery.voltage_v(packs, self._power_w)
+        return list(zip(packs[::2], self._battery.currents_a(packs, voltage)))
+
     def _derivative(self, x: State) -> State:
         acceleration, angular_acceleration, power = self._accelerations(x, matrix(x[6:10]))
         qw, qx, qy, qz, wx, wy, wz = x[6:13]

@@ -8,13 +8,10 @@ import dataclasses
 import math
 import typing
 
-from px4_sim_ros.core.battery import Battery, Pack
+from px4_sim_ros.core.battery import LOW_CHARGE, Battery, Pack
 from px4_sim_ros.core.integrators import rk4
 from px4_sim_ros.core.rotors import OUT_OF_GROUND_EFFECT, RotorSet
 from px4_sim_ros.core.vehicle import Vehicle
-
-LOW_CHARGE = 0.2
-"""Share of the battery's charge at which a flight should have ended."""
 
 _TILT_RAD = math.radians(30.0)
 _STILL = (0.0, 0.0, 0.0)

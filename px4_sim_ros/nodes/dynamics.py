@@ -6,11 +6,13 @@ import typing
 from px4_sim_ros.configuration import load_vehicle
 from px4_sim_ros.convert import truth as convert
 from px4_sim_ros.convert.surroundings import fill_battery, new_battery, wind_from
+from px4_sim_ros.core.battery import LOW_CHARGE
 from px4_sim_ros.core.dynamics import Dynamics
 from px4_sim_ros.core.environment import Environment
 from px4_sim_ros.core.surroundings import STILL
 from px4_sim_ros.core.timebase import is_due
 from px4_sim_ros.nodes.base import LoopNode
+from px4_sim_ros.nodes.diagnostics import OK, WARN
 from px4_sim_ros.nodes.manager_watch import ManagerWatch
 
 
@@ -21,6 +23,7 @@ class DynamicsNode(LoopNode):
         super().__init__(name)
         # It waits for the clock, so it is the one to miss the manager.
         self._watch = ManagerWatch(self, lambda: self._last_step_us)
+        self._dynamics: Dynamics | None = None
 
     def configure(self) -> None:
         """Read the vehicle."""
@@ -59,3 +62,17 @@ class DynamicsNode(LoopNode):
         for name, (message, fill) in self._messages.items():
             if is_due(time_us, self._periods_us[name]):
                 self.say(self.outputs[name], fill(message, truth))
+
+    def status(self) -> tuple[bytes, str, dict[str, object]]:
+        """Return what the battery is about, with a warning when it is low."""
+        battery = self._dynamics.battery() if self._dynamics else None
+        if battery is None:
+            return super().status()
+        left = battery.state_of_charge
+        values = {'bus_voltage_v': f'{battery.voltage_v:.2f}',
+                  'battery_current_a': f'{battery.current_a:.2f}', 'charge': f'{left:.3f}'}
+        values |= {f'pack_{i + 1}': f'charge {charge:.3f}, {current_a:.2f} A'
+                   for i, (charge, current_a) in enumerate(self._dynamics.packs())}
+        if left < LOW_CHARGE:
+            return WARN, f'the battery is low: {100.0 * left:.0f} % are left', values
+        return OK, super().status()[1], values

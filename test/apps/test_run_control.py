@@ -2,6 +2,7 @@
 import contextlib
 import json
 import os
+import re
 import signal
 import time
 
@@ -316,3 +317,14 @@ def test_separate_processes_end_in_order(way, alone, tmp_path):
         world.connect()
         world.wait_steps(10)
         end_in_order(world, way)
+
+
+def test_a_low_battery_is_a_warning(alone, tmp_path):
+    with running_graph(tmp_path, 'composed', INSTANCE, {
+            'manager': {'speed_factor': 2.0}, 'dynamics': {'initial_charge': 0.1}}) as world:
+        world.wait_up()
+        world.connect()
+        world.wait_for(
+            lambda: re.fullmatch('the battery is low: (10|9) % are left',
+                                 world.observer.diagnostics.get('dynamics', '')),
+            PATIENCE_S, 'a warning')
