@@ -13,6 +13,7 @@ import rclpy
 from rclpy.signals import SignalHandlerOptions
 
 from px4_sim_ros import graph
+from px4_sim_ros.core.dynamics import DivergedError
 from px4_sim_ros.core.parameters import ParameterError
 from px4_sim_ros.mavlink.lockstep import StallError
 from px4_sim_ros.nodes.base import LoopNode
@@ -67,7 +68,7 @@ def run(names: typing.Sequence[str], ros_arguments: typing.Sequence[str]) -> int
     except ParameterError as error:
         print(f'world: {error}', file=sys.stderr)
         return 2
-    except StallError as error:
+    except (StallError, DivergedError) as error:
         print(f'world: {error}', file=sys.stderr)
         return 1
     finally:

@@ -22,10 +22,13 @@ from px4_sim_ros.core.parameters import Parameters, parameter
 from px4_sim_ros.core.rotation import matrix, normalised, to_body, to_world
 from px4_sim_ros.core.rotors import OUT_OF_GROUND_EFFECT, RotorSet
 from px4_sim_ros.core.surroundings import BatteryStatus
+from px4_sim_ros.core.timebase import seconds_text
 from px4_sim_ros.core.vehicle import Vehicle
 
 _ROTORS = 13        # where they begin in the state
 _STILL_AIR = (0.0, 0.0, 0.0)
+# No vehicle moves at so many m/s, nor turns at so many rad/s.
+_WILD = 1e6
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,6 +62,10 @@ class DynamicsParameters(Parameters):
         """
         if self.integrator in FIXED:
             check_substeps(step_us, self.substeps)
+
+
+class DivergedError(RuntimeError):
+    """The motion has left all bounds: the step is too long for the vehicle, or a value is wild."""
 
 
 class Truth(typing.NamedTuple):
@@ -104,6 +111,7 @@ class Dynamics:
         self._packs = _ROTORS + len(vehicle.rotors)     # where they begin in the state
         self._references: tuple[float, ...] = (0.0,) * len(vehicle.rotors)
         self._wind: Vector = _STILL_AIR
+        self._name = vehicle.name
         self._battery_model = vehicle.battery
         self._battery = Battery(vehicle.battery) if vehicle.battery is not None else None
         self._rotors = RotorSet(
@@ -129,11 +137,23 @@ class Dynamics:
 
         :param rotor_speed_references_rad_s: speeds asked for, as reached at nominal bus voltage
         :param wind_enu: velocity of the air
+        :raises DivergedError: the motion has left all bounds
         """
         limit = self._max_speed
         self._references = tuple(
             [limit if r > limit else r for r in rotor_speed_references_rad_s])
         self._wind = wind_enu
+        try:
+            self._integrate()
+        except OverflowError:
+            raise self._diverged() from None
+        self.time_us += self._step_us
+        # Not true for what is no number.
+        if not (-_WILD < sum(self.state[3:6]) < _WILD and -_WILD < sum(self.state[10:]) < _WILD):
+            raise self._diverged()
+        return self.truth()
+
+    def _integrate(self) -> None:
         part_us = self._step_us // self._parts
         for _ in range(self._parts):
             x = self._integrator.advance(self._derivative, self.state, part_us)
@@ -143,8 +163,12 @@ class Dynamics:
             if self._contact is not None:
                 self._contact.move_anchors(x[:3], matrix(x[6:10]))
             self.state = x
-        self.time_us += self._step_us
-        return self.truth()
+
+    def _diverged(self) -> DivergedError:
+        return DivergedError(
+            f'the motion of {self._name} has left all bounds at t = {seconds_text(self.time_us)}:'
+            f' the step of {self._step_us} us is too long for it, or a value of it is wild;'
+            ' check-vehicle says more')
 
     def truth(self) -> Truth:
         """Return the motion now."""

@@ -2,7 +2,7 @@
 
 It points down the local frame's z axis, everywhere. Not modelled: that the plumb line
 turns with the place (0.09 degrees over 10 km), that gravity changes with the latitude
-(8e-6 m/s^2 over 10 km north), and the anomalies of the real Earth (some 1e-3 m/s^2).
+(8e-5 m/s^2 over 10 km north), and the anomalies of the real Earth (some 1e-3 m/s^2).
 """
 from __future__ import annotations
 

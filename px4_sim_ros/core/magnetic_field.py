@@ -48,7 +48,7 @@ class MagneticField:
     """The main field around home: its value there and its slope along each axis.
 
     Within 10 km and 500 m up it differs from the model by less than 1 nT, where the field
-    at home would by 200 nT. Local anomalies and the daily variation, far larger, are not in
+    at home would by 150 nT. Local anomalies and the daily variation, far larger, are not in
     the model.
     """
 

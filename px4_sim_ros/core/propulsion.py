@@ -17,7 +17,7 @@ Across the shaft the root is taken at u0, and then u is linear:
     b = s w / (2 rho A),   u0 = (v - b) / 2 + sqrt((v - b)^2 / 4 + b v0),
     S = sqrt(V^2 + u0^2),  u = (b v0 + v S) / (b + S)
 
-This needs no iteration. With the Iris's propeller it gives the thrust within 2 % of hover thrust
+This needs no iteration. For the Iris it gives the thrust within 2 % of hover thrust
 of the implicit equations in level flight and climb, and within 6 % in descent up to the induced
 velocity of hover.
 

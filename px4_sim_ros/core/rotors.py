@@ -5,7 +5,7 @@ RotorS (Furrer et al. 2016, section 2). Everything the air does grows with its d
 Near the ground thrust grows at the same power (Cheeseman & Bennett 1955, ARC R&M 3021).
 
 Not modelled: flapping beyond the linear drag and rolling moment, and the torque on the body of
-rotors that change their speed.
+rotors that change their speed. The ground effect is that of a level disc, however it is tilted.
 """
 from __future__ import annotations
 

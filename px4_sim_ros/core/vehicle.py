@@ -9,6 +9,9 @@ from px4_sim_ros.core.battery import BatteryModel, Pack
 from px4_sim_ros.core.frames import Vector
 from px4_sim_ros.core.parameters import ParameterError, Parameters, parameter
 
+# HIL_ACTUATOR_CONTROLS has no more controls.
+MOST_ROTORS = 16
+
 
 @dataclasses.dataclass(frozen=True)
 class Body(Parameters):
@@ -37,7 +40,8 @@ class RotorModel(Parameters):
     moment_coefficient_m: float = parameter('reaction torque / thrust', 'm', minimum=0)
     time_constant_up_s: float = parameter('lag of a rising speed', 's', above=0)
     time_constant_down_s: float = parameter('lag of a falling speed', 's', above=0)
-    max_speed_rad_s: float = parameter('highest speed', 'rad/s', above=0)
+    max_speed_rad_s: float = parameter(
+        'highest speed, at the nominal voltage of the bus', 'rad/s', above=0)
     drag_coefficient_n_s2_m: float = parameter(
         'drag force / (speed * edgewise airspeed)', 'N s^2/m', minimum=0)
     rolling_moment_coefficient_n_s2: float = parameter(
@@ -138,6 +142,15 @@ def _filled_list(name: str, value: typing.Any) -> list[typing.Any]:
     return value
 
 
+def _rotors(name: str, value: typing.Any) -> tuple[Rotor, ...]:
+    entries = _filled_list(name, value)
+    if len(entries) > MOST_ROTORS:
+        raise ParameterError(
+            f'{name}: {len(entries)} are too many; there may be {MOST_ROTORS}, because an'
+            ' autopilot has no more controls')
+    return tuple(Rotor.from_mapping(f'{name}[{i}]', rotor) for i, rotor in enumerate(entries))
+
+
 def _whole_number(name: str, value: typing.Any) -> int:
     if type(value) is not int or value < 0:
         raise ParameterError(f'{name} = {value!r}: must be a whole number of at least 0')
@@ -202,9 +215,7 @@ class Vehicle:
             px4_airframe=_whole_number(f'{owner}: px4_airframe', content['px4_airframe']),
             body=Body.from_mapping(f'{owner}: body', content['body']),
             rotor_model=RotorModel.from_mapping(f'{owner}: rotor_model', content['rotor_model']),
-            rotors=tuple(
-                Rotor.from_mapping(f'{owner}: rotors[{i}]', rotor)
-                for i, rotor in enumerate(_filled_list(f'{owner}: rotors', content['rotors']))),
+            rotors=_rotors(f'{owner}: rotors', content['rotors']),
             contact_model=ContactModel.from_mapping(
                 f'{owner}: contact_model', content['contact_model']),
             contact_points_m=tuple(

@@ -42,7 +42,7 @@ class Figures(Parameters):
     figure_of_merit: float | None = parameter(
         'ideal power in hover / shaft power', minimum=0.25, maximum=0.85)
     tip_speed_m_s: float = parameter(
-        'of a blade at the highest speed of the rotor', 'm/s', maximum=250)
+        'of a blade at the highest speed that is asked for', 'm/s', maximum=250)
     hover_speed_rad_s: float = parameter('speed of the rotors in hover', 'rad/s', above=0)
     hover_speed_sea_level_rad_s: float = parameter('the same at sea level', 'rad/s', above=0)
     hover_command: float = parameter('motor control 0..1 in hover', minimum=0.2, maximum=0.85)
@@ -89,6 +89,8 @@ class Figures(Parameters):
     contact_step: float = parameter(
         'fastest rate on its feet * integration step; rk4 bears 2.7, euler 2', maximum=2)
     rotor_step: float = parameter('integration step / shortest lag of the rotors', maximum=2)
+    battery_step: float = parameter(
+        'integration step / shortest time constant of the packs on their bus', maximum=2)
 
 
 def figures(vehicle: Vehicle, environment: Environment, step_s: float) -> Figures:
@@ -143,6 +145,7 @@ def figures(vehicle: Vehicle, environment: Environment, step_s: float) -> Figure
         rotor_clearance_m=(min(r.position_m[2] for r in vehicle.rotors)
                            - min(z for _, _, z in vehicle.contact_points_m)),
         rotor_step=step_s / min(rotor.time_constant_up_s, rotor.time_constant_down_s),
+        battery_step=step_s / _shortest_time_constant_s(vehicle),
         foot_margin_m=foot_margin_m(vehicle),
         **_contact(vehicle, weight, step_s),
     )
@@ -174,6 +177,16 @@ def foot_margin_m(vehicle: Vehicle) -> float:
     return min(
         max(x * math.cos(a) + y * math.sin(a) for x, y, _ in vehicle.contact_points_m)
         for a in (math.radians(degrees) for degrees in range(360)))
+
+
+def _shortest_time_constant_s(vehicle: Vehicle) -> float:
+    """Return it for packs whose other end is held: C1 times R0 and R1 in parallel."""
+    if vehicle.battery is None:
+        return math.inf
+    return min(
+        pack.polarisation_capacitance_f / (
+            1.0 / pack.series_resistance_ohm + 1.0 / pack.polarisation_resistance_ohm)
+        for pack in vehicle.battery.packs)
 
 
 def _contact(vehicle: Vehicle, weight_n: float, step_s: float) -> dict[str, float]:

@@ -41,14 +41,14 @@ class WindParameters(Parameters):
         'gust: from the end of one to the start of the next; 0: there is only one', 's',
         minimum=0)
     ou_intensity_m_s: float = parameter(
-        'ornstein_uhlenbeck: 1-sigma to the east and to the north', 'm/s', minimum=0)
+        'ornstein_uhlenbeck: 1-sigma to the east and to the north', 'm/s', minimum=0, maximum=100)
     ou_vertical_intensity_m_s: float = parameter(
-        'ornstein_uhlenbeck: 1-sigma upwards', 'm/s', minimum=0)
+        'ornstein_uhlenbeck: 1-sigma upwards', 'm/s', minimum=0, maximum=100)
     ou_correlation_time_s: float = parameter(
         'ornstein_uhlenbeck: how slowly it changes', 's', above=0)
     dryden_medium_intensity_m_s: float = parameter(
         'dryden: 1-sigma on each axis from 2000 ft on; below 1000 ft it follows from speed_m_s',
-        'm/s', minimum=0)
+        'm/s', minimum=0, maximum=100)
 
     def direction(self) -> tuple[float, float]:
         """Return the unit vector, east and north, to where it blows."""

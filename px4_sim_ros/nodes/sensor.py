@@ -53,7 +53,7 @@ class SensorNode(LoopNode):
             for topic in self.graph.outputs(self.spec.name)}
 
     def activate(self) -> None:
-        """Begin with fresh noise."""
+        """Begin with the noise of time 0."""
         self._run_world = self.configuration.world
         self._sensor = graph.load(self.spec.model)(
             self.spec.name, self.configuration.own, self.configuration.world)

@@ -9,6 +9,7 @@ import pytest
 from px4_sim_ros.configuration import load_configuration
 from px4_sim_ros.core.parameters import ParameterError, range_text
 from px4_sim_ros.core.sensors.imu import ImuParameters
+from px4_sim_ros.core.sensors.magnetometer import MagnetometerParameters
 from px4_sim_ros.core.vehicle import Body
 
 
@@ -45,7 +46,7 @@ def test_what_is_allowed_in_words():
     """How many numbers, and what each may be."""
     infos = ImuParameters.infos()
     assert range_text(infos['mounting_deg']) == '3 numbers, each at least -180 and at most 180 deg'
-    assert range_text(infos['position_m']) == '3 numbers, each finite m'
+    assert range_text(MagnetometerParameters.infos()['hard_iron']) == '3 numbers, each finite T'
     assert range_text(Body.infos()['inertia_kg_m2']) == '3 numbers, each greater than 0 kg m^2'
 
 

@@ -155,6 +155,13 @@ def test_missing_value_in_a_vehicle_file(content):
         'f: body.mass_kg: missing; it is mass of the whole vehicle')
 
 
+def test_more_rotors_than_an_autopilot_has_controls(content):
+    """The seventeenth would never turn."""
+    content['rotors'] = content['rotors'][:1] * 17
+    assert refusal(Vehicle.from_mapping, 'f', content) == (
+        'f: rotors: 17 are too many; there may be 16, because an autopilot has no more controls')
+
+
 def test_missing_and_unknown_sections(content):
     """Each by its name."""
     body = content.pop('body')

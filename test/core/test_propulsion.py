@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
+from px4_sim_ros.core.dynamics import DivergedError
 from px4_sim_ros.core.parameters import ParameterError
 from px4_sim_ros.core.rotors import OUT_OF_GROUND_EFFECT, RotorSet
 from px4_sim_ros.core.vehicle import MotorModel, Rotor
@@ -290,3 +291,12 @@ def test_hover_command_and_thrust_to_weight(iris, world):
     assert iris.thrust_to_weight(g) == pytest.approx(1.86, abs=5e-3)
     assert iris.thrust_to_weight(g, 1.1, 11.0) == pytest.approx(
         (1100.0 * 11.0 / 12.0 / speed) ** 2, rel=1e-13)
+
+
+def test_a_motion_that_leaves_all_bounds_is_named(iris, alter, build_dynamics):
+    """A lag much shorter than the step."""
+    wild = alter(iris, rotor_model={'time_constant_up_s': 1e-5})
+    dynamics = build_dynamics(wild)
+    with pytest.raises(DivergedError, match=r'of iris has left all bounds at t = 0\.\d'):
+        for _ in range(1000):
+            dynamics.step((800.0,) * 4)

@@ -18,7 +18,7 @@ class AirspeedParameters(Parameters):
     """Errors of the pressure sensor, and where the tube is."""
 
     position_m: tuple[float, float, float] = parameter(
-        'place of the tube relative to the centre of mass, FLU', 'm')
+        'place of the tube relative to the centre of mass, FLU', 'm', minimum=-100, maximum=100)
     noise_pa: float = parameter('standard deviation of a sample', 'Pa', minimum=0)
     offset_pa: float = parameter('constant error', 'Pa')
 

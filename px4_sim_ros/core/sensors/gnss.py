@@ -52,7 +52,7 @@ class GnssParameters(Parameters):
 class GnssMeasurement(typing.NamedTuple):
     """One fix; accuracies are 1-sigma, as the receiver reports them.
 
-    In an outage position and velocity are those of the last fix.
+    In an outage position and velocity are those of the last fix, if there was one.
     """
 
     time_us: int
@@ -108,7 +108,10 @@ class Gnss:
 
 
 class _Outage:
-    """Whether the fix is lost: two states that are left at random with constant rates."""
+    """Whether the fix is lost: two states that are left at random with constant rates.
+
+    An outage lasts one period at least.
+    """
 
     def __init__(
         self, rate_hz: float, duration_s: float, period_s: float, stream: NormalStream,

@@ -52,7 +52,7 @@ class ImuParameters(Parameters):
     accel_resolution: float = parameter(
         'values are rounded to the nearest multiple; 0: they are not', 'm/s^2', minimum=0)
     position_m: tuple[float, float, float] = parameter(
-        'place relative to the centre of mass, FLU', 'm')
+        'place relative to the centre of mass, FLU', 'm', minimum=-100, maximum=100)
     mounting_deg: tuple[float, float, float] = parameter(
         'roll, pitch and yaw of the sensor in the body, FLU; tell PX4 with SENS_BOARD_ROT, which'
         ' has the opposite pitch and yaw and turns the magnetometers, too', 'deg',

@@ -95,8 +95,9 @@ class Converter:
 
         :param resolution: 0 for an infinitely fine one
         """
-        self._limit = limit
-        self._limit_squared = limit * limit
+        # The last step within the limit.
+        self._limit = math.floor(limit / resolution) * resolution if resolution else limit
+        self._limit_squared = self._limit * self._limit
         self._resolution = resolution
 
     def read(self, value: Vector) -> Vector:

@@ -22,7 +22,7 @@ class OpticalFlowParameters(Parameters):
     """Where the camera is, what it can follow, and its noise."""
 
     position_m: tuple[float, float, float] = parameter(
-        'place relative to the centre of mass, FLU', 'm')
+        'place relative to the centre of mass, FLU', 'm', minimum=-100, maximum=100)
     min_distance_m: float = parameter('shortest distance along the axis', 'm', above=0)
     max_distance_m: float = parameter('longest distance along the axis', 'm', above=0)
     max_rate_rad_s: float = parameter('fastest flow', 'rad/s', above=0)

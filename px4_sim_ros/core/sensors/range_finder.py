@@ -30,7 +30,7 @@ class RangeFinderParameters(Parameters):
     """What the sensor can see, and its noise."""
 
     position_m: tuple[float, float, float] = parameter(
-        'place relative to the centre of mass, FLU', 'm')
+        'place relative to the centre of mass, FLU', 'm', minimum=-100, maximum=100)
     direction: str = parameter('where the beam goes', choices=tuple(DIRECTIONS))
     field_of_view_deg: float = parameter(
         'full angle of the cone in which the nearest ground counts', 'deg', minimum=0, maximum=90)

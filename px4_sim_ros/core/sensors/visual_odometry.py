@@ -21,7 +21,7 @@ class VisualOdometryParameters(Parameters):
 
     position_noise_m: float = parameter('1-sigma position noise on each axis', 'm', minimum=0)
     attitude_noise_rad: float = parameter(
-        '1-sigma attitude noise about each axis', 'rad', minimum=0)
+        '1-sigma attitude noise about each axis', 'rad', minimum=0, maximum=3.2)
     velocity_noise_m_s: float = parameter('1-sigma velocity noise on each axis', 'm/s', minimum=0)
     position_random_walk: float = parameter(
         'drive of the drift on each axis', 'm/s/sqrt(Hz)', minimum=0)
