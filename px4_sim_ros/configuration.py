@@ -110,6 +110,10 @@ def load_configuration(
     world = configured('manager').world
     names = graph.of_instances(world.node_counts).nodes
     _check_sections(params_file, given, [f'{_absolute(namespace)}/{node}' for node in names])
+    for node in set(overrides) - set(names) - {''}:
+        kind = graph.spec_of(node).kind
+        asks = 'wind' if kind == 'wind' else f'instances.{kind}'
+        raise ParameterError(f'{node}: there is no such node in this run; {asks} asks for it')
     nodes = {node: configured(node) for node in names}
     for name, configuration in nodes.items():
         _check_shared(name, configuration.world, world)
@@ -136,6 +140,16 @@ def profile_parameters(name: str) -> dict[str, FlatParameters]:
             for kind in kinds for i in range(graph.NODES[kind].instances)}
 
 
+class _Dumper(yaml.SafeDumper):
+    """Writes YAML that ROS reads: lists for tuples, and each value where it belongs."""
+
+    def ignore_aliases(self, data: typing.Any) -> bool:
+        return True
+
+
+_Dumper.add_representer(tuple, yaml.SafeDumper.represent_list)
+
+
 def write_parameters(
     path: str | pathlib.Path, parameters: typing.Mapping[str, FlatParameters],
 ) -> None:
@@ -147,19 +161,21 @@ def write_parameters(
         f'/**/{node}' if node else '/**': {'ros__parameters': values}
         for node, values in parameters.items() if values}
     with open(path, 'w', encoding='utf-8') as file:
-        yaml.safe_dump(content, file)
+        yaml.dump(content, file, _Dumper)
 
 
-def write_layers(
-    folder: pathlib.Path, base: typing.Mapping[str, FlatParameters],
-    params_file: str | pathlib.Path | None, overrides: typing.Mapping[str, FlatParameters],
-) -> list[pathlib.Path]:
-    """Return the parameter files for ROS nodes that say the same as `load_configuration`."""
-    first, last = folder / 'base.yaml', folder / 'overrides.yaml'
-    write_parameters(first, base)
-    write_parameters(last, overrides)
-    user = [pathlib.Path(params_file).expanduser()] if params_file is not None else []
-    return [first, *user, last]
+def write_configuration(folder: pathlib.Path, configuration: Configuration) -> pathlib.Path:
+    """Write all parameters of all nodes into one file for ROS, and return its path.
+
+    One file, because ROS lays several over each other in another order than ours, and does
+    not read all that YAML allows.
+    """
+    path = folder / 'parameters.yaml'
+    world = dataclasses.asdict(configuration.world)
+    write_parameters(path, {
+        node: _flat(world | dataclasses.asdict(own))
+        for node, own in configuration.nodes.items()})
+    return path
 
 
 def load_mission(name: str) -> Mission:

@@ -17,7 +17,7 @@ _EXIT_IMPLAUSIBLE, _EXIT_BAD_INPUT = 1, 2
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the command's options."""
-    parser.add_argument('vehicle', metavar='FILE', help='name in config/vehicles, or a path')
+    parser.add_argument('vehicle', metavar='VEHICLE', help='name in config/vehicles, or a path')
     parser.add_argument('--json', action='store_true', help='print one JSON object')
 
 

@@ -66,8 +66,7 @@ class CoreWorld:
         self._hil: HilParameters = configuration.nodes['hil_bridge']
         self._simulation = make_simulation(configuration)
         self._server = HilServer(self._hil.host, port_of(self._hil.instance))
-        self._battery_link = BatteryLink(
-            self._hil.host, self._hil.instance, configuration.vehicle.cells)
+        self._battery_link = BatteryLink(self._hil.instance, configuration.vehicle.cells)
         self._lockstep = Lockstep(self._server, self._hil, configuration.world.step_us)
         self._steps = 0
         self._stepping_s = 0.0          # wall time since the first step was answered
@@ -100,7 +99,7 @@ class CoreWorld:
             step = self._simulation.step(references)
             modelled_s = time.perf_counter()
             time_us = step.truth.time_us
-            self._battery_link.tell(step.battery)
+            self._battery_link.tell(step.battery, self._server.peer_host)
             frames = hil_frames(encoder, configuration, time_us, step.measurements)
             reply = self._answer(time_us, frames, stop)
             if reply is None:

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import functools
 import json
 import os
 import pathlib
@@ -25,7 +24,7 @@ from px4_sim_ros.configuration import (
     load_configuration,
     load_mission,
     profile_parameters,
-    write_layers,
+    write_configuration,
 )
 from px4_sim_ros.core.parameters import ParameterError, sentence
 from px4_sim_ros.mavlink.hil_server import check_port_is_free, port_of
@@ -140,9 +139,7 @@ def fly(options: argparse.Namespace) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     record = FlightRecord()
     try:
-        layers = functools.partial(
-            write_layers, base=base, params_file=options.params_file, overrides=overrides)
-        status = _run(options.mode, configuration, layers, mission, px4, record)
+        status = _run(options.mode, configuration, mission, px4, record)
     except KeyboardInterrupt:
         print('fly: interrupted', file=sys.stderr)
         return _EXIT_INTERRUPTED
@@ -174,14 +171,10 @@ def _check_writable(path: pathlib.Path | None) -> None:
 
 
 def _run(
-    mode: str, configuration: Configuration,
-    write_files: typing.Callable[[pathlib.Path], list[pathlib.Path]], mission: Mission,
-    px4: Px4 | None, record: FlightRecord,
+    mode: str, configuration: Configuration, mission: Mission, px4: Px4 | None,
+    record: FlightRecord,
 ) -> WorldStatus:
-    """Fly; everything that is started here is ended here, whatever happens.
-
-    :param write_files: writes the parameters for ROS nodes into a folder
-    """
+    """Fly; everything that is started here is ended here, whatever happens."""
     with contextlib.ExitStack() as stack:
         folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
         progress = Progress(mission.events)
@@ -193,7 +186,8 @@ def _run(
         else:
             # Needs rclpy, which mode core does without.
             from px4_sim_ros.apps.ros_world import RosWorld
-            world = RosWorld(mode, configuration.graph, write_files(folder), record.add_truth)
+            file = write_configuration(folder, configuration)
+            world = RosWorld(mode, configuration.graph, [file], record.add_truth)
         stack.callback(world.close)
         world.wait_until_seen()
         while True:

@@ -25,7 +25,7 @@ from px4_sim_ros.configuration import (
     load_configuration,
     load_mission,
     profile_parameters,
-    write_layers,
+    write_configuration,
 )
 from px4_sim_ros.core.parameters import ParameterError
 from px4_sim_ros.mavlink.hil_server import check_port_is_free, port_of
@@ -81,14 +81,14 @@ def actions(context: LaunchContext, vehicle: str) -> list[LaunchDescriptionEntit
     px4 = Px4.find(px4_dir) if given['autopilot'] == 'px4' else None
     check_port_is_free(configuration.nodes['hil_bridge'].host, port_of(instance))
     folder = tempfile.TemporaryDirectory(prefix=f'{PACKAGE}_')
-    layers = write_layers(pathlib.Path(folder.name), base, params_file, overrides)
+    file = write_configuration(pathlib.Path(folder.name), configuration)
     environment = ros_environment()
     return [
         RegisterEventHandler(OnShutdown(on_shutdown=lambda event, context: folder.cleanup())),
         *(SetEnvironmentVariable(name, environment[name])
           for name in sorted(set(environment) - set(os.environ))),
         *_world(configuration.graph.process_groups(given['mode']), given['namespace'],
-                [str(path) for path in layers]),
+                [str(file)]),
         *_autopilot(given['autopilot'], px4, configuration, mission, given['namespace']),
     ]
 

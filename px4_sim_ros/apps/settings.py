@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import typing
 
 import yaml
@@ -16,8 +17,8 @@ Settings = dict[str, FlatParameters]      # by node, `''` meaning every node
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the options that set parameters."""
     parser.add_argument('--vehicle', help='name in config/vehicles, or a path')
-    parser.add_argument('--wind', help='model of the wind: constant, gust, ornstein_uhlenbeck,'
-                        ' dryden; its parameters are those of the node wind')
+    parser.add_argument('--wind', help='model of the wind: none, constant, gust,'
+                        ' ornstein_uhlenbeck, dryden; its parameters are those of the node wind')
     parser.add_argument('--profile', default='', help='how good the sensors are: name in'
                         ' config/profiles, or a path')
     parser.add_argument('--set', action='append', default=[], metavar='[NODE.]PARAMETER=VALUE',
@@ -56,6 +57,10 @@ def _is_node(name: str) -> bool:
 
 
 def _value(text: str, value: str) -> typing.Any:
+    # YAML takes 4e-8 for a text.
+    for number in int, float:
+        with contextlib.suppress(ValueError):
+            return number(value)
     try:
         return yaml.safe_load(value)
     except yaml.YAMLError:

@@ -12,7 +12,6 @@ import socket
 from pymavlink.dialects.v20 import common as mavlink
 
 from px4_sim_ros.core.surroundings import BatteryStatus
-from px4_sim_ros.core.timebase import is_due
 from px4_sim_ros.mavlink.hil_codec import (
     INT16_MAX,
     INT16_MIN,
@@ -32,24 +31,33 @@ _UNKNOWN = -1
 class BatteryLink:
     """Tells PX4 about the battery twice a second of simulated time."""
 
-    def __init__(self, host: str, instance: int, cells: int) -> None:
+    def __init__(self, instance: int, cells: int) -> None:
         """Open a socket; nobody has to listen.
 
         :param cells: in series; their voltage is taken to be equal
         """
-        self._address = host, PAYLOAD_PORT + instance
+        self._port = PAYLOAD_PORT + instance
+        self._told_us = -_PERIOD_US
         self._cells = min(cells, _MOST_CELLS)
         self._mav = mavlink.MAVLink(
             None, srcSystem=instance + 1, srcComponent=mavlink.MAV_COMP_ID_BATTERY)
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.setblocking(False)
 
-    def tell(self, status: BatteryStatus | None) -> None:
-        """Send a status, if it is time to; None when there is no battery."""
-        if status is None or not is_due(status.time_us, _PERIOD_US):
+    def tell(self, status: BatteryStatus | None, host: str | None) -> None:
+        """Send a status, if it is time to.
+
+        :param status: None when there is no battery
+        :param host: where the autopilot is; None when there is none
+        """
+        if status is None or host is None:
             return
-        with contextlib.suppress(BlockingIOError):      # PX4 gets the next one
-            self._socket.sendto(self.frame(status), self._address)
+        # Time begins again with a reset.
+        if 0 <= status.time_us - self._told_us < _PERIOD_US:
+            return
+        self._told_us = status.time_us
+        with contextlib.suppress(OSError):      # PX4 gets the next one
+            self._socket.sendto(self.frame(status), (host, self._port))
 
     def frame(self, status: BatteryStatus) -> bytes:
         """Return a BATTERY_STATUS."""

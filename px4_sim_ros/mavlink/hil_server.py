@@ -93,6 +93,16 @@ class HilServer:
         """Whether a retired client is still connected, as far as is known."""
         return self._client is not None and self._is_retired
 
+    @property
+    def peer_host(self) -> str | None:
+        """Where the autopilot is, None when there is none."""
+        if not self.connected:
+            return None
+        try:
+            return self._client.getpeername()[0]
+        except OSError:
+            return None      # it has just gone, which the next exchange will notice
+
     def accept(self, timeout_s: float = 0.0) -> bool:
         """Take the next client, waiting at most `timeout_s`; return whether there is one."""
         if self.connected:

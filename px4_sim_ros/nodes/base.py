@@ -121,7 +121,7 @@ class LoopNode(LifecycleNode):
         """Act at a time; `inputs` are the messages that are due, by topic."""
         raise NotImplementedError
 
-    def idle_step(self, time_us: int) -> None:
+    def idle_step(self, time_us: int, inputs: dict[str, bytes]) -> None:
         """Let a step pass in which the node, still listening, is not active."""
 
     def status(self) -> tuple[bytes, str, dict[str, object]]:
@@ -267,12 +267,13 @@ class LoopNode(LifecycleNode):
         self._steps += 1
         self._said = []
         if not self.active:
-            self.idle_step(time_us)
+            self.idle_step(time_us, inputs)
             return
-        self.step(time_us, {
-            name: deserialize_message(data, message_class(self.graph.topics[name].type))
-            for name, data in inputs.items()
-        })
+        self.step(time_us, {name: self.message(name, data) for name, data in inputs.items()})
+
+    def message(self, name: str, data: bytes) -> typing.Any:
+        """Return the message of a topic from its bytes."""
+        return deserialize_message(data, message_class(self.graph.topics[name].type))
 
     def say(self, publisher: typing.Any, message: typing.Any) -> None:
         """Publish a message of this step."""

@@ -60,9 +60,9 @@ class HilBridgeNode(LoopNode):
         self._first_imu = True           # whether it measured in the last step
         if self._server is None:
             hil = self.configuration.own
-            self._battery_link = BatteryLink(hil.host, hil.instance, self._vehicle.cells)
             self._server = HilServer(hil.host, port_of(hil.instance))
             self._lockstep = Lockstep(self._server, hil, self.configuration.world.step_us)
+            self._battery_link = BatteryLink(hil.instance, self._vehicle.cells)
             # Nothing else would call while no step is under way.
             self._attend_timer = create_wall_timer(self, _ATTEND_S, self._attend)
         else:
@@ -91,7 +91,8 @@ class HilBridgeNode(LoopNode):
             self._first_imu = first_imu
             self._lockstep.expect_gap()
         if 'battery_state' in inputs:
-            self._battery_link.tell(battery_from(inputs['battery_state']))
+            self._battery_link.tell(
+                battery_from(inputs['battery_state']), self._server.peer_host)
         self._exchange(time_us, self._encoder.step(
             time_us, self._measured(inputs), self.configuration.world.geoid_height_m,
             self.configuration.own.satellites))

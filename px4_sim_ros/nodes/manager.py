@@ -16,6 +16,7 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
 from px4_sim_ros import graph
+from px4_sim_ros.configuration import load_vehicle
 from px4_sim_ros.convert.stamps import serialised_stamp_us, set_stamp
 from px4_sim_ros.core.parameters import ParameterError
 from px4_sim_ros.core.timebase import US_PER_S, seconds_text
@@ -104,9 +105,11 @@ class ManagerNode(LifecycleNode):
     def configured_graph(self) -> graph.Graph:
         """Return the graph that the parameters ask for.
 
-        :raises ParameterError: a parameter is wrong
+        :raises ParameterError: a parameter is wrong, or the vehicle
         """
-        return graph.of_instances(parameters.read(self, self.get_name()).world.node_counts)
+        world = parameters.read(self, self.get_name()).world
+        load_vehicle(world.vehicle)
+        return graph.of_instances(world.node_counts)
 
     # Up, again, and down.
 

@@ -16,6 +16,9 @@ from px4_sim_ros.core.world import WorldParameters
 from px4_sim_ros.nodes import qos
 from px4_sim_ros.nodes.base import LoopNode
 
+# What is felt beside the motion.
+_FELT = 'wind', 'battery_state'
+
 
 class SensorNode(LoopNode):
     """Measures the truth and publishes the measurement.
@@ -31,6 +34,7 @@ class SensorNode(LoopNode):
         self._absence_publisher = self.create_publisher(Header, graph.ABSENCE, qos.LOOP)
         self._absence = Header(frame_id=name)
         self._run_world: WorldParameters | None = None
+        self._surroundings = STILL
 
     @property
     def period_us(self) -> int:
@@ -57,10 +61,14 @@ class SensorNode(LoopNode):
         self._run_world = self.configuration.world
         self._sensor = graph.load(self.spec.model)(
             self.spec.name, self.configuration.own, self.configuration.world)
-        self._surroundings = STILL
 
     def rest(self) -> None:
         """Go on to take part in the steps."""
+
+    def leave(self) -> None:
+        """Forget the run, and what was felt in it."""
+        super().leave()
+        self._surroundings = STILL
 
     def step(self, time_us: int, inputs: dict[str, typing.Any]) -> None:
         """Measure and publish."""
@@ -82,7 +90,8 @@ class SensorNode(LoopNode):
         for name, (message, fill) in self._messages.items():
             self.say(self.outputs[name], fill(message, measurement))
 
-    def idle_step(self, time_us: int) -> None:
+    def idle_step(self, time_us: int, inputs: dict[str, bytes]) -> None:
         """Say that there is no measurement."""
+        self._felt({name: self.message(name, inputs[name]) for name in _FELT if name in inputs})
         set_stamp(self._absence.stamp, time_us)
         self.say(self._absence_publisher, self._absence)

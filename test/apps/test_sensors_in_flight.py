@@ -290,3 +290,25 @@ def test_a_further_sensor_stops_and_starts(alone, tmp_path):
         world.change('imu', 'activate')
         world.wait_steps(SOME_STEPS)
         assert len(world.observer.recordings.stamps('imu/data_raw')) > counts[0]
+
+
+def test_a_sensor_that_starts_again_feels_the_wind_that_goes_on(alone, tmp_path):
+    """The wind is stopped and blows on as it did last, for who starts meanwhile, too."""
+    with running_graph(tmp_path, 'composed', INSTANCE, {
+            'manager': {'speed_factor': 2.0},
+            '': {'wind': 'constant', 'instances.airspeed': 1}}) as world:
+        world.record('airspeed')
+        world.wait_up()
+        world.connect()
+        world.wait_steps(SOME_STEPS)
+        world.change('wind', 'deactivate')
+        world.change('airspeed', 'deactivate')
+        world.wait_steps(SOME_STEPS)
+        world.change('airspeed', 'activate')
+        world.wait_steps(SOME_STEPS)
+        recording = world.observer.recordings.of_run(0)
+        stamps = world.observer.recordings.stamps('airspeed')
+    pressures = [deserialize_message(recording['airspeed', t], message_class(
+        graph.TOPICS['airspeed'].type)).fluid_pressure for t in (stamps[0], stamps[-1])]
+    # 5 m/s from behind, in air of 1.17 kg/m^3, with noise of 1 Pa.
+    assert pressures == pytest.approx([-14.6, -14.6], abs=5.0)
