@@ -52,8 +52,13 @@ def parameters() -> str:
 def _parameter(
     node: str, key: str, value: typing.Any, infos: typing.Mapping[str, typing.Any],
 ) -> tuple[str, ...]:
-    info = infos[key.partition('.')[0]]
-    return node, f'`{key}`', f'`{value}`', info['description'], range_text(info)
+    group, _, kind = key.partition('.')
+    info = infos[group]
+    allowed = range_text(info)
+    if group == 'instances':
+        spec = graph.NODES[kind]
+        allowed = f'{0 if spec.optional else 1} to {spec.instances}'
+    return node, f'`{key}`', f'`{value}`', info['description'], allowed
 
 
 def launch_arguments() -> str:
