@@ -14,7 +14,6 @@ import typing
 import yaml
 
 from px4_sim_ros import graph
-from px4_sim_ros.core.dynamics import DynamicsParameters
 from px4_sim_ros.core.instances import instance_name
 from px4_sim_ros.core.parameters import (
     ParameterError,
@@ -82,8 +81,7 @@ def node_configuration(node: str, values: FlatParameters) -> NodeConfiguration:
             f"periods_us.imu = {world.periods_us['imu']}: must equal step_us = {world.step_us},"
             ' because the first IMU drives the lockstep; for finer motion raise dynamics.substeps')
     parameters = parameters_class.from_mapping(node, own)
-    if isinstance(parameters, DynamicsParameters):
-        parameters.check_step(world.step_us)
+    parameters.check_step(world.step_us)
     return NodeConfiguration(world, parameters)
 
 

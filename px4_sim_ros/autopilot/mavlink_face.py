@@ -16,7 +16,7 @@ from px4_sim_ros.autopilot.estimator import Estimator
 from px4_sim_ros.core.frames import enu_to_ned, flu_to_frd, quaternion_enu_flu_to_ned_frd
 from px4_sim_ros.core.geodesy import GeodeticPosition
 from px4_sim_ros.core.timebase import is_due
-from px4_sim_ros.mavlink.hil_codec import packed
+from px4_sim_ros.mavlink.hil_fields import packed
 from px4_sim_ros.mavlink.pilot import FIRST_PORT as PILOT_PORT
 
 AUTOPILOT_PORT = 14580

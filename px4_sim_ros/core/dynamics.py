@@ -190,8 +190,7 @@ class Dynamics:
         """Return the battery at the time of the last truth; None if the vehicle has none."""
         if self._battery is None:
             return None
-        packs = self.state[self._packs:]
-        voltage = self._battery.voltage_v(packs, self._power_w)
+        packs, voltage = self._bus()
         return BatteryStatus(
             self.time_us, voltage, sum(self._battery.currents_a(packs, voltage)),
             self._battery.charge_ah(packs), self._battery_model.capacity_ah)
@@ -200,9 +199,13 @@ class Dynamics:
         """Return charge (0..1) and current (A) of each pack, at the time of the last truth."""
         if self._battery is None:
             return []
-        packs = self.state[self._packs:]
-        voltage = self._battery.voltage_v(packs, self._power_w)
+        packs, voltage = self._bus()
         return list(zip(packs[::2], self._battery.currents_a(packs, voltage)))
+
+    def _bus(self) -> tuple[list[float], float]:
+        """Return the state of the packs and the voltage of their bus."""
+        packs = self.state[self._packs:]
+        return packs, self._battery.voltage_v(packs, self._power_w)
 
     def _derivative(self, x: State) -> State:
         acceleration, angular_acceleration, power = self._accelerations(x, matrix(x[6:10]))

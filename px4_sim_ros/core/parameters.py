@@ -130,6 +130,12 @@ class Parameters:
             converted[key] = cls._field(f'{owner}.{key}', values[key], kinds[key], info)
         return cls(**converted)
 
+    def check_step(self, step_us: int) -> None:
+        """Check what depends on the step of the run; most have nothing to check.
+
+        :raises ParameterError: naming the parameter and what is allowed
+        """
+
     @staticmethod
     def _field(name: str, value: typing.Any, kind: typing.Any, info: typing.Mapping) -> typing.Any:
         origin, inner = typing.get_origin(kind), typing.get_args(kind)
@@ -146,3 +152,15 @@ class Parameters:
                 _convert(f'{name}[{i}]', v, k, element)
                 for i, (v, k) in enumerate(zip(value, inner)))
         return _convert(name, value, kind, info)
+
+
+def check_ascending(owner: str, parameters: Parameters, lower: str, upper: str) -> None:
+    """Check that of two parameters with one unit the first is below the second.
+
+    :raises ParameterError: naming both
+    """
+    low, high = getattr(parameters, lower), getattr(parameters, upper)
+    if low >= high:
+        unit = parameters.infos()[upper]['unit']
+        raise ParameterError(
+            f'{owner}.{lower} = {low:g}: must be less than {upper} = {high:g} {unit}')

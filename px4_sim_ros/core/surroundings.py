@@ -1,10 +1,10 @@
 """What the vehicle's instruments feel beside its motion."""
 from __future__ import annotations
 
-import struct
 import typing
 
 from px4_sim_ros.core.frames import Vector
+from px4_sim_ros.core.precision import in_32_bits
 
 
 class WindSample(typing.NamedTuple):
@@ -30,7 +30,7 @@ class BatteryStatus(typing.NamedTuple):
 
     def with_32_bits(self) -> BatteryStatus:
         """Return what sensor_msgs/BatteryState carries of it: so all modes have the same bits."""
-        return BatteryStatus(self.time_us, *struct.unpack('<4f', struct.pack('<4f', *self[1:])))
+        return BatteryStatus(self.time_us, *in_32_bits(*self[1:]))
 
 
 class Surroundings(typing.NamedTuple):

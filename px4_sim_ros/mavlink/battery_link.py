@@ -12,7 +12,7 @@ import socket
 from pymavlink.dialects.v20 import common as mavlink
 
 from px4_sim_ros.core.surroundings import BatteryStatus
-from px4_sim_ros.mavlink.hil_codec import (
+from px4_sim_ros.mavlink.hil_fields import (
     INT16_MAX,
     INT16_MIN,
     INT32_MAX,

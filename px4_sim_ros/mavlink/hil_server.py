@@ -11,7 +11,7 @@ import typing
 import psutil
 from pymavlink.dialects.v20 import common as mavlink
 
-from px4_sim_ros.mavlink.hil_codec import simulator_mavlink
+from px4_sim_ros.mavlink.hil_fields import simulator_mavlink
 
 FIRST_PORT = 4560
 # What a flood can bring at a time: read within some 20 ms, so that nobody is held up.

@@ -35,9 +35,8 @@ from px4_sim_ros.mavlink.hil_codec import (
     DISARMED,
     ActuatorControls,
     HilDecoder,
-    packed,
-    simulator_mavlink,
 )
+from px4_sim_ros.mavlink.hil_fields import packed, simulator_mavlink
 from px4_sim_ros.mavlink.hil_server import Deadline, HilServer
 
 # Answers in a row after a stall until the link is trusted with the whole bound again.

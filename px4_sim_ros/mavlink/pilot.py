@@ -15,7 +15,7 @@ from pymavlink.dialects.v20 import common as mavlink
 
 from px4_sim_ros.core.frames import Vector, ned_to_enu
 from px4_sim_ros.core.geodesy import GeodeticPosition, LocalFrame
-from px4_sim_ros.mavlink.hil_codec import packed
+from px4_sim_ros.mavlink.hil_fields import packed
 from px4_sim_ros.mavlink.mission import GoTo, Hold, Item, Land, Mission, TakeOff
 
 FIRST_PORT = 14540

@@ -7,7 +7,7 @@ import typing
 
 from px4_sim_ros.core.dynamics import Truth
 from px4_sim_ros.core.frames import Vector
-from px4_sim_ros.core.parameters import ParameterError, Parameters, parameter
+from px4_sim_ros.core.parameters import Parameters, check_ascending, parameter
 from px4_sim_ros.core.random_streams import NormalStream
 from px4_sim_ros.core.rotation import matrix
 from px4_sim_ros.core.sensors.mounting import distance_to_ground_m, height_m, velocity_flu
@@ -34,10 +34,7 @@ class OpticalFlowParameters(Parameters):
     ) -> OpticalFlowParameters:
         """Build and validate; the shortest distance must be below the longest."""
         built = super().from_mapping(owner, values)
-        if built.min_distance_m >= built.max_distance_m:
-            raise ParameterError(
-                f'{owner}.min_distance_m = {built.min_distance_m:g}: must be less than'
-                f' max_distance_m = {built.max_distance_m:g} m')
+        check_ascending(owner, built, 'min_distance_m', 'max_distance_m')
         return built
 
 

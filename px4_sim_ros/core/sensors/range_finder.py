@@ -3,12 +3,12 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import struct
 import typing
 
 from px4_sim_ros.core.dynamics import Truth
 from px4_sim_ros.core.frames import Vector
-from px4_sim_ros.core.parameters import ParameterError, Parameters, parameter
+from px4_sim_ros.core.parameters import Parameters, check_ascending, parameter
+from px4_sim_ros.core.precision import in_32_bits
 from px4_sim_ros.core.random_streams import NormalStream
 from px4_sim_ros.core.rotation import matrix, to_world
 from px4_sim_ros.core.sensors.mounting import distance_to_ground_m, height_m
@@ -21,8 +21,6 @@ DIRECTIONS: dict[str, Vector] = {
     'left': (0.0, 1.0, 0.0), 'right': (0.0, -1.0, 0.0),
     'up': (0.0, 0.0, 1.0), 'down': (0.0, 0.0, -1.0),
 }
-
-_FLOAT32 = struct.Struct('<f')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,10 +43,7 @@ class RangeFinderParameters(Parameters):
     ) -> RangeFinderParameters:
         """Build and validate; the shortest distance must be below the longest."""
         built = super().from_mapping(owner, values)
-        if built.min_range_m >= built.max_range_m:
-            raise ParameterError(
-                f'{owner}.min_range_m = {built.min_range_m:g}: must be less than max_range_m ='
-                f' {built.max_range_m:g} m')
+        check_ascending(owner, built, 'min_range_m', 'max_range_m')
         return built
 
 
@@ -79,10 +74,8 @@ class RangeFinder:
         self._beam = DIRECTIONS[p.direction]
         self._half_angle_rad = 0.5 * math.radians(p.field_of_view_deg)
         self._stream = NormalStream(world.seed, name)
-        self._variance = _in_32_bits(p.noise_m * p.noise_m)
-        self._min_range_m = _in_32_bits(p.min_range_m)
-        self._max_range_m = _in_32_bits(p.max_range_m)
-        self._field_of_view_rad = _in_32_bits(math.radians(p.field_of_view_deg))
+        self._variance, self._min_range_m, self._max_range_m, self._field_of_view_rad = in_32_bits(
+            p.noise_m * p.noise_m, p.min_range_m, p.max_range_m, math.radians(p.field_of_view_deg))
 
     def measure(self, truth: Truth, surroundings: Surroundings = STILL) -> RangeMeasurement:
         """Return the sample at the truth's time: the nearest ground within the cone."""
@@ -93,7 +86,7 @@ class RangeFinder:
         distance = distance_to_ground_m(
             height_m(truth, rotation, p.position_m),
             max(0.0, off_nadir_rad - self._half_angle_rad))
-        measured = _in_32_bits(distance + p.noise_m * self._stream.next())
+        measured, = in_32_bits(distance + p.noise_m * self._stream.next())
         if measured > self._max_range_m:
             measured = math.inf
         elif measured < self._min_range_m:
@@ -101,8 +94,3 @@ class RangeFinder:
         return RangeMeasurement(
             truth.time_us, measured, self._variance, self._min_range_m, self._max_range_m,
             self._field_of_view_rad, p.direction)
-
-
-def _in_32_bits(value: float) -> float:
-    """Return a number as sensor_msgs/Range carries it, so that all modes have the same bits."""
-    return _FLOAT32.unpack(_FLOAT32.pack(value))[0]
