@@ -109,8 +109,7 @@ def load_configuration(
     names = graph.of_instances(world.node_counts).nodes
     _check_sections(params_file, given, [f'{_absolute(namespace)}/{node}' for node in names])
     for node in set(overrides) - set(names) - {''}:
-        kind = graph.spec_of(node).kind
-        asks = 'wind' if kind == 'wind' else f'instances.{kind}'
+        asks = _asked_for_by(graph.spec_of(node).kind)
         raise ParameterError(f'{node}: there is no such node in this run; {asks} asks for it')
     nodes = {node: configured(node) for node in names}
     for name, configuration in nodes.items():
@@ -139,13 +138,10 @@ def profile_parameters(name: str) -> dict[str, FlatParameters]:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes YAML that ROS reads: lists for tuples, and each value where it belongs."""
+    """Writes YAML that ROS reads: each value where it belongs."""
 
     def ignore_aliases(self, data: typing.Any) -> bool:
         return True
-
-
-_Dumper.add_representer(tuple, yaml.SafeDumper.represent_list)
 
 
 def write_parameters(
@@ -169,11 +165,17 @@ def write_configuration(folder: pathlib.Path, configuration: Configuration) -> p
     not read all that YAML allows.
     """
     path = folder / 'parameters.yaml'
-    world = dataclasses.asdict(configuration.world)
-    write_parameters(path, {
-        node: _flat(world | dataclasses.asdict(own))
-        for node, own in configuration.nodes.items()})
+    write_parameters(path, flat_parameters(configuration))
     return path
+
+
+def flat_parameters(configuration: Configuration) -> dict[str, FlatParameters]:
+    """Return all parameters of all nodes, by node, as plain values that YAML can hold."""
+    world = dataclasses.asdict(configuration.world)
+    return {
+        node: {key: list(value) if isinstance(value, tuple) else value
+               for key, value in _flat(world | dataclasses.asdict(own)).items()}
+        for node, own in configuration.nodes.items()}
 
 
 def load_mission(name: str) -> Mission:
@@ -192,6 +194,30 @@ def load_vehicle(name: str) -> Vehicle:
     """
     path = named_file('vehicles', name)
     return Vehicle.from_mapping(f'vehicle file {path}', read_yaml(path, 'vehicle file'))
+
+
+def vehicle_text(name: str) -> str:
+    """Return the text of a vehicle's file.
+
+    :raises ParameterError: the file cannot be read
+    """
+    return _text('vehicles', name)
+
+
+def mission_text(name: str) -> str:
+    """Return the text of a mission's file.
+
+    :raises ParameterError: the file cannot be read
+    """
+    return _text('missions', name)
+
+
+def _text(kind: str, name: str) -> str:
+    path = named_file(kind, name)
+    try:
+        return path.read_text(encoding='utf-8')
+    except OSError as error:
+        raise ParameterError(f'{kind} {path}: {error.strerror}') from error
 
 
 def _check_shared(node: str, world: WorldParameters, reference: WorldParameters) -> None:
@@ -213,9 +239,18 @@ def _check_instances(node: str, world: WorldParameters) -> None:
                 f' {spec.instances}')
     if node not in graph.of_instances(world.node_counts).nodes:
         kind = graph.spec_of(node).kind
+        asks = _asked_for_by(kind)
         raise ParameterError(
-            f'instances.{kind} = {world.instances[kind]}: {node} needs more of them'
-            if kind in world.instances else f'{kind} = none: there is no node {node}')
+            f'{asks} = {world.instances[kind]}: {node} needs more of them'
+            if kind in world.instances
+            else f'{asks} = {getattr(world, asks)}: there is no node {node}')
+
+
+def _asked_for_by(kind: str) -> str:
+    """Return the shared parameter that says how many nodes of a kind there are."""
+    others = {'wind': 'wind', 'recorder': 'recorder', 'player': 'commands',
+              'hil_bridge': 'commands'}
+    return others.get(kind, f'instances.{kind}')
 
 
 def _check_joins(node: str, world: WorldParameters) -> None:

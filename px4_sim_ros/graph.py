@@ -28,6 +28,8 @@ class Topic:
     publisher: str
     period: str = EVERY_STEP   # or a name in the parameter periods_us
     like: str = ''             # the topic of the first instance, if this is of a further one
+    meaning: str = ''          # what is in it, beyond what its type says
+    instead: str = ''          # who publishes it in a graph that has such a node
 
     def period_us(self, step_us: int, periods_us: typing.Mapping[str, int]) -> int:
         """Return the period in microseconds."""
@@ -70,29 +72,51 @@ class NodeSpec:
         return kind_and_index(self.name)[1]
 
 
-# Those of the first instances, with all that is optional.
+# Those of the first instances, with all that is optional. What is in them is a contract with a
+# version (`recording/schema.py`).
 TOPICS: dict[str, Topic] = {topic.name: topic for topic in (
-    Topic('/clock', 'rosgraph_msgs/msg/Clock', 'manager'),
-    Topic('ground_truth/odom', 'nav_msgs/msg/Odometry', 'dynamics'),
-    Topic('ground_truth/accel', 'geometry_msgs/msg/AccelStamped', 'dynamics'),
-    Topic('ground_truth/pose', 'geometry_msgs/msg/PoseStamped', 'dynamics', 'display'),
-    Topic('joint_states', 'sensor_msgs/msg/JointState', 'dynamics', 'display'),
-    Topic('battery_state', 'sensor_msgs/msg/BatteryState', 'dynamics', 'battery'),
-    Topic('wind', 'geometry_msgs/msg/TwistStamped', 'wind', 'wind'),
-    Topic('imu/data_raw', 'sensor_msgs/msg/Imu', 'imu', 'imu'),
-    Topic('mag', 'sensor_msgs/msg/MagneticField', 'magnetometer', 'magnetometer'),
-    Topic('baro', 'sensor_msgs/msg/FluidPressure', 'barometer', 'barometer'),
-    Topic('gps/fix', 'sensor_msgs/msg/NavSatFix', 'gps', 'gps'),
-    Topic('gps/vel', 'geometry_msgs/msg/TwistStamped', 'gps', 'gps'),
-    Topic('airspeed', 'sensor_msgs/msg/FluidPressure', 'airspeed', 'airspeed'),
-    Topic('range', 'sensor_msgs/msg/Range', 'range_finder', 'range_finder'),
-    Topic('optical_flow', 'geometry_msgs/msg/Vector3Stamped', 'optical_flow', 'optical_flow'),
-    Topic('visual_odometry', 'nav_msgs/msg/Odometry', 'visual_odometry', 'visual_odometry'),
-    Topic('actuators/command', 'sensor_msgs/msg/JointState', 'hil_bridge'),
+    Topic('/clock', 'rosgraph_msgs/msg/Clock', 'manager',
+          meaning='the end of the step that begins'),
+    Topic('ground_truth/odom', 'nav_msgs/msg/Odometry', 'dynamics',
+          meaning='true pose in map (ENU from home) and twist in base_link (FLU)'),
+    Topic('ground_truth/accel', 'geometry_msgs/msg/AccelStamped', 'dynamics',
+          meaning='true acceleration, without gravity, and angular acceleration in base_link'),
+    Topic('ground_truth/pose', 'geometry_msgs/msg/PoseStamped', 'dynamics', 'display',
+          meaning='the pose of ground_truth/odom, for viewers'),
+    Topic('joint_states', 'sensor_msgs/msg/JointState', 'dynamics', 'display',
+          meaning='rotor speeds in rad/s as velocity, rotor_1 first'),
+    Topic('battery_state', 'sensor_msgs/msg/BatteryState', 'dynamics', 'battery',
+          meaning='of the bus; the current is negative while discharging; present is false'
+          ' without a battery'),
+    Topic('wind', 'geometry_msgs/msg/TwistStamped', 'wind', 'wind',
+          meaning='velocity of the air in map: where it blows to'),
+    Topic('imu/data_raw', 'sensor_msgs/msg/Imu', 'imu', 'imu',
+          meaning='specific force and rate in imu_link; no orientation (REP-145)'),
+    Topic('mag', 'sensor_msgs/msg/MagneticField', 'magnetometer', 'magnetometer',
+          meaning='field in T in mag_link'),
+    Topic('baro', 'sensor_msgs/msg/FluidPressure', 'barometer', 'barometer',
+          meaning='static pressure in Pa'),
+    Topic('gps/fix', 'sensor_msgs/msg/NavSatFix', 'gps', 'gps',
+          meaning='position over the WGS-84 ellipsoid, with the accuracy that is reported'),
+    Topic('gps/vel', 'geometry_msgs/msg/TwistStamped', 'gps', 'gps',
+          meaning='velocity in ENU'),
+    Topic('airspeed', 'sensor_msgs/msg/FluidPressure', 'airspeed', 'airspeed',
+          meaning='total minus static pressure in Pa'),
+    Topic('range', 'sensor_msgs/msg/Range', 'range_finder', 'range_finder',
+          meaning='distance in m along the beam; infinite beyond the limits (REP-117)'),
+    Topic('optical_flow', 'geometry_msgs/msg/Vector3Stamped', 'optical_flow', 'optical_flow',
+          meaning='flow about body x and y in rad/s, or no number'),
+    Topic('visual_odometry', 'nav_msgs/msg/Odometry', 'visual_odometry', 'visual_odometry',
+          meaning='pose in map and velocity in base_link, as a camera would estimate them'),
+    Topic('actuators/command', 'sensor_msgs/msg/JointState', 'hil_bridge', instead='player',
+          meaning='references of the rotor speeds in rad/s, for the step that follows'),
 )}
 
 _SENSOR_NODE = 'px4_sim_ros.nodes.sensor:SensorNode'
 _SENSORS = 'px4_sim_ros.core.sensors'
+# What an autopilot is told.
+_MEASURED = ('imu/data_raw', 'mag', 'baro', 'gps/fix', 'gps/vel', 'airspeed', 'range',
+             'optical_flow', 'visual_odometry', 'battery_state')
 
 # In the order of a step: whoever comes later waits for those before.
 NODES: dict[str, NodeSpec] = {spec.name: spec for spec in (
@@ -125,8 +149,12 @@ NODES: dict[str, NodeSpec] = {spec.name: spec for spec in (
              optional=True),
     NodeSpec('hil_bridge', 'px4_sim_ros.nodes.hil_bridge:HilBridgeNode',
              'px4_sim_ros.mavlink.lockstep:HilParameters',
-             ('imu/data_raw', 'mag', 'baro', 'gps/fix', 'gps/vel', 'airspeed', 'range',
-              'optical_flow', 'visual_odometry', 'battery_state')),
+             _MEASURED),
+    NodeSpec('player', 'px4_sim_ros.nodes.player:PlayerNode',
+             'px4_sim_ros.recording.parameters:PlayerParameters', _MEASURED, optional=True),
+    NodeSpec('recorder', 'px4_sim_ros.nodes.recorder:RecorderNode',
+             'px4_sim_ros.recording.parameters:RecorderParameters', tuple(TOPICS),
+             optional=True),
 )}
 
 
@@ -139,6 +167,8 @@ class Graph:
         self.topics: dict[str, Topic] = {}
         copies: dict[str, list[str]] = {}       # of the topics of the first instances
         for name, topic in TOPICS.items():
+            if counts.get(topic.instead):
+                topic = dataclasses.replace(topic, publisher=topic.instead)
             topics = [topic.of_instance(i) if i else topic
                       for i in range(counts[topic.publisher])]
             copies[name] = [t.name for t in topics]
@@ -164,8 +194,14 @@ class Graph:
         return tuple(spec.name for spec in self.nodes.values() if topic in spec.inputs)
 
     def process_groups(self, mode: str) -> list[list[str]]:
-        """Return which nodes share a process in the modes `composed` and `separate`."""
-        return [list(self.nodes)] if mode == 'composed' else [[name] for name in self.nodes]
+        """Return which nodes share a process in the modes `composed` and `separate`.
+
+        A recorder always has its own: the disk must not hold up a step.
+        """
+        if mode == 'separate':
+            return [[name] for name in self.nodes]
+        loop = [name for name in self.nodes if name != 'recorder']
+        return [loop, ['recorder']] if 'recorder' in self.nodes else [loop]
 
 
 @functools.cache

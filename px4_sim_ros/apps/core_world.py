@@ -10,12 +10,15 @@ from px4_sim_ros import graph
 from px4_sim_ros.apps.flight_record import WorldStatus
 from px4_sim_ros.configuration import Configuration
 from px4_sim_ros.core.simulation import Simulation, Step
-from px4_sim_ros.core.timebase import US_PER_S
+from px4_sim_ros.core.timebase import US_PER_S, is_due
 from px4_sim_ros.mavlink.battery_link import BatteryLink
 from px4_sim_ros.mavlink.hil_codec import ActuatorControls, HilEncoder, StepMeasurements
 from px4_sim_ros.mavlink.hil_server import HilServer, port_of
 from px4_sim_ros.mavlink.lockstep import HilParameters, LinkState, Lockstep
 from px4_sim_ros.pacing import Pacer
+
+if typing.TYPE_CHECKING:       # it needs rclpy, which a run without a recording does without
+    from px4_sim_ros.apps.core_recorder import CoreRecorder
 
 _HELD_STEP_WAIT_S = 0.05
 
@@ -55,14 +58,19 @@ Observer = typing.Callable[[Step, ActuatorControls], None]
 class CoreWorld:
     """Runs the world until it is stopped."""
 
-    def __init__(self, configuration: Configuration, observer: Observer | None = None) -> None:
+    def __init__(
+        self, configuration: Configuration, observer: Observer | None = None,
+        recorder: CoreRecorder | None = None,
+    ) -> None:
         """Listen for the autopilot.
 
         :param observer: called after each step with what came of it and the reply
+        :param recorder: records the run; it is closed with the world
         :raises PortTakenError: the port of the link is in use
         """
         self._configuration = configuration
         self._observer = observer
+        self._recorder = recorder
         self._hil: HilParameters = configuration.nodes['hil_bridge']
         self._simulation = make_simulation(configuration)
         self._server = HilServer(self._hil.host, port_of(self._hil.instance))
@@ -83,9 +91,16 @@ class CoreWorld:
         """Nothing: this world is seen from the first step on."""
 
     def close(self) -> None:
-        """Free the port."""
+        """Free the port, and finish the recording."""
         self._server.close()
         self._battery_link.close()
+        if self._recorder:
+            self._recorder.close()
+
+    def say(self, text: str) -> None:
+        """Record what the pilot says."""
+        if self._recorder:
+            self._recorder.say(text)
 
     def run(self, stop: threading.Event) -> None:
         """Step until `stop` is set."""
@@ -111,6 +126,8 @@ class CoreWorld:
                 self._busy_s['models'] += modelled_s - started_s
                 self._busy_s['hil_bridge'] += answered_s - modelled_s
             self._steps += 1
+            if self._recorder:
+                self._record(step, references)
             if self._observer:
                 self._observer(step, reply)
             observed_s = time.perf_counter()
@@ -119,6 +136,11 @@ class CoreWorld:
             self._paced_s += now_s - observed_s
             first_s = first_s or now_s
             self._stepping_s = now_s - first_s
+
+    def _record(self, step: Step, references: tuple[float, ...]) -> None:
+        self._recorder.add_step(step, references, self._lockstep.state.value)
+        if is_due(step.truth.time_us, US_PER_S):
+            self._recorder.add_status(self.status())
 
     def _answer(
         self, time_us: int, frames: bytes, stop: threading.Event,

@@ -23,6 +23,7 @@ from px4_sim_ros.configuration import (
     Configuration,
     load_configuration,
     load_mission,
+    mission_text,
     profile_parameters,
     write_configuration,
 )
@@ -31,6 +32,7 @@ from px4_sim_ros.mavlink.hil_server import check_port_is_free, port_of
 from px4_sim_ros.mavlink.mission import Mission
 from px4_sim_ros.mavlink.pilot import Event, MissionError, Pilot, Stopped
 from px4_sim_ros.pacing import speed_factor
+from px4_sim_ros.recording.bag_writer import check_new_folder
 
 MODES = ('core', 'composed', 'separate')
 AUTOPILOTS = ('embedded', 'px4')
@@ -55,6 +57,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--instance', type=int, help='as PX4: TCP port 4560 + instance')
     settings.add_arguments(parser)
     parser.add_argument('--params-file', type=pathlib.Path, help='a ROS 2 parameter file')
+    parser.add_argument('--record', metavar='DIR', help='write all messages into this new folder,'
+                        ' a rosbag2 bag; how is set with --set recorder.PARAMETER=VALUE')
     parser.add_argument('--summary', type=pathlib.Path, metavar='FILE.json',
                         help='write the summary here as well')
 
@@ -139,7 +143,7 @@ def fly(options: argparse.Namespace) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     record = FlightRecord()
     try:
-        status = _run(options.mode, configuration, mission, px4, record)
+        status = _run(options, configuration, mission, px4, record)
     except KeyboardInterrupt:
         print('fly: interrupted', file=sys.stderr)
         return _EXIT_INTERRUPTED
@@ -149,6 +153,8 @@ def fly(options: argparse.Namespace) -> int:
     head = {'mode': options.mode, 'autopilot': options.autopilot,
             'vehicle': configuration.vehicle.name, 'wind': configuration.world.wind,
             'seed': configuration.world.seed, 'mission': mission.name}
+    if options.record is not None:
+        head['recording'] = options.record
     summary = record.summary(head, status)
     _print_summary(summary)
     if options.summary:
@@ -162,6 +168,10 @@ def _overrides(options: argparse.Namespace) -> settings.Settings:
         value = getattr(options, name)
         if value is not None:
             found.setdefault(node, {})[name] = value
+    if options.record is not None:
+        check_new_folder(options.record)
+        found['']['recorder'] = True
+        found.setdefault('recorder', {})['folder'] = str(pathlib.Path(options.record).absolute())
     return found
 
 
@@ -171,27 +181,19 @@ def _check_writable(path: pathlib.Path | None) -> None:
 
 
 def _run(
-    mode: str, configuration: Configuration, mission: Mission, px4: Px4 | None,
-    record: FlightRecord,
+    options: argparse.Namespace, configuration: Configuration, mission: Mission,
+    px4: Px4 | None, record: FlightRecord,
 ) -> WorldStatus:
     """Fly; everything that is started here is ended here, whatever happens."""
     with contextlib.ExitStack() as stack:
         folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
         progress = Progress(mission.events)
         stack.callback(progress.close)
-
-        if mode == 'core':
-            world = CoreWorld(
-                configuration, lambda step, _: record.add_truth(step.truth.position_enu))
-        else:
-            # Needs rclpy, which mode core does without.
-            from px4_sim_ros.apps.ros_world import RosWorld
-            file = write_configuration(folder, configuration)
-            world = RosWorld(mode, configuration.graph, [file], record.add_truth)
+        world = _make_world(options, configuration, folder, record)
         stack.callback(world.close)
         world.wait_until_seen()
         while True:
-            flight = _Flight(configuration, px4, mission, record, progress)
+            flight = _Flight(configuration, px4, mission, record, progress, world.say)
             stack.callback(flight.end)
             world.run(flight.over)
             if flight.over.is_set():
@@ -206,12 +208,40 @@ def _run(
     return world.status()
 
 
+def _make_world(
+    options: argparse.Namespace, configuration: Configuration, folder: pathlib.Path,
+    record: FlightRecord,
+) -> typing.Any:
+    """Return the world of a mode; it is recorded if the configuration has a recorder."""
+    recorder = configuration.nodes.get('recorder')
+    # What records, and what runs the graph, needs rclpy, which a plain mode core does without.
+    if recorder is not None:
+        from px4_sim_ros.recording.run_description import RunDescription, with_run_file
+        run = RunDescription.of(
+            configuration, mode=options.mode, autopilot=options.autopilot,
+            mission=mission_text(options.mission))
+        configuration = with_run_file(configuration, run, folder)
+    if options.mode == 'core':
+        core_recorder = None
+        if recorder is not None:
+            from px4_sim_ros.apps.core_recorder import CoreRecorder
+            core_recorder = CoreRecorder(configuration, run)
+        return CoreWorld(
+            configuration, lambda step, _: record.add_truth(step.truth.position_enu),
+            core_recorder)
+    from px4_sim_ros.apps.ros_world import RosWorld
+    spare = ('recorder',) if recorder is not None and recorder.on_failure == 'continue' else ()
+    return RosWorld(
+        options.mode, configuration.graph, [write_configuration(folder, configuration)],
+        record.add_truth, spare)
+
+
 class _Flight:
     """An autopilot and its pilot, from their start until the mission is flown or lost."""
 
     def __init__(
         self, configuration: Configuration, px4: Px4 | None, mission: Mission,
-        record: FlightRecord, progress: Progress,
+        record: FlightRecord, progress: Progress, say: typing.Callable[[str], None],
     ) -> None:
         self.over = threading.Event()
         instance = configuration.nodes['hil_bridge'].instance
@@ -219,6 +249,7 @@ class _Flight:
         def report(event: Event) -> None:
             record.add_event(event)
             progress.show(event)
+            say(event.text)
 
         with contextlib.ExitStack() as stack:
             self._autopilot = start_autopilot(

@@ -11,6 +11,7 @@ import typing
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import PoseStamped
+from rcl_interfaces.msg import Log
 from rclpy.signals import SignalHandlerOptions
 from std_srvs.srv import Trigger
 
@@ -37,11 +38,13 @@ class RosWorld:
     def __init__(
         self, mode: str, nodes: graph.Graph, parameter_files: typing.Sequence[pathlib.Path],
         on_position: typing.Callable[[tuple[float, float, float]], None],
+        spare: typing.Container[str] = (),
     ) -> None:
         """Start the processes.
 
         :param parameter_files: later ones win
         :param on_position: called with true positions, at the display rate
+        :param spare: nodes in processes of their own without which the others go on
         """
         self._graph = nodes
         self._status = WorldStatus()
@@ -59,12 +62,16 @@ class RosWorld:
         self._diagnostics = self._node.create_subscription(
             DiagnosticArray, '/diagnostics', self._on_diagnostics, qos.DIAGNOSTICS)
         self._watch = RunWatch(self._node)
+        self._log = self._node.create_publisher(Log, '/rosout', qos.LATCHED_LOG)
         self._stop_client = self._node.create_client(Trigger, 'sim/stop')
-        self._children = [
-            Child(f"world ({', '.join(names)})",
-                  [sys.executable, '-m', 'px4_sim_ros.apps.world', *names, *ros_arguments],
-                  environment=os.environ)
-            for names in nodes.process_groups(mode)]
+        self._children: list[Child] = []
+        self._spare_children: list[Child] = []
+        for names in nodes.process_groups(mode):
+            children = self._spare_children if names[0] in spare else self._children
+            children.append(Child(
+                f"world ({', '.join(names)})",
+                [sys.executable, '-m', 'px4_sim_ros.apps.world', *names, *ros_arguments],
+                environment=os.environ))
 
     def wait_until_seen(self) -> None:
         """Wait until the topics that are watched are matched.
@@ -101,6 +108,16 @@ class RosWorld:
         for child in self._children:
             if child.exit_code is not None:
                 raise WorldError(f'{child.name} has ended with exit code {child.exit_code}')
+        for child in self._spare_children:
+            if child.exit_code is not None:
+                print(f'{child.name} has ended with exit code {child.exit_code}; the run goes on'
+                      ' without it', file=sys.stderr, flush=True)
+                self._spare_children.remove(child)
+                break
+
+    def say(self, text: str) -> None:
+        """Publish what the pilot says, so that it is in the logs and in a recording."""
+        self._log.publish(Log(level=Log.INFO, name='pilot', msg=text))
 
     def status(self) -> WorldStatus:
         """Return what the manager and the bridge have said last."""
@@ -112,13 +129,14 @@ class RosWorld:
             return
         self._closed = True
         deadline_s = time.monotonic() + _STOP_TIMEOUT_S
+        children = [*self._children, *self._spare_children]
         whole = all(child.exit_code is None for child in self._children)
         if whole and self._stop_client.wait_for_service(timeout_sec=1.0):
             self._stop_client.call_async(Trigger.Request())
             while (time.monotonic() < deadline_s
-                   and any(child.exit_code is None for child in self._children)):
+                   and any(child.exit_code is None for child in children)):
                 rclpy.spin_once(self._node, timeout_sec=_SPIN_S)
-        for child in self._children:
+        for child in children:
             child.stop()
         self._node.destroy_node()
         rclpy.shutdown()

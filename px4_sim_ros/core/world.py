@@ -40,6 +40,10 @@ class WorldParameters(Parameters):
         'date of the magnetic field', 'decimal year', minimum=2025, maximum=2030)
     periods_us: dict[str, int] = parameter('how often each node publishes', 'us', above=0)
     instances: dict[str, int] = parameter('how many of this sensor there are', minimum=0)
+    commands: str = parameter(
+        'where the actuator commands come from: the node hil_bridge, or the node player',
+        choices=('autopilot', 'recording'))
+    recorder: bool = parameter('whether there is a node recorder')
 
     def check_periods(self) -> None:
         """Check that each period is a multiple of the step.
@@ -52,7 +56,10 @@ class WorldParameters(Parameters):
     @property
     def node_counts(self) -> dict[str, int]:
         """How many there are of each kind of node that is not always there once."""
-        return self.instances | {'wind': int(self.wind != 'none')}
+        recorded = self.commands == 'recording'
+        return self.instances | {
+            'wind': int(self.wind != 'none'), 'hil_bridge': int(not recorded),
+            'player': int(recorded), 'recorder': int(self.recorder)}
 
     def period_us(self, sensor: str) -> int:
         """Return how often a sensor measures; all of one kind have the same period."""

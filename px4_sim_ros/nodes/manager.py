@@ -35,6 +35,7 @@ from px4_sim_ros.nodes.lifecycle_client import (
 )
 from px4_sim_ros.nodes.node_status import NodeStatus
 from px4_sim_ros.nodes.overdue import Debt
+from px4_sim_ros.nodes.recorder_watch import RecorderWatch
 from px4_sim_ros.nodes.stepper import Stepper
 from px4_sim_ros.nodes.supervision import Supervision
 from px4_sim_ros.nodes.transitions import refuse_misfits
@@ -46,6 +47,7 @@ _ANNOUNCED_EVERY_S = 0.5
 _CALL_TIMEOUT_S = 1.0
 # A step that is held for an autopilot never ends; the others take a few milliseconds.
 _LAST_STEP_TIMEOUT_S = 0.5
+_LAST_RECORD_TIMEOUT_S = 1.0
 _COMMAND = 'actuators/command'
 _LIVE_PARAMETERS = (
     'speed_factor', 'paused', 'step_count', 'step_timeout_s', 'on_overdue', 'use_sim_time')
@@ -85,9 +87,11 @@ class ManagerNode(LifecycleNode):
         self.resets = 0                      # how many were asked for
         self._phase = RunState.STARTING
         self._reason = ''                    # the sentence for the phase, if there is one
+        self._unrecorded = ''                # why the recorder has ended, if it has
         self.stepper: Stepper | None = None
         self._supervision: Supervision | None = None
         self._nodes: list[ManagedNode] = []
+        self._recorder: RecorderWatch | None = None
         self._listeners: list[typing.Any] = []
         self._clock_message = ClockMessage()
         self._status_publisher = self.create_publisher(DiagnosticStatus, 'sim/status', qos.LATCHED)
@@ -131,6 +135,9 @@ class ManagerNode(LifecycleNode):
             self._listeners.append(self.create_subscription(
                 TransitionEvent, f'{managed}/transition_event',
                 lambda event, managed=managed: self._on_transition(managed, event), 10))
+        if 'recorder' in self._graph.nodes:
+            self._recorder = RecorderWatch(
+                self, configuration.world.step_us, self._let_go_on, self._on_recorder_failure)
         self._supervision = Supervision(
             self._graph, self._nodes, self.stepper, _COMMAND, self._on_debt, self._on_settled,
             self._repeat)
@@ -148,6 +155,7 @@ class ManagerNode(LifecycleNode):
         """Activate all nodes and begin at time 0."""
         yield from sequences.start(self._nodes, deadline_s, self._find_unmatched)
         yield from self._be_alone(deadline_s)
+        self._let_go_on()
         self.stepper.set_speed_factor(self.get_parameter('speed_factor').value)
         if not self.get_parameter('paused').value:
             self.stepper.resume()
@@ -186,6 +194,9 @@ class ManagerNode(LifecycleNode):
             yield from sequences.rewind(self._nodes)
             self.run += 1
             self.stepper.restart()
+            if self._recorder is not None:
+                self._recorder.begin_again()
+                self._unrecorded = ''
             # Whoever has started an autopilot starts it again now.
             self._announce()
             timeout_s = self.get_parameter('startup_timeout_s').value
@@ -213,6 +224,11 @@ class ManagerNode(LifecycleNode):
         self.stepper.pause()
         deadline_s = time.monotonic() + _LAST_STEP_TIMEOUT_S
         while self.stepper.under_way and time.monotonic() < deadline_s:
+            yield None
+        deadline_s = time.monotonic() + _LAST_RECORD_TIMEOUT_S
+        while (self._recorder is not None and self._recorder.records
+               and self._recorder.recorded_us < self.stepper.complete_us
+               and time.monotonic() < deadline_s):
             yield None
 
     def _failed(self, error: object) -> None:
@@ -306,6 +322,33 @@ class ManagerNode(LifecycleNode):
         elif not self.stepper.under_way:
             self._announce()
 
+    # The recorder.
+
+    def _let_go_on(self) -> None:
+        """Let time go as far as the recorder allows."""
+        if self._recorder is not None:
+            self.stepper.limit(self._recorder.limit_us)
+
+    def _on_recorder_failure(self, sentence: str) -> None:
+        """Go on without a recording, or end, as the recorder's parameter says."""
+        if self._recorder.ends_run:
+            self.exit_code = 1
+            self.stop(sentence)
+        else:
+            self._unrecorded = sentence
+            self._announce()
+
+    def _lose_recorder(self, sentence: str) -> None:
+        """Wait no longer for a recorder that is gone or has lost a message."""
+        sentence = (f'{sentence}; the recording ends at'
+                    f' t = {seconds_text(self._recorder.recorded_us)}')
+        self.get_logger().error(sentence)
+        self._nodes[:] = [node for node in self._nodes if node.name != 'recorder']
+        self._supervision.begin_again()
+        self._recorder.give_up()
+        self._on_recorder_failure(sentence)
+        self._recorder = None
+
     # Steps that are not complete.
 
     def _watch(self) -> None:
@@ -317,6 +360,9 @@ class ManagerNode(LifecycleNode):
 
     def _on_debt(self, debt: Debt) -> None:
         """Tell who owes a message, and do what `on_overdue` says."""
+        if debt.node == 'recorder':
+            self._lose_recorder(debt.sentence)
+            return
         if debt.holds:
             self.get_logger().info(debt.sentence)
         elif debt.repeater:
@@ -434,9 +480,10 @@ class ManagerNode(LifecycleNode):
         state, stepper = self.state, self.stepper
         level = {
             RunState.OVERDUE: diagnostics.ERROR, RunState.STOPPED: diagnostics.ERROR,
-            RunState.WAITING: diagnostics.WARN}.get(state, diagnostics.OK)
+            RunState.WAITING: diagnostics.WARN}.get(
+                state, diagnostics.WARN if self._unrecorded else diagnostics.OK)
         debt = self._supervision.debt if self._supervision else None
-        sentence = (debt.sentence if debt else self._reason) or state.value
+        sentence = (debt.sentence if debt else self._reason) or self._unrecorded or state.value
         values = {'state': state.value, 'run': self.run, 'resets': self.resets,
                   'lifecycle': self._lifecycle_state}
         if stepper is None:

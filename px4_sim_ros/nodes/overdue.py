@@ -59,6 +59,21 @@ def find_silent(statuses: typing.Mapping[str, NodeStatus | None]) -> Debt | None
     return None
 
 
+def find_lost_recorder(status: NodeStatus | None, complete_us: int) -> Debt | None:
+    """Return what keeps the recorder from going on; None when it is only slow.
+
+    :param status: the recorder's
+    :param complete_us: up to which time all was published
+    """
+    if status is None:
+        return Debt('recorder', 'recorder does not answer')
+    if status.waits_for and status.waits_for_us <= complete_us:
+        topic = next(iter(status.waits_for))
+        return Debt('recorder', f'recorder has not got {topic} for'
+                    f' t = {seconds_text(status.waits_for_us)}, which was lost')
+    return None
+
+
 def _lost(waiter: str, topic: str, time_us: int, publisher: str) -> Debt:
     return Debt(waiter, f'{waiter} has not got {topic} for t = {seconds_text(time_us)}, which'
                 f' {publisher} has published: it was lost and is repeated', repeater=publisher)

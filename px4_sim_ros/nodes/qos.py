@@ -11,5 +11,10 @@ LATCHED = QoSProfile(
     reliability=ReliabilityPolicy.RELIABLE, history=HistoryPolicy.KEEP_LAST, depth=1,
     durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
+# The same for a listener who wants them all.
+LATCHED_LOG = QoSProfile(
+    reliability=ReliabilityPolicy.RELIABLE, history=HistoryPolicy.KEEP_LAST, depth=100,
+    durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
 DIAGNOSTICS = QoSProfile(
     reliability=ReliabilityPolicy.RELIABLE, history=HistoryPolicy.KEEP_LAST, depth=10)

@@ -32,6 +32,7 @@ class Stepper:
         self.steps = 0                 # that are complete
         self.under_way = False
         self._allowed: int | None = 0
+        self._limit_us: int | None = None
         self._pacer = Pacer(self._speed_factor, self.step_us)
         self._first_s = 0.0            # wall time at which the first step was complete
         self._last_s = 0.0             # and the last one
@@ -82,7 +83,7 @@ class Stepper:
         self.steps += 1
         self._last_s = time.monotonic()
         self._first_s = self._first_s or self._last_s
-        if self._allowed != 0:
+        if self._allowed != 0 and not self.held:
             self._pacer.wait()
             paced_s = time.monotonic()
             self.paced_s += paced_s - self._last_s
@@ -90,13 +91,27 @@ class Stepper:
             self.busy_s += time.monotonic() - paced_s
         return True
 
+    @property
+    def held(self) -> bool:
+        """Whether the next step would be beyond the limit."""
+        return self._limit_us is not None and self.time_us + self.step_us > self._limit_us
+
+    def limit(self, limit_us: int | None) -> None:
+        """Set the last time to which steps may go; None is without a bound."""
+        was_held = self.held
+        self._limit_us = limit_us
+        if was_held and not self.held and self._allowed != 0 and not self.under_way:
+            self._pacer.wait()
+            self._begin()
+
     def _allow(self, allowed: int | None) -> None:
         self._allowed = allowed
         if not self.under_way:
             if self.steps:
                 self._idle_s += time.monotonic() - self._last_s
             self._pacer = Pacer(self._speed_factor, self.step_us)
-            self._begin()
+            if not self.held:
+                self._begin()
 
     def _begin(self) -> None:
         if self._allowed is not _UNBOUNDED:

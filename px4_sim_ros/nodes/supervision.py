@@ -8,7 +8,7 @@ from px4_sim_ros.graph import Graph
 from px4_sim_ros.nodes import sequences
 from px4_sim_ros.nodes.lifecycle_client import SequenceRunner
 from px4_sim_ros.nodes.node_status import NodeStatus
-from px4_sim_ros.nodes.overdue import Debt, find_debt, find_silent
+from px4_sim_ros.nodes.overdue import Debt, find_debt, find_lost_recorder, find_silent
 from px4_sim_ros.nodes.stepper import Stepper
 
 # Longer than the wait for the answers, which has its own bound.
@@ -49,7 +49,7 @@ class Supervision:
         """
         now_s = time.monotonic()
         since_s = self._asked_s
-        if self._stepper.under_way:
+        if self._stepper.under_way or self._stepper.held:
             since_s = max(since_s, self._stepper.begun_s)
         if self._inquiry is None and now_s - since_s > timeout_s:
             self._asked_s, self._asked_us = now_s, self._stepper.time_us
@@ -72,6 +72,9 @@ class Supervision:
             debt = find_debt(
                 self._graph, statuses, self._topic, stepper.time_us, stepper.complete_us,
                 stepper.step_us)
+        elif stepper.held:
+            debt = find_silent(statuses) or find_lost_recorder(
+                statuses['recorder'], stepper.complete_us)
         else:
             debt = find_silent(statuses)
         # Nodes do not answer at one moment, so a single round may be wrong about who is at fault.

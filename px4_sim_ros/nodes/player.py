@@ -1,0 +1,49 @@
+"""The node `player`: recorded actuator commands in the place of the bridge."""
+from __future__ import annotations
+
+from px4_sim_ros.core.parameters import ParameterError
+from px4_sim_ros.core.timebase import seconds_text
+from px4_sim_ros.nodes.base import LoopNode
+from px4_sim_ros.recording.bag_reader import BagReader
+from px4_sim_ros.recording.run_description import BagError
+
+_COMMAND = 'actuators/command'
+
+
+class PlayerNode(LoopNode):
+    """Ends each step with the command that ended it in the recording.
+
+    It waits for the same measurements as the bridge, so the lockstep is the same.
+    """
+
+    def configure(self) -> None:
+        """Read all commands: some 30 kB for each second."""
+        try:
+            bag = BagReader(self.configuration.own.bag)
+            self._commands = {message.time_us: message.data for message in bag.messages()
+                              if message.topic == _COMMAND}
+        except BagError as error:
+            raise ParameterError(f'player.bag: {error}') from error
+        self._held_us = 0
+
+    def activate(self) -> None:
+        """Begin with the first command."""
+        self._held_us = 0
+
+    def message(self, name: str, data: bytes) -> bytes:
+        """Return the bytes: what was measured does not matter."""
+        return data
+
+    def step(self, time_us: int, inputs: dict[str, bytes]) -> None:
+        """Publish the command of this time; at the end of the recording hold the step."""
+        command = self._commands.get(time_us)
+        if command is None:
+            self._held_us = time_us
+        else:
+            self.say(self.outputs[_COMMAND], command)
+
+    def holds(self) -> str:
+        """Return that the recording is over, once it is."""
+        if not self._held_us:
+            return ''
+        return f'the recording has no command for t = {seconds_text(self._held_us)}'

@@ -1,0 +1,1 @@
+"""Bags: writing, reading, comparing and telling what happened in a flight."""

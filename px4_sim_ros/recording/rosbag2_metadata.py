@@ -1,0 +1,127 @@
+"""The file `metadata.yaml` of a rosbag2 folder, version 9 (Jazzy)."""
+from __future__ import annotations
+
+import dataclasses
+import os
+import pathlib
+import typing
+
+import yaml
+
+FILE_NAME = 'metadata.yaml'
+_VERSION = 9
+_NS_PER_US = 1000
+_FOREVER = {'sec': 9223372036, 'nsec': 854775807}
+# What most tools have is faster by far than the one in Python.
+_DUMPER = getattr(yaml, 'CSafeDumper', yaml.SafeDumper)
+
+
+@dataclasses.dataclass
+class FileInfo:
+    """What is in one file of a bag; times are simulated."""
+
+    name: str
+    first_us: int = 0
+    last_us: int = 0
+    messages: int = 0
+
+    def count(self, time_us: int) -> None:
+        """Take in a message."""
+        self.first_us = time_us if self.messages == 0 else min(self.first_us, time_us)
+        self.last_us = max(self.last_us, time_us)
+        self.messages += 1
+
+
+class TopicInfo(typing.NamedTuple):
+    """A topic of a bag."""
+
+    name: str
+    type: str
+    type_hash: str
+    latched: bool
+
+
+def qos_profiles(latched: bool) -> list[dict[str, typing.Any]]:
+    """Return with what quality of service a topic was offered, as rosbag2 writes it."""
+    return [{
+        'history': 'keep_last', 'depth': 1 if latched else 100, 'reliability': 'reliable',
+        'durability': 'transient_local' if latched else 'volatile', 'deadline': dict(_FOREVER),
+        'lifespan': dict(_FOREVER), 'liveliness': 'automatic',
+        'liveliness_lease_duration': dict(_FOREVER), 'avoid_ros_namespace_conventions': False}]
+
+
+def qos_text(latched: bool) -> str:
+    """Return the same as the YAML text that a channel of an MCAP file carries."""
+    return yaml.safe_dump(qos_profiles(latched), sort_keys=False)
+
+
+def write(
+    folder: pathlib.Path, files: typing.Sequence[FileInfo],
+    topics: typing.Mapping[TopicInfo, int], custom_data: dict[str, str],
+) -> None:
+    """Write the file in one go, so that it is whole at any time.
+
+    :param topics: how many messages there are of each
+    :raises OSError: it cannot be written; the one before stays
+    """
+    filled = [file for file in files if file.messages]
+    first_us = min((file.first_us for file in filled), default=0)
+    last_us = max((file.last_us for file in filled), default=0)
+    content = {'rosbag2_bagfile_information': {
+        'version': _VERSION,
+        'storage_identifier': 'mcap',
+        'duration': {'nanoseconds': (last_us - first_us) * _NS_PER_US},
+        'starting_time': {'nanoseconds_since_epoch': first_us * _NS_PER_US},
+        'message_count': sum(file.messages for file in files),
+        'topics_with_message_count': [
+            {'topic_metadata': {
+                'name': topic.name, 'type': topic.type, 'serialization_format': 'cdr',
+                'offered_qos_profiles': qos_profiles(topic.latched),
+                'type_description_hash': topic.type_hash},
+             'message_count': count}
+            for topic, count in topics.items()],
+        'compression_format': '',       # chunks are compressed by MCAP, not by rosbag2
+        'compression_mode': '',
+        'relative_file_paths': [file.name for file in files],
+        'files': [
+            {'path': file.name,
+             'starting_time': {'nanoseconds_since_epoch': file.first_us * _NS_PER_US},
+             'duration': {'nanoseconds': (file.last_us - file.first_us) * _NS_PER_US},
+             'message_count': file.messages}
+            for file in files],
+        'custom_data': custom_data,
+        'ros_distro': os.environ.get('ROS_DISTRO', 'jazzy'),
+    }}
+    new = folder / f'{FILE_NAME}.new'
+    try:
+        with open(new, 'w', encoding='utf-8') as file:
+            yaml.dump(content, file, _DUMPER, sort_keys=False)
+        new.replace(folder / FILE_NAME)
+    except OSError:
+        new.unlink(missing_ok=True)
+        raise
+
+
+def file_names(folder: pathlib.Path) -> list[str]:
+    """Return the names of the files of a bag in their order; those found, without metadata.
+
+    :raises OSError: the folder cannot be read
+    :raises ValueError: `metadata.yaml` is none
+    """
+    path = folder / FILE_NAME
+    if not path.exists():
+        return sorted((file.name for file in folder.glob('*.mcap')), key=_number)
+    try:
+        content = yaml.safe_load(path.read_text(encoding='utf-8'))
+        information = content['rosbag2_bagfile_information']
+        names = [str(name) for name in information['relative_file_paths']]
+    except (yaml.YAMLError, KeyError, TypeError, UnicodeDecodeError) as error:
+        raise ValueError(f'{FILE_NAME} is no metadata of rosbag2') from error
+    if information.get('storage_identifier') != 'mcap':
+        raise ValueError(f"its storage is {information.get('storage_identifier')}, not mcap")
+    return names
+
+
+def _number(name: str) -> tuple[int, str]:
+    text = pathlib.Path(name).stem.rpartition('_')[2]
+    return (int(text) if text.isdigit() else 0), name
