@@ -194,14 +194,8 @@ class Graph:
         return tuple(spec.name for spec in self.nodes.values() if topic in spec.inputs)
 
     def process_groups(self, mode: str) -> list[list[str]]:
-        """Return which nodes share a process in the modes `composed` and `separate`.
-
-        A recorder always has its own: the disk must not hold up a step.
-        """
-        if mode == 'separate':
-            return [[name] for name in self.nodes]
-        loop = [name for name in self.nodes if name != 'recorder']
-        return [loop, ['recorder']] if 'recorder' in self.nodes else [loop]
+        """Return which nodes share a process in the modes `composed` and `separate`."""
+        return [list(self.nodes)] if mode == 'composed' else [[name] for name in self.nodes]
 
 
 @functools.cache

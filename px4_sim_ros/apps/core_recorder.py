@@ -34,11 +34,12 @@ class CoreRecorder:
         :raises OSError: nothing can be written there
         """
         parameters: RecorderParameters = configuration.nodes['recorder']
-        self._parameters = parameters
         self._messages = StepMessages(
             configuration.graph, configuration.world, len(configuration.vehicle.rotors))
+        self._ends_run = parameters.on_failure == 'fail'
         self._writer: BagWriter | None = BagWriter(
             make_folder(parameters.folder), run, parameters)
+        self._lengths: dict[str, int] = {}
         nodes = configuration.graph
         self._types = {
             name: schema.topic_type(nodes, name) for name in [*nodes.topics, *schema.BESIDE]}
@@ -54,14 +55,17 @@ class CoreRecorder:
         """
         self._time_us = step.truth.time_us
         for topic, message in self._messages.of(step, references_rad_s):
-            self._write(topic, message)
+            data = serialize_message(message)
+            if topic not in self._lengths:      # of a topic of the step all are of one length
+                self._lengths[topic] = len(trimmed(data, self._types[topic]))
+            self._write(topic, data[:self._lengths[topic]])
         if link != self._link:
             self._link = link
-            self._write('hil/state', String(data=link))
+            self._write_beside('hil/state', String(data=link))
         while not self._said.empty():
             message = Log(level=20, name='pilot', msg=self._said.get())        # INFO
             set_stamp(message.stamp, self._time_us)
-            self._write('/rosout', message)
+            self._write_beside('/rosout', message)
 
     def add_status(self, status: WorldStatus) -> None:
         """Take in the counters; once a simulated second is enough."""
@@ -77,7 +81,7 @@ class CoreRecorder:
                 values=[KeyValue(key=k, value=str(v)) for k, v in (
                     values | {'busy_s': f'{status.busy_s.get(part, 0.0):.6f}'}).items()])])
             set_stamp(message.header.stamp, self._time_us)
-            self._write('/diagnostics', message)
+            self._write_beside('/diagnostics', message)
 
     def say(self, text: str) -> None:
         """Record what the pilot says, from whatever thread."""
@@ -90,22 +94,24 @@ class CoreRecorder:
             try:
                 writer.close()
             except OSError as error:
-                self._give_up(error)
+                print(f'fly: {_problem(writer, error)}', file=sys.stderr, flush=True)
 
-    def _write(self, topic: str, message: object) -> None:
+    def _write_beside(self, topic: str, message: object) -> None:
+        self._write(topic, trimmed(serialize_message(message), self._types[topic]))
+
+    def _write(self, topic: str, data: bytes) -> None:
+        """Write a message; after a failure go on without a recording, or not at all."""
         if self._writer is None:
             return
         try:
-            data = trimmed(serialize_message(message), self._types[topic])
             self._writer.write(topic, self._time_us, data)
         except OSError as error:
-            self._writer = None
-            self._give_up(error)
+            writer, self._writer = self._writer, None
+            if self._ends_run:
+                raise OSError(error.errno, _problem(writer, error)) from error
+            print(f'fly: {_problem(writer, error)}', file=sys.stderr, flush=True)
 
-    def _give_up(self, error: OSError) -> None:
-        """Go on without a recording, or not at all."""
-        text = (f'the recording in {self._parameters.folder} ends before'
-                f' t = {seconds_text(self._time_us)}: {sentence(error)}')
-        if self._parameters.on_failure == 'fail':
-            raise OSError(error.errno, text)
-        print(f'fly: {text}', file=sys.stderr, flush=True)
+
+def _problem(writer: BagWriter, error: OSError) -> str:
+    return (f'the recording in {writer.folder} ends at t = {seconds_text(writer.flushed_us)}:'
+            f' {sentence(error)}')

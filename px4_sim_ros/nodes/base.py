@@ -97,11 +97,6 @@ class LoopNode(LifecycleNode):
         return self.configuration.world.step_us
 
     @property
-    def ahead_us(self) -> int:
-        """How far beyond the next step a message may be; in lockstep nobody is ahead."""
-        return 0
-
-    @property
     def loop_publishers(self) -> dict[str, typing.Any]:
         """The publishers that have to be matched before the first step, by topic."""
         return self.outputs
@@ -206,8 +201,7 @@ class LoopNode(LifecycleNode):
         self.inbox = Inbox(
             {name: topics[name].period_us(world.step_us, world.periods_us)
              for name in self.spec.inputs},
-            self.period_us, self._step, dict.fromkeys(self.spec.previous, world.step_us),
-            self.ahead_us)
+            self.period_us, self._step, dict.fromkeys(self.spec.previous, world.step_us))
 
     def _listen(self) -> None:
         # Those that are there stay, to the end: they are matched with all, and the executor may
@@ -255,7 +249,7 @@ class LoopNode(LifecycleNode):
         self._take_in(name, serialised_stamp_us(data), data)
 
     def _take_in(self, name: str, stamp_us: int, item: bytes | None) -> None:
-        # A message that is too far ahead was left under way by the run before.
+        # In lockstep nobody is ahead: such a message was left under way by the run before.
         if self.inbox is None or self.inbox.is_ahead(name, stamp_us):
             return
         started_s = time.perf_counter()

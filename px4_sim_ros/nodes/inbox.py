@@ -19,19 +19,17 @@ class Inbox:
 
     def __init__(
         self, input_periods_us: typing.Mapping[str, int], period_us: int, fire: Fire,
-        delays_us: typing.Mapping[str, int] | None = None, ahead_us: int = 0,
+        delays_us: typing.Mapping[str, int] | None = None,
     ) -> None:
         """Wait for the first multiple of `period_us`.
 
         :param input_periods_us: how often each input comes
         :param period_us: how often to fire
         :param delays_us: how much older than what they are joined with some inputs are
-        :param ahead_us: how far beyond the next time an item may be
         """
         self._input_periods_us = dict(input_periods_us)
         self._delays_us = dict.fromkeys(input_periods_us, 0) | dict(delays_us or {})
         self._period_us = period_us
-        self._ahead_us = ahead_us
         self._fire = fire
         self._slots: dict[int, dict[str, typing.Any]] = {}
         self._last_us = dict.fromkeys(input_periods_us, _NEVER_US)
@@ -62,12 +60,8 @@ class Inbox:
         ]
 
     def is_ahead(self, name: str, stamp_us: int) -> bool:
-        """Return whether an item is for a time that cannot come yet."""
-        return stamp_us + self._delays_us[name] > self.next_us + self._ahead_us
-
-    def has_later(self) -> bool:
-        """Return whether there are items for a time after the next."""
-        return any(time_us > self.next_us for time_us in self._slots)
+        """Return whether an item is for a time after the next."""
+        return stamp_us + self._delays_us[name] > self.next_us
 
     @staticmethod
     def _is_due(stamp_us: int, period_us: int) -> bool:

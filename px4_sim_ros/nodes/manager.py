@@ -484,6 +484,8 @@ class ManagerNode(LifecycleNode):
                 state, diagnostics.WARN if self._unrecorded else diagnostics.OK)
         debt = self._supervision.debt if self._supervision else None
         sentence = (debt.sentence if debt else self._reason) or self._unrecorded or state.value
+        if stepper is not None and stepper.held and not stepper.under_way:
+            sentence = 'the recorder is behind'
         values = {'state': state.value, 'run': self.run, 'resets': self.resets,
                   'lifecycle': self._lifecycle_state}
         if stepper is None:

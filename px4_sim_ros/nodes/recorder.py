@@ -1,17 +1,18 @@
 """The node `recorder`: writes every message of the run into a bag, as it came."""
 from __future__ import annotations
 
-import functools
 import pathlib
+import time
 import typing
 
 from diagnostic_msgs.msg import DiagnosticStatus
-from rclpy.serialization import serialize_message
+from rclpy.serialization import deserialize_message
+from rclpy.subscription import Subscription
 from std_msgs.msg import Header
 
 from px4_sim_ros import graph
-from px4_sim_ros.core.parameters import ParameterError, sentence
-from px4_sim_ros.core.timebase import seconds_text
+from px4_sim_ros.convert.stamps import serialised_stamp_us, stamp_us
+from px4_sim_ros.core.parameters import ParameterError
 from px4_sim_ros.nodes import qos
 from px4_sim_ros.nodes.base import LoopNode
 from px4_sim_ros.nodes.diagnostics import ERROR, OK, Status, status_message
@@ -19,137 +20,150 @@ from px4_sim_ros.nodes.message_types import message_class
 from px4_sim_ros.nodes.recorder_watch import TOPIC, WINDOW_STEPS
 from px4_sim_ros.nodes.wall_timer import create_wall_timer
 from px4_sim_ros.recording import schema
+from px4_sim_ros.recording.bag_reader import Message
+from px4_sim_ros.recording.bag_thread import BagThread
 from px4_sim_ros.recording.bag_writer import BagWriter, check_new_folder, make_folder
-from px4_sim_ros.recording.message_definitions import trimmed
+from px4_sim_ros.recording.collector import Collector
 from px4_sim_ros.recording.run_description import BagError, RunDescription
 
-_ACKNOWLEDGED_STEPS = 16
-# Acknowledges the last steps before a pause or the end.
-_ACKNOWLEDGED_S = 0.05
+# Of wall time. Less than the world needs for the steps that it may be ahead.
+_WAKE_S = 0.01
 
 
 class RecorderNode(LoopNode):
-    """Joins the messages of each step as others do, and writes them in the order of time.
+    """Listens to all topics; nobody waits for it within a step.
 
-    Nobody waits for it within a step. It says on `recording/status` up to which time all is
-    recorded, or why it has ended; the manager stays within a window of that.
+    Its thread takes the messages from their subscriptions now and then: a call of the executor
+    for each message would cost several times as much. On `recording/status` it tells up to which
+    time all is recorded, or why it has ended; the manager stays within a window of that.
     """
 
     def __init__(self, name: str) -> None:
+        self._beside: dict[str, Subscription] = {}
         super().__init__(name)
-        self._writer: BagWriter | None = None
-        self._problem = ''
+        self._bag: BagThread | None = None
         self._recordings = 0           # how many have begun: a reset begins another one
         self._folder = pathlib.Path()
-        self._acknowledged_us = 0
-        self._beside: list[typing.Any] = []
         self._status_publisher = self.create_publisher(DiagnosticStatus, TOPIC, qos.LATCHED)
-        self._timer = create_wall_timer(self, _ACKNOWLEDGED_S, self._acknowledge)
+        self._timer = create_wall_timer(self, _WAKE_S, self._wake)
 
     @property
-    def ahead_us(self) -> int:
-        """The order between topics is nobody's: some are ahead of others by up to the window."""
-        return WINDOW_STEPS * self.configuration.world.step_us
+    def subscriptions(self) -> typing.Iterator[Subscription]:
+        """Those that the executor looks after."""
+        taken_by_thread = [*getattr(self, '_inputs', {}).values(), *self._beside.values()]
+        return (s for s in super().subscriptions if s not in taken_by_thread)
 
     def configure(self) -> None:
         """Read how the run was set up, and see that there is no such bag yet."""
-        own = self.configuration.own
         try:
-            self._run = RunDescription.read(own.run_file)
+            self._run = RunDescription.read(self.configuration.own.run_file)
         except BagError as error:
             raise ParameterError(f'recorder.run_file: {error}') from error
         check_new_folder(self._next_folder())
-        for topic in schema.BESIDE.values():
-            # The base listens to that one.
-            if topic.name != graph.ABSENCE and not self._beside_is_there(topic.name):
-                self._beside.append(self.create_subscription(
-                    message_class(topic.type), topic.name,
-                    functools.partial(self._on_beside, topic.name),
-                    qos.LATCHED_LOG if topic.latched else qos.DIAGNOSTICS, raw=True))
-
-    def _beside_is_there(self, name: str) -> bool:
-        return any(s.topic_name.endswith(name) for s in self._beside)
 
     def activate(self) -> None:
         """Begin a bag."""
+        self._discard()
         self._folder = make_folder(self._next_folder())
         self._recordings += 1
-        self._problem, self._acknowledged_us = '', 0
-        self._writer = BagWriter(self._folder, self._run, self.configuration.own)
-        self._announce()
+        writer = BagWriter(self._folder, self._run, self.configuration.own)
+        self._bag = BagThread(writer, self._gather, self._announce)
 
     def deactivate(self) -> None:
         """Finish the bag."""
-        if self._writer is None:
-            return
-        writer, self._writer = self._writer, None
-        if self.inbox is not None and self.inbox.has_later():
-            self.get_logger().error(
-                f'the recording in {self._folder} ends at t = {seconds_text(self._last_step_us)},'
-                f" because {', '.join(self.inbox.waits_for())} was lost")
-        try:
-            writer.close()
-        except OSError as error:
-            self._fail(error)
+        if self._bag is not None:
+            bag, self._bag = self._bag, None
+            bag.close()
+            if bag.problem:
+                self.get_logger().error(bag.problem)
 
     def _next_folder(self) -> str:
         folder = self.configuration.own.folder
         return f'{folder}_{self._recordings + 1}' if self._recordings else folder
 
-    def message(self, name: str, data: bytes) -> bytes:
-        """Return the bytes as they are."""
-        return data
+    # Listening.
 
-    def step(self, time_us: int, inputs: dict[str, bytes]) -> None:
-        """Write the messages of a time, in the order of the graph."""
-        for name in self.spec.inputs:
-            if name in inputs:
-                self._write(name, time_us, inputs[name])
-        if time_us - self._acknowledged_us >= _ACKNOWLEDGED_STEPS * self.period_us:
-            self._acknowledge()
+    def _join(self) -> None:
+        super()._join()
+        world = self.configuration.world
+        self.inbox = Collector(
+            {name: topic.period_us(world.step_us, world.periods_us)
+             for name, topic in self.graph.topics.items()},
+            world.step_us, WINDOW_STEPS * world.step_us)
 
-    def _on_beside(self, name: str, data: bytes) -> None:
-        self._write(name, self._last_step_us, data)
+    def _listen(self) -> None:
+        super()._listen()
+        for name, topic in schema.BESIDE.items():
+            if name not in {graph.ABSENCE, *self._beside}:
+                self._beside[name] = self.create_subscription(
+                    message_class(topic.type), name, lambda message: None,
+                    qos.LATCHED_LOG if topic.latched else qos.DIAGNOSTICS, raw=True)
 
-    def _on_absence(self, header: Header) -> None:
-        data = serialize_message(header)
-        self._write(graph.ABSENCE, self._last_step_us, trimmed(data, 'std_msgs/msg/Header'))
-        super()._on_absence(header)
+    def _wake(self) -> None:
+        if self._bag is not None:
+            self._bag.wake()
 
-    def _write(self, name: str, time_us: int, data: bytes) -> None:
-        if self._writer is None:
-            return
-        try:
-            self._writer.write(name, time_us, data)
-        except OSError as error:
-            self._writer = None
-            self._fail(error)
+    def _discard(self) -> None:
+        """Forget what the run before has left."""
+        for subscription in self._inputs.values():
+            for _ in _taken(subscription):
+                pass
 
-    def _fail(self, error: OSError) -> None:
-        self._problem = (f'the recording in {self._folder} ends before'
-                         f' t = {seconds_text(self._last_step_us)}: {sentence(error)}')
-        self.get_logger().error(self._problem)
-        self._announce()
+    def _gather(self) -> list[Message]:
+        """Return the messages of all steps that are whole by now.
 
-    def _acknowledge(self) -> None:
-        """Tell how far the recording is, if it is further than was told."""
-        if self.active and not self._problem and self._acknowledged_us != self._last_step_us:
-            self._announce()
+        :raises LostError: a message was lost
+        """
+        collector = self.inbox
+        for name, subscription in self._beside.items():
+            for data in _taken(subscription):
+                collector.add_beside(name, data)
+        for name, subscription in self._inputs.items():
+            for data in _taken(subscription):
+                if name == graph.ABSENCE:
+                    self._add_absence(data)
+                else:
+                    collector.add(name, serialised_stamp_us(data), data)
+        messages = collector.take()
+        self._last_step_us = collector.complete_us
+        return messages
+
+    def _add_absence(self, data: bytes) -> None:
+        self.inbox.add_beside(graph.ABSENCE, data)
+        header = deserialize_message(data, Header)
+        for topic in self.graph.outputs(header.frame_id):
+            self.inbox.add(topic.name, stamp_us(header.stamp), None)
+
+    # What is told.
 
     def _announce(self) -> None:
-        self._acknowledged_us = self._last_step_us
-        self._status_publisher.publish(status_message(self, self._recording_status()))
+        """Tell how far the recording is, or why it has ended; in the thread."""
+        bag = self._bag
+        if bag is None:
+            return       # the end of the bag is the end of the run
+        self._busy_s = time.thread_time()
+        self._steps = self._last_step_us // self.period_us
+        if bag.problem:
+            self.get_logger().error(bag.problem)
+        self._status_publisher.publish(status_message(self, self._recording_status(bag)))
 
-    def _recording_status(self) -> Status:
+    def _recording_status(self, bag: BagThread) -> Status:
         return Status(
-            self._last_step_us, ERROR if self._problem else OK,
-            self._problem or f'recording into {self._folder}',
+            self._last_step_us, ERROR if bag.problem else OK,
+            bag.problem or f'recording into {self._folder}',
             {'recorded_us': self._last_step_us, 'folder': self._folder,
              'on_failure': self.configuration.own.on_failure})
 
     def status(self) -> tuple[bytes, str, dict[str, object]]:
         """Return how far the recording is."""
-        if self._writer is None and not self._problem:
+        if self._bag is None:
             return super().status()
-        status = self._recording_status()
+        status = self._recording_status(self._bag)
         return status.level, status.sentence, status.values
+
+
+def _taken(subscription: Subscription) -> typing.Iterator[bytes]:
+    """Yield the serialised messages that have come since the last time."""
+    with subscription.handle:
+        while (taken := subscription.handle.take_message(subscription.msg_type, True)) is not None:
+            yield taken[0]

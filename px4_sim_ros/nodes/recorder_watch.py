@@ -14,7 +14,7 @@ from px4_sim_ros.nodes import qos
 from px4_sim_ros.nodes.diagnostics import OK, values_of
 
 TOPIC = 'recording/status'
-WINDOW_STEPS = 64
+WINDOW_STEPS = 80
 
 
 class RecorderWatch:

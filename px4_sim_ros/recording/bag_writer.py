@@ -92,6 +92,8 @@ class BagWriter:
         self.counts = dict.fromkeys(self._topics, 0)       # written, by topic
         self._files: list[FileInfo] = []
         self._flush_at_us = parameters.flush_us
+        self.flushed_us = 0        # up to which time the files hold all
+        self._last_us = 0
         self._open()
         self._note_flushed()
 
@@ -114,6 +116,7 @@ class BagWriter:
         count = self.counts[topic]
         self._writer.add_message(self._channels[topic], time_ns, data, time_ns, count)
         self.counts[topic] = count + 1
+        self._last_us = time_us
         self._files[-1].count(time_us)
 
     def flush(self) -> None:
@@ -173,6 +176,7 @@ class BagWriter:
 
     def _note_flushed(self) -> None:
         self._flushed_bytes = self._stream.tell()
+        self.flushed_us = self._last_us
         rosbag2_metadata.write(
             self.folder, self._files,
             {topic: self.counts[name] for name, topic in self._topics.items()},
