@@ -6,7 +6,7 @@ import sys
 import threading
 import typing
 
-from px4_sim_ros.apps import bench, check_vehicle, control, fly
+from px4_sim_ros.apps import bench, check_vehicle, control, fly, replay
 from px4_sim_ros.configuration import load_mission
 from px4_sim_ros.core.parameters import ParameterError, sentence
 from px4_sim_ros.mavlink.pilot import MissionError, Pilot
@@ -48,6 +48,8 @@ def main(arguments: typing.Sequence[str] | None = None) -> int:
         commands.add_parser('bench', help='measure how fast the modes are'))
     check_vehicle.add_arguments(
         commands.add_parser('check-vehicle', help='what follows from a vehicle file'))
+    replay.add_arguments(
+        commands.add_parser('replay', help='fly a recording again, or play it'))
     pilot_parser = commands.add_parser(
         'pilot', help='fly a mission with an autopilot that runs already')
     pilot_parser.add_argument('--mission', default='square')
@@ -61,6 +63,8 @@ def main(arguments: typing.Sequence[str] | None = None) -> int:
         return bench.bench(options)
     if options.command == 'check-vehicle':
         return check_vehicle.check_vehicle(options)
+    if options.command == 'replay':
+        return replay.replay(options)
     if options.command == 'pilot':
         return _pilot(options, launched)
     return control.run(options)

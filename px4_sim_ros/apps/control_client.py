@@ -78,6 +78,11 @@ class Control:
         return self._status
 
     @property
+    def is_heard(self) -> bool:
+        """Whether there is a status of a manager."""
+        return self._status is not None
+
+    @property
     def values(self) -> dict[str, str]:
         """The values in the last status."""
         return values_of(self.status)

@@ -32,6 +32,23 @@ class WorldError(RuntimeError):
     """A process of the world has ended when it should not."""
 
 
+def start_graph(
+    process_groups: typing.Iterable[list[str]], parameter_files: typing.Sequence[pathlib.Path],
+) -> list[tuple[list[str], Child]]:
+    """Start the processes of a graph; return them with the nodes that each of them runs.
+
+    :param parameter_files: later ones win
+    """
+    arguments = ['--ros-args', '--log-level', 'warn']
+    for path in parameter_files:
+        arguments += ['--params-file', str(path)]
+    return [
+        (names, Child(f"world ({', '.join(names)})",
+                      [sys.executable, '-m', 'px4_sim_ros.apps.world', *names, *arguments],
+                      environment=os.environ | ros_environment()))
+        for names in process_groups]
+
+
 class RosWorld:
     """Starts the graph, watches it, and takes it down."""
 
@@ -52,9 +69,6 @@ class RosWorld:
         self._on_position = on_position
         # The monitor must find the nodes where they are.
         os.environ.update(ros_environment())
-        ros_arguments = ['--ros-args', '--log-level', 'warn']
-        for path in parameter_files:
-            ros_arguments += ['--params-file', str(path)]
         rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
         self._node = rclpy.create_node('flight_monitor')
         self._pose = self._node.create_subscription(
@@ -64,14 +78,9 @@ class RosWorld:
         self._watch = RunWatch(self._node)
         self._log = self._node.create_publisher(Log, '/rosout', qos.LATCHED_LOG)
         self._stop_client = self._node.create_client(Trigger, 'sim/stop')
-        self._children: list[Child] = []
-        self._spare_children: list[Child] = []
-        for names in nodes.process_groups(mode):
-            children = self._spare_children if names[0] in spare else self._children
-            children.append(Child(
-                f"world ({', '.join(names)})",
-                [sys.executable, '-m', 'px4_sim_ros.apps.world', *names, *ros_arguments],
-                environment=os.environ))
+        children = start_graph(nodes.process_groups(mode), parameter_files)
+        self._children = [child for names, child in children if names[0] not in spare]
+        self._spare_children = [child for names, child in children if names[0] in spare]
 
     def wait_until_seen(self) -> None:
         """Wait until the topics that are watched are matched.

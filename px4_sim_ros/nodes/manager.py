@@ -468,8 +468,7 @@ class ManagerNode(LifecycleNode):
         debt = self._supervision.debt
         if debt is not None:
             return RunState.WAITING if debt.holds else RunState.OVERDUE
-        standing = self.stepper.paused and not self.stepper.under_way
-        return RunState.PAUSED if standing else RunState.RUNNING
+        return RunState.PAUSED if self.stepper.standing else RunState.RUNNING
 
     def _announce(self) -> None:
         """Publish the latched status."""
@@ -484,7 +483,7 @@ class ManagerNode(LifecycleNode):
                 state, diagnostics.WARN if self._unrecorded else diagnostics.OK)
         debt = self._supervision.debt if self._supervision else None
         sentence = (debt.sentence if debt else self._reason) or self._unrecorded or state.value
-        if stepper is not None and stepper.held and not stepper.under_way:
+        if stepper is not None and stepper.held and not stepper.under_way and not stepper.standing:
             sentence = 'the recorder is behind'
         values = {'state': state.value, 'run': self.run, 'resets': self.resets,
                   'lifecycle': self._lifecycle_state}

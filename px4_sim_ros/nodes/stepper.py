@@ -92,6 +92,11 @@ class Stepper:
         return True
 
     @property
+    def standing(self) -> bool:
+        """Whether time stands still because it is paused."""
+        return self._allowed == 0 and not self.under_way
+
+    @property
     def held(self) -> bool:
         """Whether the next step would be beyond the limit."""
         return self._limit_us is not None and self.time_us + self.step_us > self._limit_us

@@ -88,7 +88,7 @@ class BagWriter:
             f'{METADATA}.schema_version': str(run.schema_version),
             f'{METADATA}.version': __version__, f'{METADATA}.mode': run.mode,
             f'{METADATA}.autopilot': run.autopilot,
-            f'{METADATA}.seed': str(run.configuration({}).world.seed)}
+            f'{METADATA}.seed': str(run.world.seed)}
         self.counts = dict.fromkeys(self._topics, 0)       # written, by topic
         self._files: list[FileInfo] = []
         self._flush_at_us = parameters.flush_us

@@ -16,9 +16,11 @@ from px4_sim_ros.configuration import (
     FlatParameters,
     flat_parameters,
     load_configuration,
+    node_configuration,
     vehicle_text,
 )
 from px4_sim_ros.core.parameters import ParameterError
+from px4_sim_ros.core.world import WorldParameters
 from px4_sim_ros.recording import schema
 
 # Numbers may differ in their last bits between versions of these.
@@ -53,16 +55,27 @@ class RunDescription:
                    flat_parameters(configuration), versions())
 
     @functools.cached_property
+    def world(self) -> WorldParameters:
+        """What all nodes of the run share."""
+        return node_configuration('manager', self.parameters['manager']).world
+
+    @functools.cached_property
     def graph(self) -> graph.Graph:
         """The nodes and topics of the run."""
-        return self.configuration({}).graph
+        return graph.of_instances(self.world.node_counts)
 
-    def configuration(self, overrides: typing.Mapping[str, FlatParameters]) -> Configuration:
+    def configuration(
+        self, overrides: typing.Mapping[str, FlatParameters],
+        base: typing.Mapping[str, FlatParameters] | None = None,
+    ) -> Configuration:
         """Return the parameters of the run, with others laid over them.
 
+        :param base: laid over those of the run and under `overrides`
         :raises ParameterError: one of them is not allowed
         """
-        return load_configuration(None, overrides, base=self.parameters)
+        laid = {node: values | (base or {}).get(node, {})
+                for node, values in ((base or {}) | self.parameters).items()}
+        return load_configuration(None, overrides, base=laid)
 
     def full_name(self, topic: str) -> str:
         """Return the absolute name of a topic."""
@@ -79,8 +92,7 @@ class RunDescription:
 
     def to_yaml(self) -> str:
         """Return the text that a bag carries."""
-        nodes = self.graph
-        world = self.configuration({}).world
+        nodes, world = self.graph, self.world
         content = dataclasses.asdict(self) | {'graph': {
             'nodes': {name: {'inputs': list(spec.inputs)} for name, spec in nodes.nodes.items()},
             'topics': {
@@ -111,7 +123,7 @@ class RunDescription:
         try:
             description = cls(**values)
             _ = description.graph
-        except (ParameterError, TypeError, AttributeError) as error:
+        except (ParameterError, KeyError, TypeError, AttributeError) as error:
             raise BagError(f'bag {bag}: {error}') from error
         return description
 

@@ -1,0 +1,199 @@
+"""The command `replay`: fly the recorded commands again and compare all that comes of it."""
+from __future__ import annotations
+
+import argparse
+import contextlib
+import pathlib
+import sys
+import tempfile
+import typing
+
+from px4_sim_ros.apps import settings
+from px4_sim_ros.apps.core_world import make_simulation
+from px4_sim_ros.apps.fly import MODES
+from px4_sim_ros.configuration import (
+    Configuration,
+    FlatParameters,
+    profile_parameters,
+    write_configuration,
+)
+from px4_sim_ros.core.parameters import ParameterError, sentence
+from px4_sim_ros.core.timebase import seconds_text
+from px4_sim_ros.pacing import speed_factor
+from px4_sim_ros.recording.bag_reader import BagReader
+from px4_sim_ros.recording.bag_writer import check_new_folder
+from px4_sim_ros.recording.run_description import BagError, RunDescription, with_run_file
+
+COMMAND = 'actuators/command'
+_STARTED_TIMEOUT_S = 30.0
+_EXIT_FAILED, _EXIT_BAD_INPUT, _EXIT_INTERRUPTED = 1, 2, 130
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the command's options."""
+    parser.add_argument('bag', help='folder of a recording')
+    parser.add_argument('--mode', choices=MODES, default='core',
+                        help='how the graph is run; the results are the same')
+    parser.add_argument('--record', metavar='DIR', help='keep what comes of it as a recording')
+    settings.add_arguments(parser)
+    parser.add_argument('--seed', type=int, help='seed of all random streams')
+    parser.add_argument('--json', type=pathlib.Path, metavar='FILE', help='write the figures here')
+    parser.add_argument('--plot', type=pathlib.Path, metavar='FILE.html',
+                        help='write a plot of the deviation here')
+    play = parser.add_argument_group('playing', 'only publish what was recorded, for viewers')
+    play.add_argument('--play', action='store_true', help='fly nothing, play')
+    play.add_argument('--rate', type=speed_factor, default=1.0, metavar='X|max',
+                      help='simulated over wall time')
+    play.add_argument('--start', type=float, default=0.0, metavar='S', help='simulated time')
+    play.add_argument('--paused', action='store_true', help='begin paused')
+    play.add_argument('--loop', action='store_true', help='begin again at the end')
+
+
+def replay(options: argparse.Namespace) -> int:
+    """Fly a recording again and report; return the exit code."""
+    try:
+        bag = BagReader(options.bag)
+        if options.play:
+            from px4_sim_ros.apps.player import play
+            return play(bag, rate=options.rate, start_s=options.start, paused=options.paused,
+                        loop=options.loop, namespace=None)
+        overrides = settings.settings(options)
+        if options.seed is not None:
+            overrides['']['seed'] = options.seed
+        what_if = bool(overrides[''] or len(overrides) > 1 or options.profile)
+        with tempfile.TemporaryDirectory() as folder:
+            flown = fly_again(bag, options.mode, overrides, pathlib.Path(folder),
+                              profile=options.profile, record=options.record)
+            return _report(bag, BagReader(flown), what_if, options)
+    except (BagError, ParameterError) as error:
+        print(f'replay: {sentence(error)}', file=sys.stderr)
+        return _EXIT_BAD_INPUT
+    except KeyboardInterrupt:
+        print('replay: interrupted', file=sys.stderr)
+        return _EXIT_INTERRUPTED
+    except (OSError, RuntimeError) as error:
+        print(f'replay: {sentence(error)}', file=sys.stderr)
+        return _EXIT_FAILED
+
+
+def _report(
+    bag: BagReader, flown: BagReader, what_if: bool, options: argparse.Namespace,
+) -> int:
+    from px4_sim_ros.recording.comparison import compare
+    comparison = compare(bag, flown)
+    print(comparison.sentence)
+    return 0 if comparison.identical or what_if else _EXIT_FAILED
+
+
+def fly_again(
+    bag: BagReader, mode: str, overrides: settings.Settings, folder: pathlib.Path, *,
+    profile: str = '', record: str | None = None,
+) -> pathlib.Path:
+    """Run the graph of a recording with its commands; return the bag of that run.
+
+    :param overrides: parameters that are not as they were
+    :param folder: for what is needed on the way
+    :param record: where the new bag goes; into `folder` without it
+    :raises BagError: the recording cannot be flown again
+    :raises ParameterError: a parameter is wrong, or there is such a bag already
+    """
+    new = pathlib.Path(record).absolute() if record is not None else folder / 'replay'
+    check_new_folder(new)
+    steps = count_steps(bag)
+    configuration = replay_configuration(bag, overrides, profile, folder, new, steps)
+    run = RunDescription.of(configuration, mode=mode, autopilot='recording',
+                            mission=bag.run.mission)
+    configuration = with_run_file(configuration, run, folder)
+    if mode == 'core':
+        _fly_core(bag, configuration, run)
+    else:
+        _fly_graph(mode, configuration, folder, steps)
+    return new
+
+
+def count_steps(bag: BagReader) -> int:
+    """Return how many steps have a command, from the first on.
+
+    :raises BagError: there is none, or one is missing
+    """
+    step_us, steps = bag.run.world.step_us, 0
+    for message in bag.messages():
+        if message.topic == COMMAND:
+            steps += 1
+            if message.time_us != steps * step_us:
+                raise BagError(f'bag {bag.folder}: {COMMAND} for'
+                               f' t = {seconds_text(steps * step_us)} is missing')
+    if not steps:
+        raise BagError(f'bag {bag.folder}: there is no message of {COMMAND} in it')
+    return steps
+
+
+def replay_configuration(
+    bag: BagReader, overrides: settings.Settings, profile: str, folder: pathlib.Path,
+    new: pathlib.Path, steps: int,
+) -> Configuration:
+    """Return the parameters of a recording for a run with its commands.
+
+    The vehicle is that of the recording, whatever has become of its file.
+    """
+    vehicle = folder / 'vehicle.yaml'
+    vehicle.write_text(bag.run.vehicle, encoding='utf-8')
+    own: dict[str, FlatParameters] = {
+        '': {'commands': 'recording', 'recorder': True},
+        'manager': {'paused': True, 'step_count': steps, 'speed_factor': 0.0},
+        'player': {'bag': str(bag.folder.absolute())},
+        'recorder': {'folder': str(new), 'on_failure': 'fail', 'compression': 'none',
+                     'split_size_mb': 0.0, 'split_duration_s': 0.0}}
+    laid = {node: overrides.get(node, {}) | own.get(node, {}) for node in {*overrides, *own}}
+    laid[''] = {'vehicle': str(vehicle)} | laid['']
+    configuration = bag.run.configuration(laid, base=profile_parameters(profile))
+    rotors, recorded = len(configuration.vehicle.rotors), len(next(_commands(bag)))
+    if rotors != recorded:
+        raise ParameterError(f'vehicle {configuration.vehicle.name}: it has {rotors} rotors, and'
+                             f' the recording commands {recorded}')
+    return configuration
+
+
+def _commands(bag: BagReader) -> typing.Iterator[tuple[float, ...]]:
+    for message in bag.messages():
+        if message.topic == COMMAND:
+            yield tuple(float(v) for v in bag.decode(message).velocity)
+
+
+def _fly_core(bag: BagReader, configuration: Configuration, run: RunDescription) -> None:
+    from px4_sim_ros.apps.core_recorder import CoreRecorder
+    simulation = make_simulation(configuration)
+    recorder = CoreRecorder(configuration, run)
+    references = (0.0,) * len(configuration.vehicle.rotors)
+    with contextlib.closing(recorder):
+        for command in _commands(bag):
+            step = simulation.step(references)
+            recorder.add_step(step, command, link='')
+            references = command
+
+
+def _fly_graph(
+    mode: str, configuration: Configuration, folder: pathlib.Path, steps: int,
+) -> None:
+    from px4_sim_ros.apps.control_client import Control
+    from px4_sim_ros.apps.ros_world import start_graph
+    with contextlib.ExitStack() as stack:
+        control = Control('')
+        stack.callback(control.close)
+        file = write_configuration(folder, configuration)
+        for _, child in start_graph(configuration.graph.process_groups(mode), [file]):
+            stack.callback(child.stop)
+        conduct(control, steps)
+
+
+def conduct(control: typing.Any, steps: int) -> None:
+    """Let a graph that begins paused take so many steps, then end it.
+
+    :raises ControlError: it does not come up, or does not go on
+    """
+    control.wait_for(lambda: control.is_heard and control.state == 'PAUSED',
+                     _STARTED_TIMEOUT_S, 'the node graph has not come up')
+    control.ask('step')
+    control.wait_for_steps(steps)
+    control.ask('stop')
+    control.wait_until_ended(_STARTED_TIMEOUT_S)
