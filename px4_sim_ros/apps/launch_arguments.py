@@ -7,7 +7,7 @@ import typing
 class Argument(typing.NamedTuple):
     """A launch argument."""
 
-    default: str
+    default: str | None            # None: it has to be given
     description: str
     choices: tuple[str, ...] = ()
 
@@ -39,6 +39,16 @@ ARGUMENTS: dict[str, Argument] = {
         '', 'Simulated over wall time, or max. Without it that of the parameters, 1.'),
     'seed': Argument(
         '', 'Seed of all random streams. Without it that of the parameters, 1.'),
+    'record': Argument(
+        '', 'Folder that becomes a rosbag2 bag of all messages; it must not exist yet.'),
     'namespace': Argument('', 'Namespace of all nodes and relative topics.'),
     'params_file': Argument('', 'ROS 2 parameter file laid over config/simulation.yaml.'),
+}
+
+# Those of the launch file that flies a recording again.
+REPLAY_ARGUMENTS: dict[str, Argument] = {
+    'bag': Argument(None, 'Folder of a recording.'),
+    'mode': ARGUMENTS['mode'],
+    'record': Argument('', 'Folder for what comes of it; without it, it is not kept.'),
+    'namespace': ARGUMENTS['namespace'],
 }

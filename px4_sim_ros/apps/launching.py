@@ -17,19 +17,24 @@ from launch.event_handlers import OnProcessExit, OnShutdown
 from launch.events import Shutdown
 from launch_ros.actions import Node
 
-from px4_sim_ros.apps.launch_arguments import ARGUMENTS
+from px4_sim_ros.apps.launch_arguments import ARGUMENTS, REPLAY_ARGUMENTS
 from px4_sim_ros.apps.processes import DIE_WITH_PARENT, ros_environment
 from px4_sim_ros.apps.px4 import Px4
+from px4_sim_ros.apps.replay import prepare
 from px4_sim_ros.configuration import (
     Configuration,
     load_configuration,
     load_mission,
+    mission_text,
     profile_parameters,
     write_configuration,
 )
 from px4_sim_ros.core.parameters import ParameterError
 from px4_sim_ros.mavlink.hil_server import check_port_is_free, port_of
 from px4_sim_ros.pacing import speed_factor
+from px4_sim_ros.recording.bag_reader import BagReader
+from px4_sim_ros.recording.bag_writer import check_new_folder
+from px4_sim_ros.recording.run_description import RunDescription, with_run_file
 from px4_sim_ros.resources import PACKAGE
 
 # Ctrl-C has to end everything within 5 s: SIGINT at once, then these.
@@ -73,6 +78,10 @@ def actions(context: LaunchContext, vehicle: str) -> list[LaunchDescriptionEntit
         'manager': _given(given, 'speed_factor', speed_factor),
         'hil_bridge': _given(given, 'instance', int),
     }
+    if given['record']:
+        check_new_folder(given['record'])
+        overrides[''] |= {'recorder': True}
+        overrides['recorder'] = {'folder': str(pathlib.Path(given['record']).absolute())}
     params_file = given['params_file'] or None
     configuration = load_configuration(params_file, overrides, given['namespace'], base)
     instance = configuration.nodes['hil_bridge'].instance
@@ -81,16 +90,48 @@ def actions(context: LaunchContext, vehicle: str) -> list[LaunchDescriptionEntit
     px4 = Px4.find(px4_dir) if given['autopilot'] == 'px4' else None
     check_port_is_free(configuration.nodes['hil_bridge'].host, port_of(instance))
     folder = tempfile.TemporaryDirectory(prefix=f'{PACKAGE}_')
-    file = write_configuration(pathlib.Path(folder.name), configuration)
+    if given['record']:
+        configuration = with_run_file(configuration, RunDescription.of(
+            configuration, mode=given['mode'], autopilot=given['autopilot'],
+            namespace=given['namespace'], mission=mission_text(mission) if mission else '',
+        ), pathlib.Path(folder.name))
+    return [
+        *_surroundings(folder),
+        *_world(configuration, given['mode'], given['namespace'], folder.name, _essential),
+        *_autopilot(given['autopilot'], px4, configuration, mission, given['namespace']),
+    ]
+
+
+def replay_actions(context: LaunchContext) -> list[LaunchDescriptionEntity]:
+    """Return all actions of a launch that flies a recording again.
+
+    :raises ParameterError: one sentence about what is wrong
+    :raises BagError: one sentence about the recording
+    """
+    given = {name: context.launch_configurations[name] for name in REPLAY_ARGUMENTS}
+    folder = tempfile.TemporaryDirectory(prefix=f'{PACKAGE}_')
+    flight = prepare(
+        BagReader(given['bag']), given['mode'], {}, pathlib.Path(folder.name),
+        record=given['record'] or None, namespace=given['namespace'])
+    return [
+        *_surroundings(folder),
+        *_world(flight.configuration, given['mode'], given['namespace'], folder.name,
+                lambda process: [process]),
+        *_essential(Node(
+            package=PACKAGE, executable=PACKAGE, exec_name='replay', output='screen',
+            namespace=given['namespace'],
+            arguments=['replay', given['bag'], '--namespace', given['namespace'],
+                       '--join', str(flight.bag)], **_bounded())),
+    ]
+
+
+def _surroundings(folder: tempfile.TemporaryDirectory) -> list[LaunchDescriptionEntity]:
+    """Return what removes the files of a launch at its end, and sets the environment."""
     environment = ros_environment()
     return [
         RegisterEventHandler(OnShutdown(on_shutdown=lambda event, context: folder.cleanup())),
         *(SetEnvironmentVariable(name, environment[name])
-          for name in sorted(set(environment) - set(os.environ))),
-        *_world(configuration.graph.process_groups(given['mode']), given['namespace'],
-                [str(file)]),
-        *_autopilot(given['autopilot'], px4, configuration, mission, given['namespace']),
-    ]
+          for name in sorted(set(environment) - set(os.environ)))]
 
 
 def _bounded() -> dict[str, str]:
@@ -106,13 +147,21 @@ def _essential(process: ExecuteProcess) -> list[LaunchDescriptionEntity]:
 
 
 def _world(
-    groups: list[list[str]], namespace: str, files: list[str],
+    configuration: Configuration, mode: str, namespace: str, folder: str,
+    started: typing.Callable[[ExecuteProcess], list[LaunchDescriptionEntity]],
 ) -> list[LaunchDescriptionEntity]:
-    return [
-        action for names in groups for action in _essential(Node(
+    """Return the processes of the graph, each with what `started` adds to it."""
+    file = write_configuration(pathlib.Path(folder), configuration)
+    recorder = configuration.nodes.get('recorder')
+    actions = []
+    for names in configuration.graph.process_groups(mode):
+        node = Node(
             package=PACKAGE, executable='world', namespace=namespace, arguments=names,
             exec_name=names[0] if len(names) == 1 else 'world',
-            parameters=files, output='screen', **_bounded()))]
+            parameters=[str(file)], output='screen', **_bounded())
+        spare = names == ['recorder'] and recorder.on_failure == 'continue'
+        actions += [node] if spare else started(node)
+    return actions
 
 
 def _autopilot(

@@ -40,6 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--json', type=pathlib.Path, metavar='FILE', help='write the figures here')
     parser.add_argument('--plot', type=pathlib.Path, metavar='FILE.html',
                         help='write a plot of the deviation here')
+    # For the launch file: the graph runs already and records into this folder.
+    parser.add_argument('--join', help=argparse.SUPPRESS)
+    parser.add_argument('--namespace', default='', help='of the graph, or of what is played')
     play = parser.add_argument_group('playing', 'only publish what was recorded, for viewers')
     play.add_argument('--play', action='store_true', help='fly nothing, play')
     play.add_argument('--rate', type=speed_factor, default=1.0, metavar='X|max',
@@ -56,15 +59,22 @@ def replay(options: argparse.Namespace) -> int:
         if options.play:
             from px4_sim_ros.apps.player import play
             return play(bag, rate=options.rate, start_s=options.start, paused=options.paused,
-                        loop=options.loop, namespace=None)
+                        loop=options.loop, namespace=options.namespace or None)
         overrides = settings.settings(options)
         if options.seed is not None:
             overrides['']['seed'] = options.seed
         what_if = bool(overrides[''] or len(overrides) > 1 or options.profile)
+        if options.join is not None:
+            _conduct(options.namespace, count_steps(bag))
+            return _report(bag, BagReader(options.join), what_if, options)
         with tempfile.TemporaryDirectory() as folder:
-            flown = fly_again(bag, options.mode, overrides, pathlib.Path(folder),
-                              profile=options.profile, record=options.record)
-            return _report(bag, BagReader(flown), what_if, options)
+            flight = prepare(bag, options.mode, overrides, pathlib.Path(folder),
+                             profile=options.profile, record=options.record)
+            if options.mode == 'core':
+                _fly_core(bag, flight)
+            else:
+                _fly_graph(options.mode, flight, pathlib.Path(folder))
+            return _report(bag, BagReader(flight.bag), what_if, options)
     except (BagError, ParameterError) as error:
         print(f'replay: {sentence(error)}', file=sys.stderr)
         return _EXIT_BAD_INPUT
@@ -85,14 +95,23 @@ def _report(
     return 0 if comparison.identical or what_if else _EXIT_FAILED
 
 
-def fly_again(
+class Flight(typing.NamedTuple):
+    """A recording, ready to be flown again."""
+
+    configuration: Configuration
+    run: RunDescription
+    steps: int
+    bag: pathlib.Path          # that comes of it
+
+
+def prepare(
     bag: BagReader, mode: str, overrides: settings.Settings, folder: pathlib.Path, *,
-    profile: str = '', record: str | None = None,
-) -> pathlib.Path:
-    """Run the graph of a recording with its commands; return the bag of that run.
+    profile: str = '', record: str | None = None, namespace: str = '',
+) -> Flight:
+    """Return what is needed to fly a recording again.
 
     :param overrides: parameters that are not as they were
-    :param folder: for what is needed on the way
+    :param folder: for files that are needed on the way
     :param record: where the new bag goes; into `folder` without it
     :raises BagError: the recording cannot be flown again
     :raises ParameterError: a parameter is wrong, or there is such a bag already
@@ -100,15 +119,10 @@ def fly_again(
     new = pathlib.Path(record).absolute() if record is not None else folder / 'replay'
     check_new_folder(new)
     steps = count_steps(bag)
-    configuration = replay_configuration(bag, overrides, profile, folder, new, steps)
+    configuration = _configuration(bag, overrides, profile, folder, new, steps)
     run = RunDescription.of(configuration, mode=mode, autopilot='recording',
-                            mission=bag.run.mission)
-    configuration = with_run_file(configuration, run, folder)
-    if mode == 'core':
-        _fly_core(bag, configuration, run)
-    else:
-        _fly_graph(mode, configuration, folder, steps)
-    return new
+                            namespace=namespace, mission=bag.run.mission)
+    return Flight(with_run_file(configuration, run, folder), run, steps, new)
 
 
 def count_steps(bag: BagReader) -> int:
@@ -128,7 +142,7 @@ def count_steps(bag: BagReader) -> int:
     return steps
 
 
-def replay_configuration(
+def _configuration(
     bag: BagReader, overrides: settings.Settings, profile: str, folder: pathlib.Path,
     new: pathlib.Path, steps: int,
 ) -> Configuration:
@@ -160,40 +174,37 @@ def _commands(bag: BagReader) -> typing.Iterator[tuple[float, ...]]:
             yield tuple(float(v) for v in bag.decode(message).velocity)
 
 
-def _fly_core(bag: BagReader, configuration: Configuration, run: RunDescription) -> None:
+def _fly_core(bag: BagReader, flight: Flight) -> None:
     from px4_sim_ros.apps.core_recorder import CoreRecorder
-    simulation = make_simulation(configuration)
-    recorder = CoreRecorder(configuration, run)
-    references = (0.0,) * len(configuration.vehicle.rotors)
-    with contextlib.closing(recorder):
+    simulation = make_simulation(flight.configuration)
+    references = (0.0,) * len(flight.configuration.vehicle.rotors)
+    with contextlib.closing(CoreRecorder(flight.configuration, flight.run)) as recorder:
         for command in _commands(bag):
             step = simulation.step(references)
             recorder.add_step(step, command, link='')
             references = command
 
 
-def _fly_graph(
-    mode: str, configuration: Configuration, folder: pathlib.Path, steps: int,
-) -> None:
-    from px4_sim_ros.apps.control_client import Control
+def _fly_graph(mode: str, flight: Flight, folder: pathlib.Path) -> None:
     from px4_sim_ros.apps.ros_world import start_graph
+    groups = flight.configuration.graph.process_groups(mode)
     with contextlib.ExitStack() as stack:
-        control = Control('')
-        stack.callback(control.close)
-        file = write_configuration(folder, configuration)
-        for _, child in start_graph(configuration.graph.process_groups(mode), [file]):
+        file = write_configuration(folder, flight.configuration)
+        for _, child in start_graph(groups, [file]):
             stack.callback(child.stop)
-        conduct(control, steps)
+        _conduct('', flight.steps)
 
 
-def conduct(control: typing.Any, steps: int) -> None:
+def _conduct(namespace: str, steps: int) -> None:
     """Let a graph that begins paused take so many steps, then end it.
 
     :raises ControlError: it does not come up, or does not go on
     """
-    control.wait_for(lambda: control.is_heard and control.state == 'PAUSED',
-                     _STARTED_TIMEOUT_S, 'the node graph has not come up')
-    control.ask('step')
-    control.wait_for_steps(steps)
-    control.ask('stop')
-    control.wait_until_ended(_STARTED_TIMEOUT_S)
+    from px4_sim_ros.apps.control_client import Control
+    with contextlib.closing(Control(namespace)) as control:
+        control.wait_for(lambda: control.is_heard and control.state == 'PAUSED',
+                         _STARTED_TIMEOUT_S, 'the node graph has not come up')
+        control.ask('step')
+        control.wait_for_steps(steps)
+        control.ask('stop')
+        control.wait_until_ended(_STARTED_TIMEOUT_S)
