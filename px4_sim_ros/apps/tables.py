@@ -25,7 +25,8 @@ def topics() -> str:
     """Return the topics of the step."""
     periods = default_parameters('manager')
     rows = []
-    optional = {kind: 1 for kind, spec in graph.NODES.items() if spec.optional}
+    optional = {kind: 1 for kind, spec in graph.NODES.items()
+                if spec.optional and kind not in ('player', 'recorder')}
     whole = graph.of_instances(optional)
     for topic in graph.TOPICS.values():
         step = topic.period == graph.EVERY_STEP

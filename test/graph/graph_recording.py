@@ -17,10 +17,8 @@ from px4_sim_ros.apps.core_world import CoreWorld
 from px4_sim_ros.apps.processes import Child, ros_environment
 from px4_sim_ros.apps.world import make_executor
 from px4_sim_ros.configuration import load_configuration, write_parameters
-from px4_sim_ros.convert import truth as convert
-from px4_sim_ros.convert.measurements import OUTPUTS
 from px4_sim_ros.convert.stamps import serialised_stamp_us
-from px4_sim_ros.convert.surroundings import fill_battery, new_battery
+from px4_sim_ros.convert.step_messages import StepMessages
 from px4_sim_ros.nodes.base import LoopNode
 from px4_sim_ros.nodes.message_types import message_class
 from px4_sim_ros.nodes.qos import LOOP
@@ -75,35 +73,15 @@ def record_core(duration_us, overrides=OVERRIDES):
     """Run the loop and write what the nodes would have published."""
     configuration = load_configuration(None, overrides)
     recording, stop = Recording(), threading.Event()
-    nodes = configuration.graph
-    sensor_topics = {name: nodes.outputs(name) for name in nodes.sensors}
-    rotors = len(configuration.vehicle.rotors)
+    vehicle = configuration.vehicle
+    messages = StepMessages(configuration.graph, configuration.world, len(vehicle.rotors))
 
     def observe(step, reply):
-        truth, measurements = step.truth, dict(step.measurements)
-        time_us = truth.time_us
-        if step.wind is not None:
-            measurements['wind'] = step.wind
-        messages = {
-            'ground_truth/odom': convert.fill_odometry(convert.new_odometry(), truth),
-            'ground_truth/accel': convert.fill_accel(convert.new_accel(), truth),
-            'actuators/command': convert.fill_rotors(
-                convert.new_rotors(rotors), time_us,
-                configuration.vehicle.rotor_speed_references_rad_s(reply.controls, reply.armed)),
-        }
-        if time_us % configuration.world.periods_us['battery'] == 0:
-            messages['battery_state'] = fill_battery(new_battery(), time_us, step.battery)
-        if time_us % configuration.world.periods_us['display'] == 0:
-            messages['ground_truth/pose'] = convert.fill_pose(convert.new_pose(), truth)
-            messages['joint_states'] = convert.fill_rotors(
-                convert.new_rotors(rotors), time_us, truth.rotor_speeds_rad_s)
-        for name, measurement in measurements.items():
-            for topic in sensor_topics[name]:
-                output = OUTPUTS[topic.kind]
-                messages[topic.name] = output.fill(output.new(), measurement)
-        for topic, message in messages.items():
-            recording.add(topic, serialize_message(message))
-        if time_us >= duration_us:
+        references = vehicle.rotor_speed_references_rad_s(reply.controls, reply.armed)
+        for topic, message in messages.of(step, references):
+            if topic != '/clock':
+                recording.add(topic, serialize_message(message))
+        if step.truth.time_us >= duration_us:
             stop.set()
 
     world = CoreWorld(configuration, observe)
@@ -176,7 +154,8 @@ def record_shuffled(duration_us, folder, monkeypatch, seed):
     rclpy.init(args=['--ros-args', '--params-file', str(folder / 'run.yaml')],
                signal_handler_options=SignalHandlerOptions.NO)
     executor = make_executor()
-    nodes = [graph.load(spec.node)(name) for name, spec in reversed(graph.NODES.items())]
+    whole = load_configuration(None, OVERRIDES).graph
+    nodes = [graph.load(spec.node)(name) for name, spec in reversed(whole.nodes.items())]
     for node in nodes:
         executor.add_node(node)
     autopilot, deadline_s = None, time.monotonic() + 120.0

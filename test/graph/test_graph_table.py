@@ -58,12 +58,24 @@ OPTIONAL = [kind for kind, spec in graph.NODES.items() if spec.optional]
 def test_one_of_each_is_the_table():
     everything = graph.of_instances(dict.fromkeys(OPTIONAL, 1) | {'imu': 1})
     assert everything.nodes == graph.NODES
-    assert everything.topics == graph.TOPICS
+    assert list(everything.topics) == list(graph.TOPICS)
+    assert {name for name, topic in everything.topics.items() if topic != graph.TOPICS[name]} == {
+        'actuators/command'}      # the player publishes it, where there is one
+
+
+def test_recorded_commands_take_the_place_of_the_bridge():
+    replay = graph.of_instances({'player': 1, 'hil_bridge': 0, 'recorder': 1})
+    assert 'hil_bridge' not in replay.nodes
+    assert replay.topics['actuators/command'].publisher == 'player'
+    assert replay.nodes['player'].inputs == graph.of_instances({}).nodes['hil_bridge'].inputs
+    assert replay.nodes['recorder'].inputs == tuple(replay.topics)
+    assert replay.managed[-1] == 'recorder'       # the first to be brought up, the last to end
 
 
 def test_what_is_optional_leaves_nothing_behind():
     least = graph.of_instances({})
-    assert OPTIONAL == ['wind', 'airspeed', 'range_finder', 'optical_flow', 'visual_odometry']
+    assert OPTIONAL == ['wind', 'airspeed', 'range_finder', 'optical_flow', 'visual_odometry',
+                        'player', 'recorder']
     assert not set(OPTIONAL) & set(least.nodes)
     for spec in least.nodes.values():
         assert all(least.topics[name].publisher in least.nodes for name in spec.inputs)
