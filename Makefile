@@ -8,7 +8,7 @@ ARGS ?=
 .PHONY: fly test check verify bench soak clean
 
 fly: $(VENV)/.run
-	$(BIN)/python -m px4_sim_ros fly $(ARGS)
+	$(BIN)/python -m px4_sim_ros fly --report flight.html $(ARGS)
 
 test: $(VENV)/.test check
 	$(BIN)/python -m pytest $(ARGS)

@@ -171,11 +171,14 @@ def write_configuration(folder: pathlib.Path, configuration: Configuration) -> p
 
 def flat_parameters(configuration: Configuration) -> dict[str, FlatParameters]:
     """Return all parameters of all nodes, by node, as plain values that YAML can hold."""
-    world = dataclasses.asdict(configuration.world)
-    return {
-        node: {key: list(value) if isinstance(value, tuple) else value
-               for key, value in _flat(world | dataclasses.asdict(own)).items()}
-        for node, own in configuration.nodes.items()}
+    world = flat_values(configuration.world)
+    return {node: world | flat_values(own) for node, own in configuration.nodes.items()}
+
+
+def flat_values(parameters: Parameters) -> FlatParameters:
+    """Return parameters as plain values that YAML can hold, nested names joined with dots."""
+    return {key: list(value) if isinstance(value, tuple) else value
+            for key, value in _flat(dataclasses.asdict(parameters)).items()}
 
 
 def load_mission(name: str) -> Mission:

@@ -59,6 +59,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--params-file', type=pathlib.Path, help='a ROS 2 parameter file')
     parser.add_argument('--record', metavar='DIR', help='write all messages into this new folder,'
                         ' a rosbag2 bag; how is set with --set recorder.PARAMETER=VALUE')
+    parser.add_argument('--report', type=pathlib.Path, metavar='FILE.html',
+                        help='write a page about the flight here; it is recorded for that')
     parser.add_argument('--summary', type=pathlib.Path, metavar='FILE.json',
                         help='write the summary here as well')
 
@@ -127,15 +129,26 @@ class _PilotThread:
 
 def fly(options: argparse.Namespace) -> int:
     """Fly a mission and print its summary; return the exit code."""
+    with tempfile.TemporaryDirectory() as folder:
+        record = options.record
+        if record is None and options.report is not None:
+            record = pathlib.Path(folder) / 'flight'
+        return _fly(options, pathlib.Path(folder), record)
+
+
+def _fly(
+    options: argparse.Namespace, folder: pathlib.Path, bag: str | pathlib.Path | None,
+) -> int:
     try:
-        overrides = _overrides(options)
+        overrides = _overrides(options, bag)
         base = _BASE | profile_parameters(options.profile)
         configuration = load_configuration(options.params_file, overrides, base=base)
         mission = load_mission(options.mission)
         px4 = Px4.find(options.px4_dir) if options.autopilot == 'px4' else None
         hil = configuration.nodes['hil_bridge']
         check_port_is_free(hil.host, port_of(hil.instance))
-        _check_writable(options.summary)
+        _check_writable('summary', options.summary)
+        _check_writable('report', options.report)
     except (ParameterError, OSError) as error:
         print(f'fly: {sentence(error)}', file=sys.stderr)
         return _EXIT_BAD_INPUT
@@ -143,50 +156,74 @@ def fly(options: argparse.Namespace) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     record = FlightRecord()
     try:
-        status = _run(options, configuration, mission, px4, record)
+        status = _run(options, configuration, mission, px4, record, folder)
     except KeyboardInterrupt:
         print('fly: interrupted', file=sys.stderr)
         return _EXIT_INTERRUPTED
     except (OSError, RuntimeError) as error:
         print(f'fly: {sentence(error)}', file=sys.stderr)
         return _EXIT_FAILED
-    head = {'mode': options.mode, 'autopilot': options.autopilot,
-            'vehicle': configuration.vehicle.name, 'wind': configuration.world.wind,
-            'seed': configuration.world.seed, 'mission': mission.name}
-    if options.record is not None:
-        head['recording'] = options.record
-    summary = record.summary(head, status)
+    summary = record.summary(_head(options, configuration, mission), status)
     _print_summary(summary)
     if options.summary:
         options.summary.write_text(json.dumps(summary, indent=2) + '\n', encoding='utf-8')
+    if options.report is not None and not _write_report(bag, options.report):
+        return _EXIT_FAILED
     return 0 if summary['landed'] else _EXIT_FAILED
 
 
-def _overrides(options: argparse.Namespace) -> settings.Settings:
+def _head(
+    options: argparse.Namespace, configuration: Configuration, mission: Mission,
+) -> dict[str, typing.Any]:
+    head = {'mode': options.mode, 'autopilot': options.autopilot,
+            'vehicle': configuration.vehicle.name, 'wind': configuration.world.wind,
+            'seed': configuration.world.seed, 'mission': mission.name}
+    wanted = {'recording': options.record, 'report': options.report}
+    return head | {name: str(path) for name, path in wanted.items() if path is not None}
+
+
+def _write_report(bag: str | pathlib.Path, path: pathlib.Path) -> bool:
+    """Write the page about a recorded flight; return whether that has worked."""
+    from px4_sim_ros.recording.bag_reader import BagReader
+    from px4_sim_ros.recording.flight_report import write_report
+    from px4_sim_ros.recording.run_description import BagError
+    try:
+        write_report(BagReader(bag), path)
+    except (BagError, OSError) as error:
+        print(f'fly: report {path}: {sentence(error)}', file=sys.stderr)
+        return False
+    return True
+
+
+def _overrides(
+    options: argparse.Namespace, bag: str | pathlib.Path | None,
+) -> settings.Settings:
     found = settings.settings(options)
     for node, name in (('', 'seed'), ('manager', 'speed_factor'), ('hil_bridge', 'instance')):
         value = getattr(options, name)
         if value is not None:
             found.setdefault(node, {})[name] = value
-    if options.record is not None:
-        check_new_folder(options.record)
+    if bag is not None:
+        check_new_folder(bag)
         found['']['recorder'] = True
-        found.setdefault('recorder', {})['folder'] = str(pathlib.Path(options.record).absolute())
+        found.setdefault('recorder', {})['folder'] = str(pathlib.Path(bag).absolute())
     return found
 
 
-def _check_writable(path: pathlib.Path | None) -> None:
+def _check_writable(name: str, path: pathlib.Path | None) -> None:
     if path is not None and not os.access(path.absolute().parent, os.W_OK):
-        raise ParameterError(f'summary {path}: its folder is missing or cannot be written')
+        raise ParameterError(f'{name} {path}: its folder is missing or cannot be written')
 
 
 def _run(
     options: argparse.Namespace, configuration: Configuration, mission: Mission,
-    px4: Px4 | None, record: FlightRecord,
+    px4: Px4 | None, record: FlightRecord, folder: pathlib.Path,
 ) -> WorldStatus:
-    """Fly; everything that is started here is ended here, whatever happens."""
+    """Fly; everything that is started here is ended here, whatever happens.
+
+    :param folder: for files that are needed on the way
+    """
     with contextlib.ExitStack() as stack:
-        folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
         progress = Progress(mission.events)
         stack.callback(progress.close)
         world = _make_world(options, configuration, folder, record)

@@ -15,6 +15,7 @@ from px4_sim_ros.configuration import (
     Configuration,
     FlatParameters,
     flat_parameters,
+    flat_values,
     load_configuration,
     node_configuration,
     vehicle_text,
@@ -25,6 +26,9 @@ from px4_sim_ros.recording import schema
 
 # Numbers may differ in their last bits between versions of these.
 _LIBRARIES = 'numpy', 'pygeomag', 'pymap3d', 'pymavlink'
+# What most tools have is faster by far than those in Python.
+_LOADER = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
+_DUMPER = getattr(yaml, 'CSafeDumper', yaml.SafeDumper)
 
 
 class BagError(RuntimeError):
@@ -73,8 +77,10 @@ class RunDescription:
         :param base: laid over those of the run and under `overrides`
         :raises ParameterError: one of them is not allowed
         """
-        laid = {node: values | (base or {}).get(node, {})
-                for node, values in ((base or {}) | self.parameters).items()}
+        # Nodes that the run did not have share what its nodes share.
+        laid = {'': flat_values(self.world)} | self.parameters
+        for node, values in (base or {}).items():
+            laid[node] = laid.get(node, {}) | values
         return load_configuration(None, overrides, base=laid)
 
     def full_name(self, topic: str) -> str:
@@ -99,32 +105,31 @@ class RunDescription:
                 name: {'type': topic.type, 'publisher': topic.publisher,
                        'period_us': topic.period_us(world.step_us, world.periods_us)}
                 for name, topic in nodes.topics.items()}}}
-        return yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
+        return yaml.dump(content, Dumper=_DUMPER, sort_keys=False, allow_unicode=True)
 
     @classmethod
-    def from_yaml(cls, bag: str | pathlib.Path, text: str) -> RunDescription:
+    def from_yaml(cls, bag: str | pathlib.Path, text: str | bytes) -> RunDescription:
         """Read what `to_yaml` has written.
 
         :param bag: the name of the bag, for the error sentence
         :raises BagError: it is of another version, or damaged
         """
         try:
-            content = yaml.safe_load(text)
+            content = yaml.load(text, _LOADER)
             version = content['schema_version']
-            values = {field.name: content[field.name] for field in dataclasses.fields(cls)}
-        except (yaml.YAMLError, KeyError, TypeError) as error:
+            if version != schema.VERSION:
+                raise BagError(
+                    f'bag {bag}: its schema has version {version} and this is for version'
+                    f" {schema.VERSION}; px4_sim_ros {content['versions']['px4_sim_ros']} has"
+                    ' written it and can read it')
+            description = cls(**{
+                field.name: content[field.name] for field in dataclasses.fields(cls)})
+            _ = description.graph
+        except ParameterError as error:
+            raise BagError(f'bag {bag}: {error}') from error
+        except (yaml.YAMLError, KeyError, TypeError, AttributeError, ValueError) as error:
             raise BagError(f'bag {bag}: its description of the run cannot be read: '
                            f'{type(error).__name__}') from error
-        if version != schema.VERSION:
-            raise BagError(
-                f'bag {bag}: its schema has version {version} and this is for version'
-                f" {schema.VERSION}; px4_sim_ros {values['versions'].get('px4_sim_ros')} has"
-                ' written it and can read it')
-        try:
-            description = cls(**values)
-            _ = description.graph
-        except (ParameterError, KeyError, TypeError, AttributeError) as error:
-            raise BagError(f'bag {bag}: {error}') from error
         return description
 
     @classmethod
