@@ -1,6 +1,6 @@
-"""The tables and the picture of the README, made from the code.
+"""The tables and the picture of the documents, made from the code.
 
-`python -m px4_sim_ros.apps.tables` writes them into the README.md of the current folder;
+`python -m px4_sim_ros.apps.tables` writes them into the documents of the current folder;
 a test compares them, so that they cannot go stale.
 """
 from __future__ import annotations
@@ -14,6 +14,7 @@ from px4_sim_ros.apps.launch_arguments import ARGUMENTS
 from px4_sim_ros.configuration import default_parameters
 from px4_sim_ros.core.parameters import range_text
 from px4_sim_ros.core.world import WorldParameters
+from px4_sim_ros.recording import schema
 
 
 def _table(head: typing.Sequence[str], rows: typing.Iterable[typing.Sequence[str]]) -> str:
@@ -80,9 +81,20 @@ def picture() -> str:
     return '\n'.join(['```mermaid', 'flowchart LR', *edges, '```'])
 
 
+def recorded_topics() -> str:
+    """Return what a recording contains."""
+    rows = [(f'`{t.name}`', f'`{t.type}`', t.meaning) for t in graph.TOPICS.values()]
+    beside = [(f'`{t.name}`', f'`{t.type}`', t.meaning) for t in schema.BESIDE.values()]
+    return '\n\n'.join([
+        _table(('topic of the step', 'type', 'meaning'), rows),
+        _table(('topic beside the step', 'type', 'meaning'), beside)])
+
+
+DOCUMENTS = 'README.md', 'docs/recording.md'
+
 PARTS: dict[str, typing.Callable[[], str]] = {
     'topics': topics, 'parameters': parameters, 'launch arguments': launch_arguments,
-    'picture': picture}
+    'picture': picture, 'recorded topics': recorded_topics}
 
 
 def fill(text: str) -> str:
@@ -95,5 +107,5 @@ def fill(text: str) -> str:
 
 
 if __name__ == '__main__':
-    readme = pathlib.Path('README.md')
-    readme.write_text(fill(readme.read_text(encoding='utf-8')), encoding='utf-8')
+    for document in map(pathlib.Path, DOCUMENTS):
+        document.write_text(fill(document.read_text(encoding='utf-8')), encoding='utf-8')

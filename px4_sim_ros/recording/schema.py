@@ -6,8 +6,11 @@ changes a topic, a type or a meaning raises the version.
 from __future__ import annotations
 
 import dataclasses
+import hashlib
+import json
 
 from px4_sim_ros import graph
+from px4_sim_ros.recording.message_definitions import definition
 
 VERSION = 1
 
@@ -42,3 +45,14 @@ def topic_type(nodes: graph.Graph, name: str) -> str:
     :raises KeyError: no recording has it
     """
     return nodes.topics[name].type if name in nodes.topics else BESIDE[name].type
+
+
+def fingerprint() -> str:
+    """Return a short hash of all that the contract says; it changes when the contract does."""
+    contract = {
+        'step': [[t.name, t.type, t.publisher, t.instead, t.period, t.meaning]
+                 for t in graph.TOPICS.values()],
+        'beside': [[t.name, t.type, t.meaning] for t in BESIDE.values()],
+        'definitions': {t.type: definition(t.type)
+                        for t in [*graph.TOPICS.values(), *BESIDE.values()]}}
+    return hashlib.sha256(json.dumps(contract, sort_keys=True).encode()).hexdigest()[:16]

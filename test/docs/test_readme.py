@@ -1,4 +1,4 @@
-"""What the README says is true: its tables are those of the code, its commands exist."""
+"""What the documents say is true: their tables are those of the code, their commands exist."""
 import argparse
 import pathlib
 import re
@@ -7,26 +7,40 @@ import subprocess
 
 import pytest
 
-from px4_sim_ros.apps import command_line
-from px4_sim_ros.apps.launch_arguments import ARGUMENTS
+from px4_sim_ros.apps import command_line, tables
+from px4_sim_ros.apps.launch_arguments import ARGUMENTS, REPLAY_ARGUMENTS
 from px4_sim_ros.apps.settings import settings
-from px4_sim_ros.apps.tables import fill
 from px4_sim_ros.configuration import load_configuration, load_mission, profile_parameters
+from px4_sim_ros.recording import schema
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-README = (ROOT / 'README.md').read_text(encoding='utf-8')
+DOCUMENTS = {name: (ROOT / name).read_text(encoding='utf-8') for name in tables.DOCUMENTS}
+TEXT = '\n'.join(DOCUMENTS.values())
 
 
 def commands(first_word):
-    """Return the commands in the README that begin with a word, without what they set before."""
-    blocks = re.findall(r'```sh\n(.*?)```', README.replace('\\\n', ''), re.S)
+    """Return the commands in all documents that begin with a word, without what they set before."""
+    blocks = re.findall(r'```sh\n(.*?)```', TEXT.replace('\\\n', ''), re.S)
     lines = [re.sub(r'^(?:[A-Z0-9_]+=\S+ )+', '', part.split('#')[0].strip())
              for block in blocks for line in block.splitlines() for part in line.split('&&')]
     return [shlex.split(line) for line in lines if line.startswith(first_word)]
 
 
-def test_the_tables_and_the_picture_are_those_of_the_code():
-    assert fill(README) == README
+@pytest.mark.parametrize('name', DOCUMENTS)
+def test_the_tables_and_the_picture_are_those_of_the_code(name):
+    assert tables.fill(DOCUMENTS[name]) == DOCUMENTS[name]
+
+
+def test_all_documents_are_looked_at():
+    assert {f'docs/{path.name}' for path in (ROOT / 'docs').iterdir()} < set(DOCUMENTS)
+
+
+def test_the_contract_of_recordings_is_that_of_its_version():
+    """Who changes a topic, a type or a meaning raises schema.VERSION and adds a row."""
+    rows = dict(re.findall(r'^\| (\d+) \| `([0-9a-f]{16})` \|$', DOCUMENTS['docs/recording.md'],
+                           re.M))
+    assert rows[str(schema.VERSION)] == schema.fingerprint()
+    assert len(set(rows.values())) == len(rows) == schema.VERSION
 
 
 @pytest.mark.parametrize('words', commands('make'), ids=' '.join)
@@ -49,6 +63,7 @@ def test_options_of_fly_exist(words, monkeypatch):
 
 OURS = [w[3:] for w in commands('python -m px4_sim_ros')]
 FLIGHTS = [words for words in OURS if words[0] == 'fly']
+OF_BAGS = [words for words in OURS if words[0] in ('replay', 'compare', 'report')]
 
 
 @pytest.mark.parametrize('words', FLIGHTS, ids=' '.join)
@@ -58,7 +73,9 @@ def test_what_flights_set_is_allowed(words, monkeypatch):
     assert command_line.main(words) == 0
     options, = seen
     load_mission(options.mission)
-    load_configuration(None, settings(options), base=profile_parameters(options.profile))
+    found = settings(options)
+    found[''] |= {'recorder': options.record is not None}
+    load_configuration(None, found, base=profile_parameters(options.profile))
 
 
 def test_check_vehicle(monkeypatch, capsys):
@@ -69,12 +86,22 @@ def test_check_vehicle(monkeypatch, capsys):
 
 
 @pytest.mark.parametrize(
-    'words', [w for w in OURS if w[0] not in ('fly', 'check-vehicle')], ids=' '.join)
+    'words', [w for w in OURS if w not in FLIGHTS + OF_BAGS and w[0] != 'check-vehicle'],
+    ids=' '.join)
 def test_commands_exist(words, monkeypatch):
     seen = []
     monkeypatch.setattr(command_line.control, 'run', lambda options: seen.append(options) or 0)
     assert command_line.main(words) == 0
     assert seen[0].command == words[0]
+
+
+@pytest.mark.parametrize('words', OF_BAGS, ids=' '.join)
+def test_commands_for_recordings_exist(words, monkeypatch):
+    seen = []
+    module = getattr(command_line, words[0])
+    monkeypatch.setattr(module, words[0], lambda options: seen.append(options) or 0)
+    assert command_line.main(words) == 0
+    assert seen[0].bag
 
 
 def test_launch_arguments_exist():
@@ -83,13 +110,14 @@ def test_launch_arguments_exist():
     for words in launches:
         assert (ROOT / 'launch' / words[3]).is_file()
         for word in words[4:]:
-            assert word == '--show-args' or word.partition(':=')[0] in ARGUMENTS
+            assert word == '--show-args' or word.partition(':=')[0] in (
+                REPLAY_ARGUMENTS if words[3] == 'replay.launch.py' else ARGUMENTS)
 
 
 def test_files_that_are_named_exist():
-    for name in re.findall(r'`((?:px4_sim_ros|config|launch)/[\w./]+)`', README):
+    for name in re.findall(r'`((?:px4_sim_ros|config|docs|launch)/[\w./]+)`', TEXT):
         assert (ROOT / name).exists(), name
 
 
 def test_nothing_is_left_to_fill_in():
-    assert not re.search(r'^[A-Z]{4,}$', README, re.M)
+    assert not re.search(r'^[A-Z]{4,}$', TEXT, re.M)
