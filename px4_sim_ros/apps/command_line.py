@@ -6,7 +6,7 @@ import sys
 import threading
 import typing
 
-from px4_sim_ros.apps import bench, check_vehicle, control, fly, replay
+from px4_sim_ros.apps import bench, check_vehicle, compare, control, fly, replay, report
 from px4_sim_ros.configuration import load_mission
 from px4_sim_ros.core.parameters import ParameterError, sentence
 from px4_sim_ros.mavlink.pilot import MissionError, Pilot
@@ -38,18 +38,23 @@ def _pilot(options: argparse.Namespace, launched: bool) -> int:
     return 0
 
 
+# Commands that are a function of the same name in a module of that name, with what they are for.
+_COMMANDS = {
+    'fly': (fly, 'fly a mission from start to summary'),
+    'replay': (replay, 'fly a recording again, or play it'),
+    'compare': (compare, 'compare two recordings, or the integrators'),
+    'report': (report, 'make a page about a recorded flight'),
+    'check-vehicle': (check_vehicle, 'what follows from a vehicle file'),
+    'bench': (bench, 'measure how fast the modes are'),
+}
+
+
 def main(arguments: typing.Sequence[str] | None = None) -> int:
     """Run a command; return its exit code."""
     parser = argparse.ArgumentParser(prog='px4_sim_ros', description=__doc__)
     commands = parser.add_subparsers(dest='command', required=True, metavar='COMMAND')
-    fly_parser = commands.add_parser('fly', help='fly a mission from start to summary')
-    fly.add_arguments(fly_parser)
-    bench.add_arguments(
-        commands.add_parser('bench', help='measure how fast the modes are'))
-    check_vehicle.add_arguments(
-        commands.add_parser('check-vehicle', help='what follows from a vehicle file'))
-    replay.add_arguments(
-        commands.add_parser('replay', help='fly a recording again, or play it'))
+    for name, (module, purpose) in _COMMANDS.items():
+        module.add_arguments(commands.add_parser(name, help=purpose))
     pilot_parser = commands.add_parser(
         'pilot', help='fly a mission with an autopilot that runs already')
     pilot_parser.add_argument('--mission', default='square')
@@ -57,14 +62,9 @@ def main(arguments: typing.Sequence[str] | None = None) -> int:
     control.add_parsers(commands)
     own, launched = own_arguments(sys.argv[1:] if arguments is None else arguments)
     options = parser.parse_args(own)
-    if options.command == 'fly':
-        return fly.fly(options)
-    if options.command == 'bench':
-        return bench.bench(options)
-    if options.command == 'check-vehicle':
-        return check_vehicle.check_vehicle(options)
-    if options.command == 'replay':
-        return replay.replay(options)
+    if options.command in _COMMANDS:
+        module, _ = _COMMANDS[options.command]
+        return getattr(module, options.command.replace('-', '_'))(options)
     if options.command == 'pilot':
         return _pilot(options, launched)
     return control.run(options)

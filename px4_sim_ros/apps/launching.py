@@ -20,7 +20,7 @@ from launch_ros.actions import Node
 from px4_sim_ros.apps.launch_arguments import ARGUMENTS, REPLAY_ARGUMENTS
 from px4_sim_ros.apps.processes import DIE_WITH_PARENT, ros_environment
 from px4_sim_ros.apps.px4 import Px4
-from px4_sim_ros.apps.replay import prepare
+from px4_sim_ros.apps.replay import prepare, survey
 from px4_sim_ros.configuration import (
     Configuration,
     load_configuration,
@@ -110,8 +110,9 @@ def replay_actions(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     """
     given = {name: context.launch_configurations[name] for name in REPLAY_ARGUMENTS}
     folder = tempfile.TemporaryDirectory(prefix=f'{PACKAGE}_')
+    bag = BagReader(given['bag'])
     flight = prepare(
-        BagReader(given['bag']), given['mode'], {}, pathlib.Path(folder.name),
+        bag, given['mode'], survey(bag).steps, {}, pathlib.Path(folder.name),
         record=given['record'] or None, namespace=given['namespace'])
     return [
         *_surroundings(folder),

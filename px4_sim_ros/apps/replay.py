@@ -3,11 +3,16 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import dataclasses
+import json
 import pathlib
 import sys
 import tempfile
 import typing
 
+from rich.console import Console
+
+from px4_sim_ros import graph
 from px4_sim_ros.apps import settings
 from px4_sim_ros.apps.core_world import make_simulation
 from px4_sim_ros.apps.fly import MODES
@@ -20,8 +25,11 @@ from px4_sim_ros.configuration import (
 from px4_sim_ros.core.parameters import ParameterError, sentence
 from px4_sim_ros.core.timebase import seconds_text
 from px4_sim_ros.pacing import speed_factor
+from px4_sim_ros.recording import comparison_report
 from px4_sim_ros.recording.bag_reader import BagReader
 from px4_sim_ros.recording.bag_writer import check_new_folder
+from px4_sim_ros.recording.comparison import compare
+from px4_sim_ros.recording.deviation import deviation
 from px4_sim_ros.recording.run_description import BagError, RunDescription, with_run_file
 
 COMMAND = 'actuators/command'
@@ -63,18 +71,19 @@ def replay(options: argparse.Namespace) -> int:
         overrides = settings.settings(options)
         if options.seed is not None:
             overrides['']['seed'] = options.seed
-        what_if = bool(overrides[''] or len(overrides) > 1 or options.profile)
+        is_what_if = bool(overrides[''] or len(overrides) > 1 or options.profile)
+        found = survey(bag)
         if options.join is not None:
-            _conduct(options.namespace, count_steps(bag))
-            return _report(bag, BagReader(options.join), what_if, options)
+            _conduct(options.namespace, found.steps)
+            return _report(bag, BagReader(options.join), found.stopped_us, options, is_what_if)
         with tempfile.TemporaryDirectory() as folder:
-            flight = prepare(bag, options.mode, overrides, pathlib.Path(folder),
+            flight = prepare(bag, options.mode, found.steps, overrides, pathlib.Path(folder),
                              profile=options.profile, record=options.record)
             if options.mode == 'core':
                 _fly_core(bag, flight)
             else:
                 _fly_graph(options.mode, flight, pathlib.Path(folder))
-            return _report(bag, BagReader(flight.bag), what_if, options)
+            return _report(bag, BagReader(flight.bag), found.stopped_us, options, is_what_if)
     except (BagError, ParameterError) as error:
         print(f'replay: {sentence(error)}', file=sys.stderr)
         return _EXIT_BAD_INPUT
@@ -87,12 +96,37 @@ def replay(options: argparse.Namespace) -> int:
 
 
 def _report(
-    bag: BagReader, flown: BagReader, what_if: bool, options: argparse.Namespace,
+    bag: BagReader, flown: BagReader, stopped_us: dict[str, int], options: argparse.Namespace,
+    is_what_if: bool,
 ) -> int:
-    from px4_sim_ros.recording.comparison import compare
-    comparison = compare(bag, flown)
-    print(comparison.sentence)
-    return 0 if comparison.identical or what_if else _EXIT_FAILED
+    """Tell how a replay compares with its recording; return the exit code.
+
+    Of a what-if nobody expects that it is the same: how far it is apart is the result.
+    """
+    found = dataclasses.replace(compare(bag, flown), names=(str(bag.folder), 'the replay'))
+    apart = None
+    if is_what_if or not found.identical or options.json or options.plot:
+        apart = deviation(bag, flown)
+    console = Console()
+    if not found.identical and not is_what_if:
+        console.print(comparison_report.comparison_table(found))
+    if not found.agree:
+        console.print(comparison_report.deviation_table(apart))
+    for name, time_us in stopped_us.items():
+        print(f'{name} was stopped in flight, first before t = {seconds_text(time_us)}; a replay'
+              ' does not stop it')
+    if bag.damage:
+        print(bag.damage)
+    if not is_what_if or found.agree:
+        print(found.sentence)
+    if options.json:
+        options.json.write_text(json.dumps({
+            'comparison': comparison_report.comparison_json(found),
+            'deviation': comparison_report.deviation_json(apart)}, indent=2) + '\n',
+            encoding='utf-8')
+    if options.plot:
+        comparison_report.write_plot(comparison_report.deviation_figure(apart), options.plot)
+    return 0 if is_what_if or found.identical else _EXIT_FAILED
 
 
 class Flight(typing.NamedTuple):
@@ -105,41 +139,50 @@ class Flight(typing.NamedTuple):
 
 
 def prepare(
-    bag: BagReader, mode: str, overrides: settings.Settings, folder: pathlib.Path, *,
-    profile: str = '', record: str | None = None, namespace: str = '',
+    bag: BagReader, mode: str, steps: int, overrides: settings.Settings, folder: pathlib.Path,
+    *, profile: str = '', record: str | None = None, namespace: str = '',
 ) -> Flight:
     """Return what is needed to fly a recording again.
 
+    :param steps: how many
     :param overrides: parameters that are not as they were
     :param folder: for files that are needed on the way
     :param record: where the new bag goes; into `folder` without it
-    :raises BagError: the recording cannot be flown again
     :raises ParameterError: a parameter is wrong, or there is such a bag already
     """
     new = pathlib.Path(record).absolute() if record is not None else folder / 'replay'
     check_new_folder(new)
-    steps = count_steps(bag)
     configuration = _configuration(bag, overrides, profile, folder, new, steps)
     run = RunDescription.of(configuration, mode=mode, autopilot='recording',
                             namespace=namespace, mission=bag.run.mission)
     return Flight(with_run_file(configuration, run, folder), run, steps, new)
 
 
-def count_steps(bag: BagReader) -> int:
-    """Return how many steps have a command, from the first on.
+class Survey(typing.NamedTuple):
+    """What a replay has to know of a recording beforehand."""
 
-    :raises BagError: there is none, or one is missing
+    steps: int                     # that have a command, from the first on
+    stopped_us: dict[str, int]     # sensors that were stopped in flight, and when first
+
+
+def survey(bag: BagReader) -> Survey:
+    """Look through a recording.
+
+    :raises BagError: there is no command in it, or one is missing
     """
     step_us, steps = bag.run.world.step_us, 0
+    stopped_us: dict[str, int] = {}
     for message in bag.messages():
         if message.topic == COMMAND:
             steps += 1
             if message.time_us != steps * step_us:
                 raise BagError(f'bag {bag.folder}: {COMMAND} for'
                                f' t = {seconds_text(steps * step_us)} is missing')
+        elif message.topic == graph.ABSENCE:
+            stopped_us.setdefault(bag.decode(message).frame_id, message.time_us)
     if not steps:
         raise BagError(f'bag {bag.folder}: there is no message of {COMMAND} in it')
-    return steps
+    return Survey(steps, stopped_us)
 
 
 def _configuration(

@@ -6,7 +6,7 @@ import struct
 import typing
 
 import zstandard
-from mcap.exceptions import McapError
+from mcap.exceptions import EndOfFile, McapError
 from mcap.records import Attachment, Channel, Schema
 from mcap.records import Message as McapMessage
 from mcap.stream_reader import StreamReader
@@ -20,8 +20,9 @@ from px4_sim_ros.recording.run_description import BagError, RunDescription
 
 _NS_PER_US = 1000
 _LARGEST_RECORD = 2**30
-# What the MCAP library and those below it raise when bytes are missing or wrong.
-_DAMAGED = McapError, ValueError, struct.error, zstandard.ZstdError
+# What the MCAP library and those below it raise when bytes are wrong; LZ4's is a RuntimeError.
+_DAMAGED = (
+    McapError, ValueError, RuntimeError, MemoryError, OverflowError, zstandard.ZstdError)
 
 
 class Message(typing.NamedTuple):
@@ -62,24 +63,31 @@ class BagReader:
     def messages(self) -> typing.Iterator[Message]:
         """Yield all messages as they were written: those of the step in the order of time.
 
-        A file that ends too early is read as far as it goes; `damage` then tells of it.
+        A file that is damaged or ends too early is read as far as it goes, and is the last one;
+        `damage` then tells of it.
 
-        :raises BagError: a file is no MCAP file
+        :raises BagError: a file is no MCAP file, or cannot be read at all
         """
         self.damage = ''
-        self._is_cut = False
         time_us = 0
+        numbers: dict[str, int] = {}       # of the next message of each topic
         for path in self.paths:
             channels: dict[int, str] = {}
-            for record in self._records(path):
+            records = _Records(self.folder, path)
+            for record in records:
                 if isinstance(record, McapMessage):
+                    topic = channels[record.channel_id]
+                    if record.sequence != numbers.get(topic, record.sequence):
+                        records.damage = 'is damaged'       # some are missing
+                        break
+                    numbers[topic] = record.sequence + 1
                     time_us = record.log_time // _NS_PER_US
-                    yield Message(channels[record.channel_id], time_us, record.data)
+                    yield Message(topic, time_us, record.data)
                 elif isinstance(record, Channel):
                     channels[record.id] = self.run.relative_name(record.topic)
-            if self._is_cut:
-                self.damage = (f'bag {self.folder}: {path.name} ends too early; it was read up to'
-                               f' t = {seconds_text(time_us)}')
+            if records.damage:
+                self.damage = (f'bag {self.folder}: {path.name} {records.damage}; it was read up'
+                               f' to t = {seconds_text(time_us)}')
                 return
 
     def decode(self, message: Message) -> typing.Any:
@@ -88,23 +96,23 @@ class BagReader:
 
     def _head(self) -> tuple[RunDescription, dict[str, str]]:
         """Return the description of the run, and the types of the first file's topics by name."""
-        self._is_cut = False
         run: RunDescription | None = None
         schemas: dict[int, str] = {}
         types: dict[str, str] = {}
-        for record in self._records(self.paths[0]):
+        records = _Records(self.folder, self.paths[0])
+        for record in records:
             if isinstance(record, Attachment) and record.name == RUN_ATTACHMENT:
-                run = RunDescription.from_yaml(self.folder, record.data.decode())
+                run = RunDescription.from_yaml(self.folder, record.data)
             elif isinstance(record, Schema):
                 schemas[record.id] = record.name
             elif isinstance(record, Channel):
-                types[record.topic] = schemas[record.schema_id]
+                types[record.topic] = schemas.get(record.schema_id, 'none')
             elif isinstance(record, McapMessage):
                 break
         if run is None:
-            if self._is_cut:
-                raise BagError(f'bag {self.folder}: {self.paths[0].name} ends before anything was'
-                               ' recorded')
+            if records.damage:
+                raise BagError(f'bag {self.folder}: {self.paths[0].name} {records.damage}, before'
+                               ' anything was recorded')
             raise BagError(f'bag {self.folder}: px4_sim_ros has not recorded it: it does not say'
                            ' how the run was set up')
         return run, types
@@ -119,19 +127,39 @@ class BagReader:
                 raise BagError(
                     f'bag {self.folder}: {name} has the type {found}, not {wanted}')
 
-    def _records(self, path: pathlib.Path) -> typing.Iterator[typing.Any]:
-        """Yield the records of a file as far as it goes.
+
+class _Records:
+    """The records of a file, as far as it goes."""
+
+    def __init__(self, folder: pathlib.Path, path: pathlib.Path) -> None:
+        self._folder, self._path = folder, path
+        self.damage = ''       # what is wrong with the file, once that was met
+
+    def __iter__(self) -> typing.Iterator[typing.Any]:
+        """Yield them.
 
         :raises BagError: it does not begin as an MCAP file, or cannot be read at all
         """
+        name = f'bag {self._folder}: {self._path.name}'
+        known: set[int] = set()
         try:
-            with open(path, 'rb') as file:
-                if file.read(len(MCAP0_MAGIC)) != MCAP0_MAGIC:
-                    raise BagError(f'bag {self.folder}: {path.name} is no MCAP file')
+            with open(self._path, 'rb') as file:
+                if not MCAP0_MAGIC.startswith(file.read(len(MCAP0_MAGIC))):
+                    raise BagError(f'{name} is no MCAP file')
                 file.seek(0)
-                yield from StreamReader(
-                    file, validate_crcs=True, record_size_limit=_LARGEST_RECORD).records
+                for record in StreamReader(
+                        file, validate_crcs=True, record_size_limit=_LARGEST_RECORD).records:
+                    if isinstance(record, Channel):
+                        known.add(record.id)
+                    elif isinstance(record, McapMessage) and record.channel_id not in known:
+                        self.damage = 'is damaged'
+                        return
+                    yield record
+        except BagError:
+            raise
         except OSError as error:
-            raise BagError(f'bag {self.folder}: {path.name}: {error.strerror}') from error
+            raise BagError(f'{name}: {error.strerror}') from error
+        except (EndOfFile, struct.error):
+            self.damage = 'ends too early'
         except _DAMAGED:
-            self._is_cut = True
+            self.damage = 'is damaged'

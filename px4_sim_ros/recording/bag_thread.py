@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import traceback
 import typing
 
 from px4_sim_ros.core.parameters import sentence
@@ -29,6 +30,7 @@ class BagThread:
         """
         self._writer, self._gather, self._on_written = writer, gather, on_written
         self.problem = ''          # why nothing more is written, as a sentence
+        self.writes = False        # whether it is busy with what it has gathered
         self._woken = threading.Event()
         self._ending = False
         self._thread = threading.Thread(target=self._run, name='bag')
@@ -55,15 +57,31 @@ class BagThread:
         except (OSError, LostError) as error:
             if isinstance(error, LostError):
                 self._finish()
-            self.problem = (f'the recording in {self._writer.folder} ends at'
-                            f' t = {seconds_text(self._writer.flushed_us)}: {sentence(error)}')
-            self._on_written()
+            self._fail(sentence(error))
+        except Exception as error:
+            # A fault of ours: the run has to know all the same.
+            traceback.print_exc()
+            self._finish()
+            self._fail(f'{type(error).__name__}: {error}')
+
+    @property
+    def flushed_us(self) -> int:
+        """Up to which time all is on the disk."""
+        return self._writer.flushed_us
+
+    def _fail(self, reason: str) -> None:
+        self.problem = (f'the recording in {self._writer.folder} ends at'
+                        f' t = {seconds_text(self._writer.flushed_us)}: {reason}')
+        self.writes = False
+        self._on_written()
 
     def _write_gathered(self) -> None:
         messages = self._gather()
         if messages:
+            self.writes = True
             for message in messages:
                 self._writer.write(*message)
+            self.writes = False
             self._on_written()
 
     def _finish(self) -> None:

@@ -35,7 +35,14 @@ def check_new_folder(folder: str | pathlib.Path) -> None:
     path = pathlib.Path(folder).expanduser().absolute()
     if not str(folder):
         raise ParameterError("record '': name a folder that the bag becomes")
-    if path.exists():
+    try:
+        # A link that leads nowhere exists as well.
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except OSError as error:
+        raise ParameterError(f'record {folder}: cannot be made: {error.strerror}') from None
+    else:
         raise ParameterError(f'record {folder}: exists already; name a folder that does not')
     parent = next(parent for parent in path.parents if parent.exists())
     if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
@@ -94,8 +101,12 @@ class BagWriter:
         self._flush_at_us = parameters.flush_us
         self.flushed_us = 0        # up to which time the files hold all
         self._last_us = 0
-        self._open()
-        self._note_flushed()
+        try:
+            self._open()
+        except OSError:
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+            raise
 
     def write(self, topic: str, time_us: int, data: bytes) -> None:
         """Write a serialised message.
@@ -109,12 +120,15 @@ class BagWriter:
             flush_us = self._parameters.flush_us
             self._flush_at_us = time_us - time_us % flush_us + flush_us
             if self._is_full(time_us):
-                with self._cut_on_failure():
-                    self._finish_file()
-                    self._open()
+                self._finish_file()
+                self._open()
         time_ns = time_us * _NS_PER_US
         count = self.counts[topic]
-        self._writer.add_message(self._channels[topic], time_ns, data, time_ns, count)
+        try:
+            self._writer.add_message(self._channels[topic], time_ns, data, time_ns, count)
+        except OSError:      # a chunk has become too long
+            self._cut()
+            raise
         self.counts[topic] = count + 1
         self._last_us = time_us
         self._files[-1].count(time_us)
@@ -134,22 +148,24 @@ class BagWriter:
         :raises OSError: its end cannot be written
         """
         self.flush()
-        with self._cut_on_failure():
-            self._finish_file()
+        self._finish_file()
 
     def _open(self) -> None:
         info = FileInfo(f'{self.folder.name}_{len(self._files)}.mcap')
         self._stream = open(self.folder / info.name, 'xb')     # noqa: SIM115
         self._files.append(info)
         self._flushed_bytes = 0
-        self._writer = Writer(
-            self._stream, chunk_size=_CHUNK_BYTES,
-            compression=CompressionType[self._parameters.compression.upper()])
-        self._writer.start('ros2', f'px4_sim_ros {__version__}')
-        self._writer.add_metadata(METADATA, self._custom_data)
-        self._writer.add_attachment(0, 0, RUN_ATTACHMENT, 'application/yaml', self._run_text)
-        self._channels = self._register_channels()
-        self._stream.flush()
+        with self._cut_on_failure():
+            self._writer = Writer(
+                self._stream, chunk_size=_CHUNK_BYTES,
+                compression=CompressionType[self._parameters.compression.upper()])
+            self._writer.start('ros2', f'px4_sim_ros {__version__}')
+            self._writer.add_metadata(METADATA, self._custom_data)
+            self._writer.add_attachment(
+                0, 0, RUN_ATTACHMENT, 'application/yaml', self._run_text)
+            self._channels = self._register_channels()
+            self._stream.flush()
+            self._note_flushed()
 
     def _register_channels(self) -> dict[str, int]:
         """Make a channel for each topic; return their numbers by name in the graph."""
@@ -171,32 +187,41 @@ class BagWriter:
                 or 0.0 < split_bytes <= self._flushed_bytes)
 
     def _finish_file(self) -> None:
-        self._writer.finish()
+        with self._cut_on_failure():
+            self._writer.finish()
+            self._stream.flush()
         self._stream.close()
 
     def _note_flushed(self) -> None:
-        self._flushed_bytes = self._stream.tell()
-        self.flushed_us = self._last_us
         rosbag2_metadata.write(
             self.folder, self._files,
             {topic: self.counts[name] for name, topic in self._topics.items()},
             self._custom_data)
+        self._flushed_bytes = self._stream.tell()
+        self.flushed_us = self._last_us
 
     @contextlib.contextmanager
     def _cut_on_failure(self) -> typing.Iterator[None]:
-        """After an OSError cut the file to what was flushed, and give it an end."""
         try:
             yield
         except OSError:
-            # Not by the stream: it would try once more to write what it holds back.
-            self._stream.raw.close()
-            path = self.folder / self._files[-1].name
-            # Without an end it can be read as well.
-            with contextlib.suppress(OSError), open(path, 'r+b') as file:
+            self._cut()
+            raise
+
+    def _cut(self) -> None:
+        """Cut the file to what `metadata.yaml` tells of, and give it an end."""
+        # Not by the stream: it would try once more to write what it holds back.
+        self._stream.raw.close()
+        path = self.folder / self._files[-1].name
+        # Without an end it can be read as well.
+        with contextlib.suppress(OSError):
+            if not self._flushed_bytes:
+                path.unlink()
+                return
+            with open(path, 'r+b') as file:
                 file.truncate(self._flushed_bytes)
                 file.seek(0, io.SEEK_END)
                 file.write(_end_without_summary())
-            raise
 
 
 def _end_without_summary() -> bytes:

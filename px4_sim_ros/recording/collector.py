@@ -30,16 +30,21 @@ class Collector:
         self._order = {name: i for i, name in enumerate(periods_us)}
         self._beside: list[Message] = []
         self._ready: list[Message] = []
+        self._lost = ''            # which message cannot come any more, as a sentence
         self.complete_us = 0       # up to which time all was given out
 
     def add(self, name: str, time_us: int, data: bytes | None) -> None:
         """Take in a message of the step; None says that there is none at this time.
 
-        :raises LostError: one before it is missing for too long
+        Whatever was there already is left out, and so is what the run before has left under way.
         """
         waiting, next_us = self._waiting[name], self._next_us[name]
+        if time_us < next_us:
+            return
         if time_us > next_us + self._window_us:
-            raise LostError(f'{name} for t = {seconds_text(next_us)} was lost')
+            if next_us > self._periods_us[name] and not self._lost:
+                self._lost = f'{name} for t = {seconds_text(next_us)} was lost'
+            return
         waiting[time_us] = data
         while next_us in waiting:
             found = waiting.pop(next_us)
@@ -53,11 +58,16 @@ class Collector:
         self._beside.append(Message(name, self.complete_us, data))
 
     def take(self) -> list[Message]:
-        """Return what can be written, in the order of time and of the topics."""
+        """Return what can be written, in the order of time and of the topics.
+
+        :raises LostError: there is nothing more, because a message was lost
+        """
         self.complete_us = min(self._next_us.values()) - self._step_us
         whole = [m for m in self._ready if m.time_us <= self.complete_us]
         self._ready = [m for m in self._ready if m.time_us > self.complete_us]
         whole.sort(key=lambda m: (m.time_us, self._order[m.topic]))
+        if self._lost and not whole:
+            raise LostError(self._lost)
         beside, self._beside = self._beside, []
         return beside + whole
 

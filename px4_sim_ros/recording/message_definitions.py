@@ -2,18 +2,28 @@
 from __future__ import annotations
 
 import functools
+import re
 import typing
 
 from rosbags.typesys import Stores, get_typestore
 
 # All that we record has the same definition in Jazzy and in later releases.
 _STORE = get_typestore(Stores.ROS2_JAZZY)
+_CONSTANT = re.compile(r'\S+ \w+=')
+_SEPARATOR = '=' * 80 + '\n'
 
 
 @functools.cache
 def definition(type_name: str) -> str:
-    """Return the text of a definition with all that it refers to (encoding `ros2msg`)."""
-    return _STORE.generate_msgdef(type_name, ros_version=2)[0]
+    """Return the text of a definition with all that it refers to (encoding `ros2msg`).
+
+    Fields come before constants: some tools look for the header in the first line.
+    """
+    parts = _STORE.generate_msgdef(type_name, ros_version=2)[0].split(_SEPARATOR)
+    return _SEPARATOR.join(
+        ''.join(sorted(part.splitlines(keepends=True), key=lambda line: (
+            not line.startswith('MSG: '), _CONSTANT.match(line) is not None)))
+        for part in parts)
 
 
 @functools.cache

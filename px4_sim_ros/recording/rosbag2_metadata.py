@@ -115,7 +115,7 @@ def file_names(folder: pathlib.Path) -> list[str]:
         content = yaml.safe_load(path.read_text(encoding='utf-8'))
         information = content['rosbag2_bagfile_information']
         names = [str(name) for name in information['relative_file_paths']]
-    except (yaml.YAMLError, KeyError, TypeError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, KeyError, TypeError, ValueError) as error:
         raise ValueError(f'{FILE_NAME} is no metadata of rosbag2') from error
     if information.get('storage_identifier') != 'mcap':
         raise ValueError(f"its storage is {information.get('storage_identifier')}, not mcap")

@@ -101,7 +101,7 @@ def test_commands_for_recordings_exist(words, monkeypatch):
     module = getattr(command_line, words[0])
     monkeypatch.setattr(module, words[0], lambda options: seen.append(options) or 0)
     assert command_line.main(words) == 0
-    assert seen[0].bag
+    assert seen[0].command == words[0]
 
 
 def test_launch_arguments_exist():

@@ -1,0 +1,39 @@
+"""The command `report`: a page about a recorded flight."""
+from __future__ import annotations
+
+import argparse
+import pathlib
+import sys
+
+from px4_sim_ros.core.parameters import sentence
+from px4_sim_ros.recording.bag_reader import BagReader
+from px4_sim_ros.recording.flight_report import write_report
+from px4_sim_ros.recording.run_description import BagError
+
+_EXIT_BAD_INPUT = 2
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the command's options."""
+    parser.add_argument('bag', metavar='BAG', type=pathlib.Path,
+                        help='folder that was recorded with --record')
+    parser.add_argument('-o', '--output', metavar='FILE.html', type=pathlib.Path,
+                        help='page to write; by default the name of the bag, here')
+
+
+def report(options: argparse.Namespace) -> int:
+    """Write the page; return the exit code."""
+    output = options.output or pathlib.Path(f'{options.bag.absolute().name}.html')
+    try:
+        bag = BagReader(options.bag)
+        write_report(bag, output)
+    except BagError as error:
+        print(f'report: {error}', file=sys.stderr)
+        return _EXIT_BAD_INPUT
+    except OSError as error:
+        print(f'report: {output}: {sentence(error)}', file=sys.stderr)
+        return _EXIT_BAD_INPUT
+    if bag.damage:
+        print(f'report: {bag.damage}', file=sys.stderr)
+    print(f'{output}: {output.stat().st_size / 1e6:.1f} MB')
+    return 0

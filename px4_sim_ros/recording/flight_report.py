@@ -1,0 +1,253 @@
+"""The report of a flight: one HTML page from a bag."""
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+import typing
+
+import numpy as np
+
+from px4_sim_ros.configuration import Configuration
+from px4_sim_ros.recording import flight_facts, lockstep_health, report_page
+from px4_sim_ros.recording.bag_reader import BagReader
+from px4_sim_ros.recording.flight_events import MOST_MARKS, Contents, marks, read_contents
+from px4_sim_ros.recording.flight_plots import (
+    AllSeries,
+    battery_rows,
+    motion_rows,
+    rotor_rows,
+    sensor_rows,
+    wind_rows,
+)
+from px4_sim_ros.recording.lockstep_health import Counters, counters
+from px4_sim_ros.recording.path_plots import Place, path_3d, path_from_above, path_points
+from px4_sim_ros.recording.plots import MARK_COLOURS, Mark, Row, time_figure
+from px4_sim_ros.recording.report_page import Section, figure, paragraph, table
+from px4_sim_ros.recording.sensor_errors import ERRORS, Comparison, compare
+from px4_sim_ros.recording.series import read_series
+
+# What the page may have beside Plotly: a point is two numbers of 4 bytes, written in base 64.
+_DATA_BYTES = 2_600_000
+_BYTES_PER_POINT = 10.7
+_LEAST_POINTS, _MOST_POINTS = 200, 2400
+_PATH_POINTS = 6000
+
+
+@dataclasses.dataclass(frozen=True)
+class _Flight:
+    """All that the page is made of."""
+
+    bag: BagReader
+    configuration: Configuration
+    contents: Contents
+    series: AllSeries
+    marks: list[Mark]
+    more_marks: int                    # that were left out
+    comparisons: list[Comparison]
+    counters: dict[str, Counters]
+    places: list[Place]
+
+    @property
+    def span_s(self) -> tuple[float, float]:
+        """The time that all plots show at first."""
+        start_s, end_s = self.contents.span_s
+        return start_s, max(end_s, start_s + 1e-3)
+
+
+class _Part(typing.NamedTuple):
+    """A section with plots over time."""
+
+    anchor: str
+    title: str
+    before: str                        # HTML that comes before the plots
+    figures: dict[str, list[Row]]      # by heading, '' for none
+
+
+def write_report(bag: BagReader, path: pathlib.Path) -> None:
+    """Write the report of a flight.
+
+    :raises BagError: the bag cannot be read
+    :raises OSError: the page cannot be written
+    """
+    path.write_text(report(bag), encoding='utf-8')
+
+
+def report(bag: BagReader) -> str:
+    """Return the report of a flight as HTML that needs no other file.
+
+    :raises BagError: the bag cannot be read
+    """
+    flight = _read(bag)
+    parts = [
+        _Part('motion', 'Motion', '', {'': motion_rows(flight.series, flight.comparisons)}),
+        _Part('rotors', 'Rotors', '', {'': rotor_rows(flight.series)}),
+        _Part('power', 'Battery and wind', '',
+              {'': [*battery_rows(flight.series), *wind_rows(flight.series)]}),
+        _Part('sensors', 'Sensors against the truth', _statistics(flight),
+              sensor_rows(flight.comparisons)),
+        _Part('lockstep', 'Lockstep', _lockstep_table(flight), {'': _lockstep_rows(flight)})]
+    lines = [line for part in parts for rows in part.figures.values()
+             for row in rows for line in row.lines]
+    points = _points(len(lines))
+    sections = [
+        Section('path', 'Path', _path(flight)), Section('events', 'Events', _events(flight)),
+        *(Section(part.anchor, part.title, part.before + _plots(flight, part, points))
+          for part in parts),
+        Section('facts', 'The run', _facts(flight))]
+    name = flight_facts.name_in(bag.run.vehicle) or flight.configuration.world.vehicle
+    return report_page.page(
+        f'Flight of {name}', _head(flight, sum(len(line.values) for line in lines), points),
+        sections)
+
+
+def _read(bag: BagReader) -> _Flight:
+    contents = read_contents(bag)
+    series = read_series(bag)
+    configuration = bag.run.configuration({})
+    found = marks(bag.run, contents, series)
+    odometry = series.get('ground_truth/odom')
+    return _Flight(
+        bag, configuration, contents, series, found[:MOST_MARKS],
+        max(0, len(found) - MOST_MARKS), compare(configuration, series),
+        counters(bag.run, contents.beside['/diagnostics']),
+        flight_facts.mission_places(bag.run, odometry['position_m'].values[0])
+        if odometry else [])
+
+
+def _points(lines: int) -> int:
+    """Return how many points a line may have."""
+    wanted = int(_DATA_BYTES / _BYTES_PER_POINT / max(lines, 1)) // 2 * 2
+    return min(_MOST_POINTS, max(_LEAST_POINTS, wanted))
+
+
+# What is on the page beside plots
+
+
+def _head(flight: _Flight, values: int, points: int) -> str:
+    run, world = flight.bag.run, flight.configuration.world
+    mission = flight_facts.name_in(run.mission) or 'none'
+    facts = dict(flight_facts.motion_facts(flight.contents, flight.series)
+                 + flight_facts.lockstep_facts(flight.counters))
+    shown = [('mission', mission), ('autopilot', f'{run.autopilot}, {run.mode}'),
+             ('seed', str(world.seed)), ('wind', world.wind)]
+    shown += [(name, facts[name]) for name in (
+        'simulated time', 'greatest height over the take-off', 'greatest speed',
+        'distance from the take-off at the end', 'lowest voltage', 'real-time factor',
+        'misses') if name in facts]
+    damage = flight.bag.damage
+    return (
+        (paragraph(damage, 'warning') if damage else '')
+        + report_page.tiles(shown)
+        + paragraph(
+            f'From the bag {flight.bag.folder}. Truth is the state of the simulated vehicle;'
+            ' measured is what a sensor has told. All plots over time show the same time: drag'
+            ' over one to look closer in all, double-click to see all of it again. Numbers over'
+            ' the plots are those of the events.')
+        + paragraph(
+            f'The plots are made of {values:,} values. A line shows at most {points:,} of its own:'
+            ' the lowest and the highest of each interval of time. So no peak is lost, but what'
+            ' is between them is not drawn.'))
+
+
+def _events(flight: _Flight) -> str:
+    if not flight.marks:
+        return paragraph('Nothing was said and no state has changed.')
+    rows = [(i, f'{mark.start_s:.3f}', f'{mark.end_s:.3f}' if mark.end_s > mark.start_s else '',
+             report_page.dot(MARK_COLOURS[mark.kind], mark.kind), mark.who, mark.text)
+            for i, mark in enumerate(flight.marks, 1)]
+    left_out = paragraph(f'{flight.more_marks} later ones are left out.', 'warning') \
+        if flight.more_marks else ''
+    content = table(('', 'time, s', 'until, s', 'kind', 'who', 'what'), rows) + left_out
+    if 'ground_truth/odom' in flight.series:
+        found = flight_facts.arrivals(flight.marks, flight.places, flight.series)
+        if found:
+            content += '<h3>Arrivals against the truth</h3>' + table(
+                ('mission', 'time, s', 'off by, m', 'of that in height, m'),
+                [(a.place.name, f'{a.time_s:.3f}', f'{a.error_m:.3f}', f'{a.height_error_m:.3f}')
+                 for a in found], 1)
+    return content
+
+
+def _statistics(flight: _Flight) -> str:
+    """Return the table of errors."""
+    rows = [
+        # The sensor and the quantity stand there once.
+        (c.sensor if first else '', f'{c.quantity}, {c.unit}' if first else '', axis, s.samples,
+         f'{s.mean:#.3g}', f'{s.standard_deviation:#.3g}', f'{s.largest:#.3g}')
+        for c in flight.comparisons
+        for first, axis, s in zip((True, False, False), c.axes, c.statistics())]
+    silent = [name for name, spec in flight.configuration.graph.nodes.items()
+              if spec.kind in ERRORS and name not in {c.sensor for c in flight.comparisons}]
+    told = paragraph(f"Nothing was measured by: {', '.join(silent)}.") if silent else ''
+    if not rows:
+        return told
+    return paragraph(
+        'The error is what was measured minus what the same sensor, where it is mounted and at the'
+        ' age that its parameters give, would have measured without errors. Where a sensor was'
+        ' stopped, had no fix or saw nothing there is no error.') + told + table(
+        ('sensor', 'quantity', 'axis', 'samples', 'mean error', 'standard deviation',
+         'largest error'), rows, 3)
+
+
+def _lockstep_table(flight: _Flight) -> str:
+    facts = flight_facts.lockstep_facts(flight.counters)
+    if not facts:
+        return paragraph('No node has told its counters.')
+    busy = lockstep_health.busy_totals_us(flight.counters)
+    total_us = sum(us for _, us in busy)
+    return table((), facts) + (
+        '<h3>Busy time of a step, mean over the flight</h3>' + table(
+            ('node', 'µs', 'share of all'),
+            [(name, f'{us:.1f}', f'{us / total_us:.1%}') for name, us in busy if us > 0], 1)
+        if total_us > 0 else '')
+
+
+def _facts(flight: _Flight) -> str:
+    run, counts = flight.bag.run, flight.contents.counts
+    topics = [(topic, f'{count}') for topic, count in sorted(counts.items())]
+    return (
+        '<h3>How it was set up</h3>' + table((), flight_facts.setup_facts(run))
+        + '<h3>What came of it</h3>'
+        + table((), flight_facts.motion_facts(flight.contents, flight.series))
+        + '<h3>Messages</h3>' + table(('topic', 'messages'), topics, 1)
+        + paragraph(f'{sum(counts.values()):,} messages in all.')
+        + report_page.folded('vehicle file', f'<pre>{report_page.text(run.vehicle)}</pre>')
+        + report_page.folded('mission file', f'<pre>{report_page.text(run.mission)}</pre>')
+        + report_page.folded('parameters', ''.join(
+            f'<h3>{report_page.text(node)}</h3>' + table((), sorted(values.items()))
+            for node, values in run.parameters.items())))
+
+
+# Plots
+
+
+def _plots(flight: _Flight, part: _Part, points: int) -> str:
+    content = ''
+    for heading, rows in part.figures.items():
+        shown = [row for row in rows
+                 if any(np.isfinite(line.values).any() for line in row.lines)]
+        if shown:
+            content += f'<h3>{report_page.text(heading)}</h3>' if heading else ''
+            content += figure(
+                time_figure(shown, flight.marks, flight.span_s, points), over_time=True)
+    return content or paragraph('There is nothing to plot.')
+
+
+def _path(flight: _Flight) -> str:
+    if 'ground_truth/odom' not in flight.series:
+        return paragraph('There is nothing to plot.')
+    position = flight.series['ground_truth/odom']['position_m']
+    kept = path_points(position.time_s, position.values, _PATH_POINTS)
+    shown = position.values[kept]
+    return ('<div class="pair">'
+            f'<div>{figure(path_3d(position.time_s[kept], shown, flight.places))}</div>'
+            f'<div>{figure(path_from_above(shown, flight.places))}</div></div>')
+
+
+def _lockstep_rows(flight: _Flight) -> list[Row]:
+    found, step_us = flight.counters, flight.configuration.world.step_us
+    rows = lockstep_health.pace_rows(found['manager']) if 'manager' in found else []
+    rows.append(lockstep_health.busy_row(found, step_us))
+    if 'hil_bridge' in found:
+        rows.append(lockstep_health.trouble_row(found['hil_bridge']))
+    return rows
