@@ -19,8 +19,9 @@ _KNOWN = re.compile(r'/dev/led0|IMU_GYRO_FFT_EN')
 @pytest.mark.parametrize('mode', ['core', 'composed', 'separate'])
 def test_px4_flies_the_square(mode, tmp_path):
     file = tmp_path / 'summary.json'
+    bag = tmp_path / 'bag'
     result = run('fly', '--mode', mode, '--autopilot', 'px4', '--instance', INSTANCE,
-                 '--summary', file)
+                 '--summary', file, '--record', bag)
     assert result.returncode == 0, result.stderr
     summary = json.loads(file.read_text())
     assert summary['landed']
@@ -36,3 +37,7 @@ def test_px4_flies_the_square(mode, tmp_path):
                   if re.search(r'WARN|ERROR|poll timeout|TIMEOUT|STALE', line)
                   and not _KNOWN.search(line)]
     assert complaints == []
+    # Flown again without PX4.
+    replay = run('replay', bag)
+    assert replay.returncode == 0, replay.stdout + replay.stderr
+    assert 'messages that both have are bit-identical' in replay.stdout
