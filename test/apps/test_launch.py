@@ -10,6 +10,8 @@ import time
 import pytest
 from commands import command, family, interrupt, port_is_free, running, wait_for_line, wait_gone
 
+from px4_sim_ros.recording.bag_reader import BagReader
+
 pytest.importorskip('launch_ros', reason='launch_ros is not installed')
 INSTANCE = 83
 ROS2 = shutil.which('ros2')
@@ -52,10 +54,12 @@ def says(expected, *words):
 
 
 def test_every_argument_is_described():
-    from px4_sim_ros.apps.launch_arguments import ARGUMENTS
-    text = ros2('launch', 'px4_sim_ros', 'iris.launch.py', '--show-args')
-    assert set(re.findall(r"^ {4}'(\w+)':$", text, re.M)) == set(ARGUMENTS)
-    assert 'No description given' not in text
+    from px4_sim_ros.apps.launch_arguments import ARGUMENTS, REPLAY_ARGUMENTS
+    for file, arguments in (
+            ('iris.launch.py', ARGUMENTS), ('replay.launch.py', REPLAY_ARGUMENTS)):
+        text = ros2('launch', 'px4_sim_ros', file, '--show-args')
+        assert set(re.findall(r"^ {4}'(\w+)':$", text, re.M)) == set(arguments)
+        assert 'No description given' not in text
 
 
 @pytest.mark.parametrize('mode', ['composed', 'separate'])
@@ -66,6 +70,28 @@ def test_it_flies_and_ctrl_c_ends_everything(mode):
         assert interrupt(process) < 5.0
         assert wait_gone(children, 1.0) == []
         assert port_is_free(INSTANCE)
+
+
+@pytest.mark.parametrize('mode', ['composed', 'separate'])
+def test_a_flight_is_recorded_and_flown_again(mode, tmp_path):
+    mission, bag = tmp_path / 'hop.yaml', tmp_path / 'bag'
+    mission.write_text('name: hop\nitems:\n  - take_off: {up_m: 0.5}\n  - land: {}\n')
+    with launch(f'mode:={mode}', 'speed_factor:=max', f'mission:={mission}', 'namespace:=uav1',
+                f'record:={bag}') as process:
+        wait_for_line(process, 'disarmed')
+        assert interrupt(process) < 5.0
+    steps = sum(m.topic == 'actuators/command' for m in BagReader(bag).messages())
+    assert steps > 2000
+    with running([ROS2, 'launch', 'px4_sim_ros', 'replay.launch.py', f'bag:={bag}',
+                  f'mode:={mode}'], stdin=subprocess.DEVNULL) as process:
+        lines = wait_for_line(process, 'bit-identical')
+        assert 'messages that both have are bit-identical' in lines[-1]
+        assert process.wait(20) == 0
+
+
+def test_a_recording_that_is_none():
+    said = ros2('launch', 'px4_sim_ros', 'replay.launch.py', 'bag:=nowhere')
+    assert 'bag nowhere: there is no such folder' in said
 
 
 def test_a_reset_starts_the_autopilot_and_the_mission_again():
@@ -153,6 +179,7 @@ def test_the_tools_of_ros_2_work_beside_it():
     ('vehicle:=none.yaml', 'vehicle file none.yaml: No such file or directory'),
     ('profile:=none.yaml', 'parameter file none.yaml: No such file or directory'),
     ('wind:=breeze', "wind = 'breeze': must be one of none, constant, gust"),
+    ('record:=/', 'record /: exists already; name a folder that does not'),
     ('speed_factor:=-1', 'manager.speed_factor = -1.0: must be at least 0'),
 ])
 def test_bad_input_is_one_sentence(argument, sentence):
