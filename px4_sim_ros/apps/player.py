@@ -43,7 +43,9 @@ _SERVED_EVERY_S = 0.01
 _ANNOUNCED_EVERY_S = 0.5
 # So many messages before the start are read without a look at requests: some 10 ms.
 _SKIPPED_AT_ONCE = 1000
-# As fast as possible is as fast as the listeners take it, unless one hangs.
+# As qos.LOOP. Listeners acknowledge within some 50 ms: the more may be under way, the faster.
+_OUTPUT = QoSProfile(reliability=qos.LOOP.reliability, history=qos.LOOP.history, depth=2000)
+# As fast as possible is as fast as the listeners get it, unless one hangs.
 _ACKNOWLEDGED_TIMEOUT, _ACKNOWLEDGED_TRIES = Duration(seconds=0.1), 10
 # A listener forgets what it has not read yet when the publisher goes away.
 _LAST_WORDS_S = 0.5
@@ -72,33 +74,34 @@ def play(
     with contextlib.ExitStack() as stack:
         rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
         stack.callback(rclpy.shutdown)
-        _be_alone()
+        scout = rclpy.create_node(
+            f'player_{os.getpid()}', enable_rosout=False, start_parameter_services=False)
+        _be_alone(scout)
         player = BagPlayer(
             bag, values, round(start_s * US_PER_S), loop,
             bag.run.namespace if namespace is None else namespace.strip('/'))
         stack.callback(player.destroy_node)
+        scout.destroy_node()       # not before: with the last node of a process its peers go
         executor = make_executor()
         stack.callback(executor.shutdown)
         executor.add_node(player)
         print(f'playing {bag.folder} from t = {seconds_text(player.time_us)}', flush=True)
-        with tqdm.tqdm(unit=' s', file=sys.stdout, disable=not sys.stdout.isatty()) as progress:
+        with tqdm.tqdm(bar_format='t = {n:.1f} s [{elapsed}]', file=sys.stdout,
+                       disable=not sys.stdout.isatty()) as progress:
             _run(player, executor, progress)
         print(f'played up to t = {seconds_text(player.time_us)}', flush=True)
     return 0
 
 
-def _be_alone() -> None:
+def _be_alone(node: Node) -> None:
     """Look around for a while.
 
     :raises ParameterError: somebody publishes /clock
     """
-    node = rclpy.create_node(
-        f'player_{os.getpid()}', enable_rosout=False, start_parameter_services=False)
     deadline_s = time.monotonic() + _LOOK_AROUND_S
     while time.monotonic() < deadline_s:
         rclpy.spin_once(node, timeout_sec=_SPIN_S)
     others = other_publishers(node, '/clock', '')
-    node.destroy_node()
     if others:
         raise ParameterError(
             f'/clock is published by {others[0]} already; play with a ROS_DOMAIN_ID of its own')
@@ -109,7 +112,7 @@ def _run(player: BagPlayer, executor: typing.Any, progress: tqdm.tqdm) -> None:
     while not player.finished:
         is_busy = player.go_on()
         if player.announce_if_due():
-            progress.update(round(player.time_us / US_PER_S, 1) - progress.n)
+            progress.update(player.time_us / US_PER_S - progress.n)
         if not is_busy:
             executor.spin_once(timeout_sec=_SPIN_S)
         elif time.monotonic() - served_s > _SERVED_EVERY_S:
@@ -120,7 +123,7 @@ def _run(player: BagPlayer, executor: typing.Any, progress: tqdm.tqdm) -> None:
 def _profile(topic: str) -> QoSProfile:
     if topic in schema.BESIDE and schema.BESIDE[topic].latched:
         return qos.LATCHED_LOG if topic == _LOG else qos.LATCHED
-    return qos.LOOP
+    return _OUTPUT
 
 
 class _Tape:
