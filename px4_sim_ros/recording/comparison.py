@@ -262,9 +262,8 @@ def _differing_field(
 ) -> tuple[str, typing.Any, typing.Any] | None:
     """Return path and values of the first field with other bits, None if there is none."""
     if dataclasses.is_dataclass(one):
-        names = [field.name for field in dataclasses.fields(one)]
-        parts = ((f'{path}.{name}' if path else name, getattr(one, name), getattr(other, name))
-                 for name in names)
+        parts = ((f'{path}.{field.name}'.lstrip('.'), getattr(one, field.name),
+                  getattr(other, field.name)) for field in dataclasses.fields(one))
     elif isinstance(one, (np.ndarray, list)):
         if len(one) != len(other):
             return f'the length of {path}', len(one), len(other)

@@ -26,7 +26,7 @@ _FLIGHT_PARTS = 'in the air', 'whole flight'
 def comparison_table(comparison: Comparison) -> Group:
     """Return how many messages of each topic agree, and the first of each that does not."""
     counts = _table('topic', *(f'>{head}' for head in ('equal', 'differ', 'only 1st', 'only 2nd')))
-    firsts = _table('first difference', '>t', 'field', '1st', '2nd')
+    firsts = _table('topic', '>first at t', 'field', '1st', '2nd')
     for name, topic in comparison.topics.items():
         counts.add_row(name, *map(str, topic[:4]), style='bold' if topic.first else '')
         if topic.first:
@@ -170,8 +170,9 @@ def _table(*heads: str) -> Table:
     """Return an empty table; numbers are below a head that begins with `>`."""
     table = Table(box=SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
     for head in heads:
-        table.add_column(head.removeprefix('>'), overflow='fold',
-                         justify='right' if head.startswith('>') else 'left')
+        is_number = head.startswith('>')
+        table.add_column(head.removeprefix('>'), justify='right' if is_number else 'left',
+                         overflow='fold', no_wrap=is_number or head == heads[0])
     return table
 
 

@@ -1,0 +1,38 @@
+"""Short flights of mode core with scripted commands, recorded without any link."""
+import contextlib
+import math
+
+from px4_sim_ros.apps.core_recorder import CoreRecorder
+from px4_sim_ros.apps.core_world import make_simulation
+from px4_sim_ros.configuration import load_configuration
+from px4_sim_ros.recording.bag_reader import BagReader
+from px4_sim_ros.recording.run_description import RunDescription
+
+STILL_STEPS = 25
+
+
+def commands(steps, rotors=4):
+    """Return references in rad/s: still on the ground, then a take-off with much turning."""
+    for i in range(steps):
+        t = 0.004 * i
+        yield ((0.0,) * rotors if i < STILL_STEPS else
+               tuple(880.0 + 20.0 * math.sin(9.0 * t + r) for r in range(rotors)))
+
+
+def record_flight(folder, steps, overrides=None):
+    """Fly so many steps and return the reader of the recording.
+
+    :param overrides: parameters by node, '' meaning all
+    """
+    own = {'': {'recorder': True, 'wind': 'dryden'}, 'recorder': {'folder': str(folder)}}
+    overrides = overrides or {}
+    configuration = load_configuration(None, {
+        node: own.get(node, {}) | overrides.get(node, {}) for node in {*own, *overrides}})
+    run = RunDescription.of(configuration, mode='core', autopilot='scripted')
+    simulation = make_simulation(configuration)
+    references = (0.0,) * 4
+    with contextlib.closing(CoreRecorder(configuration, run)) as recorder:
+        for command in commands(steps):
+            recorder.add_step(simulation.step(references), command, 'LOCKED')
+            references = command
+    return BagReader(folder)
