@@ -7,7 +7,6 @@ import sys
 
 from px4_sim_ros.core.parameters import sentence
 from px4_sim_ros.recording.bag_reader import BagReader
-from px4_sim_ros.recording.flight_report import write_report
 from px4_sim_ros.recording.run_description import BagError
 
 _EXIT_BAD_INPUT = 2
@@ -23,6 +22,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def report(options: argparse.Namespace) -> int:
     """Write the page; return the exit code."""
+    # It draws, which takes a while to import, and other commands do without.
+    from px4_sim_ros.recording.flight_report import write_report
     output = options.output or pathlib.Path(f'{options.bag.absolute().name}.html')
     try:
         bag = BagReader(options.bag)

@@ -17,17 +17,15 @@ class PlayerNode(LoopNode):
     """
 
     def configure(self) -> None:
-        """Read all commands: some 30 kB for each second."""
+        """See that there is such a bag."""
         try:
-            bag = BagReader(self.configuration.own.bag)
-            self._commands = {message.time_us: message.data for message in bag.messages()
-                              if message.topic == _COMMAND}
+            self._bag = BagReader(self.configuration.own.bag)
         except BagError as error:
             raise ParameterError(f'player.bag: {error}') from error
-        self._held_us = 0
 
     def activate(self) -> None:
-        """Begin with the first command."""
+        """Begin with the first command; the bag is read as time goes on, for it may be long."""
+        self._commands = (m for m in self._bag.messages() if m.topic == _COMMAND)
         self._held_us = 0
 
     def message(self, name: str, data: bytes) -> bytes:
@@ -36,14 +34,14 @@ class PlayerNode(LoopNode):
 
     def step(self, time_us: int, inputs: dict[str, bytes]) -> None:
         """Publish the command of this time; at the end of the recording hold the step."""
-        command = self._commands.get(time_us)
-        if command is None:
+        command = next(self._commands, None)
+        if command is None or command.time_us != time_us:
             self._held_us = time_us
         else:
-            self.say(self.outputs[_COMMAND], command)
+            self.say(self.outputs[_COMMAND], command.data)
 
     def holds(self) -> str:
         """Return that the recording is over, once it is."""
-        if not self._held_us:
+        if not self.active or not self._held_us:
             return ''
         return f'the recording has no command for t = {seconds_text(self._held_us)}'

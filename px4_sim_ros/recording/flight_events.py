@@ -119,12 +119,15 @@ def _run_states(statuses: typing.Iterable[Beside]) -> typing.Iterator[Mark]:
 
 
 def _troubles(run: RunDescription, messages: typing.Iterable[Beside]) -> typing.Iterator[Mark]:
-    """Yield the sentences of nodes that are not well; what the manager says comes otherwise."""
+    """Yield the sentences of nodes that are not well.
+
+    What the manager is about and the state of the link have topics of their own.
+    """
     repeated: dict[tuple[str, str, str], list[int]] = {}
     for time_us, message in messages:
         for status in message.status:
             name, level = node_name(run, status.name), level_of(status)
-            if level and name != 'manager':
+            if level and name != 'manager' and not status.message.startswith('link '):
                 kind = 'error' if level >= _STATUS_ERROR else 'warning'
                 repeated.setdefault((kind, name, status.message), []).append(time_us)
     for (kind, name, text), times_us in repeated.items():
@@ -147,9 +150,9 @@ def _absences(run: RunDescription, messages: typing.Iterable[Beside]) -> typing.
 
 
 def _period_us(run: RunDescription, sensor: str) -> int:
-    world = run.configuration({}).world
     # A bag that is damaged may name what is no sensor.
-    return world.period_us(sensor) if sensor in run.graph.sensors else world.step_us
+    return (run.world.period_us(sensor) if sensor in run.graph.sensors
+            else run.world.step_us)
 
 
 def _runs(times_us: np.ndarray, period_us: int) -> typing.Iterator[tuple[int, int]]:

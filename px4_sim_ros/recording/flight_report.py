@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import pathlib
 import typing
 
@@ -27,10 +28,10 @@ from px4_sim_ros.recording.sensor_errors import ERRORS, Comparison, compare
 from px4_sim_ros.recording.series import read_series
 
 # What the page may have beside Plotly: a point is two numbers of 4 bytes, written in base 64.
-_DATA_BYTES = 2_600_000
+_DATA_BYTES = 2_200_000
 _BYTES_PER_POINT = 10.7
 _LEAST_POINTS, _MOST_POINTS = 200, 2400
-_PATH_POINTS = 6000
+_PATH_POINTS = 3000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,7 +78,13 @@ def report(bag: BagReader) -> str:
 
     :raises BagError: the bag cannot be read
     """
-    flight = _read(bag)
+    # Numbers that are none, or too large for a plot, become gaps.
+    with np.errstate(all='ignore'):
+        return _page(_read(bag))
+
+
+def _page(flight: _Flight) -> str:
+    bag = flight.bag
     parts = [
         _Part('motion', 'Motion', '', {'': motion_rows(flight.series, flight.comparisons)}),
         _Part('rotors', 'Rotors', '', {'': rotor_rows(flight.series)}),
@@ -128,7 +135,7 @@ def _head(flight: _Flight, values: int, points: int) -> str:
     mission = flight_facts.name_in(run.mission) or 'none'
     facts = dict(flight_facts.motion_facts(flight.contents, flight.series)
                  + flight_facts.lockstep_facts(flight.counters))
-    shown = [('mission', mission), ('autopilot', f'{run.autopilot}, {run.mode}'),
+    shown = [('mission', mission), ('autopilot', run.autopilot), ('mode', run.mode),
              ('seed', str(world.seed)), ('wind', world.wind)]
     shown += [(name, facts[name]) for name in (
         'simulated time', 'greatest height over the take-off', 'greatest speed',
@@ -173,7 +180,7 @@ def _statistics(flight: _Flight) -> str:
     rows = [
         # The sensor and the quantity stand there once.
         (c.sensor if first else '', f'{c.quantity}, {c.unit}' if first else '', axis, s.samples,
-         f'{s.mean:#.3g}', f'{s.standard_deviation:#.3g}', f'{s.largest:#.3g}')
+         *map(_digits, s[1:]))
         for c in flight.comparisons
         for first, axis, s in zip((True, False, False), c.axes, c.statistics())]
     silent = [name for name, spec in flight.configuration.graph.nodes.items()
@@ -187,6 +194,11 @@ def _statistics(flight: _Flight) -> str:
         ' stopped, had no fix or saw nothing there is no error.') + told + table(
         ('sensor', 'quantity', 'axis', 'samples', 'mean error', 'standard deviation',
          'largest error'), rows, 3)
+
+
+def _digits(value: float) -> str:
+    """Return a number with three digits, also when the last ones are 0."""
+    return f'{value:#.3g}' if math.isfinite(value) else '-'
 
 
 def _lockstep_table(flight: _Flight) -> str:
@@ -237,10 +249,14 @@ def _path(flight: _Flight) -> str:
     if 'ground_truth/odom' not in flight.series:
         return paragraph('There is nothing to plot.')
     position = flight.series['ground_truth/odom']['position_m']
-    kept = path_points(position.time_s, position.values, _PATH_POINTS)
-    shown = position.values[kept]
+    known = np.isfinite(position.values).all(axis=1)
+    if not known.any():
+        return paragraph('There is nothing to plot.')
+    time_s, values = position.time_s[known], position.values[known]
+    kept = path_points(time_s, values, _PATH_POINTS)
+    shown = values[kept]
     return ('<div class="pair">'
-            f'<div>{figure(path_3d(position.time_s[kept], shown, flight.places))}</div>'
+            f'<div>{figure(path_3d(time_s[kept], shown, flight.places))}</div>'
             f'<div>{figure(path_from_above(shown, flight.places))}</div></div>')
 
 

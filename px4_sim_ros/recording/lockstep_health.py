@@ -58,7 +58,7 @@ def _number(item: tuple[str, str]) -> tuple[str, float | None]:
 
 def _columns(told: list[tuple[float, dict[str, float]]]) -> Counters:
     told = sorted(told, key=lambda sample: (sample[0], sample[1]['steps']))
-    names = sorted({name for _, numbers in told for name in numbers})
+    names = dict.fromkeys(name for _, numbers in told for name in numbers)
     return Counters(
         np.array([time_s for time_s, _ in told]),
         {name: np.array([numbers.get(name, np.nan) for _, numbers in told]) for name in names})

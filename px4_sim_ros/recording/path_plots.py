@@ -9,6 +9,9 @@ import plotly.graph_objects as go
 from px4_sim_ros.recording.plots import AXIS_COLOURS, COLOURS, TRUTH_COLOUR, empty, extremes
 
 _PATH_PX = 470
+# From the first to the last time; none is lost on light or on dark paper.
+_TIME_COLOURS = [(0.0, AXIS_COLOURS[2]), (0.5, AXIS_COLOURS[1]), (1.0, AXIS_COLOURS[0])]
+_LONGEST = 0.9       # axis of the plot in space, so that its titles fit
 
 
 class Place(typing.NamedTuple):
@@ -30,13 +33,14 @@ def path_3d(
 ) -> go.Figure:
     """Return the path in space, coloured by time, with its shadow on the ground."""
     east, north, up = position_enu_m.T.astype(np.float32)
+    time_s = time_s.astype(np.float32)
     figure = empty(_PATH_PX, 10)
     figure.add_scatter3d(
         x=east, y=north, z=np.zeros_like(up), mode='lines', name='shadow on the ground',
         line={'color': TRUTH_COLOUR, 'width': 2}, opacity=0.5, hoverinfo='skip')
     figure.add_scatter3d(
         x=east, y=north, z=up, mode='lines', name='path (truth)', customdata=time_s,
-        line={'width': 5, 'color': time_s.astype(np.float32), 'colorscale': 'Viridis',
+        line={'width': 5, 'color': time_s, 'colorscale': _TIME_COLOURS,
               'colorbar': {'title': {'text': 'time, s'}, 'thickness': 10, 'len': 0.6, 'x': 1.0}},
         hovertemplate='%{customdata:.2f} s<br>%{x:.2f} m east<br>%{y:.2f} m north'
         '<br>%{z:.2f} m up<extra></extra>')
@@ -46,13 +50,14 @@ def path_3d(
             marker={'size': 4, 'color': colour, 'symbol': symbol},
             hovertemplate='%{x:.2f} m east<br>%{y:.2f} m north<br>%{z:.2f} m up')
     ranges = _ranges(np.vstack([position_enu_m, *[[p.position_enu_m] for p in places]]))
-    lengths = np.diff(ranges, axis=1)[:, 0] / np.diff(ranges).max()
+    lengths = _LONGEST * np.diff(ranges, axis=1)[:, 0] / np.diff(ranges).max()
     axes = zip(('xaxis', 'yaxis', 'zaxis'), ('east, m', 'north, m', 'up, m'), ranges)
     figure.update_layout(
         showlegend=False, margin={'l': 0, 'r': 0, 't': 0, 'b': 0, 'autoexpand': True},
         # One metre is as long on each axis; the longest axis fits the picture.
         scene={'aspectmode': 'manual', 'aspectratio': dict(zip('xyz', lengths.tolist())),
-               'camera': {'eye': {'x': -1.1, 'y': -1.3, 'z': 0.7}}} | {
+               'camera': {'eye': {'x': -1.2, 'y': -1.4, 'z': 0.7},
+                          'center': {'x': 0.0, 'y': 0.0, 'z': -0.1}}} | {
             axis: {'title': {'text': title}, 'range': limits} for axis, title, limits in axes})
     return figure
 

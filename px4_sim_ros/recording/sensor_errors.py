@@ -62,9 +62,10 @@ def _of(name: str) -> typing.Callable[[list, WorldParameters], list]:
 
 
 def _heights_m(pressures_pa: typing.Iterable[float], world: WorldParameters) -> np.ndarray:
-    """Return the heights over home at which the pressure is this."""
+    """Return the heights over home at which the pressure is this; NaN for none."""
     height_m = world.atmosphere().pressure_altitude_m
-    return np.array([[height_m(p) - world.home_altitude_m] for p in pressures_pa])
+    return np.array([[height_m(p) - world.home_altitude_m if p > 0.0 else math.nan]
+                     for p in pressures_pa])
 
 
 def _local_m(positions: typing.Iterable[GeodeticPosition], world: WorldParameters) -> np.ndarray:
@@ -244,8 +245,10 @@ class _Truths:
             odometry_us, accel_us = _times_us(fields[0]), _times_us(fields[-1])
             self._times_us, *places = np.intersect1d(odometry_us, accel_us, return_indices=True)
             # In the order of `Truth`, which is that of `series.FIELDS`.
-            self._columns = [f.values[places[i >= len(odometry)]].tolist()
-                             for i, f in enumerate(fields)]
+            columns = [f.values[places[i >= len(odometry)]] for i, f in enumerate(fields)]
+            finite = np.all([np.isfinite(column).all(axis=1) for column in columns], axis=0)
+            self._times_us = self._times_us[finite]
+            self._columns = [column[finite].tolist() for column in columns]
         wind = series.get('wind')
         self._wind_us = _times_us(wind['velocity_m_s']) if wind else np.empty(0, int)
         self._wind = wind['velocity_m_s'].values.tolist() if wind else []

@@ -1,0 +1,124 @@
+"""Recorded flights for the tests of the report: the real models, without an autopilot."""
+import html.parser
+import json
+
+from bags import begin_bag, write_all
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from rcl_interfaces.msg import Log
+from rclpy.serialization import serialize_message
+from std_msgs.msg import Header, String
+
+from px4_sim_ros import graph
+from px4_sim_ros.apps.core_recorder import CoreRecorder
+from px4_sim_ros.apps.core_world import make_simulation
+from px4_sim_ros.configuration import load_configuration, mission_text
+from px4_sim_ros.convert.stamps import set_stamp
+from px4_sim_ros.recording import schema
+from px4_sim_ros.recording.bag_reader import BagReader, Message
+from px4_sim_ros.recording.message_definitions import trimmed
+from px4_sim_ros.recording.run_description import RunDescription
+
+# All rotors; the Iris climbs with it.
+CLIMB_RAD_S = 850.0
+
+
+def fly(folder, duration_s, overrides=None):
+    """Record a climb; return its configuration and the steps, as the models made them."""
+    configuration = load_configuration(
+        None, {'recorder': {'folder': str(folder)}} | (overrides or {}) | {
+            '': {'recorder': True} | (overrides or {}).get('', {})})
+    run = RunDescription.of(
+        configuration, mode='core', autopilot='none', mission=mission_text('square'))
+    recorder = CoreRecorder(configuration, run)
+    simulation = make_simulation(configuration)
+    references = (CLIMB_RAD_S,) * len(configuration.vehicle.rotors)
+    steps = []
+    for _ in range(round(duration_s * 1e6 / configuration.world.step_us)):
+        steps.append(simulation.step(references))
+        recorder.add_step(steps[-1], references, 'LOCKED')
+    recorder.close()
+    return configuration, steps
+
+
+def rewritten(source, folder, keep=lambda message: True, added=(), run=None):
+    """Write a bag again, without some messages and with others; return its reader."""
+    bag = BagReader(source)
+    messages = [message for message in bag.messages() if keep(message)] + list(added)
+    writer = begin_bag(folder, run or bag.run)
+    write_all(writer, sorted(messages, key=lambda message: message.time_us))
+    writer.close()
+    return BagReader(folder)
+
+
+def _beside(topic, time_us, message):
+    type_name = schema.BESIDE[topic].type
+    return Message(topic, time_us, trimmed(serialize_message(message), type_name))
+
+
+def said(time_us, name, text, level=20):
+    return _beside('/rosout', time_us, Log(level=level, name=name, msg=text))
+
+
+def link_state(time_us, state):
+    return _beside('hil/state', time_us, String(data=state))
+
+
+def absence(time_us, sensor):
+    header = Header(frame_id=sensor)
+    set_stamp(header.stamp, time_us)
+    return _beside(graph.ABSENCE, time_us, header)
+
+
+def diagnostics(time_us, node, values, level=0, sentence=''):
+    message = DiagnosticArray(status=[DiagnosticStatus(
+        level=bytes([level]), name=f'/{node}', message=sentence,
+        values=[KeyValue(key=k, value=str(v)) for k, v in values.items()])])
+    set_stamp(message.header.stamp, time_us)
+    return _beside('/diagnostics', time_us, message)
+
+
+class Page(html.parser.HTMLParser):
+    """What is on a page: references, the anchors of sections, rows of tables, and figures."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.references, self.sections, self.rows, self.figures, self.tags = [], [], [], [], []
+        self.styles = ''
+        self._inside = ''
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attributes):
+        """Take in the beginning of an element."""
+        values = dict(attributes)
+        self.tags.append(tag)
+        self.references += [value for key, value in attributes if key in (
+            'src', 'href', 'srcset', 'data', 'poster', 'action', 'background')]
+        if tag == 'section':
+            self.sections.append(values['id'])
+        elif tag == 'tr':
+            self.rows.append([])
+        elif tag in ('td', 'th'):
+            self.rows[-1].append('')
+        self._inside = 'json' if values.get('type') == 'application/json' else tag
+
+    def handle_endtag(self, tag):
+        """Take in the end of an element."""
+        self._inside = 'td' if tag == 'span' else ''
+
+    def handle_data(self, data):
+        """Take in a text."""
+        if self._inside == 'json':
+            self.figures.append(json.loads(data))
+        elif self._inside == 'style':
+            self.styles += data
+        elif self._inside in ('td', 'th', 'span') and self.rows:
+            self.rows[-1][-1] += data
+
+    def fact(self, name):
+        """Return what stands beside a name in a table."""
+        return next(row[1] for row in self.rows if len(row) == 2 and row[0] == name)
+
+    def time_figures(self):
+        """Return the figures over time."""
+        return [f for f in self.figures if 'simulated time' in json.dumps(f['layout'])]
