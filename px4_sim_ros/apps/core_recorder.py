@@ -37,8 +37,12 @@ class CoreRecorder:
         self._messages = StepMessages(
             configuration.graph, configuration.world, len(configuration.vehicle.rotors))
         self._ends_run = parameters.on_failure == 'fail'
-        self._writer: BagWriter | None = BagWriter(
-            make_folder(parameters.folder), run, parameters)
+        folder = make_folder(parameters.folder)
+        try:
+            self._writer: BagWriter | None = BagWriter(folder, run, parameters)
+        except OSError as error:
+            raise OSError(
+                error.errno, f'no recording can begin in {folder}: {sentence(error)}') from error
         self._lengths: dict[str, int] = {}
         nodes = configuration.graph
         self._types = {
@@ -62,10 +66,7 @@ class CoreRecorder:
         if link != self._link:
             self._link = link
             self._write_beside('hil/state', String(data=link))
-        while not self._said.empty():
-            message = Log(level=20, name='pilot', msg=self._said.get())        # INFO
-            set_stamp(message.stamp, self._time_us)
-            self._write_beside('/rosout', message)
+        self._write_said()
 
     def add_status(self, status: WorldStatus) -> None:
         """Take in the counters; once a simulated second is enough."""
@@ -88,30 +89,41 @@ class CoreRecorder:
         self._said.put(text)
 
     def close(self) -> None:
-        """Finish the bag; a second time nothing happens."""
+        """Finish the bag; a second time nothing happens.
+
+        :raises OSError: its end cannot be written, and that ends the run
+        """
+        self._write_said()
         if self._writer is not None:
-            writer, self._writer = self._writer, None
             try:
-                writer.close()
+                self._writer.close()
             except OSError as error:
-                print(f'fly: {_problem(writer, error)}', file=sys.stderr, flush=True)
+                self._give_up(error)
+            self._writer = None
+
+    def _write_said(self) -> None:
+        while not self._said.empty():
+            message = Log(level=20, name='pilot', msg=self._said.get())        # INFO
+            set_stamp(message.stamp, self._time_us)
+            self._write_beside('/rosout', message)
 
     def _write_beside(self, topic: str, message: object) -> None:
         self._write(topic, trimmed(serialize_message(message), self._types[topic]))
 
     def _write(self, topic: str, data: bytes) -> None:
-        """Write a message; after a failure go on without a recording, or not at all."""
+        """Write a message."""
         if self._writer is None:
             return
         try:
             self._writer.write(topic, self._time_us, data)
         except OSError as error:
-            writer, self._writer = self._writer, None
-            if self._ends_run:
-                raise OSError(error.errno, _problem(writer, error)) from error
-            print(f'fly: {_problem(writer, error)}', file=sys.stderr, flush=True)
+            self._give_up(error)
 
-
-def _problem(writer: BagWriter, error: OSError) -> str:
-    return (f'the recording in {writer.folder} ends at t = {seconds_text(writer.flushed_us)}:'
-            f' {sentence(error)}')
+    def _give_up(self, error: OSError) -> None:
+        """After a failure go on without a recording, or not at all."""
+        writer, self._writer = self._writer, None
+        problem = (f'the recording in {writer.folder} ends at'
+                   f' t = {seconds_text(writer.flushed_us)}: {sentence(error)}')
+        if self._ends_run:
+            raise OSError(error.errno, problem) from error
+        print(f'fly: {problem}', file=sys.stderr, flush=True)

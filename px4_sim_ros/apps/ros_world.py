@@ -93,7 +93,7 @@ class RosWorld:
         deadline_s = time.monotonic() + _SEEN_TIMEOUT_S
         while not (
                 self._pose.get_publisher_count() and self._watch.run and self._all_report()):
-            self._spin()
+            self._spin(self._children + self._spare_children)
             if time.monotonic() > deadline_s:
                 raise WorldError(f'the node graph has not come up within {_SEEN_TIMEOUT_S:g} s')
 
@@ -110,19 +110,14 @@ class RosWorld:
         """
         run = self._watch.run
         while not stop.is_set() and self._watch.run == run:
-            self._spin()
+            # Of a spare node that has ended the manager tells.
+            self._spin(self._children)
 
-    def _spin(self) -> None:
+    def _spin(self, needed: typing.Iterable[Child]) -> None:
         rclpy.spin_once(self._node, timeout_sec=_SPIN_S)
-        for child in self._children:
+        for child in needed:
             if child.exit_code is not None:
                 raise WorldError(f'{child.name} has ended with exit code {child.exit_code}')
-        for child in self._spare_children:
-            if child.exit_code is not None:
-                print(f'{child.name} has ended with exit code {child.exit_code}; the run goes on'
-                      ' without it', file=sys.stderr, flush=True)
-                self._spare_children.remove(child)
-                break
 
     def say(self, text: str) -> None:
         """Publish what the pilot says, so that it is in the logs and in a recording."""

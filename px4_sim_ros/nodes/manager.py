@@ -91,6 +91,7 @@ class ManagerNode(LifecycleNode):
         self.stepper: Stepper | None = None
         self._supervision: Supervision | None = None
         self._nodes: list[ManagedNode] = []
+        self._lost: list[ManagedNode] = []   # a recorder that is waited for no longer
         self._recorder: RecorderWatch | None = None
         self._listeners: list[typing.Any] = []
         self._clock_message = ClockMessage()
@@ -144,6 +145,8 @@ class ManagerNode(LifecycleNode):
         yield from sequences.appear(self._nodes, deadline_s)
         yield from self._be_alone(deadline_s)
         yield from sequences.rewind(self._nodes)
+        if self._recorder is not None:
+            self._recorder.begin_again()
         self._lifecycle_state = 'inactive'
         self.trigger_configure()
         yield from self._start(deadline_s)
@@ -212,6 +215,7 @@ class ManagerNode(LifecycleNode):
         """Stop all nodes, producers before consumers, then end them; go on after a failure."""
         yield from self._last_step()
         yield from sequences.end(self._nodes, self._failed)
+        yield from sequences.end(self._lost, lambda error: None)
         if self._lifecycle_state != 'finalized':
             self.trigger_shutdown()
         self._diagnostics.stop()
@@ -293,11 +297,14 @@ class ManagerNode(LifecycleNode):
 
     def _on_transition(self, node: str, event: TransitionEvent) -> None:
         """Notice what others than the manager do to a node."""
-        if self._sequence is not None:
+        if self._sequence is not None or any(lost.name == node for lost in self._lost):
             return
         start, goal = event.start_state, event.goal_state
         now = f't = {seconds_text(self.stepper.complete_us)}'
-        if goal.id == State.PRIMARY_STATE_FINALIZED:
+        if goal.id == State.PRIMARY_STATE_FINALIZED and node == 'recorder' and (
+                not self._recorder.ends_run):
+            self._lose_recorder(f'{node} was shut down')
+        elif goal.id == State.PRIMARY_STATE_FINALIZED:
             self.get_logger().warning(f'{node} was shut down; the graph is taken down')
             self.stop(f'{node} was shut down')
         elif start.id == State.TRANSITION_STATE_DEACTIVATING:
@@ -340,10 +347,16 @@ class ManagerNode(LifecycleNode):
 
     def _lose_recorder(self, sentence: str) -> None:
         """Wait no longer for a recorder that is gone or has lost a message."""
-        sentence = (f'{sentence}; the recording ends at'
-                    f' t = {seconds_text(self._recorder.recorded_us)}')
+        sentence = (f'{sentence}; on disk is all up to'
+                    f' t = {seconds_text(self._recorder.flushed_us)}')
+        if not self._recorder.ends_run:
+            sentence += ', and the run goes on without it'
         self.get_logger().error(sentence)
+        # From now on it is none of the graph, but it is ended with it if it still lives.
+        self._lost = [node for node in self._nodes if node.name == 'recorder']
         self._nodes[:] = [node for node in self._nodes if node.name != 'recorder']
+        counts = parameters.read(self, self.get_name()).world.node_counts
+        self._graph = graph.of_instances(counts | {'recorder': 0})
         self._supervision.begin_again()
         self._recorder.give_up()
         self._on_recorder_failure(sentence)
@@ -483,7 +496,7 @@ class ManagerNode(LifecycleNode):
                 state, diagnostics.WARN if self._unrecorded else diagnostics.OK)
         debt = self._supervision.debt if self._supervision else None
         sentence = (debt.sentence if debt else self._reason) or self._unrecorded or state.value
-        if stepper is not None and stepper.held and not stepper.under_way and not stepper.standing:
+        if state is RunState.RUNNING and stepper.held and not stepper.under_way:
             sentence = 'the recorder is behind'
         values = {'state': state.value, 'run': self.run, 'resets': self.resets,
                   'lifecycle': self._lifecycle_state}

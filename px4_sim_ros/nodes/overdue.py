@@ -67,7 +67,9 @@ def find_lost_recorder(status: NodeStatus | None, complete_us: int) -> Debt | No
     """
     if status is None:
         return Debt('recorder', 'recorder does not answer')
-    if status.waits_for and status.waits_for_us <= complete_us:
+    if status.problem:
+        return Debt('recorder', f'recorder does not record: {status.problem}')
+    if not status.holds and status.waits_for and status.waits_for_us <= complete_us:
         topic = next(iter(status.waits_for))
         return Debt('recorder', f'recorder has not got {topic} for'
                     f' t = {seconds_text(status.waits_for_us)}, which was lost')

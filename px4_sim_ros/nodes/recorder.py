@@ -1,11 +1,13 @@
 """The node `recorder`: writes every message of the run into a bag, as it came."""
 from __future__ import annotations
 
+import copy
 import pathlib
 import time
 import typing
 
 from diagnostic_msgs.msg import DiagnosticStatus
+from rclpy.qos import QoSProfile
 from rclpy.serialization import deserialize_message
 from rclpy.subscription import Subscription
 from std_msgs.msg import Header
@@ -40,10 +42,13 @@ class RecorderNode(LoopNode):
 
     def __init__(self, name: str) -> None:
         self._beside: dict[str, Subscription] = {}
+        self._absences: Subscription | None = None
         super().__init__(name)
         self._bag: BagThread | None = None
         self._recordings = 0           # how many have begun: a reset begins another one
         self._folder = pathlib.Path()
+        self._reported = ''            # the last problem that was told
+        self.exit_code = 0
         self._status_publisher = self.create_publisher(DiagnosticStatus, TOPIC, qos.LATCHED)
         self._timer = create_wall_timer(self, _WAKE_S, self._wake)
 
@@ -65,17 +70,18 @@ class RecorderNode(LoopNode):
         """Begin a bag."""
         self._discard()
         self._folder = make_folder(self._next_folder())
-        self._recordings += 1
         writer = BagWriter(self._folder, self._run, self.configuration.own)
+        self._recordings += 1
         self._bag = BagThread(writer, self._gather, self._announce)
+        # The manager has to know of it before anything can go wrong.
+        self._tell(self._bag)
 
     def deactivate(self) -> None:
         """Finish the bag."""
         if self._bag is not None:
             bag, self._bag = self._bag, None
             bag.close()
-            if bag.problem:
-                self.get_logger().error(bag.problem)
+            self._report(bag)
 
     def _next_folder(self) -> str:
         folder = self.configuration.own.folder
@@ -97,7 +103,12 @@ class RecorderNode(LoopNode):
             if name not in {graph.ABSENCE, *self._beside}:
                 self._beside[name] = self.create_subscription(
                     message_class(topic.type), name, lambda message: None,
-                    qos.LATCHED_LOG if topic.latched else qos.DIAGNOSTICS, raw=True)
+                    qos.LATCHED_LOG if topic.latched else qos.LOOP, raw=True)
+        if self._inputs[graph.ABSENCE] is not self._absences:
+            self.destroy_subscription(self._inputs[graph.ABSENCE])
+            self._absences = self.create_subscription(
+                Header, graph.ABSENCE, lambda header: None, absence_qos(len(self.graph.sensors)))
+            self._inputs[graph.ABSENCE] = self._absences
 
     def _wake(self) -> None:
         if self._bag is not None:
@@ -129,10 +140,9 @@ class RecorderNode(LoopNode):
         return messages
 
     def _add_absence(self, data: bytes) -> None:
-        self.inbox.add_beside(graph.ABSENCE, data)
         header = deserialize_message(data, Header)
-        for topic in self.graph.outputs(header.frame_id):
-            self.inbox.add(topic.name, stamp_us(header.stamp), None)
+        absent = [topic.name for topic in self.graph.outputs(header.frame_id)]
+        self.inbox.add_absence(graph.ABSENCE, stamp_us(header.stamp), data, absent)
 
     # What is told.
 
@@ -143,16 +153,30 @@ class RecorderNode(LoopNode):
             return       # the end of the bag is the end of the run
         self._busy_s = time.thread_time()
         self._steps = self._last_step_us // self.period_us
-        if bag.problem:
+        self._report(bag)
+        self._tell(bag)
+
+    def _report(self, bag: BagThread) -> None:
+        """Say once why the recording has ended too early, if it has."""
+        if bag.problem and bag.problem != self._reported:
+            self._reported = bag.problem
             self.get_logger().error(bag.problem)
+            if self.configuration.own.on_failure == 'fail':
+                self.exit_code = 1
+
+    def _tell(self, bag: BagThread) -> None:
         self._status_publisher.publish(status_message(self, self._recording_status(bag)))
 
     def _recording_status(self, bag: BagThread) -> Status:
         return Status(
             self._last_step_us, ERROR if bag.problem else OK,
             bag.problem or f'recording into {self._folder}',
-            {'recorded_us': self._last_step_us, 'folder': self._folder,
-             'on_failure': self.configuration.own.on_failure})
+            {'recorded_us': self._last_step_us, 'flushed_us': bag.flushed_us,
+             'folder': self._folder, 'on_failure': self.configuration.own.on_failure})
+
+    def holds(self) -> str:
+        """Return that it is writing: what it lacks may have come already."""
+        return 'it is writing' if self._bag is not None and self._bag.writes else ''
 
     def status(self) -> tuple[bytes, str, dict[str, object]]:
         """Return how far the recording is."""
@@ -160,6 +184,13 @@ class RecorderNode(LoopNode):
             return super().status()
         status = self._recording_status(self._bag)
         return status.level, status.sentence, status.values
+
+
+def absence_qos(sensors: int) -> QoSProfile:
+    """Return a profile for the topic that all sensors share: each may be a window ahead."""
+    profile = copy.copy(qos.LOOP)
+    profile.depth *= max(sensors, 1)
+    return profile
 
 
 def _taken(subscription: Subscription) -> typing.Iterator[bytes]:

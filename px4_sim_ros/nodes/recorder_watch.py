@@ -24,7 +24,7 @@ class RecorderWatch:
         self, node: Node, step_us: int, on_progress: typing.Callable[[], None],
         on_failure: typing.Callable[[str], None],
     ) -> None:
-        """Begin.
+        """Begin without a recording; what is heard of one belongs to a run before.
 
         :param on_progress: called when more was recorded
         :param on_failure: called once with the recorder's sentence when it gives up
@@ -32,15 +32,18 @@ class RecorderWatch:
         self._window_us = WINDOW_STEPS * step_us
         self._on_progress, self._on_failure = on_progress, on_failure
         self.ends_run = False          # whether a failure of the recorder is one of the run
-        self.begin_again()
+        self.records = False
+        self.recorded_us = 0           # up to which time the recorder has got all
+        self.flushed_us = 0            # and up to which all is on the disk
+        self._folder = self._folder_before = ''      # that is recorded into, and of the run before
         self._subscription = node.create_subscription(
             DiagnosticStatus, TOPIC, self._on_status, qos.LATCHED)
 
     def begin_again(self) -> None:
         """Expect a recording from time 0 on."""
         self.records = True
-        self.recorded_us = 0
-        self._run: str | None = None
+        self.recorded_us = self.flushed_us = 0
+        self._folder_before = self._folder
 
     @property
     def limit_us(self) -> int | None:
@@ -54,13 +57,15 @@ class RecorderWatch:
 
     def _on_status(self, status: DiagnosticStatus) -> None:
         values = values_of(status)
-        self.ends_run = values['on_failure'] == 'fail'
-        if not self.records:
+        self._folder = values['folder']
+        # What the recorder has said last in the run before is no progress of this one.
+        if not self.records or self._folder == self._folder_before:
             return
+        self.ends_run = values['on_failure'] == 'fail'
+        self.flushed_us = int(values['flushed_us'])
         if status.level != OK:
             self.give_up()
             self._on_failure(status.message)
             return
-        # What the recorder has said last in the run before is no progress of this one.
-        self.recorded_us = max(self.recorded_us, int(values['recorded_us']))
+        self.recorded_us = int(values['recorded_us'])
         self._on_progress()

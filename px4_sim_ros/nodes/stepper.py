@@ -113,7 +113,9 @@ class Stepper:
         self._allowed = allowed
         if not self.under_way:
             if self.steps:
-                self._idle_s += time.monotonic() - self._last_s
+                now_s = time.monotonic()
+                self._idle_s += now_s - self._last_s
+                self._last_s = now_s
             self._pacer = Pacer(self._speed_factor, self.step_us)
             if not self.held:
                 self._begin()

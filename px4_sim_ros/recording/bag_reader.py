@@ -70,17 +70,20 @@ class BagReader:
         """
         self.damage = ''
         time_us = 0
-        numbers: dict[str, int] = {}       # of the next message of each topic
+        # Of the next message of each topic. A file that has lost those before it may begin anyhow.
+        numbers: dict[str, int] = {}
+        begins_at_0 = self.paths[0].stem.endswith('_0')
         for path in self.paths:
             channels: dict[int, str] = {}
             records = _Records(self.folder, path)
             for record in records:
                 if isinstance(record, McapMessage):
                     topic = channels[record.channel_id]
-                    if record.sequence != numbers.get(topic, record.sequence):
+                    number = numbers.get(topic, 0 if begins_at_0 else record.sequence)
+                    if record.sequence != number:
                         records.damage = 'is damaged'       # some are missing
                         break
-                    numbers[topic] = record.sequence + 1
+                    numbers[topic] = number + 1
                     time_us = record.log_time // _NS_PER_US
                     yield Message(topic, time_us, record.data)
                 elif isinstance(record, Channel):

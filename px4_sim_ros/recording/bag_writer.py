@@ -98,7 +98,7 @@ class BagWriter:
             f'{METADATA}.seed': str(run.world.seed)}
         self.counts = dict.fromkeys(self._topics, 0)       # written, by topic
         self._files: list[FileInfo] = []
-        self._flush_at_us = parameters.flush_us
+        self._flush_at_us = run.world.step_us
         self.flushed_us = 0        # up to which time the files hold all
         self._last_us = 0
         try:
@@ -122,6 +122,8 @@ class BagWriter:
             if self._is_full(time_us):
                 self._finish_file()
                 self._open()
+                # Some readers want to see a message in each file, also if it ends here.
+                self._flush_at_us = time_us
         time_ns = time_us * _NS_PER_US
         count = self.counts[topic]
         try:

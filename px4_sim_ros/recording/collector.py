@@ -53,6 +53,22 @@ class Collector:
             next_us += self._periods_us[name]
         self._next_us[name] = next_us
 
+    def add_absence(
+        self, name: str, time_us: int, data: bytes, absent: typing.Iterable[str],
+    ) -> None:
+        """Take in a message that says that topics have none at a time; it goes with that step."""
+        first = [topic for topic in absent if self._is_open(topic, time_us)]
+        for topic in first:
+            self.add(topic, time_us, None)
+        if first:
+            self._ready.append(Message(name, time_us, data))
+
+    def _is_open(self, name: str, time_us: int) -> bool:
+        """Return whether nothing is known yet about a topic at a time."""
+        next_us = self._next_us[name]
+        return (next_us <= time_us <= next_us + self._window_us
+                and time_us not in self._waiting[name])
+
     def add_beside(self, name: str, data: bytes) -> None:
         """Take in a message that has no time of its own: it gets that of the last whole step."""
         self._beside.append(Message(name, self.complete_us, data))
@@ -65,7 +81,7 @@ class Collector:
         self.complete_us = min(self._next_us.values()) - self._step_us
         whole = [m for m in self._ready if m.time_us <= self.complete_us]
         self._ready = [m for m in self._ready if m.time_us > self.complete_us]
-        whole.sort(key=lambda m: (m.time_us, self._order[m.topic]))
+        whole.sort(key=lambda m: (m.time_us, self._order.get(m.topic, len(self._order))))
         if self._lost and not whole:
             raise LostError(self._lost)
         beside, self._beside = self._beside, []

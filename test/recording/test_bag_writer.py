@@ -1,0 +1,476 @@
+"""Bags: what is written is in them, split, compressed, interrupted or on a full disk."""
+import collections
+import contextlib
+import errno
+import io
+import os
+import resource
+import shutil
+import subprocess
+
+import pytest
+import yaml
+from bags import (
+    STEP_US,
+    begin_bag,
+    description,
+    messages_beside,
+    messages_of,
+    read_all,
+    recorder_parameters,
+    write_all,
+    write_bag,
+)
+from mcap.reader import make_reader
+
+from px4_sim_ros.core.parameters import ParameterError
+from px4_sim_ros.recording.bag_reader import BagReader
+from px4_sim_ros.recording.bag_writer import (
+    BagWriter,
+    check_new_folder,
+    make_folder,
+    topics_of,
+)
+from px4_sim_ros.recording.message_definitions import definition
+from px4_sim_ros.recording.run_description import BagError
+
+S = 1_000_000
+COMPRESSIONS = pytest.mark.parametrize('compression', ['none', 'lz4', 'zstd'])
+
+
+def metadata(folder):
+    return yaml.safe_load((folder / 'metadata.yaml').read_text())['rosbag2_bagfile_information']
+
+
+def counts_in_metadata(folder):
+    """Return the messages of each topic by its full name, those that have any."""
+    return {topic['topic_metadata']['name']: topic['message_count']
+            for topic in metadata(folder)['topics_with_message_count'] if topic['message_count']}
+
+
+def counts_of(run, messages):
+    return dict(collections.Counter(run.full_name(message.topic) for message in messages))
+
+
+@COMPRESSIONS
+@pytest.mark.parametrize('namespace', ['', 'north/two'])
+def test_what_was_written_is_read(compression, namespace, tmp_path):
+    run = description(namespace)
+    messages = write_bag(tmp_path / 'bag', S + 500_000, run, compression=compression)
+    reader, found = read_all(tmp_path / 'bag')
+    assert found == messages
+    assert reader.damage == ''
+    assert reader.run == run
+    assert counts_in_metadata(tmp_path / 'bag') == counts_of(run, messages)
+    assert metadata(tmp_path / 'bag')['message_count'] == len(messages)
+
+
+@pytest.mark.parametrize('compression, kind', [('none', ''), ('lz4', 'lz4'), ('zstd', 'zstd')])
+def test_chunks_are_compressed_as_asked(compression, kind, tmp_path):
+    write_bag(tmp_path / 'bag', S, compression=compression)
+    with open(tmp_path / 'bag/bag_0.mcap', 'rb') as file:
+        chunks = make_reader(file).get_summary().chunk_indexes
+        assert {chunk.compression for chunk in chunks} == {kind}
+
+
+def test_times_are_simulated(tmp_path):
+    write_bag(tmp_path / 'bag', S)
+    with open(tmp_path / 'bag/bag_0.mcap', 'rb') as file:
+        for _, channel, message in make_reader(file).iter_messages(log_time_order=False):
+            assert message.log_time == message.publish_time
+            assert message.log_time % (STEP_US * 1000) == 0, channel.topic
+    whole = metadata(tmp_path / 'bag')
+    assert whole['starting_time']['nanoseconds_since_epoch'] == 0
+    assert whole['duration']['nanoseconds'] == S * 1000
+
+
+def test_messages_of_a_topic_are_numbered_through_all_files(tmp_path):
+    write_bag(tmp_path / 'bag', 2 * S, split_duration_s=1.0)
+    numbers = []
+    for index in (0, 1):
+        with open(tmp_path / f'bag/bag_{index}.mcap', 'rb') as file:
+            numbers += [message.sequence for _, _, message in
+                        make_reader(file).iter_messages(topics=['/imu/data_raw'])]
+    assert numbers == list(range(2 * S // STEP_US))
+
+
+# Splitting.
+
+def assert_files_stand_alone(folder, messages, run):
+    """See that each file can be read without the others, and that the counts are right."""
+    files = metadata(folder)['files']
+    rest = list(messages)
+    for info in files:
+        alone = folder.parent / info['path'].removesuffix('.mcap')
+        alone.mkdir()
+        shutil.copy(folder / info['path'], alone)
+        reader, found = read_all(alone)
+        assert reader.run == run
+        assert found == rest[:len(found)]
+        rest = rest[len(found):]
+        times_us = [message.time_us for message in found]
+        assert info['message_count'] == len(found) > 0
+        assert info['starting_time']['nanoseconds_since_epoch'] == times_us[0] * 1000
+        assert info['duration']['nanoseconds'] == (times_us[-1] - times_us[0]) * 1000
+        with open(folder / info['path'], 'rb') as file:
+            assert make_reader(file).get_summary().statistics.message_count == len(found)
+    assert rest == []
+    assert [info['path'] for info in files] == metadata(folder)['relative_file_paths']
+    return files
+
+
+def test_a_new_file_after_so_much_time(tmp_path):
+    messages = write_bag(tmp_path / 'bag', 5 * S, split_duration_s=2.0)
+    files = assert_files_stand_alone(tmp_path / 'bag', messages, description())
+    assert [file['path'] for file in files] == ['bag_0.mcap', 'bag_1.mcap', 'bag_2.mcap']
+    starts_s = [file['starting_time']['nanoseconds_since_epoch'] * 1e-9 for file in files]
+    assert starts_s == pytest.approx([0.0, 2.004, 4.004])
+    assert read_all(tmp_path / 'bag')[1] == messages
+
+
+@pytest.mark.parametrize('compression', ['none', 'zstd'])
+def test_a_new_file_after_so_many_bytes(compression, tmp_path):
+    messages = write_bag(
+        tmp_path / 'bag', 4 * S, split_size_mb=0.1, flush_us=100_000, compression=compression)
+    files = assert_files_stand_alone(tmp_path / 'bag', messages, description())
+    sizes = [(tmp_path / 'bag' / file['path']).stat().st_size for file in files]
+    assert len(sizes) > 1
+    # One flush more than was asked for, and the index.
+    assert all(100_000 <= size < 200_000 for size in sizes[:-1]), sizes
+
+
+def test_more_than_ten_files_keep_their_order_without_metadata(tmp_path):
+    messages = write_bag(tmp_path / 'bag', 1_200_000, split_duration_s=0.1, flush_us=100_000)
+    assert len(metadata(tmp_path / 'bag')['files']) == 12
+    (tmp_path / 'bag/metadata.yaml').unlink()
+    assert read_all(tmp_path / 'bag')[1] == messages
+
+
+# Flushing.
+
+@pytest.mark.parametrize('compression', ['none', 'lz4'])
+def test_nothing_that_was_flushed_is_lost(compression, tmp_path):
+    """The folder is copied while the bag is open, as if the process were killed."""
+    run, folder = description(), tmp_path / 'bag'
+    writer = begin_bag(folder, run, compression=compression)
+    messages = messages_beside() + messages_of(run, S // 2)
+    write_all(writer, messages)
+    writer.flush()
+    shutil.copytree(folder, tmp_path / 'copy/bag')
+    write_all(writer, messages_of(run, S // 2 + 8000, S // 2))
+    reader, found = read_all(tmp_path / 'copy/bag')
+    assert found == messages
+    assert reader.damage == (f"bag {tmp_path / 'copy/bag'}: bag_0.mcap ends too early; it was read"
+                             ' up to t = 0.500000 s')
+    assert counts_in_metadata(tmp_path / 'copy/bag') == counts_of(run, messages)
+    writer.close()
+
+
+@pytest.mark.parametrize('flush_us', [20_000, 100_000])
+def test_at_no_time_more_than_the_bound_is_lost(flush_us, tmp_path):
+    run, folder = description(), tmp_path / 'bag'
+    writer = begin_bag(folder, run, flush_us=flush_us, split_duration_s=0.1)
+    last_us = 0
+    for time_us in range(STEP_US, 300_001, STEP_US):
+        write_all(writer, messages_of(run, time_us, time_us - STEP_US))
+        if time_us % 28_000:       # reading takes a while
+            continue
+        copy = tmp_path / f'{time_us}/bag'
+        shutil.copytree(folder, copy)
+        _, found = read_all(copy)
+        last_us = found[-1].time_us if found else 0
+        assert time_us - last_us <= flush_us
+        # All of a time or nothing of it.
+        assert found == messages_of(run, last_us)
+        assert metadata(copy)['message_count'] == len(found)
+        assert writer.flushed_us == last_us
+    writer.close()
+    assert last_us > 0
+
+
+def test_the_first_step_in_a_file_is_flushed_at_once(tmp_path):
+    """Some readers refuse a file in which there is none."""
+    run, folder = description(), tmp_path / 'bag'
+    writer = begin_bag(folder, run, split_duration_s=0.1, flush_us=100_000)
+    for index, start_us in enumerate((0, 100_000, 200_000)):
+        write_all(writer, messages_of(run, start_us + 2 * STEP_US, start_us))
+        copy = tmp_path / str(index) / f'bag_{index}'
+        copy.mkdir(parents=True)
+        shutil.copy(folder / f'bag_{index}.mcap', copy)
+        assert read_all(copy)[1] == messages_of(run, start_us + STEP_US, start_us)
+        write_all(writer, messages_of(run, start_us + 100_000, start_us + 2 * STEP_US))
+    writer.close()
+
+
+def test_a_bag_that_is_killed_before_anything_was_flushed_is_empty(tmp_path):
+    writer = begin_bag(tmp_path / 'bag')
+    shutil.copytree(tmp_path / 'bag', tmp_path / 'copy/bag')
+    reader, found = read_all(tmp_path / 'copy/bag')
+    assert found == []
+    assert 'bag_0.mcap ends too early; it was read up to t = 0.000000 s' in reader.damage
+    writer.close()
+    reader, found = read_all(tmp_path / 'bag')
+    assert (found, reader.damage) == ([], '')
+
+
+# Where nothing can be written any more.
+
+class FullStream(io.RawIOBase):
+    """A file on a disk that has room for so many bytes."""
+
+    def __init__(self, file, room):
+        self._file, self._room = file, room
+
+    def writable(self):
+        return True
+
+    def tell(self):
+        return self._file.tell()
+
+    def write(self, data):
+        if self._room <= 0:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        written = self._file.write(bytes(data)[:self._room])
+        self._room -= written
+        return written
+
+    def close(self):
+        self._file.close()
+        super().close()
+
+
+def fill_disk(writer, room):
+    """Let there be room for so many bytes more in the file that is open."""
+    full = io.BufferedWriter(FullStream(writer._stream.detach(), room))
+    writer._stream = full
+    writer._writer._Writer__stream = full
+
+
+def assert_cut(folder, messages):
+    """See that a bag holds these messages and has an end; return its reader."""
+    reader, found = read_all(folder)
+    assert found == messages
+    assert reader.damage == ''
+    assert counts_in_metadata(folder) == counts_of(reader.run, messages)
+    assert {path.name for path in folder.iterdir()} == {
+        'metadata.yaml', *metadata(folder)['relative_file_paths']}
+    return reader
+
+
+@pytest.mark.parametrize('compression', ['none', 'zstd'])
+@pytest.mark.parametrize('room', [0, 5000])
+def test_on_a_full_disk_a_bag_ends_with_the_last_flush(room, compression, tmp_path):
+    run, folder = description(), tmp_path / 'bag'
+    writer = begin_bag(folder, run, compression=compression)
+    messages = messages_of(run, S)
+    write_all(writer, messages)
+    writer.flush()
+    fill_disk(writer, room)
+    with pytest.raises(OSError, match='No space left on device'):
+        write_all(writer, messages_of(run, 3 * S, S))
+    assert writer.flushed_us == S
+    assert_cut(folder, messages)
+
+
+def test_on_a_full_disk_a_chunk_that_is_long_is_left_out(tmp_path, monkeypatch):
+    monkeypatch.setattr('px4_sim_ros.recording.bag_writer._CHUNK_BYTES', 50_000)
+    run, folder = description(), tmp_path / 'bag'
+    writer = begin_bag(folder, run)
+    messages = messages_of(run, S)
+    write_all(writer, messages)
+    writer.flush()
+    fill_disk(writer, 120_000)
+    with pytest.raises(OSError, match='No space left on device'):
+        write_all(writer, messages_of(run, S + 900_000, S))
+    assert_cut(folder, messages)
+
+
+@pytest.mark.parametrize('lacking', [5, 30, 10_000])
+def test_on_a_full_disk_the_end_of_a_bag_is_cut(lacking, tmp_path):
+    run, folder = description(), tmp_path / 'bag'
+    messages = messages_of(run, S)
+    sizes = []
+    for path in tmp_path / 'whole/bag', folder:
+        writer = begin_bag(path, run)
+        write_all(writer, messages)
+        writer.flush()
+        sizes.append(writer._stream.tell())
+        if path is not folder:
+            writer.close()
+            sizes.append((path / 'bag_0.mcap').stat().st_size)
+    flushed, finished, _ = sizes
+    fill_disk(writer, finished - flushed - lacking)
+    with pytest.raises(OSError, match='No space left on device'):
+        writer.close()
+    assert_cut(folder, messages)
+
+
+def test_the_bag_ends_with_what_its_metadata_tells_of(tmp_path, monkeypatch):
+    """There may be room for the messages and none for `metadata.yaml`."""
+    run, folder = description(), tmp_path / 'bag'
+    writer = begin_bag(folder, run)
+    messages = messages_of(run, S)
+    write_all(writer, messages)
+    writer.flush()
+    with monkeypatch.context() as patch:
+        patch.setattr('yaml.dump', raise_full)
+        with pytest.raises(OSError, match='No space left on device'):
+            write_all(writer, messages_of(run, 2 * S + STEP_US, S))
+    assert writer.flushed_us == S
+    assert_cut(folder, messages)
+
+
+def raise_full(*arguments, **keywords):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.parametrize('what', ['open', 'add_attachment', 'write'])
+def test_a_file_that_cannot_be_begun_leaves_those_before_whole(what, tmp_path, monkeypatch):
+    run, folder = description(), tmp_path / 'bag'
+    writer = begin_bag(folder, run, split_duration_s=1.0)
+    messages = messages_of(run, S)
+    write_all(writer, messages)
+    with monkeypatch.context() as patch:
+        if what == 'open':
+            (folder / 'bag_1.mcap').mkdir()
+        elif what == 'write':
+            count = []
+            real = yaml.dump
+            # The first is of the last flush of the file before.
+            patch.setattr('yaml.dump', lambda *a, **k: (
+                raise_full() if count else count.append(1) or real(*a, **k)))
+        else:
+            patch.setattr(f'mcap.writer.Writer.{what}', raise_full)
+        with pytest.raises(OSError):
+            write_all(writer, messages_of(run, S + STEP_US, S))
+    if what == 'open':
+        (folder / 'bag_1.mcap').rmdir()
+    assert_cut(folder, messages)
+    with open(folder / 'bag_0.mcap', 'rb') as file:
+        assert make_reader(file).get_summary().statistics.message_count == len(messages)
+
+
+@pytest.mark.parametrize('what', ['add_attachment', 'start'])
+def test_a_bag_that_cannot_be_begun_leaves_no_trace(what, tmp_path, monkeypatch):
+    monkeypatch.setattr(f'mcap.writer.Writer.{what}', raise_full)
+    with pytest.raises(OSError, match='No space left on device'):
+        begin_bag(tmp_path / 'bag')
+    assert list(tmp_path.iterdir()) == []
+
+
+@contextlib.contextmanager
+def largest_file(size):
+    """Let no file of this process become larger; Python ignores the signal."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize('compression, size', [
+    ('none', 120_000), ('none', 400_001), ('lz4', 120_000), ('zstd', 120_000)])
+def test_a_file_that_may_not_grow_any_more_ends_with_the_last_flush(size, compression, tmp_path):
+    run, folder = description(), tmp_path / 'bag'
+    messages = messages_of(run, 20 * S)
+    writer = begin_bag(folder, run, flush_us=100_000, compression=compression)
+    with largest_file(size), pytest.raises(OSError, match='File too large'):
+        write_all(writer, messages)
+    # The end is written where there is room for it.
+    kept = [message for message in messages if message.time_us <= writer.flushed_us]
+    assert 0 < len(kept) < len(messages)
+    assert_cut(folder, kept)
+
+
+def test_a_bag_that_cannot_be_begun_for_want_of_room_leaves_no_trace(tmp_path):
+    with largest_file(1000), pytest.raises(OSError, match='File too large'):
+        begin_bag(tmp_path / 'bag')
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """Return a file system with a single megabyte."""
+    place = tmp_path / 'disk'
+    place.mkdir()
+    mount = subprocess.run(
+        ['mount', '-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', place], capture_output=True,
+        check=False) if shutil.which('mount') else None
+    if mount is None or mount.returncode:
+        pytest.skip('only root can mount a small disk')
+    yield place
+    subprocess.run(['umount', '-l', place], check=True)
+
+
+@pytest.mark.parametrize('split', [0.0, 0.2])
+def test_a_disk_that_is_really_full(split, small_disk):
+    run, folder = description(), small_disk / 'bag'
+    messages = messages_of(run, 20 * S)
+    writer = begin_bag(folder, run, flush_us=100_000, split_duration_s=split)
+    with pytest.raises(OSError, match='No space left on device'):
+        write_all(writer, messages)
+    kept = [message for message in messages if message.time_us <= writer.flushed_us]
+    assert len(kept) > 1000
+    assert_cut(folder, kept)
+
+
+# Folders.
+
+def test_a_folder_that_exists_is_refused(tmp_path):
+    with pytest.raises(ParameterError, match='exists already; name a folder that does not'):
+        check_new_folder(tmp_path)
+    (tmp_path / 'file').touch()
+    with pytest.raises(ParameterError, match='exists already'):
+        check_new_folder(tmp_path / 'file')
+    (tmp_path / 'link').symlink_to('nowhere')
+    with pytest.raises(ParameterError, match='exists already'):
+        check_new_folder(tmp_path / 'link')
+
+
+def test_a_folder_that_cannot_be_made_is_refused(tmp_path):
+    (tmp_path / 'file').touch()
+    for path in tmp_path / 'file/bag', tmp_path / 'file/deeper/bag':
+        with pytest.raises(ParameterError, match=f'nothing can be made in {tmp_path}/file'):
+            check_new_folder(path)
+    with pytest.raises(ParameterError, match='nothing can be made in /proc'):
+        check_new_folder('/proc/1/bag')
+    with pytest.raises(ParameterError, match='name a folder'):
+        check_new_folder('')
+    with pytest.raises(ParameterError, match='File name too long'):
+        check_new_folder(tmp_path / ('x' * 300))
+
+
+def test_a_folder_is_made_with_its_parents(tmp_path):
+    check_new_folder(tmp_path / 'a/b/bag')
+    assert list(tmp_path.iterdir()) == []
+    assert make_folder(tmp_path / 'a/b/bag').is_dir()
+    with pytest.raises(ParameterError, match='exists already'):
+        make_folder(tmp_path / 'a/b/bag')
+
+
+def test_a_file_that_is_there_is_not_overwritten(tmp_path):
+    (tmp_path / 'bag').mkdir()
+    (tmp_path / 'bag/bag_0.mcap').write_text('precious')
+    with pytest.raises(FileExistsError):
+        BagWriter(tmp_path / 'bag', description(), recorder_parameters())
+    assert (tmp_path / 'bag/bag_0.mcap').read_text() == 'precious'
+    with pytest.raises(BagError):
+        BagReader(tmp_path / 'bag')
+
+
+# What readers are told.
+
+def test_every_definition_begins_with_a_field_and_is_complete():
+    for topic in topics_of(description()).values():
+        parts = definition(topic.type).split('=' * 80 + '\n')
+        assert '=' not in parts[0].splitlines()[0], topic.type
+        known = {part.splitlines()[0].removeprefix('MSG: ') for part in parts[1:]}
+        for part in parts:
+            lines = [line for line in part.splitlines() if line and not line.startswith('MSG: ')]
+            constants = ['=' in line for line in lines]
+            assert constants == sorted(constants), topic.type
+            for line in lines:
+                name = line.split()[0].partition('[')[0]
+                assert '/' not in name or name in known, (topic.type, line)
+    assert definition('sensor_msgs/msg/BatteryState').startswith('std_msgs/Header header\n')

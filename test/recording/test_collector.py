@@ -1,0 +1,147 @@
+"""The collector: whole steps in the order of time, whatever the order of arrival."""
+import random
+
+import pytest
+
+from px4_sim_ros.recording.collector import Collector, LostError
+
+STEP_US = 4
+WINDOW_US = 80
+PERIODS_US = {'clock': 4, 'imu': 4, 'gps': 20}
+
+
+def collector(periods_us=None):
+    return Collector(periods_us or PERIODS_US, STEP_US, WINDOW_US)
+
+
+def messages(end_us, start_us=0):
+    """Return all (name, time, data), in the order in which they are given out."""
+    return [(name, time_us, f'{name} {time_us}'.encode())
+            for time_us in range(start_us + STEP_US, end_us + 1, STEP_US)
+            for name, period_us in PERIODS_US.items() if time_us % period_us == 0]
+
+
+@pytest.mark.parametrize('seed', range(20))
+def test_whatever_the_order_of_arrival_whole_steps_are_given_out_in_order(seed):
+    order, found, taking = random.Random(seed), [], collector()
+    # Nobody is ahead by more than the window, and a topic's messages come in their order.
+    queues = {name: [m for m in messages(400) if m[0] == name] for name in PERIODS_US}
+    while any(queues.values()):
+        name = order.choice([n for n, queue in queues.items() if queue])
+        if queues[name][0][1] <= taking.complete_us + WINDOW_US:
+            taking.add(*queues[name].pop(0))
+        if order.random() < 0.3:
+            found += taking.take()
+            assert found == [m for m in messages(400) if m[1] <= taking.complete_us]
+    found += taking.take()
+    assert found == messages(400)
+    assert (taking.complete_us, taking.next_us) == (400, 404)
+
+
+def test_a_step_that_is_not_whole_is_kept_back():
+    taking = collector()
+    for message in messages(20):
+        if message[:2] != ('gps', 20):
+            taking.add(*message)
+    assert taking.take() == messages(16)
+    assert taking.waits_for() == {'gps': -1}
+    taking.add('gps', 20, b'gps 20')
+    assert taking.take() == messages(20)[-3:]
+    assert taking.waits_for() == {'clock': 20, 'imu': 20}
+
+
+def test_nobody_waits_for_what_is_absent():
+    taking = collector()
+    for name, time_us, data in messages(24):
+        taking.add(name, time_us, None if name == 'imu' and 8 <= time_us <= 16 else data)
+    assert taking.take() == [m for m in messages(24) if m[0] != 'imu' or not 8 <= m[1] <= 16]
+
+
+def test_an_absence_is_given_out_with_its_step_and_once():
+    taking = collector(PERIODS_US | {'gps/vel': 20})
+    for time_us in 20, 40:
+        for _ in range(2):
+            taking.add_absence('absence', time_us, b'no gps', ['gps', 'gps/vel'])
+    for message in messages(36):
+        if message[0] != 'gps':
+            taking.add(*message)
+    found = taking.take()
+    assert [m for m in found if m.topic == 'absence'] == [('absence', 20, b'no gps')]
+    assert [m.topic for m in found if m.time_us == 20] == ['clock', 'imu', 'absence']
+    for message in messages(40, 36):
+        if message[0] != 'gps':
+            taking.add(*message)
+    assert taking.take()[-1] == ('absence', 40, b'no gps')
+    taking.add_absence('absence', 40, b'no gps', ['gps', 'gps/vel'])
+    assert taking.take() == []
+
+
+def test_what_comes_twice_is_given_out_once():
+    """A message may be repeated, before it was given out and after."""
+    taking, found = collector(), []
+    for message in messages(40):
+        taking.add(*message)
+        taking.add(*message)
+        if message[1] % 8 == 0:
+            found += taking.take()
+            taking.add(*message)
+    found += taking.take()
+    assert found == messages(40)
+    assert not any(taking._waiting.values())
+
+
+def test_a_message_beside_gets_the_time_of_the_last_whole_step():
+    taking = collector()
+    taking.add_beside('log', b'first')
+    for message in messages(8):
+        taking.add(*message)
+    taking.add_beside('log', b'second')
+    assert taking.take() == [('log', 0, b'first'), ('log', 0, b'second'), *messages(8)]
+    taking.add_beside('log', b'third')
+    for message in messages(12, 8):
+        taking.add(*message)
+    assert taking.take() == [('log', 8, b'third'), *messages(12, 8)]
+
+
+def test_times_never_go_back():
+    taking, found, order = collector(), [], random.Random(5)
+    for message in messages(400):
+        taking.add(*message)
+        if order.random() < 0.4:
+            taking.add_beside('log', b'')
+        if order.random() < 0.2:
+            found += taking.take()
+    times_us = [message.time_us for message in found]
+    assert times_us == sorted(times_us)
+
+
+def test_a_message_that_cannot_come_any_more_is_named_when_all_else_was_given_out():
+    taking = collector()
+    for message in messages(200):
+        if message[:2] != ('imu', 100):
+            taking.add(*message)
+    assert taking.take() == messages(96)
+    with pytest.raises(LostError, match=r'imu for t = 0\.000100 s was lost'):
+        taking.take()
+
+
+def test_within_the_window_a_message_may_be_late():
+    taking = collector()
+    for message in messages(100 + WINDOW_US):
+        if message[:2] != ('imu', 100):
+            taking.add(*message)
+    assert taking.take() == messages(96)
+    assert taking.take() == []
+    taking.add('imu', 100, b'imu 100')
+    assert taking.take() == messages(100 + WINDOW_US, 100 - STEP_US)
+
+
+def test_what_the_run_before_has_left_under_way_is_left_out():
+    """It is further ahead than anybody is allowed to be."""
+    taking = collector()
+    for message in messages(1000, 960):
+        taking.add(*message)
+    for message in messages(40):
+        taking.add(*message)
+    assert taking.take() == messages(40)
+    assert taking.take() == []
