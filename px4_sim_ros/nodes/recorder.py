@@ -29,7 +29,7 @@ from px4_sim_ros.recording.collector import Collector
 from px4_sim_ros.recording.run_description import BagError, RunDescription
 
 # Of wall time. Less than the world needs for the steps that it may be ahead.
-_WAKE_S = 0.01
+_WAKE_S = 0.025
 
 
 class RecorderNode(LoopNode):

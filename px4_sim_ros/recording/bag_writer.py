@@ -133,7 +133,9 @@ class BagWriter:
             raise
         self.counts[topic] = count + 1
         self._last_us = time_us
-        self._files[-1].count(time_us)
+        if not self._in_file:
+            self._files[-1].first_us = time_us
+        self._in_file += 1
 
     def flush(self) -> None:
         """Bring all that was written to the disk.
@@ -149,7 +151,9 @@ class BagWriter:
 
         :raises OSError: its end cannot be written
         """
-        self.flush()
+        with self._cut_on_failure():
+            self._writer.flush()
+            self._note_flushed(is_final=True)
         self._finish_file()
 
     def _open(self) -> None:
@@ -157,6 +161,7 @@ class BagWriter:
         self._stream = open(self.folder / info.name, 'xb')     # noqa: SIM115
         self._files.append(info)
         self._flushed_bytes = 0
+        self._in_file = 0          # how many messages
         with self._cut_on_failure():
             self._writer = Writer(
                 self._stream, chunk_size=_CHUNK_BYTES,
@@ -194,11 +199,12 @@ class BagWriter:
             self._stream.flush()
         self._stream.close()
 
-    def _note_flushed(self) -> None:
+    def _note_flushed(self, is_final: bool = False) -> None:
+        self._files[-1].last_us, self._files[-1].messages = self._last_us, self._in_file
         rosbag2_metadata.write(
             self.folder, self._files,
             {topic: self.counts[name] for name, topic in self._topics.items()},
-            self._custom_data)
+            self._custom_data, is_final=is_final)
         self._flushed_bytes = self._stream.tell()
         self.flushed_us = self._last_us
 

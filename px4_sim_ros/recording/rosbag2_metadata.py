@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import pathlib
 import typing
@@ -24,12 +25,6 @@ class FileInfo:
     first_us: int = 0
     last_us: int = 0
     messages: int = 0
-
-    def count(self, time_us: int) -> None:
-        """Take in a message."""
-        self.first_us = time_us if self.messages == 0 else min(self.first_us, time_us)
-        self.last_us = max(self.last_us, time_us)
-        self.messages += 1
 
 
 class TopicInfo(typing.NamedTuple):
@@ -57,9 +52,12 @@ def qos_text(latched: bool) -> str:
 
 def write(
     folder: pathlib.Path, files: typing.Sequence[FileInfo],
-    topics: typing.Mapping[TopicInfo, int], custom_data: dict[str, str],
+    topics: typing.Mapping[TopicInfo, int], custom_data: dict[str, str], *, is_final: bool,
 ) -> None:
     """Write the file in one go, so that it is whole at any time.
+
+    Until it is final it is JSON: any YAML reader takes that, and it is written several times as
+    fast.
 
     :param topics: how many messages there are of each
     :raises OSError: it cannot be written; the one before stays
@@ -95,7 +93,10 @@ def write(
     new = folder / f'{FILE_NAME}.new'
     try:
         with open(new, 'w', encoding='utf-8') as file:
-            yaml.dump(content, file, _DUMPER, sort_keys=False)
+            if is_final:
+                yaml.dump(content, file, _DUMPER, sort_keys=False)
+            else:
+                json.dump(content, file, indent=1)
         new.replace(folder / FILE_NAME)
     except OSError:
         new.unlink(missing_ok=True)

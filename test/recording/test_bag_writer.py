@@ -3,6 +3,7 @@ import collections
 import contextlib
 import errno
 import io
+import json
 import os
 import resource
 import shutil
@@ -313,7 +314,7 @@ def test_the_bag_ends_with_what_its_metadata_tells_of(tmp_path, monkeypatch):
     write_all(writer, messages)
     writer.flush()
     with monkeypatch.context() as patch:
-        patch.setattr('yaml.dump', raise_full)
+        patch.setattr('json.dump', raise_full)
         with pytest.raises(OSError, match='No space left on device'):
             write_all(writer, messages_of(run, 2 * S + STEP_US, S))
     assert writer.flushed_us == S
@@ -335,9 +336,9 @@ def test_a_file_that_cannot_be_begun_leaves_those_before_whole(what, tmp_path, m
             (folder / 'bag_1.mcap').mkdir()
         elif what == 'write':
             count = []
-            real = yaml.dump
+            real = json.dump
             # The first is of the last flush of the file before.
-            patch.setattr('yaml.dump', lambda *a, **k: (
+            patch.setattr('json.dump', lambda *a, **k: (
                 raise_full() if count else count.append(1) or real(*a, **k)))
         else:
             patch.setattr(f'mcap.writer.Writer.{what}', raise_full)

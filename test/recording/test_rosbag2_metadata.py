@@ -10,14 +10,14 @@ TOPICS = {TopicInfo('/imu', 'sensor_msgs/msg/Imu', 'RIHS01_00', False): 3,
 
 
 def file_info(name, *times_us):
-    info = FileInfo(name)
-    for time_us in times_us:
-        info.count(time_us)
-    return info
+    return FileInfo(name, times_us[0], times_us[-1], len(times_us)) if times_us else FileInfo(name)
 
 
 def written(folder, files, topics=TOPICS):
-    rosbag2_metadata.write(folder, files, topics, {'key': 'value'})
+    rosbag2_metadata.write(folder, files, topics, {'key': 'value'}, is_final=False)
+    unfinished = yaml.safe_load((folder / 'metadata.yaml').read_text())
+    rosbag2_metadata.write(folder, files, topics, {'key': 'value'}, is_final=True)
+    assert yaml.safe_load((folder / 'metadata.yaml').read_text()) == unfinished
     return yaml.safe_load((folder / 'metadata.yaml').read_text())['rosbag2_bagfile_information']
 
 
