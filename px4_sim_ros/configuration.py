@@ -88,12 +88,14 @@ def node_configuration(node: str, values: FlatParameters) -> NodeConfiguration:
 def load_configuration(
     params_file: str | pathlib.Path | None, overrides: typing.Mapping[str, FlatParameters],
     namespace: str = '', base: typing.Mapping[str, FlatParameters] | None = None,
+    vehicle: Vehicle | None = None,
 ) -> Configuration:
     """Build the parameters of a whole run.
 
     :param params_file: a ROS 2 parameter file, or None
     :param overrides: laid over all; by node name, `''` meaning every node
     :param base: laid over the defaults and under the file, in the same form
+    :param vehicle: in the place of the one that the parameters name
     :raises ParameterError: one sentence that names the parameter and what is allowed
     """
     given = _sections(params_file) if params_file is not None else {}
@@ -115,7 +117,7 @@ def load_configuration(
     for name, configuration in nodes.items():
         _check_shared(name, configuration.world, world)
     return Configuration(
-        world, load_vehicle(world.vehicle),
+        world, vehicle or load_vehicle(world.vehicle),
         {name: configuration.own for name, configuration in nodes.items()})
 
 

@@ -32,7 +32,7 @@ from px4_sim_ros.mavlink.hil_server import check_port_is_free, port_of
 from px4_sim_ros.mavlink.mission import Mission
 from px4_sim_ros.mavlink.pilot import Event, MissionError, Pilot, Stopped
 from px4_sim_ros.pacing import speed_factor
-from px4_sim_ros.recording.bag_writer import check_new_folder
+from px4_sim_ros.recording.bag_writer import new_folder
 
 MODES = ('core', 'composed', 'separate')
 AUTOPILOTS = ('embedded', 'px4')
@@ -189,7 +189,7 @@ def _write_report(bag: str | pathlib.Path, path: pathlib.Path) -> bool:
     from px4_sim_ros.recording.run_description import BagError
     try:
         write_report(BagReader(bag), path)
-    except (BagError, OSError) as error:
+    except (BagError, ParameterError, OSError) as error:
         print(f'fly: report {path}: {sentence(error)}', file=sys.stderr)
         return False
     return True
@@ -204,9 +204,8 @@ def _overrides(
         if value is not None:
             found.setdefault(node, {})[name] = value
     if bag is not None:
-        check_new_folder(bag)
         found['']['recorder'] = True
-        found.setdefault('recorder', {})['folder'] = str(pathlib.Path(bag).absolute())
+        found.setdefault('recorder', {})['folder'] = str(new_folder(bag))
     return found
 
 

@@ -33,7 +33,7 @@ from px4_sim_ros.core.parameters import ParameterError
 from px4_sim_ros.mavlink.hil_server import check_port_is_free, port_of
 from px4_sim_ros.pacing import speed_factor
 from px4_sim_ros.recording.bag_reader import BagReader
-from px4_sim_ros.recording.bag_writer import check_new_folder
+from px4_sim_ros.recording.bag_writer import new_folder
 from px4_sim_ros.recording.run_description import RunDescription, with_run_file
 from px4_sim_ros.resources import PACKAGE
 
@@ -79,9 +79,8 @@ def actions(context: LaunchContext, vehicle: str) -> list[LaunchDescriptionEntit
         'hil_bridge': _given(given, 'instance', int),
     }
     if given['record']:
-        check_new_folder(given['record'])
         overrides[''] |= {'recorder': True}
-        overrides['recorder'] = {'folder': str(pathlib.Path(given['record']).absolute())}
+        overrides['recorder'] = {'folder': str(new_folder(given['record']))}
     params_file = given['params_file'] or None
     configuration = load_configuration(params_file, overrides, given['namespace'], base)
     instance = configuration.nodes['hil_bridge'].instance

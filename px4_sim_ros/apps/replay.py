@@ -27,7 +27,7 @@ from px4_sim_ros.core.timebase import seconds_text
 from px4_sim_ros.pacing import speed_factor
 from px4_sim_ros.recording import comparison_report
 from px4_sim_ros.recording.bag_reader import BagReader
-from px4_sim_ros.recording.bag_writer import check_new_folder
+from px4_sim_ros.recording.bag_writer import new_folder
 from px4_sim_ros.recording.comparison import compare
 from px4_sim_ros.recording.deviation import deviation
 from px4_sim_ros.recording.run_description import BagError, RunDescription, with_run_file
@@ -150,8 +150,7 @@ def prepare(
     :param record: where the new bag goes; into `folder` without it
     :raises ParameterError: a parameter is wrong, or there is such a bag already
     """
-    new = pathlib.Path(record).absolute() if record is not None else folder / 'replay'
-    check_new_folder(new)
+    new = new_folder(record if record is not None else folder / 'replay')
     configuration = _configuration(bag, overrides, profile, folder, new, steps)
     run = RunDescription.of(configuration, mode=mode, autopilot='recording',
                             namespace=namespace, mission=bag.run.mission)

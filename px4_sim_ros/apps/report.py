@@ -5,7 +5,7 @@ import argparse
 import pathlib
 import sys
 
-from px4_sim_ros.core.parameters import sentence
+from px4_sim_ros.core.parameters import ParameterError, sentence
 from px4_sim_ros.recording.bag_reader import BagReader
 from px4_sim_ros.recording.run_description import BagError
 
@@ -28,7 +28,7 @@ def report(options: argparse.Namespace) -> int:
     try:
         bag = BagReader(options.bag)
         write_report(bag, output)
-    except BagError as error:
+    except (BagError, ParameterError) as error:
         print(f'report: {error}', file=sys.stderr)
         return _EXIT_BAD_INPUT
     except OSError as error:

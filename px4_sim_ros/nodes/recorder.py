@@ -24,7 +24,7 @@ from px4_sim_ros.nodes.wall_timer import create_wall_timer
 from px4_sim_ros.recording import schema
 from px4_sim_ros.recording.bag_reader import Message
 from px4_sim_ros.recording.bag_thread import BagThread
-from px4_sim_ros.recording.bag_writer import BagWriter, check_new_folder, make_folder
+from px4_sim_ros.recording.bag_writer import BagWriter, make_folder, new_folder
 from px4_sim_ros.recording.collector import Collector
 from px4_sim_ros.recording.run_description import BagError, RunDescription
 
@@ -64,7 +64,7 @@ class RecorderNode(LoopNode):
             self._run = RunDescription.read(self.configuration.own.run_file)
         except BagError as error:
             raise ParameterError(f'recorder.run_file: {error}') from error
-        check_new_folder(self._next_folder())
+        new_folder(self._next_folder())
 
     def activate(self) -> None:
         """Begin a bag."""

@@ -41,7 +41,7 @@ class BagReader:
 
         :raises BagError: it is no bag, not one of ours, of another version, or lacks a topic
         """
-        self.folder = pathlib.Path(folder)
+        self.folder = pathlib.Path(folder).expanduser()
         self.damage = ''       # a sentence, once a damaged file was read
         if not self.folder.is_dir():
             raise BagError(f'bag {folder}: there is no such folder')

@@ -27,8 +27,8 @@ _BYTES_PER_MB = 1_000_000
 _CHUNK_BYTES = 16 * 1024 * 1024
 
 
-def check_new_folder(folder: str | pathlib.Path) -> None:
-    """Check that a bag can be begun, without a trace.
+def new_folder(folder: str | pathlib.Path) -> pathlib.Path:
+    """Return the absolute path of a bag that can be begun; nothing is made yet.
 
     :raises ParameterError: the folder exists, or cannot be made
     """
@@ -47,6 +47,7 @@ def check_new_folder(folder: str | pathlib.Path) -> None:
     parent = next(parent for parent in path.parents if parent.exists())
     if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
         raise ParameterError(f'record {folder}: nothing can be made in {parent}')
+    return path
 
 
 def make_folder(folder: str | pathlib.Path) -> pathlib.Path:
@@ -54,8 +55,7 @@ def make_folder(folder: str | pathlib.Path) -> pathlib.Path:
 
     :raises ParameterError: it exists, or cannot be made
     """
-    check_new_folder(folder)
-    path = pathlib.Path(folder).expanduser().absolute()
+    path = new_folder(folder)
     try:
         path.mkdir(parents=True)
     except OSError as error:

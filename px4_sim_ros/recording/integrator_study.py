@@ -13,7 +13,6 @@ import time
 import typing
 
 import numpy as np
-import yaml
 
 from px4_sim_ros.configuration import node_configuration
 from px4_sim_ros.core.contact import GroundContact
@@ -23,7 +22,6 @@ from px4_sim_ros.core.frames import Vector
 from px4_sim_ros.core.integrators import INTEGRATOR_NAMES, State
 from px4_sim_ros.core.surroundings import STILL
 from px4_sim_ros.core.timebase import US_PER_S, seconds_text
-from px4_sim_ros.core.vehicle import Vehicle
 from px4_sim_ros.recording.bag_reader import BagReader
 from px4_sim_ros.recording.deviation import motion_apart
 from px4_sim_ros.recording.run_description import BagError
@@ -95,7 +93,7 @@ def read_flight(bag: BagReader) -> Flight:
         if message.topic in found:
             found[message.topic][message.time_us] = bag.decode(message)
     commands, winds, odometry = found.values()
-    rotors = len(_vehicle(bag).rotors)
+    rotors = len(bag.run.load_vehicle().rotors)
     flight, wind_enu = Flight([], [], []), STILL.wind_enu
     step_us = bag.run.world.step_us
     for time_us in range(step_us, max(odometry, default=0) + 1, step_us):
@@ -210,18 +208,13 @@ def _own_motion(
 
 
 def _maker(bag: BagReader) -> typing.Callable[[DynamicsParameters], Dynamics]:
-    vehicle, world = _vehicle(bag), bag.run.world
+    vehicle, world = bag.run.load_vehicle(), bag.run.world
     environment = Environment.of(world)
     return lambda parameters: Dynamics(parameters, vehicle, environment, world.step_us)
 
 
-def _vehicle(bag: BagReader) -> Vehicle:
-    """Return the vehicle as it was then: the file of that name may have changed since."""
-    return Vehicle.from_mapping(f'bag {bag.folder}', yaml.safe_load(bag.run.vehicle))
-
-
 def _in_air(bag: BagReader, heights_m: np.ndarray, window: int) -> np.ndarray:
-    vehicle = _vehicle(bag)
+    vehicle = bag.run.load_vehicle()
     reach_m = GroundContact(vehicle.contact_model, vehicle.contact_points_m).reach_m
     starts = np.arange(0, heights_m.size, window)
     lowest_m = np.minimum.reduceat(heights_m, starts)

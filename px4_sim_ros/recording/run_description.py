@@ -21,6 +21,7 @@ from px4_sim_ros.configuration import (
     vehicle_text,
 )
 from px4_sim_ros.core.parameters import ParameterError
+from px4_sim_ros.core.vehicle import Vehicle
 from px4_sim_ros.core.world import WorldParameters
 from px4_sim_ros.recording import schema
 
@@ -74,6 +75,8 @@ class RunDescription:
     ) -> Configuration:
         """Return the parameters of the run, with others laid over them.
 
+        The vehicle is that of the recording, whatever has become of its file, unless it is set.
+
         :param base: laid over those of the run and under `overrides`
         :raises ParameterError: one of them is not allowed
         """
@@ -81,7 +84,20 @@ class RunDescription:
         laid = {'': flat_values(self.world)} | self.parameters
         for node, values in (base or {}).items():
             laid[node] = laid.get(node, {}) | values
-        return load_configuration(None, overrides, base=laid)
+        is_set = 'vehicle' in overrides.get('', {})
+        return load_configuration(
+            None, overrides, base=laid, vehicle=None if is_set else self.load_vehicle())
+
+    def load_vehicle(self) -> Vehicle:
+        """Return the vehicle as it was then: the file of that name may have changed since.
+
+        :raises ParameterError: the text is damaged
+        """
+        name = f'vehicle {self.world.vehicle} of the recording'
+        try:
+            return Vehicle.from_mapping(name, yaml.safe_load(self.vehicle))
+        except yaml.YAMLError as error:
+            raise ParameterError(f'{name}: not YAML') from error
 
     def full_name(self, topic: str) -> str:
         """Return the absolute name of a topic."""

@@ -28,8 +28,8 @@ from px4_sim_ros.core.parameters import ParameterError
 from px4_sim_ros.recording.bag_reader import BagReader
 from px4_sim_ros.recording.bag_writer import (
     BagWriter,
-    check_new_folder,
     make_folder,
+    new_folder,
     topics_of,
 )
 from px4_sim_ros.recording.message_definitions import definition
@@ -420,30 +420,30 @@ def test_a_disk_that_is_really_full(split, small_disk):
 
 def test_a_folder_that_exists_is_refused(tmp_path):
     with pytest.raises(ParameterError, match='exists already; name a folder that does not'):
-        check_new_folder(tmp_path)
+        new_folder(tmp_path)
     (tmp_path / 'file').touch()
     with pytest.raises(ParameterError, match='exists already'):
-        check_new_folder(tmp_path / 'file')
+        new_folder(tmp_path / 'file')
     (tmp_path / 'link').symlink_to('nowhere')
     with pytest.raises(ParameterError, match='exists already'):
-        check_new_folder(tmp_path / 'link')
+        new_folder(tmp_path / 'link')
 
 
 def test_a_folder_that_cannot_be_made_is_refused(tmp_path):
     (tmp_path / 'file').touch()
     for path in tmp_path / 'file/bag', tmp_path / 'file/deeper/bag':
         with pytest.raises(ParameterError, match=f'nothing can be made in {tmp_path}/file'):
-            check_new_folder(path)
+            new_folder(path)
     with pytest.raises(ParameterError, match='nothing can be made in /proc'):
-        check_new_folder('/proc/1/bag')
+        new_folder('/proc/1/bag')
     with pytest.raises(ParameterError, match='name a folder'):
-        check_new_folder('')
+        new_folder('')
     with pytest.raises(ParameterError, match='File name too long'):
-        check_new_folder(tmp_path / ('x' * 300))
+        new_folder(tmp_path / ('x' * 300))
 
 
 def test_a_folder_is_made_with_its_parents(tmp_path):
-    check_new_folder(tmp_path / 'a/b/bag')
+    new_folder(tmp_path / 'a/b/bag')
     assert list(tmp_path.iterdir()) == []
     assert make_folder(tmp_path / 'a/b/bag').is_dir()
     with pytest.raises(ParameterError, match='exists already'):

@@ -250,9 +250,11 @@ def test_bag_that_was_cut_off_says_so(short, tmp_path):
 
 def test_text_of_the_bag_means_nothing_but_itself(short, tmp_path):
     evil = '</script><img src="http://example.org/x.png"><a href="http://example.org">'
+    run = BagReader(short).run
+    assert 'name: iris' in run.vehicle
     run = dataclasses.replace(
-        BagReader(short).run, vehicle=f"name: '{evil}'", mission=f"name: '{evil}'",
-        versions={'x': evil}, autopilot=evil)
+        run, vehicle=run.vehicle.replace('name: iris', f"name: '{evil}'"),
+        mission=f"name: '{evil}'", versions={'x': evil}, autopilot=evil)
     bag = rewritten(short, tmp_path / 'evil', run=run, added=[
         said(100_000, 'pilot', evil), said(110_000, evil, evil, level=40),
         diagnostics(200_000, evil, {'steps': 1, evil: evil}, level=1, sentence=evil),
