@@ -15,6 +15,9 @@ from px4_sim_ros.core.instances import instance_name, kind_and_index
 # Where a sensor that is stopped says so, for each time at which it would have measured.
 ABSENCE = 'sensors/absence'
 
+# What ends a step.
+COMMAND = 'actuators/command'
+
 # What `Topic.period` says when something happens in every step.
 EVERY_STEP = 'step'
 
@@ -108,7 +111,7 @@ TOPICS: dict[str, Topic] = {topic.name: topic for topic in (
           meaning='flow about body x and y in rad/s, or no number'),
     Topic('visual_odometry', 'nav_msgs/msg/Odometry', 'visual_odometry', 'visual_odometry',
           meaning='pose in map and velocity in base_link, as a camera would estimate them'),
-    Topic('actuators/command', 'sensor_msgs/msg/JointState', 'hil_bridge', instead='player',
+    Topic(COMMAND, 'sensor_msgs/msg/JointState', 'hil_bridge', instead='player',
           meaning='references of the rotor speeds in rad/s, for the step that follows'),
 )}
 
@@ -121,13 +124,13 @@ _MEASURED = ('imu/data_raw', 'mag', 'baro', 'gps/fix', 'gps/vel', 'airspeed', 'r
 # In the order of a step: whoever comes later waits for those before.
 NODES: dict[str, NodeSpec] = {spec.name: spec for spec in (
     NodeSpec('manager', 'px4_sim_ros.nodes.manager:ManagerNode',
-             'px4_sim_ros.run_control:ManagerParameters', ('actuators/command',)),
+             'px4_sim_ros.run_control:ManagerParameters', (COMMAND,)),
     NodeSpec('wind', 'px4_sim_ros.nodes.wind:WindNode', 'px4_sim_ros.core.wind:WindParameters',
              ('/clock', 'ground_truth/odom'), 'px4_sim_ros.core.wind:Wind',
              previous=('ground_truth/odom',), optional=True),
     NodeSpec('dynamics', 'px4_sim_ros.nodes.dynamics:DynamicsNode',
              'px4_sim_ros.core.dynamics:DynamicsParameters',
-             ('/clock', 'wind', 'actuators/command'), previous=('actuators/command',)),
+             ('/clock', 'wind', COMMAND), previous=(COMMAND,)),
     NodeSpec('imu', _SENSOR_NODE, f'{_SENSORS}.imu:ImuParameters',
              ('ground_truth/odom', 'ground_truth/accel'), f'{_SENSORS}.imu:Imu', instances=3),
     NodeSpec('magnetometer', _SENSOR_NODE, f'{_SENSORS}.magnetometer:MagnetometerParameters',

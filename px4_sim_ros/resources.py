@@ -1,6 +1,7 @@
 """The package's own files, in a checkout or as installed, and reading YAML."""
 from __future__ import annotations
 
+import os
 import pathlib
 import typing
 
@@ -37,6 +38,16 @@ def own_arguments(arguments: typing.Sequence[str]) -> tuple[list[str], bool]:
     if '--ros-args' not in arguments:
         return arguments, False
     return arguments[:arguments.index('--ros-args')], True
+
+
+def check_writable(name: str, path: pathlib.Path | None) -> None:
+    """Check early that a file can be written, if one is wanted.
+
+    :param name: of the option, for the error sentence
+    :raises ParameterError: it cannot
+    """
+    if path is not None and not os.access(path.absolute().parent, os.W_OK):
+        raise ParameterError(f'{name} {path}: its folder is missing or cannot be written')
 
 
 def read_yaml(path: str | pathlib.Path, what: str) -> typing.Any:

@@ -52,5 +52,6 @@ def _is_free(instance: int) -> bool:
 
 @pytest.fixture
 def instance():
-    """Return an instance whose ports nobody uses."""
-    return next(i for i in range(60, 80) if _is_free(i))
+    """Return an instance whose ports nobody uses, nor another worker of this run."""
+    worker = int(os.environ.get('PYTEST_XDIST_WORKER', 'gw0').removeprefix('gw')) % 2
+    return next(i for i in range(60 + 6 * worker, 66 + 6 * worker) if _is_free(i))

@@ -15,10 +15,12 @@ from px4_sim_ros.core.dynamics import DivergedError
 from px4_sim_ros.core.parameters import ParameterError, sentence
 from px4_sim_ros.recording import comparison_report as report
 from px4_sim_ros.recording.bag_reader import BagReader
+from px4_sim_ros.recording.comparison import Comparison
 from px4_sim_ros.recording.comparison import compare as compare_bags
 from px4_sim_ros.recording.deviation import deviation as deviation_of
 from px4_sim_ros.recording.integrator_study import WINDOW_S, study_integrators
 from px4_sim_ros.recording.run_description import BagError
+from px4_sim_ros.resources import check_writable
 
 _EXIT_DIFFERENT, _EXIT_BAD_INPUT = 1, 2
 
@@ -44,6 +46,8 @@ def compare(options: argparse.Namespace) -> int:
             raise ParameterError('name two recordings, or one and --integrators')
         if not options.window >= 0.0:
             raise ParameterError(f'window {options.window:g}: must be at least 0 s')
+        check_writable('json', options.json)
+        check_writable('plot', options.plot)
         bags = [BagReader(folder) for folder in options.bags]
         return _study(bags[0], options) if options.integrators else _compare(*bags, options)
     except (BagError, ParameterError, DivergedError, OSError) as error:
@@ -53,21 +57,37 @@ def compare(options: argparse.Namespace) -> int:
 
 def _compare(one: BagReader, other: BagReader, options: argparse.Namespace) -> int:
     found = compare_bags(one, other)
+    tell(one, other, found, options)
+    return 0 if found.identical else _EXIT_DIFFERENT
+
+
+def tell(
+    one: BagReader, other: BagReader, found: Comparison, options: argparse.Namespace, *,
+    is_what_if: bool = False,
+) -> None:
+    """Print how two recordings compare, and write the files that `options` ask for.
+
+    :param is_what_if: only how far they are apart is of interest
+    :raises ParameterError: there is nothing to plot
+    """
     apart = None if found.identical and not (options.json or options.plot) else (
         deviation_of(one, other))
     console = Console()
-    console.print(report.comparison_table(found))
-    if apart is not None and not found.agree:
+    if not is_what_if and not found.identical:
+        console.print(report.comparison_table(found))
+    if not found.agree:
         console.print(report.deviation_table(apart))
     for damage in filter(None, found.damages):
-        print(f'compare: {damage}', file=sys.stderr)
-    print(found.sentence)
+        print(damage, file=sys.stderr)
+    if not is_what_if or found.agree:
+        print(found.sentence)
     if options.json:
         _write_json(options.json, {'comparison': report.comparison_json(found),
                                    'deviation': report.deviation_json(apart)})
     if options.plot:
+        if not apart.groups:
+            raise ParameterError(f'plot {options.plot}: there is nothing to plot')
         report.write_plot(report.deviation_figure(apart), options.plot)
-    return 0 if found.identical else _EXIT_DIFFERENT
 
 
 def _study(bag: BagReader, options: argparse.Namespace) -> int:

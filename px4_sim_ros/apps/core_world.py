@@ -97,6 +97,14 @@ class CoreWorld:
         if self._recorder:
             self._recorder.close()
 
+    @property
+    def recording(self) -> str:
+        """The folder of the recording, '' for none."""
+        return self._configuration.nodes['recorder'].folder if self._recorder else ''
+
+    def check_end(self) -> None:
+        """Nothing: a failure at the end was raised by `close`."""
+
     def say(self, text: str) -> None:
         """Record what the pilot says."""
         if self._recorder:

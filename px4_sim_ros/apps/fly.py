@@ -33,6 +33,7 @@ from px4_sim_ros.mavlink.mission import Mission
 from px4_sim_ros.mavlink.pilot import Event, MissionError, Pilot, Stopped
 from px4_sim_ros.pacing import speed_factor
 from px4_sim_ros.recording.bag_writer import new_folder
+from px4_sim_ros.resources import check_writable
 
 MODES = ('core', 'composed', 'separate')
 AUTOPILOTS = ('embedded', 'px4')
@@ -147,8 +148,10 @@ def _fly(
         px4 = Px4.find(options.px4_dir) if options.autopilot == 'px4' else None
         hil = configuration.nodes['hil_bridge']
         check_port_is_free(hil.host, port_of(hil.instance))
-        _check_writable('summary', options.summary)
-        _check_writable('report', options.report)
+        check_writable('summary', options.summary)
+        check_writable('report', options.report)
+        if 'recorder' in configuration.nodes:
+            new_folder(configuration.nodes['recorder'].folder)
     except (ParameterError, OSError) as error:
         print(f'fly: {sentence(error)}', file=sys.stderr)
         return _EXIT_BAD_INPUT
@@ -156,14 +159,14 @@ def _fly(
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     record = FlightRecord()
     try:
-        status = _run(options, configuration, mission, px4, record, folder)
+        status, bag = _run(options, configuration, mission, px4, record, folder)
     except KeyboardInterrupt:
         print('fly: interrupted', file=sys.stderr)
         return _EXIT_INTERRUPTED
     except (OSError, RuntimeError) as error:
         print(f'fly: {sentence(error)}', file=sys.stderr)
         return _EXIT_FAILED
-    summary = record.summary(_head(options, configuration, mission), status)
+    summary = record.summary(_head(options, configuration, mission, bag), status)
     _print_summary(summary)
     if options.summary:
         options.summary.write_text(json.dumps(summary, indent=2) + '\n', encoding='utf-8')
@@ -173,16 +176,19 @@ def _fly(
 
 
 def _head(
-    options: argparse.Namespace, configuration: Configuration, mission: Mission,
+    options: argparse.Namespace, configuration: Configuration, mission: Mission, bag: str,
 ) -> dict[str, typing.Any]:
     head = {'mode': options.mode, 'autopilot': options.autopilot,
             'vehicle': configuration.vehicle.name, 'wind': configuration.world.wind,
             'seed': configuration.world.seed, 'mission': mission.name}
-    wanted = {'recording': options.record, 'report': options.report}
-    return head | {name: str(path) for name, path in wanted.items() if path is not None}
+    if options.record is not None:
+        head['recording'] = bag
+    if options.report is not None:
+        head['report'] = str(options.report)
+    return head
 
 
-def _write_report(bag: str | pathlib.Path, path: pathlib.Path) -> bool:
+def _write_report(bag: str, path: pathlib.Path) -> bool:
     """Write the page about a recorded flight; return whether that has worked."""
     from px4_sim_ros.recording.bag_reader import BagReader
     from px4_sim_ros.recording.flight_report import write_report
@@ -209,16 +215,13 @@ def _overrides(
     return found
 
 
-def _check_writable(name: str, path: pathlib.Path | None) -> None:
-    if path is not None and not os.access(path.absolute().parent, os.W_OK):
-        raise ParameterError(f'{name} {path}: its folder is missing or cannot be written')
-
-
 def _run(
     options: argparse.Namespace, configuration: Configuration, mission: Mission,
     px4: Px4 | None, record: FlightRecord, folder: pathlib.Path,
-) -> WorldStatus:
-    """Fly; everything that is started here is ended here, whatever happens.
+) -> tuple[WorldStatus, str]:
+    """Fly; return the counters and the folder of the recording, '' for none.
+
+    Everything that is started here is ended here, whatever happens.
 
     :param folder: for files that are needed on the way
     """
@@ -240,8 +243,9 @@ def _run(
         # Before the autopilot is stopped, so that the world's counters end with the flight.
         world.close()
     flight.check()
+    world.check_end()
     record.mission_flown = True
-    return world.status()
+    return world.status(), world.recording
 
 
 def _make_world(

@@ -89,7 +89,7 @@ def actions(context: LaunchContext, vehicle: str) -> list[LaunchDescriptionEntit
     px4 = Px4.find(px4_dir) if given['autopilot'] == 'px4' else None
     check_port_is_free(configuration.nodes['hil_bridge'].host, port_of(instance))
     folder = tempfile.TemporaryDirectory(prefix=f'{PACKAGE}_')
-    if given['record']:
+    if 'recorder' in configuration.nodes:
         configuration = with_run_file(configuration, RunDescription.of(
             configuration, mode=given['mode'], autopilot=given['autopilot'],
             namespace=given['namespace'], mission=mission_text(mission) if mission else '',

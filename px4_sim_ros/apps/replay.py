@@ -4,18 +4,18 @@ from __future__ import annotations
 import argparse
 import contextlib
 import dataclasses
-import json
 import pathlib
+import signal
 import sys
 import tempfile
 import typing
 
-from rich.console import Console
-
 from px4_sim_ros import graph
 from px4_sim_ros.apps import settings
+from px4_sim_ros.apps.compare import tell
 from px4_sim_ros.apps.core_world import make_simulation
 from px4_sim_ros.apps.fly import MODES
+from px4_sim_ros.apps.processes import Child
 from px4_sim_ros.configuration import (
     Configuration,
     FlatParameters,
@@ -25,14 +25,12 @@ from px4_sim_ros.configuration import (
 from px4_sim_ros.core.parameters import ParameterError, sentence
 from px4_sim_ros.core.timebase import seconds_text
 from px4_sim_ros.pacing import speed_factor
-from px4_sim_ros.recording import comparison_report
 from px4_sim_ros.recording.bag_reader import BagReader
 from px4_sim_ros.recording.bag_writer import new_folder
 from px4_sim_ros.recording.comparison import compare
-from px4_sim_ros.recording.deviation import deviation
 from px4_sim_ros.recording.run_description import BagError, RunDescription, with_run_file
+from px4_sim_ros.resources import check_writable
 
-COMMAND = 'actuators/command'
 _STARTED_TIMEOUT_S = 30.0
 _EXIT_FAILED, _EXIT_BAD_INPUT, _EXIT_INTERRUPTED = 1, 2, 130
 
@@ -62,19 +60,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def replay(options: argparse.Namespace) -> int:
     """Fly a recording again and report; return the exit code."""
+    # SIGTERM ends it as Ctrl-C does: nothing is left behind.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         bag = BagReader(options.bag)
+        overrides = _overrides(options)
+        is_what_if = bool(overrides[''] or len(overrides) > 1 or options.profile)
         if options.play:
+            if is_what_if or options.record or options.json or options.plot:
+                raise ParameterError('play: it only publishes; leave out what is for a flight')
             from px4_sim_ros.apps.player import play
             return play(bag, rate=options.rate, start_s=options.start, paused=options.paused,
                         loop=options.loop, namespace=options.namespace or None)
-        overrides = settings.settings(options)
-        if options.seed is not None:
-            overrides['']['seed'] = options.seed
-        is_what_if = bool(overrides[''] or len(overrides) > 1 or options.profile)
+        check_writable('json', options.json)
+        check_writable('plot', options.plot)
         found = survey(bag)
         if options.join is not None:
-            _conduct(options.namespace, found.steps)
+            _conduct(options.namespace, found.steps, [])
             return _report(bag, BagReader(options.join), found.stopped_us, options, is_what_if)
         with tempfile.TemporaryDirectory() as folder:
             flight = prepare(bag, options.mode, found.steps, overrides, pathlib.Path(folder),
@@ -95,6 +97,20 @@ def replay(options: argparse.Namespace) -> int:
         return _EXIT_FAILED
 
 
+def _overrides(options: argparse.Namespace) -> settings.Settings:
+    """Return what is not as it was.
+
+    :raises ParameterError: it is nothing that is flown
+    """
+    found = settings.settings(options)
+    if options.seed is not None:
+        found['']['seed'] = options.seed
+    for node in ('manager', 'player', 'recorder'):
+        if node in found:
+            raise ParameterError(f'{node}: a replay sets the parameters of this node itself')
+    return found
+
+
 def _report(
     bag: BagReader, flown: BagReader, stopped_us: dict[str, int], options: argparse.Namespace,
     is_what_if: bool,
@@ -104,28 +120,10 @@ def _report(
     Of a what-if nobody expects that it is the same: how far it is apart is the result.
     """
     found = dataclasses.replace(compare(bag, flown), names=(str(bag.folder), 'the replay'))
-    apart = None
-    if is_what_if or not found.identical or options.json or options.plot:
-        apart = deviation(bag, flown)
-    console = Console()
-    if not found.identical and not is_what_if:
-        console.print(comparison_report.comparison_table(found))
-    if not found.agree:
-        console.print(comparison_report.deviation_table(apart))
     for name, time_us in stopped_us.items():
         print(f'{name} was stopped in flight, first before t = {seconds_text(time_us)}; a replay'
               ' does not stop it')
-    if bag.damage:
-        print(bag.damage)
-    if not is_what_if or found.agree:
-        print(found.sentence)
-    if options.json:
-        options.json.write_text(json.dumps({
-            'comparison': comparison_report.comparison_json(found),
-            'deviation': comparison_report.deviation_json(apart)}, indent=2) + '\n',
-            encoding='utf-8')
-    if options.plot:
-        comparison_report.write_plot(comparison_report.deviation_figure(apart), options.plot)
+    tell(bag, flown, found, options, is_what_if=is_what_if)
     return 0 if is_what_if or found.identical else _EXIT_FAILED
 
 
@@ -172,15 +170,15 @@ def survey(bag: BagReader) -> Survey:
     step_us, steps = bag.run.world.step_us, 0
     stopped_us: dict[str, int] = {}
     for message in bag.messages():
-        if message.topic == COMMAND:
+        if message.topic == graph.COMMAND:
             steps += 1
             if message.time_us != steps * step_us:
-                raise BagError(f'bag {bag.folder}: {COMMAND} for'
+                raise BagError(f'bag {bag.folder}: {graph.COMMAND} for'
                                f' t = {seconds_text(steps * step_us)} is missing')
         elif message.topic == graph.ABSENCE:
             stopped_us.setdefault(bag.decode(message).frame_id, message.time_us)
     if not steps:
-        raise BagError(f'bag {bag.folder}: there is no message of {COMMAND} in it')
+        raise BagError(f'bag {bag.folder}: there is no message of {graph.COMMAND} in it')
     return Survey(steps, stopped_us)
 
 
@@ -203,6 +201,10 @@ def _configuration(
     laid = {node: overrides.get(node, {}) | own.get(node, {}) for node in {*overrides, *own}}
     laid[''] = {'vehicle': str(vehicle)} | laid['']
     configuration = bag.run.configuration(laid, base=profile_parameters(profile))
+    if configuration.world.step_us != bag.run.world.step_us:
+        raise ParameterError(
+            f'step_us = {configuration.world.step_us}: must be that of the recording,'
+            f' {bag.run.world.step_us}: each step has a command')
     rotors, recorded = len(configuration.vehicle.rotors), len(next(_commands(bag)))
     if rotors != recorded:
         raise ParameterError(f'vehicle {configuration.vehicle.name}: it has {rotors} rotors, and'
@@ -212,7 +214,7 @@ def _configuration(
 
 def _commands(bag: BagReader) -> typing.Iterator[tuple[float, ...]]:
     for message in bag.messages():
-        if message.topic == COMMAND:
+        if message.topic == graph.COMMAND:
             yield tuple(float(v) for v in bag.decode(message).velocity)
 
 
@@ -232,20 +234,29 @@ def _fly_graph(mode: str, flight: Flight, folder: pathlib.Path) -> None:
     groups = flight.configuration.graph.process_groups(mode)
     with contextlib.ExitStack() as stack:
         file = write_configuration(folder, flight.configuration)
-        for _, child in start_graph(groups, [file]):
+        children = [child for _, child in start_graph(groups, [file])]
+        for child in children:
             stack.callback(child.stop)
-        _conduct('', flight.steps)
+        _conduct('', flight.steps, children)
 
 
-def _conduct(namespace: str, steps: int) -> None:
+def _conduct(namespace: str, steps: int, children: list[Child]) -> None:
     """Let a graph that begins paused take so many steps, then end it.
 
+    :param children: its processes, as far as they are ours
     :raises ControlError: it does not come up, or does not go on
     """
-    from px4_sim_ros.apps.control_client import Control
+    from px4_sim_ros.apps.control_client import Control, ControlError
     with contextlib.closing(Control(namespace)) as control:
-        control.wait_for(lambda: control.is_heard and control.state == 'PAUSED',
-                         _STARTED_TIMEOUT_S, 'the node graph has not come up')
+        def is_up() -> bool:
+            for child in children:
+                if child.exit_code is not None:
+                    raise ControlError(
+                        f'{child.name} has ended with exit code {child.exit_code}')
+            # One that has taken steps already is somebody else's.
+            return control.is_heard and control.state == 'PAUSED' and control.steps == 0
+
+        control.wait_for(is_up, _STARTED_TIMEOUT_S, 'the node graph has not come up')
         control.ask('step')
         control.wait_for_steps(steps)
         control.ask('stop')

@@ -8,6 +8,7 @@ import sys
 from px4_sim_ros.core.parameters import ParameterError, sentence
 from px4_sim_ros.recording.bag_reader import BagReader
 from px4_sim_ros.recording.run_description import BagError
+from px4_sim_ros.resources import check_writable
 
 _EXIT_BAD_INPUT = 2
 
@@ -26,6 +27,7 @@ def report(options: argparse.Namespace) -> int:
     from px4_sim_ros.recording.flight_report import write_report
     output = options.output or pathlib.Path(f'{options.bag.absolute().name}.html')
     try:
+        check_writable('output', output)
         bag = BagReader(options.bag)
         write_report(bag, output)
     except (BagError, ParameterError) as error:

@@ -9,7 +9,7 @@ import time
 import typing
 
 import rclpy
-from diagnostic_msgs.msg import DiagnosticArray
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import PoseStamped
 from rcl_interfaces.msg import Log
 from rclpy.signals import SignalHandlerOptions
@@ -76,6 +76,9 @@ class RosWorld:
         self._diagnostics = self._node.create_subscription(
             DiagnosticArray, '/diagnostics', self._on_diagnostics, qos.DIAGNOSTICS)
         self._watch = RunWatch(self._node)
+        self.recording = ''        # the folder of the recording that began last
+        self._recording_status = self._node.create_subscription(
+            DiagnosticStatus, 'recording/status', self._on_recording, qos.LATCHED)
         self._log = self._node.create_publisher(Log, '/rosout', qos.LATCHED_LOG)
         self._stop_client = self._node.create_client(Trigger, 'sim/stop')
         children = start_graph(nodes.process_groups(mode), parameter_files)
@@ -123,6 +126,16 @@ class RosWorld:
         """Publish what the pilot says, so that it is in the logs and in a recording."""
         self._log.publish(Log(level=Log.INFO, name='pilot', msg=text))
 
+    def check_end(self) -> None:
+        """See how the processes have ended.
+
+        :raises WorldError: one tells of a failure
+        """
+        for child in [*self._children, *self._spare_children]:
+            # One that had to be killed has said nothing.
+            if child.exit_code is not None and child.exit_code > 0:
+                raise WorldError(f'{child.name} has ended with exit code {child.exit_code}')
+
     def status(self) -> WorldStatus:
         """Return what the manager and the bridge have said last."""
         return self._status
@@ -144,6 +157,9 @@ class RosWorld:
             child.stop()
         self._node.destroy_node()
         rclpy.shutdown()
+
+    def _on_recording(self, message: DiagnosticStatus) -> None:
+        self.recording = values_of(message)['folder']
 
     def _on_pose(self, message: PoseStamped) -> None:
         p = message.pose.position

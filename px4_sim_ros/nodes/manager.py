@@ -48,7 +48,6 @@ _CALL_TIMEOUT_S = 1.0
 # A step that is held for an autopilot never ends; the others take a few milliseconds.
 _LAST_STEP_TIMEOUT_S = 0.5
 _LAST_RECORD_TIMEOUT_S = 1.0
-_COMMAND = 'actuators/command'
 _LIVE_PARAMETERS = (
     'speed_factor', 'paused', 'step_count', 'step_timeout_s', 'on_overdue', 'use_sim_time')
 
@@ -130,7 +129,7 @@ class ManagerNode(LifecycleNode):
         self._clock_publisher = self.create_publisher(ClockMessage, '/clock', qos.LOOP)
         self._participant = participant_of(self)
         self._command_subscription = self.create_subscription(
-            JointState, _COMMAND, self._on_command, qos.LOOP, raw=True)
+            JointState, graph.COMMAND, self._on_command, qos.LOOP, raw=True)
         self._nodes = [ManagedNode(self, managed) for managed in self._graph.managed]
         for managed in self._graph.managed:
             self._listeners.append(self.create_subscription(
@@ -140,7 +139,7 @@ class ManagerNode(LifecycleNode):
             self._recorder = RecorderWatch(
                 self, configuration.world.step_us, self._let_go_on, self._on_recorder_failure)
         self._supervision = Supervision(
-            self._graph, self._nodes, self.stepper, _COMMAND, self._on_debt, self._on_settled,
+            self._graph, self._nodes, self.stepper, graph.COMMAND, self._on_debt, self._on_settled,
             self._repeat)
         yield from sequences.appear(self._nodes, deadline_s)
         yield from self._be_alone(deadline_s)
@@ -185,7 +184,7 @@ class ManagerNode(LifecycleNode):
                         f' manager has {value!r}')
         matched = {name: status.matched for name, status in statuses.items()}
         matched['manager'] = matched_participants(
-            self, {'/clock': self._clock_publisher}, {_COMMAND: self._command_subscription})
+            self, {'/clock': self._clock_publisher}, {graph.COMMAND: self._command_subscription})
         participants = {name: status.participant for name, status in statuses.items()}
         return find_unmatched(
             self._graph, participants | {'manager': self._participant}, matched)

@@ -3,11 +3,10 @@ from __future__ import annotations
 
 from px4_sim_ros.core.parameters import ParameterError
 from px4_sim_ros.core.timebase import seconds_text
+from px4_sim_ros.graph import COMMAND
 from px4_sim_ros.nodes.base import LoopNode
 from px4_sim_ros.recording.bag_reader import BagReader
 from px4_sim_ros.recording.run_description import BagError
-
-_COMMAND = 'actuators/command'
 
 
 class PlayerNode(LoopNode):
@@ -25,7 +24,7 @@ class PlayerNode(LoopNode):
 
     def activate(self) -> None:
         """Begin with the first command; the bag is read as time goes on, for it may be long."""
-        self._commands = (m for m in self._bag.messages() if m.topic == _COMMAND)
+        self._commands = (m for m in self._bag.messages() if m.topic == COMMAND)
         self._held_us = 0
 
     def message(self, name: str, data: bytes) -> bytes:
@@ -38,7 +37,7 @@ class PlayerNode(LoopNode):
         if command is None or command.time_us != time_us:
             self._held_us = time_us
         else:
-            self.say(self.outputs[_COMMAND], command.data)
+            self.say(self.outputs[COMMAND], command.data)
 
     def holds(self) -> str:
         """Return that the recording is over, once it is."""

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import pathlib
 import time
 import typing
@@ -84,8 +85,12 @@ class RecorderNode(LoopNode):
             self._report(bag)
 
     def _next_folder(self) -> str:
+        """Return where the next bag goes: after a reset beside the one before."""
         folder = self.configuration.own.folder
-        return f'{folder}_{self._recordings + 1}' if self._recordings else folder
+        if not self._recordings:
+            return folder
+        return next(name for i in itertools.count(2)
+                    if not pathlib.Path(name := f'{folder}_{i}').exists())
 
     # Listening.
 
@@ -115,8 +120,10 @@ class RecorderNode(LoopNode):
             self._bag.wake()
 
     def _discard(self) -> None:
-        """Forget what the run before has left."""
-        for subscription in self._inputs.values():
+        """Forget what the run before has left; what is latched is of this one as well."""
+        passing = [subscription for name, subscription in self._beside.items()
+                   if not schema.BESIDE[name].latched]
+        for subscription in [*self._inputs.values(), *passing]:
             for _ in _taken(subscription):
                 pass
 

@@ -61,8 +61,8 @@ class BagThread:
         except Exception as error:
             # A fault of ours: the run has to know all the same.
             traceback.print_exc()
-            self._finish()
             self._fail(f'{type(error).__name__}: {error}')
+            self._finish()
 
     @property
     def flushed_us(self) -> int:

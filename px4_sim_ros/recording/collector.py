@@ -45,7 +45,7 @@ class Collector:
             if next_us > self._periods_us[name] and not self._lost:
                 self._lost = f'{name} for t = {seconds_text(next_us)} was lost'
             return
-        waiting[time_us] = data
+        waiting.setdefault(time_us, data)
         while next_us in waiting:
             found = waiting.pop(next_us)
             if found is not None:

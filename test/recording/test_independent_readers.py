@@ -21,7 +21,7 @@ from px4_sim_ros.recording import schema
 from px4_sim_ros.recording.bag_reader import BagReader
 from px4_sim_ros.recording.run_description import RunDescription
 
-INSTANCE = 82
+INSTANCE = 86
 END_US = 1_200_000
 
 
