@@ -10,8 +10,9 @@ ARGS ?=
 fly: $(VENV)/.run
 	$(BIN)/python -m px4_sim_ros fly --report flight.html $(ARGS)
 
+# Two at a time, a file to each.
 test: $(VENV)/.test check
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
 
 check: $(VENV)/.test
 	$(BIN)/ruff check .

@@ -301,7 +301,8 @@ def test_flights_of_two_seeds_differ(flights, tmp_path, capsys):
     (['{0}/a'], 'name two recordings, or one and --integrators'),
     (['{0}/a', '{0}/again', '--integrators'], 'name two recordings, or one and --integrators'),
     (['{0}/a', '{0}/none'], 'bag {0}/none: there is no such folder'),
-    (['{0}/a', '{0}/again', '--json', '{0}/none/x'], 'json {0}/none/x: its folder is missing or cannot be written'),
+    (['{0}/a', '{0}/again', '--json', '{0}/none/x'],
+     'json {0}/none/x: its folder is missing or cannot be written'),
     (['{0}/a', '--integrators', '--window', '-1'], 'window -1: must be at least 0 s'),
 ])
 def test_bad_input_is_one_sentence(flights, capsys, arguments, sentence):
