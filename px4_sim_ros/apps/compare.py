@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import math
 import pathlib
@@ -70,8 +71,9 @@ def tell(
     :param is_what_if: only how far they are apart is of interest
     :raises ParameterError: there is nothing to plot
     """
-    apart = None if found.identical and not (options.json or options.plot) else (
-        deviation_of(one, other))
+    apart = None
+    if not found.identical or options.json or options.plot:
+        apart = dataclasses.replace(deviation_of(one, other), names=found.names)
     console = Console()
     if not is_what_if and not found.identical:
         console.print(report.comparison_table(found))
