@@ -32,7 +32,7 @@ def new_folder(folder: str | pathlib.Path) -> pathlib.Path:
 
     :raises ParameterError: the folder exists, or cannot be made
     """
-    path = pathlib.Path(folder).expanduser().absolute()
+    path = pathlib.Path(os.path.abspath(pathlib.Path(folder).expanduser()))
     if not str(folder):
         raise ParameterError("record '': name a folder that the bag becomes")
     try:
