@@ -146,7 +146,7 @@ def _head(flight: _Flight, values: int, points: int) -> str:
         (paragraph(damage, 'warning') if damage else '')
         + report_page.tiles(shown)
         + paragraph(
-            f'From the bag {flight.bag.folder}. Truth is the state of the simulated vehicle;'
+            f'From the recording {flight.bag.folder.name}. Truth is the state of the simulated vehicle;'
             ' measured is what a sensor has told. All plots over time show the same time: drag'
             ' over one to look closer in all, double-click to see all of it again. Numbers over'
             ' the plots are those of the events.')
