@@ -146,8 +146,8 @@ def _head(flight: _Flight, values: int, points: int) -> str:
         (paragraph(damage, 'warning') if damage else '')
         + report_page.tiles(shown)
         + paragraph(
-            f'From the recording {flight.bag.folder.name}. Truth is the state of the simulated vehicle;'
-            ' measured is what a sensor has told. All plots over time show the same time: drag'
+            f'From the recording {flight.bag.folder.name}. Truth is the state of the simulated'
+            ' vehicle; measured is what a sensor has told. All plots over time show the same time: drag'
             ' over one to look closer in all, double-click to see all of it again. Numbers over'
             ' the plots are those of the events.')
         + paragraph(
