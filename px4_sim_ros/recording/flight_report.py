@@ -147,9 +147,9 @@ def _head(flight: _Flight, values: int, points: int) -> str:
         + report_page.tiles(shown)
         + paragraph(
             f'From the recording {flight.bag.folder.name}. Truth is the state of the simulated'
-            ' vehicle; measured is what a sensor has told. All plots over time show the same time: drag'
-            ' over one to look closer in all, double-click to see all of it again. Numbers over'
-            ' the plots are those of the events.')
+            ' vehicle; measured is what a sensor has told. All plots over time show the same'
+            ' time: drag over one to look closer in all, double-click to see all of it again.'
+            ' Numbers over the plots are those of the events.')
         + paragraph(
             f'The plots are made of {values:,} values. A line shows at most {points:,} of its own:'
             ' the lowest and the highest of each interval of time. So no peak is lost, but what'
