@@ -10,7 +10,7 @@ import time
 import rclpy
 from rclpy.serialization import deserialize_message, serialize_message
 from rclpy.signals import SignalHandlerOptions
-from scripted_autopilot import connect
+from scripted_autopilot import ARMED_FROM_US, connect, scripted_controls
 
 from px4_sim_ros import graph
 from px4_sim_ros.apps.core_world import CoreWorld
@@ -19,9 +19,9 @@ from px4_sim_ros.apps.world import make_executor
 from px4_sim_ros.configuration import load_configuration, write_parameters
 from px4_sim_ros.convert.stamps import serialised_stamp_us
 from px4_sim_ros.convert.step_messages import StepMessages
+from px4_sim_ros.nodes import qos
 from px4_sim_ros.nodes.base import LoopNode
 from px4_sim_ros.nodes.message_types import message_class
-from px4_sim_ros.nodes.qos import LOOP
 
 INSTANCE = 80
 STEP_US = 4000
@@ -37,11 +37,38 @@ OVERRIDES = WHOLE | {'manager': {'speed_factor': 0.0}, 'hil_bridge': {'instance'
 RECORDED = [name for name in graph.TOPICS if name != '/clock']
 
 
+# How far the autopilot lets the graph run ahead of a recorder outside: any topic's messages of
+# this time fit into its history, so that none can be lost however slow the recorder is.
+AHEAD_US = qos.LOOP.depth // 2 * STEP_US
+LONGEST_PERIOD_US = 100_000
+
+
 class Recording(dict):
     """Serialised messages by (topic, time)."""
 
+    def __init__(self, *args):
+        super().__init__(*args)
+        self._grown = threading.Condition()
+        self._last_us = {}
+
     def add(self, topic, data):
-        self[topic, serialised_stamp_us(data)] = bytes(data)
+        time_us = serialised_stamp_us(data)
+        with self._grown:
+            self[topic, time_us] = bytes(data)
+            self._last_us[topic] = time_us
+            self._grown.notify_all()
+
+    def wait_until(self, time_us, timeout_s):
+        """Wait until every topic is recorded up to a time, as far as its period allows.
+
+        :return: whether it is
+        """
+        def is_there():
+            return len(self._last_us) == len(RECORDED) and all(
+                last_us > time_us - LONGEST_PERIOD_US for last_us in self._last_us.values())
+
+        with self._grown:
+            return self._grown.wait_for(is_there, timeout_s)
 
     def between(self, first_us, last_us):
         """Return what is stamped within two times, both included."""
@@ -99,6 +126,14 @@ def record_processes(mode, duration_us, folder):
 
     :param duration_us: a time at which every topic is due
     """
+    def controls(time_us):
+        # Slowly at first: a publisher may know of the recorder only some steps later.
+        matched = recording.wait_until(0, timeout_s=0.02)
+        if time_us > ARMED_FROM_US:
+            assert matched, 'not all topics are heard'
+            assert recording.wait_until(time_us - AHEAD_US, 60.0), 'the recording has stopped'
+        return scripted_controls(time_us)
+
     write_parameters(folder / 'run.yaml', OVERRIDES)
     recording = Recording()
     rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
@@ -108,7 +143,7 @@ def record_processes(mode, duration_us, folder):
     subscriptions = [
         node.create_subscription(
             message_class(graph.TOPICS[name].type), name,
-            functools.partial(recording.add, name), LOOP, raw=True)
+            functools.partial(recording.add, name), qos.LOOP, raw=True)
         for name in RECORDED]
     children = [
         Child(' '.join(names), [
@@ -123,7 +158,7 @@ def record_processes(mode, duration_us, folder):
             executor.spin_once(timeout_sec=0.05)
             assert all(child.exit_code is None for child in children), 'a part has ended'
             assert time.monotonic() < deadline_s, 'the graph has not come up'
-        autopilot = connect(INSTANCE)
+        autopilot = connect(INSTANCE, controls)
         # There is no order between topics: wait for the last message of each.
         while not all((topic, duration_us) in recording for topic in RECORDED):
             executor.spin_once(timeout_sec=0.5)
