@@ -90,7 +90,10 @@ def recorded_topics() -> str:
         _table(('topic beside the step', 'type', 'meaning'), beside)])
 
 
-DOCUMENTS = 'README.md', 'docs/recording.md'
+def documents(root: pathlib.Path) -> list[pathlib.Path]:
+    """Return all documents of a source tree."""
+    return [root / 'README.md', *sorted((root / 'docs').glob('*.md'))]
+
 
 PARTS: dict[str, typing.Callable[[], str]] = {
     'topics': topics, 'parameters': parameters, 'launch arguments': launch_arguments,
@@ -107,5 +110,5 @@ def fill(text: str) -> str:
 
 
 if __name__ == '__main__':
-    for document in map(pathlib.Path, DOCUMENTS):
+    for document in documents(pathlib.Path()):
         document.write_text(fill(document.read_text(encoding='utf-8')), encoding='utf-8')
