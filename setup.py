@@ -30,6 +30,7 @@ setup(
     entry_points={'console_scripts': [
         f'{PACKAGE} = {PACKAGE}.apps.command_line:main',
         f'world = {PACKAGE}.apps.world:main',
+        f'visualizer = {PACKAGE}.apps.visualizer:main',
         f'keeper = {PACKAGE}.apps.keeper:main',
         f'autopilot = {PACKAGE}.autopilot.process:main',
     ]},

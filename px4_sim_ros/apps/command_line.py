@@ -6,7 +6,7 @@ import sys
 import threading
 import typing
 
-from px4_sim_ros.apps import bench, check_vehicle, compare, control, fly, replay, report
+from px4_sim_ros.apps import bench, check_vehicle, compare, control, fly, replay, report, visualizer
 from px4_sim_ros.configuration import load_mission
 from px4_sim_ros.core.parameters import ParameterError, sentence
 from px4_sim_ros.mavlink.pilot import MissionError, Pilot
@@ -45,6 +45,7 @@ _COMMANDS = {
     'compare': (compare, 'compare two recordings, or the integrators'),
     'report': (report, 'make a page about a recorded flight'),
     'check-vehicle': (check_vehicle, 'what follows from a vehicle file'),
+    'visualizer': (visualizer, 'publish for rviz2 and other viewers what a graph does'),
     'bench': (bench, 'measure how fast the modes are'),
 }
 

@@ -11,6 +11,7 @@ from px4_sim_ros.convert import surroundings
 from px4_sim_ros.convert.stamps import in_frame, set_stamp, stamp_us
 from px4_sim_ros.convert.truth import BODY_FRAME, WORLD_FRAME, set_vector
 from px4_sim_ros.core.geodesy import GeodeticPosition
+from px4_sim_ros.core.instances import instance_name, kind_and_index
 from px4_sim_ros.core.sensors.airspeed import DifferentialPressureMeasurement
 from px4_sim_ros.core.sensors.barometer import PressureMeasurement
 from px4_sim_ros.core.sensors.gnss import FixType, GnssMeasurement
@@ -19,6 +20,7 @@ from px4_sim_ros.core.sensors.magnetometer import MagneticFieldMeasurement
 from px4_sim_ros.core.sensors.optical_flow import FlowMeasurement
 from px4_sim_ros.core.sensors.range_finder import RangeMeasurement
 from px4_sim_ros.core.sensors.visual_odometry import VisualOdometryMeasurement
+from px4_sim_ros.graph import Topic
 
 # REP-145: this value says that there is no orientation in the message.
 _NO_ORIENTATION = [-1.0] + [0.0] * 8
@@ -26,8 +28,9 @@ _NO_ORIENTATION = [-1.0] + [0.0] * 8
 # The camera tells no angular rates: all zeros would mean that they are known exactly.
 _UNKNOWN_VARIANCE = 1e6
 
+_LINK = '_link'
 # The x axis of such a frame is the beam (sensor_msgs/Range).
-_RANGE_FRAME_PREFIX, _RANGE_FRAME_SUFFIX = 'range_', '_link'
+_RANGE_FRAME_PREFIX, _RANGE_FRAME_SUFFIX = 'range_', _LINK
 
 
 def _diagonal(x: float, y: float, z: float) -> list[float]:
@@ -258,3 +261,20 @@ OUTPUTS: dict[str, Output] = {
     'optical_flow': Output(new_flow, fill_flow),
     'visual_odometry': Output(new_visual_odometry, fill_visual_odometry),
 }
+
+
+def new_message(topic: Topic) -> typing.Any:
+    """Return the message of a topic with all that never changes.
+
+    A further sensor may be mounted elsewhere, so it has a frame of its own: `imu_1_link`.
+    """
+    message = OUTPUTS[topic.kind].new()
+    frame, index = message.header.frame_id, kind_and_index(topic.publisher)[1]
+    return in_frame(message, frame_of_instance(frame, index))
+
+
+def frame_of_instance(frame: str, index: int) -> str:
+    """Return the frame of a further sensor; frames that are no sensor's stay as they are."""
+    if not frame.endswith(_LINK):
+        return frame
+    return instance_name(frame.removesuffix(_LINK), index) + _LINK

@@ -6,7 +6,7 @@ import typing
 from rosgraph_msgs.msg import Clock
 
 from px4_sim_ros.convert import truth as convert
-from px4_sim_ros.convert.measurements import OUTPUTS
+from px4_sim_ros.convert.measurements import OUTPUTS, new_message
 from px4_sim_ros.convert.stamps import set_stamp
 from px4_sim_ros.convert.surroundings import fill_battery, new_battery
 from px4_sim_ros.core.simulation import Step
@@ -29,7 +29,7 @@ class StepMessages:
         self._pose, self._battery = convert.new_pose(), new_battery()
         self._rotors, self._command = convert.new_rotors(rotors), convert.new_rotors(rotors)
         self._measured = {
-            sensor: [(topic.name, OUTPUTS[topic.kind].new(), OUTPUTS[topic.kind].fill)
+            sensor: [(topic.name, new_message(topic), OUTPUTS[topic.kind].fill)
                      for topic in graph.outputs(sensor)]
             for sensor in graph.sensors}
         self._names = list(graph.topics)

@@ -6,7 +6,7 @@ import typing
 from std_msgs.msg import Header
 
 from px4_sim_ros import graph
-from px4_sim_ros.convert.measurements import OUTPUTS
+from px4_sim_ros.convert.measurements import OUTPUTS, new_message
 from px4_sim_ros.convert.stamps import set_stamp
 from px4_sim_ros.convert.surroundings import current_from, wind_from
 from px4_sim_ros.convert.truth import truth_from
@@ -53,7 +53,7 @@ class SensorNode(LoopNode):
             raise ParameterError(
                 f'{self.spec.name}: parameters that all nodes share cannot change within a run')
         self._messages = {
-            topic.name: (OUTPUTS[topic.kind].new(), OUTPUTS[topic.kind].fill)
+            topic.name: (new_message(topic), OUTPUTS[topic.kind].fill)
             for topic in self.graph.outputs(self.spec.name)}
 
     def activate(self) -> None:

@@ -1,0 +1,25 @@
+"""What is in a DiagnosticStatus, from a topic or from a bag."""
+from __future__ import annotations
+
+import typing
+
+
+def values_of(status: typing.Any) -> dict[str, str]:
+    """Return the values of a DiagnosticStatus."""
+    return {value.key: value.value for value in status.values}
+
+
+def level_of(status: typing.Any) -> int:
+    """Return the level of a DiagnosticStatus, 0 for all is well."""
+    level = status.level
+    return level[0] if isinstance(level, bytes) else int(level)
+
+
+def node_name(namespace: str, full_name: str) -> str:
+    """Return the name of a node in the graph; `full_name` itself when it is of no such graph.
+
+    :param namespace: of the graph, with slashes around it or without
+    :param full_name: as it stands in a DiagnosticStatus
+    """
+    namespace = namespace.strip('/')
+    return full_name.removeprefix(f'/{namespace}/' if namespace else '/')

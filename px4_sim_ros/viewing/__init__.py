@@ -1,0 +1,1 @@
+"""What a viewer shows of a vehicle and its flight: no running ROS, no window."""

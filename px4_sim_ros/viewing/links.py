@@ -1,0 +1,76 @@
+"""The parts of a vehicle that have a frame of their own: sensors and rotors."""
+from __future__ import annotations
+
+import typing
+
+from px4_sim_ros import graph
+from px4_sim_ros.configuration import Configuration
+from px4_sim_ros.convert.measurements import new_message
+from px4_sim_ros.convert.truth import BODY_FRAME, WORLD_FRAME
+from px4_sim_ros.core.frames import Quaternion, Vector
+from px4_sim_ros.core.rotation import from_rotation_vector
+from px4_sim_ros.core.sensors.imu import mounting_rotation
+from px4_sim_ros.core.sensors.range_finder import DIRECTIONS
+from px4_sim_ros.core.vehicle import Rotor
+
+# Where REP-105 has the drift of a local estimate; ours is the truth and has none.
+ODOM_FRAME = 'odom'
+UNTURNED: Quaternion = (1.0, 0.0, 0.0, 0.0)
+_CENTRE: Vector = (0.0, 0.0, 0.0)
+_QUARTER_TURN = 1.5707963267948966
+# Turns the x axis of a frame into a direction of the body.
+_ALONG: dict[str, Quaternion] = {
+    'forward': UNTURNED,
+    'backward': from_rotation_vector((0.0, 0.0, 2.0 * _QUARTER_TURN)),
+    'left': from_rotation_vector((0.0, 0.0, _QUARTER_TURN)),
+    'right': from_rotation_vector((0.0, 0.0, -_QUARTER_TURN)),
+    'up': from_rotation_vector((0.0, -_QUARTER_TURN, 0.0)),
+    'down': from_rotation_vector((0.0, _QUARTER_TURN, 0.0)),
+}
+assert set(_ALONG) == set(DIRECTIONS)
+
+
+class Link(typing.NamedTuple):
+    """A frame that is fixed in another."""
+
+    frame: str
+    parent: str
+    position_m: Vector = _CENTRE
+    attitude: Quaternion = UNTURNED      # turns its axes into those of the parent
+
+
+def rotor_joint(index: int) -> str:
+    """Return the name of a rotor's joint, as in `joint_states`; the first index is 0."""
+    return f'rotor_{index + 1}'
+
+
+def rotor_frame(index: int) -> str:
+    """Return the frame that turns with a rotor; the first index is 0."""
+    return f'{rotor_joint(index)}_link'
+
+
+def rotor_link(index: int, rotor: Rotor, turned_rad: float = 0.0) -> Link:
+    """Return where a rotor is when it has turned by an angle about body z."""
+    return Link(rotor_frame(index), BODY_FRAME, rotor.position_m,
+                from_rotation_vector((0.0, 0.0, turned_rad)))
+
+
+def sensor_links(configuration: Configuration) -> list[Link]:
+    """Return the frames of all sensors that have one, each once, as they are mounted."""
+    links: dict[str, Link] = {}
+    for sensor in configuration.graph.sensors:
+        parameters = configuration.nodes[sensor]
+        position_m = getattr(parameters, 'position_m', _CENTRE)
+        attitude = mounting_rotation(getattr(parameters, 'mounting_deg', _CENTRE))
+        for topic in configuration.graph.outputs(sensor):
+            frame = _frame(topic, parameters)
+            if frame not in (WORLD_FRAME, BODY_FRAME):
+                turned = _ALONG[parameters.direction] if topic.kind == 'range' else attitude
+                links.setdefault(frame, Link(frame, BODY_FRAME, position_m, turned))
+    return list(links.values())
+
+
+def _frame(topic: graph.Topic, parameters: typing.Any) -> str:
+    if topic.kind == 'range':      # its frame says where the beam goes
+        return f'range_{parameters.direction}_link'
+    return new_message(topic).header.frame_id

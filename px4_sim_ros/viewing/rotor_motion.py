@@ -1,0 +1,50 @@
+"""How rotors are shown: angles that turn slowly enough to be seen, and thrusts as arrows."""
+from __future__ import annotations
+
+import math
+import typing
+
+from px4_sim_ros.core.vehicle import Vehicle
+
+# Hovering at 600 rad/s, frames at 25 Hz would show a rotor anywhere. A hundredth of that is a
+# turn a second, in the right sense and in proportion.
+SLOWED_DOWN = 100.0
+# The arrow of a rotor that carries its share of the weight.
+_HOVER_ARROW_M = 0.35
+
+
+class RotorAngles:
+    """Turns speeds over time into angles, a hundred times slower than the rotors turn."""
+
+    def __init__(self, vehicle: Vehicle) -> None:
+        self._spins = tuple(rotor.spin for rotor in vehicle.rotors)
+        self._time_s: float | None = None
+        self.angles_rad: tuple[float, ...] = (0.0,) * len(self._spins)
+
+    def at(self, time_s: float, speeds_rad_s: typing.Sequence[float]) -> tuple[float, ...]:
+        """Return the angles about body z; when time goes back they begin at 0 again.
+
+        :param speeds_rad_s: at this time, of each rotor
+        """
+        elapsed_s = 0.0 if self._time_s is None else time_s - self._time_s
+        self._time_s = time_s
+        if elapsed_s < 0.0:
+            self.angles_rad = (0.0,) * len(self._spins)
+        else:
+            self.angles_rad = tuple(
+                math.remainder(angle + spin * speed * elapsed_s / SLOWED_DOWN, math.tau)
+                for angle, spin, speed in zip(self.angles_rad, self._spins, speeds_rad_s))
+        return self.angles_rad
+
+
+class ThrustArrows:
+    """Arrows along body z as long as the thrust of a rotor in still air of sea level."""
+
+    def __init__(self, vehicle: Vehicle, gravity_m_s2: float) -> None:
+        self._coefficient_n_s2 = vehicle.rotor_model.thrust_coefficient_n_s2
+        share_n = vehicle.body.mass_kg * gravity_m_s2 / len(vehicle.rotors)
+        self._m_per_n = _HOVER_ARROW_M / share_n if share_n > 0.0 else 0.0
+
+    def lengths_m(self, speeds_rad_s: typing.Sequence[float]) -> list[float]:
+        """Return how long they are: T = k w^2, in proportion to a share of the weight."""
+        return [self._coefficient_n_s2 * speed * speed * self._m_per_n for speed in speeds_rad_s]

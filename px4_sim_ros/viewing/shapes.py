@@ -1,0 +1,115 @@
+"""What a vehicle looks like, made of simple shapes from the numbers in its file."""
+from __future__ import annotations
+
+import enum
+import math
+import typing
+
+from px4_sim_ros.convert.truth import BODY_FRAME
+from px4_sim_ros.core.frames import Quaternion, Vector
+from px4_sim_ros.core.rotation import from_rotation_vector
+from px4_sim_ros.core.vehicle import Vehicle
+from px4_sim_ros.viewing.links import UNTURNED, rotor_frame, rotor_joint
+
+Colour = tuple[float, float, float, float]       # red, green, blue, opacity: 0 to 1
+
+_DARK: Colour = (0.16, 0.18, 0.21, 1.0)
+_METAL: Colour = (0.45, 0.48, 0.52, 1.0)
+# Front rotors are not those at the back: one sees which way the vehicle looks.
+FRONT: Colour = (0.95, 0.45, 0.10, 1.0)
+BACK: Colour = (0.20, 0.45, 0.85, 1.0)
+_DISC_OPACITY = 0.22
+# All relative to the mean distance of the rotors from the middle, or to the propeller.
+_HUB_LENGTH, _HUB_WIDTH, _HUB_HEIGHT = 0.75, 0.45, 0.22
+_ARM_THICKNESS, _LEG_THICKNESS = 0.07, 0.04
+_MOTOR_RADIUS, _MOTOR_HEIGHT = 0.055, 0.09
+_BLADE_CHORD, _BLADE_THICKNESS = 0.09, 0.012
+_NOSE_SIZE = 0.14
+
+
+class Kind(enum.Enum):
+    """What a shape is; sizes are along its own x, y and z."""
+
+    BOX = 'box'
+    CYLINDER = 'cylinder'      # its axis is z, its diameter x = y
+    SPHERE = 'sphere'
+
+
+class Shape(typing.NamedTuple):
+    """One shape in a frame."""
+
+    name: str
+    frame: str
+    kind: Kind
+    size_m: Vector
+    position_m: Vector
+    attitude: Quaternion
+    colour: Colour
+
+
+def vehicle_shapes(vehicle: Vehicle) -> list[Shape]:
+    """Return hub, nose, arms, motors, legs and feet in `base_link`, and each rotor in its own."""
+    arm_m = sum(math.hypot(*r.position_m[:2]) for r in vehicle.rotors) / len(vehicle.rotors)
+    arm_m = max(arm_m, 0.1 * vehicle.rotor_model.propeller_diameter_m)
+    hub_m = _HUB_LENGTH * arm_m, _HUB_WIDTH * arm_m, _HUB_HEIGHT * arm_m
+    nose_m = _NOSE_SIZE * arm_m
+    shapes = [
+        Shape('hub', BODY_FRAME, Kind.BOX, hub_m, (0.0, 0.0, 0.0), UNTURNED, _DARK),
+        Shape('nose', BODY_FRAME, Kind.SPHERE, (nose_m,) * 3, (0.5 * hub_m[0], 0.0, 0.0),
+              UNTURNED, FRONT)]
+    for i, rotor in enumerate(vehicle.rotors):
+        x, y, z = rotor.position_m
+        shapes += [
+            _rod(f'arm_{i + 1}', (0.0, 0.0, 0.0), (x, y, z - _motor_height_m(vehicle)),
+                 _ARM_THICKNESS * arm_m, _METAL),
+            *_motor_and_rotor(vehicle, i)]
+    for i, foot in enumerate(vehicle.contact_points_m):
+        hip = 0.5 * foot[0], 0.5 * foot[1], 0.0
+        shapes += [
+            _rod(f'leg_{i + 1}', hip, foot, _LEG_THICKNESS * arm_m, _METAL),
+            Shape(f'foot_{i + 1}', BODY_FRAME, Kind.SPHERE, (2.0 * _LEG_THICKNESS * arm_m,) * 3,
+                  foot, UNTURNED, _DARK)]
+    return shapes
+
+
+def rotor_colour(vehicle: Vehicle, index: int) -> Colour:
+    """Return the colour of a rotor: those in front differ from those at the back."""
+    return FRONT if vehicle.rotors[index].position_m[0] > 0.0 else BACK
+
+
+def _motor_height_m(vehicle: Vehicle) -> float:
+    return _MOTOR_HEIGHT * vehicle.rotor_model.propeller_diameter_m
+
+
+def _motor_and_rotor(vehicle: Vehicle, index: int) -> list[Shape]:
+    diameter_m = vehicle.rotor_model.propeller_diameter_m
+    x, y, z = vehicle.rotors[index].position_m
+    height_m, width_m = _motor_height_m(vehicle), 2.0 * _MOTOR_RADIUS * diameter_m
+    joint, frame, colour = rotor_joint(index), rotor_frame(index), rotor_colour(vehicle, index)
+    thickness_m = _BLADE_THICKNESS * diameter_m
+    return [
+        Shape(f'{joint}_motor', BODY_FRAME, Kind.CYLINDER, (width_m, width_m, height_m),
+              (x, y, z - 0.5 * height_m), UNTURNED, _DARK),
+        Shape(f'{joint}_blades', frame, Kind.BOX,
+              (diameter_m, _BLADE_CHORD * diameter_m, thickness_m), (0.0, 0.0, 0.0), UNTURNED,
+              colour),
+        Shape(f'{joint}_disc', frame, Kind.CYLINDER, (diameter_m, diameter_m, 0.3 * thickness_m),
+              (0.0, 0.0, 0.0), UNTURNED, (*colour[:3], _DISC_OPACITY))]
+
+
+def _rod(name: str, start: Vector, end: Vector, thickness_m: float, colour: Colour) -> Shape:
+    """Return a cylinder from one point of the body to another."""
+    along = tuple(b - a for a, b in zip(start, end))
+    middle = tuple(0.5 * (a + b) for a, b in zip(start, end))
+    return Shape(name, BODY_FRAME, Kind.CYLINDER,
+                 (thickness_m, thickness_m, math.hypot(*along)), middle, _from_z_to(along), colour)
+
+
+def _from_z_to(direction: Vector) -> Quaternion:
+    """Return the shortest turn of the z axis into a direction."""
+    x, y, z = direction
+    across = math.hypot(x, y)
+    if across == 0.0:
+        return UNTURNED if z >= 0.0 else (0.0, 1.0, 0.0, 0.0)
+    angle = math.atan2(across, z)
+    return from_rotation_vector((-y / across * angle, x / across * angle, 0.0))

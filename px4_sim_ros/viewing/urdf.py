@@ -1,0 +1,116 @@
+"""The URDF of a vehicle, made from its file: http://wiki.ros.org/urdf/XML."""
+from __future__ import annotations
+
+import math
+import xml.etree.ElementTree as ElementTree
+
+from px4_sim_ros.configuration import Configuration
+from px4_sim_ros.convert.truth import BODY_FRAME
+from px4_sim_ros.core.frames import Quaternion, Vector
+from px4_sim_ros.core.rotation import matrix
+from px4_sim_ros.core.vehicle import Body, Rotor
+from px4_sim_ros.viewing.links import Link, rotor_frame, rotor_joint, sensor_links
+from px4_sim_ros.viewing.shapes import Colour, Kind, Shape, vehicle_shapes
+
+# The whole mass is here and not in base_link: robot_state_publisher wants a root without any.
+BODY_LINK = 'body_link'
+
+
+def urdf(configuration: Configuration) -> str:
+    """Return the vehicle of a run with its sensors as URDF.
+
+    Mass and inertia are those of the whole vehicle, rotors included, about its centre of mass,
+    which is the origin of `base_link`. Each rotor is a continuous joint about body z, with the
+    name that it has in `joint_states`.
+    """
+    vehicle = configuration.vehicle
+    robot = ElementTree.Element('robot', name=vehicle.name)
+    shapes = vehicle_shapes(vehicle)
+    ElementTree.SubElement(robot, 'link', name=BODY_FRAME)
+    body = ElementTree.SubElement(robot, 'link', name=BODY_LINK)
+    _inertial(body, vehicle.body)
+    _add_shapes(body, [s for s in shapes if s.frame == BODY_FRAME])
+    _fixed(robot, Link(BODY_LINK, BODY_FRAME))
+    for i, rotor in enumerate(vehicle.rotors):
+        link = ElementTree.SubElement(robot, 'link', name=rotor_frame(i))
+        _add_shapes(link, [s for s in shapes if s.frame == rotor_frame(i)])
+        _rotor_joint(robot, i, rotor)
+    for link in sensor_links(configuration):
+        ElementTree.SubElement(robot, 'link', name=link.frame)
+        _fixed(robot, link)
+    ElementTree.indent(robot)
+    return ElementTree.tostring(robot, encoding='unicode', xml_declaration=True) + '\n'
+
+
+def _inertial(link: ElementTree.Element, body: Body) -> None:
+    inertial = ElementTree.SubElement(link, 'inertial')
+    _origin(inertial, (0.0, 0.0, 0.0))
+    ElementTree.SubElement(inertial, 'mass', value=repr(body.mass_kg))
+    ixx, iyy, izz = map(repr, body.inertia_kg_m2)
+    ElementTree.SubElement(
+        inertial, 'inertia', ixx=ixx, iyy=iyy, izz=izz, ixy='0.0', ixz='0.0', iyz='0.0')
+
+
+def _add_shapes(link: ElementTree.Element, shapes: list[Shape]) -> None:
+    for shape in shapes:
+        visual = ElementTree.SubElement(link, 'visual', name=shape.name)
+        _origin(visual, shape.position_m, shape.attitude)
+        _geometry(ElementTree.SubElement(visual, 'geometry'), shape)
+        _material(visual, shape.colour)
+
+
+def _geometry(geometry: ElementTree.Element, shape: Shape) -> None:
+    x, y, z = shape.size_m
+    if shape.kind is Kind.BOX:
+        ElementTree.SubElement(geometry, 'box', size=_numbers(shape.size_m))
+    elif shape.kind is Kind.CYLINDER:
+        ElementTree.SubElement(geometry, 'cylinder', radius=_number(0.5 * x), length=_number(z))
+    else:
+        ElementTree.SubElement(geometry, 'sphere', radius=_number(0.5 * x))
+
+
+def _material(visual: ElementTree.Element, colour: Colour) -> None:
+    # A material is known by its name in the whole file.
+    name = 'rgba_' + '_'.join(f'{round(100 * c)}' for c in colour)
+    material = ElementTree.SubElement(visual, 'material', name=name)
+    ElementTree.SubElement(material, 'color', rgba=_numbers(colour))
+
+
+def _rotor_joint(robot: ElementTree.Element, index: int, rotor: Rotor) -> None:
+    joint = ElementTree.SubElement(robot, 'joint', name=rotor_joint(index), type='continuous')
+    ElementTree.SubElement(joint, 'parent', link=BODY_FRAME)
+    ElementTree.SubElement(joint, 'child', link=rotor_frame(index))
+    _origin(joint, rotor.position_m)
+    ElementTree.SubElement(joint, 'axis', xyz='0 0 1')
+
+
+def _fixed(robot: ElementTree.Element, link: Link) -> None:
+    joint = ElementTree.SubElement(robot, 'joint', name=f'{link.frame}_joint', type='fixed')
+    ElementTree.SubElement(joint, 'parent', link=link.parent)
+    ElementTree.SubElement(joint, 'child', link=link.frame)
+    _origin(joint, link.position_m, link.attitude)
+
+
+def _origin(
+    parent: ElementTree.Element, position_m: Vector,
+    attitude: Quaternion = (1.0, 0.0, 0.0, 0.0),
+) -> None:
+    ElementTree.SubElement(
+        parent, 'origin', xyz=_numbers(position_m), rpy=_numbers(_roll_pitch_yaw(attitude)))
+
+
+def _roll_pitch_yaw(attitude: Quaternion) -> Vector:
+    """Return the angles about fixed x, then y, then z, in rad, as URDF has them."""
+    r = matrix(attitude)
+    across = math.hypot(r[0], r[3])
+    if across < 1e-9:      # x points up or down: roll and yaw are the same turn
+        return math.atan2(-r[5], r[4]), math.atan2(-r[6], across), 0.0
+    return math.atan2(r[7], r[8]), math.atan2(-r[6], across), math.atan2(r[3], r[0])
+
+
+def _numbers(values: tuple[float, ...]) -> str:
+    return ' '.join(map(_number, values))
+
+
+def _number(value: float) -> str:
+    return repr(value + 0.0)      # no -0.0
