@@ -26,6 +26,7 @@ setup(
         *folder('launch'),
     ],
     install_requires=['setuptools'],
+    extras_require={'rerun': ['rerun-sdk']},
     zip_safe=False,
     entry_points={'console_scripts': [
         f'{PACKAGE} = {PACKAGE}.apps.command_line:main',

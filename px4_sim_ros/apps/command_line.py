@@ -2,26 +2,65 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 import threading
 import typing
 
-from px4_sim_ros.apps import bench, check_vehicle, compare, control, fly, replay, report, visualizer
+from px4_sim_ros.apps import (
+    bench,
+    check_vehicle,
+    compare,
+    control,
+    fly,
+    replay,
+    report,
+    view,
+    visualizer,
+)
 from px4_sim_ros.configuration import load_mission
 from px4_sim_ros.core.parameters import ParameterError, sentence
-from px4_sim_ros.mavlink.pilot import MissionError, Pilot
+from px4_sim_ros.mavlink.pilot import Event, MissionError, Pilot
 from px4_sim_ros.resources import own_arguments
 
 
-def _pilot(options: argparse.Namespace, launched: bool) -> int:
+def _pilot(options: argparse.Namespace, ros_arguments: typing.Sequence[str]) -> int:
     """Fly a mission with an autopilot that runs already.
 
-    :param launched: by ros2 launch, where Ctrl-C is the ordinary end of every node
+    :param ros_arguments: if there are any, it is beside a graph and tells that what it does
     """
+    with contextlib.ExitStack() as stack:
+        voice = stack.enter_context(_ros_voice(ros_arguments)) if ros_arguments else None
+        return _fly_pilot(options, voice)
+
+
+@contextlib.contextmanager
+def _ros_voice(ros_arguments: typing.Sequence[str]) -> typing.Iterator[typing.Any]:
+    import rclpy
+    from rclpy.signals import SignalHandlerOptions
+
+    from px4_sim_ros.nodes.pilot_voice import PilotVoice
+    rclpy.init(args=list(ros_arguments), signal_handler_options=SignalHandlerOptions.NO)
+    node = rclpy.create_node('pilot')
+    try:
+        yield PilotVoice(node)
+    finally:
+        node.destroy_node()
+        rclpy.shutdown()
+
+
+def _fly_pilot(options: argparse.Namespace, voice: typing.Any) -> int:
     try:
         mission = load_mission(options.mission)
         progress = fly.Progress(mission.events)
-        pilot = Pilot(options.instance, progress.show, threading.Event())
+
+        def report(event: Event) -> None:
+            progress.show(event)
+            if voice is not None:
+                voice.say(event.text)
+
+        pilot = Pilot(options.instance, report, threading.Event(),
+                      *([voice.show] if voice is not None else []))
     except (ParameterError, OSError) as error:
         print(f'pilot: {sentence(error)}', file=sys.stderr)
         return 2
@@ -31,7 +70,8 @@ def _pilot(options: argparse.Namespace, launched: bool) -> int:
         print(f'pilot: {error}', file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        return 0 if launched else 130
+        # Under ros2 launch Ctrl-C is the ordinary end of every node.
+        return 130 if voice is None else 0
     finally:
         progress.close()
         pilot.close()
@@ -45,6 +85,7 @@ _COMMANDS = {
     'compare': (compare, 'compare two recordings, or the integrators'),
     'report': (report, 'make a page about a recorded flight'),
     'check-vehicle': (check_vehicle, 'what follows from a vehicle file'),
+    'view': (view, 'show a running graph or a recording in Rerun'),
     'visualizer': (visualizer, 'publish for rviz2 and other viewers what a graph does'),
     'bench': (bench, 'measure how fast the modes are'),
 }
@@ -61,11 +102,12 @@ def main(arguments: typing.Sequence[str] | None = None) -> int:
     pilot_parser.add_argument('--mission', default='square')
     pilot_parser.add_argument('--instance', type=int, default=0)
     control.add_parsers(commands)
-    own, launched = own_arguments(sys.argv[1:] if arguments is None else arguments)
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    own, launched = own_arguments(arguments)
     options = parser.parse_args(own)
     if options.command in _COMMANDS:
         module, _ = _COMMANDS[options.command]
         return getattr(module, options.command.replace('-', '_'))(options)
     if options.command == 'pilot':
-        return _pilot(options, launched)
+        return _pilot(options, arguments[len(own):] if launched else ())
     return control.run(options)

@@ -15,6 +15,7 @@ from px4_sim_ros.mavlink.battery_link import BatteryLink
 from px4_sim_ros.mavlink.hil_codec import ActuatorControls, HilEncoder, StepMeasurements
 from px4_sim_ros.mavlink.hil_server import HilServer, port_of
 from px4_sim_ros.mavlink.lockstep import HilParameters, LinkState, Lockstep
+from px4_sim_ros.mavlink.pilot import SetPoint
 from px4_sim_ros.pacing import Pacer
 
 if typing.TYPE_CHECKING:       # it needs rclpy, which a run without a recording does without
@@ -109,6 +110,9 @@ class CoreWorld:
         """Record what the pilot says."""
         if self._recorder:
             self._recorder.say(text)
+
+    def show_set_point(self, set_point: SetPoint) -> None:
+        """Nothing: nobody looks on."""
 
     def run(self, stop: threading.Event) -> None:
         """Step until `stop` is set."""

@@ -28,12 +28,15 @@ _SPIN_S = 0.05
 class Keeper:
     """The processes beside the graph."""
 
-    def __init__(self, px4: Px4 | None, vehicle: str, instance: int, mission: str) -> None:
+    def __init__(
+        self, px4: Px4 | None, vehicle: str, instance: int, mission: str,
+        ros_arguments: typing.Sequence[str],
+    ) -> None:
         self._start_autopilot = lambda: start_autopilot(
             px4, vehicle, instance, log_in_folder=False)
         self._pilot_command = [
             sys.executable, '-m', 'px4_sim_ros', 'pilot', '--mission', mission, '--instance',
-            str(instance)] if mission else []
+            str(instance), *ros_arguments] if mission else []
         self.autopilot: Child | None = None
         self._pilot: Child | None = None
 
@@ -80,6 +83,15 @@ def keep(keeper: Keeper, ros_arguments: typing.Sequence[str]) -> int:
         rclpy.shutdown()
 
 
+def _without_name(ros_arguments: typing.Sequence[str]) -> list[str]:
+    """Return ROS arguments for another node: the namespace, but not the name of this one."""
+    arguments = list(ros_arguments)
+    return [word for i, word in enumerate(arguments)
+            if not word.startswith('__node:=') and not (
+                word == '-r' and arguments[i + 1:i + 2] and arguments[i + 1].startswith(
+                    '__node:='))]
+
+
 def main(arguments: typing.Sequence[str] | None = None) -> int:
     """Run from the command line."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
@@ -89,11 +101,13 @@ def main(arguments: typing.Sequence[str] | None = None) -> int:
     parser.add_argument('--px4-build', type=pathlib.Path,
                         help='build folder of a PX4; without it the embedded autopilot is kept')
     parser.add_argument('--mission', default='', help='for a pilot; without it there is none')
-    options = parser.parse_args(own_arguments(arguments)[0])
+    own, _ = own_arguments(arguments)
+    options = parser.parse_args(own)
     try:
         load_vehicle(options.vehicle)
         px4 = Px4.find(options.px4_build) if options.px4_build else None
-        keeper = Keeper(px4, options.vehicle, options.instance, options.mission)
+        keeper = Keeper(px4, options.vehicle, options.instance, options.mission,
+                        _without_name(arguments[len(own):]))
         return keep(keeper, arguments)
     except (ParameterError, OSError) as error:
         print(f'keeper: {sentence(error)}', file=sys.stderr)

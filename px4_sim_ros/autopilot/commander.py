@@ -50,6 +50,11 @@ class Commander:
         self.armed = False
         self.in_air = False
 
+    @property
+    def set_point(self) -> Vector | None:
+        """Where it wants to be; None when it goes for no point."""
+        return self._target if self.armed and self.mode is Mode.HOLD else None
+
     def take_off(self, height_m: float) -> str:
         """Climb straight up to a height over the origin, once armed; return '' or why not."""
         if not self._estimator.aligned:

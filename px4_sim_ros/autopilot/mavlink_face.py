@@ -22,6 +22,7 @@ from px4_sim_ros.mavlink.pilot import FIRST_PORT as PILOT_PORT
 AUTOPILOT_PORT = 14580
 
 _HEARTBEAT_US, _STATE_US, _POSITION_US = 1_000_000, 200_000, 48_000
+_POSITION_ONLY = sum(2**bit for bit in range(3, 12))      # what a set point does not tell
 _UNKNOWN = 0xFFFF
 _PREARM = mavlink.MAV_SYS_STATUS_PREARM_CHECK
 
@@ -63,7 +64,7 @@ class MavlinkFace:
             self._send(self._system_status())
             self._send(self._landed_state())
         if is_due(time_us, _POSITION_US) and self._estimator.aligned:
-            for message in self._position():
+            for message in [*self._position(), *self._set_point()]:
                 self._send(message)
 
     def receive(self) -> None:
@@ -156,6 +157,14 @@ class MavlinkFace:
                 round(vn * 1e2), round(ve * 1e2), round(vd * 1e2), _UNKNOWN),
             mav.attitude_quaternion_encode(time_ms, *attitude, *flu_to_frd(estimator.rate)),
         ]
+
+    def _set_point(self) -> list[mavlink.MAVLink_message]:
+        target = self._commander.set_point
+        if target is None:
+            return []
+        return [self._mav.position_target_local_ned_encode(
+            self._time_us // 1000, mavlink.MAV_FRAME_LOCAL_NED, _POSITION_ONLY,
+            *enu_to_ned(target), 0, 0, 0, 0, 0, 0, 0, 0)]
 
     def _send(self, message: mavlink.MAVLink_message) -> None:
         # Nobody listening on the pilot's port is an ordinary state.

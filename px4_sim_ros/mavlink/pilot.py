@@ -50,18 +50,34 @@ class Event(typing.NamedTuple):
 Report = typing.Callable[[Event], None]
 
 
+class SetPoint(typing.NamedTuple):
+    """Where an autopilot wants to be, by its own estimate of where it is; time is its own."""
+
+    time_us: int
+    position_enu: Vector
+
+
+def _nobody(set_point: SetPoint) -> None:
+    """Show a set point to nobody."""
+
+
 class Pilot:
     """Commands one autopilot."""
 
-    def __init__(self, instance: int, report: Report, stop: threading.Event) -> None:
+    def __init__(
+        self, instance: int, report: Report, stop: threading.Event,
+        show: typing.Callable[[SetPoint], None] = _nobody,
+    ) -> None:
         """Bind the port.
 
         :param report: called at each event
         :param stop: when set, `fly` raises `Stopped`
+        :param show: called with each set point that the autopilot tells
         :raises OSError: the port is taken
         """
         self._report = report
         self._stop = stop
+        self._show = show
         self._mav = mavlink.MAVLink(
             None, srcSystem=245, srcComponent=mavlink.MAV_COMP_ID_ONBOARD_COMPUTER)
         self._mav.robust_parsing = True
@@ -235,6 +251,10 @@ class Pilot:
         if kind == 'LOCAL_POSITION_NED':
             self.position_enu = ned_to_enu((message.x, message.y, message.z))
             self._velocity_enu = ned_to_enu((message.vx, message.vy, message.vz))
+        elif kind == 'POSITION_TARGET_LOCAL_NED':
+            place = ned_to_enu((message.x, message.y, message.z))
+            if all(map(math.isfinite, place)):       # an axis that is not held has no number
+                self._show(SetPoint(message.time_boot_ms * 1000, place))
         elif kind == 'GLOBAL_POSITION_INT':
             # The altitude is above mean sea level; as an origin only differences matter.
             self._global = GeodeticPosition(

@@ -20,6 +20,7 @@ from px4_sim_ros.nodes import qos
 from px4_sim_ros.nodes.base import LoopNode
 from px4_sim_ros.nodes.diagnostics import ERROR, OK, Status, status_message
 from px4_sim_ros.nodes.message_types import message_class
+from px4_sim_ros.nodes.polling import taken
 from px4_sim_ros.nodes.recorder_watch import TOPIC, WINDOW_STEPS
 from px4_sim_ros.nodes.wall_timer import create_wall_timer
 from px4_sim_ros.recording import schema
@@ -124,7 +125,7 @@ class RecorderNode(LoopNode):
         passing = [subscription for name, subscription in self._beside.items()
                    if not schema.BESIDE[name].latched]
         for subscription in [*self._inputs.values(), *passing]:
-            for _ in _taken(subscription):
+            for _ in taken(subscription):
                 pass
 
     def _gather(self) -> list[Message]:
@@ -134,10 +135,10 @@ class RecorderNode(LoopNode):
         """
         collector = self.inbox
         for name, subscription in self._beside.items():
-            for data in _taken(subscription):
+            for data in taken(subscription):
                 collector.add_beside(name, data)
         for name, subscription in self._inputs.items():
-            for data in _taken(subscription):
+            for data in taken(subscription):
                 if name == graph.ABSENCE:
                     self._add_absence(data)
                 else:
@@ -198,10 +199,3 @@ def absence_qos(sensors: int) -> QoSProfile:
     profile = copy.copy(qos.LOOP)
     profile.depth *= max(sensors, 1)
     return profile
-
-
-def _taken(subscription: Subscription) -> typing.Iterator[bytes]:
-    """Yield the serialised messages that have come since the last time."""
-    with subscription.handle:
-        while (taken := subscription.handle.take_message(subscription.msg_type, True)) is not None:
-            yield taken[0]

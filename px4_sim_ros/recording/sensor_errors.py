@@ -163,25 +163,40 @@ def _statistics(error: np.ndarray) -> Statistics:
         len(error), float(error.mean()), float(error.std()), float(np.abs(error).max()))
 
 
+class IdealSensors:
+    """All sensors of a graph without their errors, to measure a flight a portion at a time."""
+
+    def __init__(self, configuration: Configuration) -> None:
+        """Begin at the start of a run."""
+        self._configuration = configuration
+        self._sensors = {name: _ideal_sensor(configuration, name)
+                         for name in configuration.graph.sensors
+                         if graph.spec_of(name).kind in ERRORS}
+
+    def compare(self, series: typing.Mapping[str, dict[str, Series]]) -> list[Comparison]:
+        """Return each quantity of each sensor that has measured, in the order of the graph."""
+        truth = _Truths(series)
+        comparisons = []
+        for sensor, ideal in self._sensors.items():
+            topics = [topic for topic in self._configuration.graph.outputs(sensor)
+                      if topic.kind in _QUANTITIES and topic.name in series]
+            if topics:
+                comparisons += _compare_sensor(
+                    sensor, ideal, self._configuration.world, topics, series, truth)
+        return comparisons
+
+
 def compare(
     configuration: Configuration, series: typing.Mapping[str, dict[str, Series]],
 ) -> list[Comparison]:
-    """Return each quantity of each sensor that has measured, in the order of the graph."""
-    truth = _Truths(series)
-    comparisons = []
-    for sensor in configuration.graph.sensors:
-        topics = [topic for topic in configuration.graph.outputs(sensor)
-                  if topic.kind in _QUANTITIES and topic.name in series]
-        if topics:
-            comparisons += _compare_sensor(configuration, sensor, topics, series, truth)
-    return comparisons
+    """Return each quantity of each sensor in a whole flight, in the order of the graph."""
+    return IdealSensors(configuration).compare(series)
 
 
 def _compare_sensor(
-    configuration: Configuration, sensor: str, topics: list[graph.Topic],
+    sensor: str, ideal: typing.Any, world: WorldParameters, topics: list[graph.Topic],
     series: typing.Mapping[str, dict[str, Series]], truth: _Truths,
 ) -> typing.Iterator[Comparison]:
-    ideal = _ideal_sensor(configuration, sensor)
     # A bag that was cut off may have one topic of a time and not the other.
     times_us = np.unique(np.concatenate([
         _times_us(next(iter(series[topic.name].values()))) for topic in topics]))
@@ -195,13 +210,11 @@ def _compare_sensor(
             if not kept.any():
                 continue
             matching = [samples[t] for t in of_us[kept].tolist()]
-            measured = np.array(
-                quantity.measured(column.values[kept], configuration.world), float)
+            measured = np.array(quantity.measured(column.values[kept], world), float)
             measured[np.isin(of_us[kept], no_fix_us)] = np.nan
             yield Comparison(
                 sensor, quantity.name, quantity.unit, quantity.axes, column.time_s[kept],
-                measured, np.array(quantity.ideal(matching, configuration.world), float),
-                quantity.turns)
+                measured, np.array(quantity.ideal(matching, world), float), quantity.turns)
 
 
 def _ideal_sensor(configuration: Configuration, name: str) -> typing.Any:

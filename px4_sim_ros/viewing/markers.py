@@ -70,7 +70,8 @@ class Markers:
             yield _arrow(THRUST, i, start, end, colour) if length_m > 0.01 else _none(THRUST, i)
 
     def _beam(self, scene: Scene) -> Marker:
-        if scene.beam is None or scene.beam.frame not in self._beams:
+        if (scene.beam is None or scene.beam.frame not in self._beams
+                or not scene.beam.range_m > 0.0):      # -inf: nearer than it can tell
             return _none(RANGE)
         mount_m, direction = self._beams[scene.beam.frame]
         rotation = matrix(scene.attitude)

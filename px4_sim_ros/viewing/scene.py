@@ -13,7 +13,7 @@ _SPEED_OVER_S = 0.1
 
 
 class Beam(typing.NamedTuple):
-    """What a range finder sees; infinite when there is nothing."""
+    """What a range finder sees; infinite when there is nothing, -infinite what is too near."""
 
     frame: str
     range_m: float

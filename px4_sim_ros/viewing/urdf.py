@@ -60,13 +60,15 @@ def _add_shapes(link: ElementTree.Element, shapes: list[Shape]) -> None:
 
 
 def _geometry(geometry: ElementTree.Element, shape: Shape) -> None:
-    x, y, z = shape.size_m
+    diameter_m, _, length_m = shape.size_m
     if shape.kind is Kind.BOX:
         ElementTree.SubElement(geometry, 'box', size=_numbers(shape.size_m))
     elif shape.kind is Kind.CYLINDER:
-        ElementTree.SubElement(geometry, 'cylinder', radius=_number(0.5 * x), length=_number(z))
+        ElementTree.SubElement(
+            geometry, 'cylinder', radius=_number(0.5 * diameter_m),
+            length=_number(length_m))
     else:
-        ElementTree.SubElement(geometry, 'sphere', radius=_number(0.5 * x))
+        ElementTree.SubElement(geometry, 'sphere', radius=_number(0.5 * diameter_m))
 
 
 def _material(visual: ElementTree.Element, colour: Colour) -> None:
