@@ -5,6 +5,7 @@ import argparse
 import contextlib
 import json
 import math
+import pathlib
 import re
 import sys
 import typing
@@ -129,6 +130,9 @@ def add_parsers(commands: typing.Any) -> None:
         '--once', action='store_true',
         help='print one snapshot, after some 2 s; so without a terminal')
     parsers['top'].add_argument('--json', action='store_true', help='one snapshot for programs')
+    parsers['top'].add_argument(
+        '--page', metavar='FILE.html', type=pathlib.Path,
+        help='also write a page with plots, again and again until Ctrl-C')
     parsers['sensor'].add_argument(
         'name', type=_sensor_name, help=f'one of {_sensors()}, or a further one such as imu_1')
     parsers['sensor'].add_argument('verb', choices=('start', 'stop', 'status'))

@@ -14,8 +14,8 @@ from rclpy.signals import SignalHandlerOptions
 from std_srvs.srv import Trigger
 
 from px4_sim_ros.apps.processes import ros_environment
+from px4_sim_ros.convert.diagnostics import values_of
 from px4_sim_ros.nodes import qos
-from px4_sim_ros.nodes.diagnostics import values_of
 from px4_sim_ros.nodes.lifecycle_client import ManagedNode, Sequence, SequenceRunner
 from px4_sim_ros.nodes.node_status import NodeStatus
 

@@ -14,11 +14,12 @@ import typing
 
 import tqdm
 
-from px4_sim_ros.apps import settings
+from px4_sim_ros.apps import own_nodes, settings
 from px4_sim_ros.apps.autopilots import start_autopilot
 from px4_sim_ros.apps.core_world import CoreWorld
 from px4_sim_ros.apps.flight_record import FlightRecord, WorldStatus
 from px4_sim_ros.apps.px4 import Px4
+from px4_sim_ros.apps.view import start_viewer
 from px4_sim_ros.configuration import (
     Configuration,
     load_configuration,
@@ -30,10 +31,11 @@ from px4_sim_ros.configuration import (
 from px4_sim_ros.core.parameters import ParameterError, sentence
 from px4_sim_ros.mavlink.hil_server import check_port_is_free, port_of
 from px4_sim_ros.mavlink.mission import Mission
-from px4_sim_ros.mavlink.pilot import Event, MissionError, Pilot, Stopped
+from px4_sim_ros.mavlink.pilot import Event, MissionError, Pilot, SetPoint, Stopped
 from px4_sim_ros.pacing import speed_factor
 from px4_sim_ros.recording.bag_writer import new_folder
 from px4_sim_ros.resources import check_writable
+from px4_sim_ros.viewing.rerun_target import RerunTarget
 
 MODES = ('core', 'composed', 'separate')
 AUTOPILOTS = ('embedded', 'px4')
@@ -57,11 +59,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help='simulated over wall time; max by default')
     parser.add_argument('--instance', type=int, help='as PX4: TCP port 4560 + instance')
     settings.add_arguments(parser)
+    own_nodes.add_argument(parser)
     parser.add_argument('--params-file', type=pathlib.Path, help='a ROS 2 parameter file')
     parser.add_argument('--record', metavar='DIR', help='write all messages into this new folder,'
                         ' a rosbag2 bag; how is set with --set recorder.PARAMETER=VALUE')
     parser.add_argument('--report', type=pathlib.Path, metavar='FILE.html',
                         help='write a page about the flight here; it is recorded for that')
+    parser.add_argument('--viewer', metavar='rerun|FILE.rrd|URL', help='show the flight live in'
+                        ' Rerun: open it, write a file for it, or send to one that runs')
     parser.add_argument('--summary', type=pathlib.Path, metavar='FILE.json',
                         help='write the summary here as well')
 
@@ -98,9 +103,9 @@ class _PilotThread:
 
     def __init__(
         self, instance: int, mission: Mission, report: typing.Callable[[Event], None],
-        stop: threading.Event,
+        show: typing.Callable[[SetPoint], None], stop: threading.Event,
     ) -> None:
-        self._pilot = Pilot(instance, report, stop)
+        self._pilot = Pilot(instance, report, stop, show)
         self._mission = mission
         self._stop = stop
         self.flown = False
@@ -145,6 +150,11 @@ def _fly(
         base = _BASE | profile_parameters(options.profile)
         configuration = load_configuration(options.params_file, overrides, base=base)
         mission = load_mission(options.mission)
+        if options.node and options.mode == 'core':
+            raise ParameterError(f'node {options.node[0]!r}: mode core has no nodes; fly in mode'
+                                 ' composed or separate')
+        own_nodes.parse(options.node, configuration.graph.nodes)
+        check_viewer(options)
         px4 = Px4.find(options.px4_dir) if options.autopilot == 'px4' else None
         hil = configuration.nodes['hil_bridge']
         check_port_is_free(hil.host, port_of(hil.instance))
@@ -173,6 +183,19 @@ def _fly(
     if options.report is not None and not _write_report(bag, options.report):
         return _EXIT_FAILED
     return 0 if summary['landed'] else _EXIT_FAILED
+
+
+def check_viewer(options: argparse.Namespace) -> None:
+    """See that the flight can be shown, if that is wanted.
+
+    :raises ParameterError: it cannot, and why
+    """
+    if options.viewer is None:
+        return
+    if options.mode == 'core':
+        raise ParameterError(f'viewer {options.viewer!r}: mode core has no topics to look at;'
+                             ' --record the flight and look at the recording with `view`')
+    RerunTarget(options.viewer)
 
 
 def _head(
@@ -228,11 +251,11 @@ def _run(
     with contextlib.ExitStack() as stack:
         progress = Progress(mission.events)
         stack.callback(progress.close)
-        world = _make_world(options, configuration, folder, record)
+        world = _make_world(options, configuration, folder, record, stack)
         stack.callback(world.close)
         world.wait_until_seen()
         while True:
-            flight = _Flight(configuration, px4, mission, record, progress, world.say)
+            flight = _Flight(configuration, px4, mission, record, progress, world)
             stack.callback(flight.end)
             world.run(flight.over)
             if flight.over.is_set():
@@ -242,17 +265,21 @@ def _run(
             progress.say('the run begins again: so does the flight')
         # Before the autopilot is stopped, so that the world's counters end with the flight.
         world.close()
-    flight.check()
+    # When a part of the world fails the autopilot ends, too: the first cause comes first.
     world.check_end()
+    flight.check()
     record.mission_flown = True
     return world.status(), world.recording
 
 
 def _make_world(
     options: argparse.Namespace, configuration: Configuration, folder: pathlib.Path,
-    record: FlightRecord,
+    record: FlightRecord, stack: contextlib.ExitStack,
 ) -> typing.Any:
-    """Return the world of a mode; it is recorded if the configuration has a recorder."""
+    """Return the world of a mode; it is recorded if the configuration has a recorder.
+
+    :param stack: ends a viewer, if there is one, after the world
+    """
     recorder = configuration.nodes.get('recorder')
     # What records, and what runs the graph, needs rclpy, which a plain mode core does without.
     if recorder is not None:
@@ -260,6 +287,7 @@ def _make_world(
         run = RunDescription.of(
             configuration, mode=options.mode, autopilot=options.autopilot,
             mission=mission_text(options.mission))
+        run = own_nodes.noted(run, options.node)
         configuration = with_run_file(configuration, run, folder)
     if options.mode == 'core':
         core_recorder = None
@@ -271,9 +299,13 @@ def _make_world(
             core_recorder)
     from px4_sim_ros.apps.ros_world import RosWorld
     spare = ('recorder',) if recorder is not None and recorder.on_failure == 'continue' else ()
+    file = write_configuration(folder, configuration)
+    viewer = None
+    if options.viewer is not None:
+        viewer = start_viewer(options.viewer, file)
+        stack.callback(viewer.stop)
     return RosWorld(
-        options.mode, configuration.graph, [write_configuration(folder, configuration)],
-        record.add_truth, spare)
+        options.mode, configuration.graph, [file], record.add_truth, spare, options.node, viewer)
 
 
 class _Flight:
@@ -281,7 +313,7 @@ class _Flight:
 
     def __init__(
         self, configuration: Configuration, px4: Px4 | None, mission: Mission,
-        record: FlightRecord, progress: Progress, say: typing.Callable[[str], None],
+        record: FlightRecord, progress: Progress, world: typing.Any,
     ) -> None:
         self.over = threading.Event()
         instance = configuration.nodes['hil_bridge'].instance
@@ -289,13 +321,14 @@ class _Flight:
         def report(event: Event) -> None:
             record.add_event(event)
             progress.show(event)
-            say(event.text)
+            world.say(event.text)
 
         with contextlib.ExitStack() as stack:
             self._autopilot = start_autopilot(
                 px4, configuration.world.vehicle, instance, log_in_folder=True)
             stack.callback(self._autopilot.stop)
-            self._pilot = _PilotThread(instance, mission, report, self.over)
+            self._pilot = _PilotThread(
+                instance, mission, report, world.show_set_point, self.over)
             stack.callback(self._pilot.join)
             watch = threading.Thread(target=self._watch, name='watch')
             watch.start()

@@ -43,6 +43,11 @@ ARGUMENTS: dict[str, Argument] = {
         '', 'Folder that becomes a rosbag2 bag of all messages; it must not exist yet.'),
     'namespace': Argument('', 'Namespace of all nodes and relative topics.'),
     'params_file': Argument('', 'ROS 2 parameter file laid over config/simulation.yaml.'),
+    'nodes': Argument(
+        '', 'Classes of yours in place of nodes: NAME=MODULE:CLASS, several with commas between.'),
+    'rviz': Argument(
+        'false', 'Start rviz2 and what it shows: the node visualizer and, if it is installed,'
+        ' robot_state_publisher.', ('false', 'true')),
 }
 
 # Those of the launch file that flies a recording again.
@@ -51,4 +56,5 @@ REPLAY_ARGUMENTS: dict[str, Argument] = {
     'mode': ARGUMENTS['mode'],
     'record': Argument('', 'Folder for what comes of it; without it, it is not kept.'),
     'namespace': ARGUMENTS['namespace'],
+    'rviz': ARGUMENTS['rviz'],
 }

@@ -6,6 +6,7 @@ import pathlib
 import tempfile
 import typing
 
+from ament_index_python.packages import PackageNotFoundError, get_package_prefix
 from launch import LaunchContext, LaunchDescriptionEntity
 from launch.actions import (
     EmitEvent,
@@ -16,7 +17,9 @@ from launch.actions import (
 from launch.event_handlers import OnProcessExit, OnShutdown
 from launch.events import Shutdown
 from launch_ros.actions import Node
+from launch_ros.parameter_descriptions import ParameterValue
 
+from px4_sim_ros.apps import own_nodes
 from px4_sim_ros.apps.launch_arguments import ARGUMENTS, REPLAY_ARGUMENTS
 from px4_sim_ros.apps.processes import DIE_WITH_PARENT, ros_environment
 from px4_sim_ros.apps.px4 import Px4
@@ -35,10 +38,14 @@ from px4_sim_ros.pacing import speed_factor
 from px4_sim_ros.recording.bag_reader import BagReader
 from px4_sim_ros.recording.bag_writer import new_folder
 from px4_sim_ros.recording.run_description import RunDescription, with_run_file
-from px4_sim_ros.resources import PACKAGE
+from px4_sim_ros.resources import PACKAGE, config_directory
+from px4_sim_ros.viewing import topics
+from px4_sim_ros.viewing.urdf import urdf
 
 # Ctrl-C has to end everything within 5 s: SIGINT at once, then these.
 _SIGTERM_AFTER_S, _SIGKILL_AFTER_S = '3', '1'
+# Its angles come at the display rate already; by default it would leave out every second.
+_ALL_ANGLES_HZ = 1000.0
 
 
 def _given(
@@ -71,6 +78,7 @@ def actions(context: LaunchContext, vehicle: str) -> list[LaunchDescriptionEntit
     :raises ParameterError: one sentence about the argument or parameter that is wrong
     """
     given = {name: context.launch_configurations[name] for name in ARGUMENTS}
+    _check_viewers(given['rviz'])
     base = {'': {'vehicle': vehicle}} | profile_parameters(given['profile'])
     overrides = {
         '': _given(given, 'seed', int) | _given(given, 'vehicle', str) | _given(
@@ -85,19 +93,24 @@ def actions(context: LaunchContext, vehicle: str) -> list[LaunchDescriptionEntit
     configuration = load_configuration(params_file, overrides, given['namespace'], base)
     instance = configuration.nodes['hil_bridge'].instance
     mission = _mission(given['mission'], given['autopilot'])
+    own = given['nodes'].split(',') if given['nodes'] else []
+    own_nodes.parse(own, configuration.graph.nodes)
     px4_dir = given['px4_dir'] or os.environ.get('PX4_DIR', '')
     px4 = Px4.find(px4_dir) if given['autopilot'] == 'px4' else None
     check_port_is_free(configuration.nodes['hil_bridge'].host, port_of(instance))
     folder = tempfile.TemporaryDirectory(prefix=f'{PACKAGE}_')
     if 'recorder' in configuration.nodes:
-        configuration = with_run_file(configuration, RunDescription.of(
+        run = RunDescription.of(
             configuration, mode=given['mode'], autopilot=given['autopilot'],
-            namespace=given['namespace'], mission=mission_text(mission) if mission else '',
-        ), pathlib.Path(folder.name))
+            namespace=given['namespace'], mission=mission_text(mission) if mission else '')
+        configuration = with_run_file(
+            configuration, own_nodes.noted(run, own), pathlib.Path(folder.name))
+    file = write_configuration(pathlib.Path(folder.name), configuration)
     return [
         *_surroundings(folder),
-        *_world(configuration, given['mode'], given['namespace'], folder.name, _essential),
+        *_world(configuration, given['mode'], given['namespace'], file, _essential, own),
         *_autopilot(given['autopilot'], px4, configuration, mission, given['namespace']),
+        *_viewers(given['rviz'], configuration, given['namespace'], file),
     ]
 
 
@@ -108,14 +121,17 @@ def replay_actions(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     :raises BagError: one sentence about the recording
     """
     given = {name: context.launch_configurations[name] for name in REPLAY_ARGUMENTS}
+    _check_viewers(given['rviz'])
     folder = tempfile.TemporaryDirectory(prefix=f'{PACKAGE}_')
     bag = BagReader(given['bag'])
     flight = prepare(
         bag, given['mode'], survey(bag).steps, {}, pathlib.Path(folder.name),
         record=given['record'] or None, namespace=given['namespace'])
+    file = write_configuration(pathlib.Path(folder.name), flight.configuration)
     return [
         *_surroundings(folder),
-        *_world(flight.configuration, given['mode'], given['namespace'], folder.name,
+        *_viewers(given['rviz'], flight.configuration, given['namespace'], file),
+        *_world(flight.configuration, given['mode'], given['namespace'], file,
                 lambda process: [process]),
         *_essential(Node(
             package=PACKAGE, executable=PACKAGE, exec_name='replay', output='screen',
@@ -147,16 +163,21 @@ def _essential(process: ExecuteProcess) -> list[LaunchDescriptionEntity]:
 
 
 def _world(
-    configuration: Configuration, mode: str, namespace: str, folder: str,
+    configuration: Configuration, mode: str, namespace: str, file: pathlib.Path,
     started: typing.Callable[[ExecuteProcess], list[LaunchDescriptionEntity]],
+    own: typing.Sequence[str] = (),
 ) -> list[LaunchDescriptionEntity]:
-    """Return the processes of the graph, each with what `started` adds to it."""
-    file = write_configuration(pathlib.Path(folder), configuration)
+    """Return the processes of the graph, each with what `started` adds to it.
+
+    :param file: their parameters
+    :param own: classes in place of those of the graph, each `NAME=MODULE:CLASS`
+    """
     recorder = configuration.nodes.get('recorder')
     actions = []
     for names in configuration.graph.process_groups(mode):
         node = Node(
-            package=PACKAGE, executable='world', namespace=namespace, arguments=names,
+            package=PACKAGE, executable='world', namespace=namespace,
+            arguments=[*names, *own_nodes.arguments(own, names)],
             exec_name=names[0] if len(names) == 1 else 'world',
             parameters=[str(file)], output='screen', **_bounded())
         spare = names == ['recorder'] and recorder.on_failure == 'continue'
@@ -185,3 +206,51 @@ def _pilot(mission: str, instance: int) -> list[LaunchDescriptionEntity]:
     return [Node(
         package=PACKAGE, executable=PACKAGE, exec_name='pilot', output='screen', **_bounded(),
         arguments=['pilot', '--mission', mission, '--instance', str(instance)])]
+
+
+def _installed(package: str) -> bool:
+    try:
+        get_package_prefix(package)
+    except PackageNotFoundError:
+        return False
+    return True
+
+
+def _check_viewers(rviz: str) -> None:
+    """Refuse a viewer that is not there, before anything starts.
+
+    :raises ParameterError: one sentence
+    """
+    if rviz == 'true' and not _installed('rviz2'):
+        raise ParameterError(
+            'rviz = true: the package rviz2 is not installed; install it'
+            ' (apt-get install ros-$ROS_DISTRO-rviz2) or leave rviz away')
+
+
+def _viewers(
+    rviz: str, configuration: Configuration, namespace: str, file: pathlib.Path,
+) -> list[LaunchDescriptionEntity]:
+    """Return rviz2 and what feeds it; the flight goes on when one of them ends.
+
+    :param file: the parameters of the graph
+    """
+    if rviz != 'true':
+        return []
+    helped = _installed('robot_state_publisher')
+    shared = {'namespace': namespace, 'output': 'screen', **_bounded()}
+    viewers = [
+        Node(package=PACKAGE, executable='visualizer', exec_name='visualizer',
+             arguments=['--params-file', str(file)],
+             parameters=[{'robot_state_publisher': helped}], **shared),
+        # In simulated time it notices that a run begins again, and forgets the frames of the last.
+        Node(package='rviz2', executable='rviz2', exec_name='rviz2',
+             arguments=['-d', str(config_directory() / 'iris.rviz')],
+             parameters=[{'use_sim_time': True}], **shared)]
+    if helped:
+        viewers.append(Node(
+            package='robot_state_publisher', executable='robot_state_publisher',
+            exec_name='robot_state_publisher', parameters=[{
+                'robot_description': ParameterValue(urdf(configuration), value_type=str),
+                'use_sim_time': True, 'publish_frequency': _ALL_ANGLES_HZ}],
+            remappings=[('joint_states', topics.JOINTS.name)], **shared))
+    return viewers

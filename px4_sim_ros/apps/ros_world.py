@@ -11,17 +11,19 @@ import typing
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import PoseStamped
-from rcl_interfaces.msg import Log
 from rclpy.signals import SignalHandlerOptions
 from std_srvs.srv import Trigger
 
 from px4_sim_ros import graph
+from px4_sim_ros.apps import own_nodes
 from px4_sim_ros.apps.flight_record import WorldStatus
 from px4_sim_ros.apps.processes import Child, ros_environment
 from px4_sim_ros.apps.run_watch import RunWatch
+from px4_sim_ros.convert.diagnostics import values_of
 from px4_sim_ros.nodes import qos
-from px4_sim_ros.nodes.diagnostics import values_of
+from px4_sim_ros.nodes.pilot_voice import PilotVoice
 from px4_sim_ros.resources import PACKAGE
+from px4_sim_ros.viewing.rerun_target import NODE as VIEWER_NODE
 
 _SPIN_S = 0.05
 _STOP_TIMEOUT_S = 10.0
@@ -34,17 +36,20 @@ class WorldError(RuntimeError):
 
 def start_graph(
     process_groups: typing.Iterable[list[str]], parameter_files: typing.Sequence[pathlib.Path],
+    own: typing.Sequence[str] = (),
 ) -> list[tuple[list[str], Child]]:
     """Start the processes of a graph; return them with the nodes that each of them runs.
 
     :param parameter_files: later ones win
+    :param own: classes in place of those of the graph, each `NAME=MODULE:CLASS`
     """
     arguments = ['--ros-args', '--log-level', 'warn']
     for path in parameter_files:
         arguments += ['--params-file', str(path)]
     return [
         (names, Child(f"world ({', '.join(names)})",
-                      [sys.executable, '-m', 'px4_sim_ros.apps.world', *names, *arguments],
+                      [sys.executable, '-m', 'px4_sim_ros.apps.world', *names,
+                       *own_nodes.arguments(own, names), *arguments],
                       environment=os.environ | ros_environment()))
         for names in process_groups]
 
@@ -55,15 +60,19 @@ class RosWorld:
     def __init__(
         self, mode: str, nodes: graph.Graph, parameter_files: typing.Sequence[pathlib.Path],
         on_position: typing.Callable[[tuple[float, float, float]], None],
-        spare: typing.Container[str] = (),
+        spare: typing.Container[str] = (), own: typing.Sequence[str] = (),
+        viewer: Child | None = None,
     ) -> None:
         """Start the processes.
 
         :param parameter_files: later ones win
         :param on_position: called with true positions, at the display rate
         :param spare: nodes in processes of their own without which the others go on
+        :param own: classes in place of those of the graph, each `NAME=MODULE:CLASS`
+        :param viewer: a process that looks on, and is to see all
         """
         self._graph = nodes
+        self._viewer = viewer
         self._status = WorldStatus()
         self._closed = False
         self._on_position = on_position
@@ -79,9 +88,10 @@ class RosWorld:
         self.recording = ''        # the folder of the recording that began last
         self._recording_status = self._node.create_subscription(
             DiagnosticStatus, 'recording/status', self._on_recording, qos.LATCHED)
-        self._log = self._node.create_publisher(Log, '/rosout', qos.LATCHED_LOG)
+        voice = PilotVoice(self._node)
+        self.say, self.show_set_point = voice.say, voice.show
         self._stop_client = self._node.create_client(Trigger, 'sim/stop')
-        children = start_graph(nodes.process_groups(mode), parameter_files)
+        children = start_graph(nodes.process_groups(mode), parameter_files, own)
         self._children = [child for names, child in children if names[0] not in spare]
         self._spare_children = [child for names, child in children if names[0] in spare]
 
@@ -95,7 +105,8 @@ class RosWorld:
         """
         deadline_s = time.monotonic() + _SEEN_TIMEOUT_S
         while not (
-                self._pose.get_publisher_count() and self._watch.run and self._all_report()):
+                self._pose.get_publisher_count() and self._watch.run and self._all_report()
+                and self._viewer_listens()):
             self._spin(self._children + self._spare_children)
             if time.monotonic() > deadline_s:
                 raise WorldError(f'the node graph has not come up within {_SEEN_TIMEOUT_S:g} s')
@@ -105,6 +116,13 @@ class RosWorld:
         names = {info.node_name for info in reporting}
         matched = self._diagnostics.get_publisher_count() >= len(reporting)
         return matched and names.issuperset(self._graph.nodes)
+
+    def _viewer_listens(self) -> bool:
+        """Return whether the viewer is there; one that has ended has said why."""
+        if self._viewer is None or self._viewer.exit_code is not None:
+            return True
+        listening = self._node.get_subscriptions_info_by_topic('ground_truth/pose')
+        return any(info.node_name == VIEWER_NODE for info in listening)
 
     def run(self, stop: threading.Event) -> None:
         """Watch until `stop` is set, or the run begins again.
@@ -121,10 +139,6 @@ class RosWorld:
         for child in needed:
             if child.exit_code is not None:
                 raise WorldError(f'{child.name} has ended with exit code {child.exit_code}')
-
-    def say(self, text: str) -> None:
-        """Publish what the pilot says, so that it is in the logs and in a recording."""
-        self._log.publish(Log(level=Log.INFO, name='pilot', msg=text))
 
     def check_end(self) -> None:
         """See how the processes have ended.

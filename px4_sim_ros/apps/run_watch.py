@@ -5,8 +5,8 @@ import typing
 
 from diagnostic_msgs.msg import DiagnosticStatus
 
+from px4_sim_ros.convert.diagnostics import values_of
 from px4_sim_ros.nodes import qos
-from px4_sim_ros.nodes.diagnostics import values_of
 
 
 class RunWatch:

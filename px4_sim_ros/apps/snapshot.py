@@ -1,16 +1,22 @@
 """What a running graph does, worked out from what its nodes say about themselves."""
 from __future__ import annotations
 
+import collections
 import dataclasses
+import math
 import typing
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 
 from px4_sim_ros import graph
+from px4_sim_ros.convert.diagnostics import node_name, values_of
 from px4_sim_ros.convert.stamps import stamp_us
 from px4_sim_ros.core.instances import kind_and_index
 from px4_sim_ros.core.timebase import US_PER_S
 from px4_sim_ros.nodes import diagnostics
+from px4_sim_ros.recording import lockstep_terms as terms
+from px4_sim_ros.recording.counters import Counters, Told, columns, told_by
+from px4_sim_ros.recording.lockstep_terms import figure
 from px4_sim_ros.resources import PACKAGE
 
 SILENT_AFTER_S = 2.5
@@ -29,11 +35,24 @@ class NodeSnapshot:
     silent: bool = False
     heard_ago_s: float | None = None
     steps: int | None = None
-    sim_rate_hz: float | None = None        # steps per simulated second
-    wall_rate_hz: float | None = None       # steps per wall second
-    busy_us_per_step: float | None = None   # the bridge's without the wait for the autopilot
+    sim_rate_hz: float | None = None        # own steps per simulated second
+    wall_rate_hz: float | None = None       # own steps per wall second
+    busy_us_per_step: float | None = None   # of its own; without the wait for the autopilot
     busy_percent: float | None = None       # of wall time
     waits_for: tuple[str, ...] = ()
+
+    @property
+    def state(self) -> str | None:
+        """What is shown as its state."""
+        return terms.SILENT if self.silent else self.lifecycle
+
+
+# The columns of the table of nodes, beside name and state.
+NODE_FIGURES: dict[str, typing.Callable[[NodeSnapshot], str]] = {
+    terms.SIM_RATE: lambda node: figure(node.sim_rate_hz, '.1f'),
+    terms.WALL_RATE: lambda node: figure(node.wall_rate_hz, '.1f'),
+    terms.US_PER_OWN_STEP: lambda node: figure(node.busy_us_per_step, '.0f'),
+    terms.BUSY_SHARE: lambda node: figure(node.busy_percent, '.1f')}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,6 +87,7 @@ class _Sample:
     """The counters of a node at a wall time."""
 
     sent_s: float
+    run_wall_s: float     # that of the run as the manager counts it; of others sent_s
     begin: int            # which begin of the run at time 0 they count from
     time_us: int
     steps: int
@@ -80,33 +100,34 @@ class _Interval:
 
     def __init__(self, earlier: _Sample, later: _Sample) -> None:
         self._wall_s = later.sent_s - earlier.sent_s
+        self._run_wall_s = later.run_wall_s - earlier.run_wall_s
         self._sim_s = (later.time_us - earlier.time_us) / US_PER_S
         self._steps = later.steps - earlier.steps
         self.waited_s = later.waited_s - earlier.waited_s
-        # The bridge also waits for the autopilot while it holds a step, which is no work.
-        self.busy_s = max(0.0, later.busy_s - earlier.busy_s - self.waited_s)
+        self.busy_s = max(
+            0.0, float(terms.own_busy_s(later.busy_s - earlier.busy_s, self.waited_s)))
         self.known = (
             later.begin == earlier.begin and self._wall_s > 0.0
             and min(self._sim_s, self._steps, self.waited_s, later.busy_s - earlier.busy_s) >= 0)
 
     @property
     def sim_rate_hz(self) -> float | None:
-        """Steps per simulated second."""
-        return _ratio(self._steps, self._sim_s) if self._steps else 0.0
+        """Own steps per simulated second."""
+        return _known(terms.ratio(self._steps, self._sim_s)) if self._steps else 0.0
 
     @property
     def wall_rate_hz(self) -> float:
-        """Steps per wall second."""
+        """Own steps per wall second."""
         return self._steps / self._wall_s
 
     @property
-    def real_time_factor(self) -> float:
-        """Simulated over wall time."""
-        return self._sim_s / self._wall_s
+    def real_time_factor(self) -> float | None:
+        """Simulated over wall time; 0 while time stands still."""
+        return _known(terms.ratio(self._sim_s, self._run_wall_s)) if self._sim_s else 0.0
 
     def us_per_step(self, spent_s: float) -> float | None:
-        """Return a part of the interval as microseconds per step."""
-        return _ratio(spent_s * US_PER_S, self._steps)
+        """Return a part of the interval as microseconds per own step."""
+        return _known(terms.us_per_step(spent_s, self._steps))
 
     def percent(self, spent_s: float) -> float:
         """Return a part of the interval as a share of it."""
@@ -114,16 +135,20 @@ class _Interval:
 
 
 class _Node:
-    """The last two samples of a node, and what else it said last."""
+    """The last two samples of a node, what else it said last, and what it told before."""
 
-    def __init__(self) -> None:
+    def __init__(self, rounds: int) -> None:
         self.values: dict[str, str] = {}
         self.heard_s: float | None = None
         self.later: _Sample | None = None
         self.earlier: _Sample | None = None
+        self.told: collections.deque[Told] = collections.deque(maxlen=rounds)   # of this run
 
     def take(self, sample: _Sample, values: dict[str, str], now_s: float) -> None:
         """Take note of a message."""
+        if self.later and (
+                sample.begin != self.later.begin or sample.time_us < self.later.time_us):
+            self.told.clear()
         if self.later and sample.sent_s - self.later.sent_s >= _SHORTEST_INTERVAL_S:
             self.earlier = self.later
         self.later, self.values, self.heard_s = sample, values, now_s
@@ -139,17 +164,19 @@ class _Node:
 class Collector:
     """Takes in the messages of a graph and sums them up."""
 
-    def __init__(self, namespace: str, now_s: float) -> None:
+    def __init__(self, namespace: str, now_s: float, rounds: int = 0) -> None:
         """Listen from a wall time on.
 
         :param namespace: of the graph, as ROS writes it in full
+        :param rounds: how many messages of each node are kept for `counters`
         """
-        self._prefix = namespace.rstrip('/') + '/'
+        self._namespace = namespace
+        self._rounds = rounds
         self._since_s = now_s
         self._status: DiagnosticStatus | None = None
         self._begins = 0
         # What is optional is shown when it is heard.
-        self._nodes = {kind: _Node() for kind in graph.of_instances({}).nodes}
+        self._nodes = {kind: _Node(rounds) for kind in graph.of_instances({}).nodes}
         self.link_state: str | None = None
 
     # What is heard.
@@ -168,18 +195,22 @@ class Collector:
         :param now_s: wall time by the clock that `snapshot` is asked by
         """
         for status in message.status:
-            name = status.name.removeprefix(self._prefix)
+            name = node_name(self._namespace, status.name)
             if status.hardware_id != PACKAGE or name == status.name or '/' in name:
                 continue
             if kind_and_index(name)[0] not in graph.NODES:
                 continue
-            self._nodes.setdefault(name, _Node()).take(
-                _sample(status, stamp_us(message.header.stamp), self._begins, sent_s),
-                _values(status), now_s)
+            time_us = stamp_us(message.header.stamp)
+            self.expect(name)
+            node = self._nodes[name]
+            node.take(_sample(status, time_us, self._begins, sent_s), _values(status), now_s)
+            told = told_by(status, time_us) if self._rounds else None
+            if told:
+                node.told.append(told)
 
     def expect(self, name: str) -> None:
         """Give a node a row, even if it is not heard; the first of each kind have theirs."""
-        self._nodes.setdefault(name, _Node())
+        self._nodes.setdefault(name, _Node(self._rounds))
 
     def has_two_rounds(self) -> bool:
         """Return whether there are differences of all nodes."""
@@ -203,8 +234,16 @@ class Collector:
             real_time_factor=interval.real_time_factor if interval and not silent else None,
             real_time_factor_since_start=_number(values, 'real_time_factor'),
             link=self._link(now_s),
-            nodes={name: self._node(self._nodes[name], now_s)
-                   for name in sorted(self._nodes, key=_place)})
+            nodes={name: self._node(self._nodes[name], now_s) for name in self._names()})
+
+    def counters(self) -> dict[str, Counters]:
+        """Return what the nodes have counted in this run, as far as it was kept."""
+        return {name: columns(self._nodes[name].told) for name in self._names()
+                if self._nodes[name].told}
+
+    def _names(self) -> list[str]:
+        """Return all nodes in the order of the graph."""
+        return sorted(self._nodes, key=_place)
 
     def _is_silent(self, node: _Node, now_s: float) -> bool:
         if node.heard_s is None:
@@ -233,12 +272,12 @@ class Collector:
     def _link(self, now_s: float) -> LinkSnapshot:
         bridge = self._nodes['hil_bridge']
         counters = {key: int(text) for key, text in bridge.values.items()
-                    if text.isdecimal() and key != 'steps'}
+                    if key == 'replies' or key in terms.TROUBLES}
         interval = None if self._is_silent(bridge, now_s) else bridge.interval()
         return LinkSnapshot(
             state=None if self._is_silent(bridge, now_s) else self.link_state,
             replies=counters.pop('replies', None),
-            misses=counters.pop('misses', None),
+            misses=counters.pop(terms.MISSES, None),
             other_counters={key: count for key, count in counters.items() if count},
             wait_us_per_step=interval.us_per_step(interval.waited_s) if interval else None,
             wait_percent=interval.percent(interval.waited_s) if interval else None)
@@ -248,12 +287,13 @@ def _sample(status: DiagnosticStatus, time_us: int, begin: int, sent_s: float) -
     values = _values(status)
     steps = _steps(values)
     return _Sample(
-        sent_s, begin, time_us if steps else 0,      # before its first step it tells an old time
+        sent_s, float(values.get('wall_time_s', sent_s)),
+        begin, time_us if steps else 0,      # before its first step it tells an old time
         steps, float(values.get('busy_s', 0.0)), float(values.get('waited_s', 0.0)))
 
 
 def _values(status: DiagnosticStatus | None) -> dict[str, str]:
-    return diagnostics.values_of(status) if status else {}
+    return values_of(status) if status else {}
 
 
 def _steps(values: typing.Mapping[str, str]) -> int:
@@ -266,8 +306,9 @@ def _number(
     return kind(values[key]) if key in values else None
 
 
-def _ratio(part: float, whole: float) -> float | None:
-    return part / whole if whole > 0 else None
+def _known(value: typing.SupportsFloat) -> float | None:
+    """Return a number, None for NaN."""
+    return None if math.isnan(value) else float(value)
 
 
 def _place(name: str) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""The command `top`: what a running graph does, node by node."""
+"""The command `top`: what a running graph does, node by node, on a terminal and on a page."""
 from __future__ import annotations
 
 import argparse
@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import json
 import os
+import pathlib
 import sys
 import time
 import typing
@@ -22,13 +23,21 @@ from px4_sim_ros import graph
 from px4_sim_ros.apps.control_client import Control, ControlError
 from px4_sim_ros.apps.snapshot import (
     FOUND_AFTER_S,
+    NODE_FIGURES,
     Collector,
     LinkSnapshot,
     NodeSnapshot,
     Snapshot,
 )
 from px4_sim_ros.apps.world import Stop
+from px4_sim_ros.core.parameters import ParameterError
 from px4_sim_ros.nodes import qos
+from px4_sim_ros.recording import lockstep_terms as terms
+from px4_sim_ros.recording.lockstep_terms import figure
+from px4_sim_ros.resources import check_writable
+
+if typing.TYPE_CHECKING:       # it draws, which takes a while to import
+    from px4_sim_ros.apps.live_page import LivePage
 
 _REFRESH_S = 0.5
 # Ctrl-C is seen after this; each look costs.
@@ -37,29 +46,32 @@ _SPIN_S = 0.1
 _TWO_ROUNDS_S = FOUND_AFTER_S + 0.1
 # Where lines are not cut at a terminal's edge, so that programs find a node's row whole.
 _UNBOUNDED_COLUMNS = 1000
-_UNKNOWN = '-'
 # All nodes that a manager may manage.
 _MANAGED = graph.of_instances(
     {kind: spec.instances for kind, spec in graph.NODES.items()}).managed
 
-_STATE_STYLES = {
-    'RUNNING': 'green', 'LOCKED': 'green', 'OVERDUE': 'bold red', 'STOPPED': 'bold red',
-    'STALLED': 'bold red'}
-_LIFECYCLE_STYLES = {'active': 'green', None: ''}
+_STYLES = {terms.WELL: 'green', terms.NOTABLE: 'yellow', terms.TROUBLE: 'bold red',
+           terms.UNKNOWN: ''}
+_EXIT_BAD_INPUT = 2
 
 
 def top(options: argparse.Namespace) -> int:
     """Show the graph until Ctrl-C, or once; return the exit code."""
-    live = not (options.once or options.json) and _can_redraw()
+    try:
+        page = _page(options.page)
+    except ParameterError as error:
+        print(f'top: {error}', file=sys.stderr)
+        return _EXIT_BAD_INPUT
+    live = not (options.once or options.json) and (page is not None or _can_redraw())
     control = Control(options.namespace)
     with contextlib.closing(control):
         try:
-            collector = _listen(control)
+            collector = _listen(control, page.rounds if page else 0)
             _ = control.status        # so that a graph that is not there is told as such
             if live:
-                _show_live(control, collector)
+                _show_live(control, collector, page)
             else:
-                _print_once(control, collector, options.json)
+                _print_once(control, collector, options.json, page)
         except ControlError as error:
             print(f'top: {error}', file=sys.stderr)
             return 1
@@ -68,14 +80,22 @@ def top(options: argparse.Namespace) -> int:
     return 0
 
 
+def _page(path: pathlib.Path | None) -> LivePage | None:
+    if path is None:
+        return None
+    check_writable('page', path)
+    from px4_sim_ros.apps.live_page import LivePage
+    return LivePage(path)
+
+
 def _can_redraw() -> bool:
     return sys.stdout.isatty() and not Console().is_dumb_terminal
 
 
-def _listen(control: Control) -> Collector:
+def _listen(control: Control, rounds: int) -> Collector:
     """Return a collector that hears the graph whenever the node of `control` is spun."""
     node = control.node
-    collector = Collector(node.get_namespace(), time.monotonic())
+    collector = Collector(node.get_namespace(), time.monotonic(), rounds)
 
     def on_link(state: String) -> None:
         collector.link_state = state.data
@@ -96,7 +116,9 @@ def _look_out(control: Control, collector: Collector) -> None:
             collector.expect(name)
 
 
-def _print_once(control: Control, collector: Collector, as_json: bool) -> None:
+def _print_once(
+    control: Control, collector: Collector, as_json: bool, page: LivePage | None,
+) -> None:
     def is_complete() -> bool:
         _look_out(control, collector)
         return collector.has_two_rounds()
@@ -105,22 +127,40 @@ def _print_once(control: Control, collector: Collector, as_json: bool) -> None:
         control.wait_for(is_complete, _TWO_ROUNDS_S, '')
     snapshot = collector.snapshot(time.monotonic())
     print(to_json(snapshot) if as_json else to_text(snapshot, _columns()))
+    if page:
+        page.finish(snapshot, collector.counters())
 
 
 def _columns() -> int:
     return Console().width if sys.stdout.isatty() else _UNBOUNDED_COLUMNS
 
 
-def _show_live(control: Control, collector: Collector) -> None:
-    """Redraw on a screen of its own, which leaves the terminal as it was."""
+def _show_live(control: Control, collector: Collector, page: LivePage | None) -> None:
+    """Show the graph until Ctrl-C, on a terminal, on a page or on both."""
     stop = Stop()
-    with Live(screen=True, auto_refresh=False) as display:
+    with _screen() as show:
         while not stop.asked:
             _look_out(control, collector)
-            display.update(picture(collector.snapshot(time.monotonic())), refresh=True)
-            redraw_s = time.monotonic() + _REFRESH_S
-            while not stop.asked and time.monotonic() < redraw_s:
+            now_s = time.monotonic()
+            snapshot = collector.snapshot(now_s)
+            show(snapshot)
+            if page and page.is_due(now_s):
+                page.write(snapshot, collector.counters(), now_s)
+            while not stop.asked and time.monotonic() < now_s + _REFRESH_S:
                 rclpy.spin_once(control.node, timeout_sec=_SPIN_S)
+    if page:
+        page.finish(collector.snapshot(time.monotonic()), collector.counters())
+        print(f'{page.path}: {page.path.stat().st_size / 1e6:.1f} MB')
+
+
+@contextlib.contextmanager
+def _screen() -> typing.Iterator[typing.Callable[[Snapshot], None]]:
+    """Yield what redraws a screen of its own, which leaves the terminal as it was; or nothing."""
+    if not _can_redraw():
+        yield lambda snapshot: None
+        return
+    with Live(screen=True, auto_refresh=False) as display:
+        yield lambda snapshot: display.update(picture(snapshot), refresh=True)
 
 
 # What it looks like.
@@ -162,68 +202,59 @@ def _world(snapshot: Snapshot) -> Text:
                   else f'manager is silent for {manager.heard_ago_s:.0f} s')
         return Text(f'{silent}; it was {snapshot.state}', 'bold red')
     text = _state(snapshot.state)
-    text.append(f'  run {_figure(snapshot.run, "d")}'
-                f'  t = {_figure(snapshot.sim_time_s, ".3f")} s')
+    text.append(f'  run {figure(snapshot.run, "d")}'
+                f'  t = {figure(snapshot.sim_time_s, ".3f")} s')
     if snapshot.sentence:
-        text.append(f'\n{snapshot.sentence}', _state_style(snapshot.state))
+        text.append(f'\n{snapshot.sentence}', _style(snapshot.state))
     return text
 
 
 def _speed(snapshot: Snapshot) -> str:
-    asked = 'max' if snapshot.speed_factor == 0.0 else _figure(snapshot.speed_factor, 'g')
-    return (f'{_figure(snapshot.real_time_factor, ".2f")} x real time now,'
-            f' {_figure(snapshot.real_time_factor_since_start, ".2f")} since the start,'
+    asked = 'max' if snapshot.speed_factor == 0.0 else figure(snapshot.speed_factor, 'g')
+    return (f'{terms.REAL_TIME_FACTOR} {figure(snapshot.real_time_factor, ".2f")}'
+            f' {terms.OF_THE_LAST_SECOND},'
+            f' {figure(snapshot.real_time_factor_since_start, ".2f")} {terms.SINCE_THE_START},'
             f' {asked} asked')
 
 
 def _link(link: LinkSnapshot) -> Text:
     text = _state(link.state)
-    text.append(f'  {_figure(link.replies, "d")} replies')
-    text.append(f'  {_figure(link.misses, "d")} misses', 'bold red' if link.misses else '')
+    text.append(f'  {figure(link.replies, "d")} replies')
+    text.append(f'  {figure(link.misses, "d")} {terms.MISSES}',
+                _STYLES[terms.TROUBLE] if link.misses else '')
     if link.wait_us_per_step is not None:
-        text.append(f'  waits {link.wait_us_per_step:.0f} us a step'
+        text.append(f'  {terms.AUTOPILOT} {link.wait_us_per_step:.0f} {terms.US_PER_STEP}'
                     f' ({link.wait_percent:.0f} %)')
     if link.other_counters:
-        counters = '  '.join(f'{count} {key}' for key, count in link.other_counters.items())
-        text.append(f'\n{counters}', 'yellow')
+        counters = '  '.join(f'{count} {terms.counter_name(key)}'
+                             for key, count in link.other_counters.items())
+        text.append(f'\n{counters}', _STYLES[terms.NOTABLE])
     return text
 
 
 def _state(state: str | None) -> Text:
     text = Text()
-    text.append(state or _UNKNOWN, _state_style(state))
+    text.append(state or terms.NOT_KNOWN, _style(state))
     return text
 
 
-def _state_style(state: str | None) -> str:
-    return _STATE_STYLES.get(state, 'yellow')
+def _style(state: str | None) -> str:
+    return _STYLES[terms.condition(state)]
 
 
 def _table(nodes: typing.Mapping[str, NodeSnapshot]) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style='bold reverse', pad_edge=False)
-    table.add_column('node', no_wrap=True)
-    table.add_column('state', no_wrap=True, min_width=len('inactive'))
-    for title in 'Hz sim', 'Hz wall', 'us/step', '% wall':
+    table.add_column(terms.NODE, no_wrap=True)
+    table.add_column(terms.STATE, no_wrap=True, min_width=len('inactive'))
+    for title in NODE_FIGURES:
         table.add_column(title, justify='right', no_wrap=True)
-    table.add_column(_cut('waits for'), style='dim')     # the one that gives way
+    table.add_column(_cut(terms.WAITS_FOR), style='dim')     # the one that gives way
     for name, node in nodes.items():
         table.add_row(
-            name, _lifecycle(node),
-            _figure(node.sim_rate_hz, '.1f'), _figure(node.wall_rate_hz, '.1f'),
-            _figure(node.busy_us_per_step, '.0f'), _figure(node.busy_percent, '.1f'),
+            name, _state(node.state), *(text_of(node) for text_of in NODE_FIGURES.values()),
             _cut(', '.join(node.waits_for)), style='red' if node.silent else '')
     return table
 
 
 def _cut(text: str) -> Text:
     return Text(text, no_wrap=True, overflow='ellipsis')
-
-
-def _lifecycle(node: NodeSnapshot) -> Text:
-    if node.silent:
-        return Text('silent', 'bold red')
-    return Text(node.lifecycle or _UNKNOWN, _LIFECYCLE_STYLES.get(node.lifecycle, 'yellow'))
-
-
-def _figure(value: float | None, form: str) -> str:
-    return _UNKNOWN if value is None else format(value, form)

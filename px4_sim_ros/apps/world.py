@@ -13,6 +13,7 @@ import rclpy
 from rclpy.signals import SignalHandlerOptions
 
 from px4_sim_ros import graph
+from px4_sim_ros.apps import own_nodes
 from px4_sim_ros.core.dynamics import DivergedError
 from px4_sim_ros.core.parameters import ParameterError
 from px4_sim_ros.mavlink.lockstep import StallError
@@ -47,10 +48,14 @@ class Stop:
         self.asked = True
 
 
-def run(names: typing.Sequence[str], ros_arguments: typing.Sequence[str]) -> int:
+def run(
+    names: typing.Sequence[str], ros_arguments: typing.Sequence[str],
+    own: typing.Sequence[str] = (),
+) -> int:
     """Run nodes until they have all ended or a signal comes; return the exit code.
 
     :param names: all nodes of the graph when empty
+    :param own: classes in place of those of the graph, each `NAME=MODULE:CLASS`
     """
     stop = Stop()
     try:
@@ -61,7 +66,7 @@ def run(names: typing.Sequence[str], ros_arguments: typing.Sequence[str]) -> int
     nodes: list[typing.Any] = []
     executor = make_executor()
     try:
-        _make_nodes(names, nodes)
+        _make_nodes(names, nodes, own)
         for node in nodes:
             executor.add_node(node)
         _spin(executor, nodes, stop)
@@ -82,15 +87,18 @@ def run(names: typing.Sequence[str], ros_arguments: typing.Sequence[str]) -> int
     return max((getattr(node, 'exit_code', 0) for node in nodes), default=0)
 
 
-def _make_nodes(names: typing.Sequence[str], nodes: list[typing.Any]) -> None:
+def _make_nodes(
+    names: typing.Sequence[str], nodes: list[typing.Any], own: typing.Sequence[str],
+) -> None:
     """Make the nodes, the manager last in the list: it asks the others as soon as it runs."""
-    def make(name: str) -> typing.Any:
-        return graph.load(graph.spec_of(name).node)(name)
+    def make(name: str, own_class: str | None = None) -> typing.Any:
+        return graph.load(own_class or graph.spec_of(name).node)(name)
 
     manager = [make('manager')] if not names or 'manager' in names else []
     nodes += manager       # ended with the others if one of them cannot be made
     names = names or list(manager[0].configured_graph().nodes)
-    nodes[:0] = [make(name) for name in names if name != 'manager']
+    classes = own_nodes.parse(own, names)
+    nodes[:0] = [make(name, classes.get(name)) for name in names if name != 'manager']
 
 
 def _spin(executor: typing.Any, nodes: typing.Sequence[typing.Any], stop: Stop) -> None:
@@ -113,6 +121,7 @@ def main(arguments: typing.Sequence[str] | None = None) -> int:
     parser.add_argument(
         'nodes', nargs='*', metavar='NODE', default=[],
         help=f"which nodes, of {', '.join(graph.NODES)}; all by default")
+    own_nodes.add_argument(parser)
     options = parser.parse_args(own_arguments(arguments)[0])
     for name in options.nodes:
         try:
@@ -121,7 +130,7 @@ def main(arguments: typing.Sequence[str] | None = None) -> int:
             print(f"world: unknown node {name}; nodes are {', '.join(graph.NODES)}",
                   file=sys.stderr)
             return 2
-    return run(options.nodes, arguments)
+    return run(options.nodes, arguments, options.node)
 
 
 if __name__ == '__main__':

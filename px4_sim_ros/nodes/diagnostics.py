@@ -32,11 +32,6 @@ def status_message(node: Node, status: Status) -> DiagnosticStatus:
         values=[KeyValue(key=k, value=str(v)) for k, v in status.values.items()])
 
 
-def values_of(message: DiagnosticStatus) -> dict[str, str]:
-    """Return the values in a message."""
-    return {value.key: value.value for value in message.values}
-
-
 class Diagnostics:
     """Publishes the status of one node."""
 

@@ -10,8 +10,9 @@ import typing
 from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.node import Node
 
+from px4_sim_ros.convert.diagnostics import values_of
 from px4_sim_ros.nodes import qos
-from px4_sim_ros.nodes.diagnostics import OK, values_of
+from px4_sim_ros.nodes.diagnostics import OK
 
 TOPIC = 'recording/status'
 WINDOW_STEPS = 80

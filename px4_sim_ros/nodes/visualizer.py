@@ -44,12 +44,13 @@ _NO_TF = ('tf2_msgs is not installed: no transforms are published, so a viewer c
 class VisualizerNode(Node):
     """Publishes transforms, markers, path, rotor angles and URDF of a running graph."""
 
-    def __init__(self, configuration: Configuration) -> None:
+    def __init__(self, configuration: Configuration, **options: typing.Any) -> None:
         """Begin.
 
         :param configuration: of the graph that is looked at
+        :param options: those of every ROS node
         """
-        super().__init__('visualizer')
+        super().__init__('visualizer', **options)
         rate_hz = self.declare_parameter('rate_hz', _RATE_HZ, ParameterDescriptor(
             description='pictures a second of wall time', read_only=True,
             floating_point_range=[FloatingPointRange(from_value=0.1, to_value=100.0)])).value
@@ -127,7 +128,7 @@ class VisualizerNode(Node):
         covariance = fix.position_covariance
         self._scene.fix = None if fix.status.status < 0 else Fix(
             self._home.to_local(GeodeticPosition(fix.latitude, fix.longitude, fix.altitude)),
-            tuple(math.sqrt(covariance[i]) for i in (0, 4, 8)))
+            tuple(math.sqrt(max(0.0, covariance[i])) for i in (0, 4, 8)))
 
     def _on_set_point(self, point: PointStamped) -> None:
         self._scene.set_point_enu_m = point.point.x, point.point.y, point.point.z
@@ -136,7 +137,8 @@ class VisualizerNode(Node):
     def _on_status(self, status: DiagnosticStatus) -> None:
         values = values_of(status)
         self._scene.state = values.get('state', '')
-        self._scene.real_time_factor = float(values.get('real_time_factor', 'nan'))
+        factor = values.get('real_time_factor')
+        self._scene.real_time_factor = None if factor is None else float(factor)
         self._changed = True
 
     def _on_link(self, state: String) -> None:
@@ -168,7 +170,7 @@ class VisualizerNode(Node):
         if self._turned is not None:
             self._publish(topics.JOINTS, JointState(
                 header=self._turned.header, name=self._turned.name,
-                velocity=self._turned.velocity, position=self._angles.angles_rad))
+                position=self._angles.angles_rad))
         if self._changed:
             self._publish(topics.MARKERS, self._markers.of(self._scene))
         self._pose, self._turned, self._changed = None, None, False

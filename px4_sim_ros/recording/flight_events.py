@@ -8,6 +8,7 @@ import typing
 import numpy as np
 
 from px4_sim_ros import graph
+from px4_sim_ros.convert.diagnostics import level_of, node_name, values_of
 from px4_sim_ros.core.timebase import US_PER_S
 from px4_sim_ros.recording import schema
 from px4_sim_ros.recording.bag_reader import BagReader
@@ -126,7 +127,7 @@ def _troubles(run: RunDescription, messages: typing.Iterable[Beside]) -> typing.
     repeated: dict[tuple[str, str, str], list[int]] = {}
     for time_us, message in messages:
         for status in message.status:
-            name, level = node_name(run, status.name), level_of(status)
+            name, level = node_name(run.namespace, status.name), level_of(status)
             if level and name != 'manager' and not status.message.startswith('link '):
                 kind = 'error' if level >= _STATUS_ERROR else 'warning'
                 repeated.setdefault((kind, name, status.message), []).append(time_us)
@@ -179,23 +180,3 @@ def _low_battery(charge: Series) -> typing.Iterator[Mark]:
             at_s = float(charge.time_s[below[0]])
             yield Mark(at_s, at_s, 'battery', 'battery',
                        f'below {limit:.0%}: by the defaults of PX4 that is {word}')
-
-
-# Messages of diagnostic_msgs
-
-
-def values_of(status: typing.Any) -> dict[str, str]:
-    """Return the values of a DiagnosticStatus."""
-    return {value.key: value.value for value in status.values}
-
-
-def level_of(status: typing.Any) -> int:
-    """Return the level of a DiagnosticStatus, 0 for all is well."""
-    level = status.level
-    return level[0] if isinstance(level, bytes) else int(level)
-
-
-def node_name(run: RunDescription, full_name: str) -> str:
-    """Return the name of a node in the graph from that in a DiagnosticStatus."""
-    prefix = f'/{run.namespace}/' if run.namespace else '/'
-    return full_name.removeprefix(prefix)

@@ -8,20 +8,14 @@ import numpy as np
 import yaml
 
 from px4_sim_ros.core.parameters import ParameterError
-from px4_sim_ros.core.timebase import US_PER_S
 from px4_sim_ros.mavlink.mission import GoTo, Mission, TakeOff
 from px4_sim_ros.recording.flight_events import ARRIVED, Contents, Mark
 from px4_sim_ros.recording.flight_plots import AllSeries
-from px4_sim_ros.recording.lockstep_health import Counters, state_seconds, troubles
+from px4_sim_ros.recording.lockstep_terms import SIMULATED_TIME
 from px4_sim_ros.recording.path_plots import Place
 from px4_sim_ros.recording.run_description import RunDescription
 
 Facts = list[tuple[str, str]]
-
-
-def number(value: float) -> str:
-    """Return a number with four digits."""
-    return f'{value:.4g}' if math.isfinite(value) else '-'
 
 
 def name_in(text: str) -> str:
@@ -108,7 +102,7 @@ def _wind(parameters: typing.Any, model: str) -> str:
 
 def motion_facts(contents: Contents, series: AllSeries) -> Facts:
     """Return what came of the motion and of the battery."""
-    facts = [('simulated time', f'{contents.span_s[1]:.3f} s'),
+    facts = [(SIMULATED_TIME, f'{contents.span_s[1]:.3f} s'),
              ('steps', str(contents.counts['/clock']))]
     if 'ground_truth/odom' in series:
         odometry = series['ground_truth/odom']
@@ -141,24 +135,3 @@ def _battery_facts(series: AllSeries) -> Facts:
          f' {charge_ah[0] - charge_ah[-1]:.4f} Ah used'),
         ('lowest voltage', f"{np.nanmin(battery['voltage_v'].values):.2f} V"),
         ('greatest current', f"{-np.nanmin(battery['current_a'].values):.2f} A")]
-
-
-def lockstep_facts(all_counters: typing.Mapping[str, Counters]) -> Facts:
-    """Return how the lockstep went."""
-    facts: Facts = []
-    if 'manager' in all_counters:
-        manager = all_counters['manager']
-        wall_s, paced_s = manager.last('wall_time_s'), manager.last('paced_s')
-        steps = manager.last('steps')
-        facts += [
-            ('wall time', f'{number(wall_s)} s'),
-            ('real-time factor', number(manager.last('sim_time_s') / wall_s) if wall_s else '-'),
-            ('wall time of a step', f'{number(wall_s / steps * US_PER_S)} µs, of which waiting for'
-             f' the pace {number(paced_s / steps * US_PER_S)} µs')]
-    if 'hil_bridge' in all_counters:
-        bridge = all_counters['hil_bridge']
-        facts += [('wall time in the states of the link', ', '.join(
-            f'{state} {number(spent_s)} s' for state, spent_s in state_seconds(bridge).items()))]
-        facts += [(name.replace('_', ' '), str(count))
-                  for name, count in troubles(bridge).items()]
-    return facts

@@ -9,8 +9,9 @@ import typing
 import numpy as np
 
 from px4_sim_ros.configuration import Configuration
-from px4_sim_ros.recording import flight_facts, lockstep_health, report_page
+from px4_sim_ros.recording import flight_facts, report_page
 from px4_sim_ros.recording.bag_reader import BagReader
+from px4_sim_ros.recording.counters import Counters, counters
 from px4_sim_ros.recording.flight_events import MOST_MARKS, Contents, marks, read_contents
 from px4_sim_ros.recording.flight_plots import (
     AllSeries,
@@ -20,10 +21,19 @@ from px4_sim_ros.recording.flight_plots import (
     sensor_rows,
     wind_rows,
 )
-from px4_sim_ros.recording.lockstep_health import Counters, counters
+from px4_sim_ros.recording.lockstep_health import lockstep_facts, lockstep_rows, lockstep_table
+from px4_sim_ros.recording.lockstep_terms import MISSES, REAL_TIME_FACTOR, SIMULATED_TIME
 from px4_sim_ros.recording.path_plots import Place, path_3d, path_from_above, path_points
-from px4_sim_ros.recording.plots import MARK_COLOURS, Mark, Row, time_figure
-from px4_sim_ros.recording.report_page import Section, figure, paragraph, table
+from px4_sim_ros.recording.plots import MARK_COLOURS, Mark, Row
+from px4_sim_ros.recording.report_page import (
+    NOTHING_TO_PLOT,
+    Section,
+    figure,
+    heading,
+    paragraph,
+    table,
+    time_plot,
+)
 from px4_sim_ros.recording.sensor_errors import ERRORS, Comparison, compare
 from px4_sim_ros.recording.series import read_series
 
@@ -92,7 +102,8 @@ def _page(flight: _Flight) -> str:
               {'': [*battery_rows(flight.series), *wind_rows(flight.series)]}),
         _Part('sensors', 'Sensors against the truth', _statistics(flight),
               sensor_rows(flight.comparisons)),
-        _Part('lockstep', 'Lockstep', _lockstep_table(flight), {'': _lockstep_rows(flight)})]
+        _Part('lockstep', 'Lockstep', lockstep_table(flight.counters),
+              {'': lockstep_rows(flight.counters, flight.configuration.world.step_us)})]
     lines = [line for part in parts for rows in part.figures.values()
              for row in rows for line in row.lines]
     points = _points(len(lines))
@@ -116,7 +127,8 @@ def _read(bag: BagReader) -> _Flight:
     return _Flight(
         bag, configuration, contents, series, found[:MOST_MARKS],
         max(0, len(found) - MOST_MARKS), compare(configuration, series),
-        counters(bag.run, contents.beside['/diagnostics']),
+        counters(bag.run.namespace, bag.run.graph.nodes,
+                 (message.content for message in contents.beside['/diagnostics'])),
         flight_facts.mission_places(bag.run, odometry['position_m'].values[0])
         if odometry else [])
 
@@ -134,13 +146,13 @@ def _head(flight: _Flight, values: int, points: int) -> str:
     run, world = flight.bag.run, flight.configuration.world
     mission = flight_facts.name_in(run.mission) or 'none'
     facts = dict(flight_facts.motion_facts(flight.contents, flight.series)
-                 + flight_facts.lockstep_facts(flight.counters))
+                 + lockstep_facts(flight.counters))
     shown = [('mission', mission), ('autopilot', run.autopilot), ('mode', run.mode),
              ('seed', str(world.seed)), ('wind', world.wind)]
     shown += [(name, facts[name]) for name in (
-        'simulated time', 'greatest height over the take-off', 'greatest speed',
-        'distance from the take-off at the end', 'lowest voltage', 'real-time factor',
-        'misses') if name in facts]
+        SIMULATED_TIME, 'greatest height over the take-off', 'greatest speed',
+        'distance from the take-off at the end', 'lowest voltage', REAL_TIME_FACTOR,
+        MISSES) if name in facts]
     damage = flight.bag.damage
     return (
         (paragraph(damage, 'warning') if damage else '')
@@ -168,7 +180,7 @@ def _events(flight: _Flight) -> str:
     if 'ground_truth/odom' in flight.series:
         found = flight_facts.arrivals(flight.marks, flight.places, flight.series)
         if found:
-            content += '<h3>Arrivals against the truth</h3>' + table(
+            content += heading('Arrivals against the truth') + table(
                 ('mission', 'time, s', 'off by, m', 'of that in height, m'),
                 [(a.place.name, f'{a.time_s:.3f}', f'{a.error_m:.3f}', f'{a.height_error_m:.3f}')
                  for a in found], 1)
@@ -201,32 +213,19 @@ def _digits(value: float) -> str:
     return f'{value:#.3g}' if math.isfinite(value) else '-'
 
 
-def _lockstep_table(flight: _Flight) -> str:
-    facts = flight_facts.lockstep_facts(flight.counters)
-    if not facts:
-        return paragraph('No node has told its counters.')
-    busy = lockstep_health.busy_totals_us(flight.counters)
-    total_us = sum(us for _, us in busy)
-    return table((), facts) + (
-        '<h3>Busy time of a step, mean over the flight</h3>' + table(
-            ('node', 'µs', 'share of all'),
-            [(name, f'{us:.1f}', f'{us / total_us:.1%}') for name, us in busy if us > 0], 1)
-        if total_us > 0 else '')
-
-
 def _facts(flight: _Flight) -> str:
     run, counts = flight.bag.run, flight.contents.counts
     topics = [(topic, f'{count}') for topic, count in sorted(counts.items())]
     return (
-        '<h3>How it was set up</h3>' + table((), flight_facts.setup_facts(run))
-        + '<h3>What came of it</h3>'
+        heading('How it was set up') + table((), flight_facts.setup_facts(run))
+        + heading('What came of it')
         + table((), flight_facts.motion_facts(flight.contents, flight.series))
-        + '<h3>Messages</h3>' + table(('topic', 'messages'), topics, 1)
+        + heading('Messages') + table(('topic', 'messages'), topics, 1)
         + paragraph(f'{sum(counts.values()):,} messages in all.')
         + report_page.folded('vehicle file', f'<pre>{report_page.text(run.vehicle)}</pre>')
         + report_page.folded('mission file', f'<pre>{report_page.text(run.mission)}</pre>')
         + report_page.folded('parameters', ''.join(
-            f'<h3>{report_page.text(node)}</h3>' + table((), sorted(values.items()))
+            heading(node) + table((), sorted(values.items()))
             for node, values in run.parameters.items())))
 
 
@@ -235,35 +234,22 @@ def _facts(flight: _Flight) -> str:
 
 def _plots(flight: _Flight, part: _Part, points: int) -> str:
     content = ''
-    for heading, rows in part.figures.items():
-        shown = [row for row in rows
-                 if any(np.isfinite(line.values).any() for line in row.lines)]
-        if shown:
-            content += f'<h3>{report_page.text(heading)}</h3>' if heading else ''
-            content += figure(
-                time_figure(shown, flight.marks, flight.span_s, points), over_time=True)
-    return content or paragraph('There is nothing to plot.')
+    for title, rows in part.figures.items():
+        plot = time_plot(rows, flight.marks, flight.span_s, points)
+        content += heading(title) + plot if plot and title else plot
+    return content or NOTHING_TO_PLOT
 
 
 def _path(flight: _Flight) -> str:
     if 'ground_truth/odom' not in flight.series:
-        return paragraph('There is nothing to plot.')
+        return NOTHING_TO_PLOT
     position = flight.series['ground_truth/odom']['position_m']
     known = np.isfinite(position.values).all(axis=1)
     if not known.any():
-        return paragraph('There is nothing to plot.')
+        return NOTHING_TO_PLOT
     time_s, values = position.time_s[known], position.values[known]
     kept = path_points(time_s, values, _PATH_POINTS)
     shown = values[kept]
     return ('<div class="pair">'
             f'<div>{figure(path_3d(time_s[kept], shown, flight.places))}</div>'
             f'<div>{figure(path_from_above(shown, flight.places))}</div></div>')
-
-
-def _lockstep_rows(flight: _Flight) -> list[Row]:
-    found, step_us = flight.counters, flight.configuration.world.step_us
-    rows = lockstep_health.pace_rows(found['manager']) if 'manager' in found else []
-    rows.append(lockstep_health.busy_row(found, step_us))
-    if 'hil_bridge' in found:
-        rows.append(lockstep_health.trouble_row(found['hil_bridge']))
-    return rows

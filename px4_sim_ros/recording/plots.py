@@ -10,6 +10,8 @@ import typing
 import numpy as np
 import plotly.graph_objects as go
 
+from px4_sim_ros.recording import lockstep_terms as terms
+
 # Of x, y, z, and of what else comes in threes: east, north, up and roll, pitch, yaw.
 AXIS_COLOURS = '#d1603d', '#2a9d8f', '#4a7fd4'
 COLOURS = (*AXIS_COLOURS, '#b0883b', '#9a6fc0', '#c2577f', '#6b9a3c', '#5a9fb5', '#a0694b',
@@ -18,6 +20,10 @@ TRUTH_COLOUR = '#7d8792'
 MARK_COLOURS = {
     'pilot': '#4a7fd4', 'link': '#9a6fc0', 'simulation': '#7d8792', 'sensor': '#b0883b',
     'battery': '#c2577f', 'warning': '#d98a1f', 'error': '#cf3f3f'}
+# Of states, by what `lockstep_terms.condition` says of them.
+CONDITION_COLOURS = {
+    terms.WELL: '#2a9d8f', terms.NOTABLE: MARK_COLOURS['warning'],
+    terms.TROUBLE: MARK_COLOURS['error'], terms.UNKNOWN: TRUTH_COLOUR}
 
 _ROW_PX, _GAP_PX, _TOP_PX, _BOTTOM_PX = 180, 40, 46, 48
 # The title of the first row stands over the numbers of the marks.
@@ -38,6 +44,7 @@ class Line(typing.NamedTuple):
     colour: str
     pale: bool = False         # so that what lies over or under it can be seen
     steps: bool = False        # a value holds until the next one
+    spans: bool = False        # a value is of the time since the one before
 
 
 class Row(typing.NamedTuple):
@@ -103,7 +110,7 @@ def drawn(
     usual_s = np.median(np.diff(line.time_s)) if len(line.time_s) > 1 else 0.0
     piece = np.cumsum(np.diff(time_s, prepend=time_s[0]) > 2.5 * usual_s)
     breaks = np.flatnonzero(np.diff(piece[kept])) + 1
-    if line.steps:
+    if line.steps or line.spans:
         breaks = breaks[:0]
     shown_s, shown = time_s[kept], values[kept]
     return (np.insert(shown_s, breaks, shown_s[breaks - 1]).astype(np.float32),
@@ -156,7 +163,8 @@ def _axes(
     """Return the axes and the legend of a row between two shares of the figure's height."""
     time_axis = {
         'anchor': f'y{suffix}', 'range': list(span_s), 'hoverformat': '.3f',
-        'showticklabels': is_last, 'title': {'text': 'simulated time, s'} if is_last else {}}
+        'showticklabels': is_last,
+        'title': {'text': f'{terms.SIMULATED_TIME}, s'} if is_last else {}}
     if suffix:
         time_axis['matches'] = 'x'
     return {
@@ -187,7 +195,7 @@ def _trace(
         opacity=0.7 if line.pale else 1.0, xaxis=f'x{suffix}', yaxis=f'y{suffix}',
         legend=f'legend{suffix}', hovertemplate='%{y:.5~g} ' + html.escape(unit),
         line={'color': line.colour, 'width': 1 if line.pale else 1.5,
-              'shape': 'hv' if line.steps else 'linear'})
+              'shape': 'hv' if line.steps else 'vh' if line.spans else 'linear'})
 
 
 def _shape(mark: Mark, suffix: str) -> dict[str, typing.Any]:

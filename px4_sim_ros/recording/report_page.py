@@ -1,14 +1,15 @@
-"""An HTML page with figures that needs no other file and no network."""
+"""An HTML page with figures that needs no network, and no other file unless it is told to."""
 from __future__ import annotations
 
 import html
 import json
 import typing
 
+import numpy as np
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
-from px4_sim_ros.recording.plots import template
+from px4_sim_ros.recording.plots import Mark, Row, template, time_figure
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1f262d; --soft: #66717c; --paper: #fbfbfa;
@@ -89,9 +90,10 @@ dark.addEventListener('change', () => {
 drawAll();
 """
 
-# The browser itself sees to it that nothing is loaded.
-_POLICY = ("default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline';"
+# The browser itself sees to it that nothing else is loaded.
+_POLICY = ("default-src 'none'; script-src 'unsafe-inline'{}; style-src 'unsafe-inline';"
            ' img-src data: blob:')
+_FILES_BESIDE = " 'self' file:"
 
 
 class Section(typing.NamedTuple):
@@ -107,23 +109,32 @@ def text(value: object) -> str:
     return html.escape(str(value))
 
 
+def heading(title: str) -> str:
+    """Return a heading within a section."""
+    return f'<h3>{text(title)}</h3>'
+
+
 def paragraph(sentence: str, style: str = 'soft') -> str:
     """Return a paragraph of a text."""
     return f'<p class="{style}">{text(sentence)}</p>'
 
 
+NOTHING_TO_PLOT = paragraph('There is nothing to plot.')
+
+
 def table(
     head: typing.Sequence[str], rows: typing.Iterable[typing.Sequence[object]],
-    numbers_from: int = 99,
+    numbers_from: int = 99, numbers_to: int = 99,
 ) -> str:
     """Return a table of texts.
 
     :param head: no head is shown when it is empty
     :param numbers_from: the first column that holds numbers
+    :param numbers_to: the first one after those
     """
     def cells(kind: str, values: typing.Iterable[object]) -> str:
         return ''.join(
-            f'<{kind} class="number">{_cell(v)}</{kind}>' if i >= numbers_from
+            f'<{kind} class="number">{_cell(v)}</{kind}>' if numbers_from <= i < numbers_to
             else f'<{kind}>{_cell(v)}</{kind}>' for i, v in enumerate(values))
 
     top = f'<thead><tr>{cells("th", head)}</tr></thead>' if head else ''
@@ -144,10 +155,10 @@ def dot(colour: str, label: str) -> Html:
     return Html(f'<span class="dot" style="background:{colour}"></span>{text(label)}')
 
 
-def tiles(facts: typing.Iterable[tuple[str, str]]) -> str:
+def tiles(facts: typing.Iterable[tuple[str, object]]) -> str:
     """Return the few numbers that matter most, large."""
     return '<div class="tiles">' + ''.join(
-        f'<div class="tile"><b>{text(value)}</b><span>{text(name)}</span></div>'
+        f'<div class="tile"><b>{_cell(value)}</b><span>{text(name)}</span></div>'
         for name, value in facts) + '</div>'
 
 
@@ -159,16 +170,38 @@ def figure(plot: go.Figure, over_time: bool = False) -> str:
             f'<script type="application/json">{plot.to_json()}</script>')
 
 
+def time_plot(
+    rows: typing.Iterable[Row], marks: typing.Sequence[Mark], span_s: tuple[float, float],
+    points: int,
+) -> str:
+    """Return a place for rows over time, of those that have something to plot; '' for none."""
+    shown = [row for row in rows if any(np.isfinite(line.values).any() for line in row.lines)]
+    return figure(time_figure(shown, marks, span_s, points), over_time=True) if shown else ''
+
+
 def folded(title: str, content: str) -> str:
     """Return something long that is shown when it is asked for."""
     return f'<details><summary>{text(title)}</summary>{content}</details>'
 
 
-def page(title: str, head: str, sections: typing.Sequence[Section]) -> str:
+class Live(typing.NamedTuple):
+    """What a page has that is written again and again."""
+
+    plotly_file: str           # its name, beside the page, which is spared the script
+    refresh_s: float           # after which the browser reads the page again
+
+
+def page(
+    title: str, head: str, sections: typing.Sequence[Section], live: Live | None = None,
+) -> str:
     """Return the whole page.
 
     :param head: HTML that comes before the first section
     """
+    policy = _POLICY.format(_FILES_BESIDE if live else '')
+    refresh = f'\n<meta http-equiv="refresh" content="{live.refresh_s:g}">' if live else ''
+    plotly = (f'<script src="{text(live.plotly_file)}"></script>' if live
+              else f'<script>{get_plotlyjs()}</script>')
     links = ''.join(f'<a href="#{s.anchor}">{text(s.title)}</a>' for s in sections)
     body = ''.join(
         f'<section id="{s.anchor}"><h2>{text(s.title)}</h2>{s.content}</section>'
@@ -179,10 +212,10 @@ def page(title: str, head: str, sections: typing.Sequence[Section]) -> str:
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="{_POLICY}">
+<meta http-equiv="Content-Security-Policy" content="{policy}">{refresh}
 <title>{text(title)}</title>
 <style>{_STYLE}</style>
-<script>{get_plotlyjs()}</script>
+{plotly}
 </head>
 <body>
 <h1>{text(title)}</h1>

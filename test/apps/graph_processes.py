@@ -29,11 +29,11 @@ from std_srvs.srv import Trigger
 from px4_sim_ros import graph
 from px4_sim_ros.apps.processes import Child, ros_environment
 from px4_sim_ros.configuration import load_configuration, write_parameters
+from px4_sim_ros.convert.diagnostics import values_of
 from px4_sim_ros.convert.stamps import serialised_stamp_us
 from px4_sim_ros.core.parameters import ParameterError
 from px4_sim_ros.mavlink.hil_server import port_of
 from px4_sim_ros.nodes import qos
-from px4_sim_ros.nodes.diagnostics import values_of
 from px4_sim_ros.nodes.message_types import message_class
 
 STEP_US = 4000

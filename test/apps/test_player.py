@@ -22,11 +22,11 @@ from px4_sim_ros.apps import player as player_module
 from px4_sim_ros.apps.command_line import main
 from px4_sim_ros.apps.core_world import make_simulation
 from px4_sim_ros.configuration import load_configuration
+from px4_sim_ros.convert.diagnostics import values_of
 from px4_sim_ros.convert.stamps import serialised_stamp_us
 from px4_sim_ros.convert.step_messages import StepMessages
 from px4_sim_ros.core.parameters import ParameterError
 from px4_sim_ros.core.timebase import US_PER_S, seconds_text
-from px4_sim_ros.nodes.diagnostics import values_of
 from px4_sim_ros.nodes.message_types import message_class
 from px4_sim_ros.recording import schema
 from px4_sim_ros.recording.bag_reader import BagReader

@@ -199,7 +199,8 @@ def test_lockstep_comes_from_differences_of_counters(short, tmp_path):
         message for second in range(1, 6) for message in (
             diagnostics(second * US_PER_S, 'manager', {
                 'steps': 250 * second, 'sim_time_s': second, 'wall_time_s': 0.5 * second ** 2,
-                'paced_s': 0.0, 'busy_s': 0.01 * second}),
+                'real_time_factor': f'{2 / second:.3f}', 'paced_s': 0.0,
+                'busy_s': 0.01 * second}),
             diagnostics(second * US_PER_S, 'hil_bridge', {
                 'steps': 250 * second, 'busy_s': 0.3 * second, 'waited_s': 0.2 * second,
                 'misses': second // 4, 'seconds_LOCKED': second}))])
@@ -207,6 +208,7 @@ def test_lockstep_comes_from_differences_of_counters(short, tmp_path):
     figure = page.time_figures()[-1]
     lines = {trace['name']: _numbers(trace['y']) for trace in figure['data']}
     assert lines['of the last second'] == pytest.approx([1 / 1.5, 1 / 2.5, 1 / 3.5, 1 / 4.5])
+    assert lines['since the start'] == pytest.approx([2.0, 1.0, 0.667, 0.5, 0.4])
     assert lines['hil_bridge'] == pytest.approx([400.0] * 4, rel=1e-5)
     assert lines['autopilot'] == pytest.approx([800.0] * 4, rel=1e-5)
     assert lines['misses'] == [0, 0, 0, 1, 1]

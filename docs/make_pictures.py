@@ -1,0 +1,202 @@
+"""Makes the pictures of the documents: the graph, a flight in Rerun, the report of it.
+
+`make pictures` runs it. It flies, so the pictures show what the code does now. It needs the
+package rerun-sdk, and two programs: `chromium`, and `xvfb-run` with a software Vulkan (on Debian:
+`apt-get install chromium xvfb mesa-vulkan-drivers`).
+"""
+from __future__ import annotations
+
+import argparse
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import matplotlib
+import matplotlib.pyplot as plt
+import rerun
+from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
+from PIL import Image
+
+from px4_sim_ros import graph
+from px4_sim_ros.recording.bag_reader import BagReader
+from px4_sim_ros.recording.flight_facts import mission_places
+from px4_sim_ros.recording.series import Series, read_series
+from px4_sim_ros.viewing.rerun_log import RerunLog, blueprint
+
+_FOLDER = pathlib.Path(__file__).resolve().parent / 'pictures'
+# A flight with something to see, up to the third corner of the square.
+_FLIGHT = ['--mode', 'core', '--mission', 'square', '--wind', 'dryden', '--seed', '1',
+           '--instance', '9', '--set', 'instances.range_finder=1']
+_SHOWN_UNTIL_S = 27.0
+_WIDTH_PX, _COLOURS = 1280, 192
+# Columns of the graph, from left to right; what is optional is drawn pale.
+_COLUMNS = (
+    ('manager',), ('wind', 'dynamics'),
+    ('imu', 'magnetometer', 'barometer', 'gps', 'airspeed', 'range_finder', 'optical_flow',
+     'visual_odometry'), ('hil_bridge',), ('PX4, or the\nembedded one', 'pilot'))
+_COLUMN, _HALF_BOX, _BELOW = 3.8, 1.05, -4.3
+_GREY = '#7d8792'
+_LABEL = {'ha': 'center', 'va': 'center', 'fontsize': 8, 'color': '#33404d', 'zorder': 2,
+          'bbox': {'facecolor': 'white', 'edgecolor': 'none', 'pad': 1.0}}
+
+
+def draw_graph(path: pathlib.Path) -> None:
+    """Draw the nodes and topics of a step."""
+    whole = graph.of_instances({kind: 1 for kind, spec in graph.NODES.items()
+                                if spec.optional and kind not in ('player', 'recorder')})
+    places = {name: (_COLUMN * column, 0.5 * (len(names) - 1) - row)
+              for column, names in enumerate(_COLUMNS) for row, name in enumerate(names)}
+    places |= {'wind': (_COLUMN, 2.5), 'dynamics': (_COLUMN, 0.0)}
+    autopilot, pilot = _COLUMNS[-1]
+    places |= {autopilot: (4 * _COLUMN, 0.0), pilot: (4 * _COLUMN, -2.5)}
+    edges: dict[tuple[str, str], list[str]] = {}
+    for topic in whole.topics.values():
+        for peer in whole.subscribers(topic.name):
+            if topic.publisher in places and peer in places:
+                edges.setdefault((topic.publisher, peer), []).append(topic.name)
+    edges |= {('hil_bridge', autopilot): ['HIL', 'TCP 4560'], (pilot, autopilot): ['MAVLink']}
+    matplotlib.rcParams['svg.hashsalt'] = 'px4_sim_ros'      # the same file every time
+    figure, axes = plt.subplots(figsize=(12.0, 6.6))
+    for (start, end), topics in edges.items():
+        if topics == [graph.COMMAND]:
+            _draw_way_back(axes, places[start], places[end])
+        else:
+            _draw_edge(axes, places[start], places[end], _label(start, end, topics))
+    axes.text(1.5 * _COLUMN, _BELOW, graph.COMMAND, **_LABEL)
+    for name, place in places.items():
+        _draw_node(axes, name, place)
+    axes.set(xlim=(-1.2, 4 * _COLUMN + 1.2), ylim=(_BELOW - 0.3, 4.0))
+    axes.axis('off')
+    figure.savefig(path, bbox_inches='tight', metadata={'Date': None})
+    plt.close(figure)
+
+
+def _label(start: str, end: str, topics: list[str]) -> str:
+    """Return what an arrow is called; that all sensors hear the truth is said once."""
+    if (start == 'dynamics' and end not in ('imu', 'hil_bridge')) or start == 'wind':
+        return 'wind' if end == 'dynamics' else ''
+    return '\n'.join(topics)
+
+
+def _draw_node(axes: plt.Axes, name: str, place: tuple[float, float]) -> None:
+    ours = name in graph.NODES
+    optional = ours and graph.NODES[name].optional
+    x, y = place
+    axes.add_patch(FancyBboxPatch(
+        (x - _HALF_BOX + 0.1, y - 0.2), 2.0 * _HALF_BOX - 0.2, 0.4, boxstyle='round,pad=0.1',
+        facecolor='#eef4fb' if ours else '#fdf1e3', edgecolor='#2f6fb0' if ours else '#d98a1f',
+        linewidth=1.3, linestyle='--' if optional else '-', zorder=3))
+    axes.text(x, y, name.replace('_', ' '), ha='center', va='center', zorder=4, fontsize=10)
+
+
+def _draw_edge(
+    axes: plt.Axes, start: tuple[float, float], end: tuple[float, float], label: str,
+) -> None:
+    upright = start[0] == end[0]
+    gap = (0.0, 0.32) if upright else (_HALF_BOX, 0.0)
+    sign = -1.0 if upright and end[1] < start[1] else 1.0
+    tail = start[0] + gap[0], start[1] + sign * gap[1]
+    head = end[0] - gap[0], end[1] - sign * gap[1]
+    axes.add_patch(FancyArrowPatch(
+        tail, head, arrowstyle='-|>', mutation_scale=10, linewidth=0.8, color=_GREY,
+        shrinkA=0, shrinkB=0))
+    # Where many arrows meet there is no room.
+    share = 0.4 if end == (3 * _COLUMN, 0.0) and start[1] else 0.34 if end[1] > 3.0 else 0.5
+    axes.text(tail[0] + share * (head[0] - tail[0]), tail[1] + share * (head[1] - tail[1]),
+              label, **_LABEL)
+
+
+def _draw_way_back(
+    axes: plt.Axes, start: tuple[float, float], end: tuple[float, float],
+) -> None:
+    """Draw the command that ends a step, below all sensors, to where the next one begins."""
+    corners = [(start[0], start[1] - 0.32), (start[0], _BELOW), (end[0], _BELOW)]
+    axes.plot(*zip(*corners), color=_GREY, linewidth=0.8)
+    axes.add_patch(FancyArrowPatch(
+        corners[-1], (end[0], end[1] - 0.32), arrowstyle='-|>', mutation_scale=10, linewidth=0.8,
+        color=_GREY, shrinkA=0, shrinkB=0))
+
+
+def fly(folder: pathlib.Path) -> tuple[pathlib.Path, pathlib.Path]:
+    """Fly, and return the recording and its report."""
+    bag, report = folder / 'flight', folder / 'flight.html'
+    subprocess.run(
+        [sys.executable, '-m', 'px4_sim_ros', 'fly', *_FLIGHT, '--record', bag, '--report',
+         report], check=True)
+    return bag, report
+
+
+def draw_flight(bag_folder: pathlib.Path, path: pathlib.Path, scratch: pathlib.Path) -> None:
+    """Draw what Rerun shows in the middle of a flight."""
+    bag = BagReader(bag_folder)
+    series = {topic: {name: _until(field) for name, field in fields.items()}
+              for topic, fields in read_series(bag).items()}
+    configuration = bag.run.configuration({})
+    start = series['ground_truth/odom']['position_m'].values[0]
+    stream = rerun.RecordingStream('px4_sim_ros')
+    stream.save(scratch / 'flight.rrd')
+    RerunLog(stream, configuration, mission_places(bag.run, start)).add(series)
+    stream.send_blueprint(blueprint(configuration, at_end=True))
+    stream.flush()
+    stream.disconnect()
+    # The pointer is in the middle of the screen: outside of the window.
+    subprocess.run(
+        ['xvfb-run', '-a', '-s', '-screen 0 4000x2400x24', 'rerun', scratch / 'flight.rrd',
+         '--screenshot-to', scratch / 'flight.png', '--window-size', '1440x810',
+         '--renderer', 'vulkan'],
+        check=True, env=os.environ | {'RUST_LOG': 'error'})
+    shrink(scratch / 'flight.png', path)
+
+
+def _until(field: Series) -> Series:
+    kept = field.time_s <= _SHOWN_UNTIL_S
+    return Series(field.time_s[kept], field.values[kept])
+
+
+def draw_report(page: pathlib.Path, path: pathlib.Path, scratch: pathlib.Path) -> None:
+    """Draw the top of the report."""
+    subprocess.run(
+        ['chromium', '--headless', '--no-sandbox', '--disable-gpu', '--hide-scrollbars',
+         '--enable-unsafe-swiftshader', '--window-size=1440,1500', '--virtual-time-budget=15000',
+         f"--screenshot={scratch / 'report.png'}", page.as_uri()],
+        check=True, capture_output=True)
+    shrink(scratch / 'report.png', path)
+
+
+def shrink(source: pathlib.Path, path: pathlib.Path) -> None:
+    """Write a picture small enough for a repository."""
+    with Image.open(source) as picture:
+        height_px = round(picture.height * _WIDTH_PX / picture.width)
+        small = picture.convert('RGB').resize((_WIDTH_PX, height_px), Image.Resampling.LANCZOS)
+        small.quantize(_COLOURS).save(path, optimize=True)
+
+
+def main() -> int:
+    """Make all pictures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('--only', choices=('graph', 'flight', 'report'))
+    only = parser.parse_args().only
+    for program in ('xvfb-run', 'chromium'):
+        if only != 'graph' and shutil.which(program) is None:
+            print(f'pictures: the program {program} is not installed', file=sys.stderr)
+            return 1
+    _FOLDER.mkdir(exist_ok=True)
+    if only in (None, 'graph'):
+        draw_graph(_FOLDER / 'graph.svg')
+    if only == 'graph':
+        return 0
+    with tempfile.TemporaryDirectory() as name:
+        scratch = pathlib.Path(name)
+        bag, page = fly(scratch)
+        if only in (None, 'flight'):
+            draw_flight(bag, _FOLDER / 'flight.png', scratch)
+        if only in (None, 'report'):
+            draw_report(page, _FOLDER / 'report.png', scratch)
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

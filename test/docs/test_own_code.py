@@ -1,0 +1,268 @@
+"""The code of a user, as the pages have it: a sensor beside the graph, and a node in it."""
+import contextlib
+import math
+import os
+import pathlib
+import re
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+
+import pytest
+from commands import command, family, port_is_free, running, wait_for_line
+from graph_processes import PATIENCE_S, STEP_US, running_graph
+from nav_msgs.msg import Odometry
+from rclpy.serialization import deserialize_message
+from sensor_msgs.msg import FluidPressure, Range
+
+from px4_sim_ros.apps import command_line, own_nodes
+from px4_sim_ros.apps.processes import Child, ros_environment
+from px4_sim_ros.configuration import load_configuration
+from px4_sim_ros.convert.stamps import stamp_us
+from px4_sim_ros.convert.truth import truth_from
+from px4_sim_ros.core.sensors.barometer import Barometer
+from px4_sim_ros.nodes import qos
+from px4_sim_ros.recording.bag_reader import BagReader
+
+INSTANCE = 88
+DOCS = pathlib.Path(__file__).resolve().parents[2] / 'docs'
+OWN = 'barometer=my_nodes:HoseBarometer'
+HOP = 'name: hop\nitems:\n  - take_off: {up_m: 2.0}\n  - land: {}\n'
+BARO_US = 20_000
+# What the page says of the beacon.
+BEACON_ENU_M, BEACON_US, NOISE_M, SAMPLES = (30.0, 40.0, 2.0), 100_000, 0.3, 30
+
+
+def block(page):
+    """Return the Python code of a page."""
+    code, = re.findall(r'```python\n(.*?)```', (DOCS / page).read_text(encoding='utf-8'), re.S)
+    return code
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Return a folder with the code of both pages and a short mission."""
+    (tmp_path / 'my_sensor.py').write_text(block('own_sensor.md'))
+    (tmp_path / 'my_nodes.py').write_text(block('own_node.md'))
+    (tmp_path / 'hop.yaml').write_text(HOP)
+    return tmp_path
+
+
+@pytest.mark.parametrize('page, most', [('own_sensor.md', 30), ('own_node.md', 40)])
+def test_the_code_is_short(page, most):
+    assert len(block(page).splitlines()) <= most
+
+
+# The sensor.
+
+def as_ros_comes():
+    """Return the environment without any choice of ours for DDS."""
+    return {name: value for name, value in os.environ.items()
+            if name not in ('FASTRTPS_DEFAULT_PROFILES_FILE', 'FASTDDS_DEFAULT_PROFILES_FILE')}
+
+
+def test_the_sensor_measures_beside_a_graph(folder):
+    """Once with the settings of ROS as they come, and once with the profile of the graph."""
+    found = {'beacon/range': {}, 'again/range': {}}
+
+    def common():
+        truths = {t for topic, t in world.observer.recordings.of_run(0)
+                  if topic == 'ground_truth/odom'}
+        return sorted(truths.intersection(*found.values()))
+
+    with contextlib.ExitStack() as stack:
+        world = stack.enter_context(running_graph(
+            folder, 'composed', INSTANCE, {'manager': {'speed_factor': 2.0}}))
+        listeners = [world.observer.node.create_subscription(
+            Range, topic, lambda m, seen=seen: seen.update({stamp_us(m.header.stamp): m}),
+            qos.LOOP) for topic, seen in found.items()]
+        world.record('ground_truth/odom')
+        words = [sys.executable, folder / 'my_sensor.py']
+        sensors = [
+            Child('sensor', words, environment=as_ros_comes(), log=folder / 'sensor_1.log'),
+            Child('again', [*words, '--ros-args', '-r', 'beacon/range:=again/range'],
+                  environment=os.environ, log=folder / 'sensor_2.log')]
+        for sensor in sensors:
+            stack.callback(sensor.stop)
+        world.wait_up()
+        world.connect()
+        world.wait_for(lambda: len(common()) > SAMPLES, PATIENCE_S, f'{SAMPLES} measurements')
+        assert [sensor.exit_code for sensor in sensors] == [None] * len(listeners)
+        assert [log.read_text() for log in folder.glob('sensor_*.log')] == [''] * len(sensors)
+        times = common()
+        truth = {t: deserialize_message(
+            world.observer.recordings.of_run(0)['ground_truth/odom', t], Odometry) for t in times}
+    assert not any(t % BEACON_US for seen in found.values() for t in seen)
+    for t in times:
+        message, again = found['beacon/range'][t], found['again/range'][t]
+        assert message == again
+        assert message.header == truth[t].header
+        assert message.variance == pytest.approx(NOISE_M**2)
+        assert message.max_range == math.inf
+    errors_m = [found['beacon/range'][t].range - distance_m(truth[t]) for t in times]
+    assert max(map(abs, errors_m)) < 5.0 * NOISE_M
+    assert 0.5 * NOISE_M < statistics.stdev(errors_m) < 1.6 * NOISE_M
+    assert abs(statistics.mean(errors_m)) < 0.8 * NOISE_M
+
+
+def distance_m(truth):
+    p = truth.pose.pose.position
+    return math.hypot(*(mine - there for mine, there in zip((p.x, p.y, p.z), BEACON_ENU_M)))
+
+
+# The node.
+
+def assert_a_hose(odometries, pressures_pa, configuration):
+    """See that pressures, by time, are those of our model at heights that lag, and not at others.
+
+    :param odometries: by time, of all steps at which the barometer is due, from the first on
+    """
+    def model():
+        return Barometer('barometer', configuration.nodes['barometer'], configuration.world)
+
+    hose, ours = model(), model()
+    height_m, effects_pa = 0.0, []
+    for t in sorted(pressures_pa):
+        truth = truth_from(odometries[t])
+        east, north, up = truth.position_enu
+        height_m += (1.0 - math.exp(-0.02 / 0.5)) * (up - height_m)
+        expected_pa = hose.measure(truth._replace(position_enu=(east, north, height_m))).pressure_pa
+        assert pressures_pa[t] == pytest.approx(expected_pa, abs=1e-6)
+        effects_pa.append(pressures_pa[t] - ours.measure(truth).pressure_pa)
+    # In a climb it feels the denser air below.
+    assert max(effects_pa) > 1.0
+
+
+def test_the_node_flies_in_lockstep_and_the_recording_tells_of_it(folder):
+    with running(command('fly', '--node', OWN, '--mission', 'hop.yaml', '--record', 'bag',
+                         '--instance', INSTANCE), cwd=folder) as process:
+        lines = wait_for_line(process, 'step_cost_us')
+        assert process.wait(PATIENCE_S) == 0, lines
+    assert any(line.split() == ['landed', 'True'] for line in lines)
+    assert any(line.split() == ['misses', '0'] for line in lines)
+    bag = BagReader(folder / 'bag')
+    assert bag.run.versions['node barometer'] == 'my_nodes:HoseBarometer'
+    messages = {topic: {} for topic in ('ground_truth/odom', 'baro')}
+    for message in bag.messages():
+        if message.topic in messages and message.time_us % BARO_US == 0:
+            messages[message.topic][message.time_us] = bag.decode(message)
+    assert len(messages['baro']) > 200
+    assert_a_hose(messages['ground_truth/odom'],
+                  {t: m.fluid_pressure for t, m in messages['baro'].items()},
+                  bag.run.configuration({}))
+
+
+def test_the_node_has_a_process_of_its_own(folder):
+    """It is started by hand beside the others, and begins again with them."""
+    steps = 500
+    parameters = {'manager': {'paused': True, 'speed_factor': 0.0}}
+    with running_graph(folder, 'separate', INSTANCE, parameters, absent=['barometer']) as world:
+        own = Child('barometer', [
+            sys.executable, '-m', 'px4_sim_ros.apps.world', 'barometer', '--node', OWN,
+            '--ros-args', '--params-file', folder / 'run.yaml'],
+            environment=ros_environment(), folder=folder, log=folder / 'own.log')
+        try:
+            world.record('baro', 'ground_truth/odom')
+            world.wait_up()
+            # Of the first run some messages may have come before those who listen were known.
+            world.connect()
+            world.step(steps)
+            world.reset()
+            world.connect()
+            world.step(steps)
+            seen = world.observer.recordings.of_run(1)
+            last_us = steps * STEP_US
+            world.wait_for(lambda: ('baro', last_us) in seen and (
+                'ground_truth/odom', last_us) in seen, PATIENCE_S, 'the last messages')
+            odometries, pressures = ({
+                t: deserialize_message(data, cls)
+                for (topic, t), data in seen.items() if topic == name and t % BARO_US == 0}
+                for name, cls in (('ground_truth/odom', Odometry), ('baro', FluidPressure)))
+        finally:
+            own.stop()
+    assert len(pressures) == len(odometries) == last_us // BARO_US
+    assert_a_hose(odometries, {t: m.fluid_pressure for t, m in pressures.items()},
+                  load_configuration(None, {}))
+
+
+def test_each_process_is_told_of_its_own_nodes_only():
+    texts = [OWN, 'imu_1=mine:Imu']
+    assert own_nodes.arguments(texts, ['barometer']) == ['--node', OWN]
+    assert own_nodes.arguments(texts, ['imu']) == []
+
+
+# Bad input.
+
+@pytest.mark.parametrize('words, sentence', [
+    (['--node', 'barometer'], "node 'barometer': must be NAME=MODULE:CLASS"),
+    (['--node', 'barometer=my_nodes'], "node 'barometer=my_nodes': must be NAME=MODULE:CLASS"),
+    (['--node', 'baro=my_nodes:HoseBarometer'],
+     "node baro = 'my_nodes:HoseBarometer': there is no such node; there are dynamics, imu,"
+     ' magnetometer, barometer, gps, hil_bridge'),
+    (['--node', 'airspeed=my_nodes:HoseBarometer'],
+     "node airspeed = 'my_nodes:HoseBarometer': there is no such node; there are dynamics"),
+    (['--node', 'manager=my_nodes:HoseBarometer'],
+     "node manager = 'my_nodes:HoseBarometer': the manager cannot be replaced; all others can"),
+    (['--node', 'barometer=no_such_module:Mine'],
+     "node barometer = 'no_such_module:Mine': no_such_module cannot be imported from"),
+    (['--node', 'barometer=broken:Mine'], 'ZeroDivisionError: division by zero'),
+    (['--node', 'barometer=my_nodes:Mine'],
+     "node barometer = 'my_nodes:Mine': there is no Mine in "),
+    (['--node', 'barometer=my_nodes:TIME_CONSTANT_S'],
+     'must be a subclass of px4_sim_ros.nodes.sensor.SensorNode'),
+    (['--node', 'dynamics=pathlib:Path'],
+     "node dynamics = 'pathlib:Path': must be a subclass of px4_sim_ros.nodes.base.LoopNode"),
+    # A plain node of the loop would never say that it does not measure.
+    (['--node', 'barometer=px4_sim_ros.nodes.base:LoopNode'],
+     'must be a subclass of px4_sim_ros.nodes.sensor.SensorNode'),
+    (['--node', OWN, '--node', 'barometer=my_nodes:Mine'],
+     "'my_nodes:HoseBarometer' is in the place of barometer already"),
+    (['--mode', 'core', '--node', OWN],
+     f"node '{OWN}': mode core has no nodes; fly in mode composed or separate"),
+])
+def test_bad_input_is_one_sentence_and_nothing_starts(
+        words, sentence, folder, monkeypatch, capsys):
+    (folder / 'broken.py').write_text('1 / 0\n')
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(sys, 'path', list(sys.path))
+    monkeypatch.delitem(sys.modules, 'my_nodes', raising=False)
+    before = family(os.getpid())
+    assert command_line.main(['fly', '--instance', str(INSTANCE), *words]) == 2
+    said = capsys.readouterr()
+    assert said.out == ''
+    line, = said.err.splitlines()
+    assert line.startswith('fly: node ')
+    assert sentence in line
+    assert family(os.getpid()) == before
+    assert port_is_free(INSTANCE)
+
+
+def test_a_process_refuses_what_it_does_not_run(folder):
+    result = subprocess.run(
+        [sys.executable, '-m', 'px4_sim_ros.apps.world', 'imu', '--node', OWN],
+        capture_output=True, text=True, cwd=folder, timeout=PATIENCE_S, check=False)
+    assert (result.returncode, result.stdout) == (2, '')
+    assert result.stderr == ("world: node barometer = 'my_nodes:HoseBarometer': there is no such"
+                             ' node; there are imu\n')
+
+
+# Under ros2 launch.
+
+ROS2 = shutil.which('ros2')
+
+
+@pytest.mark.skipif(
+    ROS2 is None or subprocess.run(
+        [ROS2, 'pkg', 'prefix', 'px4_sim_ros'], capture_output=True, check=False).returncode != 0,
+    reason='px4_sim_ros is not built with colcon in a sourced workspace')
+@pytest.mark.parametrize('mode', ['composed', 'separate'])
+def test_the_node_is_launched(mode, folder):
+    with running([ROS2, 'launch', 'px4_sim_ros', 'iris.launch.py', f'instance:={INSTANCE}',
+                  f'mode:={mode}', f'nodes:={OWN}', 'speed_factor:=max', 'mission:=hop.yaml',
+                  'record:=bag'], cwd=folder, stdin=subprocess.DEVNULL) as process:
+        wait_for_line(process, 'disarmed')
+        process.send_signal(signal.SIGINT)
+        process.wait(PATIENCE_S)
+    assert BagReader(folder / 'bag').run.versions['node barometer'] == 'my_nodes:HoseBarometer'

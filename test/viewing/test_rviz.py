@@ -1,0 +1,197 @@
+"""config/iris.rviz names only what the graph and the visualizer publish, and as they publish it."""
+from __future__ import annotations
+
+import typing
+
+import pytest
+import rclpy
+import yaml
+from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
+from urdf_parser_py.urdf import URDF
+
+from px4_sim_ros import graph
+from px4_sim_ros.configuration import load_configuration
+from px4_sim_ros.convert.truth import BODY_FRAME, WORLD_FRAME
+from px4_sim_ros.nodes import qos
+from px4_sim_ros.nodes.visualizer import VisualizerNode
+from px4_sim_ros.resources import config_directory
+from px4_sim_ros.viewing import topics
+from px4_sim_ros.viewing.links import ODOM_FRAME
+from px4_sim_ros.viewing.markers import NAMESPACES
+from px4_sim_ros.viewing.urdf import urdf
+
+
+class Display(typing.NamedTuple):
+    """What a display of rviz2 hears, as its plugin has it (ros2/rviz, branch jazzy)."""
+
+    type: str = ''               # of its messages; '' where it has no topic of its own
+    topic: str = 'Topic'         # the name of its property
+
+
+DISPLAYS = {
+    'rviz_default_plugins/Grid': Display(),
+    'rviz_default_plugins/Axes': Display(),
+    'rviz_default_plugins/TF': Display(),      # it hears what the frame manager hears
+    'rviz_default_plugins/RobotModel': Display('std_msgs/msg/String', 'Description Topic'),
+    'rviz_default_plugins/MarkerArray': Display('visualization_msgs/msg/MarkerArray'),
+    'rviz_default_plugins/Path': Display('nav_msgs/msg/Path'),
+    'rviz_default_plugins/Pose': Display('geometry_msgs/msg/PoseStamped'),
+}
+VIEWS = {'rviz_default_plugins/Orbit', 'rviz_default_plugins/ThirdPersonFollower'}
+PANELS = {'rviz_common/Displays', 'rviz_common/Views', 'rviz_common/Tool Properties'}
+# They look only; others would publish what nobody hears.
+TOOLS = {f'rviz_default_plugins/{name}'
+         for name in ('MoveCamera', 'Select', 'FocusCamera', 'Measure')}
+# How rviz2 writes the policies (qos_profile_property.cpp).
+RELIABILITY = {'Reliable': ReliabilityPolicy.RELIABLE,
+               'Best Effort': ReliabilityPolicy.BEST_EFFORT}
+DURABILITY = {'Volatile': DurabilityPolicy.VOLATILE,
+              'Transient Local': DurabilityPolicy.TRANSIENT_LOCAL}
+HISTORY = {'Keep Last': HistoryPolicy.KEEP_LAST, 'Keep All': HistoryPolicy.KEEP_ALL}
+
+
+@pytest.fixture(scope='module')
+def rviz():
+    """Return the file."""
+    with open(config_directory() / 'iris.rviz', encoding='utf-8') as file:
+        return yaml.safe_load(file)
+
+
+@pytest.fixture(scope='module')
+def displays(rviz):
+    """Return its displays by name."""
+    found = rviz['Visualization Manager']['Displays']
+    assert len({d['Name'] for d in found}) == len(found)
+    return {d['Name']: d for d in found}
+
+
+@pytest.fixture(scope='module')
+def configuration():
+    """Return a run as it is by default."""
+    return load_configuration(None, {})
+
+
+@pytest.fixture(scope='module')
+def published(configuration):
+    """Return type and QoS of all topics, by name: those of the graph as LoopNode makes them."""
+    found = {name: (topic.type, qos.LOOP) for name, topic in configuration.graph.topics.items()}
+    context = rclpy.Context()
+    rclpy.init(args=[], context=context)
+    node = Listed(configuration, context)
+    try:
+        return found | node.made
+    finally:
+        node.destroy_node()
+        rclpy.shutdown(context=context)
+
+
+class Listed(VisualizerNode):
+    """A visualizer that notes what it makes."""
+
+    def __init__(self, configuration, context):
+        self.made = {}
+        super().__init__(configuration, context=context)
+
+    def create_publisher(self, msg_type, topic, qos_profile, **options):
+        if isinstance(qos_profile, QoSProfile) and topic in topics.TOPICS:
+            self.made[topic] = topics.TOPICS[topic].type, qos_profile
+        return super().create_publisher(msg_type, topic, qos_profile, **options)
+
+
+@pytest.fixture(scope='module')
+def frames(configuration):
+    """Return the frames that are published: those of the URDF and those above it."""
+    return {WORLD_FRAME, ODOM_FRAME, *URDF.from_xml_string(urdf(configuration).encode()).link_map}
+
+
+def heard(displays):
+    """Return the topics that displays hear: class and settings by name of the topic."""
+    found = {}
+    for display in displays.values():
+        known = DISPLAYS[display['Class']]
+        if known.type:
+            found[display[known.topic]['Value']] = known, display[known.topic]
+    return found
+
+
+def test_there_is_only_what_rviz_has(rviz, displays):
+    manager = rviz['Visualization Manager']
+    assert {d['Class'] for d in displays.values()} <= set(DISPLAYS)
+    assert {t['Class'] for t in manager['Tools']} <= TOOLS
+    assert {p['Class'] for p in rviz['Panels']} <= PANELS
+    views = [manager['Views']['Current'], *manager['Views']['Saved']]
+    assert {v['Class'] for v in views} <= VIEWS
+    assert manager['Transformation']['Current']['Class'] == 'rviz_default_plugins/TF'
+
+
+def test_topics_and_types_are_those_that_are_published(displays, published):
+    for topic, (display, _) in heard(displays).items():
+        assert published[topic][0] == display.type, topic
+
+
+def test_what_the_visualizer_publishes_is_shown(displays, published):
+    # Angles of the rotors are for robot_state_publisher, and for TF without it.
+    unseen = {topics.JOINTS.name, topics.TF.name, topics.TF_STATIC.name}
+    assert set(topics.TOPICS) - set(heard(displays)) == unseen
+    assert {topics.MARKERS.name, topics.PATH.name, topics.DESCRIPTION.name} <= set(published)
+
+
+def test_topics_are_in_the_namespace_of_rviz(displays):
+    assert not [topic for topic in heard(displays) if topic.startswith('/')]
+
+
+def test_quality_of_service_fits_that_of_the_publisher(displays, published):
+    for topic, (_, settings) in heard(displays).items():
+        offered = published[topic][1]
+        reliability = RELIABILITY[settings['Reliability Policy']]
+        durability = DURABILITY[settings['Durability Policy']]
+        assert settings['Depth'] >= 1 and HISTORY[settings['History Policy']]
+        # A publisher may offer more than is asked for, never less.
+        assert (offered.reliability is ReliabilityPolicy.RELIABLE
+                or reliability is ReliabilityPolicy.BEST_EFFORT), topic
+        assert (offered.durability is DurabilityPolicy.TRANSIENT_LOCAL
+                or durability is DurabilityPolicy.VOLATILE), topic
+
+
+def test_what_is_said_once_is_heard_by_those_who_come_later(displays, published):
+    for topic, (_, settings) in heard(displays).items():
+        latched = published[topic][1].durability is DurabilityPolicy.TRANSIENT_LOCAL
+        assert latched is (settings['Durability Policy'] == 'Transient Local'), topic
+
+
+def test_what_comes_with_the_steps_is_not_waited_for(displays):
+    # A viewer of reliable loop topics would have to be sent again what it misses.
+    for topic, (_, settings) in heard(displays).items():
+        if topic in graph.TOPICS:
+            assert settings['Reliability Policy'] == 'Best Effort', topic
+
+
+def test_frames_are_published(rviz, displays, frames):
+    manager = rviz['Visualization Manager']
+    views = [manager['Views']['Current'], *manager['Views']['Saved']]
+    named = {manager['Global Options']['Fixed Frame'], *(v['Target Frame'] for v in views)}
+    for display in displays.values():
+        named |= {display['Reference Frame']} if 'Reference Frame' in display else set()
+        named |= set(display.get('Frames', ())) - {'All Enabled'}
+    assert named <= frames, named - frames
+    assert manager['Global Options']['Fixed Frame'] == WORLD_FRAME
+    assert manager['Views']['Current']['Target Frame'] == BODY_FRAME
+
+
+def test_all_namespaces_of_markers_are_on(displays):
+    [markers] = [d for d in displays.values() if d['Class'].endswith('MarkerArray')]
+    assert markers['Namespaces'] == dict.fromkeys(NAMESPACES, True)
+
+
+def test_what_is_on_is_told_twice_the_same(displays):
+    for name, display in displays.items():
+        assert display['Enabled'] is display['Value'], name
+    on = {display['Class'].split('/')[1] for display in displays.values() if display['Enabled']}
+    assert on == {'Grid', 'Axes', 'RobotModel', 'MarkerArray', 'Path'}
+
+
+def test_the_ground_is_where_the_feet_stand(displays):
+    [grid] = [d for d in displays.values() if d['Class'].endswith('Grid')]
+    assert grid['Reference Frame'] == WORLD_FRAME and grid['Plane'] == 'XY'
+    assert set(grid['Offset'].values()) == {0}
+    assert (grid['Cell Size'], grid['Plane Cell Count']) == (1, 40)
