@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --use-pep517
 ARGS ?=
 
-.PHONY: fly test check verify bench soak clean
+.PHONY: fly test check verify bench soak pictures clean
 
 fly: $(VENV)/.run
 	$(BIN)/python -m px4_sim_ros fly --report flight.html $(ARGS)
@@ -21,6 +21,10 @@ check: $(VENV)/.test
 # All models against closed forms, tables and other libraries, on one page.
 verify: $(VENV)/.test
 	PYTHONPATH=test $(BIN)/python -m verification.report -o verification.html
+
+# The pictures of the documents; what it needs is told in the script.
+pictures: $(VENV)/.test
+	PYTHONPATH=. PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python docs/make_pictures.py $(ARGS)
 
 bench: $(VENV)/.run
 	$(BIN)/python -m px4_sim_ros bench $(ARGS)

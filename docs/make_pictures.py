@@ -58,7 +58,8 @@ def draw_graph(path: pathlib.Path) -> None:
             if topic.publisher in places and peer in places:
                 edges.setdefault((topic.publisher, peer), []).append(topic.name)
     edges |= {('hil_bridge', autopilot): ['HIL', 'TCP 4560'], (pilot, autopilot): ['MAVLink']}
-    matplotlib.rcParams['svg.hashsalt'] = 'px4_sim_ros'      # the same file every time
+    # The same file every time, with words that can be searched.
+    matplotlib.rcParams |= {'svg.hashsalt': 'px4_sim_ros', 'svg.fonttype': 'none'}
     figure, axes = plt.subplots(figsize=(12.0, 6.6))
     for (start, end), topics in edges.items():
         if topics == [graph.COMMAND]:

@@ -34,8 +34,7 @@ class CoreRecorder:
         :raises OSError: nothing can be written there
         """
         parameters: RecorderParameters = configuration.nodes['recorder']
-        self._messages = StepMessages(
-            configuration.graph, configuration.world, len(configuration.vehicle.rotors))
+        self._messages = StepMessages(configuration.graph, configuration.world)
         self._ends_run = parameters.on_failure == 'fail'
         folder = make_folder(parameters.folder)
         try:
@@ -43,7 +42,6 @@ class CoreRecorder:
         except OSError as error:
             raise OSError(
                 error.errno, f'no recording can begin in {folder}: {sentence(error)}') from error
-        self._lengths: dict[str, int] = {}
         nodes = configuration.graph
         self._types = {
             name: schema.topic_type(nodes, name) for name in [*nodes.topics, *schema.BESIDE]}
@@ -58,11 +56,8 @@ class CoreRecorder:
         :param link: the state of the link
         """
         self._time_us = step.truth.time_us
-        for topic, message in self._messages.of(step, references_rad_s):
-            data = serialize_message(message)
-            if topic not in self._lengths:      # of a topic of the step all are of one length
-                self._lengths[topic] = len(trimmed(data, self._types[topic]))
-            self._write(topic, data[:self._lengths[topic]])
+        for topic, data in self._messages.of(step, references_rad_s):
+            self._write(topic, data)
         if link != self._link:
             self._link = link
             self._write_beside('hil/state', String(data=link))

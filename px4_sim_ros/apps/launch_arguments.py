@@ -56,5 +56,6 @@ REPLAY_ARGUMENTS: dict[str, Argument] = {
     'mode': ARGUMENTS['mode'],
     'record': Argument('', 'Folder for what comes of it; without it, it is not kept.'),
     'namespace': ARGUMENTS['namespace'],
-    'rviz': ARGUMENTS['rviz'],
+    'rviz': ARGUMENTS['rviz']._replace(
+        description=ARGUMENTS['rviz'].description + ' The replay is then at real time.'),
 }

@@ -1,6 +1,7 @@
 """What the launch files share: arguments, and the actions that follow from them."""
 from __future__ import annotations
 
+import dataclasses
 import os
 import pathlib
 import tempfile
@@ -127,11 +128,14 @@ def replay_actions(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     flight = prepare(
         bag, given['mode'], survey(bag).steps, {}, pathlib.Path(folder.name),
         record=given['record'] or None, namespace=given['namespace'])
-    file = write_configuration(pathlib.Path(folder.name), flight.configuration)
+    configuration = flight.configuration
+    if given['rviz'] == 'true':      # for eyes: otherwise it is over before there is a window
+        configuration = _in_real_time(configuration)
+    file = write_configuration(pathlib.Path(folder.name), configuration)
     return [
         *_surroundings(folder),
-        *_viewers(given['rviz'], flight.configuration, given['namespace'], file),
-        *_world(flight.configuration, given['mode'], given['namespace'], file,
+        *_viewers(given['rviz'], configuration, given['namespace'], file),
+        *_world(configuration, given['mode'], given['namespace'], file,
                 lambda process: [process]),
         *_essential(Node(
             package=PACKAGE, executable=PACKAGE, exec_name='replay', output='screen',
@@ -139,6 +143,11 @@ def replay_actions(context: LaunchContext) -> list[LaunchDescriptionEntity]:
             arguments=['replay', given['bag'], '--namespace', given['namespace'],
                        '--join', str(flight.bag)], **_bounded())),
     ]
+
+
+def _in_real_time(configuration: Configuration) -> Configuration:
+    manager = dataclasses.replace(configuration.nodes['manager'], speed_factor=1.0)
+    return dataclasses.replace(configuration, nodes=configuration.nodes | {'manager': manager})
 
 
 def _surroundings(folder: tempfile.TemporaryDirectory) -> list[LaunchDescriptionEntity]:

@@ -15,6 +15,7 @@ from px4_sim_ros.configuration import default_parameters
 from px4_sim_ros.core.parameters import range_text
 from px4_sim_ros.core.world import WorldParameters
 from px4_sim_ros.recording import schema
+from px4_sim_ros.viewing.topics import TOPICS as VIEW_TOPICS
 
 
 def _table(head: typing.Sequence[str], rows: typing.Iterable[typing.Sequence[str]]) -> str:
@@ -90,6 +91,12 @@ def recorded_topics() -> str:
         _table(('topic beside the step', 'type', 'meaning'), beside)])
 
 
+def view_topics() -> str:
+    """Return what the visualizer publishes."""
+    return _table(('topic', 'type', 'meaning'), [
+        (f'`{t.name}`', f'`{t.type}`', t.meaning) for t in VIEW_TOPICS.values()])
+
+
 def documents(root: pathlib.Path) -> list[pathlib.Path]:
     """Return all documents of a source tree."""
     return [root / 'README.md', *sorted((root / 'docs').glob('*.md'))]
@@ -97,7 +104,8 @@ def documents(root: pathlib.Path) -> list[pathlib.Path]:
 
 PARTS: dict[str, typing.Callable[[], str]] = {
     'topics': topics, 'parameters': parameters, 'launch arguments': launch_arguments,
-    'picture': picture, 'recorded topics': recorded_topics}
+    'picture': picture, 'recorded topics': recorded_topics,
+    'view topics': view_topics}
 
 
 def fill(text: str) -> str:

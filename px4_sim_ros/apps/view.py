@@ -41,6 +41,8 @@ def start_viewer(viewer: str, params_file: pathlib.Path) -> Child:
 
 def view(options: argparse.Namespace) -> int:
     """Show what is asked for; return the exit code."""
+    # Rerun's own log; what matters comes as an exception.
+    os.environ.setdefault('RUST_LOG', 'off')
     try:
         target = RerunTarget(options.viewer)
         if options.bag is not None:
@@ -66,7 +68,7 @@ def _show_bag(bag: BagReader, target: RerunTarget) -> None:
     odometry = series.get('ground_truth/odom')
     places = mission_places(bag.run, odometry['position_m'].values[0]) if odometry else []
     stream = target.open_run(bag.folder.name)
-    log = RerunLog(stream, bag.run.configuration({}), places)
+    log = RerunLog(stream, bag.run.configuration({}), places, whole=True)
     log.add(series)
     for mark in marks(bag.run, read_contents(bag), series):
         log.say(mark.start_s, _LEVELS.get(mark.kind, 'INFO'), mark.who or mark.kind, mark.text)
@@ -78,6 +80,7 @@ def _show_bag(bag: BagReader, target: RerunTarget) -> None:
 def _show_graph(options: argparse.Namespace, target: RerunTarget) -> None:
     """Show a graph that runs, and each that comes after it, until a signal comes."""
     import rclpy
+    from rclpy.exceptions import InvalidNamespaceException
     from rclpy.signals import SignalHandlerOptions
 
     from px4_sim_ros.nodes.rerun_view import RerunView
@@ -87,9 +90,14 @@ def _show_graph(options: argparse.Namespace, target: RerunTarget) -> None:
         signal.signal(number, lambda *_: stop.set())
     os.environ.update(ros_environment())
     rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
-    node: typing.Any = rclpy.create_node(NODE, namespace=options.namespace)
+    node: typing.Any = None
     try:
+        node = rclpy.create_node(NODE, namespace=options.namespace)
         RerunView(node, configuration, target).run(stop)
+    except InvalidNamespaceException:
+        raise ParameterError(
+            f'namespace {options.namespace!r}: must be a ROS namespace such as uav1') from None
     finally:
-        node.destroy_node()
+        if node is not None:
+            node.destroy_node()
         rclpy.shutdown()

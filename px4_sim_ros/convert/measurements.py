@@ -1,15 +1,14 @@
-"""Measurements as messages (REP-145), and back for the bridge."""
+"""Measurements as messages (REP-145), and back."""
 from __future__ import annotations
-
-import typing
 
 from geometry_msgs.msg import TwistStamped, Vector3Stamped
 from nav_msgs.msg import Odometry
 from sensor_msgs.msg import FluidPressure, Imu, MagneticField, NavSatFix, NavSatStatus, Range
 
-from px4_sim_ros.convert import surroundings
-from px4_sim_ros.convert.stamps import in_frame, set_stamp, stamp_us
-from px4_sim_ros.convert.truth import BODY_FRAME, WORLD_FRAME, set_vector
+from px4_sim_ros.convert.codec import Codec, Encoder, Numbers
+from px4_sim_ros.convert.stamps import in_frame
+from px4_sim_ros.convert.surroundings import WIND
+from px4_sim_ros.convert.truth import BODY_FRAME, WORLD_FRAME
 from px4_sim_ros.core.geodesy import GeodeticPosition
 from px4_sim_ros.core.instances import instance_name, kind_and_index
 from px4_sim_ros.core.sensors.airspeed import DifferentialPressureMeasurement
@@ -30,251 +29,131 @@ _UNKNOWN_VARIANCE = 1e6
 
 _LINK = '_link'
 # The x axis of such a frame is the beam (sensor_msgs/Range).
-_RANGE_FRAME_PREFIX, _RANGE_FRAME_SUFFIX = 'range_', _LINK
+_RANGE_FRAME_PREFIX = 'range_'
 
 
-def _diagonal(x: float, y: float, z: float) -> list[float]:
-    return [x, 0.0, 0.0, 0.0, y, 0.0, 0.0, 0.0, z]
+def _diagonal(x: float, y: float, z: float) -> Numbers:
+    return x, 0.0, 0.0, 0.0, y, 0.0, 0.0, 0.0, z
 
 
-def new_imu() -> Imu:
-    """Return a message with all that never changes."""
-    return in_frame(Imu(orientation_covariance=_NO_ORIENTATION), 'imu_link')
+def _imu_numbers(m: ImuMeasurement) -> Numbers:
+    w, a = m.rate_variance, m.specific_force_variance
+    return (*m.rate_flu, *_diagonal(w, w, w), *m.specific_force_flu, *_diagonal(a, a, a))
 
 
-def fill_imu(message: Imu, m: ImuMeasurement) -> Imu:
-    """Write specific force and rate."""
-    set_stamp(message.header.stamp, m.time_us)
-    set_vector(message.linear_acceleration, m.specific_force_flu)
-    set_vector(message.angular_velocity, m.rate_flu)
-    message.linear_acceleration_covariance[::4] = m.specific_force_variance
-    message.angular_velocity_covariance[::4] = m.rate_variance
-    return message
-
-
-def imu_from(message: Imu) -> ImuMeasurement:
-    """Return the measurement in a message."""
-    a, w = message.linear_acceleration, message.angular_velocity
-    return ImuMeasurement(
-        stamp_us(message.header.stamp), (a.x, a.y, a.z), (w.x, w.y, w.z),
-        float(message.linear_acceleration_covariance[0]),
-        float(message.angular_velocity_covariance[0]))
-
-
-def new_magnetic_field() -> MagneticField:
-    """Return a message with all that never changes."""
-    return in_frame(MagneticField(), 'mag_link')
-
-
-def fill_magnetic_field(message: MagneticField, m: MagneticFieldMeasurement) -> MagneticField:
-    """Write the field in tesla."""
-    set_stamp(message.header.stamp, m.time_us)
-    set_vector(message.magnetic_field, m.field_flu_t)
-    message.magnetic_field_covariance = _diagonal(m.variance, m.variance, m.variance)
-    return message
-
-
-def magnetic_field_from(message: MagneticField) -> MagneticFieldMeasurement:
-    """Return the measurement in a message."""
-    b = message.magnetic_field
-    return MagneticFieldMeasurement(
-        stamp_us(message.header.stamp), (b.x, b.y, b.z),
-        float(message.magnetic_field_covariance[0]))
-
-
-def new_pressure() -> FluidPressure:
-    """Return a message with all that never changes."""
-    return in_frame(FluidPressure(), 'baro_link')
-
-
-def fill_pressure(message: FluidPressure, m: PressureMeasurement) -> FluidPressure:
-    """Write the pressure in pascal."""
-    set_stamp(message.header.stamp, m.time_us)
-    message.fluid_pressure = m.pressure_pa
-    message.variance = m.variance
-    return message
-
-
-def pressure_from(message: FluidPressure) -> PressureMeasurement:
-    """Return the measurement in a message."""
-    return PressureMeasurement(
-        stamp_us(message.header.stamp), message.fluid_pressure, message.variance)
-
-
-def new_fix() -> NavSatFix:
-    """Return a message with all that never changes."""
-    return in_frame(NavSatFix(
-        position_covariance_type=NavSatFix.COVARIANCE_TYPE_APPROXIMATED,
-        status=NavSatStatus(service=NavSatStatus.SERVICE_GPS),
-    ), 'gps_link')
-
-
-def fill_fix(message: NavSatFix, m: GnssMeasurement) -> NavSatFix:
-    """Write the position over the ellipsoid, and the accuracy and fix that are reported."""
-    set_stamp(message.header.stamp, m.time_us)
-    message.status.status = int(m.fix_type)
-    message.latitude = m.position.latitude_deg
-    message.longitude = m.position.longitude_deg
-    message.altitude = m.position.ellipsoid_altitude_m
+def _fix_numbers(m: GnssMeasurement) -> Numbers:
     horizontal, vertical = m.horizontal_accuracy_m, m.vertical_accuracy_m
-    message.position_covariance = _diagonal(
-        horizontal * horizontal, horizontal * horizontal, vertical * vertical)
-    return message
+    place = m.position
+    return (int(m.fix_type), place.latitude_deg, place.longitude_deg, place.ellipsoid_altitude_m,
+            *_diagonal(horizontal * horizontal, horizontal * horizontal, vertical * vertical))
 
 
-def new_velocity() -> TwistStamped:
-    """Return a message with all that never changes."""
-    return in_frame(TwistStamped(), WORLD_FRAME)
-
-
-def fill_velocity(message: TwistStamped, m: GnssMeasurement) -> TwistStamped:
-    """Write the ENU velocity."""
-    set_stamp(message.header.stamp, m.time_us)
-    set_vector(message.twist.linear, m.velocity_enu)
-    return message
-
-
-def gnss_from(fix: NavSatFix, velocity: TwistStamped) -> GnssMeasurement:
-    """Return the measurement in two messages."""
-    v = velocity.twist.linear
+def _fix_value(time_us: int, n: Numbers, frame: str) -> GnssMeasurement:
+    # STATUS_UNKNOWN is -2.
     return GnssMeasurement(
-        stamp_us(fix.header.stamp),
-        GeodeticPosition(fix.latitude, fix.longitude, fix.altitude),
-        (v.x, v.y, v.z),
-        float(fix.position_covariance[0]) ** 0.5,
-        float(fix.position_covariance[8]) ** 0.5,
-        # STATUS_UNKNOWN is -2.
-        FixType(max(fix.status.status, FixType.NONE)))
+        time_us, GeodeticPosition(n[1], n[2], n[3]), (0.0, 0.0, 0.0), n[4] ** 0.5, n[12] ** 0.5,
+        FixType(max(n[0], FixType.NONE)))
 
 
-def new_differential_pressure() -> FluidPressure:
-    """Return a message with all that never changes."""
-    return in_frame(FluidPressure(), 'airspeed_link')
+def _new_range(m: RangeMeasurement) -> Range:
+    return in_frame(Range(radiation_type=Range.INFRARED), range_frame(m.direction))
 
 
-def fill_differential_pressure(
-    message: FluidPressure, m: DifferentialPressureMeasurement,
-) -> FluidPressure:
-    """Write total minus static pressure in pascal."""
-    set_stamp(message.header.stamp, m.time_us)
-    message.fluid_pressure = m.differential_pressure_pa
-    message.variance = m.variance
-    return message
+def range_frame(direction: str) -> str:
+    """Return the frame of a range finder; its x axis is the beam."""
+    return f'{_RANGE_FRAME_PREFIX}{direction}{_LINK}'
 
 
-def differential_pressure_from(message: FluidPressure) -> DifferentialPressureMeasurement:
-    """Return the measurement in a message."""
-    return DifferentialPressureMeasurement(
-        stamp_us(message.header.stamp), message.fluid_pressure, message.variance)
-
-
-def new_range() -> Range:
-    """Return a message with all that never changes."""
-    return Range(radiation_type=Range.INFRARED)
-
-
-def fill_range(message: Range, m: RangeMeasurement) -> Range:
-    """Write the range and what the sensor can see; the frame tells the direction."""
-    set_stamp(message.header.stamp, m.time_us)
-    message.header.frame_id = f'{_RANGE_FRAME_PREFIX}{m.direction}{_RANGE_FRAME_SUFFIX}'
-    message.range = m.range_m
-    message.variance = m.variance
-    message.min_range = m.min_range_m
-    message.max_range = m.max_range_m
-    message.field_of_view = m.field_of_view_rad
-    return message
-
-
-def range_from(message: Range) -> RangeMeasurement:
-    """Return the measurement in a message."""
-    frame = message.header.frame_id
+def _range_value(time_us: int, n: Numbers, frame: str) -> RangeMeasurement:
+    field_of_view_rad, min_range_m, max_range_m, range_m, variance = n
     return RangeMeasurement(
-        stamp_us(message.header.stamp), message.range, message.variance, message.min_range,
-        message.max_range, message.field_of_view,
-        frame.removeprefix(_RANGE_FRAME_PREFIX).removesuffix(_RANGE_FRAME_SUFFIX))
+        time_us, range_m, variance, min_range_m, max_range_m, field_of_view_rad,
+        frame.removeprefix(_RANGE_FRAME_PREFIX).removesuffix(_LINK))
 
 
-def new_flow() -> Vector3Stamped:
-    """Return a message with all that never changes."""
-    return in_frame(Vector3Stamped(), BODY_FRAME)
-
-
-def fill_flow(message: Vector3Stamped, m: FlowMeasurement) -> Vector3Stamped:
-    """Write the flow in rad/s; no standard message is for it."""
-    set_stamp(message.header.stamp, m.time_us)
-    set_vector(message.vector, m.rate_flu)
-    return message
-
-
-def flow_from(message: Vector3Stamped, period_us: int) -> FlowMeasurement:
-    """Return the measurement in a message of a sensor with this period."""
-    v = message.vector
-    return FlowMeasurement(stamp_us(message.header.stamp), (v.x, v.y, v.z), period_us)
-
-
-def new_visual_odometry() -> Odometry:
-    """Return a message with all that never changes."""
+def _new_visual_odometry(m: VisualOdometryMeasurement) -> Odometry:
     message = in_frame(Odometry(child_frame_id=BODY_FRAME), WORLD_FRAME)
     message.twist.covariance[21::7] = _UNKNOWN_VARIANCE
     return message
 
 
-def fill_visual_odometry(message: Odometry, m: VisualOdometryMeasurement) -> Odometry:
-    """Write pose (in map) and velocity (in base_link)."""
-    set_stamp(message.header.stamp, m.time_us)
-    set_vector(message.pose.pose.position, m.position_enu)
-    q = message.pose.pose.orientation
-    q.w, q.x, q.y, q.z = m.attitude
-    set_vector(message.twist.twist.linear, m.velocity_flu)
-    message.pose.covariance[:21:7] = m.position_variance
-    message.pose.covariance[21::7] = m.attitude_variance
-    message.twist.covariance[:21:7] = m.velocity_variance
-    return message
+def _visual_odometry_numbers(m: VisualOdometryMeasurement) -> Numbers:
+    w, x, y, z = m.attitude
+    return (*m.position_enu, x, y, z, w,
+            *_pose_covariance(m.position_variance, m.attitude_variance), *m.velocity_flu,
+            0.0, 0.0, 0.0, *_pose_covariance(m.velocity_variance, _UNKNOWN_VARIANCE))
 
 
-def visual_odometry_from(message: Odometry) -> VisualOdometryMeasurement:
-    """Return the measurement in a message."""
-    p, q = message.pose.pose.position, message.pose.pose.orientation
-    v = message.twist.twist.linear
+def _pose_covariance(linear: float, angular: float) -> list[float]:
+    covariance = [0.0] * 36
+    covariance[:21:7] = [linear] * 3
+    covariance[21::7] = [angular] * 3
+    return covariance
+
+
+def _visual_odometry_value(time_us: int, n: Numbers, frame: str) -> VisualOdometryMeasurement:
     return VisualOdometryMeasurement(
-        stamp_us(message.header.stamp), (p.x, p.y, p.z), (q.w, q.x, q.y, q.z), (v.x, v.y, v.z),
-        float(message.pose.covariance[0]), float(message.pose.covariance[21]),
-        float(message.twist.covariance[0]))
+        time_us, n[0:3], (n[6], n[3], n[4], n[5]), n[43:46], n[7], n[28], n[49])
 
 
-class Output(typing.NamedTuple):
-    """How a measurement becomes the message of one topic."""
-
-    new: typing.Callable[[], typing.Any]
-    fill: typing.Callable[[typing.Any, typing.Any], typing.Any]
-
-
-OUTPUTS: dict[str, Output] = {
-    'wind': Output(surroundings.new_wind, surroundings.fill_wind),
-    'imu/data_raw': Output(new_imu, fill_imu),
-    'mag': Output(new_magnetic_field, fill_magnetic_field),
-    'baro': Output(new_pressure, fill_pressure),
-    'gps/fix': Output(new_fix, fill_fix),
-    'gps/vel': Output(new_velocity, fill_velocity),
-    'airspeed': Output(new_differential_pressure, fill_differential_pressure),
-    'range': Output(new_range, fill_range),
-    'optical_flow': Output(new_flow, fill_flow),
-    'visual_odometry': Output(new_visual_odometry, fill_visual_odometry),
+# By kind of topic. The GNSS receiver has two; what is read of its fix has no velocity, and what is
+# read of its velocity is only that. The flow's interval is the sensor's period: 0 as it is read.
+CODECS: dict[str, Codec] = {
+    'wind': WIND,
+    'imu/data_raw': Codec(
+        lambda m: in_frame(Imu(orientation_covariance=_NO_ORIENTATION), 'imu_link'),
+        ('angular_velocity', 'angular_velocity_covariance', 'linear_acceleration',
+         'linear_acceleration_covariance'), _imu_numbers,
+        lambda time_us, n, frame: ImuMeasurement(time_us, n[12:15], n[0:3], n[15], n[3])),
+    'mag': Codec(
+        lambda m: in_frame(MagneticField(), 'mag_link'),
+        ('magnetic_field', 'magnetic_field_covariance'),
+        lambda m: (*m.field_flu_t, *_diagonal(m.variance, m.variance, m.variance)),
+        lambda time_us, n, frame: MagneticFieldMeasurement(time_us, n[0:3], n[3])),
+    'baro': Codec(
+        lambda m: in_frame(FluidPressure(), 'baro_link'), ('fluid_pressure', 'variance'),
+        lambda m: (m.pressure_pa, m.variance),
+        lambda time_us, n, frame: PressureMeasurement(time_us, *n)),
+    'gps/fix': Codec(
+        lambda m: in_frame(NavSatFix(
+            position_covariance_type=NavSatFix.COVARIANCE_TYPE_APPROXIMATED,
+            status=NavSatStatus(service=NavSatStatus.SERVICE_GPS)), 'gps_link'),
+        ('status.status', 'latitude', 'longitude', 'altitude', 'position_covariance'),
+        _fix_numbers, _fix_value),
+    'gps/vel': Codec(
+        lambda m: in_frame(TwistStamped(), WORLD_FRAME), ('twist.linear',),
+        lambda m: m.velocity_enu, lambda time_us, n, frame: n),
+    'airspeed': Codec(
+        lambda m: in_frame(FluidPressure(), 'airspeed_link'), ('fluid_pressure', 'variance'),
+        lambda m: (m.differential_pressure_pa, m.variance),
+        lambda time_us, n, frame: DifferentialPressureMeasurement(time_us, *n)),
+    'range': Codec(
+        _new_range, ('field_of_view', 'min_range', 'max_range', 'range', 'variance'),
+        lambda m: (m.field_of_view_rad, m.min_range_m, m.max_range_m, m.range_m, m.variance),
+        _range_value),
+    # In rad/s; no standard message is for it.
+    'optical_flow': Codec(
+        lambda m: in_frame(Vector3Stamped(), BODY_FRAME), ('vector',), lambda m: m.rate_flu,
+        lambda time_us, n, frame: FlowMeasurement(time_us, n, 0)),
+    'visual_odometry': Codec(
+        _new_visual_odometry, ('pose', 'twist'), _visual_odometry_numbers,
+        _visual_odometry_value),
 }
 
 
-def new_message(topic: Topic) -> typing.Any:
-    """Return the message of a topic with all that never changes.
+def encoder(topic: Topic) -> Encoder:
+    """Return what makes the messages of a measured topic.
 
     A further sensor may be mounted elsewhere, so it has a frame of its own: `imu_1_link`.
     """
-    message = OUTPUTS[topic.kind].new()
-    frame, index = message.header.frame_id, kind_and_index(topic.publisher)[1]
-    return in_frame(message, frame_of_instance(frame, index))
+    index = kind_and_index(topic.publisher)[1]
+    codec = CODECS[topic.kind]
+    return Encoder(codec, frame_of(topic) if index else None)
 
 
-def frame_of_instance(frame: str, index: int) -> str:
-    """Return the frame of a further sensor; frames that are no sensor's stay as they are."""
+def frame_of(topic: Topic) -> str:
+    """Return the frame of a topic's messages; that of a range finder depends on its direction."""
+    frame = CODECS[topic.kind].new(None).header.frame_id
     if not frame.endswith(_LINK):
         return frame
-    return instance_name(frame.removesuffix(_LINK), index) + _LINK
+    return instance_name(frame.removesuffix(_LINK), kind_and_index(topic.publisher)[1]) + _LINK

@@ -6,7 +6,8 @@ import typing
 
 from px4_sim_ros.core.timebase import US_PER_S
 
-_CDR_HEADER_BYTES = 4
+# After the header that tells the byte order.
+STAMP_OFFSET = 4
 _LITTLE, _BIG = struct.Struct('<iI'), struct.Struct('>iI')
 
 
@@ -34,5 +35,5 @@ def serialised_stamp_us(data: bytes) -> int:
     both begin with the stamp. The second byte of the CDR header tells the byte order.
     """
     layout = _LITTLE if data[1] & 1 else _BIG
-    seconds, nanoseconds = layout.unpack_from(data, _CDR_HEADER_BYTES)
+    seconds, nanoseconds = layout.unpack_from(data, STAMP_OFFSET)
     return seconds * US_PER_S + nanoseconds // 1000

@@ -20,6 +20,8 @@ from std_srvs.srv import Trigger
 
 from px4_sim_ros import graph
 from px4_sim_ros.configuration import NodeConfiguration
+from px4_sim_ros.convert import codecs
+from px4_sim_ros.convert.codec import Decoder, Encoder
 from px4_sim_ros.convert.stamps import serialised_stamp_us, stamp_us
 from px4_sim_ros.core.parameters import ParameterError, sentence
 from px4_sim_ros.nodes import parameters, qos
@@ -78,6 +80,8 @@ class LoopNode(LifecycleNode):
         self.inbox: Inbox | None = None                # while it takes part in the steps
         self.outputs: dict[str, typing.Any] = {}
         self._inputs: dict[str, typing.Any] = {}
+        self._encoders: dict[str, Encoder] = {}
+        self._decoders: dict[str, Decoder] = {}
         self._said: list[tuple[typing.Any, typing.Any]] = []    # in the last step, and where
         self._participant = participant_of(self)
         self._lifecycle_state = 'unconfigured'
@@ -118,7 +122,7 @@ class LoopNode(LifecycleNode):
         self.leave()
 
     def step(self, time_us: int, inputs: dict[str, typing.Any]) -> None:
-        """Act at a time; `inputs` are the messages that are due, by topic."""
+        """Act at a time; `inputs` are the values that are due, by topic, as in `core`."""
         raise NotImplementedError
 
     def idle_step(self, time_us: int, inputs: dict[str, bytes]) -> None:
@@ -144,6 +148,7 @@ class LoopNode(LifecycleNode):
         for topic in self.graph.outputs(self.spec.name):
             self.outputs[topic.name] = self.create_lifecycle_publisher(
                 message_class(topic.type), topic.name, qos.LOOP)
+            self._encoders[topic.name] = codecs.encoder(topic)
         self._listen()
         self._lifecycle_state = 'inactive'
         return super().on_configure(state)
@@ -210,6 +215,9 @@ class LoopNode(LifecycleNode):
         if set(self._inputs) - {graph.ABSENCE} == set(self.spec.inputs):
             return
         self._stop_listening()
+        self._decoders = {name: codecs.decoder(topics[name], functools.partial(
+            deserialize_message, message_type=message_class(topics[name].type)))
+            for name in self.spec.inputs}
         self._inputs = {
             name: self.create_subscription(
                 message_class(topics[name].type), name,
@@ -239,13 +247,13 @@ class LoopNode(LifecycleNode):
         for publisher in self.outputs.values():
             self.destroy_lifecycle_publisher(publisher)
         self.outputs.clear()
+        self._encoders.clear()
         self.configuration = None
 
     # The step.
 
     def _on_message(self, name: str, data: bytes) -> None:
-        # Only messages that a step uses are deserialised: converting costs more than all
-        # the rest of the hop.
+        # Only messages that a step uses are read.
         self._take_in(name, serialised_stamp_us(data), data)
 
     def _take_in(self, name: str, stamp_us: int, item: bytes | None) -> None:
@@ -269,14 +277,18 @@ class LoopNode(LifecycleNode):
         if not self.active:
             self.idle_step(time_us, inputs)
             return
-        self.step(time_us, {name: self.message(name, data) for name, data in inputs.items()})
+        self.step(time_us, {name: self.value(name, data) for name, data in inputs.items()})
 
-    def message(self, name: str, data: bytes) -> typing.Any:
-        """Return the message of a topic from its bytes."""
-        return deserialize_message(data, message_class(self.graph.topics[name].type))
+    def value(self, name: str, data: bytes) -> typing.Any:
+        """Return what a message of a topic says, as a value of `core`, from its bytes."""
+        return self._decoders[name](data)
+
+    def tell(self, name: str, time_us: int, value: typing.Any) -> None:
+        """Publish a value of `core` on a topic of this node."""
+        self.say(self.outputs[name], self._encoders[name](time_us, value))
 
     def say(self, publisher: typing.Any, message: typing.Any) -> None:
-        """Publish a message of this step."""
+        """Publish a message of this step, an object or its bytes."""
         self._said.append((publisher, message))
         publisher.publish(message)
 

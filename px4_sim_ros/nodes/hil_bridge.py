@@ -1,15 +1,12 @@
 """The node `hil_bridge`: joins the measurements of a step and exchanges them for a command."""
 from __future__ import annotations
 
-import functools
 import typing
 
 from std_msgs.msg import String
 
 from px4_sim_ros.configuration import load_vehicle
-from px4_sim_ros.convert import measurements as convert
-from px4_sim_ros.convert.surroundings import battery_from
-from px4_sim_ros.convert.truth import fill_rotors, new_rotors
+from px4_sim_ros.graph import COMMAND
 from px4_sim_ros.mavlink.battery_link import BatteryLink
 from px4_sim_ros.mavlink.hil_codec import HilEncoder, StepMeasurements
 from px4_sim_ros.mavlink.hil_server import HilServer, check_port_is_free, port_of
@@ -45,9 +42,6 @@ class HilBridgeNode(LoopNode):
         """Read the vehicle and see that the port is free."""
         self._vehicle = load_vehicle(self.configuration.world.vehicle)
         self._encoder = HilEncoder()
-        self._command = new_rotors(len(self._vehicle.rotors))
-        self._flow_from = functools.partial(
-            convert.flow_from, period_us=self.configuration.world.period_us('optical_flow'))
         # The topics of each kind, in the order of PX4's ids of the sensors.
         self._topics: dict[str, list[str]] = {}
         for name in self.spec.inputs:
@@ -91,29 +85,23 @@ class HilBridgeNode(LoopNode):
             self._first_imu = first_imu
             self._lockstep.expect_gap()
         if 'battery_state' in inputs:
-            self._battery_link.tell(
-                battery_from(inputs['battery_state']), self._server.peer_host)
+            self._battery_link.tell(inputs['battery_state'], self._server.peer_host)
         self._exchange(time_us, self._encoder.step(
             time_us, self._measured(inputs), self.configuration.world.geoid_height_m,
             self.configuration.own.satellites))
 
     def _measured(self, inputs: dict[str, typing.Any]) -> StepMeasurements:
         """Return what was measured; each instance of a sensor has its place."""
-        def each(kind: str, read: typing.Callable) -> list[typing.Any]:
-            return [read(inputs[name]) if name in inputs else None for name in self._topics[kind]]
-
-        def one(name: str, read: typing.Callable) -> typing.Any:
-            return read(inputs[name]) if name in inputs else None
-
-        fixes = [convert.gnss_from(inputs[fix], inputs[velocity]) if fix in inputs else None
-                 for fix, velocity in zip(self._topics['gps/fix'], self._topics['gps/vel'])]
+        topics, get = self._topics, inputs.get
+        fixes = [inputs[fix]._replace(velocity_enu=inputs[velocity]) if fix in inputs else None
+                 for fix, velocity in zip(topics['gps/fix'], topics['gps/vel'])]
+        flow = get('optical_flow')
+        if flow is not None:
+            flow = flow._replace(
+                period_us=self.configuration.world.period_us('optical_flow'))
         return StepMeasurements(
-            each('imu/data_raw', convert.imu_from), each('mag', convert.magnetic_field_from),
-            one('baro', convert.pressure_from), fixes,
-            one('airspeed', convert.differential_pressure_from),
-            one('range', convert.range_from),
-            one('optical_flow', self._flow_from),
-            one('visual_odometry', convert.visual_odometry_from))
+            [get(name) for name in topics['imu/data_raw']], [get(name) for name in topics['mag']],
+            get('baro'), fixes, get('airspeed'), get('range'), flow, get('visual_odometry'))
 
     def _attend(self) -> None:
         """Look after the link between two exchanges."""
@@ -131,8 +119,7 @@ class HilBridgeNode(LoopNode):
             return
         self._held = None
         references = self._vehicle.rotor_speed_references_rad_s(reply.controls, reply.armed)
-        self.say(self.outputs['actuators/command'],
-                 fill_rotors(self._command, time_us, references))
+        self.tell(COMMAND, time_us, references)
 
     def _report_events(self) -> None:
         for sentence in self._lockstep.take_events():

@@ -17,7 +17,8 @@ from std_srvs.srv import Trigger
 
 from px4_sim_ros import graph
 from px4_sim_ros.configuration import load_vehicle
-from px4_sim_ros.convert.stamps import serialised_stamp_us, set_stamp
+from px4_sim_ros.convert import codecs
+from px4_sim_ros.convert.stamps import serialised_stamp_us
 from px4_sim_ros.core.parameters import ParameterError
 from px4_sim_ros.core.timebase import US_PER_S, seconds_text
 from px4_sim_ros.nodes import diagnostics, parameters, qos, sequences
@@ -93,7 +94,7 @@ class ManagerNode(LifecycleNode):
         self._lost: list[ManagedNode] = []   # a recorder that is waited for no longer
         self._recorder: RecorderWatch | None = None
         self._listeners: list[typing.Any] = []
-        self._clock_message = ClockMessage()
+        self._clock = codecs.encoder(graph.TOPICS['/clock'])
         self._status_publisher = self.create_publisher(DiagnosticStatus, 'sim/status', qos.LATCHED)
         self._diagnostics = diagnostics.Diagnostics(self, self._status)
         self._requests = [
@@ -316,8 +317,7 @@ class ManagerNode(LifecycleNode):
     # The step.
 
     def _publish_clock(self, time_us: int) -> None:
-        set_stamp(self._clock_message.clock, time_us)
-        self._clock_publisher.publish(self._clock_message)
+        self._clock_publisher.publish(self._clock(time_us, None))
 
     def _on_command(self, data: bytes) -> None:
         """The step is done when its command has come."""

@@ -27,7 +27,7 @@ class PlayerNode(LoopNode):
         self._commands = (m for m in self._bag.messages() if m.topic == COMMAND)
         self._held_us = 0
 
-    def message(self, name: str, data: bytes) -> bytes:
+    def value(self, name: str, data: bytes) -> bytes:
         """Return the bytes: what was measured does not matter."""
         return data
 

@@ -5,7 +5,9 @@ Messages are taken as bytes, some times a second, and go on in portions.
 """
 from __future__ import annotations
 
+import collections
 import threading
+import time
 import typing
 
 import rclpy.node
@@ -29,16 +31,90 @@ from px4_sim_ros.viewing.rerun_log import RerunLog
 from px4_sim_ros.viewing.rerun_target import RerunTarget
 
 POSE = 'ground_truth/pose'
-# The topics of a step come one after the other: what is younger waits for the next portion.
-_HOLD_US = 200_000
-# A message so far beyond the newest pose is of the run before.
-_AHEAD_US = US_PER_S
-# As much as comes within a portion, many times as fast as real time.
+# Of wall time. What is said has no simulated time of its own: it gets that of the last pose.
+_TAKE_S = 0.05
+# As much as comes meanwhile, many times as fast as real time.
 _DEEP = QoSProfile(
     reliability=ReliabilityPolicy.RELIABLE, history=HistoryPolicy.KEEP_LAST, depth=2000)
+_MOST_LINES = 100
 _WARNING = 30           # of rcl_interfaces/msg/Log
 _LEVELS = {10: 'DEBUG', 20: 'INFO', 30: 'WARN', 40: 'ERROR', 50: 'CRITICAL'}
 _PILOT = 'pilot'
+
+
+class Stamped(typing.NamedTuple):
+    """A serialised message of a topic."""
+
+    topic: str
+    time_us: int
+    data: bytes
+
+
+class RunSorter:
+    """Tells the messages of a run from those of the next.
+
+    After a reset time begins again, and topics come one after the other: some are in the next
+    run when others are still in this one. So each tells by its own time that goes back. The
+    pose decides when the next run begins.
+    """
+
+    # So often others are waited for after the pose has gone back.
+    _PATIENCE = 4
+    # What a topic says first is no further ahead of the pose, unless it is of the run before.
+    _AHEAD_US = US_PER_S
+
+    def __init__(self) -> None:
+        """Begin before the first run: all that comes is of the next."""
+        self._begun = False
+        self._waited = 0
+        self._last_us: dict[str, int] = {}          # of the run, by topic
+        self._next_us: dict[str, int] = {}
+        self._next: list[Stamped] = []
+
+    def add(self, message: Stamped) -> bool:
+        """Return whether a message is of the present run; keep it if it is of the next."""
+        topic, time_us = message.topic, message.time_us
+        last_us = self._last_us.get(topic)
+        if topic in self._next_us and POSE not in self._next_us and (
+                last_us is not None and time_us > last_us):
+            # It has been one that came late: the run has not begun again.
+            del self._next_us[topic]
+            self._next = [m for m in self._next if m.topic != topic]
+        if topic in self._next_us or self._goes_back(topic, last_us, time_us):
+            self._keep(message)
+            return False
+        if last_us is None:
+            if time_us > self._last_us.get(POSE, 0) + self._AHEAD_US:
+                return False
+        elif time_us == last_us:      # said again for somebody who had lost it
+            return False
+        self._last_us[topic] = time_us
+        return True
+
+    def _goes_back(self, topic: str, last_us: int | None, time_us: int) -> bool:
+        if not self._begun:
+            return True
+        return POSE in self._next_us if last_us is None else time_us < last_us
+
+    def _keep(self, message: Stamped) -> None:
+        topic, time_us = message.topic, message.time_us
+        if time_us < self._next_us.get(topic, time_us):      # begun again once more
+            self._next = [m for m in self._next if m.topic != topic]
+        self._next_us[topic] = time_us
+        self._next.append(message)
+
+    def next_run(self) -> list[Stamped] | None:
+        """Return the messages of the next run if it begins now; to be asked after each look."""
+        if POSE not in self._next_us:
+            return None
+        self._waited += 1
+        if self._begun and self._waited < self._PATIENCE and (
+                self._last_us.keys() - self._next_us.keys()):
+            return None
+        begun, self._next = self._next, []
+        self._last_us, self._next_us = self._next_us, {}
+        self._begun, self._waited = True, 0
+        return begun
 
 
 class RerunView:
@@ -54,12 +130,16 @@ class RerunView:
         self._configuration, self._target = configuration, target
         self._log: RerunLog | None = None
         self._stream: typing.Any = None
-        self._newest_us = 0
+        self._sorter = RunSorter()
+        self._pose_us = 0
+        self._newest_us = self._ripe_us = 0
         self._told: dict[str, str] = {}
+        # Before the first run.
+        self._lines: typing.Any = collections.deque(maxlen=_MOST_LINES)
         collector = self._collector = SeriesCollector(configuration.graph)
         wanted = [topic for topic in configuration.graph.topics.values()
                   if topic.name in collector and topic.name != POSE]
-        # The pose comes first: it tells which run the others are of.
+        # The pose comes first: it tells when a run begins.
         self._series = {name: node.create_subscription(
             message_class(kind), name, lambda message: None, _DEEP, raw=True)
             for name, kind in [(POSE, graph.TOPICS[POSE].type), *(
@@ -77,11 +157,17 @@ class RerunView:
         """Show until `stop` is set.
 
         :raises ViewerError: the viewer does not take its data
+        :raises ParameterError: it is another graph than the configuration says
         """
+        shown_s = time.monotonic()
         try:
-            while not stop.wait(self._target.portion_s):
+            while not stop.wait(_TAKE_S):
                 self._take()
-                self._show(self._newest_us - _HOLD_US)
+                if time.monotonic() - shown_s >= self._target.portion_s:
+                    shown_s = time.monotonic()
+                    self._show(self._ripe_us)
+                    # What is younger may lack topics that are on their way.
+                    self._ripe_us = self._newest_us
             self._take()
         finally:
             self._end_run()
@@ -90,34 +176,48 @@ class RerunView:
         """Take all messages that have come."""
         for name, subscription in self._series.items():
             for data in taken(subscription):
-                self._add(name, serialised_stamp_us(data), data)
+                message = Stamped(name, serialised_stamp_us(data), data)
+                if self._sorter.add(message):
+                    self._add(message)
+        begun = self._sorter.next_run()
+        if begun is not None:
+            self._begin_run(begun)
         for heard, subscription in self._beside.items():
             for data in taken(subscription):
                 heard(deserialize_message(data, subscription.msg_type))
 
-    def _add(self, name: str, time_us: int, data: bytes) -> None:
+    def _add(self, message: Stamped) -> None:
+        name, time_us, data = message
+        self._newest_us = max(self._newest_us, time_us)
         if name == POSE:
-            if self._log is None or time_us < self._newest_us:
-                self._begin_run()
-            self._newest_us = time_us
-        if self._log is not None and time_us <= self._newest_us + _AHEAD_US:
-            self._collector.add(name, time_us, decode(data, self._types[name]))
+            self._pose_us = time_us
+        self._collector.add(name, time_us, decode(data, self._types[name]))
 
-    def _begin_run(self) -> None:
+    def _begin_run(self, messages: list[Stamped]) -> None:
         self._end_run()
+        self._newest_us = self._ripe_us = 0
         self._stream = self._target.open_run(self._configuration.vehicle.name)
         self._log = RerunLog(self._stream, self._configuration)
-        self._told = {}
+        for message in messages:
+            self._add(message)
+        # What was told last still holds.
+        self._lines.extend(('INFO', who, text) for who, text in self._told.items())
+        for line in self._lines:
+            self._say(*line)
+        self._lines.clear()
 
     def _end_run(self) -> None:
         if self._log is not None:
-            self._show(self._newest_us + _AHEAD_US)
-            self._log = None
-            self._target.close_run(self._stream)
+            log, self._log = self._log, None
+            try:
+                log.add(self._collector.take())
+            finally:
+                self._target.close_run(self._stream)
 
     def _show(self, until_us: int) -> None:
         if self._log is not None:
             self._log.add(self._collector.take(until_us))
+            self._target.check(self._stream)
 
     # What is said.
 
@@ -129,9 +229,10 @@ class RerunView:
 
     def _tell(self, who: str, text: str) -> None:
         """Write down what is told again and again, when it has changed."""
-        if self._told.get(who) != text and self._log is not None:
+        if self._told.get(who) != text:
             self._told[who] = text
-            self._say('INFO', who, text)
+            if self._log is not None:
+                self._say('INFO', who, text)
 
     def _on_log(self, message: Log) -> None:
         name = message.name.rpartition('.')[2]
@@ -139,5 +240,7 @@ class RerunView:
             self._say(_LEVELS.get(message.level, 'INFO'), name, message.msg)
 
     def _say(self, level: str, who: str, text: str) -> None:
-        if self._log is not None:
-            self._log.say(self._newest_us / US_PER_S, level, who, text)
+        if self._log is None:
+            self._lines.append((level, who, text))
+        else:
+            self._log.say(self._pose_us / US_PER_S, level, who, text)

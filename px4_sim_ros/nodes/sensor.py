@@ -6,10 +6,8 @@ import typing
 from std_msgs.msg import Header
 
 from px4_sim_ros import graph
-from px4_sim_ros.convert.measurements import OUTPUTS, new_message
 from px4_sim_ros.convert.stamps import set_stamp
-from px4_sim_ros.convert.surroundings import current_from, wind_from
-from px4_sim_ros.convert.truth import truth_from
+from px4_sim_ros.convert.truth import with_accel
 from px4_sim_ros.core.parameters import ParameterError
 from px4_sim_ros.core.surroundings import STILL, Surroundings
 from px4_sim_ros.core.world import WorldParameters
@@ -47,14 +45,11 @@ class SensorNode(LoopNode):
         return super().loop_publishers | {graph.ABSENCE: self._absence_publisher}
 
     def configure(self) -> None:
-        """Make the messages that are filled again and again."""
+        """See that what all share is as it was when the run began."""
         world = self.configuration.world
         if self.inbox is not None and world != self._run_world:
             raise ParameterError(
                 f'{self.spec.name}: parameters that all nodes share cannot change within a run')
-        self._messages = {
-            topic.name: (new_message(topic), OUTPUTS[topic.kind].fill)
-            for topic in self.graph.outputs(self.spec.name)}
 
     def activate(self) -> None:
         """Begin with the noise of time 0."""
@@ -72,26 +67,29 @@ class SensorNode(LoopNode):
 
     def step(self, time_us: int, inputs: dict[str, typing.Any]) -> None:
         """Measure and publish."""
-        self.publish(self._sensor.measure(
-            truth_from(inputs['ground_truth/odom'], inputs.get('ground_truth/accel')),
-            self._felt(inputs)))
+        truth = inputs['ground_truth/odom']
+        if 'ground_truth/accel' in inputs:
+            truth = with_accel(truth, inputs['ground_truth/accel'])
+        self.publish(self._sensor.measure(truth, self._felt(inputs)))
 
     def _felt(self, inputs: dict[str, typing.Any]) -> Surroundings:
         """Return what is felt beside the motion: the last that was published."""
         if 'wind' in inputs:
-            self._surroundings = self._surroundings._replace(wind_enu=wind_from(inputs['wind']))
-        if 'battery_state' in inputs:
             self._surroundings = self._surroundings._replace(
-                current_a=current_from(inputs['battery_state']))
+                wind_enu=inputs['wind'].velocity_enu)
+        if 'battery_state' in inputs:
+            battery = inputs['battery_state']
+            self._surroundings = self._surroundings._replace(
+                current_a=battery.current_a if battery else 0.0)
         return self._surroundings
 
     def publish(self, measurement: typing.Any) -> None:
         """Publish a measurement on all topics of the node."""
-        for name, (message, fill) in self._messages.items():
-            self.say(self.outputs[name], fill(message, measurement))
+        for name in self.outputs:
+            self.tell(name, measurement.time_us, measurement)
 
     def idle_step(self, time_us: int, inputs: dict[str, bytes]) -> None:
         """Say that there is no measurement."""
-        self._felt({name: self.message(name, inputs[name]) for name in _FELT if name in inputs})
+        self._felt({name: self.value(name, inputs[name]) for name in _FELT if name in inputs})
         set_stamp(self._absence.stamp, time_us)
         self.say(self._absence_publisher, self._absence)

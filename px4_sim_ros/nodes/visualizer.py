@@ -19,7 +19,6 @@ from std_msgs.msg import String
 from px4_sim_ros.configuration import Configuration
 from px4_sim_ros.convert.diagnostics import values_of
 from px4_sim_ros.convert.stamps import in_frame, set_stamp, stamp_us
-from px4_sim_ros.convert.surroundings import wind_from
 from px4_sim_ros.convert.truth import BODY_FRAME, WORLD_FRAME
 from px4_sim_ros.core.geodesy import GeodeticPosition
 from px4_sim_ros.core.timebase import US_PER_S
@@ -119,7 +118,8 @@ class VisualizerNode(Node):
         self._turned = rotors
 
     def _on_wind(self, wind: typing.Any) -> None:
-        self._scene.wind_enu_m_s = wind_from(wind)
+        v = wind.twist.linear
+        self._scene.wind_enu_m_s = v.x, v.y, v.z
 
     def _on_range(self, message: Range) -> None:
         self._scene.beam = Beam(message.header.frame_id, message.range, message.max_range)

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import typing
 
-from px4_sim_ros.convert.truth import truth_from
 from px4_sim_ros.core.simulation import wind_at
 from px4_sim_ros.nodes.sensor import SensorNode
 
@@ -16,6 +15,4 @@ class WindNode(SensorNode):
 
     def step(self, time_us: int, inputs: dict[str, typing.Any]) -> None:
         """Publish the wind that holds from `time_us` on."""
-        odometry = inputs.get('ground_truth/odom')
-        truth = truth_from(odometry) if odometry is not None else None
-        self.publish(wind_at(self._sensor, time_us, truth))
+        self.publish(wind_at(self._sensor, time_us, inputs.get('ground_truth/odom')))

@@ -5,7 +5,7 @@ import typing
 
 from px4_sim_ros import graph
 from px4_sim_ros.configuration import Configuration
-from px4_sim_ros.convert.measurements import new_message
+from px4_sim_ros.convert.measurements import frame_of, range_frame
 from px4_sim_ros.convert.truth import BODY_FRAME, WORLD_FRAME
 from px4_sim_ros.core.frames import Quaternion, Vector
 from px4_sim_ros.core.rotation import from_rotation_vector
@@ -72,5 +72,5 @@ def sensor_links(configuration: Configuration) -> list[Link]:
 
 def _frame(topic: graph.Topic, parameters: typing.Any) -> str:
     if topic.kind == 'range':      # its frame says where the beam goes
-        return f'range_{parameters.direction}_link'
-    return new_message(topic).header.frame_id
+        return range_frame(parameters.direction)
+    return frame_of(topic)

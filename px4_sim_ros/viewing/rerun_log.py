@@ -12,6 +12,8 @@ import rerun
 import rerun.blueprint as rerun_blueprint
 
 from px4_sim_ros.configuration import Configuration
+from px4_sim_ros.convert.measurements import range_frame
+from px4_sim_ros.core.parameters import ParameterError
 from px4_sim_ros.core.rotation import matrix, to_world
 from px4_sim_ros.recording.path_plots import Place
 from px4_sim_ros.recording.plots import COLOURS, TRUTH_COLOUR
@@ -37,7 +39,12 @@ _ABOVE = '/world/above'
 _PATH_COLOUR = (0.95, 0.75, 0.20, 1.0)
 _PLACE_RADIUS_M = 0.12
 # A negative radius is in points of the screen.
-_LINE_POINTS = -1.5
+_LINE_POINTS, _GNSS_POINTS = -1.5, -0.5
+# It is large, and no more than its outline is drawn.
+_GNSS_COLOUR = (*GNSS_COLOUR[:3], 0.35)
+
+# From the vehicle.
+_EYE_M, _LOOK_AT_M = (-1.9, -2.3, 1.5), (0.0, 0.0, 0.3)
 
 _SeriesOf = typing.Mapping[str, typing.Mapping[str, Series]]
 
@@ -47,11 +54,12 @@ class RerunLog:
 
     def __init__(
         self, stream: rerun.RecordingStream, configuration: Configuration,
-        places: typing.Sequence[Place] = (),
+        places: typing.Sequence[Place] = (), *, whole: bool = False,
     ) -> None:
         """Write what never changes.
 
         :param places: where the mission leads
+        :param whole: the run is over: its whole path is shown at once
         """
         self._stream = stream
         self._configuration = configuration
@@ -62,23 +70,39 @@ class RerunLog:
         self._beams = {link.frame: (link.position_m, to_world(matrix(link.attitude), (1, 0, 0)))
                        for link in sensor_links(configuration)}
         self._path_end: np.ndarray | None = None
+        self._last_wind: Series | None = None
         self._named: set[str] = set()
         self._draw_vehicle()
         self._draw_places(places)
-        stream.send_blueprint(blueprint(configuration))
+        self._whole, self._arranged = whole, False
 
     def add(self, series: _SeriesOf) -> None:
-        """Write a portion of the run, later than those before."""
-        self._add_pose(series.get('ground_truth/pose'))
+        """Write a portion of the run, later than those before.
+
+        :raises ParameterError: the vehicle of the run is not that of the configuration
+        """
+        pose = series.get('ground_truth/pose')
+        self._arrange(pose)
+        self._add_pose(pose)
         self._add_rotors(series)
         self._add_wind(series.get('wind'))
         self._add_beam(series.get('range'))
         self._add_truth(series.get('ground_truth/odom'))
         self._add_battery(series.get('battery_state'))
-        for comparison in self._ideal.compare(series):
+        for comparison in self._ideal.compare(self._with_last_wind(series)):
             self._add_comparison(comparison)
         for sensor in self._configuration.graph.instances['gps']:
             self._add_accuracy(sensor, series)
+
+    def _with_last_wind(self, series: _SeriesOf) -> _SeriesOf:
+        """Return a portion in which the wind before it still blows."""
+        now = series['wind']['velocity_m_s'] if 'wind' in series else None
+        known = [wind for wind in (self._last_wind, now) if wind is not None]
+        if not known:
+            return series
+        whole = Series(*map(np.concatenate, zip(*known)))
+        self._last_wind = Series(whole.time_s[-1:], whole.values[-1:])
+        return {**series, 'wind': {'velocity_m_s': whole}}
 
     def say(self, time_s: float, level: str, who: str, text: str) -> None:
         """Write a line into the log.
@@ -113,6 +137,13 @@ class RerunLog:
 
     # In space.
 
+    def _arrange(self, pose: typing.Mapping[str, Series] | None) -> None:
+        """Say how it is looked at: a viewer follows the vehicle from where it finds it."""
+        if not self._arranged:
+            self._arranged = True
+            start_m = (0.0, 0.0, 0.0) if pose is None else pose['position_m'].values[0]
+            self._stream.send_blueprint(blueprint(self._configuration, self._whole, start_m))
+
     def _add_pose(self, pose: typing.Mapping[str, Series] | None) -> None:
         if pose is None:
             return
@@ -134,6 +165,7 @@ class RerunLog:
         measured = series.get('joint_states')
         if measured is not None:
             time_s, speeds = measured['rotor_speed_rad_s']
+            self._check_rotors(speeds.shape[1])
             angles = np.array([self._angles.at(t, row) for t, row in zip(
                 time_s.tolist(), speeds.tolist())])
             for i in range(speeds.shape[1]):
@@ -147,6 +179,13 @@ class RerunLog:
         if asked is not None:
             time_s, speeds = asked['rotor_speed_reference_rad_s']
             self._plot('/rotors/reference', time_s, speeds, _numbered(speeds), 'rad/s')
+
+    def _check_rotors(self, count: int) -> None:
+        vehicle = self._configuration.vehicle
+        if count != len(vehicle.rotors):
+            raise ParameterError(
+                f'vehicle {vehicle.name}: it has {len(vehicle.rotors)} rotors and that of the'
+                f' graph has {count}; name the vehicle of the graph')
 
     def _add_thrust(self, time_s: np.ndarray, speeds_rad_s: np.ndarray) -> None:
         vehicle, count = self._configuration.vehicle, speeds_rad_s.shape[1]
@@ -171,7 +210,7 @@ class RerunLog:
         if measured is None:
             return
         direction = self._configuration.nodes['range_finder'].direction
-        start, along = self._beams[f'range_{direction}_link']
+        start, along = self._beams[range_frame(direction)]
         time_s, range_m = measured['range_m']
         seen = np.isfinite(range_m[:, 0])
         if seen.any():
@@ -187,7 +226,8 @@ class RerunLog:
         if fixes is None:
             return
         self._once(f'{_WORLD}/{sensor}', rerun.Ellipsoids3D.from_fields(
-            colors=[_rgba(GNSS_COLOUR)]))
+            colors=[_rgba(_GNSS_COLOUR)], line_radii=[_GNSS_POINTS],
+            fill_mode='majorwireframe'))
         time_s, deviation_m = fixes['deviation_m']
         self._send(f'{_WORLD}/{sensor}', time_s, rerun.Ellipsoids3D.columns(
             half_sizes=deviation_m))
@@ -249,19 +289,27 @@ class RerunLog:
             entity, indexes=[rerun.TimeColumn(TIMELINE, duration=time_s)], columns=columns)
 
 
-def blueprint(configuration: Configuration) -> rerun_blueprint.Blueprint:
-    """Return how a viewer arranges it at first: space beside plots, the log below."""
+def blueprint(
+    configuration: Configuration, whole: bool = False,
+    start_enu_m: typing.Sequence[float] = (0.0, 0.0, 0.0),
+) -> rerun_blueprint.Blueprint:
+    """Return how a viewer arranges it at first: space beside plots, the log below.
+
+    :param whole: the path is shown to its end, and not only to where the vehicle is
+    :param start_enu_m: where the vehicle is when somebody begins to look
+    """
     b = rerun_blueprint
-    whole_path = b.VisibleTimeRanges([b.VisibleTimeRange(
-        TIMELINE, start=b.TimeRangeBoundary.infinite(),
-        end=b.TimeRangeBoundary.cursor_relative(seconds=0.0))])
+    end = b.TimeRangeBoundary.infinite() if whole else b.TimeRangeBoundary.cursor_relative(
+        seconds=0.0)
+    flown = b.VisibleTimeRanges([b.VisibleTimeRange(
+        TIMELINE, start=b.TimeRangeBoundary.infinite(), end=end)])
     space = b.Spatial3DView(
         origin='/', contents=[f'{_WORLD}/**'], name='Flight',
-        overrides={f'{_WORLD}/path': [whole_path]},
+        overrides={f'{_WORLD}/path': [flown]},
         line_grid=b.LineGrid3D(visible=True, spacing=1.0),
         eye_controls=b.EyeControls3D(
-            position=(-2.2, -2.6, 1.8), look_target=(0.0, 0.0, 0.3), eye_up=(0.0, 0.0, 1.0),
-            tracking_entity=_ABOVE))
+            position=np.add(start_enu_m, _EYE_M), look_target=np.add(start_enu_m, _LOOK_AT_M),
+            eye_up=(0.0, 0.0, 1.0), tracking_entity=_ABOVE))
     motion = b.Vertical(
         b.TimeSeriesView(contents=['/truth/position'], name='Position'),
         b.TimeSeriesView(contents=['/truth/velocity'], name='Velocity'),

@@ -2,8 +2,11 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import pathlib
+import socket
 import typing
+import urllib.parse
 
 from px4_sim_ros.core.parameters import ParameterError
 from px4_sim_ros.resources import check_writable
@@ -14,9 +17,16 @@ if typing.TYPE_CHECKING:
 OPEN = 'rerun'
 # The node that shows a graph that runs.
 NODE = 'rerun_view'
-_SUFFIX, _URL = '.rrd', 'rerun+http'
+_SUFFIX = '.rrd'
+_SCHEMES = 'rerun+http', 'rerun+https'
+# Where a viewer that is opened listens.
+_OPENED = 'rerun+http://127.0.0.1:9876/proxy'
+_CONNECT_S = 2.0
 # A viewer that does not take its data holds nobody up for longer.
 _FLUSH_S = 3.0
+# To hear that it is gone takes no time; one that is only slow may go on being so.
+_GLANCE_S = 0.02
+_SLOW = 'timed out'
 # Of wall time.
 _LIVE_PORTION_S, _FILE_PORTION_S = 0.1, 1.0
 
@@ -32,24 +42,40 @@ class RerunTarget:
         """Read what was asked for.
 
         :param text: `rerun`, the name of an `.rrd` file, or the URL of a viewer that runs
-        :raises ParameterError: it is none of these, or the file cannot be written, or the
-            package rerun-sdk is missing
+        :raises ParameterError: it is none of these, or the file cannot be written, or there is
+            no viewer or no screen for one, or the package rerun-sdk is missing
         """
         self._text = text
         self._path = pathlib.Path(text).expanduser() if text.endswith(_SUFFIX) else None
+        self._address = _address(_OPENED if text == OPEN else text)
         if self._path is not None:
             check_writable('viewer', self._path)
-        elif text != OPEN and not text.startswith(_URL):
+        elif self._address is None:
             raise ParameterError(
                 f'viewer {text!r}: must be {OPEN}, the name of a file that ends with {_SUFFIX},'
-                f' or a URL such as {_URL}://127.0.0.1:9876/proxy')
+                f' or a URL such as {_OPENED}')
         if importlib.util.find_spec('rerun') is None:
             raise ParameterError(
                 f'viewer {text!r}: the package rerun-sdk is not installed; `pip install'
                 ' rerun-sdk` installs it')
+        if self._path is None:
+            self._check_viewer()
         # Eyes want it at once; a file is smaller when it is written in large portions.
         self.portion_s = _FILE_PORTION_S if self._path else _LIVE_PORTION_S
         self._runs = 0
+
+    def _check_viewer(self) -> None:
+        """See early that there is a viewer, or that one can be opened."""
+        try:
+            self._call()
+        except OSError as error:
+            if self._text != OPEN:
+                raise ParameterError(f'viewer {self._text}: no viewer listens there:'
+                                     f' {error.strerror or error}') from error
+            if not (os.environ.get('DISPLAY') or os.environ.get('WAYLAND_DISPLAY')):
+                raise ParameterError(
+                    f'viewer {OPEN}: there is no screen, neither DISPLAY nor WAYLAND_DISPLAY is'
+                    ' set; name a file such as flight.rrd and open it elsewhere') from None
 
     def open_run(self, name: str) -> rerun.RecordingStream:
         """Return the stream for the next run; each run is a recording of its own.
@@ -67,15 +93,30 @@ class RerunTarget:
         try:
             if self._path is not None:
                 stream.save(self._path_of_run())
-            elif self._text == OPEN:
-                # One that is open already is used again: it outlives the simulation.
-                stream.spawn(hide_welcome_screen=True)
             else:
-                stream.connect_grpc(self._text)
+                if self._text == OPEN:
+                    # One that is open already is used again: it outlives the simulation.
+                    rerun.spawn(recording=stream, connect=False, hide_welcome_screen=True,
+                                executable_path=_viewer_program())
+                # Rerun itself would try for ten seconds, and write about it into the terminal.
+                self._call()
+                stream.connect_grpc(_OPENED if self._text == OPEN else self._text)
         except (OSError, RuntimeError, ValueError) as error:
-            raise ViewerError(f'viewer {self._text}: {error}') from error
+            raise ViewerError(f'viewer {self._text}: {_first_line(error)}') from error
         stream.send_recording_name(name)
         return stream
+
+    def check(self, stream: rerun.RecordingStream) -> None:
+        """See that the data of a run is still taken.
+
+        :raises ViewerError: the viewer is gone, or the disk is full
+        """
+        try:
+            stream.flush(timeout_sec=_GLANCE_S)
+        except (RuntimeError, ValueError) as error:
+            if _SLOW not in str(error):
+                raise ViewerError(f'viewer {self._text}: it takes no more data:'
+                                  f' {_first_line(error)}') from error
 
     def close_run(self, stream: rerun.RecordingStream) -> None:
         """Hand over what is left of a run.
@@ -85,11 +126,38 @@ class RerunTarget:
         try:
             stream.flush(timeout_sec=_FLUSH_S)
         except (RuntimeError, ValueError) as error:
-            raise ViewerError(
-                f'viewer {self._text}: it has not taken all data within {_FLUSH_S:g} s') from error
+            raise ViewerError(f'viewer {self._text}: it has not taken all data:'
+                              f' {_first_line(error)}') from error
         finally:
             stream.disconnect()
+
+    def _call(self) -> None:
+        """See that somebody listens; raise OSError otherwise."""
+        socket.create_connection(self._address, _CONNECT_S).close()
 
     def _path_of_run(self) -> pathlib.Path:
         path = self._path
         return path if self._runs == 1 else path.with_stem(f'{path.stem}_{self._runs}')
+
+
+def _address(url: str) -> tuple[str, int] | None:
+    """Return host and port of a viewer; None when the text is no URL of one."""
+    try:
+        parts = urllib.parse.urlsplit(url)
+        if parts.scheme in _SCHEMES and parts.path == '/proxy' and parts.hostname and parts.port:
+            return parts.hostname, parts.port
+    except ValueError:
+        pass
+    return None
+
+
+def _viewer_program() -> str | None:
+    """Return the viewer of the package, which may lie outside PATH; None to look for it there."""
+    package = importlib.util.find_spec('rerun_cli')
+    folders = package.submodule_search_locations if package else None
+    programs = [pathlib.Path(folder) / 'rerun' for folder in folders or ()]
+    return next((str(program) for program in programs if program.is_file()), None)
+
+
+def _first_line(error: Exception) -> str:
+    return (getattr(error, 'strerror', None) or str(error)).strip().partition('\n')[0]

@@ -1,11 +1,15 @@
 """The launch file under the real `ros2 launch`, where launch_ros is installed."""
+import json
 import os
+import pathlib
 import re
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 import time
+from xml.etree import ElementTree
 
 import pytest
 from commands import command, family, interrupt, port_is_free, running, wait_for_line, wait_gone
@@ -14,6 +18,7 @@ from px4_sim_ros.recording.bag_reader import BagReader
 
 pytest.importorskip('launch_ros', reason='launch_ros is not installed')
 INSTANCE = 83
+CLOSED = '[rviz2-4]: process has finished cleanly'
 ROS2 = shutil.which('ros2')
 pytestmark = pytest.mark.skipif(
     ROS2 is None or subprocess.run(
@@ -21,10 +26,39 @@ pytestmark = pytest.mark.skipif(
     reason='px4_sim_ros is not built with colcon in a sourced workspace')
 
 
-def launch(*arguments):
+# Notes how it was started; a window that is closed ends at once.
+_VIEWER = """#!{python}
+import json, pathlib, signal, sys, yaml
+file = sys.argv[sys.argv.index('--params-file') + 1]
+parameters = yaml.safe_load(pathlib.Path(file).read_text())['/**']['ros__parameters']
+pathlib.Path({note!r}).write_text(json.dumps([sys.argv[1:], parameters]))
+if not {closed}:
+    signal.pause()
+"""
+
+
+def viewers(folder, **packages):
+    """Install packages of one program each; return the environment that has them.
+
+    :param packages: whether the program ends at once
+    """
+    index = folder / 'share' / 'ament_index' / 'resource_index' / 'packages'
+    index.mkdir(parents=True)
+    for name, closed in packages.items():
+        (index / name).touch()
+        program = folder / 'lib' / name / name
+        program.parent.mkdir(parents=True)
+        program.write_text(_VIEWER.format(
+            python=sys.executable, note=str(folder / f'{name}.json'), closed=closed))
+        program.chmod(0o755)
+    path = os.pathsep.join([str(folder), os.environ['AMENT_PREFIX_PATH']])
+    return os.environ | {'AMENT_PREFIX_PATH': path}
+
+
+def launch(*arguments, **options):
     return running(
         [ROS2, 'launch', 'px4_sim_ros', 'iris.launch.py', f'instance:={INSTANCE}', *arguments],
-        stdin=subprocess.DEVNULL,
+        stdin=subprocess.DEVNULL, **options,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler))
 
 
@@ -170,6 +204,35 @@ def test_the_tools_of_ros_2_work_beside_it():
         says('active', 'lifecycle', 'get', '--no-daemon', '--spin-time', '3', '/uav1/imu')
         says('average rate: 250', 'topic', 'hz', '/uav1/imu/data_raw', '--window', '250')
         assert interrupt(process) < 5.0
+
+
+def test_rviz_is_fed_and_may_be_closed(tmp_path):
+    environment = viewers(tmp_path, rviz2=True, robot_state_publisher=False)
+    with launch('mission:=none', 'rviz:=true', 'namespace:=uav1', 'vehicle:=x500',
+                env=environment) as process:
+        lines = wait_for_line(process, 'LOCKED')
+        if not any(CLOSED in line for line in lines):
+            wait_for_line(process, CLOSED)
+        arguments, parameters = json.loads((tmp_path / 'rviz2.json').read_text())
+        assert pathlib.Path(arguments[arguments.index('-d') + 1]).name == 'iris.rviz'
+        assert '__ns:=/uav1' in arguments and parameters == {'use_sim_time': True}
+        arguments, parameters = json.loads((tmp_path / 'robot_state_publisher.json').read_text())
+        assert 'joint_states:=visual/joint_states' in arguments and '__ns:=/uav1' in arguments
+        assert ElementTree.fromstring(parameters['robot_description']).get('name') == 'x500'
+        says('ns: thrust', 'topic', 'echo', '/uav1/visual/markers')
+        children = family(process.pid)
+        assert interrupt(process) < 5.0
+        assert wait_gone(children, 1.0) == []
+
+
+def test_rviz_that_is_not_installed():
+    if subprocess.run([ROS2, 'pkg', 'prefix', 'rviz2'], capture_output=True,
+                      check=False).returncode == 0:
+        pytest.skip('rviz2 is installed')
+    for arguments in (['iris.launch.py'], ['replay.launch.py', 'bag:=nowhere']):
+        said = ros2('launch', 'px4_sim_ros', *arguments, 'rviz:=true')
+        assert 'rviz = true: the package rviz2 is not installed' in said
+        assert 'process started' not in said
 
 
 @pytest.mark.parametrize('argument, sentence', [

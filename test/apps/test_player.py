@@ -82,7 +82,7 @@ def write_bag(folder):
         'recorder': {'folder': str(folder), 'flush_us': 200_000, 'compression': 'none'}})
     recorded = RunDescription.of(
         configuration, mode='core', autopilot='none', namespace='recorded')
-    messages = StepMessages(configuration.graph, configuration.world, 4)
+    messages = StepMessages(configuration.graph, configuration.world)
     simulation = make_simulation(configuration)
     writer = BagWriter(make_folder(folder), recorded, configuration.nodes['recorder'])
 
@@ -92,8 +92,8 @@ def write_bag(folder):
 
     for time_us in range(0, END_US + STEP_US, STEP_US):
         if time_us:
-            for name, message in messages.of(simulation.step((0.0,) * 4), (0.0,) * 4):
-                write(name, time_us, message)
+            for name, data in messages.of(simulation.step((0.0,) * 4), (0.0,) * 4):
+                writer.write(name, time_us, data)
         for name, message in beside(time_us).items():
             write(name, time_us, message)
     writer.close()

@@ -21,7 +21,7 @@ from px4_sim_ros.apps import command_line, own_nodes
 from px4_sim_ros.apps.processes import Child, ros_environment
 from px4_sim_ros.configuration import load_configuration
 from px4_sim_ros.convert.stamps import stamp_us
-from px4_sim_ros.convert.truth import truth_from
+from px4_sim_ros.core.dynamics import Truth
 from px4_sim_ros.core.sensors.barometer import Barometer
 from px4_sim_ros.nodes import qos
 from px4_sim_ros.recording.bag_reader import BagReader
@@ -125,8 +125,9 @@ def assert_a_hose(odometries, pressures_pa, configuration):
     hose, ours = model(), model()
     height_m, effects_pa = 0.0, []
     for t in sorted(pressures_pa):
-        truth = truth_from(odometries[t])
-        east, north, up = truth.position_enu
+        position = odometries[t].pose.pose.position
+        east, north, up = position.x, position.y, position.z
+        truth = Truth(t, (east, north, up), (1.0, 0.0, 0.0, 0.0), *((0.0, 0.0, 0.0),) * 4, ())
         height_m += (1.0 - math.exp(-0.02 / 0.5)) * (up - height_m)
         expected_pa = hose.measure(truth._replace(position_enu=(east, north, height_m))).pressure_pa
         assert pressures_pa[t] == pytest.approx(expected_pa, abs=1e-6)

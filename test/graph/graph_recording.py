@@ -8,7 +8,7 @@ import threading
 import time
 
 import rclpy
-from rclpy.serialization import deserialize_message, serialize_message
+from rclpy.serialization import deserialize_message
 from rclpy.signals import SignalHandlerOptions
 from scripted_autopilot import ARMED_FROM_US, connect, scripted_controls
 
@@ -101,13 +101,13 @@ def record_core(duration_us, overrides=OVERRIDES):
     configuration = load_configuration(None, overrides)
     recording, stop = Recording(), threading.Event()
     vehicle = configuration.vehicle
-    messages = StepMessages(configuration.graph, configuration.world, len(vehicle.rotors))
+    messages = StepMessages(configuration.graph, configuration.world)
 
     def observe(step, reply):
         references = vehicle.rotor_speed_references_rad_s(reply.controls, reply.armed)
-        for topic, message in messages.of(step, references):
+        for topic, data in messages.of(step, references):
             if topic != '/clock':
-                recording.add(topic, serialize_message(message))
+                recording.add(topic, data)
         if step.truth.time_us >= duration_us:
             stop.set()
 

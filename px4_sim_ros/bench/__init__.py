@@ -1,0 +1,1 @@
+"""The benchmark: what a step costs, where, and how near to the ceiling that is."""

@@ -1,0 +1,237 @@
+"""One flight of the benchmark, in a process of its own.
+
+It flies until there is enough of a hover, and writes figures. Start, boot, take-off and landing
+are no part of them.
+"""
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import pathlib
+import signal
+import sys
+import tempfile
+import threading
+import time
+import typing
+
+from px4_sim_ros.apps.autopilots import start_autopilot
+from px4_sim_ros.apps.processes import Child
+from px4_sim_ros.apps.px4 import Px4
+from px4_sim_ros.bench import ceiling, worlds
+from px4_sim_ros.bench.kinds import CEILING, Kind
+from px4_sim_ros.bench.usage import Usage
+from px4_sim_ros.bench.worklog import Window
+from px4_sim_ros.configuration import Configuration, load_configuration
+from px4_sim_ros.core.environment import Environment
+from px4_sim_ros.core.parameters import ParameterError, sentence
+from px4_sim_ros.core.steady_states import SteadyStates
+from px4_sim_ros.core.timebase import US_PER_S
+from px4_sim_ros.mavlink.hil_server import port_of
+from px4_sim_ros.mavlink.mission import Hold, Mission, TakeOff
+from px4_sim_ros.mavlink.pilot import Event, MissionError, Pilot, Stopped
+
+_LOOK_S = 0.02
+HEIGHT_M = 10.0
+# It holds until it has been measured.
+_MISSION = Mission('bench', (TakeOff(up_m=HEIGHT_M), Hold(duration_s=1e5)))
+# The trivial peer's motors, in shares of those that hover: it climbs to 25 m within 40 s, and is in
+# the air, level, until the battery has lost a few percent at 110 s.
+_TRIVIAL_SHARE = 1.03
+
+
+@dataclasses.dataclass(frozen=True)
+class Flight:
+    """What is to be flown and how long."""
+
+    kind: Kind
+    instance: int
+    px4_dir: str = ''
+    ceiling: str = ''              # the compiled server
+    settle_s: float = 5.0          # simulated time in the air before the window
+    least_s: float = 30.0          # simulated time in the window
+    least_wall_s: float = 3.0      # wall time in the window
+    timeout_s: float = 300.0       # wall time for all
+
+    def to_json(self) -> str:
+        """Return it as a text."""
+        return json.dumps(dataclasses.asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Flight:
+        """Return it from a text."""
+        values = json.loads(text)
+        return cls(**values | {'kind': Kind(*values['kind'])})
+
+
+class FlightError(RuntimeError):
+    """A flight could not be measured; the text says why."""
+
+
+def hover_control(configuration: Configuration) -> float:
+    """Return the motor control that hovers at home, with a full battery."""
+    environment = Environment.of(configuration.world)
+    states = SteadyStates(
+        configuration.vehicle, environment.density_kg_m3(0.0), environment.gravity_m_s2(0.0))
+    return states.hover_command(states.full_charge())
+
+
+class _Measurement:
+    """Waits for the hover and measures it, in a thread beside the world."""
+
+    def __init__(self, flight: Flight, world: typing.Any, autopilot: Child) -> None:
+        self.stop = threading.Event()
+        self.failure = ''
+        self.window: Window | None = None
+        self.processes: list[dict[str, typing.Any]] = []
+        self._flight = flight
+        self._log = world.log
+        self._autopilot = autopilot
+        self._usage = Usage('world and pilot' if flight.kind.mode == 'core' else 'pilot')
+        self.hovers_from_s: float | None = None       # simulated time
+        if flight.kind.autopilot == 'trivial':
+            self.hovers_from_s = 0.0
+        self._thread = threading.Thread(target=self._run, name='measurement')
+        self._thread.start()
+
+    def join(self) -> None:
+        self.stop.set()
+        self._thread.join()
+
+    def fail(self, reason: str) -> None:
+        self.failure = self.failure or reason
+        self.stop.set()
+
+    def _run(self) -> None:
+        deadline_s = time.monotonic() + self._flight.timeout_s
+        while not self.stop.wait(_LOOK_S):
+            if self._autopilot.exit_code is not None:
+                self.fail(f'{self._autopilot.name} has ended with exit code'
+                          f' {self._autopilot.exit_code}')
+            elif time.monotonic() > deadline_s:
+                self.fail(f'not measured within {self._flight.timeout_s:g} s;'
+                          f' simulated time is {self._log.latest_us / US_PER_S:g} s')
+            elif self.window is None:
+                self._begin_if_hovering()
+            elif self._log.covers(self.window):
+                self.processes = [usage._asdict() for usage in self._usage.end()]
+                self.stop.set()
+
+    def _begin_if_hovering(self) -> None:
+        flight = self._flight
+        if self.hovers_from_s is None:
+            return
+        from_us = round((self.hovers_from_s + flight.settle_s) * US_PER_S)
+        if self._log.latest_us >= from_us:
+            self.window = Window(
+                self._log.latest_us, round(flight.least_s * US_PER_S), flight.least_wall_s)
+            self._usage.begin()
+
+
+class _Pilot:
+    """Takes off and holds, in a thread."""
+
+    def __init__(self, instance: int, measurement: _Measurement) -> None:
+        self._measurement = measurement
+        self._pilot = Pilot(instance, self._on_event, measurement.stop)
+        self._thread = threading.Thread(target=self._run, name='pilot')
+        self._thread.start()
+
+    def _on_event(self, event: Event) -> None:
+        if event.target_enu is not None and self._measurement.hovers_from_s is None:
+            self._measurement.hovers_from_s = event.time_s
+
+    def _run(self) -> None:
+        try:
+            self._pilot.fly(_MISSION)
+        except Stopped:
+            pass
+        except MissionError as error:
+            self._measurement.fail(str(error))
+
+    def close(self) -> None:
+        self._measurement.stop.set()
+        self._thread.join()
+        self._pilot.close()
+
+
+def fly(flight: Flight) -> dict[str, typing.Any]:
+    """Fly and return the figures; all that was started is ended.
+
+    :raises FlightError: that has failed
+    """
+    with contextlib.ExitStack() as stack:
+        folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        overrides: dict[str, typing.Any] = {
+            'manager': {'speed_factor': 0.0}, 'hil_bridge': {'instance': flight.instance}}
+        if flight.kind.recorder:
+            overrides |= {'': {'recorder': True}, 'recorder': {'folder': str(folder / 'bag')}}
+        configuration = load_configuration(None, overrides)
+        world = _make_world(flight, configuration, folder)
+        stack.callback(world.close)
+        world.wait_until_seen()
+        autopilot = _start_autopilot(flight, configuration)
+        stack.callback(autopilot.stop)
+        measurement = _Measurement(flight, world, autopilot)
+        stack.callback(measurement.join)
+        if flight.kind.autopilot != 'trivial':
+            pilot = _Pilot(flight.instance, measurement)
+            stack.callback(pilot.close)
+        world.run(measurement.stop)
+        misses = world.misses
+        # Before the autopilot is stopped, which is no news any more.
+        measurement.join()
+        world.close()
+    if measurement.failure:
+        raise FlightError(measurement.failure)
+    figures = world.log.figures(measurement.window, configuration.world.step_us)
+    return figures._asdict() | {
+        'from_s': measurement.window.from_us / US_PER_S, 'height_m': round(world.height_m, 2),
+        'misses': misses, 'processes': measurement.processes}
+
+
+def _make_world(
+    flight: Flight, configuration: Configuration, folder: pathlib.Path,
+) -> typing.Any:
+    kind = flight.kind
+    if kind.mode == CEILING:
+        return ceiling.CeilingWorld(pathlib.Path(flight.ceiling), configuration, folder)
+    run = None
+    if kind.recorder:
+        configuration, run = worlds.with_recording(
+            configuration, kind.mode, kind.autopilot, folder)
+    if kind.mode == 'core':
+        return worlds.CoreLog(configuration, run)
+    return worlds.GraphLog(configuration, kind.mode, folder)
+
+
+def _start_autopilot(flight: Flight, configuration: Configuration) -> Child:
+    if flight.kind.autopilot == 'trivial':
+        control = _TRIVIAL_SHARE * hover_control(configuration)
+        return Child('the trivial peer', [
+            sys.executable, '-m', 'px4_sim_ros.bench.trivial_peer', '--port',
+            str(port_of(flight.instance)), '--system', str(flight.instance + 1),
+            '--control', repr(control)])
+    px4 = Px4.find(flight.px4_dir) if flight.kind.autopilot == 'px4' else None
+    return start_autopilot(
+        px4, configuration.world.vehicle, flight.instance, log_in_folder=True)
+
+
+def main(arguments: typing.Sequence[str] | None = None) -> int:
+    """Fly what the first argument describes and write JSON into the file that is the second."""
+    description, path = sys.argv[1:] if arguments is None else arguments
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        result = fly(Flight.from_json(description))
+    except KeyboardInterrupt:
+        return 130
+    except (ParameterError, OSError, RuntimeError) as error:
+        result = {'failure': sentence(error)}
+    pathlib.Path(path).write_text(json.dumps(result), encoding='utf-8')
+    return 1 if 'failure' in result else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

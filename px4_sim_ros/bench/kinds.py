@@ -1,0 +1,87 @@
+"""What is flown: modes, autopilots, recorder off and on, and the ceiling."""
+from __future__ import annotations
+
+import fnmatch
+import socket
+import typing
+
+from px4_sim_ros.apps.fly import MODES
+from px4_sim_ros.core.parameters import ParameterError
+
+# `trivial` only answers: with it our own side is what limits.
+AUTOPILOTS = ('trivial', 'embedded', 'px4')
+CEILING = 'ceiling'
+# PX4 has ports of its own for its first ten instances only.
+_INSTANCES = range(9, -1, -1)
+# The link, the pilot, the autopilot, its payload's battery, its ground station.
+_TCP_PORTS, _UDP_PORTS = (4560,), (14540, 14580, 14280, 18570)
+
+
+class Kind(typing.NamedTuple):
+    """A way to fly."""
+
+    mode: str               # one of MODES, or CEILING
+    autopilot: str
+    recorder: bool = False
+
+    @property
+    def name(self) -> str:
+        """How it is called in options, tables and JSON."""
+        if self.mode == CEILING:
+            return CEILING
+        return f'{self.mode}/{self.autopilot}' + ('/recorder' if self.recorder else '')
+
+
+CEILING_KIND = Kind(CEILING, 'px4')
+ALL = (CEILING_KIND, *(
+    Kind(mode, autopilot, recorder)
+    for autopilot in AUTOPILOTS for recorder in (False, True) for mode in MODES))
+
+
+def selected(patterns: typing.Sequence[str], *, px4: bool) -> list[Kind]:
+    """Return the kinds whose names match one of some patterns, all when there is none.
+
+    With a kind that flies PX4 comes the ceiling, which it is compared with.
+
+    :param px4: whether there is a PX4
+    :raises ParameterError: a pattern matches nothing, or nothing that can be flown
+    """
+    for pattern in patterns:
+        matching = [kind for kind in ALL if fnmatch.fnmatchcase(kind.name, pattern)]
+        if not matching:
+            names = ', '.join(kind.name for kind in ALL)
+            raise ParameterError(f'only = {pattern!r}: matches none of {names}')
+        if not px4 and all(kind.autopilot == 'px4' for kind in matching):
+            raise ParameterError(f'only = {pattern!r}: needs a PX4; give its folder with --px4-dir')
+    found = [kind for kind in ALL if px4 or kind.autopilot != 'px4']
+    if patterns:
+        found = [kind for kind in found
+                 if any(fnmatch.fnmatchcase(kind.name, pattern) for pattern in patterns)]
+    if any(kind.autopilot == 'px4' for kind in found) and CEILING_KIND not in found:
+        found.insert(0, CEILING_KIND)
+    return found
+
+
+def free_instance() -> int:
+    """Return an instance whose ports nobody uses.
+
+    :raises ParameterError: there is none
+    """
+    for instance in _INSTANCES:
+        if _is_free(instance):
+            return instance
+    raise ParameterError('the ports of all PX4 instances from 0 to 9 are in use')
+
+
+def _is_free(instance: int) -> bool:
+    ports = [(socket.SOCK_STREAM, port) for port in _TCP_PORTS]
+    ports += [(socket.SOCK_DGRAM, port) for port in _UDP_PORTS]
+    for kind, port in ports:
+        with socket.socket(socket.AF_INET, kind) as probe:
+            if kind is socket.SOCK_STREAM:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(('127.0.0.1', port + instance))
+            except OSError:
+                return False
+    return True

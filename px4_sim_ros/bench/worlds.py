@@ -1,0 +1,145 @@
+"""The modes as the benchmark sees them: worlds that keep a log of their time."""
+from __future__ import annotations
+
+import pathlib
+import threading
+import time
+import typing
+
+from px4_sim_ros.apps.core_world import CoreWorld
+from px4_sim_ros.bench.worklog import WorkLog
+from px4_sim_ros.configuration import Configuration, write_configuration
+from px4_sim_ros.core.simulation import Step
+from px4_sim_ros.mavlink.hil_codec import ActuatorControls
+
+if typing.TYPE_CHECKING:
+    from diagnostic_msgs.msg import DiagnosticArray
+
+# In mode core: how often the counters are read, in simulated time.
+_READ_US = 200_000
+
+
+def with_recording(
+    configuration: Configuration, mode: str, autopilot: str, folder: pathlib.Path,
+) -> tuple[Configuration, typing.Any]:
+    """Return the configuration of a run that is recorded, and the description of the run."""
+    from px4_sim_ros.recording.run_description import RunDescription, with_run_file
+    run = RunDescription.of(configuration, mode=mode, autopilot=autopilot)
+    return with_run_file(configuration, run, folder), run
+
+
+class CoreLog:
+    """Mode `core`, in this process."""
+
+    def __init__(self, configuration: Configuration, run: typing.Any) -> None:
+        """Listen for the autopilot.
+
+        :param run: the description for a recording, None for none
+        """
+        self.log = WorkLog()
+        self.height_m = 0.0
+        recorder = None
+        if run is not None:
+            from px4_sim_ros.apps.core_recorder import CoreRecorder
+            recorder = CoreRecorder(configuration, run)
+        self._world = CoreWorld(configuration, self._observe, recorder)
+        self._next_us = 0
+
+    def _observe(self, step: Step, reply: ActuatorControls) -> None:
+        time_us = step.truth.time_us
+        if time_us < self._next_us:
+            return
+        self._next_us = time_us + _READ_US
+        self.height_m = step.truth.position_enu[2]
+        status = self._world.status()
+        self.log.add_wall(time_us, time.perf_counter() - status.paced_s)
+        for part, busy_s in status.busy_s.items():
+            self.log.add_busy(part, time_us, busy_s)
+        self.log.add_busy('autopilot', time_us, float(status.link['waited_s']))
+
+    @property
+    def misses(self) -> int:
+        """Steps without an answer."""
+        return self._world.status().link_count('misses')
+
+    def wait_until_seen(self) -> None:
+        """Nothing."""
+
+    def run(self, stop: threading.Event) -> None:
+        """Step until `stop` is set."""
+        self._world.run(stop)
+
+    def close(self) -> None:
+        """End it."""
+        self._world.close()
+
+
+class GraphLog:
+    """Modes `composed` and `separate`; what the nodes tell on `/diagnostics` is the log."""
+
+    def __init__(
+        self, configuration: Configuration, mode: str, folder: pathlib.Path,
+    ) -> None:
+        """Start the processes.
+
+        :param folder: for the parameter file
+        """
+        import rclpy
+        from diagnostic_msgs.msg import DiagnosticArray
+        from rclpy.executors import SingleThreadedExecutor
+
+        from px4_sim_ros.apps.ros_world import RosWorld
+        from px4_sim_ros.nodes import qos
+
+        self.log = WorkLog()
+        self.height_m = 0.0
+        self._nodes = configuration.graph.nodes
+        self._world = RosWorld(
+            mode, configuration.graph, [write_configuration(folder, configuration)],
+            self._on_position)
+        self._node = rclpy.create_node('bench')
+        self._subscription = self._node.create_subscription(
+            DiagnosticArray, '/diagnostics', self._on_diagnostics, qos.DIAGNOSTICS)
+        self._executor = SingleThreadedExecutor()
+        self._executor.add_node(self._node)
+        self._thread = threading.Thread(target=self._executor.spin, name='diagnostics')
+        self._thread.start()
+
+    def _on_position(self, position_enu: tuple[float, float, float]) -> None:
+        self.height_m = position_enu[2]
+
+    def _on_diagnostics(self, message: DiagnosticArray) -> None:
+        from px4_sim_ros.convert.diagnostics import values_of
+        from px4_sim_ros.convert.stamps import stamp_us
+        time_us = stamp_us(message.header.stamp)
+        for status in message.status:
+            part, values = status.name.removeprefix('/'), values_of(status)
+            if part not in self._nodes or 'busy_s' not in values:
+                continue
+            self.log.add_busy(part, time_us, float(values['busy_s']))
+            if part == 'manager':
+                self.log.add_wall(
+                    time_us, float(values['wall_time_s']) - float(values['paced_s']))
+            elif 'waited_s' in values:
+                self.log.add_busy('autopilot', time_us, float(values['waited_s']))
+
+    @property
+    def misses(self) -> int:
+        """Steps without an answer."""
+        return self._world.status().link_count('misses')
+
+    def wait_until_seen(self) -> None:
+        """Wait until all that is watched is there."""
+        self._world.wait_until_seen()
+
+    def run(self, stop: threading.Event) -> None:
+        """Watch until `stop` is set."""
+        self._world.run(stop)
+
+    def close(self) -> None:
+        """End it."""
+        self._executor.shutdown()
+        self._thread.join()
+        self._node.destroy_node()
+        self._world.close()
+        self._world.check_end()

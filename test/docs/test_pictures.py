@@ -1,0 +1,39 @@
+"""The pictures of the documents are there, small, and the graph is that of the code."""
+import importlib.util
+import pathlib
+import re
+
+import pytest
+
+from px4_sim_ros import graph
+from px4_sim_ros.apps import tables
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SHOWN = sorted({
+    (path.parent / name).resolve() for path in tables.documents(ROOT)
+    for name in re.findall(r'!\[[^]]+\]\(([^)]+)\)', path.read_text(encoding='utf-8'))})
+LARGEST_BYTES = 500_000
+
+
+def test_there_are_pictures_of_the_graph_a_flight_and_a_report():
+    assert {path.name for path in SHOWN} == {'graph.svg', 'flight.png', 'report.png'}
+
+
+@pytest.mark.parametrize('path', SHOWN, ids=lambda path: path.name)
+def test_a_picture_is_there_and_small(path):
+    assert 1000 < path.stat().st_size < LARGEST_BYTES
+
+
+def test_the_picture_of_the_graph_is_that_of_the_code(tmp_path):
+    spec = importlib.util.spec_from_file_location(
+        'make_pictures', ROOT / 'docs' / 'make_pictures.py')
+    make_pictures = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(make_pictures)
+    make_pictures.draw_graph(tmp_path / 'graph.svg')
+    drawn, kept = (re.findall(r'<text[^>]*>([^<]+)</text>', path.read_text(encoding='utf-8'))
+                   for path in (tmp_path / 'graph.svg', ROOT / 'docs' / 'pictures' / 'graph.svg'))
+    assert sorted(drawn) == sorted(kept)
+    names = {name.replace('_', ' ') for name in graph.NODES} - {'player', 'recorder'}
+    assert names <= set(kept)
+    inside = {t.name for t in graph.TOPICS.values() if t.period != 'display'}
+    assert inside <= set(kept)
