@@ -14,11 +14,12 @@ class Told(typing.NamedTuple):
 
 
 class Window(typing.NamedTuple):
-    """What is measured: from a simulated time on, at least so long."""
+    """What is measured: from a simulated time on, at least so long in both times."""
 
     from_us: int
     least_us: int
     least_wall_s: float
+    most_us: int            # of simulated time, whatever the wall time
 
 
 class Figures(typing.NamedTuple):
@@ -58,7 +59,8 @@ class WorkLog:
         """Return whether there is enough of everything for the figures of a window."""
         simulated_us, wall_s = _passed(self._wall, window.from_us)
         return (
-            simulated_us >= max(window.least_us, 1) and wall_s >= window.least_wall_s
+            simulated_us >= max(window.least_us, 1)
+            and (wall_s >= window.least_wall_s or simulated_us >= window.most_us)
             and all(_passed(told, window.from_us)[0] > 0 for told in list(self._parts.values())))
 
     def figures(self, window: Window, step_us: int) -> Figures:

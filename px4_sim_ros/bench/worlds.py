@@ -93,6 +93,7 @@ class GraphLog:
 
         self.log = WorkLog()
         self.height_m = 0.0
+        self._closed = False
         self._nodes = configuration.graph.nodes
         self._world = RosWorld(
             mode, configuration.graph, [write_configuration(folder, configuration)],
@@ -137,7 +138,13 @@ class GraphLog:
         self._world.run(stop)
 
     def close(self) -> None:
-        """End it."""
+        """End it; once.
+
+        :raises RuntimeError: a part of it has failed
+        """
+        if self._closed:
+            return
+        self._closed = True
         self._executor.shutdown()
         self._thread.join()
         self._node.destroy_node()

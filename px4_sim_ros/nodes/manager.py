@@ -94,7 +94,7 @@ class ManagerNode(LifecycleNode):
         self._lost: list[ManagedNode] = []   # a recorder that is waited for no longer
         self._recorder: RecorderWatch | None = None
         self._listeners: list[typing.Any] = []
-        self._clock = codecs.encoder(graph.TOPICS['/clock'])
+        self._encode_clock = codecs.encoder(graph.TOPICS['/clock'])
         self._status_publisher = self.create_publisher(DiagnosticStatus, 'sim/status', qos.LATCHED)
         self._diagnostics = diagnostics.Diagnostics(self, self._status)
         self._requests = [
@@ -317,7 +317,7 @@ class ManagerNode(LifecycleNode):
     # The step.
 
     def _publish_clock(self, time_us: int) -> None:
-        self._clock_publisher.publish(self._clock(time_us, None))
+        self._clock_publisher.publish(self._encode_clock(time_us, None))
 
     def _on_command(self, data: bytes) -> None:
         """The step is done when its command has come."""
