@@ -18,6 +18,7 @@ from px4_sim_ros.core.dynamics import DivergedError
 from px4_sim_ros.core.parameters import ParameterError
 from px4_sim_ros.mavlink.lockstep import StallError
 from px4_sim_ros.nodes.base import LoopNode
+from px4_sim_ros.nodes.step_executor import StepExecutor
 from px4_sim_ros.resources import own_arguments
 
 _SPIN_S = 0.1
@@ -69,7 +70,7 @@ def run(
         _make_nodes(names, nodes, own)
         for node in nodes:
             executor.add_node(node)
-        _spin(executor, nodes, stop)
+        _spin(StepExecutor(executor, _in_order(nodes)), nodes, stop)
     except ParameterError as error:
         print(f'world: {error}', file=sys.stderr)
         return 2
@@ -99,6 +100,16 @@ def _make_nodes(
     names = names or list(manager[0].configured_graph().nodes)
     classes = own_nodes.parse(own, names)
     nodes[:0] = [make(name, classes.get(name)) for name in names if name != 'manager']
+
+
+def _in_order(nodes: typing.Sequence[typing.Any]) -> list[typing.Any]:
+    """Return the nodes that hear each other in the order of a step.
+
+    The recorder has a thread for what it hears.
+    """
+    kinds = list(graph.NODES)
+    return sorted((node for node in nodes if node.get_name() != 'recorder'),
+                  key=lambda node: kinds.index(graph.spec_of(node.get_name()).kind))
 
 
 def _spin(executor: typing.Any, nodes: typing.Sequence[typing.Any], stop: Stop) -> None:

@@ -30,6 +30,7 @@ from px4_sim_ros.nodes.endpoints import matched_participants, participant_of
 from px4_sim_ros.nodes.inbox import Inbox
 from px4_sim_ros.nodes.message_types import message_class
 from px4_sim_ros.nodes.node_status import NodeStatus
+from px4_sim_ros.nodes.polling import PollingNode
 from px4_sim_ros.nodes.transitions import refuse_misfits
 
 _Transition = typing.Callable[[typing.Any, LifecycleState], TransitionCallbackReturn]
@@ -62,7 +63,7 @@ def _reported(transition: _Transition) -> _Transition:
     return wrapped
 
 
-class LoopNode(LifecycleNode):
+class LoopNode(PollingNode, LifecycleNode):
     """A managed node that acts once per period, when all its inputs are there."""
 
     def __init__(self, name: str) -> None:
@@ -219,9 +220,9 @@ class LoopNode(LifecycleNode):
             deserialize_message, message_type=message_class(topics[name].type)))
             for name in self.spec.inputs}
         self._inputs = {
-            name: self.create_subscription(
-                message_class(topics[name].type), name,
-                functools.partial(self._on_message, name), qos.LOOP, raw=True)
+            name: self.hear(
+                message_class(topics[name].type), name, topics[name].publisher,
+                functools.partial(self._on_message, name), qos.LOOP)
             for name in self.spec.inputs}
         if any(topics[name].publisher in self.graph.sensors for name in self.spec.inputs):
             self._inputs[graph.ABSENCE] = self.create_subscription(
@@ -233,7 +234,7 @@ class LoopNode(LifecycleNode):
 
     def _stop_listening(self) -> None:
         for subscription in self._inputs.values():
-            self.destroy_subscription(subscription)
+            self.forget(subscription)
         self._inputs = {}
 
     def _go_inactive(self) -> None:

@@ -36,6 +36,7 @@ from px4_sim_ros.nodes.lifecycle_client import (
 )
 from px4_sim_ros.nodes.node_status import NodeStatus
 from px4_sim_ros.nodes.overdue import Debt
+from px4_sim_ros.nodes.polling import PollingNode
 from px4_sim_ros.nodes.recorder_watch import RecorderWatch
 from px4_sim_ros.nodes.stepper import Stepper
 from px4_sim_ros.nodes.supervision import Supervision
@@ -66,7 +67,7 @@ class RunState(enum.Enum):
     STOPPING = 'STOPPING'
 
 
-class ManagerNode(LifecycleNode):
+class ManagerNode(PollingNode, LifecycleNode):
     """Owns simulated time: step k ends at k * step_us, when its command has come.
 
     It brings itself up. Of its own transitions only `shutdown` is for others: it takes the
@@ -129,8 +130,9 @@ class ManagerNode(LifecycleNode):
         deadline_s = time.monotonic() + configuration.own.startup_timeout_s
         self._clock_publisher = self.create_publisher(ClockMessage, '/clock', qos.LOOP)
         self._participant = participant_of(self)
-        self._command_subscription = self.create_subscription(
-            JointState, graph.COMMAND, self._on_command, qos.LOOP, raw=True)
+        self._command_subscription = self.hear(
+            JointState, graph.COMMAND, self._graph.topics[graph.COMMAND].publisher,
+            self._on_command, qos.LOOP)
         self._nodes = [ManagedNode(self, managed) for managed in self._graph.managed]
         for managed in self._graph.managed:
             self._listeners.append(self.create_subscription(

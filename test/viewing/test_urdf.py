@@ -5,16 +5,18 @@ import math
 
 import numpy as np
 import pytest
+from rclpy.serialization import deserialize_message
 from scipy.spatial.transform import Rotation
 from transforms3d.euler import euler2mat
 from urdf_parser_py.urdf import URDF, Box, Cylinder, Sphere
 
 from px4_sim_ros import graph
+from px4_sim_ros.apps.core_world import make_simulation
 from px4_sim_ros.configuration import load_configuration
-from px4_sim_ros.convert.measurements import fill_range, new_message
-from px4_sim_ros.convert.truth import BODY_FRAME, WORLD_FRAME, new_rotors
-from px4_sim_ros.core.dynamics import Truth
+from px4_sim_ros.convert.step_messages import StepMessages
+from px4_sim_ros.convert.truth import BODY_FRAME, WORLD_FRAME
 from px4_sim_ros.core.sensors.range_finder import DIRECTIONS
+from px4_sim_ros.nodes.message_types import message_class
 from px4_sim_ros.resources import config_directory
 from px4_sim_ros.viewing.links import rotor_frame
 from px4_sim_ros.viewing.urdf import BODY_LINK, urdf
@@ -27,8 +29,8 @@ MOUNTINGS = {'imu': (10.0, -20.0, 30.0), 'imu_1': (180.0, 0.0, -90.0), 'imu_2': 
              'magnetometer': (0.0, 0.0, 45.0), 'magnetometer_1': (40.0, -90.0, 10.0)}
 PLACES = {'imu': (0.01, -0.02, 0.03), 'imu_1': (-0.05, 0.0, 0.02), 'imu_2': (0.0, 0.0, 0.0),
           'airspeed': (0.1, 0.0, 0.05), 'range_finder': (0.02, 0.01, -0.04)}
-_STILL = (0.0, 0.0, 0.0)
-AT_REST = Truth(0, (0.0, 0.0, 1.0), (1.0, 0.0, 0.0, 0.0), *(_STILL,) * 4, ())
+# Simulated time in which every topic has a message.
+STEPS = 150
 
 
 def with_all_sensors(vehicle='iris', direction='down'):
@@ -99,7 +101,8 @@ def test_it_is_one_tree_with_base_link_as_its_root(any_configuration):
 def test_rotors_are_joints_of_the_names_that_joint_states_has(any_configuration):
     robot, rotors = parsed(any_configuration), any_configuration.vehicle.rotors
     turning = [joint for joint in robot.joints if joint.type == 'continuous']
-    assert [joint.name for joint in turning] == list(new_rotors(len(rotors)).name)
+    assert [joint.name for joint in turning] == list(
+        published(any_configuration)['joint_states'].name)
     for i, (joint, rotor) in enumerate(zip(turning, rotors)):
         assert (joint.parent, joint.child) == (BODY_FRAME, rotor_frame(i))
         assert tuple(joint.origin.xyz) == rotor.position_m
@@ -108,26 +111,32 @@ def test_rotors_are_joints_of_the_names_that_joint_states_has(any_configuration)
 
 
 @pytest.mark.parametrize('direction', DIRECTIONS)
-def test_every_frame_that_a_sensor_names_is_there(direction):
+def test_every_frame_that_a_message_names_is_there(direction):
     configuration = with_all_sensors(direction=direction)
     links = set(parsed(configuration).link_map)
-    named = {WORLD_FRAME, BODY_FRAME}
-    for sensor in configuration.graph.sensors:
-        for topic in configuration.graph.outputs(sensor):
-            if topic.kind != 'range':      # its frame is known when it has measured
-                named.add(new_message(topic).header.frame_id)
-    named.add(measured_range(configuration).header.frame_id)
+    named = {frame for name, message in published(configuration).items()
+             for frame in frames(message)}
     assert named - links == {WORLD_FRAME}
     assert links - named == {BODY_LINK, *map(rotor_frame, range(4))}
 
 
-def measured_range(configuration):
-    """Return the message of a range finder at rest."""
-    topic = configuration.graph.topics['range']
-    spec = configuration.graph.nodes['range_finder']
-    sensor = graph.load(spec.model)(
-        'range_finder', configuration.nodes['range_finder'], configuration.world)
-    return fill_range(new_message(topic), sensor.measure(AT_REST))
+def published(configuration):
+    """Return a message of every topic of a run, as its bytes are read by ROS."""
+    simulation, found = make_simulation(configuration), {}
+    messages = StepMessages(configuration.graph, configuration.world)
+    still = (0.0,) * len(configuration.vehicle.rotors)
+    for _ in range(STEPS):
+        found |= messages.of(simulation.step(still), still)
+    assert set(found) == set(configuration.graph.topics)
+    return {name: deserialize_message(data, message_class(configuration.graph.topics[name].type))
+            for name, data in found.items()}
+
+
+def frames(message):
+    """Return the frames that a message names."""
+    named = {getattr(getattr(message, 'header', None), 'frame_id', ''),
+             getattr(message, 'child_frame_id', '')}
+    return named - {''}
 
 
 @pytest.mark.parametrize('node, frame', [
@@ -139,12 +148,12 @@ def test_sensors_are_turned_as_the_parameters_say(node, frame):
     assert np.allclose(turned(joint), expected, atol=1e-12)
 
 
-@pytest.mark.parametrize('node, kind', [
+@pytest.mark.parametrize('node, topic', [
     ('imu', 'imu/data_raw'), ('imu_1', 'imu_1/data_raw'), ('imu_2', 'imu_2/data_raw'),
-    ('airspeed', 'airspeed')])
-def test_sensors_are_where_the_parameters_say(node, kind):
+    ('airspeed', 'airspeed'), ('range_finder', 'range')])
+def test_sensors_are_where_the_parameters_say(node, topic):
     configuration = with_all_sensors()
-    frame = new_message(configuration.graph.topics[kind]).header.frame_id
+    [frame] = frames(published(configuration)[topic])
     assert tuple(joint_to(parsed(configuration), frame).origin.xyz) == PLACES[node]
 
 

@@ -1,0 +1,45 @@
+"""Runs the nodes of a process: those of the step in their order, all else now and then."""
+from __future__ import annotations
+
+import time
+import typing
+
+from px4_sim_ros.nodes.polling import PollingNode
+
+# Of wall time. Services, timers and parameters wait so long at most while steps go on.
+_ELSE_EVERY_S = 0.005
+
+
+class StepExecutor:
+    """Looks at nodes in the order of a step, and lets an executor do the rest.
+
+    What a node publishes has come to those of its process when `publish` returns. So nodes that
+    are looked at in the order of the graph take a whole step in one round, and nobody has to be
+    woken.
+    """
+
+    def __init__(
+        self, executor: typing.Any, nodes: typing.Sequence[PollingNode],
+    ) -> None:
+        """Take over nodes, in the order of the graph.
+
+        :param executor: knows the same nodes
+        """
+        self._executor = executor
+        self._nodes = tuple(nodes)
+        names = frozenset(node.get_name() for node in nodes)
+        for node in nodes:
+            node.beside = names - {node.get_name()}
+
+    def spin_once(self, timeout_sec: float) -> None:
+        """Go on with the steps for a while, then do what else there is to do.
+
+        :param timeout_sec: how long to wait when there is nothing
+        """
+        until_s = time.monotonic() + _ELSE_EVERY_S
+        goes_on = True
+        while goes_on and time.monotonic() < until_s:
+            goes_on = False
+            for node in self._nodes:
+                goes_on |= node.look()
+        self._executor.spin_once(timeout_sec=0.0 if goes_on else timeout_sec)
