@@ -34,6 +34,7 @@ class Inbox:
         self._slots: dict[int, dict[str, typing.Any]] = {}
         self._last_us = dict.fromkeys(input_periods_us, _NEVER_US)
         self.next_us = period_us
+        self._lacking = set(self._due(period_us))
 
     def put(self, name: str, stamp_us: int, item: typing.Any) -> None:
         """Take in an item; those that nobody waits for are dropped.
@@ -42,31 +43,33 @@ class Inbox:
         and `fire` does not get it.
         """
         time_us = stamp_us + self._delays_us[name]
-        self._last_us[name] = max(stamp_us, self._last_us[name])
+        if stamp_us > self._last_us[name]:
+            self._last_us[name] = stamp_us
         if time_us < self.next_us or time_us % self._period_us:
             return
         self._slots.setdefault(time_us, {})[name] = item
-        while not self.missing(self.next_us):
+        if time_us == self.next_us:
+            self._lacking.discard(name)
+        while not self._lacking:
             slot = self._slots.pop(self.next_us)
             fired_us, self.next_us = self.next_us, self.next_us + self._period_us
+            self._lacking = set(self._due(self.next_us)).difference(
+                self._slots.get(self.next_us, ()))
             self._fire(fired_us, {k: item for k, item in slot.items() if item is not None})
 
     def missing(self, time_us: int) -> list[str]:
         """Return which inputs are due at a time and not there."""
-        slot = self._slots.get(time_us, {})
-        return [
-            name for name, period_us in self._input_periods_us.items()
-            if name not in slot and self._is_due(time_us - self._delays_us[name], period_us)
-        ]
+        return [name for name in self._due(time_us) if name not in self._slots.get(time_us, {})]
 
     def is_ahead(self, name: str, stamp_us: int) -> bool:
         """Return whether an item is for a time after the next."""
         return stamp_us + self._delays_us[name] > self.next_us
 
-    @staticmethod
-    def _is_due(stamp_us: int, period_us: int) -> bool:
-        # Nobody says anything at time 0.
-        return stamp_us > 0 and is_due(stamp_us, period_us)
+    def _due(self, time_us: int) -> list[str]:
+        """Return which inputs belong to a time; nobody says anything at time 0."""
+        return [name for name, period_us in self._input_periods_us.items()
+                if (stamp_us := time_us - self._delays_us[name]) > 0
+                and is_due(stamp_us, period_us)]
 
     def waits_for(self) -> dict[str, int]:
         """Return which inputs the next step waits for, with the time of the last of each."""
