@@ -16,7 +16,7 @@ from px4_sim_ros.mavlink.hil_codec import ActuatorControls, HilEncoder, StepMeas
 from px4_sim_ros.mavlink.hil_server import HilServer, port_of
 from px4_sim_ros.mavlink.lockstep import HilParameters, LinkState, Lockstep
 from px4_sim_ros.mavlink.pilot import SetPoint
-from px4_sim_ros.pacing import Pacer
+from px4_sim_ros.pacing import Pacer, PaceWatch
 
 if typing.TYPE_CHECKING:       # it needs rclpy, which a run without a recording does without
     from px4_sim_ros.apps.core_recorder import CoreRecorder
@@ -117,7 +117,9 @@ class CoreWorld:
     def run(self, stop: threading.Event) -> None:
         """Step until `stop` is set."""
         configuration = self._configuration
-        pacer = Pacer(configuration.nodes['manager'].speed_factor, configuration.world.step_us)
+        speed_factor, step_us = configuration.nodes['manager'].speed_factor, (
+            configuration.world.step_us)
+        pacer, pace_watch = Pacer(speed_factor, step_us), PaceWatch(step_us)
         references = (0.0,) * len(configuration.vehicle.rotors)
         encoder = HilEncoder()
         first_s = 0.0
@@ -148,6 +150,8 @@ class CoreWorld:
             self._paced_s += now_s - observed_s
             first_s = first_s or now_s
             self._stepping_s = now_s - first_s
+            if sentence := pace_watch.look(speed_factor, self._steps, pacer.lost_s, True):
+                print(sentence, file=sys.stderr, flush=True)
 
     def _record(self, step: Step, references: tuple[float, ...]) -> None:
         self._recorder.add_step(step, references, self._lockstep.state.value)

@@ -6,7 +6,6 @@ are no part of them.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import json
 import pathlib
 import signal
@@ -20,7 +19,7 @@ from px4_sim_ros.apps.autopilots import start_autopilot
 from px4_sim_ros.apps.processes import Child
 from px4_sim_ros.apps.px4 import Px4
 from px4_sim_ros.bench import ceiling, worlds
-from px4_sim_ros.bench.kinds import CEILING, Kind
+from px4_sim_ros.bench.kinds import CEILING, CEILING_KIND, Kind
 from px4_sim_ros.bench.usage import Usage
 from px4_sim_ros.bench.worklog import Window
 from px4_sim_ros.configuration import Configuration, load_configuration
@@ -36,19 +35,18 @@ _LOOK_S = 0.02
 HEIGHT_M = 10.0
 # It holds until it has been measured.
 _MISSION = Mission('bench', (TakeOff(up_m=HEIGHT_M), Hold(duration_s=1e5)))
-# The trivial peer's motors, in shares of those that hover: the vehicle climbs, level, to 27 m within
-# 45 s, and comes down as the battery is used up, to the ground at 110 s.
+# The trivial peer's motors, in shares of those that hover: the vehicle climbs, level, to 27 m
+# within 45 s, and comes down as the battery is used up, to the ground at 110 s.
 _TRIVIAL_SHARE = 1.03
 # Longest window in simulated time.
 _MOST_S = 90.0
 
 
-@dataclasses.dataclass(frozen=True)
-class Flight:
+class Flight(typing.NamedTuple):
     """What is to be flown and how long."""
 
-    kind: Kind
-    instance: int
+    kind: Kind = CEILING_KIND
+    instance: int = 0
     px4_dir: str = ''
     ceiling: str = ''              # the compiled server
     settle_s: float = 5.0          # simulated time in the air before the window
@@ -58,7 +56,7 @@ class Flight:
 
     def to_json(self) -> str:
         """Return it as a text."""
-        return json.dumps(dataclasses.asdict(self))
+        return json.dumps(self._asdict())
 
     @classmethod
     def from_json(cls, text: str) -> Flight:
@@ -79,6 +77,12 @@ def hover_control(configuration: Configuration) -> float:
     return states.hover_command(states.full_charge())
 
 
+def _own_name(kind: Kind) -> str:
+    """Return what this process is in a flight."""
+    roles = {'core': ['world'], CEILING: []}.get(kind.mode, ['monitor'])
+    return ' and '.join(roles + ([] if kind.autopilot == 'trivial' else ['pilot']))
+
+
 class _Measurement:
     """Waits for the hover and measures it, in a thread beside the world."""
 
@@ -90,7 +94,7 @@ class _Measurement:
         self._flight = flight
         self._log = world.log
         self._autopilot = autopilot
-        self._usage = Usage('world and pilot' if flight.kind.mode == 'core' else 'pilot')
+        self._usage = Usage(_own_name(flight.kind))
         self.hovers_from_s: float | None = None       # simulated time
         if flight.kind.autopilot == 'trivial':
             self.hovers_from_s = 0.0

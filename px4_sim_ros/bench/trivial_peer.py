@@ -60,8 +60,9 @@ class Answers:
             length = data[at + _LENGTH_AT] + _BESIDE_PAYLOAD
             if end - at < length:
                 break
-            if length <= _LONGEST_FIRST_SENSOR and data[at + _ID_AT:at + _PAYLOAD_AT] == _HIL_SENSOR:
-                answers += self._answer(data[at + _PAYLOAD_AT:at + length - 2])
+            begin = at + _PAYLOAD_AT
+            if length <= _LONGEST_FIRST_SENSOR and data[at + _ID_AT:begin] == _HIL_SENSOR:
+                answers += self._answer(data[begin:at + length - 2])
             at += length
         self._rest = data[at:]
         return answers

@@ -42,6 +42,7 @@ from px4_sim_ros.nodes.stepper import Stepper
 from px4_sim_ros.nodes.supervision import Supervision
 from px4_sim_ros.nodes.transitions import refuse_misfits
 from px4_sim_ros.nodes.wall_timer import create_wall_timer
+from px4_sim_ros.pacing import PaceWatch
 
 _TICK_S = 0.002
 _WATCH_S = 0.05
@@ -127,6 +128,7 @@ class ManagerNode(PollingNode, LifecycleNode):
         self._world = dataclasses.asdict(configuration.world)
         self.stepper = Stepper(
             configuration.world.step_us, configuration.own.speed_factor, self._publish_clock)
+        self._pace_watch = PaceWatch(configuration.world.step_us)
         deadline_s = time.monotonic() + configuration.own.startup_timeout_s
         self._clock_publisher = self.create_publisher(ClockMessage, '/clock', qos.LOOP)
         self._participant = participant_of(self)
@@ -370,7 +372,16 @@ class ManagerNode(PollingNode, LifecycleNode):
         if time.monotonic() - self._announced_s > _ANNOUNCED_EVERY_S:
             self._announce()
         if self._phase is RunState.RUNNING and self._sequence is None:
+            self._watch_pace()
             self._supervision.watch(self.get_parameter('step_timeout_s').value)
+
+    def _watch_pace(self) -> None:
+        """Tell when the machine cannot keep the speed that is asked for."""
+        stepper = self.stepper
+        goes_on = not (stepper.paused or stepper.held or self._supervision.debt)
+        if sentence := self._pace_watch.look(
+                stepper.speed_factor, stepper.steps, stepper.lost_s, goes_on):
+            self.get_logger().warning(sentence)
 
     def _on_debt(self, debt: Debt) -> None:
         """Tell who owes a message, and do what `on_overdue` says."""

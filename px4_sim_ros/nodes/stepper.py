@@ -23,7 +23,7 @@ class Stepper:
         """
         self.step_us = step_us
         self._publish = publish
-        self._speed_factor = speed_factor
+        self.speed_factor = speed_factor
         self.restart()
 
     def restart(self) -> None:
@@ -33,13 +33,14 @@ class Stepper:
         self.under_way = False
         self._allowed: int | None = 0
         self._limit_us: int | None = None
-        self._pacer = Pacer(self._speed_factor, self.step_us)
+        self._pacer = Pacer(self.speed_factor, self.step_us)
         self._first_s = 0.0            # wall time at which the first step was complete
         self._last_s = 0.0             # and the last one
         self._idle_s = 0.0             # wall time between them without a step under way
         self.begun_s = time.monotonic()
         self.paced_s = 0.0
         self.busy_s = 0.0
+        self._lost_before_s = 0.0      # by pacers of this run that are gone
 
     @property
     def paused(self) -> bool:
@@ -58,8 +59,17 @@ class Stepper:
 
     def set_speed_factor(self, speed_factor: float) -> None:
         """Change the pace; 0 is as fast as possible."""
-        self._speed_factor = speed_factor
-        self._pacer = Pacer(speed_factor, self.step_us)
+        self.speed_factor = speed_factor
+        self._new_pacer()
+
+    @property
+    def lost_s(self) -> float:
+        """Wall time by which the run fell behind the speed that is asked for."""
+        return self._lost_before_s + self._pacer.lost_s
+
+    def _new_pacer(self) -> None:
+        self._lost_before_s = self.lost_s
+        self._pacer = Pacer(self.speed_factor, self.step_us)
 
     def resume(self) -> None:
         """Go on without end."""
@@ -116,7 +126,7 @@ class Stepper:
                 now_s = time.monotonic()
                 self._idle_s += now_s - self._last_s
                 self._last_s = now_s
-            self._pacer = Pacer(self._speed_factor, self.step_us)
+            self._new_pacer()
             if not self.held:
                 self._begin()
 

@@ -1,0 +1,64 @@
+"""What a benchmark has to say about the machine, so that its figures mean something."""
+from __future__ import annotations
+
+import dataclasses
+import os
+import pathlib
+import platform
+import re
+
+import psutil
+
+_BYTES_PER_GIB = 2**30
+_VERSION_FILE = pathlib.Path('src/lib/version/build_git_version.h')
+# Load per core at the start above which figures are not to be trusted.
+_BUSY = 0.25
+
+
+@dataclasses.dataclass(frozen=True)
+class Machine:
+    """A machine at the start of a benchmark."""
+
+    cpu: str
+    cores: int
+    virtual: bool
+    memory_gib: float
+    kernel: str
+    python: str
+    load_average: float       # over the last minute
+    px4: str                  # version of the PX4 that flies, '' for none
+
+    @classmethod
+    def here(cls, px4_build: pathlib.Path | None) -> Machine:
+        """Return this machine now."""
+        with open('/proc/cpuinfo', encoding='utf-8') as file:
+            text = file.read()
+        model = re.search(r'^model name\s*:\s*(.+)$', text, re.M)
+        return cls(
+            model[1].strip() if model else platform.machine(), os.cpu_count() or 1,
+            re.search(r'^flags\s*:.*\bhypervisor\b', text, re.M) is not None,
+            round(psutil.virtual_memory().total / _BYTES_PER_GIB, 1), platform.release(),
+            platform.python_version(), round(os.getloadavg()[0], 2),
+            px4_version(px4_build) if px4_build else '')
+
+    @property
+    def busy(self) -> bool:
+        """Whether others work on it."""
+        return self.load_average > _BUSY * self.cores
+
+    def __str__(self) -> str:
+        """Return a line."""
+        kind = 'virtual cores' if self.virtual else 'cores'
+        px4 = f', PX4 {self.px4}' if self.px4 else ''
+        return (f'{self.cpu}, {self.cores} {kind}, {self.memory_gib:g} GiB, Linux {self.kernel},'
+                f' Python {self.python}{px4}, load average {self.load_average:.2f} at the start')
+
+
+def px4_version(build: pathlib.Path) -> str:
+    """Return tag and commit of a PX4 from its build folder, as far as that tells."""
+    try:
+        text = (build / _VERSION_FILE).read_text(encoding='utf-8')
+    except OSError:
+        return 'of an unknown version'
+    found = dict(re.findall(r'#define PX4_GIT_(TAG|VERSION)_STR "(.*)"', text))
+    return f"{found.get('TAG', '')} {found.get('VERSION', '')[:10]}".strip()

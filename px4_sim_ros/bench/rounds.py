@@ -1,0 +1,94 @@
+"""Runs the rounds: each measurement in a process of its own, one at a time."""
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import sys
+import typing
+
+import tqdm
+
+from px4_sim_ros.apps.processes import Child
+from px4_sim_ros.bench.flight import Flight, FlightError
+from px4_sim_ros.bench.kinds import CEILING, Kind, free_instance
+from px4_sim_ros.bench.results import Round
+
+# To take a graph and an autopilot down.
+_STOP_TIMEOUT_S = 20.0
+_WAIT_S = 1.0
+
+
+class Plan(typing.NamedTuple):
+    """What a round is."""
+
+    kinds: typing.Sequence[Kind]
+    flight: Flight                  # how long; kind and instance are set for each
+    share_s: float                  # wall time for each part alone
+    share_rounds: int
+    folder: pathlib.Path            # for all that is written on the way
+
+
+def fly(plan: Plan, repeat: int) -> list[Round]:
+    """Return the figures of `repeat` rounds.
+
+    The kinds take turns, so that a machine that slows down slows all of them.
+
+    :raises FlightError: one has failed
+    """
+    rounds = []
+    with tqdm.tqdm(total=repeat * (1 + len(plan.kinds)), unit='flight', disable=None) as bar:
+        for _ in range(repeat):
+            bar.set_postfix_str('parts alone')
+            one = Round(**_run('parts alone', [
+                '-m', 'px4_sim_ros.bench.unit_costs', _OUTPUT, str(plan.share_s),
+                str(plan.share_rounds)], plan.folder, {}))
+            bar.update()
+            for kind in plan.kinds:
+                bar.set_postfix_str(kind.name)
+                one.flights[kind] = _flight(plan, kind)
+                bar.update()
+            rounds.append(one)
+    return rounds
+
+
+_OUTPUT = '{output}'
+
+
+def _flight(plan: Plan, kind: Kind) -> dict[str, typing.Any]:
+    flight = plan.flight._replace(kind=kind, instance=free_instance())
+    # PX4 writes its log on the cores that fly; its parameters and folders are not to be kept.
+    environment = {'PX4_PARAM_SDLOG_BACKEND': '0', 'ROS_HOME': str(plan.folder / 'ros')}
+    if kind.mode == CEILING:
+        environment['PX4_PARAM_SIM_BAT_ENABLE'] = '1'       # this server has no battery for it
+    return _run(kind.name, ['-m', 'px4_sim_ros.bench.flight', flight.to_json(), _OUTPUT],
+                plan.folder, environment)
+
+
+def _run(
+    name: str, arguments: typing.Sequence[str], folder: pathlib.Path,
+    environment: typing.Mapping[str, str],
+) -> dict[str, typing.Any]:
+    """Run a measurement to its end and return what it has written.
+
+    :raises FlightError: it has failed
+    """
+    output, log = folder / 'output.json', folder / 'log.txt'
+    output.unlink(missing_ok=True)
+    child = Child(name, [sys.executable, *(a.replace(_OUTPUT, str(output)) for a in arguments)],
+                  environment=dict(os.environ) | dict(environment), log=log)
+    try:
+        while not child.wait(_WAIT_S):
+            pass
+    finally:
+        child.stop(_STOP_TIMEOUT_S)
+    result = json.loads(output.read_text(encoding='utf-8')) if output.exists() else {
+        'failure': _last_line(log) or f'ended with exit code {child.exit_code}'}
+    if 'failure' in result:
+        raise FlightError(f"{name}: {result['failure']}")
+    return result
+
+
+def _last_line(log: pathlib.Path) -> str:
+    lines = log.read_text(encoding='utf-8', errors='replace').split('\n')
+    return next((line.strip() for line in reversed(lines) if line.strip()), '')

@@ -1,0 +1,317 @@
+"""What single parts cost when they run alone, in a process of its own: calls of the real functions.
+
+Beside them the calibration loop, plain Python that is none of ours: what a part costs in such loops
+is nearly the same on every machine.
+"""
+from __future__ import annotations
+
+import contextlib
+import functools
+import itertools
+import json
+import math
+import os
+import pathlib
+import select
+import socket
+import statistics
+import sys
+import time
+import typing
+
+from px4_sim_ros import graph
+from px4_sim_ros.apps.core_world import hil_frames, make_simulation
+from px4_sim_ros.apps.processes import Child, ros_environment
+from px4_sim_ros.bench.trivial_peer import Answers
+from px4_sim_ros.configuration import Configuration, load_configuration
+from px4_sim_ros.core.dynamics import Dynamics
+from px4_sim_ros.core.environment import Environment
+from px4_sim_ros.core.integrators import INTEGRATOR_NAMES
+from px4_sim_ros.core.simulation import Step
+from px4_sim_ros.core.surroundings import STILL
+from px4_sim_ros.core.timebase import is_due
+from px4_sim_ros.mavlink.hil_codec import HilDecoder, HilEncoder
+
+CALIBRATION = 'calibration loop'
+_CALIBRATION_TURNS = 1000
+# Short enough that a vehicle without control stays upright.
+_STEPS = 250
+_LIGHT_AIR_ENU = (0.002, 0.001, 0.0)
+_MATCH_TIMEOUT_S = 5.0
+_EXCHANGE_TIMEOUT_S = 2.0
+
+
+class Cost(typing.NamedTuple):
+    """A part that was measured alone."""
+
+    us: float               # a call
+    calls: float            # in a step
+
+    @property
+    def us_a_step(self) -> float:
+        """What it comes to in a step."""
+        return self.us * self.calls
+
+
+def calibration() -> float:
+    """Do what is the unit of the budget: floats, names, a list, a tuple and a call a turn."""
+    x, values = 0.5, [0.0] * 8
+    for i in range(_CALIBRATION_TURNS):
+        values[i & 7] = x
+        pair = (x, values[(i + 3) & 7])
+        x = math.sqrt(0.3 + 0.4 * pair[0] * pair[1])
+    return x
+
+
+class _Bench:
+    """Measures calls; each part gets the same share of the time."""
+
+    def __init__(self, share_s: float, rounds: int) -> None:
+        self._round_s = share_s / rounds
+        self._rounds = rounds
+        self.costs: dict[str, Cost] = {}
+
+    def measure(self, name: str, call: typing.Callable[[], object], calls_a_round: float = 1.0,
+                calls: float = 1.0) -> None:
+        """Take the median over rounds.
+
+        :param call: does `calls_a_round` calls of the part
+        :param calls: of the part in a step
+        """
+        call()
+        found = []
+        for _ in range(self._rounds):
+            turns, started_s = 0, time.perf_counter()
+            while (spent_s := time.perf_counter() - started_s) < self._round_s or not turns:
+                call()
+                turns += 1
+            found.append(spent_s / turns / calls_a_round * 1e6)
+        self.costs[name] = Cost(statistics.median(found), calls)
+
+
+def dynamics_us(integrator: str, rounds: int) -> list[float]:
+    """Return the wall times of a step in flight of the default vehicle, in us."""
+    configuration = load_configuration(None, {'dynamics': {'integrator': integrator}})
+    world, vehicle = configuration.world, configuration.vehicle
+    environment = Environment.of(world)
+    speed = 1.01 * vehicle.hover_speed_rad_s(
+        environment.gravity_m_s2(0.0), environment.density_kg_m3(0.0))
+    references = (speed,) * len(vehicle.rotors)
+    found = []
+    for _ in range(rounds):
+        dynamics = Dynamics(configuration.nodes['dynamics'], vehicle, environment, world.step_us)
+        for _ in range(_STEPS):
+            dynamics.step(references, _LIGHT_AIR_ENU)
+        started_s = time.perf_counter()
+        for _ in range(_STEPS):
+            dynamics.step(references, _LIGHT_AIR_ENU)
+        found.append((time.perf_counter() - started_s) / _STEPS * 1e6)
+    return found
+
+
+def _flown(configuration: Configuration) -> tuple[tuple[float, ...], list[Step]]:
+    """Return references that lift off, and steps in which each sensor measures."""
+    vehicle, environment = configuration.vehicle, Environment.of(configuration.world)
+    speed = 1.05 * vehicle.hover_speed_rad_s(
+        environment.gravity_m_s2(0.0), environment.density_kg_m3(0.0))
+    references = (speed,) * len(vehicle.rotors)
+    simulation = make_simulation(configuration)
+    return references, [simulation.step(references) for _ in range(2 * _STEPS)][_STEPS:]
+
+
+def _models(bench: _Bench, configuration: Configuration, steps: typing.Sequence[Step]) -> None:
+    world = configuration.world
+    bench.costs['dynamics'] = Cost(statistics.median(
+        dynamics_us(configuration.nodes['dynamics'].integrator, 5)), 1.0)
+    for name in configuration.graph.sensors:
+        model = graph.load(graph.spec_of(name).model)(name, configuration.nodes[name], world)
+        period_us = world.period_us(name)
+        # A sensor expects its own times, which then go on.
+        truths = [s.truth for s in steps if is_due(s.truth.time_us, period_us)]
+        times_us = itertools.count(period_us, period_us)
+
+        def measure(model: typing.Any = model, truths: typing.Any = truths,
+                    times_us: typing.Any = times_us) -> None:
+            for truth in truths:
+                model.measure(truth._replace(time_us=next(times_us)), STILL)
+
+        bench.measure(name, measure, len(truths), world.step_us / period_us)
+
+
+def _conversion(
+    bench: _Bench, configuration: Configuration, references: tuple[float, ...],
+    steps: typing.Sequence[Step],
+) -> list[list[tuple[str, bytes]]]:
+    """Measure both ways of all messages of a step, and return the messages."""
+    from rclpy.serialization import deserialize_message
+
+    from px4_sim_ros.convert import codecs
+    from px4_sim_ros.convert.step_messages import StepMessages
+    from px4_sim_ros.nodes.message_types import message_class
+    nodes = configuration.graph
+    messages = StepMessages(nodes, configuration.world)
+    found = [messages.of(step, references) for step in steps]
+    per_step = sum(map(len, found)) / len(found)
+    bench.measure('messages, written', lambda: [messages.of(s, references) for s in steps],
+                  per_step * len(steps), per_step)
+    # Who acts in a step reads what is due to it, and nothing else.
+    step_us, periods_us = configuration.world.step_us, configuration.world.periods_us
+    read = []
+    for step, its in zip(steps, found):
+        present = dict(its)
+        for name, spec in nodes.nodes.items():
+            own_us = configuration.world.period_us(name) if spec.model else step_us
+            if is_due(step.truth.time_us, own_us):
+                read += [(topic, present[topic]) for topic in spec.inputs
+                         if topic in present and name != 'manager' and topic != '/clock']
+    decoders = {name: codecs.decoder(topic, functools.partial(
+        deserialize_message, message_type=message_class(topic.type)))
+        for name, topic in nodes.topics.items()}
+    bench.measure('messages, read', lambda: [decoders[name](data) for name, data in read],
+                  len(read), len(read) / len(steps))
+    hops = sum(len(nodes.subscribers(t.name)) * step_us / t.period_us(step_us, periods_us)
+               for t in nodes.topics.values())
+    _middleware(bench, dict(itertools.chain.from_iterable(found))['imu/data_raw'], hops)
+    return found
+
+
+def _middleware(bench: _Bench, data: bytes, hops: float) -> None:
+    """Measure the way from a publisher to a callback within a process.
+
+    :param hops: how many there are in a step
+    """
+    os.environ.update(ros_environment())
+    import rclpy
+    from rclpy.signals import SignalHandlerOptions
+    from sensor_msgs.msg import Imu
+
+    from px4_sim_ros.apps.world import make_executor
+    from px4_sim_ros.nodes import qos
+    from px4_sim_ros.nodes.polling import taken
+    rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
+    node = rclpy.create_node('unit_costs')
+    publisher = node.create_publisher(Imu, 'unit_costs/polled', qos.LOOP)
+    subscription = node.create_subscription(
+        Imu, 'unit_costs/polled', lambda m: None, qos.LOOP, raw=True)
+    _until(lambda: publisher.get_subscription_count() > 0)
+
+    def polled() -> None:
+        publisher.publish(data)
+        _until(lambda: any(taken(subscription)))
+
+    bench.measure('middleware, polled', polled, 1.0, hops)
+    node.destroy_node()
+    node = rclpy.create_node('unit_costs')
+    heard: list[bytes] = []
+    publisher = node.create_publisher(Imu, 'unit_costs/called', qos.LOOP)
+    subscription = node.create_subscription(
+        Imu, 'unit_costs/called', heard.append, qos.LOOP, raw=True)
+    _until(lambda: publisher.get_subscription_count() > 0)
+    executor = make_executor()
+    executor.add_node(node)
+
+    def called() -> None:
+        heard.clear()
+        publisher.publish(data)
+        deadline_s = time.monotonic() + _EXCHANGE_TIMEOUT_S
+        while not heard and time.monotonic() < deadline_s:
+            executor.spin_once(timeout_sec=0.1)
+
+    bench.measure('middleware, by executor', called, 1.0, hops)
+    executor.shutdown()
+    node.destroy_node()
+    rclpy.shutdown()
+
+
+def _until(condition: typing.Callable[[], object]) -> None:
+    deadline_s = time.monotonic() + _MATCH_TIMEOUT_S
+    while not condition():
+        if time.monotonic() > deadline_s:
+            raise RuntimeError('no message comes through the middleware')
+
+
+def _link(bench: _Bench, configuration: Configuration, steps: typing.Sequence[Step]) -> None:
+    """Measure codec and socket."""
+    encoder, decoder = HilEncoder(), HilDecoder()
+
+    def frames() -> list[bytes]:
+        return [hil_frames(encoder, configuration, s.truth.time_us, s.measurements)
+                for s in steps]
+
+    bench.measure('codec, encoder', frames, len(steps))
+    answers = Answers(1, [0.7] * 16)
+    sent = frames()
+    replies = [answers.to(data) for data in sent]
+    bench.measure('codec, decoder', lambda: [decoder.controls(data) for data in replies],
+                  len(replies))
+    bench.measure('trivial peer alone', lambda: [answers.to(data) for data in sent], len(sent))
+    control = ['--control', '0.7']
+    for name, options in (('socket', ['--echo', str(len(replies[0]))]),
+                          ('socket, with the trivial peer', control)):
+        with contextlib.ExitStack() as stack:
+            exchange = _exchange_with(options, stack)
+            bench.measure(name, lambda exchange=exchange: [exchange(data) for data in sent],
+                          len(sent))
+
+
+def _exchange_with(
+    options: typing.Sequence[str], stack: contextlib.ExitStack,
+) -> typing.Callable[[bytes], bytes]:
+    """Return what sends and waits for the answer, as the server of the link does.
+
+    :param stack: ends what was started
+    """
+    listener = stack.enter_context(socket.create_server(('127.0.0.1', 0)))
+    listener.settimeout(_MATCH_TIMEOUT_S)
+    peer = Child('the other side', [
+        sys.executable, '-m', 'px4_sim_ros.bench.trivial_peer', '--port',
+        str(listener.getsockname()[1]), *options])
+    stack.callback(peer.stop)
+    link = stack.enter_context(listener.accept()[0])
+    link.setblocking(False)
+    link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def exchange(data: bytes) -> bytes:
+        link.send(data)
+        if not select.select([link], [], [], _EXCHANGE_TIMEOUT_S)[0]:
+            raise RuntimeError('the other side of the socket is silent')
+        return link.recv(65536)
+
+    return exchange
+
+
+def measure(share_s: float, rounds: int) -> dict[str, Cost]:
+    """Return the cost of each part alone.
+
+    :param share_s: wall time for each part
+    """
+    bench = _Bench(share_s, rounds)
+    bench.measure(CALIBRATION, calibration)
+    configuration = load_configuration(None, {})
+    references, steps = _flown(configuration)
+    _models(bench, configuration, steps)
+    _conversion(bench, configuration, references, steps)
+    _link(bench, configuration, steps)
+    # Before and after: the machine may have become another one.
+    before = bench.costs[CALIBRATION]
+    bench.measure(CALIBRATION, calibration)
+    bench.costs[CALIBRATION] = Cost(
+        statistics.mean((before.us, bench.costs[CALIBRATION].us)), 0.0)
+    return bench.costs
+
+
+def main(arguments: typing.Sequence[str] | None = None) -> int:
+    """Write JSON into the file that the first argument names.
+
+    The second is the wall time for each part, the third how many rounds that is.
+    """
+    path, share_s, rounds = sys.argv[1:] if arguments is None else arguments
+    costs = measure(float(share_s), int(rounds))
+    result = {'costs': costs, 'integrators_us': {
+        name: statistics.median(dynamics_us(name, int(rounds))) for name in INTEGRATOR_NAMES}}
+    pathlib.Path(path).write_text(json.dumps(result), encoding='utf-8')
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
