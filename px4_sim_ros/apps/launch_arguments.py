@@ -48,6 +48,9 @@ ARGUMENTS: dict[str, Argument] = {
     'rviz': Argument(
         'false', 'Start rviz2 and what it shows: the node visualizer and, if it is installed,'
         ' robot_state_publisher.', ('false', 'true')),
+    'viewer': Argument(
+        '', 'Show it live in Rerun: rerun opens it, FILE.rrd is written for it, a URL is one that'
+        ' runs.'),
 }
 
 # Those of the launch file that flies a recording again.

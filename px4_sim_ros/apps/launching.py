@@ -41,6 +41,7 @@ from px4_sim_ros.recording.bag_writer import new_folder
 from px4_sim_ros.recording.run_description import RunDescription, with_run_file
 from px4_sim_ros.resources import PACKAGE, config_directory
 from px4_sim_ros.viewing import topics
+from px4_sim_ros.viewing.rerun_target import OPEN, RerunTarget
 from px4_sim_ros.viewing.urdf import urdf
 
 # Ctrl-C has to end everything within 5 s: SIGINT at once, then these.
@@ -79,7 +80,7 @@ def actions(context: LaunchContext, vehicle: str) -> list[LaunchDescriptionEntit
     :raises ParameterError: one sentence about the argument or parameter that is wrong
     """
     given = {name: context.launch_configurations[name] for name in ARGUMENTS}
-    _check_viewers(given['rviz'])
+    _check_viewers(given['rviz'], given['viewer'])
     base = {'': {'vehicle': vehicle}} | profile_parameters(given['profile'])
     overrides = {
         '': _given(given, 'seed', int) | _given(given, 'vehicle', str) | _given(
@@ -111,7 +112,7 @@ def actions(context: LaunchContext, vehicle: str) -> list[LaunchDescriptionEntit
         *_surroundings(folder),
         *_world(configuration, given['mode'], given['namespace'], file, _essential, own),
         *_autopilot(given['autopilot'], px4, configuration, mission, given['namespace']),
-        *_viewers(given['rviz'], configuration, given['namespace'], file),
+        *_viewers(given, configuration, file),
     ]
 
 
@@ -122,19 +123,20 @@ def replay_actions(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     :raises BagError: one sentence about the recording
     """
     given = {name: context.launch_configurations[name] for name in REPLAY_ARGUMENTS}
-    _check_viewers(given['rviz'])
+    _check_viewers(given['rviz'], given['viewer'])
     folder = tempfile.TemporaryDirectory(prefix=f'{PACKAGE}_')
     bag = BagReader(given['bag'])
     flight = prepare(
         bag, given['mode'], survey(bag).steps, {}, pathlib.Path(folder.name),
         record=given['record'] or None, namespace=given['namespace'])
     configuration = flight.configuration
-    if given['rviz'] == 'true':      # for eyes: otherwise it is over before there is a window
+    # For eyes: otherwise it is over before there is a window.
+    if given['rviz'] == 'true' or given['viewer'] == OPEN:
         configuration = _in_real_time(configuration)
     file = write_configuration(pathlib.Path(folder.name), configuration)
     return [
         *_surroundings(folder),
-        *_viewers(given['rviz'], configuration, given['namespace'], file),
+        *_viewers(given, configuration, file),
         *_world(configuration, given['mode'], given['namespace'], file,
                 lambda process: [process]),
         *_essential(Node(
@@ -225,11 +227,13 @@ def _installed(package: str) -> bool:
     return True
 
 
-def _check_viewers(rviz: str) -> None:
+def _check_viewers(rviz: str, viewer: str) -> None:
     """Refuse a viewer that is not there, before anything starts.
 
     :raises ParameterError: one sentence
     """
+    if viewer:
+        RerunTarget(viewer)
     if rviz == 'true' and not _installed('rviz2'):
         raise ParameterError(
             'rviz = true: the package rviz2 is not installed; install it'
@@ -237,17 +241,23 @@ def _check_viewers(rviz: str) -> None:
 
 
 def _viewers(
-    rviz: str, configuration: Configuration, namespace: str, file: pathlib.Path,
+    given: typing.Mapping[str, str], configuration: Configuration, file: pathlib.Path,
 ) -> list[LaunchDescriptionEntity]:
-    """Return rviz2 and what feeds it; the flight goes on when one of them ends.
+    """Return Rerun, rviz2 and what feeds it; the flight goes on when one of them ends.
 
     :param file: the parameters of the graph
     """
-    if rviz != 'true':
-        return []
+    shared = {'namespace': given['namespace'], 'output': 'screen', **_bounded()}
+    viewers = []
+    if given['viewer']:
+        viewers.append(Node(
+            package=PACKAGE, executable=PACKAGE, exec_name='viewer',
+            arguments=['view', '--viewer', given['viewer'], '--params-file', str(file),
+                       '--namespace', given['namespace']], **shared))
+    if given['rviz'] != 'true':
+        return viewers
     helped = _installed('robot_state_publisher')
-    shared = {'namespace': namespace, 'output': 'screen', **_bounded()}
-    viewers = [
+    viewers += [
         Node(package=PACKAGE, executable='visualizer', exec_name='visualizer',
              arguments=['--params-file', str(file)],
              parameters=[{'robot_state_publisher': helped}], **shared),
