@@ -42,6 +42,8 @@ def bench(options: argparse.Namespace) -> int:
     try:
         if options.repeat < 1:
             raise ParameterError(f'repeat = {options.repeat}: must be at least 1')
+        if options.quick and options.record_budget:
+            raise ParameterError('record-budget: the figures of --quick are too rough for it')
         px4 = Px4.find(options.px4_dir) if options.px4_dir else None
         chosen = kinds.selected(options.only, px4=px4 is not None)
         check_writable('json', options.json)

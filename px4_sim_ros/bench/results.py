@@ -5,6 +5,7 @@ import dataclasses
 import statistics
 import typing
 
+from px4_sim_ros import graph
 from px4_sim_ros.bench.kinds import CEILING_KIND, Kind
 from px4_sim_ros.bench.unit_costs import CALIBRATION
 
@@ -14,6 +15,9 @@ _BUDGETED = (Kind('core', 'trivial'), Kind('composed', 'trivial'), Kind('separat
 # In `separate` parts run at the same time.
 _WITH_PARTS = ('core', 'composed')
 _NO_PARTS_OF_OURS = ('autopilot', 'rest')
+# In which order parts are told.
+_PLACES = {part: place for place, part in enumerate(
+    ['models', *graph.NODES, *_NO_PARTS_OF_OURS])}
 
 
 class Spread(typing.NamedTuple):
@@ -30,7 +34,9 @@ class Spread(typing.NamedTuple):
         return cls(statistics.median(values), values[0], values[-1])
 
     def text(self, form: str = '.2f') -> str:
-        """Return median and range."""
+        """Return median and range; of a single figure only that."""
+        if self.least == self.most:
+            return f'{self.median:{form}}'
         return f'{self.median:{form}} ({self.least:{form}}-{self.most:{form}})'
 
 
@@ -40,7 +46,7 @@ class Round:
 
     costs: dict[str, tuple[float, float]]           # us a call, calls a step; of parts alone
     integrators_us: dict[str, float]
-    flights: dict[Kind, Figures] = dataclasses.field(default_factory=dict)
+    flights: dict[Kind, Figures]
 
     @property
     def calibration_us(self) -> float:
@@ -102,7 +108,8 @@ class Results:
             Spread.of(map(own_us, flights)),
             Spread.of(f['parts_us'].get('autopilot', 0.0) for f in flights),
             {part: statistics.median(f['parts_us'][part] for f in flights)
-             for part in flights[0]['parts_us']},
+             for part in sorted(
+                 flights[0]['parts_us'], key=lambda part: _PLACES.get(part, len(_PLACES)))},
             _processes(flights), sum(f['misses'] for f in flights))
 
     def _ratio(self, kind: Kind, other: Kind) -> Spread | None:

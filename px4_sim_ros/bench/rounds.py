@@ -17,6 +17,8 @@ from px4_sim_ros.bench.results import Round
 # To take a graph and an autopilot down.
 _STOP_TIMEOUT_S = 20.0
 _WAIT_S = 1.0
+# Stands for the file that a measurement writes.
+_OUTPUT = '{output}'
 
 
 class Plan(typing.NamedTuple):
@@ -32,27 +34,25 @@ class Plan(typing.NamedTuple):
 def fly(plan: Plan, repeat: int) -> list[Round]:
     """Return the figures of `repeat` rounds.
 
-    The kinds take turns, so that a machine that slows down slows all of them.
+    Kinds take turns, so that a machine that slows down slows all of them.
 
     :raises FlightError: one has failed
     """
     rounds = []
     with tqdm.tqdm(total=repeat * (1 + len(plan.kinds)), unit='flight', disable=None) as bar:
         for _ in range(repeat):
-            bar.set_postfix_str('parts alone')
-            one = Round(**_run('parts alone', [
-                '-m', 'px4_sim_ros.bench.unit_costs', _OUTPUT, str(plan.share_s),
-                str(plan.share_rounds)], plan.folder, {}))
-            bar.update()
+            flights = {}
             for kind in plan.kinds:
                 bar.set_postfix_str(kind.name)
-                one.flights[kind] = _flight(plan, kind)
+                flights[kind] = _flight(plan, kind)
                 bar.update()
-            rounds.append(one)
+            bar.set_postfix_str('parts alone')
+            alone = _run('parts alone', [
+                '-m', 'px4_sim_ros.bench.unit_costs', _OUTPUT, str(plan.share_s),
+                str(plan.share_rounds)], plan.folder, {})
+            bar.update()
+            rounds.append(Round(**alone, flights=flights))
     return rounds
-
-
-_OUTPUT = '{output}'
 
 
 def _flight(plan: Plan, kind: Kind) -> dict[str, typing.Any]:

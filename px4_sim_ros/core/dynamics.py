@@ -174,7 +174,9 @@ class Dynamics:
         """Return the motion now."""
         x = self.state
         rotation = matrix(x[6:10])
-        acceleration, angular_acceleration, self._power_w = self._accelerations(x, rotation)
+        self._now = self._accelerations(x, rotation)
+        self._now_in = list(x), self._wind
+        acceleration, angular_acceleration, self._power_w = self._now
         return Truth(
             self.time_us,
             tuple(x[:3]),
@@ -208,7 +210,11 @@ class Dynamics:
         return packs, self._battery.voltage_v(packs, self._power_w)
 
     def _derivative(self, x: State) -> State:
-        acceleration, angular_acceleration, power = self._accelerations(x, matrix(x[6:10]))
+        state, wind = self._now_in
+        # A step begins where the truth of the one before was taken.
+        acceleration, angular_acceleration, power = (
+            self._now if x == state and wind == self._wind
+            else self._accelerations(x, matrix(x[6:10])))
         qw, qx, qy, qz, wx, wy, wz = x[6:13]
         if self._battery is None:
             voltage_share, pack_rates = 1.0, ()

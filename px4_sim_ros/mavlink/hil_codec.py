@@ -23,6 +23,7 @@ from px4_sim_ros.core.sensors.magnetometer import MagneticFieldMeasurement
 from px4_sim_ros.core.sensors.optical_flow import FlowMeasurement
 from px4_sim_ros.core.sensors.range_finder import RangeMeasurement
 from px4_sim_ros.core.sensors.visual_odometry import VisualOdometryMeasurement
+from px4_sim_ros.mavlink.fast_frames import FramePacker, FrameReader
 from px4_sim_ros.mavlink.hil_fields import (
     INT16_MAX,
     INT16_MIN,
@@ -98,6 +99,7 @@ class HilEncoder:
 
     def __init__(self) -> None:
         self._mav = simulator_mavlink()
+        self._sensor_frames = FramePacker(self._mav, mavlink.MAVLink_hil_sensor_message)
 
     def step(
         self, time_us: int, measured: StepMeasurements, geoid_height_m: float, satellites: int,
@@ -153,8 +155,10 @@ class HilEncoder:
             differential_hpa = airspeed.differential_pressure_pa / PA_PER_HPA
         values = (
             *force, *rate, *mag, pressure_hpa, differential_hpa, pressure_altitude, temperature)
-        return packed(self._mav, self._mav.hil_sensor_encode(
-            time_us, *map(float32, values), fields, sensor_id))
+        try:
+            return self._sensor_frames.pack(time_us, *values, fields, sensor_id)
+        except OverflowError:       # of a 32-bit float
+            return self._sensor_frames.pack(time_us, *map(float32, values), fields, sensor_id)
 
     def gps(
         self, fix: GnssMeasurement, geoid_height_m: float, satellites: int, *,
@@ -204,6 +208,7 @@ class HilDecoder:
 
     def __init__(self, remark: Remark = lambda kind, sentence: None) -> None:
         self._remark = remark
+        self._controls_frames = FrameReader(mavlink.MAVLink_hil_actuator_controls_message)
         self.bad_messages = 0
         self.unknown_messages = 0
         self.foreign_messages = 0
@@ -220,6 +225,11 @@ class HilDecoder:
 
     def controls(self, data: bytes) -> list[ActuatorControls]:
         """Return the actuator controls completed by `data`; other messages are skipped."""
+        if not self._mav.buf and (frame := self._controls_frames.read(data)) is not None:
+            system, (time_us, _, *controls, mode) = frame
+            if system == self._system:
+                return [ActuatorControls(
+                    time_us, bool(mode & _ARMED), tuple([self._limited(u) for u in controls]))]
         found = []
         for message in self._mav.parse_buffer(data) or ():
             kind = message.get_type()

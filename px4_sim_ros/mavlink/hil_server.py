@@ -82,6 +82,8 @@ class HilServer:
         self._listener = _bound_socket(host, port)
         self._listener.listen(1)
         self._listener.setblocking(False)
+        self._poll = select.poll()
+        self._poll.register(self._listener, select.POLLIN)
 
     @property
     def connected(self) -> bool:
@@ -124,6 +126,7 @@ class HilServer:
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.drop_client()
         self._client = client
+        self._poll.register(client, select.POLLIN)
 
     def retire_client(self) -> None:
         """Serve the client no longer, but keep it until it goes or the next one comes."""
@@ -159,11 +162,11 @@ class HilServer:
         """
         if not self.connected:
             return b''
-        ready = select.select([self._client, self._listener], [], [], timeout_s)[0]
-        if self._client in ready:
+        ready = [number for number, _ in self._poll.poll(1e3 * timeout_s)]
+        if self._client.fileno() in ready:
             # It may be the end; then the one who waits is the next and not a second one.
             return self._read()
-        if self._listener in ready:
+        if ready:
             self._refuse_next()
         return b''
 
@@ -191,6 +194,7 @@ class HilServer:
     def drop_client(self) -> None:
         """Close the connection; the next client can be accepted."""
         if self._client is not None:
+            self._poll.unregister(self._client)
             self._client.close()
         self._client, self._is_retired, self._unsent = None, False, b''
 

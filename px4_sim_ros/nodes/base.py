@@ -291,7 +291,12 @@ class LoopNode(PollingNode, LifecycleNode):
     def say(self, publisher: typing.Any, message: typing.Any) -> None:
         """Publish a message of this step, an object or its bytes."""
         self._said.append((publisher, message))
-        publisher.publish(message)
+        if isinstance(message, bytes):
+            # A lifecycle publisher asks first whether it is active; whoever acts is.
+            with publisher.handle as handle:
+                handle.publish_raw(message)
+        else:
+            publisher.publish(message)
 
     # Questions and requests.
 

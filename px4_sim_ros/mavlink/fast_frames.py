@@ -1,0 +1,74 @@
+"""Frames of the two messages of each step, without a message object: in a fifth of the time.
+
+Layouts, numbers and check sums of messages are those of pymavlink, which also does all that is
+out of the ordinary. A frame is as in https://mavlink.io/en/guide/serialization.html (MAVLink 2,
+not signed).
+"""
+from __future__ import annotations
+
+import typing
+
+from pymavlink.dialects.v20 import common as mavlink
+
+_MARKER = mavlink.PROTOCOL_MARKER_V2
+_HEADER_BYTES, _CHECK_SUM_BYTES = 10, 2
+
+
+class _Frames:
+    def __init__(self, message: type[mavlink.MAVLink_message]) -> None:
+        self._layout = message.unpacker
+        self._extra = bytes([message.crc_extra])
+        self._id = message.id.to_bytes(3, 'little')
+
+    def _check_sum(self, frame: bytes) -> bytes:
+        """Return the check sum of a frame that has none yet."""
+        return mavlink.x25crc(frame[1:] + self._extra).crc.to_bytes(_CHECK_SUM_BYTES, 'little')
+
+
+class FramePacker(_Frames):
+    """Packs one type of message."""
+
+    def __init__(
+        self, mav: mavlink.MAVLink, message: type[mavlink.MAVLink_message],
+    ) -> None:
+        """Begin.
+
+        :param mav: who sends, and counts what is sent
+        """
+        super().__init__(message)
+        self._mav = mav
+
+    def pack(self, *values: float) -> bytes:
+        """Return a frame with values in the order of the wire.
+
+        :raises OverflowError: one is too large for its field
+        :raises struct.error: one is no number for its field
+        """
+        # Zeros at the end are not sent, but for the first byte.
+        payload = self._layout.pack(*values)
+        payload = payload.rstrip(b'\0') or payload[:1]
+        mav = self._mav
+        frame = bytes((_MARKER, len(payload), 0, 0, mav.seq, mav.srcSystem, mav.srcComponent)) + (
+            self._id + payload)
+        mav.seq = (mav.seq + 1) % 256
+        return frame + self._check_sum(frame)
+
+
+class FrameReader(_Frames):
+    """Reads one type of message."""
+
+    def read(self, data: bytes) -> tuple[int, tuple[typing.Any, ...]] | None:
+        """Return the sender's system id and the values of a frame, in the order of the wire.
+
+        None if the bytes are anything else than one whole and sound frame of this type.
+        """
+        if len(data) <= _HEADER_BYTES + _CHECK_SUM_BYTES or data[0] != _MARKER or data[2]:
+            return None
+        end = _HEADER_BYTES + data[1]
+        if len(data) != end + _CHECK_SUM_BYTES or data[7:10] != self._id or (
+                data[1] > self._layout.size):
+            return None
+        if self._check_sum(data[:end]) != data[end:]:
+            return None
+        return data[5], self._layout.unpack(
+            data[_HEADER_BYTES:end].ljust(self._layout.size, b'\0'))
