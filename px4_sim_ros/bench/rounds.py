@@ -83,12 +83,14 @@ def _run(
     finally:
         child.stop(_STOP_TIMEOUT_S)
     result = json.loads(output.read_text(encoding='utf-8')) if output.exists() else {
-        'failure': _last_line(log) or f'ended with exit code {child.exit_code}'}
+        'failure': f'ended with exit code {child.exit_code}'}
     if 'failure' in result:
-        raise FlightError(f"{name}: {result['failure']}")
+        said = _last_error(log)
+        raise FlightError(f"{name}: {result['failure']}" + (f'; before: {said}' if said else ''))
     return result
 
 
-def _last_line(log: pathlib.Path) -> str:
+def _last_error(log: pathlib.Path) -> str:
+    """Return the last line in which somebody has told of an error, '' for none."""
     lines = log.read_text(encoding='utf-8', errors='replace').split('\n')
-    return next((line.strip() for line in reversed(lines) if line.strip()), '')
+    return next((line.strip() for line in reversed(lines) if 'rror' in line), '')

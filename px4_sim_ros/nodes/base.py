@@ -293,7 +293,8 @@ class LoopNode(PollingNode, LifecycleNode):
         self._said.append((publisher, message))
         if isinstance(message, bytes):
             # A lifecycle publisher asks first whether it is active; whoever acts is.
-            with publisher.handle as handle:
+            handle = publisher.handle
+            with handle:
                 handle.publish_raw(message)
         else:
             publisher.publish(message)
