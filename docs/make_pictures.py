@@ -22,14 +22,15 @@ from PIL import Image
 
 from px4_sim_ros import graph
 from px4_sim_ros.recording.bag_reader import BagReader
+from px4_sim_ros.recording.flight_events import marks, read_contents
 from px4_sim_ros.recording.flight_facts import mission_places
 from px4_sim_ros.recording.series import Series, read_series
 from px4_sim_ros.viewing.rerun_log import RerunLog, blueprint
 
 _FOLDER = pathlib.Path(__file__).resolve().parent / 'pictures'
 # A flight with something to see, up to the third corner of the square.
-_FLIGHT = ['--mode', 'core', '--mission', 'square', '--wind', 'dryden', '--seed', '1',
-           '--instance', '9', '--set', 'instances.range_finder=1']
+_FLIGHT = ['--mode', 'core', '--mission', 'square', '--wind', 'constant', '--seed', '1',
+           '--instance', '29', '--set', 'instances.range_finder=1']
 _SHOWN_UNTIL_S = 27.0
 _WIDTH_PX, _COLOURS = 1280, 192
 # Columns of the graph, from left to right; what is optional is drawn pale.
@@ -139,8 +140,13 @@ def draw_flight(bag_folder: pathlib.Path, path: pathlib.Path, scratch: pathlib.P
     start = series['ground_truth/odom']['position_m'].values[0]
     stream = rerun.RecordingStream('px4_sim_ros')
     stream.save(scratch / 'flight.rrd')
-    RerunLog(stream, configuration, mission_places(bag.run, start)).add(series)
-    stream.send_blueprint(blueprint(configuration, at_end=True))
+    log = RerunLog(stream, configuration, mission_places(bag.run, start))
+    log.add(series)
+    for mark in marks(bag.run, read_contents(bag), series):
+        if mark.start_s <= _SHOWN_UNTIL_S:
+            log.say(mark.start_s, 'INFO', mark.who, mark.text)
+    end = series['ground_truth/pose']['position_m'].values[-1]
+    stream.send_blueprint(blueprint(configuration, start_enu_m=end, at_end=True))
     stream.flush()
     stream.disconnect()
     # The pointer is in the middle of the screen: outside of the window.
