@@ -85,11 +85,11 @@ def _measure(
         else:
             server = str(ceiling.build(folder))
     flight = Flight(px4_dir=options.px4_dir, ceiling=server)
-    plan = rounds.Plan(chosen, flight, 1.0, 10, folder)
+    plan = rounds.Plan(chosen, flight, 0.5, 100, folder)
     if options.quick:
         plan = plan._replace(
             flight=flight._replace(settle_s=1.0, least_s=2.0, least_wall_s=0.3),
-            share_s=0.03, share_rounds=3)
+            share_s=0.05, share_rounds=15)
     return Results(rounds.fly(plan, 1 if options.quick else options.repeat))
 
 

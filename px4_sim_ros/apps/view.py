@@ -54,6 +54,9 @@ def view(options: argparse.Namespace) -> int:
         return 2
     except (ViewerError, OSError) as error:
         print(f'view: {sentence(error)}', file=sys.stderr)
+        if target.hangs:
+            sys.stderr.flush()
+            os._exit(1)
         return 1
     return 0
 

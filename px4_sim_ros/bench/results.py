@@ -15,6 +15,7 @@ _BUDGETED = (Kind('core', 'trivial'), Kind('composed', 'trivial'), Kind('separat
 # In `separate` parts run at the same time.
 _WITH_PARTS = ('core', 'composed')
 _NO_PARTS_OF_OURS = ('autopilot', 'rest')
+_NOT_BUDGETED = (CALIBRATION, 'trivial peer alone', 'socket, with the trivial peer')
 # In which order parts are told.
 _PLACES = {part: place for place, part in enumerate(
     ['models', *graph.NODES, *_NO_PARTS_OF_OURS])}
@@ -50,22 +51,33 @@ class Round:
 
     @property
     def calibration_us(self) -> float:
-        """A calibration loop."""
+        """A calibration loop without anybody else."""
         return self.costs[CALIBRATION][0]
 
     def loops(self) -> dict[str, float]:
-        """Return what has a budget, in calibration loops a step."""
-        us = {f'alone: {part}': call_us * calls for part, (call_us, calls) in self.costs.items()
-              if part != CALIBRATION}
+        """Return what has a budget, in calibration loops a step.
+
+        A flight is compared with the loops around it, which others on the machine slow down as
+        well.
+        """
+        loops = {f'alone: {part}': call_us * calls / self.calibration_us
+                 for part, (call_us, calls) in self.costs.items() if part not in _NOT_BUDGETED}
         for kind in _BUDGETED:
-            if kind in self.flights:
-                flight = self.flights[kind]
-                us[f'{kind.name}: all of ours'] = own_us(flight)
-                if kind.mode in _WITH_PARTS:
-                    us |= {f'{kind.name}: {part}': part_us
-                           for part, part_us in flight['parts_us'].items()
-                           if part not in _NO_PARTS_OF_OURS}
-        return {part: part_us / self.calibration_us for part, part_us in us.items()}
+            if kind not in self.flights:
+                continue
+            flight = self.flights[kind]
+            parts_us = {'all of ours': own_us(flight)}
+            if kind.mode in _WITH_PARTS:
+                parts_us |= {part: flight['parts_us'][part]
+                             for part in _in_order(flight['parts_us'])
+                             if part not in _NO_PARTS_OF_OURS}
+            loops |= {f'{kind.name}: {part}': part_us / flight['calibration_us']
+                      for part, part_us in parts_us.items()}
+        return loops
+
+
+def _in_order(parts: typing.Iterable[str]) -> list[str]:
+    return sorted(parts, key=lambda part: _PLACES.get(part, len(_PLACES)))
 
 
 def own_us(flight: Figures) -> float:
@@ -108,8 +120,7 @@ class Results:
             Spread.of(map(own_us, flights)),
             Spread.of(f['parts_us'].get('autopilot', 0.0) for f in flights),
             {part: statistics.median(f['parts_us'][part] for f in flights)
-             for part in sorted(
-                 flights[0]['parts_us'], key=lambda part: _PLACES.get(part, len(_PLACES)))},
+             for part in _in_order(flights[0]['parts_us'])},
             _processes(flights), sum(f['misses'] for f in flights))
 
     def _ratio(self, kind: Kind, other: Kind) -> Spread | None:

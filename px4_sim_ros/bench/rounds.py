@@ -13,10 +13,13 @@ from px4_sim_ros.apps.processes import Child
 from px4_sim_ros.bench.flight import Flight, FlightError
 from px4_sim_ros.bench.kinds import CEILING, Kind, free_instance
 from px4_sim_ros.bench.results import Round
+from px4_sim_ros.bench.unit_costs import calibration_us
 
 # To take a graph and an autopilot down.
 _STOP_TIMEOUT_S = 20.0
 _WAIT_S = 1.0
+# Wall time for calibration before and after each flight.
+_CALIBRATION_S = 0.1
 # Stands for the file that a measurement writes.
 _OUTPUT = '{output}'
 
@@ -61,8 +64,11 @@ def _flight(plan: Plan, kind: Kind) -> dict[str, typing.Any]:
     environment = {'PX4_PARAM_SDLOG_BACKEND': '0', 'ROS_HOME': str(plan.folder / 'ros')}
     if kind.mode == CEILING:
         environment['PX4_PARAM_SIM_BAT_ENABLE'] = '1'       # this server has no battery for it
-    return _run(kind.name, ['-m', 'px4_sim_ros.bench.flight', flight.to_json(), _OUTPUT],
-                plan.folder, environment)
+    before_us = calibration_us(_CALIBRATION_S)
+    figures = _run(kind.name, ['-m', 'px4_sim_ros.bench.flight', flight.to_json(), _OUTPUT],
+                   plan.folder, environment)
+    after_us = calibration_us(_CALIBRATION_S)
+    return figures | {'calibration_us': 0.5 * (before_us + after_us)}
 
 
 def _run(

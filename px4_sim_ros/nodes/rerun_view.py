@@ -136,15 +136,6 @@ class RerunView:
         self._told: dict[str, str] = {}
         # Before the first run.
         self._lines: typing.Any = collections.deque(maxlen=_MOST_LINES)
-        collector = self._collector = SeriesCollector(configuration.graph)
-        wanted = [topic for topic in configuration.graph.topics.values()
-                  if topic.name in collector and topic.name != POSE]
-        # The pose comes first: it tells when a run begins.
-        self._series = {name: node.create_subscription(
-            message_class(kind), name, lambda message: None, _DEEP, raw=True)
-            for name, kind in [(POSE, graph.TOPICS[POSE].type), *(
-                (topic.name, topic.type) for topic in wanted)]}
-        self._types = {name: configuration.graph.topics[name].type for name in self._series}
         self._beside = {
             self._on_status: node.create_subscription(
                 DiagnosticStatus, 'sim/status', lambda message: None, qos.LATCHED, raw=True),
@@ -152,6 +143,16 @@ class RerunView:
                 String, 'hil/state', lambda message: None, qos.LATCHED, raw=True),
             self._on_log: node.create_subscription(
                 Log, '/rosout', lambda message: None, qos.LATCHED_LOG, raw=True)}
+        collector = self._collector = SeriesCollector(configuration.graph)
+        wanted = [topic for topic in configuration.graph.topics.values()
+                  if topic.name in collector and topic.name != POSE]
+        # Made last, so who sees it knows that the others are there; read first, since it tells
+        # when a run begins.
+        made = {topic.name: node.create_subscription(
+            message_class(topic.type), topic.name, lambda message: None, _DEEP, raw=True)
+            for topic in [*wanted, graph.TOPICS[POSE]]}
+        self._series = {POSE: made.pop(POSE), **made}
+        self._types = {name: configuration.graph.topics[name].type for name in self._series}
 
     def run(self, stop: threading.Event) -> None:
         """Show until `stop` is set.

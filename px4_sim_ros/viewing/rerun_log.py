@@ -37,11 +37,10 @@ _WORLD, _VEHICLE, _LOG = '/world', '/world/vehicle', '/log'
 # Goes with the vehicle, but does not turn with it.
 _ABOVE = '/world/above'
 _PATH_COLOUR = (0.95, 0.75, 0.20, 1.0)
-_PLACE_RADIUS_M = 0.12
 # A negative radius is in points of the screen.
-_LINE_POINTS, _GNSS_POINTS = -1.5, -0.5
-# It is large, and no more than its outline is drawn.
-_GNSS_COLOUR = (*GNSS_COLOUR[:3], 0.35)
+_LINE_POINTS, _THIN_POINTS, _PLACE_POINTS = -1.5, -0.5, -5.0
+# It is large, and no more than a dark outline is drawn: Rerun's lines are opaque.
+_OUTLINE_COLOUR = (*(0.5 * part for part in GNSS_COLOUR[:3]), 1.0)
 
 # From the vehicle.
 _EYE_M, _LOOK_AT_M = (-1.9, -2.3, 1.5), (0.0, 0.0, 0.3)
@@ -72,6 +71,9 @@ class RerunLog:
         self._path_end: np.ndarray | None = None
         self._last_wind: Series | None = None
         self._named: set[str] = set()
+        # Nothing is on a timeline but the simulated one.
+        stream.set_log_time_enabled(False)
+        stream.set_log_tick_enabled(False)
         self._draw_vehicle()
         self._draw_places(places)
         self._whole, self._arranged = whole, False
@@ -131,7 +133,7 @@ class RerunLog:
     def _draw_places(self, places: typing.Sequence[Place]) -> None:
         if places:
             self._stream.log(f'{_WORLD}/mission', rerun.Points3D(
-                [place.position_enu_m for place in places], radii=_PLACE_RADIUS_M,
+                [place.position_enu_m for place in places], radii=_PLACE_POINTS,
                 colors=_rgba(SET_POINT_COLOUR), labels=[place.name for place in places],
                 show_labels=False), static=True)
 
@@ -216,7 +218,7 @@ class RerunLog:
         if seen.any():
             ends = np.array(start) + range_m[seen] * np.array(along)
             self._once(f'{_VEHICLE}/range', rerun.LineStrips3D.from_fields(
-                colors=[_rgba(BEAM_COLOUR)]))
+                colors=[_rgba(BEAM_COLOUR)], radii=[_THIN_POINTS]))
             self._send(f'{_VEHICLE}/range', time_s[seen], rerun.LineStrips3D.columns(
                 strips=[np.array([start, end]) for end in ends]))
 
@@ -226,7 +228,7 @@ class RerunLog:
         if fixes is None:
             return
         self._once(f'{_WORLD}/{sensor}', rerun.Ellipsoids3D.from_fields(
-            colors=[_rgba(_GNSS_COLOUR)], line_radii=[_GNSS_POINTS],
+            colors=[_rgba(_OUTLINE_COLOUR)], line_radii=[_THIN_POINTS],
             fill_mode='majorwireframe'))
         time_s, deviation_m = fixes['deviation_m']
         self._send(f'{_WORLD}/{sensor}', time_s, rerun.Ellipsoids3D.columns(
@@ -291,12 +293,13 @@ class RerunLog:
 
 def blueprint(
     configuration: Configuration, whole: bool = False,
-    start_enu_m: typing.Sequence[float] = (0.0, 0.0, 0.0),
+    start_enu_m: typing.Sequence[float] = (0.0, 0.0, 0.0), at_end: bool = False,
 ) -> rerun_blueprint.Blueprint:
     """Return how a viewer arranges it at first: space beside plots, the log below.
 
     :param whole: the path is shown to its end, and not only to where the vehicle is
     :param start_enu_m: where the vehicle is when somebody begins to look
+    :param at_end: begin at the end of what there is
     """
     b = rerun_blueprint
     end = b.TimeRangeBoundary.infinite() if whole else b.TimeRangeBoundary.cursor_relative(
@@ -328,7 +331,8 @@ def blueprint(
             b.Tabs(motion, b.Vertical(*sensors[:4], name='Sensors'), *(
                 [b.Vertical(*sensors[4:], name='More sensors')] if sensors[4:] else []), forces),
             column_shares=[3, 2]),
-        b.TimePanel(timeline=TIMELINE, state='collapsed'), collapse_panels=True)
+        b.TimePanel(timeline=TIMELINE, state='collapsed',
+                    play_state='following' if at_end else None), collapse_panels=True)
 
 
 def _drawn(shape: Shape) -> rerun.AsComponents:

@@ -5,6 +5,7 @@ import importlib.util
 import os
 import pathlib
 import socket
+import threading
 import typing
 import urllib.parse
 
@@ -24,6 +25,8 @@ _OPENED = 'rerun+http://127.0.0.1:9876/proxy'
 _CONNECT_S = 2.0
 # A viewer that does not take its data holds nobody up for longer.
 _FLUSH_S = 3.0
+# Rerun itself waits for ever when its writer has failed, or when somebody else listens.
+_PATIENCE_S = 6.0
 # To hear that it is gone takes no time; one that is only slow may go on being so.
 _GLANCE_S = 0.02
 _SLOW = 'timed out'
@@ -63,6 +66,8 @@ class RerunTarget:
         # Eyes want it at once; a file is smaller when it is written in large portions.
         self.portion_s = _FILE_PORTION_S if self._path else _LIVE_PORTION_S
         self._runs = 0
+        # Rerun hangs, and so would the end of this process.
+        self.hangs = False
 
     def _check_viewer(self) -> None:
         """See early that there is a viewer, or that one can be opened."""
@@ -100,7 +105,8 @@ class RerunTarget:
                                 executable_path=_viewer_program())
                 # Rerun itself would try for ten seconds, and write about it into the terminal.
                 self._call()
-                stream.connect_grpc(_OPENED if self._text == OPEN else self._text)
+                self._within(_PATIENCE_S, lambda: stream.connect_grpc(
+                    _OPENED if self._text == OPEN else self._text))
         except (OSError, RuntimeError, ValueError) as error:
             raise ViewerError(f'viewer {self._text}: {_first_line(error)}') from error
         stream.send_recording_name(name)
@@ -112,7 +118,7 @@ class RerunTarget:
         :raises ViewerError: the viewer is gone, or the disk is full
         """
         try:
-            stream.flush(timeout_sec=_GLANCE_S)
+            self._flush(stream, _GLANCE_S)
         except (RuntimeError, ValueError) as error:
             if _SLOW not in str(error):
                 raise ViewerError(f'viewer {self._text}: it takes no more data:'
@@ -123,13 +129,38 @@ class RerunTarget:
 
         :raises ViewerError: the viewer does not take it
         """
-        try:
-            stream.flush(timeout_sec=_FLUSH_S)
-        except (RuntimeError, ValueError) as error:
+        failures: list[Exception] = []
+        for call in lambda: self._flush(stream, _FLUSH_S), lambda: self._within(
+                _PATIENCE_S, stream.disconnect):
+            if not self.hangs:
+                try:
+                    call()
+                except (RuntimeError, ValueError) as error:
+                    failures.append(error)
+        if failures:
             raise ViewerError(f'viewer {self._text}: it has not taken all data:'
-                              f' {_first_line(error)}') from error
-        finally:
-            stream.disconnect()
+                              f' {_first_line(failures[0])}') from failures[0]
+
+    def _flush(self, stream: rerun.RecordingStream, timeout_s: float) -> None:
+        self._within(timeout_s + _FLUSH_S, lambda: stream.flush(timeout_sec=timeout_s))
+
+    def _within(self, timeout_s: float, call: typing.Callable[[], None]) -> None:
+        """Call Rerun; raise RuntimeError when it does not come back."""
+        failures: list[Exception] = []
+
+        def run() -> None:
+            try:
+                call()
+            except (OSError, RuntimeError, ValueError) as error:
+                failures.append(error)
+        thread = threading.Thread(target=run, name='rerun', daemon=True)
+        thread.start()
+        thread.join(timeout_s)
+        if thread.is_alive():
+            self.hangs = True
+            raise RuntimeError('it does not answer')
+        if failures:
+            raise failures[0]
 
     def _call(self) -> None:
         """See that somebody listens; raise OSError otherwise."""

@@ -246,7 +246,7 @@ def test_a_window_is_covered_when_all_have_spoken_twice_and_it_is_long_enough():
 def flight(factor, waiting_us=100.0):
     total_us = STEP_US / factor
     return {'real_time_factor': factor, 'total_us': total_us, 'misses': 0, 'processes': [],
-            'parts_us': {'models': 50.0, 'autopilot': waiting_us,
+            'calibration_us': 100.0, 'parts_us': {'models': 50.0, 'autopilot': waiting_us,
                          'rest': total_us - waiting_us - 50.0}}
 
 
@@ -272,6 +272,18 @@ def test_ratios_are_taken_within_a_round():
     assert second.real_time_factor == (7.5, 5.0, 10.0)
     assert second.own_us.median == pytest.approx((300.0 + 700.0) / 2)
     assert both.loops()['alone: imu'] == pytest.approx((0.2 + 0.1) / 2)
+
+
+def test_a_flight_is_compared_with_the_loops_around_it():
+    """Others slow down flight and loops alike; the parts alone have loops of their own."""
+    calm, busy = flight(20.0), flight(10.0)
+    calm |= {'total_us': 300.0, 'calibration_us': 100.0}
+    busy |= {'total_us': 500.0, 'calibration_us': 200.0,
+             'parts_us': {'models': 100.0, 'autopilot': 100.0, 'rest': 300.0}}
+    for figures in (calm, busy):
+        loops = results((100.0, {Kind('core', 'trivial'): figures})).loops()
+        assert loops == pytest.approx({'alone: imu': 0.2, 'core/trivial: all of ours': 2.0,
+                                       'core/trivial: models': 0.5})
 
 
 # Budget

@@ -1,0 +1,348 @@
+"""Where Rerun data goes, and what is said when it cannot go there: one sentence, soon."""
+import importlib.util
+import signal
+import socket
+import subprocess
+import time
+
+import numpy as np
+import pytest
+from commands import command, run
+from report_flights import fly
+
+pytest.importorskip('rerun', reason='rerun-sdk is not installed')
+import rerun
+from rerun.chunk import RrdReader
+
+from px4_sim_ros.apps import command_line
+from px4_sim_ros.core.parameters import ParameterError
+from px4_sim_ros.viewing import rerun_target
+from px4_sim_ros.viewing.rerun_log import APPLICATION, TIMELINE
+from px4_sim_ros.viewing.rerun_target import RerunTarget, ViewerError
+
+SOON_S = 5.0
+# For what Rerun itself tries for a while.
+PATIENCE_S = 25.0
+COUNT = 1000
+
+
+@pytest.fixture
+def nobody():
+    """Return the URL of a port that is taken and where nobody listens."""
+    with socket.socket() as holder:
+        holder.bind(('127.0.0.1', 0))
+        yield f'rerun+http://127.0.0.1:{holder.getsockname()[1]}/proxy'
+
+
+@pytest.fixture
+def somebody():
+    """Return the URL of a port where a program listens that is no viewer, and never answers."""
+    with socket.create_server(('127.0.0.1', 0)) as server:
+        yield f'rerun+http://127.0.0.1:{server.getsockname()[1]}/proxy'
+
+
+@pytest.fixture
+def no_screen(monkeypatch):
+    """Be on a machine without a screen."""
+    monkeypatch.delenv('DISPLAY', raising=False)
+    monkeypatch.delenv('WAYLAND_DISPLAY', raising=False)
+
+
+@pytest.fixture(scope='module')
+def bag(tmp_path_factory):
+    """Return the folder of a short recording."""
+    folder = tmp_path_factory.mktemp('recorded') / 'bag'
+    fly(folder, 0.4)
+    return folder
+
+
+def send(stream, values=1.0):
+    scalars = np.broadcast_to(values, COUNT)
+    stream.send_columns(
+        '/numbers', indexes=[rerun.TimeColumn(TIMELINE, duration=0.004 * np.arange(COUNT))],
+        columns=rerun.Scalars.columns(scalars=scalars))
+
+
+def rows(path, entity='/numbers'):
+    return sum(chunk.num_rows for chunk in RrdReader(path).stream().to_chunks()
+               if chunk.entity_path == entity)
+
+
+# Files.
+
+def test_each_run_goes_into_a_file_of_its_own(tmp_path):
+    target = RerunTarget(str(tmp_path / 'flight.rrd'))
+    for count in 1, 2, 3:
+        stream = target.open_run('iris')
+        for _ in range(count):
+            send(stream)
+        target.check(stream)
+        target.close_run(stream)
+    names = 'flight.rrd', 'flight_2.rrd', 'flight_3.rrd'
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names)
+    assert [rows(tmp_path / name) for name in names] == [COUNT, 2 * COUNT, 3 * COUNT]
+    ids = set()
+    for name in names:
+        entry, = RrdReader(tmp_path / name).recordings()
+        assert entry.application_id == APPLICATION
+        ids.add(entry.recording_id)
+    assert len(ids) == len(names)
+
+
+def test_a_name_may_begin_with_home(tmp_path, monkeypatch):
+    monkeypatch.setenv('HOME', str(tmp_path))
+    target = RerunTarget('~/flight.rrd')
+    target.close_run(target.open_run('iris'))
+    assert (tmp_path / 'flight.rrd').is_file()
+
+
+def test_a_disk_that_takes_no_more_is_told(bag, tmp_path):
+    """Rerun's writer ends there, and Rerun may then wait for it for ever."""
+    started_s = time.monotonic()
+    result = subprocess.run(
+        ['prlimit', '--fsize=20000', '--', *command('view', bag, '--viewer', tmp_path / 'x.rrd')],
+        capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    assert result.returncode == 1
+    line, = result.stderr.splitlines()
+    assert line.startswith(f"view: viewer {tmp_path / 'x.rrd'}: ")
+    assert time.monotonic() - started_s < PATIENCE_S
+
+
+def test_a_disk_that_is_full_from_the_start_is_told(tmp_path):
+    (tmp_path / 'flight.rrd').symlink_to('/dev/full')
+    with pytest.raises(ViewerError, match=r'flight\.rrd: .*No space left on device'):
+        RerunTarget(str(tmp_path / 'flight.rrd')).open_run('iris')
+
+
+def test_a_folder_of_that_name_is_told(tmp_path):
+    (tmp_path / 'flight.rrd').mkdir()
+    with pytest.raises(ViewerError, match=r'flight\.rrd: .*Is a directory'):
+        RerunTarget(str(tmp_path / 'flight.rrd')).open_run('iris')
+
+
+# What is refused.
+
+@pytest.mark.parametrize('text', [
+    '', 'rrd', 'flight.txt', 'rerun ', 'http://127.0.0.1:9876/proxy', 'rerun+http',
+    'rerun+http://127.0.0.1:9876', 'rerun+http://127.0.0.1/proxy', 'rerun+http:///proxy',
+    'rerun+http://127.0.0.1:99999/proxy', 'rerun+http://127.0.0.1:none/proxy',
+    'rerun+http://[::1/proxy'])
+def test_anything_else_is_refused(text):
+    with pytest.raises(ParameterError) as error:
+        RerunTarget(text)
+    assert str(error.value) == (
+        f'viewer {text!r}: must be rerun, the name of a file that ends with .rrd, or a URL such as'
+        ' rerun+http://127.0.0.1:9876/proxy')
+
+
+def test_a_folder_that_is_missing_is_refused(tmp_path):
+    path = tmp_path / 'missing' / 'flight.rrd'
+    with pytest.raises(ParameterError) as error:
+        RerunTarget(str(path))
+    assert str(error.value) == f'viewer {path}: its folder is missing or cannot be written'
+
+
+@pytest.mark.parametrize('text', ['rerun', 'flight.rrd', 'rerun+http://127.0.0.1:9876/proxy'])
+def test_the_missing_package_is_told(text, tmp_path, monkeypatch):
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, 'find_spec',
+                        lambda name, *more: None if name == 'rerun' else find(name, *more))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ParameterError) as error:
+        RerunTarget(text)
+    assert str(error.value) == (
+        f'viewer {text!r}: the package rerun-sdk is not installed; `pip install rerun-sdk`'
+        ' installs it')
+
+
+def test_nobody_who_listens_is_told_at_once(nobody):
+    started_s = time.monotonic()
+    with pytest.raises(ParameterError) as error:
+        RerunTarget(nobody)
+    assert str(error.value) == f'viewer {nobody}: no viewer listens there: Connection refused'
+    assert time.monotonic() - started_s < SOON_S
+
+
+def test_an_unknown_host_is_told():
+    with pytest.raises(ParameterError, match='no viewer listens there: '):
+        RerunTarget('rerun+http://no-such-host.invalid:9876/proxy')
+
+
+def test_no_screen_is_told(nobody, no_screen, monkeypatch):
+    monkeypatch.setattr(rerun_target, '_OPENED', nobody)
+    with pytest.raises(ParameterError) as error:
+        RerunTarget('rerun')
+    assert str(error.value) == (
+        'viewer rerun: there is no screen, neither DISPLAY nor WAYLAND_DISPLAY is set; name a file'
+        ' such as flight.rrd and open it elsewhere')
+
+
+def test_with_a_screen_a_viewer_may_be_opened(nobody, monkeypatch):
+    monkeypatch.setattr(rerun_target, '_OPENED', nobody)
+    monkeypatch.setenv('DISPLAY', ':0')
+    assert RerunTarget('rerun').portion_s < RerunTarget('flight.rrd').portion_s
+
+
+def test_the_viewer_is_that_of_the_package(monkeypatch):
+    """Also with `.venv/bin/python`, when `.venv/bin` is not in PATH."""
+    monkeypatch.setenv('PATH', '')
+    said = subprocess.run([rerun_target._viewer_program(), '--version'], capture_output=True,
+                          text=True, check=True).stdout
+    assert rerun.__version__ in said
+
+
+# Viewers that go away or never answer.
+
+def test_a_viewer_that_is_gone_is_told(tmp_path):
+    with listening(tmp_path / 'got.rrd') as (url, server):
+        target = RerunTarget(url)
+        stream = target.open_run('iris')
+        send(stream)
+        target.check(stream)
+        server.kill()
+        server.wait()
+        with pytest.raises(ViewerError, match='it takes no more data: '):
+            for i in range(1000):
+                send(stream, i)
+                target.check(stream)
+        started_s = time.monotonic()
+        with pytest.raises(ViewerError, match='it has not taken all data: '):
+            target.close_run(stream)
+        assert time.monotonic() - started_s < SOON_S
+        with pytest.raises(ViewerError, match='Connection refused'):
+            target.open_run('iris')
+
+
+def test_a_viewer_that_is_slow_is_waited_for(tmp_path):
+    with listening(tmp_path / 'got.rrd') as (url, server):
+        target = RerunTarget(url)
+        stream = target.open_run('iris')
+        send(stream)
+        server.send_signal(signal.SIGSTOP)
+        try:
+            for i in range(300):
+                send(stream, i)
+                if i % 50 == 0:
+                    target.check(stream)
+        finally:
+            server.send_signal(signal.SIGCONT)
+        target.close_run(stream)
+        server.send_signal(signal.SIGINT)
+        server.wait(SOON_S)
+    assert rows(tmp_path / 'got.rrd') == 301 * COUNT
+
+
+# On the command line.
+
+def test_view_writes_a_recording_into_a_file(bag, tmp_path):
+    result = run('view', bag, '--viewer', tmp_path / 'flight.rrd')
+    assert (result.returncode, result.stdout, result.stderr) == (0, '', '')
+    assert rows(tmp_path / 'flight.rrd', '/world/vehicle') == 10
+    verified = subprocess.run([rerun_target._viewer_program(), 'rrd', 'verify',
+                               tmp_path / 'flight.rrd'], capture_output=True, check=False)
+    assert verified.returncode == 0, verified.stderr
+
+
+def test_view_sends_a_recording_to_a_viewer_that_runs(bag, tmp_path):
+    with listening(tmp_path / 'got.rrd') as (url, server):
+        result = run('view', bag, '--viewer', url)
+        assert (result.returncode, result.stdout, result.stderr) == (0, '', '')
+        server.send_signal(signal.SIGINT)
+        server.wait(SOON_S)
+    assert rows(tmp_path / 'got.rrd', '/world/vehicle') == 10
+
+
+def view(capsys, *words):
+    """Run the command here; return its exit code and the one sentence that it says."""
+    started_s = time.monotonic()
+    code = command_line.main(['view', *map(str, words)])
+    assert time.monotonic() - started_s < SOON_S
+    said = capsys.readouterr()
+    assert said.out == ''
+    line, = said.err.splitlines()
+    return code, line
+
+
+def test_a_bad_recording_is_one_sentence(tmp_path, capsys):
+    code, line = view(capsys, tmp_path / 'none', '--viewer', tmp_path / 'x.rrd')
+    assert (code, line) == (2, f"view: bag {tmp_path / 'none'}: there is no such folder")
+    assert not list(tmp_path.iterdir())
+
+
+def test_wrong_viewers_are_one_sentence(bag, nobody, tmp_path, capsys):
+    for text, words in (('x.txt', 'must be rerun'), (nobody, 'no viewer listens there'),
+                        (tmp_path / 'none' / 'x.rrd', 'its folder is missing')):
+        code, line = view(capsys, bag, '--viewer', text)
+        assert code == 2
+        assert line.startswith('view: viewer ')
+        assert words in line
+
+
+def test_a_viewer_that_cannot_write_is_one_sentence(bag, tmp_path, capsys):
+    (tmp_path / 'x.rrd').mkdir()
+    code, line = view(capsys, bag, '--viewer', tmp_path / 'x.rrd')
+    assert code == 1
+    assert line.startswith(f"view: viewer {tmp_path / 'x.rrd'}: ")
+
+
+@pytest.mark.parametrize('words, sentence', [
+    (['--namespace', 'uav 1'], "view: namespace 'uav 1': must be a ROS namespace such as uav1"),
+    (['--vehicle', 'none'], 'view: vehicle file ')])
+def test_a_wrong_graph_is_one_sentence(words, sentence, tmp_path, capsys):
+    code, line = view(capsys, '--viewer', tmp_path / 'x.rrd', *words)
+    assert code == 2
+    assert line.startswith(sentence)
+
+
+def test_a_program_that_is_no_viewer_is_one_sentence(bag, somebody):
+    started_s = time.monotonic()
+    result = run('view', bag, '--viewer', somebody, timeout_s=PATIENCE_S)
+    assert result.returncode == 1
+    line, = result.stderr.splitlines()
+    assert line.startswith(f'view: viewer {somebody}: ')
+    assert time.monotonic() - started_s < PATIENCE_S
+
+
+@pytest.mark.parametrize('words, sentence', [
+    (['--mode', 'core', '--viewer', 'x.rrd'],
+     "viewer 'x.rrd': mode core has no topics to look at; --record the flight and look at the"
+     ' recording with `view`'),
+    (['--viewer', 'x.mcap'], "viewer 'x.mcap': must be rerun"),
+    (['--viewer', 'none/x.rrd'], 'viewer none/x.rrd: its folder is missing')])
+def test_fly_refuses_before_anything_starts(words, sentence, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert command_line.main(['fly', *words]) == 2
+    said = capsys.readouterr()
+    assert said.out == ''
+    line, = said.err.splitlines()
+    assert line.startswith(f'fly: {sentence}')
+    assert not list(tmp_path.iterdir())
+
+
+class listening:
+    """A headless Rerun that takes what comes and writes it down."""
+
+    def __init__(self, path):
+        with socket.socket() as probe:
+            probe.bind(('127.0.0.1', 0))
+            self._port = probe.getsockname()[1]
+        self._path = path
+
+    def __enter__(self):
+        self._process = subprocess.Popen(
+            [rerun_target._viewer_program(), '--save', self._path, '--bind', '127.0.0.1',
+             '--port', str(self._port)],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        deadline_s = time.monotonic() + 20.0
+        while True:
+            try:
+                socket.create_connection(('127.0.0.1', self._port), 1.0).close()
+                break
+            except OSError:
+                assert time.monotonic() < deadline_s and self._process.poll() is None
+        return f'rerun+http://127.0.0.1:{self._port}/proxy', self._process
+
+    def __exit__(self, *_):
+        if self._process.poll() is None:
+            self._process.kill()
+        self._process.wait()
