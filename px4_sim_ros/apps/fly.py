@@ -18,6 +18,7 @@ from px4_sim_ros.apps import own_nodes, settings
 from px4_sim_ros.apps.autopilots import start_autopilot
 from px4_sim_ros.apps.core_world import CoreWorld
 from px4_sim_ros.apps.flight_record import FlightRecord, WorldStatus
+from px4_sim_ros.apps.pilot_process import PilotProcess
 from px4_sim_ros.apps.px4 import Px4
 from px4_sim_ros.apps.view import start_viewer
 from px4_sim_ros.configuration import (
@@ -31,7 +32,7 @@ from px4_sim_ros.configuration import (
 from px4_sim_ros.core.parameters import ParameterError, sentence
 from px4_sim_ros.mavlink.hil_server import check_port_is_free, port_of
 from px4_sim_ros.mavlink.mission import Mission
-from px4_sim_ros.mavlink.pilot import Event, MissionError, Pilot, SetPoint, Stopped
+from px4_sim_ros.mavlink.pilot import Event, MissionError
 from px4_sim_ros.pacing import speed_factor
 from px4_sim_ros.recording.bag_writer import new_folder
 from px4_sim_ros.resources import check_writable
@@ -96,41 +97,6 @@ class Progress:
         """Leave the terminal as it was."""
         if self._bar is not None:
             self._bar.close()
-
-
-class _PilotThread:
-    """Flies the mission beside the world and sets `stop` at its end."""
-
-    def __init__(
-        self, instance: int, mission: Mission, report: typing.Callable[[Event], None],
-        show: typing.Callable[[SetPoint], None], stop: threading.Event,
-    ) -> None:
-        self._pilot = Pilot(instance, report, stop, show)
-        self._mission = mission
-        self._stop = stop
-        self.flown = False
-        self.failure = ''
-        self._thread = threading.Thread(target=self._run, name='pilot')
-        self._thread.start()
-
-    def join(self) -> None:
-        self._stop.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        try:
-            self._pilot.fly(self._mission)
-            self.flown = True
-        except MissionError as error:
-            self.failure = str(error)
-        except Stopped:
-            pass   # somebody else has failed and tells why
-        except Exception as error:
-            self.failure = f'the pilot failed with {type(error).__name__}: {error}'
-            raise
-        finally:
-            self._pilot.close()
-            self._stop.set()
 
 
 def fly(options: argparse.Namespace) -> int:
@@ -327,9 +293,9 @@ class _Flight:
             self._autopilot = start_autopilot(
                 px4, configuration.world.vehicle, instance, log_in_folder=True)
             stack.callback(self._autopilot.stop)
-            self._pilot = _PilotThread(
+            self._pilot = PilotProcess(
                 instance, mission, report, world.show_set_point, self.over)
-            stack.callback(self._pilot.join)
+            stack.callback(self._pilot.stop)
             watch = threading.Thread(target=self._watch, name='watch')
             watch.start()
             stack.callback(watch.join)

@@ -9,8 +9,10 @@ import time
 import typing
 
 import rclpy
+import rclpy.node
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import PoseStamped
+from rclpy.serialization import deserialize_message
 from rclpy.signals import SignalHandlerOptions
 from std_srvs.srv import Trigger
 
@@ -19,15 +21,24 @@ from px4_sim_ros.apps import own_nodes
 from px4_sim_ros.apps.flight_record import WorldStatus
 from px4_sim_ros.apps.processes import Child, ros_environment
 from px4_sim_ros.apps.run_watch import RunWatch
+from px4_sim_ros.convert import codecs
 from px4_sim_ros.convert.diagnostics import values_of
 from px4_sim_ros.nodes import qos
 from px4_sim_ros.nodes.pilot_voice import PilotVoice
+from px4_sim_ros.nodes.polling import PollingNode
 from px4_sim_ros.resources import PACKAGE
 from px4_sim_ros.viewing.rerun_target import NODE as VIEWER_NODE
 
+_POSE = graph.TOPICS['ground_truth/pose']
 _SPIN_S = 0.05
 _STOP_TIMEOUT_S = 10.0
 _SEEN_TIMEOUT_S = 30.0
+
+
+class _Monitor(PollingNode, rclpy.node.Node):
+    """Looks on at poses, which come many times a second, when it has nothing else to do."""
+
+    beside = frozenset({_POSE.publisher})
 
 
 class WorldError(RuntimeError):
@@ -79,9 +90,11 @@ class RosWorld:
         # The monitor must find the nodes where they are.
         os.environ.update(ros_environment())
         rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
-        self._node = rclpy.create_node('flight_monitor')
-        self._pose = self._node.create_subscription(
-            PoseStamped, 'ground_truth/pose', self._on_pose, qos.LOOP)
+        self._node = _Monitor('flight_monitor')
+        self._pose = self._node.hear(
+            PoseStamped, _POSE.name, _POSE.publisher, self._on_pose, qos.LOOP)
+        self._read_pose = codecs.decoder(
+            _POSE, lambda data: deserialize_message(data, PoseStamped))
         self._diagnostics = self._node.create_subscription(
             DiagnosticArray, '/diagnostics', self._on_diagnostics, qos.DIAGNOSTICS)
         self._watch = RunWatch(self._node)
@@ -121,7 +134,7 @@ class RosWorld:
         """Return whether the viewer is there; one that has ended has said why."""
         if self._viewer is None or self._viewer.exit_code is not None:
             return True
-        listening = self._node.get_subscriptions_info_by_topic('ground_truth/pose')
+        listening = self._node.get_subscriptions_info_by_topic(_POSE.name)
         return any(info.node_name == VIEWER_NODE for info in listening)
 
     def run(self, stop: threading.Event) -> None:
@@ -135,6 +148,7 @@ class RosWorld:
             self._spin(self._children)
 
     def _spin(self, needed: typing.Iterable[Child]) -> None:
+        self._node.look()
         rclpy.spin_once(self._node, timeout_sec=_SPIN_S)
         for child in needed:
             if child.exit_code is not None:
@@ -175,9 +189,8 @@ class RosWorld:
     def _on_recording(self, message: DiagnosticStatus) -> None:
         self.recording = values_of(message)['folder']
 
-    def _on_pose(self, message: PoseStamped) -> None:
-        p = message.pose.position
-        self._on_position((p.x, p.y, p.z))
+    def _on_pose(self, data: bytes) -> None:
+        self._on_position(self._read_pose(data).position_enu)
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         for status in message.status:

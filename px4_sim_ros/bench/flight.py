@@ -16,6 +16,7 @@ import time
 import typing
 
 from px4_sim_ros.apps.autopilots import start_autopilot
+from px4_sim_ros.apps.pilot_process import PilotProcess
 from px4_sim_ros.apps.processes import Child
 from px4_sim_ros.apps.px4 import Px4
 from px4_sim_ros.bench import ceiling, worlds
@@ -29,7 +30,7 @@ from px4_sim_ros.core.steady_states import SteadyStates
 from px4_sim_ros.core.timebase import US_PER_S
 from px4_sim_ros.mavlink.hil_server import port_of
 from px4_sim_ros.mavlink.mission import Hold, Mission, TakeOff
-from px4_sim_ros.mavlink.pilot import Event, MissionError, Pilot, Stopped
+from px4_sim_ros.mavlink.pilot import Event
 
 _LOOK_S = 0.02
 HEIGHT_M = 10.0
@@ -96,6 +97,8 @@ class _Measurement:
         self._autopilot = autopilot
         self._usage = Usage(_own_name(flight.kind))
         self.hovers_from_s: float | None = None       # simulated time
+        self.pilot_is_over = threading.Event()
+        self._pilot: PilotProcess | None = None
         if flight.kind.autopilot == 'trivial':
             self.hovers_from_s = 0.0
         self._thread = threading.Thread(target=self._run, name='measurement')
@@ -104,6 +107,18 @@ class _Measurement:
     def join(self) -> None:
         self.stop.set()
         self._thread.join()
+
+    def watch(self, pilot: PilotProcess) -> None:
+        """Look after the pilot as well."""
+        self._pilot = pilot
+
+    def stop_pilot(self) -> None:
+        self._pilot.stop()
+
+    def on_event(self, event: Event) -> None:
+        """Take note of what the pilot tells."""
+        if event.target_enu is not None and self.hovers_from_s is None:
+            self.hovers_from_s = event.time_s
 
     def fail(self, reason: str) -> None:
         self.failure = self.failure or reason
@@ -115,6 +130,8 @@ class _Measurement:
             if self._autopilot.exit_code is not None:
                 self.fail(f'{self._autopilot.name} has ended with exit code'
                           f' {self._autopilot.exit_code}')
+            elif self._pilot is not None and self._pilot.failure:
+                self.fail(self._pilot.failure)
             elif time.monotonic() > deadline_s:
                 self.fail(f'not measured within {self._flight.timeout_s:g} s;'
                           f' simulated time is {self._log.latest_us / US_PER_S:g} s')
@@ -134,33 +151,6 @@ class _Measurement:
                 self._log.latest_us, round(flight.least_s * US_PER_S), flight.least_wall_s,
                 round(_MOST_S * US_PER_S))
             self._usage.begin()
-
-
-class _Pilot:
-    """Takes off and holds, in a thread."""
-
-    def __init__(self, instance: int, measurement: _Measurement) -> None:
-        self._measurement = measurement
-        self._pilot = Pilot(instance, self._on_event, measurement.stop)
-        self._thread = threading.Thread(target=self._run, name='pilot')
-        self._thread.start()
-
-    def _on_event(self, event: Event) -> None:
-        if event.target_enu is not None and self._measurement.hovers_from_s is None:
-            self._measurement.hovers_from_s = event.time_s
-
-    def _run(self) -> None:
-        try:
-            self._pilot.fly(_MISSION)
-        except Stopped:
-            pass
-        except MissionError as error:
-            self._measurement.fail(str(error))
-
-    def close(self) -> None:
-        self._measurement.stop.set()
-        self._thread.join()
-        self._pilot.close()
 
 
 def fly(flight: Flight) -> dict[str, typing.Any]:
@@ -183,8 +173,10 @@ def fly(flight: Flight) -> dict[str, typing.Any]:
         measurement = _Measurement(flight, world, autopilot)
         stack.callback(measurement.join)
         if flight.kind.autopilot != 'trivial':
-            pilot = _Pilot(flight.instance, measurement)
-            stack.callback(pilot.close)
+            measurement.watch(PilotProcess(
+                flight.instance, _MISSION, measurement.on_event, lambda set_point: None,
+                measurement.pilot_is_over))
+            stack.callback(measurement.stop_pilot)
         world.run(measurement.stop)
         misses = world.misses
         # Before the autopilot, which would be missed.

@@ -53,6 +53,12 @@ class Mission:
         """How many events the pilot reports: ready, armed, one an item, disarmed."""
         return len(self.items) + 3
 
+    def to_mapping(self) -> dict[str, typing.Any]:
+        """Return what `from_mapping` reads."""
+        names = {item: name for name, item in _ITEMS.items()}
+        return {'name': self.name, 'items': [
+            {names[type(item)]: dataclasses.asdict(item)} for item in self.items]}
+
     @classmethod
     def from_mapping(cls, owner: str, content: typing.Any) -> Mission:
         """Build a mission from the content of its file.

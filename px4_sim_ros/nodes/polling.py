@@ -14,14 +14,14 @@ def taken(subscription: Subscription) -> typing.Iterator[bytes]:
 
 
 class PollingNode:
-    """A node that hears nodes of its own process when it is asked to look.
+    """A node that hears some other nodes when it is asked to look.
 
     They publish on the same topics as ever, which others may hear as well. Only the executor is
     not told of each message: whoever runs the process looks at its nodes in the order of a step.
     To be inherited from before the class of the node.
     """
 
-    # The nodes of the same process; none as long as nobody looks.
+    # The nodes that are heard so, as those of the same process; none as long as nobody looks.
     beside: frozenset[str] = frozenset()
 
     def __init__(self, *arguments: typing.Any, **options: typing.Any) -> None:

@@ -61,15 +61,27 @@ def flown_until(world, condition, what):
     world.pause()
 
 
-def times_us(path, entity='/world/vehicle', recording=0):
-    """Return the times of an entity in one of the recordings of a file that may be cut off."""
+def times_of_recordings(path, entity='/world/vehicle'):
+    """Return the times of an entity in each recording of a file, which may be cut off."""
     with warnings.catch_warnings():
         warnings.simplefilter('ignore')
         reader = RrdReader(path)
-        chunks = reader.stream(store=reader.recordings()[recording]).to_chunks()
-    return sorted(t.value // 1000 for chunk in chunks
-                  if chunk.entity_path == entity and not chunk.is_static
-                  for t in chunk.to_record_batch().column('sim_time'))
+        recordings = [reader.stream(store=entry).to_chunks() for entry in reader.recordings()]
+    return sorted(sorted(
+        t.value // 1000 for chunk in chunks if chunk.entity_path == entity and not chunk.is_static
+        for t in chunk.to_record_batch().column('sim_time')) for chunks in recordings)
+
+
+def times_us(path, entity='/world/vehicle'):
+    times, = times_of_recordings(path, entity)
+    return times
+
+
+def have_poses(path, count=1):
+    """Return whether so many recordings in a file that is just written have poses."""
+    with contextlib.suppress(OSError, RuntimeError, ValueError):
+        return sum(map(bool, times_of_recordings(path))) == count
+    return False
 
 
 def all_of(period_us):
@@ -82,8 +94,8 @@ def test_a_file_has_each_run_and_a_killed_viewer_disturbs_nothing(tmp_path):
         killed = Viewer(world, tmp_path, tmp_path / 'killed.rrd', 'killed')
         try:
             world.wait_up()
-            flown_until(world, lambda: (tmp_path / 'flight.rrd').is_file() and (
-                tmp_path / 'killed.rrd').is_file(), 'both files')
+            flown_until(world, lambda: have_poses(tmp_path / 'flight.rrd') and have_poses(
+                tmp_path / 'killed.rrd'), 'both files')
             assert killed.end(signal.SIGKILL) == -signal.SIGKILL
             first_us = world.steps * STEP_US
             world.reset()
@@ -129,7 +141,7 @@ def test_a_viewer_gets_it_over_grpc_and_may_go_away(tmp_path):
             first = Viewer(world, tmp_path, url, 'first')
             children.append(first.child)
             world.wait_up()
-            flown_until(world, lambda: recordings(got) == 1, 'the recording')
+            flown_until(world, lambda: have_poses(got), 'the recording')
             first_us = world.steps * STEP_US
             assert first.end() == 0
             assert first.log.read_text() == ''
@@ -137,7 +149,7 @@ def test_a_viewer_gets_it_over_grpc_and_may_go_away(tmp_path):
             second = Viewer(world, tmp_path, url, 'second')
             children.append(second.child)
             world.go_on()
-            world.wait_for(lambda: recordings(got) == 2, PATIENCE_S, 'the second recording')
+            world.wait_for(lambda: have_poses(got, 2), PATIENCE_S, 'the second recording')
             server.send_signal(signal.SIGINT)
             server.wait(PATIENCE_S)
             world.wait_for(lambda: second.child.exit_code is not None, PATIENCE_S,
@@ -150,19 +162,11 @@ def test_a_viewer_gets_it_over_grpc_and_may_go_away(tmp_path):
             for child in children:
                 child.stop()
             server.kill()
-    seen = sorted(times_us(got, recording=i) for i in range(2))
+    seen = times_of_recordings(got)
+    assert len(seen) == 2
     for poses_us in seen:
         assert poses_us == list(range(poses_us[0], poses_us[-1] + 1, POSE_US))
     assert seen[0][-1] == first_us // POSE_US * POSE_US < seen[1][0]
-
-
-def recordings(path):
-    """Return how many recordings with poses are in a file that is just written."""
-    found = 0
-    with contextlib.suppress(IndexError, OSError, RuntimeError, ValueError):
-        while times_us(path, recording=found):
-            found += 1
-    return found
 
 
 def listens(port):
