@@ -27,6 +27,7 @@ setup(
     ],
     install_requires=['setuptools'],
     extras_require={'rerun': ['rerun-sdk']},
+    package_data={'px4_sim_ros.bench': ['ceiling.c']},
     zip_safe=False,
     entry_points={'console_scripts': [
         f'{PACKAGE} = {PACKAGE}.apps.command_line:main',
