@@ -21,6 +21,7 @@ from px4_sim_ros.apps import own_nodes
 from px4_sim_ros.apps.flight_record import WorldStatus
 from px4_sim_ros.apps.processes import Child, ros_environment
 from px4_sim_ros.apps.run_watch import RunWatch
+from px4_sim_ros.apps.world import make_executor
 from px4_sim_ros.convert import codecs
 from px4_sim_ros.convert.diagnostics import values_of
 from px4_sim_ros.nodes import qos
@@ -91,6 +92,9 @@ class RosWorld:
         os.environ.update(ros_environment())
         rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
         self._node = _Monitor('flight_monitor')
+        # The default executor would be woken by what it is not to look at.
+        self._executor = make_executor()
+        self._executor.add_node(self._node)
         self._pose = self._node.hear(
             PoseStamped, _POSE.name, _POSE.publisher, self._on_pose, qos.LOOP)
         self._read_pose = codecs.decoder(
@@ -149,7 +153,7 @@ class RosWorld:
 
     def _spin(self, needed: typing.Iterable[Child]) -> None:
         self._node.look()
-        rclpy.spin_once(self._node, timeout_sec=_SPIN_S)
+        self._executor.spin_once(timeout_sec=_SPIN_S)
         for child in needed:
             if child.exit_code is not None:
                 raise WorldError(f'{child.name} has ended with exit code {child.exit_code}')
@@ -180,9 +184,10 @@ class RosWorld:
             self._stop_client.call_async(Trigger.Request())
             while (time.monotonic() < deadline_s
                    and any(child.exit_code is None for child in children)):
-                rclpy.spin_once(self._node, timeout_sec=_SPIN_S)
+                self._executor.spin_once(timeout_sec=_SPIN_S)
         for child in children:
             child.stop()
+        self._executor.shutdown()
         self._node.destroy_node()
         rclpy.shutdown()
 
