@@ -29,13 +29,13 @@ from px4_sim_ros.core.parameters import ParameterError, sentence
 from px4_sim_ros.core.steady_states import SteadyStates
 from px4_sim_ros.core.timebase import US_PER_S
 from px4_sim_ros.mavlink.hil_server import port_of
-from px4_sim_ros.mavlink.mission import Hold, Mission, TakeOff
+from px4_sim_ros.mavlink.mission import Hold, Land, Mission, TakeOff
 from px4_sim_ros.mavlink.pilot import Event
 
 _LOOK_S = 0.02
 HEIGHT_M = 10.0
 # It holds until it has been measured.
-_MISSION = Mission('bench', (TakeOff(up_m=HEIGHT_M), Hold(duration_s=1e5)))
+_MISSION = Mission('bench', (TakeOff(up_m=HEIGHT_M), Hold(duration_s=1e5), Land()))
 # The trivial peer's motors, in shares of those that hover: the vehicle climbs, level, to 27 m
 # within 45 s, and comes down as the battery is used up, to the ground at 110 s.
 _TRIVIAL_SHARE = 1.03
