@@ -92,6 +92,8 @@ def _show_graph(options: argparse.Namespace, target: RerunTarget) -> None:
     for number in signal.SIGINT, signal.SIGTERM:
         signal.signal(number, lambda *_: stop.set())
     os.environ.update(ros_environment())
+    # Whoever flies comes first where there are few cores.
+    os.nice(viewed.NICENESS)
     rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
     node: typing.Any = None
     try:

@@ -7,6 +7,9 @@ import pathlib
 from px4_sim_ros.apps import settings
 from px4_sim_ros.configuration import Configuration, load_configuration, profile_parameters
 
+# Of processes that look on, added to that of whoever starts them.
+NICENESS = 10
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the options that say what the graph is like."""

@@ -27,6 +27,8 @@ def visualizer(options: argparse.Namespace, ros_arguments: typing.Sequence[str] 
         print(f'visualizer: {error}', file=sys.stderr)
         return 2
     stop = Stop()
+    # Whoever flies comes first where there are few cores.
+    os.nice(viewed.NICENESS)
     os.environ.update(ros_environment())
     try:
         rclpy.init(args=list(ros_arguments), signal_handler_options=SignalHandlerOptions.NO)

@@ -26,7 +26,8 @@ from px4_sim_ros.nodes import qos
 from px4_sim_ros.nodes.message_types import message_class
 from px4_sim_ros.nodes.polling import taken
 from px4_sim_ros.recording.message_definitions import decode
-from px4_sim_ros.recording.series import SeriesCollector
+from px4_sim_ros.recording.series import Series, SeriesCollector
+from px4_sim_ros.viewing.pose_motion import PoseMotion
 from px4_sim_ros.viewing.rerun_log import RerunLog
 from px4_sim_ros.viewing.rerun_target import RerunTarget
 
@@ -40,6 +41,9 @@ _MOST_LINES = 100
 _WARNING = 30           # of rcl_interfaces/msg/Log
 _LEVELS = {10: 'DEBUG', 20: 'INFO', 30: 'WARN', 40: 'ERROR', 50: 'CRITICAL'}
 _PILOT = 'pilot'
+
+
+_AllSeries = dict[str, dict[str, Series]]
 
 
 class Stamped(typing.NamedTuple):
@@ -130,6 +134,7 @@ class RerunView:
         self._configuration, self._target = configuration, target
         self._log: RerunLog | None = None
         self._stream: typing.Any = None
+        self._motion = PoseMotion()
         self._sorter = RunSorter()
         self._pose_us = 0
         self._newest_us = self._ripe_us = 0
@@ -144,8 +149,11 @@ class RerunView:
             self._on_log: node.create_subscription(
                 Log, '/rosout', lambda message: None, qos.LATCHED_LOG, raw=True)}
         collector = self._collector = SeriesCollector(configuration.graph)
+        world = configuration.world
+        # What comes in each step would slow the steps down by a quarter.
         wanted = [topic for topic in configuration.graph.topics.values()
-                  if topic.name in collector and topic.name != POSE]
+                  if topic.name in collector and topic.name != POSE
+                  and topic.period_us(world.step_us, world.periods_us) > world.step_us]
         # Made last, so who sees it knows that the others are there; read first, since it tells
         # when a run begins.
         made = {topic.name: node.create_subscription(
@@ -198,7 +206,7 @@ class RerunView:
         self._end_run()
         self._newest_us = self._ripe_us = 0
         self._stream = self._target.open_run(self._configuration.vehicle.name)
-        self._log = RerunLog(self._stream, self._configuration)
+        self._log, self._motion = RerunLog(self._stream, self._configuration), PoseMotion()
         for message in messages:
             self._add(message)
         # What was told last still holds.
@@ -211,14 +219,18 @@ class RerunView:
         if self._log is not None:
             log, self._log = self._log, None
             try:
-                log.add(self._collector.take())
+                log.add(self._with_motion(self._collector.take()))
             finally:
                 self._target.close_run(self._stream)
 
     def _show(self, until_us: int) -> None:
         if self._log is not None:
-            self._log.add(self._collector.take(until_us))
+            self._log.add(self._with_motion(self._collector.take(until_us)))
             self._target.check(self._stream)
+
+    def _with_motion(self, series: _AllSeries) -> _AllSeries:
+        """Return a portion with the motion between its poses."""
+        return series | self._motion.of(series[POSE]) if POSE in series else series
 
     # What is said.
 

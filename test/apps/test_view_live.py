@@ -19,7 +19,7 @@ from px4_sim_ros.viewing import rerun_target
 from px4_sim_ros.viewing.rerun_target import NODE
 
 INSTANCE = 92
-POSE_US = 40_000
+POSE_US, BATTERY_US = 40_000, 20_000
 PARAMETERS = {'manager': {'paused': True, 'speed_factor': 2.0}}
 STEPS = 300
 
@@ -109,8 +109,12 @@ def test_a_file_has_each_run_and_a_killed_viewer_disturbs_nothing(tmp_path):
     path = tmp_path / 'flight_2.rrd'
     assert times_us(path) == all_of(POSE_US)
     # Also what came before the first pose.
-    assert times_us(path, '/truth/position') == all_of(STEP_US)
-    assert times_us(path, '/sensors/imu/angular_rate/truth') == all_of(STEP_US)
+    assert times_us(path, '/battery/voltage') == all_of(BATTERY_US)
+    # The motion is that between poses; nothing that comes in each step is heard.
+    assert times_us(path, '/truth/position') == all_of(POSE_US)[2:-2]
+    assert times_us(path, '/sensors/barometer/height_from_pressure/truth') == (
+        all_of(POSE_US)[2:-2])
+    assert times_us(path, '/sensors/imu/angular_rate/truth') == []
     for name in 'flight.rrd', 'flight_2.rrd':
         assert times_us(tmp_path / name, '/log/manager')
         assert times_us(tmp_path / name, '/log/hil_bridge')
