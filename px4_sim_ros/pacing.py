@@ -61,7 +61,7 @@ class PaceWatch:
         self._kept = True
         self._since: tuple[float, int, float] | None = None
 
-    def look(self, speed_factor: float, steps: int, lost_s: float, goes_on: bool) -> str:
+    def remark(self, speed_factor: float, steps: int, lost_s: float, goes_on: bool) -> str:
         """Return a sentence when the speed is not kept any more, or is again; '' otherwise.
 
         :param speed_factor: that is asked for

@@ -150,7 +150,7 @@ class CoreWorld:
             self._paced_s += now_s - observed_s
             first_s = first_s or now_s
             self._stepping_s = now_s - first_s
-            if sentence := pace_watch.look(speed_factor, self._steps, pacer.lost_s, True):
+            if sentence := pace_watch.remark(speed_factor, self._steps, pacer.lost_s, True):
                 print(sentence, file=sys.stderr, flush=True)
 
     def _record(self, step: Step, references: tuple[float, ...]) -> None:

@@ -11,6 +11,7 @@ import typing
 
 from px4_sim_ros import graph
 from px4_sim_ros.apps.launch_arguments import ARGUMENTS
+from px4_sim_ros.bench import budget
 from px4_sim_ros.configuration import default_parameters
 from px4_sim_ros.core.parameters import range_text
 from px4_sim_ros.core.world import WorldParameters
@@ -105,7 +106,7 @@ def documents(root: pathlib.Path) -> list[pathlib.Path]:
 PARTS: dict[str, typing.Callable[[], str]] = {
     'topics': topics, 'parameters': parameters, 'launch arguments': launch_arguments,
     'picture': picture, 'recorded topics': recorded_topics,
-    'view topics': view_topics}
+    'view topics': view_topics, 'budget': budget.table}
 
 
 def fill(text: str) -> str:

@@ -25,7 +25,7 @@ class Machine:
             self.now_s += step_cost_s
             self.steps += 1
             self.pacer.wait()
-            sentence = self.watch.look(
+            sentence = self.watch.remark(
                 self.speed_factor, self.steps, self.pacer.lost_s, goes_on)
             if sentence:
                 self.said.append(sentence)

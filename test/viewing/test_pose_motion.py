@@ -1,4 +1,6 @@
 """Motion from poses: against a motion in closed form, in portions as in one piece."""
+import itertools
+
 import numpy as np
 import pytest
 
@@ -42,7 +44,7 @@ def test_portions_give_the_same_as_one_piece():
     whole = PoseMotion().of(poses)
     motion = PoseMotion()
     cuts = 0, 1, 3, 60, 62, 200
-    pieces = [motion.of(part(poses, a, b)) for a, b in zip(cuts, cuts[1:])]
+    pieces = [motion.of(part(poses, a, b)) for a, b in itertools.pairwise(cuts)]
     for topic, fields in whole.items():
         for name, series in fields.items():
             joined = [piece[topic][name] for piece in pieces if piece]
