@@ -72,7 +72,10 @@ class PaceWatch:
         now_s = self._clock_s()
         if speed_factor != self._speed_factor:
             self._speed_factor, self._kept, self._since = speed_factor, True, None
-        if not goes_on or self._since is None or not speed_factor:
+        if not goes_on or not speed_factor:
+            self._since = None
+            return ''
+        if self._since is None:      # what was lost until now, others have held up
             self._since = now_s, steps, lost_s
             return ''
         since_s, since_steps, since_lost_s = self._since

@@ -378,7 +378,8 @@ class ManagerNode(PollingNode, LifecycleNode):
     def _watch_pace(self) -> None:
         """Tell when the machine cannot keep the speed that is asked for."""
         stepper = self.stepper
-        goes_on = not (stepper.paused or stepper.held or self._supervision.debt)
+        goes_on = stepper.steps > 0 and not (
+            stepper.paused or stepper.held or self._supervision.debt)
         if sentence := self._pace_watch.remark(
                 stepper.speed_factor, stepper.steps, stepper.lost_s, goes_on):
             self.get_logger().warning(sentence)

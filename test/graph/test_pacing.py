@@ -64,6 +64,16 @@ def test_what_holds_time_is_no_slow_machine():
     assert machine.said == []
 
 
+def test_what_was_lost_while_something_else_held_time_does_not_count():
+    """As in the first step, which waits for the autopilot."""
+    machine = Machine(2.0)
+    machine.run(1.0, 100e-6, goes_on=False)
+    machine.now_s += 5.0
+    machine.run(0.002, 100e-6, goes_on=False)
+    machine.run(5.0, 100e-6)
+    assert machine.said == []
+
+
 def test_as_fast_as_possible_is_never_too_slow():
     machine = Machine(0.0)
     machine.run(5.0, 0.1)
