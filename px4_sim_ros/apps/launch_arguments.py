@@ -61,4 +61,5 @@ REPLAY_ARGUMENTS: dict[str, Argument] = {
     'namespace': ARGUMENTS['namespace'],
     'rviz': ARGUMENTS['rviz']._replace(
         description=ARGUMENTS['rviz'].description + ' The replay is then at real time.'),
+    'viewer': ARGUMENTS['viewer'],
 }
