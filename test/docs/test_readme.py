@@ -119,3 +119,13 @@ def test_files_that_are_named_exist():
 
 def test_nothing_is_left_to_fill_in():
     assert not re.search(r'^[A-Z]{4,}$', TEXT, re.M)
+
+
+def test_viewers_can_be_asked_for_in_all_launch_files():
+    """What the launch files share reads arguments that both have to declare."""
+    text = (ROOT / 'px4_sim_ros' / 'apps' / 'launching.py').read_text(encoding='utf-8')
+    for function, declared in (('actions', ARGUMENTS), ('replay_actions', REPLAY_ARGUMENTS),
+                               ('_viewers', ARGUMENTS), ('_viewers', REPLAY_ARGUMENTS)):
+        body = re.search(rf'^def {function}\(.*?(?=^def |\Z)', text, re.M | re.S)[0]
+        read = set(re.findall(r"given\['(\w+)'\]", body))
+        assert read and read <= set(declared), function
