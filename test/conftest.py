@@ -2,7 +2,6 @@
 import fcntl
 import os
 import pathlib
-import socket
 import sys
 import tempfile
 
@@ -36,22 +35,9 @@ os.environ['PYTHONPATH'] = os.pathsep.join(
     [str(ROOT), *filter(None, [os.environ.get('PYTHONPATH')])])
 
 
-def _is_free(instance: int) -> bool:
-    """Return whether the ports of the link, the pilot and the autopilot are all free."""
-    for kind, port in (
-            (socket.SOCK_STREAM, 4560), (socket.SOCK_DGRAM, 14540), (socket.SOCK_DGRAM, 14580)):
-        with socket.socket(socket.AF_INET, kind) as probe:
-            if kind is socket.SOCK_STREAM:
-                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind(('127.0.0.1', port + instance))
-            except OSError:
-                return False
-    return True
-
-
 @pytest.fixture
 def instance():
     """Return an instance whose ports nobody uses, nor another worker of this run."""
+    from px4_sim_ros.bench.kinds import is_free
     worker = int(os.environ.get('PYTEST_XDIST_WORKER', 'gw0').removeprefix('gw')) % 2
-    return next(i for i in range(60 + 6 * worker, 66 + 6 * worker) if _is_free(i))
+    return next(i for i in range(60 + 6 * worker, 66 + 6 * worker) if is_free(i))

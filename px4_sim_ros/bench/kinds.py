@@ -68,12 +68,13 @@ def free_instance() -> int:
     :raises ParameterError: there is none
     """
     for instance in _INSTANCES:
-        if _is_free(instance):
+        if is_free(instance):
             return instance
     raise ParameterError('the ports of all PX4 instances from 0 to 9 are in use')
 
 
-def _is_free(instance: int) -> bool:
+def is_free(instance: int) -> bool:
+    """Return whether the ports of link, pilot, autopilot, battery and ground station are free."""
     ports = [(socket.SOCK_STREAM, port) for port in _TCP_PORTS]
     ports += [(socket.SOCK_DGRAM, port) for port in _UDP_PORTS]
     for kind, port in ports:

@@ -9,6 +9,7 @@ import time
 
 import psutil
 
+from px4_sim_ros.apps.processes import Child
 from px4_sim_ros.mavlink.hil_server import port_of
 
 
@@ -68,3 +69,18 @@ def interrupt(process, number=signal.SIGINT):
     process.send_signal(number)
     process.wait(30)
     return time.monotonic() - started_s
+
+
+@contextlib.contextmanager
+def flown_world(instance):
+    """Run a graph at twice real time with an autopilot at its side."""
+    words = [sys.executable, '-m', 'px4_sim_ros.apps.world', '--ros-args',
+             '-p', f'hil_bridge:instance:={instance}', '-p', 'manager:speed_factor:=2.0']
+    with running(words) as process:
+        autopilot = Child('autopilot', [
+            sys.executable, '-m', 'px4_sim_ros.autopilot.process', '--instance', str(instance)])
+        try:
+            wait_for_line(process, 'LOCKED')
+            yield
+        finally:
+            autopilot.stop()

@@ -1,10 +1,9 @@
 """The page of `top`: what is on it, that it is a report's, and how it is written."""
 import signal
-import sys
 import time
 
 import pytest
-from commands import command, interrupt, run, running, wait_for_line
+from commands import command, flown_world, interrupt, run, running
 from report_flights import Page, diagnostics, fly, rewritten
 from test_snapshot import Heard
 
@@ -12,7 +11,6 @@ from px4_sim_ros import graph
 from px4_sim_ros.apps.command_line import main
 from px4_sim_ros.apps.control_client import ControlError
 from px4_sim_ros.apps.live_page import PERIOD_S, LivePage, to_html
-from px4_sim_ros.apps.processes import Child
 from px4_sim_ros.core.timebase import US_PER_S
 from px4_sim_ros.recording.flight_report import report
 
@@ -153,16 +151,8 @@ def test_a_page_that_cannot_be_written_is_one_sentence_and_leaves_nothing(heard,
 @pytest.fixture(scope='module')
 def world():
     """Run a graph with an autopilot at its side."""
-    words = [sys.executable, '-m', 'px4_sim_ros.apps.world', '--ros-args',
-             '-p', f'hil_bridge:instance:={INSTANCE}', '-p', 'manager:speed_factor:=2.0']
-    with running(words) as process:
-        autopilot = Child('autopilot', [
-            sys.executable, '-m', 'px4_sim_ros.autopilot.process', '--instance', str(INSTANCE)])
-        try:
-            wait_for_line(process, 'LOCKED')
-            yield
-        finally:
-            autopilot.stop()
+    with flown_world(INSTANCE):
+        yield
 
 
 def test_once(world, tmp_path):

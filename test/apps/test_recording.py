@@ -1,10 +1,10 @@
 """Whole runs that are recorded: nothing is missing, whatever happens to recorder and disk."""
 import contextlib
 import re
-import resource
 
 import pytest
 import yaml
+from bags import largest_file
 from commands import command, family, run, running, wait_for_line, wait_gone
 from graph_processes import PATIENCE_S, running_graph
 
@@ -179,17 +179,6 @@ def test_a_killed_world_leaves_a_bag_that_lacks_a_second_at_most(instance, tmp_p
     assert len(list((tmp_path / 'bag').glob('*.mcap'))) > 2
     assert 'ends too early' in bag.damage
     assert seen_us - bag.end_us <= S + WINDOW_STEPS * STEP_US
-
-
-@contextlib.contextmanager
-def largest_file(size):
-    """Let no file of this process and those that it starts become larger."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 ENDS = r'the recording in \S+/bag ends at t = (\d\.\d{6}) s: File too large'

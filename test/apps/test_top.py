@@ -4,14 +4,12 @@ import fcntl
 import json
 import os
 import pty
-import sys
 import termios
 
 import pytest
-from commands import command, run, running, wait_for_line
+from commands import command, flown_world, run, running
 
 from px4_sim_ros import graph
-from px4_sim_ros.apps.processes import Child
 from px4_sim_ros.apps.snapshot import Collector
 from px4_sim_ros.apps.top import to_text
 
@@ -22,16 +20,8 @@ WORDS = {'text': ['--once'], 'plain': [], 'json': ['--json'], 'nobody': ['--name
 @pytest.fixture(scope='module')
 def world():
     """Run a graph with an autopilot at its side."""
-    words = [sys.executable, '-m', 'px4_sim_ros.apps.world', '--ros-args',
-             '-p', f'hil_bridge:instance:={INSTANCE}', '-p', 'manager:speed_factor:=2.0']
-    with running(words) as process:
-        autopilot = Child('autopilot', [
-            sys.executable, '-m', 'px4_sim_ros.autopilot.process', '--instance', str(INSTANCE)])
-        try:
-            wait_for_line(process, 'LOCKED')
-            yield
-        finally:
-            autopilot.stop()
+    with flown_world(INSTANCE):
+        yield
 
 
 @pytest.fixture(scope='module')

@@ -1,11 +1,9 @@
 """Bags: what is written is in them, split, compressed, interrupted or on a full disk."""
 import collections
-import contextlib
 import errno
 import io
 import json
 import os
-import resource
 import shutil
 import subprocess
 
@@ -15,6 +13,7 @@ from bags import (
     STEP_US,
     begin_bag,
     description,
+    largest_file,
     messages_beside,
     messages_of,
     read_all,
@@ -357,17 +356,6 @@ def test_a_bag_that_cannot_be_begun_leaves_no_trace(what, tmp_path, monkeypatch)
     with pytest.raises(OSError, match='No space left on device'):
         begin_bag(tmp_path / 'bag')
     assert list(tmp_path.iterdir()) == []
-
-
-@contextlib.contextmanager
-def largest_file(size):
-    """Let no file of this process become larger; Python ignores the signal."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 @pytest.mark.parametrize('compression, size', [
