@@ -129,7 +129,7 @@ NODES: dict[str, NodeSpec] = {spec.name: spec for spec in (
              ('/clock', 'ground_truth/odom'), 'px4_sim_ros.core.wind:Wind',
              previous=('ground_truth/odom',), optional=True),
     NodeSpec('dynamics', 'px4_sim_ros.nodes.dynamics:DynamicsNode',
-             'px4_sim_ros.core.dynamics:DynamicsParameters',
+             'px4_sim_ros.core.dynamics_parameters:DynamicsParameters',
              ('/clock', 'wind', COMMAND), previous=(COMMAND,)),
     NodeSpec('imu', _SENSOR_NODE, f'{_SENSORS}.imu:ImuParameters',
              ('ground_truth/odom', 'ground_truth/accel'), f'{_SENSORS}.imu:Imu', instances=3),

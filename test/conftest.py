@@ -35,6 +35,13 @@ os.environ['PYTHONPATH'] = os.pathsep.join(
     [str(ROOT), *filter(None, [os.environ.get('PYTHONPATH')])])
 
 
+def pytest_configure(config):
+    """Compile what is compiled once on a machine, so that no test has to wait for it."""
+    if not hasattr(config, 'workerinput'):
+        from px4_sim_ros.compile_ahead import compile_motion
+        compile_motion()
+
+
 @pytest.fixture
 def instance():
     """Return an instance whose ports nobody uses, nor another worker of this run."""

@@ -12,8 +12,8 @@ import typing
 import tqdm
 from rich.console import Console
 
-from px4_sim_ros.core.dynamics import DivergedError
 from px4_sim_ros.core.parameters import ParameterError, sentence
+from px4_sim_ros.core.truth import DivergedError
 from px4_sim_ros.recording import comparison_report as report
 from px4_sim_ros.recording.bag_reader import BagReader
 from px4_sim_ros.recording.comparison import Comparison

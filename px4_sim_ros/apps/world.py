@@ -14,8 +14,8 @@ from rclpy.signals import SignalHandlerOptions
 
 from px4_sim_ros import graph
 from px4_sim_ros.apps import own_nodes
-from px4_sim_ros.core.dynamics import DivergedError
 from px4_sim_ros.core.parameters import ParameterError
+from px4_sim_ros.core.truth import DivergedError
 from px4_sim_ros.mavlink.lockstep import StallError
 from px4_sim_ros.nodes.base import LoopNode
 from px4_sim_ros.nodes.step_executor import StepExecutor

@@ -7,8 +7,8 @@ from sensor_msgs.msg import JointState
 
 from px4_sim_ros.convert.codec import Codec, Numbers
 from px4_sim_ros.convert.stamps import in_frame
-from px4_sim_ros.core.dynamics import Truth
 from px4_sim_ros.core.frames import Vector
+from px4_sim_ros.core.truth import Truth
 
 WORLD_FRAME = 'map'
 BODY_FRAME = 'base_link'

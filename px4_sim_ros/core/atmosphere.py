@@ -17,6 +17,17 @@ _PRESSURE_EXPONENT = STANDARD_GRAVITY_M_S2 / (GAS_CONSTANT_J_KG_K * LAPSE_RATE_K
 _DENSITY_EXPONENT = _PRESSURE_EXPONENT - 1.0
 
 
+def density_kg_m3(
+    altitude_m: float, sea_level_pressure_pa: float, sea_level_temperature_k: float,
+) -> float:
+    """Return the air density p / (R T), with the powers of T put together."""
+    ratio = 1.0 - LAPSE_RATE_K_M * altitude_m / sea_level_temperature_k
+    if ratio <= 0.0:
+        return 0.0
+    return sea_level_pressure_pa * ratio ** _DENSITY_EXPONENT / (
+        GAS_CONSTANT_J_KG_K * sea_level_temperature_k)
+
+
 @dataclasses.dataclass(frozen=True)
 class Atmosphere:
     """Air at rest over a sea level of one's choice; the lapse rate is the standard one.
@@ -40,13 +51,9 @@ class Atmosphere:
         return self.sea_level_pressure_pa * ratio ** _PRESSURE_EXPONENT
 
     def density_kg_m3(self, altitude_m: float) -> float:
-        """Return the air density p / (R T), with the powers of T put together."""
-        temperature = self.sea_level_temperature_k
-        ratio = 1.0 - LAPSE_RATE_K_M * altitude_m / temperature
-        if ratio <= 0.0:
-            return 0.0
-        return self.sea_level_pressure_pa * ratio ** _DENSITY_EXPONENT / (
-            GAS_CONSTANT_J_KG_K * temperature)
+        """Return `density_kg_m3` of this atmosphere."""
+        return density_kg_m3(
+            altitude_m, self.sea_level_pressure_pa, self.sea_level_temperature_k)
 
     def pressure_altitude_m(self, pressure_pa: float) -> float:
         """Return the altitude at which the pressure is this."""

@@ -11,45 +11,15 @@ no more: the charge stays where it is. Nothing cuts the power off.
 """
 from __future__ import annotations
 
-import dataclasses
 import math
 import typing
 
-from px4_sim_ros.core.parameters import Parameters, parameter
+import numpy as np
 
-# Share of the charge at which a flight should have ended.
-LOW_CHARGE = 0.2
+from px4_sim_ros.core.battery_model import BatteryModel
+from px4_sim_ros.core.compiled import compiled, records
 
 _S_PER_H = 3600.0
-
-
-@dataclasses.dataclass(frozen=True)
-class Pack(Parameters):
-    """One pack; voltages and resistances are of all its cells in series."""
-
-    cells: int = parameter('cells in series', minimum=1)
-    capacity_ah: float = parameter('charge when full', 'A h', above=0)
-    full_voltage_v: float = parameter('open circuit, full', 'V', above=0)
-    empty_voltage_v: float = parameter('open circuit, empty', 'V', above=0)
-    series_resistance_ohm: float = parameter('R0', 'ohm', above=0)
-    polarisation_resistance_ohm: float = parameter('R1', 'ohm', above=0)
-    polarisation_capacitance_f: float = parameter('C1', 'F', above=0)
-
-
-@dataclasses.dataclass(frozen=True)
-class BatteryModel:
-    """The battery section of a vehicle file.
-
-    At the nominal voltage of the bus a rotor reaches the speed that is asked of it.
-    """
-
-    nominal_voltage_v: float
-    packs: tuple[Pack, ...]
-
-    @property
-    def capacity_ah(self) -> float:
-        """The charge of all packs together when full."""
-        return sum(pack.capacity_ah for pack in self.packs)
 
 
 class Battery:
@@ -60,62 +30,95 @@ class Battery:
     """
 
     def __init__(self, model: BatteryModel) -> None:
-        self._packs = tuple(
-            (
-                pack.empty_voltage_v,
-                pack.full_voltage_v - pack.empty_voltage_v,
-                1.0 / pack.series_resistance_ohm,
-                1.0 / (_S_PER_H * pack.capacity_ah),
-                1.0 / pack.polarisation_capacitance_f,
-                1.0 / (pack.polarisation_resistance_ohm * pack.polarisation_capacitance_f),
-            ) for pack in model.packs)
+        self.constants = packs_on_a_bus(model)
         self._capacities_ah = tuple(pack.capacity_ah for pack in model.packs)
-        self._conductance = sum(1.0 / pack.series_resistance_ohm for pack in model.packs)
 
-    def initial(self, charge: float) -> list[float]:
+    def initial(self, charge: float) -> np.ndarray:
         """Return the state of rested packs, each with this share of its capacity."""
-        return [charge, 0.0] * len(self._packs)
+        return np.array([charge, 0.0] * len(self.constants))
 
     def voltage_v(self, state: typing.Sequence[float], power_w: float) -> float:
-        """Return the bus voltage V while the bus delivers a power P.
-
-        The packs are one source with voltage E and conductance G = sum 1/R0, and
-        G (E - V) V = P has two solutions; the bus settles at the higher one. More than
-        G E^2 / 4 cannot be delivered: then V = E / 2, and that is what arrives.
-        """
-        weighted, i = 0.0, 0
-        for empty, span, conductance, _, _, _ in self._packs:
-            weighted += conductance * (empty + span * state[i] - state[i + 1])
-            i += 2
-        source = weighted / self._conductance
-        square = source * source - 4.0 * power_w / self._conductance
-        return 0.5 * (source + math.sqrt(square)) if square > 0.0 else 0.5 * source
+        """Return `bus_voltage_v` of these packs."""
+        return bus_voltage_v(self.constants, np.array(state, float), float(power_w))
 
     def currents_a(self, state: typing.Sequence[float], voltage_v: float) -> list[float]:
         """Return the current out of each pack; negative into one that is being charged."""
         return [
-            (empty + span * state[2 * i] - state[2 * i + 1] - voltage_v) * conductance
-            for i, (empty, span, conductance, _, _, _) in enumerate(self._packs)]
+            pack_current_a(self.constants, i, float(charge), float(polarisation), float(voltage_v))
+            for i, (charge, polarisation) in enumerate(zip(state[::2], state[1::2]))]
 
-    def rates(self, state: typing.Sequence[float], voltage_v: float) -> list[float]:
-        """Return the derivative of the state: -I / Q, and I / C1 - V1 / (R1 C1)."""
-        rates = []
-        i = 0
-        for empty, span, conductance, per_charge, per_capacitance, per_time in self._packs:
-            charge, polarisation = state[i], state[i + 1]
-            current = (empty + span * charge - polarisation - voltage_v) * conductance
-            stays = charge <= 0.0 if current > 0.0 else charge >= 1.0
-            rates.append(0.0 if stays else -current * per_charge)
-            rates.append(current * per_capacitance - polarisation * per_time)
-            i += 2
-        return rates
+    def rates(self, state: typing.Sequence[float], voltage_v: float) -> np.ndarray:
+        """Return `pack_rates` of these packs."""
+        return pack_rates(self.constants, np.array(state, float), float(voltage_v))
 
     def charge_ah(self, state: typing.Sequence[float]) -> float:
         """Return what is left in all packs."""
         return sum(c * capacity for c, capacity in zip(state[::2], self._capacities_ah))
 
 
-def clamp_charges(state: list[float], first: int) -> None:
+def packs_on_a_bus(model: BatteryModel | None) -> np.ndarray:
+    """Return the constants of the packs for compiled functions, one entry each."""
+    packs = model.packs if model is not None else ()
+    conductance = sum(1.0 / pack.series_resistance_ohm for pack in packs)
+    names = ('empty_voltage_v', 'voltage_span_v', 'conductance_s', 'bus_conductance_s',
+             'charge_per_a_s', 'volts_per_a_s', 'decay_per_s')
+    return records([
+        (
+            pack.empty_voltage_v, pack.full_voltage_v - pack.empty_voltage_v,
+            1.0 / pack.series_resistance_ohm, conductance,
+            1.0 / (_S_PER_H * pack.capacity_ah), 1.0 / pack.polarisation_capacitance_f,
+            1.0 / (pack.polarisation_resistance_ohm * pack.polarisation_capacitance_f),
+        ) for pack in packs], names)
+
+
+@compiled
+def bus_voltage_v(packs: np.ndarray, state: np.ndarray, power_w: float) -> float:
+    """Return the bus voltage V while the bus delivers a power P.
+
+    The packs are one source with voltage E and conductance G = sum 1/R0, and
+    G (E - V) V = P has two solutions; the bus settles at the higher one. More than
+    G E^2 / 4 cannot be delivered: then V = E / 2, and that is what arrives.
+
+    :param packs: from `packs_on_a_bus`, at least one
+    """
+    weighted = 0.0
+    for i in range(len(packs)):
+        pack = packs[i]
+        weighted += pack.conductance_s * (
+            pack.empty_voltage_v + pack.voltage_span_v * state[2 * i] - state[2 * i + 1])
+    conductance = packs[0].bus_conductance_s
+    source = weighted / conductance
+    square = source * source - 4.0 * power_w / conductance
+    return 0.5 * (source + math.sqrt(square)) if square > 0.0 else 0.5 * source
+
+
+@compiled
+def pack_current_a(
+    packs: np.ndarray, index: int, charge: float, polarisation_v: float, voltage_v: float,
+) -> float:
+    """Return the current out of a pack; negative into one that is being charged."""
+    pack = packs[index]
+    source = pack.empty_voltage_v + pack.voltage_span_v * charge - polarisation_v
+    return (source - voltage_v) * pack.conductance_s
+
+
+@compiled
+def pack_rates(
+    packs: np.ndarray, state: np.ndarray, voltage_v: float,
+) -> np.ndarray:
+    """Return the derivative of the state: -I / Q, and I / C1 - V1 / (R1 C1)."""
+    rates = np.empty(2 * len(packs))
+    for i in range(len(packs)):
+        pack, charge, polarisation = packs[i], state[2 * i], state[2 * i + 1]
+        current = pack_current_a(packs, i, charge, polarisation, voltage_v)
+        stays = charge <= 0.0 if current > 0.0 else charge >= 1.0
+        rates[2 * i] = 0.0 if stays else -current * pack.charge_per_a_s
+        rates[2 * i + 1] = current * pack.volts_per_a_s - polarisation * pack.decay_per_s
+    return rates
+
+
+@compiled
+def clamp_charges(state: np.ndarray, first: int) -> None:
     """Bring charges that a step overshot back to 0..1; the packs begin at `first`."""
     for i in range(first, len(state), 2):
         if state[i] < 0.0:

@@ -9,89 +9,120 @@ from __future__ import annotations
 import math
 import typing
 
+import numpy as np
+
+from px4_sim_ros.core.compiled import compiled
+from px4_sim_ros.core.compiled_rotation import to_world
 from px4_sim_ros.core.frames import Vector
-from px4_sim_ros.core.rotation import to_world
 from px4_sim_ros.core.vehicle import ContactModel
 
 
-class GroundContact:
-    """Penalty contact of fixed points of the body with the ground."""
-
-    def __init__(self, model: ContactModel, points_m: typing.Sequence[Vector]) -> None:
-        self._model = model
-        self._points = tuple(points_m)
-        # No foot touches the ground when the body's origin is higher.
-        self.reach_m = max(math.dist((0.0, 0.0, 0.0), p) for p in points_m)
-        self._anchors: list[tuple[float, float] | None] = [None] * len(self._points)
-
-    def resting_height_m(self, weight_n: float) -> float:
-        """Return the height of the body's origin when it stands level under `weight_n`."""
-        sinking = weight_n / (self._model.stiffness_n_m * len(self._points))
-        return -min(z for _, _, z in self._points) - sinking
-
-    def wrench(
-        self, position: Vector, velocity: Vector, rotation: tuple[float, ...], rate_flu: Vector,
-    ) -> tuple[float, float, float, float, float, float]:
-        """Return force and torque about the centre of mass, N and N m, both in ENU.
-
-        :param position: of the body's origin in the world, m
-        :param velocity: of the body's origin in the world, m/s
-        :param rotation: body to world, from `rotation.matrix`
-        """
-        model = self._model
-        stiffness, damping = model.stiffness_n_m, model.damping_n_s_m
-        x, y, z = position
-        ux, uy, uz = velocity
-        xx, xy, xz, yx, yy, yz, zx, zy, zz = rotation
-        wx, wy, wz = to_world(rotation, rate_flu)
-        fx = fy = fz = tx = ty = tz = 0.0
-        for (bx, by, bz), anchor in zip(self._points, self._anchors):
-            rz = zx * bx + zy * by + zz * bz
-            depth = -(z + rz)
-            if depth <= 0.0:
-                continue
-            rx = xx * bx + xy * by + xz * bz
-            ry = yx * bx + yy * by + yz * bz
-            vx = ux + wy * rz - wz * ry
-            vy = uy + wz * rx - wx * rz
-            vz = uz + wx * ry - wy * rx
-            normal = max(0.0, stiffness * depth - damping * vz)
-            px, py = -damping * vx, -damping * vy
-            if anchor is not None:
-                px -= stiffness * (x + rx - anchor[0])
-                py -= stiffness * (y + ry - anchor[1])
-            px, py = _limited(px, py, model.friction_coefficient * normal)
-            fx += px
-            fy += py
-            fz += normal
-            tx += ry * normal - rz * py
-            ty += rz * px - rx * normal
-            tz += rx * py - ry * px
-        return fx, fy, fz, tx, ty, tz
-
-    def move_anchors(self, position: Vector, rotation: tuple[float, ...]) -> None:
-        """Set, drag or drop the anchors; call it after each integration step."""
-        if position[2] > self.reach_m:
-            self._anchors = [None] * len(self._points)
-            return
-        model = self._model
-        for i, point in enumerate(self._points):
-            rx, ry, rz = to_world(rotation, point)
-            depth = -(position[2] + rz)
-            if depth <= 0.0:
-                self._anchors[i] = None
-                continue
-            x, y = position[0] + rx, position[1] + ry
-            anchor_x, anchor_y = self._anchors[i] or (x, y)
-            # A spring never holds more than friction can: beyond that the foot slides.
-            longest = model.friction_coefficient * depth
-            dx, dy = _limited(x - anchor_x, y - anchor_y, longest)
-            self._anchors[i] = (x - dx, y - dy)
+def contact_constants(
+    model: ContactModel, points_m: typing.Sequence[Vector],
+) -> dict[str, float]:
+    """Return what the functions below need in a record, by name."""
+    return {'stiffness_n_m': model.stiffness_n_m, 'damping_n_s_m': model.damping_n_s_m,
+            'friction_coefficient': model.friction_coefficient, 'reach_m': reach_m(points_m)}
 
 
+def no_anchors(feet: int) -> np.ndarray:
+    """Return where feet hold the ground, (n, 2), while none does: no numbers."""
+    return np.full((feet, 2), math.nan)
+
+
+def reach_m(points_m: typing.Sequence[Vector]) -> float:
+    """Return the height of the body's origin above which no foot touches the ground."""
+    return max((math.dist((0.0, 0.0, 0.0), point) for point in points_m), default=-math.inf)
+
+
+def resting_height_m(
+    model: ContactModel, points_m: typing.Sequence[Vector], weight_n: float,
+) -> float:
+    """Return the height of the body's origin when it stands level under `weight_n`."""
+    sinking = weight_n / (model.stiffness_n_m * len(points_m))
+    return -min(z for _, _, z in points_m) - sinking
+
+
+@compiled
+def contact_wrench(
+    constants: np.ndarray, points: np.ndarray, anchors: np.ndarray, position: Vector,
+    velocity: Vector, rotation: tuple[float, ...], rate_flu: Vector,
+) -> tuple[float, float, float, float, float, float]:
+    """Return force and torque about the centre of mass, N and N m, both in ENU.
+
+    :param constants: a record with the `contact_constants`
+    :param points: (n, 3), the feet in FLU from the body's origin, m
+    :param anchors: from `no_anchors` and `move_anchors`
+    :param position: of the body's origin in the world, m
+    :param velocity: of the body's origin in the world, m/s
+    :param rotation: body to world, from `rotation.matrix`
+    """
+    c = constants[0]
+    stiffness, damping = c.stiffness_n_m, c.damping_n_s_m
+    x, y, z = position
+    ux, uy, uz = velocity
+    wx, wy, wz = to_world(rotation, rate_flu)
+    fx = fy = fz = tx = ty = tz = 0.0
+    for i in range(len(points)):
+        rx, ry, rz = _arm(points, i, rotation)
+        depth = -(z + rz)
+        if depth <= 0.0:
+            continue
+        vx = ux + wy * rz - wz * ry
+        vy = uy + wz * rx - wx * rz
+        vz = uz + wx * ry - wy * rx
+        normal = stiffness * depth - damping * vz
+        if normal < 0.0:
+            normal = 0.0
+        px, py = -damping * vx, -damping * vy
+        if not math.isnan(anchors[i, 0]):
+            px -= stiffness * (x + rx - anchors[i, 0])
+            py -= stiffness * (y + ry - anchors[i, 1])
+        px, py = _limited(px, py, c.friction_coefficient * normal)
+        fx += px
+        fy += py
+        fz += normal
+        tx += ry * normal - rz * py
+        ty += rz * px - rx * normal
+        tz += rx * py - ry * px
+    return fx, fy, fz, tx, ty, tz
+
+
+@compiled
+def move_anchors(
+    constants: np.ndarray, points: np.ndarray, anchors: np.ndarray, position: Vector,
+    rotation: tuple[float, ...],
+) -> None:
+    """Set, drag or drop the anchors; call it after each integration step."""
+    c = constants[0]
+    if position[2] > c.reach_m:
+        anchors[:] = math.nan
+        return
+    for i in range(len(points)):
+        rx, ry, rz = _arm(points, i, rotation)
+        depth = -(position[2] + rz)
+        if depth <= 0.0:
+            anchors[i, 0] = anchors[i, 1] = math.nan
+            continue
+        x, y = position[0] + rx, position[1] + ry
+        if math.isnan(anchors[i, 0]):
+            anchors[i, 0], anchors[i, 1] = x, y
+        # A spring never holds more than friction can: beyond that the foot slides.
+        longest = c.friction_coefficient * depth
+        dx, dy = _limited(x - anchors[i, 0], y - anchors[i, 1], longest)
+        anchors[i, 0], anchors[i, 1] = x - dx, y - dy
+
+
+@compiled
+def _arm(points: np.ndarray, index: int, rotation: tuple[float, ...]) -> Vector:
+    """Return where a foot is from the body's origin, in ENU."""
+    return to_world(rotation, (points[index, 0], points[index, 1], points[index, 2]))
+
+
+@compiled
 def _limited(x: float, y: float, limit: float) -> tuple[float, float]:
     """Return (x, y), shortened to `limit` if it is longer."""
-    length = math.hypot(x, y)
+    length = math.sqrt(x * x + y * y)
     if length <= limit:
         return x, y
     return x * limit / length, y * limit / length

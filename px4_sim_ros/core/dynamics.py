@@ -1,96 +1,35 @@
-"""The vehicle's motion: rigid body, rotors, drag, battery and ground, integrated step by step."""
+"""The vehicle's motion, integrated step by step."""
 from __future__ import annotations
 
-import dataclasses
-import math
 import typing
 
-from px4_sim_ros.core.battery import Battery, clamp_charges
-from px4_sim_ros.core.contact import GroundContact
+import numpy as np
+
+from px4_sim_ros.core.battery import Battery
+from px4_sim_ros.core.contact import no_anchors, resting_height_m
+from px4_sim_ros.core.dynamics_parameters import DynamicsParameters
 from px4_sim_ros.core.environment import Environment
-from px4_sim_ros.core.frames import Quaternion, Vector
-from px4_sim_ros.core.integrators import (
-    ADAPTIVE,
-    FIXED,
-    INTEGRATOR_NAMES,
-    Adaptive,
-    FixedStep,
-    State,
-    check_substeps,
+from px4_sim_ros.core.frames import Vector
+from px4_sim_ros.core.integrators import ADAPTIVE, FIXED, Adaptive, State
+from px4_sim_ros.core.motion import (
+    ROTORS,
+    Felt,
+    Held,
+    Plant,
+    advance,
+    derivative,
+    settle,
 )
-from px4_sim_ros.core.parameters import Parameters, parameter
-from px4_sim_ros.core.rotation import matrix, normalised, to_body, to_world
-from px4_sim_ros.core.rotors import OUT_OF_GROUND_EFFECT, RotorSet
 from px4_sim_ros.core.surroundings import BatteryStatus
-from px4_sim_ros.core.timebase import seconds_text
+from px4_sim_ros.core.timebase import US_PER_S, seconds_text
+from px4_sim_ros.core.truth import DivergedError, Truth
 from px4_sim_ros.core.vehicle import Vehicle
 
-_ROTORS = 13        # where they begin in the state
-_STILL_AIR = (0.0, 0.0, 0.0)
-# No vehicle moves at so many m/s, nor turns at so many rad/s.
-_WILD = 1e6
-
-
-@dataclasses.dataclass(frozen=True)
-class DynamicsParameters(Parameters):
-    """How the motion is integrated, and how full the battery is at the start."""
-
-    integrator: str = parameter(
-        'integration method; euler and rk4 take equal steps, rk23 and rk45 choose theirs',
-        choices=INTEGRATOR_NAMES)
-    substeps: int = parameter(
-        'integration steps of euler and rk4 in one step', minimum=1, maximum=1000)
-    relative_tolerance: float = parameter(
-        'error of a step of rk23 and rk45 per value', above=0, maximum=1)
-    position_tolerance_m: float = parameter('least error that counts', 'm', above=0)
-    velocity_tolerance_m_s: float = parameter('least error that counts', 'm/s', above=0)
-    attitude_tolerance: float = parameter(
-        'least error that counts, of a quaternion component', above=0)
-    rate_tolerance_rad_s: float = parameter('least error that counts', 'rad/s', above=0)
-    rotor_speed_tolerance_rad_s: float = parameter('least error that counts', 'rad/s', above=0)
-    battery_tolerance: float = parameter(
-        'least error that counts, of the share of charge and of volts', above=0)
-    min_step_us: int = parameter(
-        'a step of rk23 and rk45 this short is taken whatever its error', 'us', minimum=1)
-    initial_charge: float = parameter(
-        'share of its capacity in each pack at the start', minimum=0, maximum=1)
-
-    def check_step(self, step_us: int) -> None:
-        """Check that the substeps are whole microseconds, of a method that takes them.
-
-        :raises ParameterError: naming the nearest valid values
-        """
-        if self.integrator in FIXED:
-            check_substeps(step_us, self.substeps)
-
-
-class DivergedError(RuntimeError):
-    """The motion has left all bounds: the step is too long for the vehicle, or a value is wild."""
-
-
-class Truth(typing.NamedTuple):
-    """The true motion at a time: what `ground_truth/*` and `joint_states` carry.
-
-    World vectors are ENU from the home position, body vectors are FLU.
-    """
-
-    time_us: int
-    position_enu: Vector
-    attitude: Quaternion
-    velocity_flu: Vector
-    rate_flu: Vector
-    acceleration_flu: Vector
-    angular_acceleration_flu: Vector
-    rotor_speeds_rad_s: tuple[float, ...]
+_NOTHING = (0.0, 0.0, 0.0)
 
 
 class Dynamics:
-    """Motion of one vehicle over flat ground.
-
-    The state is a list: position (3) and velocity (3) in ENU, attitude (w, x, y, z),
-    body rate (3) in FLU, rotor speeds, then for each pack of the battery its charge (0..1) and
-    its polarisation voltage. All of it is integrated together.
-    """
+    """Motion of one vehicle over flat ground; what its state is, `motion` tells."""
 
     def __init__(
         self, parameters: DynamicsParameters, vehicle: Vehicle, environment: Environment,
@@ -103,35 +42,47 @@ class Dynamics:
         """
         parameters.check_step(step_us)
         self._step_us = step_us
-        self._gravity_at = environment.gravity_m_s2
-        self._density_at = environment.density_kg_m3
-        self._body = vehicle.body
-        self._reference_density = vehicle.rotor_model.reference_density_kg_m3
-        self._max_speed = vehicle.rotor_model.max_speed_rad_s
-        self._packs = _ROTORS + len(vehicle.rotors)     # where they begin in the state
-        self._references: tuple[float, ...] = (0.0,) * len(vehicle.rotors)
-        self._wind: Vector = _STILL_AIR
         self._name = vehicle.name
+        self._plant = Plant.of(vehicle, environment, ground=ground)
+        self._packs = ROTORS + len(vehicle.rotors)     # where they begin in the state
         self._battery_model = vehicle.battery
         self._battery = Battery(vehicle.battery) if vehicle.battery is not None else None
-        self._rotors = RotorSet(
-            vehicle.rotor_model, vehicle.rotors,
-            vehicle.motor_model if vehicle.battery is not None else None)
-        self._contact = (
-            GroundContact(vehicle.contact_model, vehicle.contact_points_m) if ground else None)
         self.time_us = 0
+        self.force_enu: Vector = _NOTHING
+        """A force of somebody else on the centre of mass, N."""
         weight = vehicle.body.mass_kg * environment.gravity_m_s2(0.0)
-        height = self._contact.resting_height_m(weight) if self._contact else 0.0
-        self.state: State = [
+        height = resting_height_m(
+            vehicle.contact_model, vehicle.contact_points_m, weight) if ground else 0.0
+        self._held = Held(
+            np.zeros(len(vehicle.rotors)), _NOTHING, _NOTHING, no_anchors(len(self._plant.feet)))
+        self.state = [
             0.0, 0.0, height, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0,
-            *self._references,
+            *self._held.references_rad_s,
             *(self._battery.initial(parameters.initial_charge) if self._battery else ())]
-        self._parts, self._integrator = _integrator(parameters, len(vehicle.rotors), self.state)
-        self.truth()
+        self._is_rk4 = parameters.integrator == 'rk4'
+        self._parts = parameters.substeps
+        self._adaptive = (
+            None if parameters.integrator in FIXED
+            else _adaptive(parameters, len(vehicle.rotors), len(self.state)))
+        self.truth()       # it takes a while the first time, as the first step may not
+
+    @property
+    def state(self) -> np.ndarray:
+        """The state now, see `motion`; what is written into it holds."""
+        return self._state
+
+    @state.setter
+    def state(self, values: typing.Sequence[float]) -> None:
+        self._state = np.array(values, float)
+
+    @property
+    def anchors(self) -> np.ndarray:
+        """Where on the ground each foot holds on, (n, 2) in m; no numbers if it does not."""
+        return self._held.anchors
 
     def step(
         self, rotor_speed_references_rad_s: typing.Sequence[float],
-        wind_enu: Vector = _STILL_AIR,
+        wind_enu: Vector = _NOTHING,
     ) -> Truth:
         """Advance by one step with references and wind held, and return the motion at its end.
 
@@ -139,30 +90,26 @@ class Dynamics:
         :param wind_enu: velocity of the air
         :raises DivergedError: the motion has left all bounds
         """
-        limit = self._max_speed
-        self._references = tuple(
-            [limit if r > limit else r for r in rotor_speed_references_rad_s])
-        self._wind = wind_enu
-        try:
-            self._integrate()
-        except OverflowError:
-            raise self._diverged() from None
+        # Of other types it would be compiled again.
+        references = np.array(rotor_speed_references_rad_s, float)
+        wind, force = tuple(map(float, wind_enu)), tuple(map(float, self.force_enu))
+        self._held = Held(references, wind, force, self._held.anchors)
+        if self._adaptive is None:
+            part_s = self._step_us // self._parts / US_PER_S
+            self._state, now = advance(
+                self._state, self._plant, self._held, part_s, self._parts, self._is_rk4)
+            self.time_us += self._step_us
+            return self._truth(now)
+        self._adapt(self._adaptive)
         self.time_us += self._step_us
-        # Not true for what is no number.
-        if not (-_WILD < sum(self.state[3:6]) < _WILD and -_WILD < sum(self.state[10:]) < _WILD):
-            raise self._diverged()
         return self.truth()
 
-    def _integrate(self) -> None:
-        part_us = self._step_us // self._parts
-        for _ in range(self._parts):
-            x = self._integrator.advance(self._derivative, self.state, part_us)
-            x[6:10] = normalised(x[6:10])
-            if self._battery is not None:
-                clamp_charges(x, self._packs)
-            if self._contact is not None:
-                self._contact.move_anchors(x[:3], matrix(x[6:10]))
-            self.state = x
+    def _adapt(self, integrator: Adaptive) -> None:
+        """Bring the state one step on."""
+        def f(x: State) -> State:
+            return derivative(x, self._plant, self._held)
+        self._state = integrator.advance(f, self._state, self._step_us)
+        settle(self._state, self._plant, self._held.anchors)
 
     def _diverged(self) -> DivergedError:
         return DivergedError(
@@ -171,22 +118,21 @@ class Dynamics:
             ' check-vehicle says more')
 
     def truth(self) -> Truth:
-        """Return the motion now."""
-        x = self.state
-        rotation = matrix(x[6:10])
-        self._now = self._accelerations(x, rotation)
-        self._now_in = list(x), self._wind
-        acceleration, angular_acceleration, self._power_w = self._now
+        """Return the motion now.
+
+        :raises DivergedError: it has left all bounds
+        """
+        _, now = advance(self._state, self._plant, self._held, 0.0, 0, self._is_rk4)
+        return self._truth(now)
+
+    def _truth(self, now: Felt) -> Truth:
+        self._power_w = now.power_w
+        if not now.is_sound:
+            raise self._diverged()
+        x = self._state.tolist()
         return Truth(
-            self.time_us,
-            tuple(x[:3]),
-            tuple(x[6:10]),
-            to_body(rotation, x[3:6]),
-            tuple(x[10:13]),
-            to_body(rotation, acceleration),
-            angular_acceleration,
-            tuple(x[_ROTORS:self._packs]),
-        )
+            self.time_us, tuple(x[:3]), tuple(x[6:10]), now.velocity_flu, tuple(x[10:13]),
+            now.acceleration_flu, now.angular_acceleration_flu, tuple(x[ROTORS:self._packs]))
 
     def battery(self) -> BatteryStatus | None:
         """Return the battery at the time of the last truth; None if the vehicle has none."""
@@ -206,85 +152,16 @@ class Dynamics:
 
     def _bus(self) -> tuple[list[float], float]:
         """Return the state of the packs and the voltage of their bus."""
-        packs = self.state[self._packs:]
+        packs = self._state[self._packs:].tolist()
         return packs, self._battery.voltage_v(packs, self._power_w)
 
-    def _derivative(self, x: State) -> State:
-        state, wind = self._now_in
-        # A step begins where the truth of the one before was taken.
-        acceleration, angular_acceleration, power = (
-            self._now if x == state and wind == self._wind
-            else self._accelerations(x, matrix(x[6:10])))
-        qw, qx, qy, qz, wx, wy, wz = x[6:13]
-        if self._battery is None:
-            voltage_share, pack_rates = 1.0, ()
-        else:
-            packs = x[self._packs:]
-            voltage = self._battery.voltage_v(packs, power)
-            voltage_share = voltage / self._battery_model.nominal_voltage_v
-            pack_rates = self._battery.rates(packs, voltage)
-        return [
-            *x[3:6],
-            *acceleration,
-            # q' = q * (0, w) / 2
-            0.5 * (-qx * wx - qy * wy - qz * wz),
-            0.5 * (qw * wx + qy * wz - qz * wy),
-            0.5 * (qw * wy + qz * wx - qx * wz),
-            0.5 * (qw * wz + qx * wy - qy * wx),
-            *angular_acceleration,
-            *self._rotors.speed_rates(x[_ROTORS:self._packs], self._references, voltage_share),
-            *pack_rates,
-        ]
 
-    def _accelerations(
-        self, x: State, rotation: tuple[float, ...],
-    ) -> tuple[Vector, Vector, float]:
-        """Return acceleration in ENU, angular acceleration in FLU, and the power drawn in W."""
-        body = self._body
-        height, vx, vy, vz = x[2:6]
-        wx, wy, wz = rate = x[10:13]
-        density = self._density_at(height)
-        wind_x, wind_y, wind_z = self._wind
-        ax, ay, az = airspeed = to_body(rotation, (vx - wind_x, vy - wind_y, vz - wind_z))
-        fx, fy, fz, tx, ty, tz, power = self._rotors.wrench(
-            x[_ROTORS:self._packs], airspeed, rate, density,
-            OUT_OF_GROUND_EFFECT if self._contact is None else (height, *rotation[6:]))
-        speed = math.sqrt(ax * ax + ay * ay + az * az)
-        drag = (body.linear_drag_n_s_m + body.quadratic_drag_n_s2_m2 * speed) * (
-            density / self._reference_density)
-        fx, fy, fz = to_world(rotation, (fx - drag * ax, fy - drag * ay, fz - drag * az))
-        if self._contact is not None and height < self._contact.reach_m:
-            cx, cy, cz, *torque = self._contact.wrench(x[:3], (vx, vy, vz), rotation, rate)
-            fx, fy, fz = fx + cx, fy + cy, fz + cz
-            cx, cy, cz = to_body(rotation, torque)
-            tx, ty, tz = tx + cx, ty + cy, tz + cz
-        mass = body.mass_kg
-        ixx, iyy, izz = body.inertia_kg_m2
-        return (
-            (fx / mass, fy / mass, fz / mass - self._gravity_at(height)),
-            # Euler: I w' = torque - w x (I w)
-            (
-                (tx - (izz - iyy) * wy * wz) / ixx,
-                (ty - (ixx - izz) * wz * wx) / iyy,
-                (tz - (iyy - ixx) * wx * wy) / izz,
-            ),
-            power,
-        )
-
-
-def _integrator(
-    parameters: DynamicsParameters, rotors: int, state: State,
-) -> tuple[int, FixedStep | Adaptive]:
-    """Return in how many equal parts a step is taken, and what integrates a part.
-
-    After each part the attitude is normalised and the feet's anchors move.
-    """
+def _adaptive(parameters: DynamicsParameters, rotors: int, size: int) -> Adaptive:
+    """Return the integrator that chooses its steps, for a state of this size."""
     p = parameters
-    if p.integrator in FIXED:
-        return p.substeps, FixedStep(FIXED[p.integrator], 1)
     tolerances = [
         *[p.position_tolerance_m] * 3, *[p.velocity_tolerance_m_s] * 3,
         *[p.attitude_tolerance] * 4, *[p.rate_tolerance_rad_s] * 3,
         *[p.rotor_speed_tolerance_rad_s] * rotors]
-    tolerances += [p.battery_tolerance] * (len(state) - len(tolerances))
-    return 1, Adaptive(ADAPTIVE[p.integrator], p.relative_tolerance, tolerances, p.min_step_us)
+    tolerances += [p.battery_tolerance] * (size - len(tolerances))
+    return Adaptive(ADAPTIVE[p.integrator], p.relative_tolerance, tolerances, p.min_step_us)

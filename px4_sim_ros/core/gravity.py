@@ -55,4 +55,9 @@ class Gravity(typing.NamedTuple):
 
     def at(self, height_m: float) -> float:
         """Return the acceleration downwards, m/s^2, at a height above home."""
-        return self.at_home + height_m * (self.per_m + height_m * self.per_m2)
+        return gravity_m_s2(height_m, self.at_home, self.per_m, self.per_m2)
+
+
+def gravity_m_s2(height_m: float, at_home: float, per_m: float, per_m2: float) -> float:
+    """Return the polynomial of a `Gravity`."""
+    return at_home + height_m * (per_m + height_m * per_m2)

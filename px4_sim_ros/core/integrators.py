@@ -1,4 +1,4 @@
-"""Runge-Kutta integrators of x' = f(x) for a state held in a list of floats.
+"""Runge-Kutta integrators of x' = f(x) for a state in an array (n,), as its derivative is.
 
 `FixedStep` takes equal steps, `Adaptive` chooses its steps from an estimate of their error. Both
 advance by whole microseconds and end exactly there. Inputs are held meanwhile.
@@ -11,33 +11,40 @@ import math
 import typing
 from fractions import Fraction
 
+import numpy as np
+
 from px4_sim_ros.core.parameters import ParameterError
 from px4_sim_ros.core.timebase import US_PER_S
 
-State = list[float]
-Derivative = typing.Callable[[State], State]
-Method = typing.Callable[[Derivative, State, float], State]
+State = np.ndarray
+Derivative = typing.Callable[..., State]
+Method = typing.Callable[..., State]
 
 Weights = typing.Sequence[typing.Sequence[float]]
 Trial = tuple[State, State, State]
 
 
-def euler(f: Derivative, x: State, h: float) -> State:
-    """Return the state after a step of `h` seconds, first order (explicit Euler)."""
-    return [a + h * k for a, k in zip(x, f(x))]
+# These two are compiled as well, for the motion; there the derivative needs what is held.
+
+def euler(f: Derivative, x: State, h: float, held: tuple[typing.Any, ...] = ()) -> State:
+    """Return the state after a step of `h` seconds, first order (explicit Euler).
+
+    :param held: further arguments of `f`
+    """
+    return x + h * f(x, *held)
 
 
-def rk4(f: Derivative, x: State, h: float) -> State:
-    """Return the state after a step of `h` seconds, fourth order (classical Runge-Kutta)."""
-    half, sixth = 0.5 * h, h / 6.0
-    k1 = f(x)
-    k2 = f([a + half * k for a, k in zip(x, k1)])
-    k3 = f([a + half * k for a, k in zip(x, k2)])
-    k4 = f([a + h * k for a, k in zip(x, k3)])
-    return [
-        a + sixth * (p + 2.0 * (q + r) + s)
-        for a, p, q, r, s in zip(x, k1, k2, k3, k4)
-    ]
+def rk4(f: Derivative, x: State, h: float, held: tuple[typing.Any, ...] = ()) -> State:
+    """Return the state after a step of `h` seconds, fourth order (classical Runge-Kutta).
+
+    :param held: further arguments of `f`
+    """
+    half = 0.5 * h
+    k1 = f(x, *held)
+    k2 = f(x + half * k1, *held)
+    k3 = f(x + half * k2, *held)
+    k4 = f(x + h * k3, *held)
+    return x + h / 6.0 * (k1 + 2.0 * (k2 + k3) + k4)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,12 +83,11 @@ class Pair:
 
 def _four_stages(weights: Weights, f: Derivative, x: State, k1: State) -> Trial:
     (a1,), (_, b2), (c1, c2, c3), (e1, e2, e3, e4) = weights
-    k2 = f([a + a1 * p for a, p in zip(x, k1)])
-    k3 = f([a + b2 * q for a, q in zip(x, k2)])
-    new = [a + c1 * p + c2 * q + c3 * r for a, p, q, r in zip(x, k1, k2, k3)]
+    k2 = f(x + a1 * k1)
+    k3 = f(x + b2 * k2)
+    new = x + c1 * k1 + c2 * k2 + c3 * k3
     k4 = f(new)
-    return new, k4, [
-        e1 * p + e2 * q + e3 * r + e4 * s for p, q, r, s in zip(k1, k2, k3, k4)]
+    return new, k4, e1 * k1 + e2 * k2 + e3 * k3 + e4 * k4
 
 
 def _seven_stages(weights: Weights, f: Derivative, x: State, k1: State) -> Trial:
@@ -89,22 +95,14 @@ def _seven_stages(weights: Weights, f: Derivative, x: State, k1: State) -> Trial
         (a1,), (b1, b2), (c1, c2, c3), (d1, d2, d3, d4), (g1, g2, g3, g4, g5),
         (h1, _, h3, h4, h5, h6), (e1, _, e3, e4, e5, e6, e7),
     ) = weights
-    k2 = f([a + a1 * p for a, p in zip(x, k1)])
-    k3 = f([a + b1 * p + b2 * q for a, p, q in zip(x, k1, k2)])
-    k4 = f([a + c1 * p + c2 * q + c3 * r for a, p, q, r in zip(x, k1, k2, k3)])
-    k5 = f([
-        a + d1 * p + d2 * q + d3 * r + d4 * s
-        for a, p, q, r, s in zip(x, k1, k2, k3, k4)])
-    k6 = f([
-        a + g1 * p + g2 * q + g3 * r + g4 * s + g5 * t
-        for a, p, q, r, s, t in zip(x, k1, k2, k3, k4, k5)])
-    new = [
-        a + h1 * p + h3 * r + h4 * s + h5 * t + h6 * u
-        for a, p, r, s, t, u in zip(x, k1, k3, k4, k5, k6)]
+    k2 = f(x + a1 * k1)
+    k3 = f(x + b1 * k1 + b2 * k2)
+    k4 = f(x + c1 * k1 + c2 * k2 + c3 * k3)
+    k5 = f(x + d1 * k1 + d2 * k2 + d3 * k3 + d4 * k4)
+    k6 = f(x + g1 * k1 + g2 * k2 + g3 * k3 + g4 * k4 + g5 * k5)
+    new = x + h1 * k1 + h3 * k3 + h4 * k4 + h5 * k5 + h6 * k6
     k7 = f(new)
-    return new, k7, [
-        e1 * p + e3 * r + e4 * s + e5 * t + e6 * u + e7 * v
-        for p, r, s, t, u, v in zip(k1, k3, k4, k5, k6, k7)]
+    return new, k7, e1 * k1 + e3 * k3 + e4 * k4 + e5 * k5 + e6 * k6 + e7 * k7
 
 
 def _fractions(text: str) -> tuple[Fraction, ...]:
@@ -201,7 +199,7 @@ class Adaptive:
         self._pair = pair
         self._exponent = -1.0 / pair.order
         self._relative = relative_tolerance
-        self._absolute = tuple(absolute_tolerances)
+        self._absolute = np.array(absolute_tolerances, float)
         self._min_step_us = min_step_us
         self.proposal_us = 0
         self.accepted_steps = 0
@@ -209,6 +207,8 @@ class Adaptive:
         self.forced_steps = 0
         self.evaluations = 0
 
+    # A motion that leaves all bounds is found by its state.
+    @np.errstate(over='ignore', invalid='ignore')
     def advance(self, f: Derivative, x: State, duration_us: int) -> State:
         """Return the state after `duration_us`.
 
@@ -246,12 +246,9 @@ class Adaptive:
 
         Not the mean square: there, many quiet components would hide one that is wrong.
         """
-        relative = self._relative
-        ratios = [
-            abs(e) / (tolerance + relative * max(a, -a, b, -b))
-            for e, tolerance, a, b in zip(error, self._absolute, x, new)]
-        # `max` may pass over a NaN, a sum cannot.
-        return math.inf if math.isnan(sum(ratios)) else max(ratios)
+        largest = np.maximum(np.abs(x), np.abs(new))
+        ratio = float((np.abs(error) / (self._absolute + self._relative * largest)).max())
+        return math.inf if math.isnan(ratio) else ratio
 
     def _factor(self, ratio: float) -> float:
         """Return by how much the next step may differ for its error to meet the tolerance."""

@@ -78,3 +78,7 @@ class Load(typing.NamedTuple):
             * (motor.shaft_torque_coefficient_m - rotor.hover_inflow_m),
             motor.motor_kv_rad_s_v, motor.winding_resistance_ohm, motor.no_load_current_a,
             1.0 / motor.esc_efficiency, motor.avionics_power_w)
+
+
+NO_LOAD = Load(0.0, 1.0, 0.0, 0.0, 0.0, 0.0)
+"""Nothing that draws a power."""

@@ -6,11 +6,13 @@ from __future__ import annotations
 
 import typing
 
-from px4_sim_ros.core.dynamics import Dynamics, DynamicsParameters, Truth
+from px4_sim_ros.core.dynamics import Dynamics
+from px4_sim_ros.core.dynamics_parameters import DynamicsParameters
 from px4_sim_ros.core.environment import Environment
 from px4_sim_ros.core.rotation import matrix, to_world
 from px4_sim_ros.core.surroundings import STILL, BatteryStatus, Surroundings, WindSample
 from px4_sim_ros.core.timebase import is_due
+from px4_sim_ros.core.truth import Truth
 from px4_sim_ros.core.vehicle import Vehicle
 from px4_sim_ros.core.wind import Wind
 from px4_sim_ros.core.world import WorldParameters

@@ -8,7 +8,8 @@ import dataclasses
 import math
 import typing
 
-from px4_sim_ros.core.battery import LOW_CHARGE, Battery, Pack
+from px4_sim_ros.core.battery import Battery
+from px4_sim_ros.core.battery_model import LOW_CHARGE, Pack
 from px4_sim_ros.core.integrators import rk4
 from px4_sim_ros.core.rotors import OUT_OF_GROUND_EFFECT, RotorSet
 from px4_sim_ros.core.vehicle import Vehicle

@@ -5,7 +5,7 @@ import dataclasses
 import math
 import typing
 
-from px4_sim_ros.core.battery import BatteryModel, Pack
+from px4_sim_ros.core.battery_model import BatteryModel, Pack
 from px4_sim_ros.core.frames import Vector
 from px4_sim_ros.core.parameters import ParameterError, Parameters, parameter
 

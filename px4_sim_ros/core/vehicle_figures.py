@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from px4_sim_ros.core.battery import LOW_CHARGE
+from px4_sim_ros.core.battery_model import LOW_CHARGE
 from px4_sim_ros.core.environment import Environment
 from px4_sim_ros.core.parameters import Parameters, parameter
 from px4_sim_ros.core.steady_states import SteadyStates, drag_speed_m_s

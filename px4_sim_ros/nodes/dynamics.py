@@ -3,8 +3,9 @@ from __future__ import annotations
 
 import typing
 
+from px4_sim_ros.compile_ahead import compile_motion
 from px4_sim_ros.configuration import load_vehicle
-from px4_sim_ros.core.battery import LOW_CHARGE
+from px4_sim_ros.core.battery_model import LOW_CHARGE
 from px4_sim_ros.core.dynamics import Dynamics
 from px4_sim_ros.core.environment import Environment
 from px4_sim_ros.core.surroundings import STILL
@@ -19,6 +20,8 @@ class DynamicsNode(LoopNode):
     """Integrates each step with the command of the step before, held."""
 
     def __init__(self, name: str) -> None:
+        # Before it appears: from then on it is asked, and has to answer.
+        compile_motion()
         super().__init__(name)
         # It waits for the clock, so it is the one to miss the manager.
         self._watch = ManagerWatch(self, lambda: self._last_step_us)

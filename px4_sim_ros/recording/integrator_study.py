@@ -15,13 +15,15 @@ import typing
 import numpy as np
 
 from px4_sim_ros.configuration import node_configuration
-from px4_sim_ros.core.contact import GroundContact
-from px4_sim_ros.core.dynamics import DivergedError, Dynamics, DynamicsParameters, Truth
+from px4_sim_ros.core.contact import reach_m
+from px4_sim_ros.core.dynamics import Dynamics
+from px4_sim_ros.core.dynamics_parameters import DynamicsParameters
 from px4_sim_ros.core.environment import Environment
 from px4_sim_ros.core.frames import Vector
 from px4_sim_ros.core.integrators import INTEGRATOR_NAMES, State
 from px4_sim_ros.core.surroundings import STILL
 from px4_sim_ros.core.timebase import US_PER_S, seconds_text
+from px4_sim_ros.core.truth import DivergedError, Truth
 from px4_sim_ros.recording.bag_reader import BagReader
 from px4_sim_ros.recording.deviation import motion_apart
 from px4_sim_ros.recording.run_description import BagError
@@ -179,7 +181,7 @@ class _Run:
         :raises DivergedError: the motion leaves all bounds and `must_hold` is set
         """
         dynamics = self._make(self._parameters)
-        dynamics.state = list(state)
+        dynamics.state = state
         references = self._flight.references_rad_s[start:start + steps]
         winds = self._flight.winds_enu[start:start + steps]
         found: list[Truth] = []
@@ -202,7 +204,7 @@ def _own_motion(
     motion, states = [], []
     for i, (references, wind) in enumerate(zip(flight.references_rad_s, flight.winds_enu)):
         if i % window == 0:
-            states.append(list(dynamics.state))
+            states.append(dynamics.state)
         motion.append(_true_motion(dynamics.step(references, wind)))
     return motion, states
 
@@ -215,10 +217,10 @@ def _maker(bag: BagReader) -> typing.Callable[[DynamicsParameters], Dynamics]:
 
 def _in_air(bag: BagReader, heights_m: np.ndarray, window: int) -> np.ndarray:
     vehicle = bag.run.load_vehicle()
-    reach_m = GroundContact(vehicle.contact_model, vehicle.contact_points_m).reach_m
+    reach = reach_m(vehicle.contact_points_m)
     starts = np.arange(0, heights_m.size, window)
     lowest_m = np.minimum.reduceat(heights_m, starts)
-    return np.repeat(lowest_m > reach_m, window)[:heights_m.size]
+    return np.repeat(lowest_m > reach, window)[:heights_m.size]
 
 
 def _errors(motion: _Motion, exact: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

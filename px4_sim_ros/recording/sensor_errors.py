@@ -13,11 +13,11 @@ import numpy as np
 
 from px4_sim_ros import graph
 from px4_sim_ros.configuration import Configuration
-from px4_sim_ros.core.dynamics import Truth
 from px4_sim_ros.core.geodesy import GeodeticPosition
 from px4_sim_ros.core.parameters import Parameters
 from px4_sim_ros.core.surroundings import STILL, Surroundings
 from px4_sim_ros.core.timebase import US_PER_S
+from px4_sim_ros.core.truth import Truth
 from px4_sim_ros.core.world import WorldParameters
 from px4_sim_ros.recording.series import Series
 

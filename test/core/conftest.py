@@ -4,11 +4,11 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
+from verification.plants import uniform
 
 from px4_sim_ros.configuration import load_configuration
-from px4_sim_ros.core.dynamics import Dynamics, Truth
-from px4_sim_ros.core.environment import Environment
-from px4_sim_ros.core.gravity import Gravity
+from px4_sim_ros.core.dynamics import Dynamics
+from px4_sim_ros.core.truth import Truth
 
 
 @pytest.fixture(scope='session')
@@ -54,16 +54,6 @@ def on_mains(iris):
     return dataclasses.replace(iris, battery=None)
 
 
-class UniformAir:
-    """Air of the same density everywhere."""
-
-    def __init__(self, density_kg_m3):
-        self._density = density_kg_m3
-
-    def density_kg_m3(self, _):
-        return self._density
-
-
 @pytest.fixture(scope='session')
 def build_dynamics(configuration, world):
     """Return a function that builds the motion of a vehicle, without ground unless asked.
@@ -72,12 +62,11 @@ def build_dynamics(configuration, world):
     """
     def build(
         vehicle, *, step_us=4000, gravity_m_s2=world.gravity_m_s2, density_kg_m3=1.225,
-        environment=None, ground=False, kind=Dynamics, **parameters,
+        environment=None, ground=False, **parameters,
     ):
         if environment is None:
-            environment = Environment(
-                Gravity.uniform(gravity_m_s2), UniformAir(density_kg_m3), 0.0)
-        return kind(
+            environment = uniform(gravity_m_s2, density_kg_m3)
+        return Dynamics(
             dataclasses.replace(configuration.nodes['dynamics'], **parameters),
             vehicle, environment, step_us, ground=ground)
     return build

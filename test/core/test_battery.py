@@ -9,7 +9,8 @@ import pytest
 from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
-from px4_sim_ros.core.battery import Battery, BatteryModel, Pack, clamp_charges
+from px4_sim_ros.core.battery import Battery, clamp_charges
+from px4_sim_ros.core.battery_model import BatteryModel, Pack
 from px4_sim_ros.core.integrators import rk4
 from px4_sim_ros.core.parameters import ParameterError
 from px4_sim_ros.core.vehicle import Vehicle
@@ -104,7 +105,7 @@ def test_equal_packs_share():
     assert pair.currents_a(state * 2, voltage) == pytest.approx(
         [single.currents_a(state, voltage)[0] / 2.0] * 2, rel=1e-12)
     assert pair.rates(state * 2, voltage) == pytest.approx(
-        single.rates(state, voltage) * 2, rel=1e-12)
+        [*single.rates(state, voltage)] * 2, rel=1e-12)
 
 
 def test_more_power_than_there_is():
@@ -324,7 +325,7 @@ def test_several_packs_of_the_vehicle(iris, build_dynamics):
     """Each has its own state; the status is about all of them."""
     model = dataclasses.replace(iris.battery, packs=(PACK, WEAK))
     dynamics = build_dynamics(dataclasses.replace(iris, battery=model), initial_charge=0.9)
-    assert dynamics.state[17:] == [0.9, 0.0, 0.9, 0.0]
+    assert dynamics.state[17:].tolist() == [0.9, 0.0, 0.9, 0.0]
     dynamics.step((700.0,) * 4)
     status = dynamics.battery()
     assert status.capacity_ah == 8.0

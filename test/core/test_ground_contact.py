@@ -9,7 +9,6 @@ from scipy.integrate import solve_ivp
 from transforms3d.axangles import axangle2mat
 from transforms3d.quaternions import mat2quat, quat2mat
 
-from px4_sim_ros.core.dynamics import Dynamics
 from px4_sim_ros.core.rotors import RotorSet
 
 REST = (0.0,) * 4
@@ -31,23 +30,13 @@ def mechanical_energy(dynamics, vehicle, gravity):
     energy = body.mass_kg * (0.5 * sum(v * v for v in x[3:6]) + gravity * x[2])
     energy += 0.5 * sum(i * w * w for i, w in zip(body.inertia_kg_m2, x[10:13]))
     matrix = quat2mat(x[6:10])
-    for point, anchor in zip(vehicle.contact_points_m, dynamics._contact._anchors):
+    for point, anchor in zip(vehicle.contact_points_m, dynamics.anchors):
         foot = matrix @ point + x[:3]
         squares = min(0.0, foot[2]) ** 2
-        if anchor is not None:
+        if not math.isnan(anchor[0]):
             squares += (foot[0] - anchor[0]) ** 2 + (foot[1] - anchor[1]) ** 2
         energy += 0.5 * vehicle.contact_model.stiffness_n_m * squares
     return energy
-
-
-class PushedDynamics(Dynamics):
-    """Motion with an outside force along east, at the centre of mass."""
-
-    push_n = 0.0
-
-    def _accelerations(self, x, rotation):
-        (ax, ay, az), *rest = super()._accelerations(x, rotation)
-        return (ax + self.push_n / self._body.mass_kg, ay, az), *rest
 
 
 @pytest.fixture
@@ -133,7 +122,7 @@ def test_tilted_it_falls_back_level(grounded, iris, axis, angle_deg):
 @pytest.fixture
 def pushed(dragless, build_dynamics, world):
     """Return the Iris without air on the ground, and the largest push that friction holds."""
-    dynamics = build_dynamics(dragless, ground=True, kind=PushedDynamics)
+    dynamics = build_dynamics(dragless, ground=True)
     friction = dragless.contact_model.friction_coefficient
     return dynamics, friction * dragless.body.mass_kg * world.gravity_m_s2
 
@@ -142,7 +131,7 @@ def pushed(dragless, build_dynamics, world):
 def test_does_not_creep_under_a_push_below_friction(pushed, share):
     """The springs give by millimetres, then nothing moves for 20 s."""
     dynamics, limit = pushed
-    dynamics.push_n = share * limit
+    dynamics.force_enu = (share * limit, 0.0, 0.0)
     after_1_s = run(dynamics, 1.0).position_enu
     assert math.hypot(*after_1_s[:2]) < 5e-3
     assert run(dynamics, 20.0).position_enu == pytest.approx(after_1_s, abs=1e-9)
@@ -152,7 +141,7 @@ def test_does_not_creep_under_a_push_below_friction(pushed, share):
 def test_slides_under_a_push_above_friction(pushed, dragless, share):
     """Coulomb: the speed grows by (F - mu m g) / m."""
     dynamics, limit = pushed
-    dynamics.push_n = share * limit
+    dynamics.force_enu = (share * limit, 0.0, 0.0)
     before = run(dynamics, 1.0).velocity_flu[0]
     gain = run(dynamics, 1.0).velocity_flu[0] - before
     assert gain == pytest.approx((share - 1.0) * limit / dragless.body.mass_kg, rel=1e-3)

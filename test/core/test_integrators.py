@@ -29,30 +29,30 @@ NODES = {'rk23': '0 1/2 3/4 1', 'rk45': '0 1/5 3/10 4/5 8/9 1 1'}
 
 def oscillator(x):
     """Return the rates of x'' = -x."""
-    return [x[1], -x[0]]
+    return np.array([x[1], -x[0]])
 
 
 def pendulum(x):
     """Return the rates of phi'' = -sin(phi)."""
-    return [x[1], -math.sin(x[0])]
+    return np.array([x[1], -math.sin(x[0])])
 
 
 def kepler(x):
     """Return the rates of r'' = -r / |r|^3."""
     cubed = math.hypot(x[0], x[1]) ** 3
-    return [x[2], x[3], -x[0] / cubed, -x[1] / cubed]
+    return np.array([x[2], x[3], -x[0] / cubed, -x[1] / cubed])
 
 
 def tumbling(x):
     """Return the rates of a free body with a falling, braked rotor: w, attitude, rotor, height."""
     wx, wy, wz, qw, qx, qy, qz, rotor, _, velocity = x
-    return [
+    return np.array([
         -0.5 * wy * wz, 0.8 * wz * wx, -0.4 * wx * wy,
         0.5 * (-qx * wx - qy * wy - qz * wz),
         0.5 * (qw * wx + qy * wz - qz * wy),
         0.5 * (qw * wy + qz * wx - qx * wz),
         0.5 * (qw * wz + qx * wy - qy * wx),
-        20.0 * (700.0 + 50.0 * wx - rotor), velocity, -9.8 + 1e-5 * rotor * rotor - 0.1 * velocity]
+        20.0 * (700.0 + 50.0 * wx - rotor), velocity, -9.8 + 1e-5 * rotor * rotor - 0.1 * velocity])
 
 
 TUMBLING = [1.0, 2.0, 3.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
@@ -158,7 +158,7 @@ def test_error_falls_with_the_order_of_the_method(name, order, steps):
     exact = 1.0 / (1.0 + 9.0 * math.exp(-2.0))
     errors = [
         abs(FixedStep(INTEGRATORS[name], n).advance(
-            lambda x: [x[0] * (1.0 - x[0])], [0.1], 2_000_000)[0] - exact)
+            lambda x: np.array([x[0] * (1.0 - x[0])]), [0.1], 2_000_000)[0] - exact)
         for n in steps]
     slope = np.polyfit(np.log(steps), np.log(errors), 1)[0]
     assert -slope == pytest.approx(order, abs=0.1)
@@ -166,7 +166,7 @@ def test_error_falls_with_the_order_of_the_method(name, order, steps):
 
 def test_one_euler_step_is_the_tangent():
     """It is x + h f(x)."""
-    assert euler(oscillator, [1.0, 2.0], 0.5) == [2.0, 1.5]
+    assert list(euler(oscillator, [1.0, 2.0], 0.5)) == [2.0, 1.5]
 
 
 def test_fixed_steps_are_equal_parts():
@@ -174,7 +174,7 @@ def test_fixed_steps_are_equal_parts():
     x = [1.0, 0.5]
     for _ in range(4):
         x = rk4(pendulum, x, 0.001)
-    assert FixedStep(rk4, 4).advance(pendulum, [1.0, 0.5], 4000) == x
+    assert FixedStep(rk4, 4).advance(pendulum, [1.0, 0.5], 4000).tolist() == x.tolist()
 
 
 def test_all_methods_have_a_name():
@@ -269,7 +269,7 @@ def test_steps_end_exactly_at_the_duration(name, duration_us):
     integrator = adaptive(name, 1e-7, 3)
     x = [1.0, 0.5, 0.0]
     for _ in range(2):
-        x = integrator.advance(lambda x: [*pendulum(x), 1.0], x, duration_us)
+        x = integrator.advance(lambda x: np.array([*pendulum(x), 1.0]), x, duration_us)
     assert x[2] == pytest.approx(2 * duration_us / 1e6, abs=1e-10)
     assert integrator.accepted_steps > (20 if duration_us > 4000 else 1)
 
@@ -281,7 +281,7 @@ def test_no_time_is_no_change(name):
     for duration_us in (0, 4000, 0):
         before = integrator.accepted_steps
         end = integrator.advance(pendulum, [1.0, 0.5], duration_us)
-        assert (end == [1.0, 0.5]) is (duration_us == 0)
+        assert (list(end) == [1.0, 0.5]) is (duration_us == 0)
         assert (integrator.accepted_steps == before) is (duration_us == 0)
 
 
@@ -289,7 +289,7 @@ def test_no_time_is_no_change(name):
 def test_each_component_is_held_to_its_own_tolerance(name):
     """Two oscillators that do not touch: 1e6 large at 1 rad/s, 1e-6 small at 5 rad/s."""
     def f(x):
-        return [x[1], -x[0], 5.0 * x[3], -5.0 * x[2]]
+        return np.array([x[1], -x[0], 5.0 * x[3], -5.0 * x[2]])
 
     def run(large, small):
         """Return steps and relative errors for the relative tolerances of both."""
@@ -340,9 +340,9 @@ def test_the_last_stage_is_the_first_of_the_next_step(name, stages):
 def test_a_call_sees_inputs_and_a_state_changed_since_the_last(name):
     """No derivative is carried over: x' = u is followed exactly when u jumps."""
     integrator = adaptive(name, 1e-9, 1)
-    x = integrator.advance(lambda _: [1.0], [0.0], 1000)
+    x = integrator.advance(lambda _: np.array([1.0]), [0.0], 1000)
     x[0] += 5.0
-    x = integrator.advance(lambda _: [-3.0], x, 1000)
+    x = integrator.advance(lambda _: np.array([-3.0]), x, 1000)
     assert x == pytest.approx([5.0 + 0.001 - 0.003], abs=1e-14)
     assert integrator.rejected_steps == 0
 
@@ -366,10 +366,10 @@ def test_a_step_cut_short_to_land_leaves_the_proposal(name):
 def test_the_proposal_follows_the_motion(name):
     """It starts at the first call's duration, shrinks where that is too long and grows again."""
     def fast(x):
-        return [100.0 * x[1], -100.0 * x[0]]
+        return np.array([100.0 * x[1], -100.0 * x[0]])
 
     integrator = adaptive(name, 1e-8, 2)
-    integrator.advance(lambda x: [0.0, 0.0], [1.0, 0.0], 10_000)
+    integrator.advance(lambda x: np.array([0.0, 0.0]), [1.0, 0.0], 10_000)
     assert (integrator.accepted_steps, integrator.proposal_us) == (1, 50_000)
     integrator.advance(fast, [1.0, 0.0], 10_000)
     shrunk_us = integrator.proposal_us
@@ -398,7 +398,7 @@ def test_the_step_after_a_rejection_is_no_longer(name):
     # The third stage: both pairs use it in their error.
     values = iter([1.0, 1.0, math.nan])
     integrator = adaptive(name, 1e-9, 1)
-    integrator.advance(lambda x: [next(values, 1.0)], [0.0], 4000)
+    integrator.advance(lambda x: np.array([next(values, 1.0)]), [0.0], 4000)
     assert (integrator.rejected_steps, integrator.accepted_steps) == (1, 3)
 
 
@@ -407,7 +407,7 @@ def test_a_jump_of_the_derivative_is_passed(name):
     """A push of 100 that begins where x = 0.5: steps shrink to the least, then grow again."""
     integrator = adaptive(name, 1e-9, 2, min_step_us=50)
     x = integrator.advance(
-        lambda x: [1.0, 100.0 if x[0] > 0.5 else 0.0], [0.0, 0.0], 1_000_000)
+        lambda x: np.array([1.0, 100.0 if x[0] > 0.5 else 0.0]), [0.0, 0.0], 1_000_000)
     # Within the least step it does not know where the jump was.
     assert x == pytest.approx([1.0, 50.0], abs=100.0 * 50e-6)
     assert 1 <= integrator.forced_steps <= 2
@@ -419,7 +419,7 @@ def test_a_jump_of_the_derivative_is_passed(name):
 def test_sliding_along_a_jump_ends(name):
     """The solution of x' = -sign(x) stays at 0: nothing but forced steps there."""
     integrator = adaptive(name, 1e-9, 1, min_step_us=100)
-    x = integrator.advance(lambda x: [-math.copysign(1.0, x[0])], [0.05], 100_000)
+    x = integrator.advance(lambda x: np.array([-math.copysign(1.0, x[0])]), [0.05], 100_000)
     assert abs(x[0]) < 2 * 100e-6
     assert 100 < integrator.forced_steps < 600
 
@@ -430,7 +430,7 @@ def test_sliding_along_a_jump_ends(name):
 def test_a_derivative_that_is_no_number_ends(name, value, broken):
     """Steps of the least length, all forced; whichever component is broken."""
     def f(x):
-        return [value if i == broken else 0.0 for i in range(3)]
+        return np.array([value if i == broken else 0.0 for i in range(3)])
 
     integrator = adaptive(name, 1e-6, 3, min_step_us=10)
     x = integrator.advance(f, [0.0] * 3, 1005)
@@ -443,7 +443,7 @@ def test_a_derivative_that_is_no_number_ends(name, value, broken):
 def test_a_trial_step_out_of_the_domain_is_taken_back(name):
     """The solution of x' = -50 sqrt(x) from 1 is (1 - 25 t)^2; a long step meets x < 0."""
     def f(x):
-        return [-50.0 * math.sqrt(x[0]) if x[0] >= 0.0 else math.nan]
+        return np.array([-50.0 * math.sqrt(x[0]) if x[0] >= 0.0 else math.nan])
 
     integrator = adaptive(name, 1e-9, 1)
     x = integrator.advance(f, [1.0], 36_000)

@@ -14,7 +14,7 @@ from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
 from px4_sim_ros.core.atmosphere import Atmosphere
-from px4_sim_ros.core.battery import BatteryModel, Pack
+from px4_sim_ros.core.battery_model import BatteryModel, Pack
 from px4_sim_ros.core.environment import Environment
 from px4_sim_ros.core.gravity import Gravity
 from px4_sim_ros.core.parameters import ParameterError

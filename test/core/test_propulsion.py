@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from px4_sim_ros.core.dynamics import DivergedError
 from px4_sim_ros.core.parameters import ParameterError
 from px4_sim_ros.core.rotors import OUT_OF_GROUND_EFFECT, RotorSet
+from px4_sim_ros.core.truth import DivergedError
 from px4_sim_ros.core.vehicle import MotorModel, Rotor
 
 STILL = (0.0, 0.0, 0.0)
@@ -164,7 +164,7 @@ def test_ground_effect_is_bounded_below_half_a_radius(thrust):
 
 def test_ground_effect_ends_without_a_jump(thrust, model):
     """Where it is left out it is below 1e-6; above there is none at all."""
-    limit = RotorSet(model, [Rotor((0.0, 0.0, 0.0), 'ccw')]).ground_effect_height_m
+    limit = RotorSet(model, [Rotor((0.0, 0.0, 0.0), 'ccw')]).constants['ground_effect_height_m']
     below, above = (thrust(above_ground=(limit + d, 0.0, 0.0, 1.0)) for d in (-1e-9, 1e-9))
     assert above == thrust()
     assert 1.0 < below / above < 1.0 + 1e-6

@@ -21,8 +21,8 @@ from px4_sim_ros.apps import command_line, own_nodes
 from px4_sim_ros.apps.processes import Child, ros_environment
 from px4_sim_ros.configuration import load_configuration
 from px4_sim_ros.convert.stamps import stamp_us
-from px4_sim_ros.core.dynamics import Truth
 from px4_sim_ros.core.sensors.barometer import Barometer
+from px4_sim_ros.core.truth import Truth
 from px4_sim_ros.nodes import qos
 from px4_sim_ros.recording.bag_reader import BagReader
 

@@ -11,7 +11,6 @@ from px4_sim_ros import graph
 from px4_sim_ros.convert import codecs
 from px4_sim_ros.convert.stamps import serialised_stamp_us, set_stamp, stamp_us
 from px4_sim_ros.convert.truth import with_accel
-from px4_sim_ros.core.dynamics import Truth
 from px4_sim_ros.core.geodesy import GeodeticPosition
 from px4_sim_ros.core.sensors.airspeed import DifferentialPressureMeasurement
 from px4_sim_ros.core.sensors.barometer import PressureMeasurement
@@ -22,6 +21,7 @@ from px4_sim_ros.core.sensors.optical_flow import FlowMeasurement
 from px4_sim_ros.core.sensors.range_finder import DIRECTIONS, RangeMeasurement
 from px4_sim_ros.core.sensors.visual_odometry import VisualOdometryMeasurement
 from px4_sim_ros.core.surroundings import BatteryStatus, WindSample
+from px4_sim_ros.core.truth import Truth
 from px4_sim_ros.mavlink.hil_codec import HilEncoder, StepMeasurements
 from px4_sim_ros.nodes.message_types import message_class
 

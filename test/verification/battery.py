@@ -7,7 +7,8 @@ import math
 import numpy as np
 from scipy.optimize import brentq
 
-from px4_sim_ros.core.battery import Battery, BatteryModel, Pack
+from px4_sim_ros.core.battery import Battery
+from px4_sim_ros.core.battery_model import BatteryModel, Pack
 from px4_sim_ros.core.integrators import FixedStep, rk4
 from verification.checks import Plot, Result, Series, check
 

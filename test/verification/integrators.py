@@ -20,7 +20,7 @@ from test_plant_equations import (
     equations_of_motion,
 )
 
-from px4_sim_ros.core.battery import BatteryModel
+from px4_sim_ros.core.battery_model import BatteryModel
 from px4_sim_ros.core.integrators import INTEGRATORS, FixedStep
 from verification.checks import Plot, Result, Series, check
 from verification.plants import altered, build, iris
@@ -53,7 +53,7 @@ def logistic_growth():
     errors = {
         name: [
             abs(FixedStep(INTEGRATORS[name], n).advance(
-                lambda x: [x[0] * (1.0 - x[0])], [0.1], 2_000_000)[0] - exact)
+                lambda x: np.array([x[0] * (1.0 - x[0])]), [0.1], 2_000_000)[0] - exact)
             for n in counts[name]]
         for name in ORDERS}
     steps_s = {name: [2.0 / n for n in counts[name]] for name in ORDERS}

@@ -5,8 +5,11 @@ import dataclasses
 import functools
 
 from px4_sim_ros.configuration import load_configuration
-from px4_sim_ros.core.dynamics import Dynamics, Truth
+from px4_sim_ros.core.atmosphere import GAS_CONSTANT_J_KG_K, Atmosphere
+from px4_sim_ros.core.dynamics import Dynamics
 from px4_sim_ros.core.environment import Environment
+from px4_sim_ros.core.gravity import Gravity
+from px4_sim_ros.core.truth import Truth
 
 G_M_S2 = 9.80665
 REST = (0.0, 0.0, 0.0, 0.0)
@@ -15,19 +18,11 @@ _ZERO = (0.0, 0.0, 0.0)
 STILL_TRUTH = Truth(0, _ZERO, (1.0, 0.0, 0.0, 0.0), _ZERO, _ZERO, _ZERO, _ZERO, REST)
 
 
-class Uniform:
-    """The same gravity and air at every height."""
-
-    def __init__(self, gravity_m_s2, density_kg_m3):
-        self._gravity, self._density = gravity_m_s2, density_kg_m3
-
-    def gravity_m_s2(self, height_m):
-        """Return the acceleration of gravity, downwards."""
-        return self._gravity
-
-    def density_kg_m3(self, height_m):
-        """Return the density of the air."""
-        return self._density
+def uniform(gravity_m_s2, density_kg_m3):
+    """Return the same gravity and air at every height: air so hot that it does not thin out."""
+    hot_k = 1e12
+    air = Atmosphere(density_kg_m3 * GAS_CONSTANT_J_KG_K * hot_k, hot_k)
+    return Environment(Gravity.uniform(gravity_m_s2), air, 0.0)
 
 
 @functools.cache
@@ -68,7 +63,7 @@ def dragless_iris():
 
 def reference_air(vehicle, gravity_m_s2=G_M_S2):
     """Return uniform surroundings with the air in which the vehicle's coefficients hold."""
-    return Uniform(gravity_m_s2, vehicle.rotor_model.reference_density_kg_m3)
+    return uniform(gravity_m_s2, vehicle.rotor_model.reference_density_kg_m3)
 
 
 def at_home():

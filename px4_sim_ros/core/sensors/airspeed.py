@@ -4,12 +4,12 @@ from __future__ import annotations
 import dataclasses
 import typing
 
-from px4_sim_ros.core.dynamics import Truth
 from px4_sim_ros.core.parameters import Parameters, parameter
 from px4_sim_ros.core.random_streams import NormalStream
 from px4_sim_ros.core.rotation import matrix, to_body
 from px4_sim_ros.core.sensors.mounting import height_m, velocity_flu
 from px4_sim_ros.core.surroundings import STILL, Surroundings
+from px4_sim_ros.core.truth import Truth
 from px4_sim_ros.core.world import WorldParameters
 
 

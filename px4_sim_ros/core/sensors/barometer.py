@@ -5,13 +5,13 @@ import dataclasses
 import math
 import typing
 
-from px4_sim_ros.core.dynamics import Truth
 from px4_sim_ros.core.parameters import Parameters, parameter
 from px4_sim_ros.core.random_streams import NormalStream
 from px4_sim_ros.core.rotation import matrix, to_world
 from px4_sim_ros.core.sensors.noise import Wander
 from px4_sim_ros.core.surroundings import STILL, Surroundings
 from px4_sim_ros.core.timebase import US_PER_S
+from px4_sim_ros.core.truth import Truth
 from px4_sim_ros.core.world import WorldParameters
 
 

@@ -8,7 +8,6 @@ import math
 import statistics
 import typing
 
-from px4_sim_ros.core.dynamics import Truth
 from px4_sim_ros.core.frames import Vector
 from px4_sim_ros.core.geodesy import GeodeticPosition
 from px4_sim_ros.core.parameters import Parameters, parameter
@@ -17,6 +16,7 @@ from px4_sim_ros.core.rotation import matrix, to_world
 from px4_sim_ros.core.sensors.noise import DriftingBias
 from px4_sim_ros.core.surroundings import STILL, Surroundings
 from px4_sim_ros.core.timebase import US_PER_S
+from px4_sim_ros.core.truth import Truth
 from px4_sim_ros.core.world import WorldParameters
 
 

@@ -5,7 +5,6 @@ import dataclasses
 import math
 import typing
 
-from px4_sim_ros.core.dynamics import Truth
 from px4_sim_ros.core.frames import Quaternion, Vector
 from px4_sim_ros.core.parameters import Parameters, parameter
 from px4_sim_ros.core.random_streams import NormalStream
@@ -20,6 +19,7 @@ from px4_sim_ros.core.rotation import (
 from px4_sim_ros.core.sensors.noise import Converter, VectorNoise
 from px4_sim_ros.core.surroundings import STILL, Surroundings
 from px4_sim_ros.core.timebase import US_PER_S
+from px4_sim_ros.core.truth import Truth
 from px4_sim_ros.core.world import WorldParameters
 
 _IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)

@@ -4,7 +4,6 @@ from __future__ import annotations
 import dataclasses
 import typing
 
-from px4_sim_ros.core.dynamics import Truth
 from px4_sim_ros.core.frames import Vector
 from px4_sim_ros.core.magnetic_field import MagneticField
 from px4_sim_ros.core.parameters import Parameters, parameter
@@ -13,6 +12,7 @@ from px4_sim_ros.core.sensors.imu import mounting_rotation
 from px4_sim_ros.core.sensors.noise import Converter, VectorNoise
 from px4_sim_ros.core.surroundings import STILL, Surroundings
 from px4_sim_ros.core.timebase import US_PER_S
+from px4_sim_ros.core.truth import Truth
 from px4_sim_ros.core.world import WorldParameters
 
 

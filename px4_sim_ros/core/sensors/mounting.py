@@ -3,9 +3,9 @@ from __future__ import annotations
 
 import math
 
-from px4_sim_ros.core.dynamics import Truth
 from px4_sim_ros.core.frames import Vector
 from px4_sim_ros.core.rotation import cross
+from px4_sim_ros.core.truth import Truth
 
 
 def velocity_flu(truth: Truth, position_m: Vector) -> Vector:

@@ -5,13 +5,13 @@ import dataclasses
 import math
 import typing
 
-from px4_sim_ros.core.dynamics import Truth
 from px4_sim_ros.core.frames import Vector
 from px4_sim_ros.core.parameters import Parameters, check_ascending, parameter
 from px4_sim_ros.core.random_streams import NormalStream
 from px4_sim_ros.core.rotation import matrix
 from px4_sim_ros.core.sensors.mounting import distance_to_ground_m, height_m, velocity_flu
 from px4_sim_ros.core.surroundings import STILL, Surroundings
+from px4_sim_ros.core.truth import Truth
 from px4_sim_ros.core.world import WorldParameters
 
 _NO_FLOW = (math.nan, math.nan, 0.0)

@@ -5,7 +5,6 @@ import dataclasses
 import math
 import typing
 
-from px4_sim_ros.core.dynamics import Truth
 from px4_sim_ros.core.frames import Vector
 from px4_sim_ros.core.parameters import Parameters, check_ascending, parameter
 from px4_sim_ros.core.precision import in_32_bits
@@ -13,6 +12,7 @@ from px4_sim_ros.core.random_streams import NormalStream
 from px4_sim_ros.core.rotation import matrix, to_world
 from px4_sim_ros.core.sensors.mounting import distance_to_ground_m, height_m
 from px4_sim_ros.core.surroundings import STILL, Surroundings
+from px4_sim_ros.core.truth import Truth
 from px4_sim_ros.core.world import WorldParameters
 
 # The beam in FLU. PX4 knows only such directions.

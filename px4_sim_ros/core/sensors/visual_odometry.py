@@ -4,7 +4,6 @@ from __future__ import annotations
 import dataclasses
 import typing
 
-from px4_sim_ros.core.dynamics import Truth
 from px4_sim_ros.core.frames import Quaternion, Vector
 from px4_sim_ros.core.parameters import Parameters, parameter
 from px4_sim_ros.core.random_streams import NormalStream
@@ -12,6 +11,7 @@ from px4_sim_ros.core.rotation import from_rotation_vector, multiply, normalised
 from px4_sim_ros.core.sensors.noise import DriftingBias
 from px4_sim_ros.core.surroundings import STILL, Surroundings
 from px4_sim_ros.core.timebase import US_PER_S
+from px4_sim_ros.core.truth import Truth
 from px4_sim_ros.core.world import WorldParameters
 
 

@@ -1,0 +1,22 @@
+"""The motion is compiled before the first flight on a machine, where nobody waits for an answer."""
+from __future__ import annotations
+
+import sys
+
+from px4_sim_ros.configuration import load_configuration
+from px4_sim_ros.core.compiled import is_kept
+from px4_sim_ros.core.dynamics import Dynamics
+from px4_sim_ros.core.environment import Environment
+from px4_sim_ros.core.motion import advance
+
+
+def compile_motion() -> None:
+    """Compile all that any vehicle and integrator needs, unless that is kept from before."""
+    if is_kept(advance):
+        return
+    print('the equations of motion are compiled for this machine; that is done once',
+          file=sys.stderr, flush=True)
+    configuration = load_configuration(None, {})
+    world = configuration.world
+    Dynamics(configuration.nodes['dynamics'], configuration.vehicle, Environment.of(world),
+             world.step_us)

@@ -1,0 +1,78 @@
+"""Functions of the hot path are compiled to machine code by Numba when they are first called.
+
+The bits are those of plain Python: no fast-math, no fused operations, and `math` of the same C
+library. What differs is `math.hypot`, which Python computes in its own way; compiled functions do
+without it. With NUMBA_DISABLE_JIT=1 in the environment all of them run as plain Python.
+
+The machine code is kept in the user's cache, in a folder for each state of the sources of `core`:
+Numba itself only looks at the file of a function and not at those of the functions that it calls.
+"""
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import pathlib
+import typing
+
+import numba
+import numpy as np
+
+Function = typing.TypeVar('Function', bound=typing.Callable[..., typing.Any])
+
+
+def compiled(function: Function, *, inline: bool = False) -> Function:
+    """Return a function that is compiled for the types that it is first called with.
+
+    It may call compiled functions only. Without a writable cache it is compiled in each process.
+
+    :param inline: put its text into those that call it; needed of one that takes a function, for
+        the machine code of its callers could not be kept otherwise
+    """
+    how = 'always' if inline else 'never'
+    folder = _cache_folder()
+    if folder is None:
+        return numba.njit(inline=how)(function)
+    before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, str(folder)
+    try:
+        return numba.njit(cache=True, inline=how)(function)
+    finally:
+        numba.config.CACHE_DIR = before
+
+
+def is_kept(function: typing.Callable[..., typing.Any]) -> bool:
+    """Return whether there is machine code of a compiled function from an earlier process."""
+    folder = _cache_folder()
+    if folder is None or numba.config.DISABLE_JIT:
+        return numba.config.DISABLE_JIT
+    module = function.__module__.rpartition('.')[2]
+    return any(folder.rglob(f'{module}.{function.__name__}-*.nbc'))
+
+
+def record(**values: float) -> np.ndarray:
+    """Return constants for compiled functions, which read them as attributes of element 0."""
+    return records([tuple(values.values())], tuple(values))
+
+
+def records(
+    rows: typing.Sequence[tuple[float, ...]], names: typing.Sequence[str],
+) -> np.ndarray:
+    """Return rows of constants for compiled functions, which read them as attributes."""
+    array = np.array(rows, dtype=[(name, float) for name in names])
+    # As a recarray plain Python could read them so as well, but passing it takes ten times as long.
+    return array.view(np.recarray) if numba.config.DISABLE_JIT else array
+
+
+@functools.cache
+def _cache_folder() -> pathlib.Path | None:
+    """Return the folder for the sources as they are, None if there can be none."""
+    root = pathlib.Path(os.environ.get('XDG_CACHE_HOME') or pathlib.Path.home() / '.cache')
+    digest = hashlib.sha256()
+    for path in sorted(pathlib.Path(__file__).parent.rglob('*.py')):
+        digest.update(path.read_bytes())
+    folder = root / 'px4_sim_ros' / digest.hexdigest()[:16]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return None
+    return folder if os.access(folder, os.W_OK) else None

@@ -1,0 +1,122 @@
+"""A step that is sent first and waited for later: all is as when it is done at once."""
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from px4_sim_ros.mavlink.hil_codec import DISARMED
+from px4_sim_ros.mavlink.lockstep import StallError
+
+STEP_US = 4000
+
+
+def test_frames_are_sent_once(make_locked):
+    link, peer = make_locked()
+    peer.sensor_times()
+    link.begin(2 * STEP_US)
+    assert peer.sensor_times() == [2 * STEP_US]
+    link.begin(2 * STEP_US)
+    peer.reply(2 * STEP_US)
+    assert link.exchange(2 * STEP_US).time_us == 2 * STEP_US
+    link.begin(3 * STEP_US)
+    assert peer.sensor_times() == [3 * STEP_US]
+
+
+def test_it_does_not_wait_and_ends_no_step(make_locked):
+    link, _ = make_locked(reply_timeout_s=60.0)
+    started_s = time.monotonic()
+    link.begin(2 * STEP_US)
+    assert time.monotonic() - started_s < 30.0
+    assert (link.state, link.lockstep.steps) == ('LOCKED', 1)
+
+
+def test_the_first_step_connects(make_link, connect):
+    link, peer = make_link(freewheel_pause_s=1.0), connect()
+    link.begin(STEP_US)
+    assert link.state == 'FREEWHEEL'
+    assert peer.sensor_times() == [STEP_US]
+    peer.reply(STEP_US)
+    assert link.exchange(STEP_US).time_us == STEP_US
+    assert link.state == 'LOCKED'
+
+
+@pytest.mark.parametrize(('on_waiting', 'command'), [('hold', None), ('run', DISARMED)])
+def test_nobody_is_connected(make_link, on_waiting, command):
+    link = make_link(on_waiting=on_waiting)
+    link.begin(STEP_US)
+    assert link.exchange(STEP_US) == command
+    assert link.state == 'WAITING'
+    assert link.lockstep.waited_s == 0.0
+
+
+def test_an_autopilot_that_comes_in_between(make_link, connect):
+    """It gets the frames as soon as the step is waited for."""
+    link = make_link()
+    link.begin(STEP_US)
+    peer = connect()
+    assert link.exchange(STEP_US) == DISARMED
+    assert link.state == 'FREEWHEEL'
+    assert peer.sensor_times() == [STEP_US]
+
+
+@pytest.mark.parametrize('how', ['hang_up', 'reset'])
+def test_an_autopilot_that_goes_in_between(make_locked, connect, how):
+    """The step is offered to the next one."""
+    link, first = make_locked()
+    link.begin(2 * STEP_US)
+    getattr(first, how)()
+    assert link.exchange(2 * STEP_US) is None
+    assert (link.state, link.lockstep.steps, link.lockstep.misses) == ('WAITING', 1, 0)
+    second = connect()
+    link.begin(2 * STEP_US)
+    assert link.exchange(2 * STEP_US) == DISARMED
+    assert second.sensor_times() == [2 * STEP_US]
+
+
+def test_time_starts_over_in_between(make_locked, connect):
+    """The retired autopilot does not answer the first step of the next run."""
+    link, first = make_locked()
+    link.begin(2 * STEP_US)
+    link.lockstep.begin_again()
+    first.reply(2 * STEP_US)
+    assert link.exchange(2 * STEP_US) is None
+    second = connect()
+    link.begin(2 * STEP_US)
+    assert second.sensor_times() == [2 * STEP_US]
+    assert link.exchange(2 * STEP_US) == DISARMED
+    assert (link.state, link.lockstep.replies) == ('FREEWHEEL', 0)
+
+
+def test_a_step_that_is_held(make_locked):
+    link, peer = make_locked(on_stall='pause')
+    peer.sensor_times()
+    link.begin(2 * STEP_US)
+    assert [link.exchange(2 * STEP_US) for _ in range(2)] == [None, None]
+    link.begin(2 * STEP_US)
+    assert link.state == 'STALLED'
+    assert peer.sensor_times() == [2 * STEP_US]
+    peer.reply(2 * STEP_US)
+    assert link.exchange(2 * STEP_US).time_us == 2 * STEP_US
+
+
+def test_a_silence_fails_when_it_is_waited_for(make_locked):
+    link, _ = make_locked(on_stall='fail')
+    link.begin(2 * STEP_US)
+    with pytest.raises(StallError):
+        link.exchange(2 * STEP_US)
+
+
+def test_only_what_is_waited_counts(make_locked):
+    """What others do between sending and waiting is not the autopilot's time."""
+    link, peer = make_locked()
+    waited_s = link.lockstep.waited_s
+    started_s = time.perf_counter()
+    link.begin(2 * STEP_US)
+    begun_s = time.perf_counter()
+    peer.sensor_times()
+    peer.reply(2 * STEP_US)
+    asked_s = time.perf_counter()
+    link.exchange(2 * STEP_US)
+    spent_s = (begun_s - started_s) + (time.perf_counter() - asked_s)
+    assert 0.0 < link.lockstep.waited_s - waited_s <= spent_s
