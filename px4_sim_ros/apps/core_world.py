@@ -8,6 +8,7 @@ import typing
 
 from px4_sim_ros import graph
 from px4_sim_ros.apps.flight_record import WorldStatus
+from px4_sim_ros.compile_ahead import compile_motion
 from px4_sim_ros.configuration import Configuration
 from px4_sim_ros.core.simulation import Simulation, Step
 from px4_sim_ros.core.timebase import US_PER_S, is_due
@@ -26,6 +27,7 @@ _HELD_STEP_WAIT_S = 0.05
 
 def make_simulation(configuration: Configuration) -> Simulation:
     """Build the world with the wind and all sensors of the graph."""
+    compile_motion()
     models = {
         name: graph.load(graph.spec_of(name).model)(
             name, configuration.nodes[name], configuration.world)
@@ -128,8 +130,9 @@ class CoreWorld:
             step = self._simulation.step(references)
             modelled_s = time.perf_counter()
             time_us = step.truth.time_us
-            self._battery_link.tell(step.battery, self._server.peer_host)
             frames = hil_frames(encoder, configuration, time_us, step.measurements)
+            self._lockstep.begin(time_us, frames)
+            self._battery_link.tell(step.battery, self._server.peer_host)
             reply = self._answer(time_us, frames, stop)
             if reply is None:
                 break

@@ -104,7 +104,7 @@ class Lockstep:
         self.replies = 0
         self.misses = 0
         self.stale_replies = 0
-        self.waited_s = 0.0                      # wall time from sending to the parsed reply
+        self.waited_s = 0.0                      # wall time in `send` and in waits for replies
         self._decoder = HilDecoder(self._remark)
         self._server.dropped_sends = self._server.refused_clients = 0
         self._state_since_s = time.monotonic()
@@ -126,22 +126,32 @@ class Lockstep:
         self._held_us = -1                       # step that is held because of a stall
         self._held_reply: ActuatorControls | None = None   # what came for it meanwhile
 
+    def begin(self, time_us: int, frames: bytes) -> None:
+        """Send `frames` if somebody is connected, once for a time, and do not wait.
+
+        What is done until `exchange` costs no time of a step: the autopilot works meanwhile.
+        """
+        if not self._connect() or self._sent_us == time_us:
+            return
+        # On few cores the kernel may run the autopilot before `send` returns.
+        started_s = time.perf_counter()
+        self._server.send(frames)
+        self._sent_us, self._spoke_s = time_us, started_s
+        self._open_us.append(time_us)
+        self.waited_s += time.perf_counter() - started_s
+
     def exchange(self, time_us: int, frames: bytes) -> ActuatorControls | None:
-        """Send `frames` and return the command that ends the step at `time_us`.
+        """Return the command that ends the step at `time_us`; send `frames` if that is to be done.
 
         Returns None while the step has to be held (nobody connected, or stalled and told to
         pause): call again with the same arguments, after `wait` or later.
 
         :raises StallError: the autopilot is silent and `on_stall` is `fail`
         """
-        if not self._connect():
+        self.begin(time_us, frames)
+        if self.state is LinkState.WAITING:
             return self._without_autopilot()
-        # On few cores the kernel may run the autopilot before `send` returns.
         started_s = time.perf_counter()
-        if self._sent_us != time_us:
-            self._server.send(frames)
-            self._sent_us, self._spoke_s = time_us, started_s
-            self._open_us.append(time_us)
         reply = self._wait_for_reply(time_us)
         self.waited_s += time.perf_counter() - started_s
         if self._has_gone():

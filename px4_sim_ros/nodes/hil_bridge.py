@@ -1,6 +1,7 @@
 """The node `hil_bridge`: joins the measurements of a step and exchanges them for a command."""
 from __future__ import annotations
 
+import time
 import typing
 
 from std_msgs.msg import String
@@ -30,7 +31,8 @@ class HilBridgeNode(LoopNode):
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
-        self._held: tuple[int, bytes] | None = None     # the step that waits for an autopilot
+        self._held: tuple[int, bytes] | None = None     # the step that waits for its command
+        self._is_begun = False                          # whether it is still to be waited for
         self._server: HilServer | None = None
         self._lockstep: Lockstep | None = None
         self._battery_link: BatteryLink | None = None
@@ -65,7 +67,7 @@ class HilBridgeNode(LoopNode):
 
     def deactivate(self) -> None:
         """Hold no step any more."""
-        self._held = None
+        self._held, self._is_begun = None, False
 
     def release(self) -> None:
         """Let the autopilot go and free the port."""
@@ -79,16 +81,30 @@ class HilBridgeNode(LoopNode):
         self._battery_link.close()
 
     def step(self, time_us: int, inputs: dict[str, typing.Any]) -> None:
-        """Send what was measured at `time_us` and publish the command that comes back."""
+        """Send what was measured at `time_us`, and publish the command that comes back.
+
+        Other nodes of the process have their turn before it is waited for.
+        """
         first_imu = self._topics['imu/data_raw'][0] in inputs
         if first_imu is not self._first_imu:
             self._first_imu = first_imu
             self._lockstep.expect_gap()
+        frames = self._encoder.step(
+            time_us, self._measured(inputs), self.configuration.world.geoid_height_m,
+            self.configuration.own.satellites)
+        self._lockstep.begin(time_us, frames)
+        self._held, self._is_begun = (time_us, frames), True
         if 'battery_state' in inputs:
             self._battery_link.tell(inputs['battery_state'], self._server.peer_host)
-        self._exchange(time_us, self._encoder.step(
-            time_us, self._measured(inputs), self.configuration.world.geoid_height_m,
-            self.configuration.own.satellites))
+        if not self.beside:
+            self._exchange()
+
+    def finish(self) -> None:
+        """Wait for the command of a step that was begun, and publish it."""
+        if self._is_begun:
+            started_s = time.perf_counter()
+            self._exchange()
+            self._busy_s += time.perf_counter() - started_s
 
     def _measured(self, inputs: dict[str, typing.Any]) -> StepMeasurements:
         """Return what was measured; each instance of a sensor has its place."""
@@ -106,16 +122,17 @@ class HilBridgeNode(LoopNode):
     def _attend(self) -> None:
         """Look after the link between two exchanges."""
         if self._held is not None:
-            self._exchange(*self._held)
+            self._exchange()
         else:
             self._lockstep.attend()
             self._report_events()
 
-    def _exchange(self, time_us: int, frames: bytes) -> None:
+    def _exchange(self) -> None:
+        time_us, frames = self._held
+        self._is_begun = False
         reply = self._lockstep.exchange(time_us, frames)
         self._report_events()
         if reply is None:
-            self._held = time_us, frames
             return
         self._held = None
         references = self._vehicle.rotor_speed_references_rad_s(reply.controls, reply.armed)

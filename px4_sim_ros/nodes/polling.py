@@ -60,3 +60,6 @@ class PollingNode:
                 found = True
                 callback(message[0])
         return found
+
+    def finish(self) -> None:
+        """Wait for what was begun; called when all nodes of the process had their look."""

@@ -15,7 +15,8 @@ class StepExecutor:
 
     What a node publishes has come to those of its process when `publish` returns. So nodes that
     are looked at in the order of the graph take a whole step in one round, and nobody has to be
-    woken.
+    woken. Those that sleep in most steps come last: what they do then, they do while the
+    autopilot works. When one of them is due, what waits for it is done in the next round.
     """
 
     def __init__(
@@ -36,10 +37,25 @@ class StepExecutor:
 
         :param timeout_sec: how long to wait when there is nothing
         """
+        # Only the executor configures nodes, so the order holds until it is asked again.
+        nodes = sorted(self._nodes, key=_skips_steps)
         until_s = time.monotonic() + _ELSE_EVERY_S
         goes_on = True
         while goes_on and time.monotonic() < until_s:
             goes_on = False
-            for node in self._nodes:
+            for node in nodes:
                 goes_on |= node.look()
+            self._finish()
         self._executor.spin_once(timeout_sec=0.0 if goes_on else timeout_sec)
+        # A step may also begin with a message that the executor has heard.
+        self._finish()
+
+    def _finish(self) -> None:
+        for node in self._nodes:
+            node.finish()
+
+
+def _skips_steps(node: PollingNode) -> bool:
+    """Return whether a node has steps in which it does not act; known once it is configured."""
+    configuration = getattr(node, 'configuration', None)
+    return configuration is not None and node.period_us != configuration.world.step_us

@@ -15,10 +15,12 @@ from std_srvs.srv import Trigger
 from px4_sim_ros import graph
 from px4_sim_ros.apps.world import make_executor
 from px4_sim_ros.configuration import write_parameters
+from px4_sim_ros.core.sensors.imu import ImuMeasurement
 from px4_sim_ros.mavlink.hil_server import check_port_is_free, port_of
 from px4_sim_ros.nodes.node_status import NodeStatus
 
 INSTANCE = 84
+STEP_US = 4000
 SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
 
 
@@ -111,6 +113,63 @@ def test_a_port_that_is_taken_between_configure_and_activate(make_node):
         assert bridge.trigger_activate() == FAILURE
         assert f'TCP port {port_of(INSTANCE)} is taken by' in bridge.failure
     assert bridge.trigger_activate() == SUCCESS
+
+
+@pytest.fixture
+def begin_step(make_node, monkeypatch):
+    """Return a function that lets a bridge, beside some nodes or none, act at 4 ms.
+
+    It returns the bridge, the times of its commands, and the socket of an autopilot.
+    """
+    autopilots = []
+
+    def begin(beside):
+        bridge, told_us = make_node('hil_bridge'), []
+        bridge.beside = beside
+        assert bridge.trigger_configure() == SUCCESS
+        assert bridge.trigger_activate() == SUCCESS
+        monkeypatch.setattr(
+            type(bridge), 'tell', lambda self, name, time_us, value: told_us.append(time_us))
+        autopilots.append(socket.create_connection(('127.0.0.1', port_of(INSTANCE)), 20.0))
+        bridge.step(STEP_US, {
+            'imu/data_raw': ImuMeasurement(STEP_US, (0.0, 0.0, 9.8), (0.0,) * 3, 0.0, 0.0)})
+        return bridge, told_us, autopilots[-1]
+
+    yield begin
+    for autopilot in autopilots:
+        autopilot.close()
+
+
+def test_a_bridge_alone_waits_at_once(begin_step):
+    bridge, told_us, autopilot = begin_step(frozenset())
+    assert told_us == [STEP_US]
+    bridge.finish()
+    bridge._attend()
+    assert told_us == [STEP_US]
+    assert autopilot.recv(1)
+
+
+@pytest.mark.parametrize('end', ['finish', '_attend'])
+def test_a_bridge_beside_others_sends_and_waits_when_they_had_their_turn(begin_step, end):
+    """Looked after too early, it waits then."""
+    bridge, told_us, autopilot = begin_step(frozenset({'imu'}))
+    assert autopilot.recv(1)
+    assert told_us == []
+    getattr(bridge, end)()
+    assert told_us == [STEP_US]
+    bridge.finish()
+    assert told_us == [STEP_US]
+
+
+@pytest.mark.parametrize('transitions', [
+    ['deactivate'], ['deactivate', 'activate'], ['deactivate', 'cleanup'], ['shutdown']])
+def test_a_transition_ends_a_step_that_was_begun(begin_step, transitions):
+    bridge, told_us, _ = begin_step(frozenset({'imu'}))
+    for transition in transitions:
+        assert getattr(bridge, f'trigger_{transition}')() == SUCCESS
+    bridge.finish()
+    assert told_us == []
+    assert bridge.holds() == ''
 
 
 def test_parameters_are_settable_until_the_node_is_configured(make_node):

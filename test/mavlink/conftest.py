@@ -40,11 +40,18 @@ class Link:
         self.lockstep = Lockstep(server, parameters, step_us)
         self._encoder = HilEncoder()
 
+    def begin(self, time_us):
+        """Send a HIL_SENSOR of this time."""
+        self.lockstep.begin(time_us, self._frames(time_us))
+
     def exchange(self, time_us):
         """Exchange a HIL_SENSOR of this time."""
+        return self.lockstep.exchange(time_us, self._frames(time_us))
+
+    def _frames(self, time_us):
         zero = (0.0, 0.0, 0.0)
         imu = ImuMeasurement(time_us, (0.0, 0.0, 9.8), zero, 0.0, 0.0)
-        return self.lockstep.exchange(time_us, self._encoder.sensor(time_us, imu))
+        return self._encoder.sensor(time_us, imu)
 
     def attend_until(self, condition) -> None:
         """Attend until a condition holds."""
