@@ -126,7 +126,7 @@ class Dynamics:
         return self._truth(now)
 
     def _truth(self, now: Felt) -> Truth:
-        self._power_w = now.power_w
+        self._bus = now.bus_voltage_v, now.bus_current_a
         if not now.is_sound:
             raise self._diverged()
         x = self._state.tolist()
@@ -138,22 +138,19 @@ class Dynamics:
         """Return the battery at the time of the last truth; None if the vehicle has none."""
         if self._battery is None:
             return None
-        packs, voltage = self._bus()
-        return BatteryStatus(
-            self.time_us, voltage, sum(self._battery.currents_a(packs, voltage)),
-            self._battery.charge_ah(packs), self._battery_model.capacity_ah)
+        charge_ah = self._battery.charge_ah(self._charges())
+        return BatteryStatus(self.time_us, *self._bus, charge_ah, self._battery_model.capacity_ah)
 
     def packs(self) -> list[tuple[float, float]]:
         """Return charge (0..1) and current (A) of each pack, at the time of the last truth."""
         if self._battery is None:
             return []
-        packs, voltage = self._bus()
-        return list(zip(packs[::2], self._battery.currents_a(packs, voltage)))
+        charges, voltage = self._charges(), self._bus[0]
+        return list(zip(charges[::2], self._battery.currents_a(charges, voltage)))
 
-    def _bus(self) -> tuple[list[float], float]:
-        """Return the state of the packs and the voltage of their bus."""
-        packs = self._state[self._packs:].tolist()
-        return packs, self._battery.voltage_v(packs, self._power_w)
+    def _charges(self) -> list[float]:
+        """Return the state of the packs."""
+        return self._state[self._packs:].tolist()
 
 
 def _adaptive(parameters: DynamicsParameters, rotors: int, size: int) -> Adaptive:

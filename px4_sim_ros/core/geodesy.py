@@ -1,9 +1,10 @@
-"""WGS-84 positions and a local East-North-Up frame, by pymap3d."""
+"""WGS-84 positions and a local East-North-Up frame, by PROJ."""
 from __future__ import annotations
 
 import dataclasses
+import functools
 
-import pymap3d
+import pyproj
 
 from px4_sim_ros.core.frames import Vector
 
@@ -25,16 +26,34 @@ class LocalFrame:
 
     def to_geodetic(self, position_enu_m: Vector) -> GeodeticPosition:
         """Return the WGS-84 position of a local one."""
-        latitude, longitude, altitude = pymap3d.enu2geodetic(*position_enu_m, *self._origin())
-        return GeodeticPosition(float(latitude), float(longitude), float(altitude))
+        longitude, latitude, altitude = self._transformer.transform(*position_enu_m)
+        return GeodeticPosition(latitude, longitude, altitude)
 
     def to_local(self, position: GeodeticPosition) -> Vector:
         """Return the local ENU coordinates in metres of a WGS-84 position."""
-        east, north, up = pymap3d.geodetic2enu(
-            position.latitude_deg, position.longitude_deg, position.ellipsoid_altitude_m,
-            *self._origin())
-        return float(east), float(north), float(up)
+        return self._transformer.transform(
+            position.longitude_deg, position.latitude_deg, position.ellipsoid_altitude_m,
+            direction=pyproj.enums.TransformDirection.INVERSE)
 
-    def _origin(self) -> tuple[float, float, float]:
+    def turned_from(self, other: LocalFrame, vector: Vector) -> Vector:
+        """Return a vector on these axes that is given on those of another frame."""
+        between = pyproj.Transformer.from_pipeline(
+            f'+proj=pipeline +ellps=WGS84 +step +inv {other._topocentric}'
+            f' +step {self._topocentric}')
+        # As the way from one point to another.
+        start, end = (between.transform(*point) for point in ((0.0, 0.0, 0.0), vector))
+        return tuple(b - a for a, b in zip(start, end))
+
+    @functools.cached_property
+    def _transformer(self) -> pyproj.Transformer:
+        """From local to geodetic: longitude and latitude in degrees, and the altitude."""
+        return pyproj.Transformer.from_pipeline(
+            f'+proj=pipeline +ellps=WGS84 +step +inv {self._topocentric}'
+            ' +step +inv +proj=cart +step +proj=unitconvert +xy_in=rad +xy_out=deg')
+
+    @property
+    def _topocentric(self) -> str:
+        """From geocentric coordinates to those of this frame, in the words of PROJ."""
         origin = self.origin
-        return origin.latitude_deg, origin.longitude_deg, origin.ellipsoid_altitude_m
+        return (f'+proj=topocentric +lon_0={origin.longitude_deg!r}'
+                f' +lat_0={origin.latitude_deg!r} +h_0={origin.ellipsoid_altitude_m!r}')

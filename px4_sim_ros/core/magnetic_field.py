@@ -4,7 +4,6 @@ from __future__ import annotations
 import functools
 
 import pygeomag
-import pymap3d
 
 from px4_sim_ros.core.frames import Vector, ned_to_enu
 from px4_sim_ros.core.geodesy import GeodeticPosition, LocalFrame
@@ -37,11 +36,11 @@ def local_field_t(frame: LocalFrame, position_enu: Vector, year: float) -> Vecto
     East, north and up turn from place to place, so the field is turned back: over 10 km
     that is as much as the field itself changes.
     """
-    place, home = frame.to_geodetic(position_enu), frame.origin
-    earth_fixed = pymap3d.enu2uvw(
-        *field_enu_t(place, year), place.latitude_deg, place.longitude_deg)
-    east, north, up = pymap3d.uvw2enu(*earth_fixed, home.latitude_deg, home.longitude_deg)
-    return float(east), float(north), float(up)
+    place = frame.to_geodetic(position_enu)
+    # Of a length far above the rounding of coordinates of the whole Earth.
+    nanotesla = tuple(v / _TESLA_PER_NANOTESLA for v in field_enu_t(place, year))
+    turned = frame.turned_from(LocalFrame(place), nanotesla)
+    return tuple(v * _TESLA_PER_NANOTESLA for v in turned)
 
 
 class MagneticField:

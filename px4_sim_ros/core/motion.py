@@ -12,7 +12,13 @@ import typing
 import numpy as np
 
 from px4_sim_ros.core import atmosphere, gravity, integrators, rotation
-from px4_sim_ros.core.battery import bus_voltage_v, clamp_charges, pack_rates, packs_on_a_bus
+from px4_sim_ros.core.battery import (
+    bus_voltage_v,
+    clamp_charges,
+    pack_current_a,
+    pack_rates,
+    packs_on_a_bus,
+)
 from px4_sim_ros.core.compiled import compiled, record
 from px4_sim_ros.core.compiled_rotation import matrix, to_body, to_world
 from px4_sim_ros.core.contact import contact_constants, contact_wrench, move_anchors
@@ -79,7 +85,8 @@ class Felt(typing.NamedTuple):
     velocity_flu: Vector
     acceleration_flu: Vector
     angular_acceleration_flu: Vector
-    power_w: float                 # drawn from the bus
+    bus_voltage_v: float
+    bus_current_a: float           # out of all packs
     is_sound: bool                 # the state is within all bounds
 
 
@@ -146,9 +153,16 @@ def _felt(x: np.ndarray, plant: Plant, held: Held) -> Felt:
     """Return what is felt in a state."""
     r = matrix((x[6], x[7], x[8], x[9]))
     acceleration, angular_acceleration, power = _accelerations(x, plant, held)
+    voltage, current, packs = plant.constants[0].nominal_voltage_v, 0.0, plant.packs
+    if len(packs):
+        charges = x[ROTORS + len(plant.hubs):]
+        voltage = bus_voltage_v(packs, charges, power)
+        for i in range(len(packs)):
+            current += pack_current_a(packs, i, charges[2 * i], charges[2 * i + 1], voltage)
     speed, rest = x[3:6].sum(), x[10:].sum()
     return Felt(
-        to_body(r, (x[3], x[4], x[5])), to_body(r, acceleration), angular_acceleration, power,
+        to_body(r, (x[3], x[4], x[5])), to_body(r, acceleration), angular_acceleration,
+        voltage, current,
         # Not true for what is no number.
         -_WILD < speed < _WILD and -_WILD < rest < _WILD)
 

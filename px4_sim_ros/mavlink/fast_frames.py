@@ -1,4 +1,4 @@
-"""Frames of the two messages of each step, without a message object: in a fifth of the time.
+"""Frames of messages that come often, without a message object: in a fifth of the time.
 
 Layouts, numbers and check sums of messages are those of pymavlink, which also does all that is
 out of the ordinary. A frame is as in https://mavlink.io/en/guide/serialization.html (MAVLink 2,

@@ -43,6 +43,7 @@ PA_PER_HPA = 100.0
 # GPS_FIX_TYPE: no fix, three-dimensional, differential, RTK with whole numbers.
 HIL_FIX_TYPES = {FixType.NONE: 0, FixType.FIX: 3, FixType.SBAS: 4, FixType.GBAS: 6}
 COURSE_UNKNOWN = UINT16_MAX
+_YAW_UNKNOWN = 0
 _MIN_SPEED_FOR_COURSE_M_S = 0.1
 
 
@@ -100,6 +101,7 @@ class HilEncoder:
     def __init__(self) -> None:
         self._mav = simulator_mavlink()
         self._sensor_frames = FramePacker(self._mav, mavlink.MAVLink_hil_sensor_message)
+        self._gps_frames = FramePacker(self._mav, mavlink.MAVLink_hil_gps_message)
 
     def step(
         self, time_us: int, measured: StepMeasurements, geoid_height_m: float, satellites: int,
@@ -171,9 +173,8 @@ class HilEncoder:
         north, east, down = enu_to_ned(fix.velocity_enu)
         speed = math.hypot(north, east)
         course_deg = math.degrees(math.atan2(east, north)) % 360.0
-        return packed(self._mav, self._mav.hil_gps_encode(
+        return self._gps_frames.pack(
             fix.time_us,
-            HIL_FIX_TYPES[fix.fix_type],
             saturated(fix.position.latitude_deg * 1e7, INT32_MIN, INT32_MAX),
             saturated(fix.position.longitude_deg * 1e7, INT32_MIN, INT32_MAX),
             saturated(
@@ -186,9 +187,10 @@ class HilEncoder:
             saturated(down * 1e2, INT16_MIN, INT16_MAX),
             saturated(course_deg * 1e2, 0, 35999)
             if speed > _MIN_SPEED_FOR_COURSE_M_S else COURSE_UNKNOWN,
+            HIL_FIX_TYPES[fix.fix_type],
             0 if fix.fix_type == FixType.NONE else satellites,
             gps_id,
-        ))
+            _YAW_UNKNOWN)
 
 
 def _first(values: typing.Sequence[typing.Any]) -> typing.Any:

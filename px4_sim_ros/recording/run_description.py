@@ -26,7 +26,7 @@ from px4_sim_ros.core.world import WorldParameters
 from px4_sim_ros.recording import schema
 
 # Numbers may differ in their last bits between versions of these.
-_LIBRARIES = 'numpy', 'pygeomag', 'pymap3d', 'pymavlink'
+_LIBRARIES = 'numba', 'numpy', 'pygeomag', 'pymavlink', 'pyproj'
 # What most tools have is faster by far than those in Python.
 _LOADER = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
 _DUMPER = getattr(yaml, 'CSafeDumper', yaml.SafeDumper)

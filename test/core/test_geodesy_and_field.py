@@ -1,10 +1,12 @@
 """Places on the WGS-84 ellipsoid, and the Earth's magnetic field there."""
 from __future__ import annotations
 
+import dataclasses
 import importlib.resources
 import math
 
 import numpy as np
+import pymap3d
 import pytest
 from scipy.special import lpmv
 
@@ -41,6 +43,25 @@ def test_round_trip_anywhere_on_earth(latitude):
     frame = LocalFrame(GeodeticPosition(latitude, 179.99, 20.0))
     position = (30e3, -40e3, 1000.0)
     assert frame.to_local(frame.to_geodetic(position)) == pytest.approx(position, abs=1e-6)
+
+
+@pytest.mark.parametrize('latitude', [-89.0, -33.0, 0.0, 47.4])
+@pytest.mark.parametrize('position', [(10.0, -20.0, 5.0), (-30e3, 40e3, 1000.0)])
+def test_positions_are_those_of_another_library(latitude, position):
+    """To a micrometre."""
+    origin = latitude, 8.5, 535.0
+    got = LocalFrame(GeodeticPosition(*origin)).to_geodetic(position)
+    back = pymap3d.geodetic2enu(*dataclasses.astuple(got), *origin)
+    assert back == pytest.approx(position, abs=1e-6)
+
+
+def test_the_field_is_turned_as_by_another_library(frame):
+    """Its axes 10 km away and 300 m up."""
+    position = (6e3, -8e3, 300.0)
+    place, home = frame.to_geodetic(position), frame.origin
+    fixed = pymap3d.enu2uvw(*field_enu_t(place, 2026.0), place.latitude_deg, place.longitude_deg)
+    expected = pymap3d.uvw2enu(*fixed, home.latitude_deg, home.longitude_deg)
+    assert local_field_t(frame, position, 2026.0) == pytest.approx(expected, abs=1e-17)
 
 
 def test_axes_are_east_north_up(frame, world):
