@@ -19,7 +19,7 @@ from px4_sim_ros.apps.autopilots import start_autopilot
 from px4_sim_ros.apps.core_world import CoreWorld
 from px4_sim_ros.apps.flight_record import FlightRecord, WorldStatus
 from px4_sim_ros.apps.pilot_process import PilotProcess
-from px4_sim_ros.apps.px4 import Px4
+from px4_sim_ros.apps.px4 import CORES, Px4
 from px4_sim_ros.apps.view import start_viewer
 from px4_sim_ros.configuration import (
     Configuration,
@@ -54,6 +54,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--px4-dir', default=os.environ.get('PX4_DIR', ''),
                         help='a PX4 source tree that was built, or its build folder; PX4_DIR'
                         ' by default')
+    parser.add_argument('--px4-cores', choices=CORES, default='one',
+                        help='one: it keeps to a core of its own, which is faster where cores are'
+                        ' few')
     parser.add_argument('--mission', default='square', help='name in config/missions, or a path')
     parser.add_argument('--seed', type=int, help='seed of all random streams')
     parser.add_argument('--speed-factor', type=speed_factor, metavar='X|max',
@@ -121,7 +124,7 @@ def _fly(
                                  ' composed or separate')
         own_nodes.parse(options.node, configuration.graph.nodes)
         check_viewer(options)
-        px4 = Px4.find(options.px4_dir) if options.autopilot == 'px4' else None
+        px4 = Px4.find(options.px4_dir, options.px4_cores) if options.autopilot == 'px4' else None
         hil = configuration.nodes['hil_bridge']
         check_port_is_free(hil.host, port_of(hil.instance))
         check_writable('summary', options.summary)

@@ -15,7 +15,7 @@ from rclpy.signals import SignalHandlerOptions
 
 from px4_sim_ros.apps.autopilots import start_autopilot
 from px4_sim_ros.apps.processes import Child
-from px4_sim_ros.apps.px4 import Px4
+from px4_sim_ros.apps.px4 import CORES, Px4
 from px4_sim_ros.apps.run_watch import RunWatch
 from px4_sim_ros.apps.world import Stop
 from px4_sim_ros.configuration import load_vehicle
@@ -100,12 +100,15 @@ def main(arguments: typing.Sequence[str] | None = None) -> int:
     parser.add_argument('--vehicle', default='iris', help='name in config/vehicles, or a path')
     parser.add_argument('--px4-build', type=pathlib.Path,
                         help='build folder of a PX4; without it the embedded autopilot is kept')
+    parser.add_argument('--px4-cores', choices=CORES, default='one',
+                        help='one: it keeps to a core of its own, which is faster where cores are'
+                        ' few')
     parser.add_argument('--mission', default='', help='for a pilot; without it there is none')
     own, _ = own_arguments(arguments)
     options = parser.parse_args(own)
     try:
         load_vehicle(options.vehicle)
-        px4 = Px4.find(options.px4_build) if options.px4_build else None
+        px4 = Px4.find(options.px4_build, options.px4_cores) if options.px4_build else None
         keeper = Keeper(px4, options.vehicle, options.instance, options.mission,
                         _without_name(arguments[len(own):]))
         return keep(keeper, arguments)

@@ -3,6 +3,8 @@ from __future__ import annotations
 
 import typing
 
+from px4_sim_ros.apps.px4 import CORES
+
 
 class Argument(typing.NamedTuple):
     """A launch argument."""
@@ -30,6 +32,9 @@ ARGUMENTS: dict[str, Argument] = {
     'px4_dir': Argument(
         '', 'PX4 source tree that was built, or its build folder; by default PX4_DIR of the'
         ' environment.'),
+    'px4_cores': Argument(
+        'one', 'PX4 keeps to a core of its own, which is faster where cores are few, or uses all.',
+        CORES),
     'mission': Argument(
         'auto', 'Mission that a pilot flies: a name in config/missions, a path, or none. auto:'
         ' square with the embedded autopilot, otherwise none.'),

@@ -98,7 +98,7 @@ def actions(context: LaunchContext, vehicle: str) -> list[LaunchDescriptionEntit
     own = given['nodes'].split(',') if given['nodes'] else []
     own_nodes.parse(own, configuration.graph.nodes)
     px4_dir = given['px4_dir'] or os.environ.get('PX4_DIR', '')
-    px4 = Px4.find(px4_dir) if given['autopilot'] == 'px4' else None
+    px4 = Px4.find(px4_dir, given['px4_cores']) if given['autopilot'] == 'px4' else None
     check_port_is_free(configuration.nodes['hil_bridge'].host, port_of(instance))
     folder = tempfile.TemporaryDirectory(prefix=f'{PACKAGE}_')
     if 'recorder' in configuration.nodes:
@@ -205,7 +205,7 @@ def _autopilot(
     arguments = ['--instance', str(configuration.nodes['hil_bridge'].instance),
                  '--vehicle', configuration.world.vehicle, '--mission', mission]
     if px4 is not None:
-        arguments += ['--px4-build', str(px4.build)]
+        arguments += ['--px4-build', str(px4.build), '--px4-cores', px4.cores]
     return _essential(Node(
         package=PACKAGE, executable='keeper', namespace=namespace, arguments=arguments,
         exec_name='px4' if px4 else 'autopilot', output='screen', **_bounded()))

@@ -12,17 +12,23 @@ from px4_sim_ros.core.vehicle import Vehicle
 _BUILD = pathlib.Path('build/px4_sitl_default')
 _BINARY = pathlib.Path('bin/px4')
 
+CORES = ('one', 'all')
+"""Where a PX4 runs: on a core that it keeps to, or wherever the system puts its threads."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Px4:
     """A built PX4."""
 
     build: pathlib.Path
+    cores: str = 'one'
 
     @classmethod
-    def find(cls, px4_dir: str | os.PathLike[str]) -> Px4:
+    def find(cls, px4_dir: str | os.PathLike[str], cores: str = 'one') -> Px4:
         """Find the build in a source tree, or take `px4_dir` as the build folder itself.
 
+        :param cores: of CORES. Threads of PX4 wait for one another in each step: on one core
+            nobody has to be woken on another one.
         :raises ParameterError: there is no binary
         """
         if not str(px4_dir):
@@ -30,7 +36,7 @@ class Px4:
         root = pathlib.Path(px4_dir).expanduser().resolve()
         for build in (root, root / _BUILD):
             if os.access(build / _BINARY, os.X_OK) and (build / 'etc').is_dir():
-                return cls(build)
+                return cls(build, cores)
         raise ParameterError(
             f'px4_dir = {root}: has no {_BINARY} and no {_BUILD / _BINARY};'
             ' build it there with "make px4_sitl_default"')
@@ -38,6 +44,7 @@ class Px4:
     def command(self, instance: int) -> list[str]:
         """Return the command that starts it in its run folder."""
         return [
+            *(_on_core_of(instance) if self.cores == 'one' else ()),
             str(self.build / _BINARY), '-d', '-i', str(instance), '-w', '.',
             '-s', 'etc/init.d-posix/rcS', str(self.build / 'etc')]
 
@@ -51,6 +58,17 @@ class Px4:
             'PX4_SYS_AUTOSTART': str(vehicle.px4_airframe), 'PX4_SIM_MODEL': 'none',
             'PX4_SIMULATOR': 'mavlink',
             **{f'PX4_PARAM_{name}': f'{value:g}' for name, value in parameters.items()}}
+
+
+def _on_core_of(instance: int) -> list[str]:
+    """Return what before a command keeps it to a core; each instance has another while they last.
+
+    The first core is left to the world.
+    """
+    cores = sorted(os.sched_getaffinity(0))
+    if len(cores) == 1:
+        return []
+    return ['taskset', '--cpu-list', str(cores[-1 - instance % (len(cores) - 1)])]
 
 
 def new_run_folder(instance: int) -> pathlib.Path:

@@ -49,6 +49,7 @@ class Flight(typing.NamedTuple):
     kind: Kind = CEILING_KIND
     instance: int = 0
     px4_dir: str = ''
+    px4_cores: str = 'one'
     ceiling: str = ''              # the compiled server
     settle_s: float = 5.0          # simulated time in the air before the window
     least_s: float = 30.0          # simulated time in the window
@@ -211,7 +212,7 @@ def _start_autopilot(flight: Flight, configuration: Configuration) -> Child:
             sys.executable, '-m', 'px4_sim_ros.bench.trivial_peer', '--port',
             str(port_of(flight.instance)), '--system', str(flight.instance + 1),
             '--control', repr(control)])
-    px4 = Px4.find(flight.px4_dir) if flight.kind.autopilot == 'px4' else None
+    px4 = Px4.find(flight.px4_dir, flight.px4_cores) if flight.kind.autopilot == 'px4' else None
     return start_autopilot(
         px4, configuration.world.vehicle, flight.instance, log_in_folder=True)
 

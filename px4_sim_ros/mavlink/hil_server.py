@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import os
 import select
 import socket
 import time
@@ -16,6 +17,9 @@ from px4_sim_ros.mavlink.hil_fields import simulator_mavlink
 FIRST_PORT = 4560
 # What a flood can bring at a time: read within some 20 ms, so that nobody is held up.
 _RECEIVE_BYTES = 16384
+# A reply takes an autopilot some 0.2 ms. Who sleeps so long wakes up late and with cold caches,
+# which costs as much again; longer waits are slept.
+_AWAKE_S = 5e-4
 
 
 class PortTakenError(OSError):
@@ -72,6 +76,7 @@ class HilServer:
 
         :raises PortTakenError: naming the port and, where the system tells, its holder
         """
+        self._stays_awake = len(os.sched_getaffinity(0)) > 1
         self._client: socket.socket | None = None
         self._is_retired = False
         self._unsent = b''
@@ -162,12 +167,26 @@ class HilServer:
         """
         if not self.connected:
             return b''
+        if data := self._awaited(timeout_s):
+            return data
+        if not self.connected:
+            return b''
         ready = [number for number, _ in self._poll.poll(1e3 * timeout_s)]
         if self._client.fileno() in ready:
             # It may be the end; then the one who waits is the next and not a second one.
             return self._read()
         if ready:
             self._refuse_next()
+        return b''
+
+    def _awaited(self, timeout_s: float) -> bytes:
+        """Return what comes within `_AWAKE_S`, without sleeping if there is a core to spare."""
+        if not self._stays_awake:
+            return b''
+        until_s = time.perf_counter() + min(timeout_s, _AWAKE_S)
+        while self.connected:
+            if (data := self._read()) or time.perf_counter() >= until_s:
+                return data
         return b''
 
     def _read(self) -> bytes:
