@@ -76,7 +76,8 @@ class CoreWorld:
         self._recorder = recorder
         self._hil: HilParameters = configuration.nodes['hil_bridge']
         self._simulation = make_simulation(configuration)
-        self._server = HilServer(self._hil.host, port_of(self._hil.instance))
+        self._server = HilServer(
+            self._hil.host, port_of(self._hil.instance), stays_awake=True)
         self._battery_link = BatteryLink(self._hil.instance, configuration.vehicle.cells)
         self._lockstep = Lockstep(self._server, self._hil, configuration.world.step_us)
         self._steps = 0

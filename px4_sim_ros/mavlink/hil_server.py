@@ -71,12 +71,13 @@ class HilServer:
     is not served any more, and the next client takes its place.
     """
 
-    def __init__(self, host: str, port: int) -> None:
+    def __init__(self, host: str, port: int, *, stays_awake: bool = False) -> None:
         """Start to listen.
 
+        :param stays_awake: do not sleep while a reply is near, if there is another core
         :raises PortTakenError: naming the port and, where the system tells, its holder
         """
-        self._stays_awake = len(os.sched_getaffinity(0)) > 1
+        self._stays_awake = stays_awake and len(os.sched_getaffinity(0)) > 1
         self._client: socket.socket | None = None
         self._is_retired = False
         self._unsent = b''
@@ -180,7 +181,7 @@ class HilServer:
         return b''
 
     def _awaited(self, timeout_s: float) -> bytes:
-        """Return what comes within `_AWAKE_S`, without sleeping if there is a core to spare."""
+        """Return what comes within `_AWAKE_S`, without sleeping."""
         if not self._stays_awake:
             return b''
         until_s = time.perf_counter() + min(timeout_s, _AWAKE_S)

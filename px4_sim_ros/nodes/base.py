@@ -253,6 +253,10 @@ class LoopNode(PollingNode, LifecycleNode):
 
     # The step.
 
+    def awaited(self) -> typing.Iterable[str]:
+        """Return what the next step still lacks."""
+        return super().awaited() if self.inbox is None else self.inbox.lacking
+
     def _on_message(self, name: str, data: bytes) -> None:
         # Only messages that a step uses are read.
         self._take_in(name, serialised_stamp_us(data), data)
@@ -261,9 +265,7 @@ class LoopNode(PollingNode, LifecycleNode):
         # In lockstep nobody is ahead: such a message was left under way by the run before.
         if self.inbox is None or self.inbox.is_ahead(name, stamp_us):
             return
-        started_s = time.perf_counter()
         self.inbox.put(name, stamp_us, item)
-        self._busy_s += time.perf_counter() - started_s
 
     def _on_absence(self, header: Header) -> None:
         """Take note that a sensor has no measurement at a time."""
@@ -272,13 +274,15 @@ class LoopNode(PollingNode, LifecycleNode):
                 self._take_in(topic.name, stamp_us(header.stamp), None)
 
     def _step(self, time_us: int, inputs: dict[str, bytes]) -> None:
+        started_s = time.perf_counter()
         self._last_step_us = time_us
         self._steps += 1
         self._said = []
-        if not self.active:
+        if self.active:
+            self.step(time_us, {name: self.value(name, data) for name, data in inputs.items()})
+        else:
             self.idle_step(time_us, inputs)
-            return
-        self.step(time_us, {name: self.value(name, data) for name, data in inputs.items()})
+        self._busy_s += time.perf_counter() - started_s
 
     def value(self, name: str, data: bytes) -> typing.Any:
         """Return what a message of a topic says, as a value of `core`, from its bytes."""
@@ -293,9 +297,7 @@ class LoopNode(PollingNode, LifecycleNode):
         self._said.append((publisher, message))
         if isinstance(message, bytes):
             # A lifecycle publisher asks first whether it is active; whoever acts is.
-            handle = publisher.handle
-            with handle:
-                handle.publish_raw(message)
+            publisher.handle.publish_raw(message)
         else:
             publisher.publish(message)
 

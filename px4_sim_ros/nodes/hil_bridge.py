@@ -56,7 +56,9 @@ class HilBridgeNode(LoopNode):
         self._first_imu = True           # whether it measured in the last step
         if self._server is None:
             hil = self.configuration.own
-            self._server = HilServer(hil.host, port_of(hil.instance))
+            # Alone in its process it leaves the cores to the others.
+            self._server = HilServer(
+                hil.host, port_of(hil.instance), stays_awake=bool(self.beside))
             self._lockstep = Lockstep(self._server, hil, self.configuration.world.step_us)
             self._battery_link = BatteryLink(hil.instance, self._vehicle.cells)
             # Nothing else would call while no step is under way.

@@ -27,14 +27,16 @@ class Inbox:
         :param period_us: how often to fire
         :param delays_us: how much older than what they are joined with some inputs are
         """
-        self._input_periods_us = dict(input_periods_us)
         self._delays_us = dict.fromkeys(input_periods_us, 0) | dict(delays_us or {})
+        self._inputs = [
+            (name, period_us, self._delays_us[name])
+            for name, period_us in input_periods_us.items()]
         self._period_us = period_us
         self._fire = fire
         self._slots: dict[int, dict[str, typing.Any]] = {}
         self._last_us = dict.fromkeys(input_periods_us, _NEVER_US)
         self.next_us = period_us
-        self._lacking = set(self._due(period_us))
+        self.lacking = set(self._due(period_us))     # what the next time still waits for
 
     def put(self, name: str, stamp_us: int, item: typing.Any) -> None:
         """Take in an item; those that nobody waits for are dropped.
@@ -49,11 +51,11 @@ class Inbox:
             return
         self._slots.setdefault(time_us, {})[name] = item
         if time_us == self.next_us:
-            self._lacking.discard(name)
-        while not self._lacking:
+            self.lacking.discard(name)
+        while not self.lacking:
             slot = self._slots.pop(self.next_us)
             fired_us, self.next_us = self.next_us, self.next_us + self._period_us
-            self._lacking = set(self._due(self.next_us)).difference(
+            self.lacking = set(self._due(self.next_us)).difference(
                 self._slots.get(self.next_us, ()))
             self._fire(fired_us, {k: item for k, item in slot.items() if item is not None})
 
@@ -67,9 +69,8 @@ class Inbox:
 
     def _due(self, time_us: int) -> list[str]:
         """Return which inputs belong to a time; nobody says anything at time 0."""
-        return [name for name, period_us in self._input_periods_us.items()
-                if (stamp_us := time_us - self._delays_us[name]) > 0
-                and is_due(stamp_us, period_us)]
+        return [name for name, period_us, delay_us in self._inputs
+                if (stamp_us := time_us - delay_us) > 0 and is_due(stamp_us, period_us)]
 
     def waits_for(self) -> dict[str, int]:
         """Return which inputs the next step waits for, with the time of the last of each."""

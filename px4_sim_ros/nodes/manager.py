@@ -321,7 +321,7 @@ class ManagerNode(PollingNode, LifecycleNode):
     # The step.
 
     def _publish_clock(self, time_us: int) -> None:
-        self._clock_publisher.publish(self._encode_clock(time_us, None))
+        self._clock_publisher.handle.publish_raw(self._encode_clock(time_us, None))
 
     def _on_command(self, data: bytes) -> None:
         """The step is done when its command has come."""

@@ -1,6 +1,7 @@
 """Takes messages from subscriptions without an executor, whose call for each costs much more."""
 from __future__ import annotations
 
+import functools
 import typing
 
 from rclpy.subscription import Subscription
@@ -25,13 +26,15 @@ class PollingNode:
     beside: frozenset[str] = frozenset()
 
     def __init__(self, *arguments: typing.Any, **options: typing.Any) -> None:
-        self._looked_at: dict[Subscription, typing.Callable[[bytes], None]] = {}
+        # By topic: the subscription, what takes a message from it, and who is given it.
+        self._looked_at: dict[str, tuple[Subscription, typing.Any, typing.Any]] = {}
         super().__init__(*arguments, **options)
 
     @property
     def subscriptions(self) -> typing.Iterator[Subscription]:
         """Those that the executor looks after."""
-        return (s for s in super().subscriptions if s not in self._looked_at)
+        looked_at = [subscription for subscription, _, _ in self._looked_at.values()]
+        return (s for s in super().subscriptions if s not in looked_at)
 
     def hear(
         self, kind: type, topic: str, publisher: str, callback: typing.Callable[[bytes], None],
@@ -43,22 +46,29 @@ class PollingNode:
         """
         subscription = self.create_subscription(kind, topic, callback, profile, raw=True)
         if publisher in self.beside:
-            self._looked_at[subscription] = callback
+            take = functools.partial(subscription.handle.take_message, kind, True)
+            self._looked_at[topic] = subscription, take, callback
         return subscription
 
     def forget(self, subscription: Subscription) -> None:
         """Destroy a subscription."""
-        self._looked_at.pop(subscription, None)
+        self._looked_at = {topic: looked_at for topic, looked_at in self._looked_at.items()
+                           if looked_at[0] is not subscription}
         self.destroy_subscription(subscription)
+
+    def awaited(self) -> typing.Iterable[str]:
+        """Return the topics to look at: to look where there is nothing takes time as well."""
+        return self._looked_at
 
     def look(self) -> bool:
         """Take what has come from nodes of the same process; return whether there was anything."""
         found = False
-        for subscription, callback in self._looked_at.items():
-            take, kind = subscription.handle.take_message, subscription.msg_type
-            while (message := take(kind, True)) is not None:
-                found = True
-                callback(message[0])
+        for topic in tuple(self.awaited()):
+            if topic in self._looked_at:
+                _, take, callback = self._looked_at[topic]
+                while (message := take()) is not None:
+                    found = True
+                    callback(message[0])
         return found
 
     def finish(self) -> None:
