@@ -9,15 +9,12 @@ import typing
 from px4_sim_ros.core.dynamics import Dynamics
 from px4_sim_ros.core.dynamics_parameters import DynamicsParameters
 from px4_sim_ros.core.environment import Environment
-from px4_sim_ros.core.rotation import matrix, to_world
 from px4_sim_ros.core.surroundings import STILL, BatteryStatus, Surroundings, WindSample
 from px4_sim_ros.core.timebase import is_due
 from px4_sim_ros.core.truth import Truth
 from px4_sim_ros.core.vehicle import Vehicle
-from px4_sim_ros.core.wind import Wind
+from px4_sim_ros.core.wind import Wind, wind_at
 from px4_sim_ros.core.world import WorldParameters
-
-_AT_REST = (0.0, 0.0, 0.0)
 
 
 class Sensor(typing.Protocol):
@@ -34,17 +31,6 @@ class Step(typing.NamedTuple):
     wind: WindSample | None
     battery: BatteryStatus | None
     measurements: dict[str, typing.Any]     # those that were due, by sensor
-
-
-def wind_at(wind: Wind, time_us: int, truth: Truth | None) -> WindSample:
-    """Return the wind at a time for a vehicle that was last seen as `truth` says.
-
-    :param truth: of the step before; None at the start, where the vehicle rests at home
-    """
-    if truth is None:
-        return wind.sample(time_us, _AT_REST, _AT_REST)
-    velocity_enu = to_world(matrix(truth.attitude), truth.velocity_flu)
-    return wind.sample(time_us, truth.position_enu, velocity_enu)
 
 
 class Simulation:

@@ -13,9 +13,11 @@ import typing
 from px4_sim_ros.core.frames import Vector
 from px4_sim_ros.core.parameters import Parameters, parameter
 from px4_sim_ros.core.random_streams import NormalStream
+from px4_sim_ros.core.rotation import matrix, to_world
 from px4_sim_ros.core.sensors.noise import Wander
 from px4_sim_ros.core.surroundings import WindSample
 from px4_sim_ros.core.timebase import US_PER_S
+from px4_sim_ros.core.truth import Truth
 from px4_sim_ros.core.turbulence import DrydenTurbulence
 
 if typing.TYPE_CHECKING:
@@ -158,3 +160,14 @@ class Wind:
 def _mean(parameters: WindParameters) -> Vector:
     east, north = parameters.direction()
     return parameters.speed_m_s * east, parameters.speed_m_s * north, parameters.climb_m_s
+
+
+def wind_at(wind: Wind, time_us: int, truth: Truth | None) -> WindSample:
+    """Return the wind at a time for a vehicle that was last seen as `truth` says.
+
+    :param truth: of the step before; None at the start, where the vehicle rests at home
+    """
+    if truth is None:
+        return wind.sample(time_us, _NOTHING, _NOTHING)
+    velocity_enu = to_world(matrix(truth.attitude), truth.velocity_flu)
+    return wind.sample(time_us, truth.position_enu, velocity_enu)

@@ -7,7 +7,7 @@ import typing
 from px4_sim_ros.nodes.polling import PollingNode
 
 # Of wall time. Services, timers and parameters wait so long at most while steps go on.
-_ELSE_EVERY_S = 0.005
+_ELSE_EVERY_S = 0.01
 
 
 class StepExecutor:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import typing
 
-from px4_sim_ros.core.simulation import wind_at
+from px4_sim_ros.core.wind import wind_at
 from px4_sim_ros.nodes.sensor import SensorNode
 
 
