@@ -63,7 +63,7 @@ class LinkSnapshot:
     replies: int | None = None
     misses: int | None = None
     other_counters: dict[str, int] = dataclasses.field(default_factory=dict)   # that are not 0
-    wait_us_per_step: float | None = None   # from sending to the autopilot's reply
+    wait_us_per_step: float | None = None   # sending, and waiting for the autopilot
     wait_percent: float | None = None       # of wall time
 
 

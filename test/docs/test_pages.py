@@ -232,7 +232,8 @@ def test_what_px4_finds_in_its_environment(files):
     del content['battery']
     (files / 'without.yaml').write_text(yaml.safe_dump(content))
     assert 'PX4_PARAM_SIM_BAT_ENABLE' not in Px4.environment(load_vehicle('without.yaml'))
-    assert ' '.join(Px4(pathlib.Path('<build>')).command(0)).removeprefix('<build>/') in PX4
+    command = Px4(pathlib.Path('<build>'), 'all').command(0)
+    assert ' '.join(command).removeprefix('<build>/') in PX4
 
 
 def test_ports_that_are_taken(instance):

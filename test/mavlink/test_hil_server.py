@@ -31,6 +31,14 @@ sys.stdin.read()
 """
 
 
+@pytest.fixture(params=['asleep', 'awake'])
+def server(request, instance):
+    """Return a server that sleeps while it waits, and one that does not at first."""
+    server = HilServer(HOST, port_of(instance), stays_awake=request.param == 'awake')
+    yield server
+    server.close()
+
+
 @pytest.fixture
 def greeted(server, connect):
     """Return a server with its client, which has greeted."""
