@@ -96,10 +96,11 @@ class Dynamics:
         self._held = Held(references, wind, force, self._held.anchors)
         if self._adaptive is None:
             part_s = self._step_us // self._parts / US_PER_S
-            self._state, now = advance(
+            self._state = self._state.copy()       # somebody may keep the one before
+            now = advance(
                 self._state, self._plant, self._held, part_s, self._parts, self._is_rk4)
             self.time_us += self._step_us
-            return self._truth(now)
+            return self._truth(Felt(*now))
         self._adapt(self._adaptive)
         self.time_us += self._step_us
         return self.truth()
@@ -122,8 +123,8 @@ class Dynamics:
 
         :raises DivergedError: it has left all bounds
         """
-        _, now = advance(self._state, self._plant, self._held, 0.0, 0, self._is_rk4)
-        return self._truth(now)
+        now = advance(self._state, self._plant, self._held, 0.0, 0, self._is_rk4)
+        return self._truth(Felt(*now))
 
     def _truth(self, now: Felt) -> Truth:
         self._bus = now.bus_voltage_v, now.bus_current_a

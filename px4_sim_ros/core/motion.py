@@ -93,20 +93,22 @@ class Felt(typing.NamedTuple):
 @compiled
 def advance(
     x: np.ndarray, plant: Plant, held: Held, part_s: float, parts: int, is_rk4: bool,
-) -> tuple[np.ndarray, Felt]:
-    """Return the state after some equal integration steps by `rk4` or `euler`, and what is felt.
+) -> tuple[typing.Any, ...]:
+    """Bring a state some equal integration steps on, by `rk4` or `euler`; return a `Felt`.
 
-    The anchors of the feet move with it, in place.
+    State and anchors of the feet change in place, and what is returned is a plain tuple of
+    numbers: when compiled code makes other objects, Python may run a signal handler, whose
+    exception Numba does not bear there.
 
     :param part_s: one of these steps, s
     """
     for _ in range(parts):
         if is_rk4:
-            x = _rk4(derivative, x, part_s, (plant, held))
+            x[:] = _rk4(derivative, x, part_s, (plant, held))
         else:
-            x = _euler(derivative, x, part_s, (plant, held))
+            x[:] = _euler(derivative, x, part_s, (plant, held))
         settle(x, plant, held.anchors)
-    return x, _felt(x, plant, held)
+    return _felt(x, plant, held)
 
 
 @compiled
@@ -149,8 +151,8 @@ def settle(x: np.ndarray, plant: Plant, anchors: np.ndarray) -> None:
 
 
 @compiled
-def _felt(x: np.ndarray, plant: Plant, held: Held) -> Felt:
-    """Return what is felt in a state."""
+def _felt(x: np.ndarray, plant: Plant, held: Held) -> tuple[typing.Any, ...]:
+    """Return the fields of a `Felt`."""
     r = matrix((x[6], x[7], x[8], x[9]))
     acceleration, angular_acceleration, power = _accelerations(x, plant, held)
     voltage, current, packs = plant.constants[0].nominal_voltage_v, 0.0, plant.packs
@@ -160,7 +162,7 @@ def _felt(x: np.ndarray, plant: Plant, held: Held) -> Felt:
         for i in range(len(packs)):
             current += pack_current_a(packs, i, charges[2 * i], charges[2 * i + 1], voltage)
     speed, rest = x[3:6].sum(), x[10:].sum()
-    return Felt(
+    return (
         to_body(r, (x[3], x[4], x[5])), to_body(r, acceleration), angular_acceleration,
         voltage, current,
         # Not true for what is no number.

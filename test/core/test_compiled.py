@@ -92,3 +92,30 @@ def test_records_are_read_by_name():
     assert read(constants) == 0.375
     assert constants['arm_m'].tolist() == [0.25]
     assert np.shape(module.records([(1.0,), (2.0,)], ['a'])) == (2,)
+
+
+INTERRUPTED = """
+import random, signal, time
+from px4_sim_ros.configuration import load_configuration
+from px4_sim_ros.core.dynamics import Dynamics
+from px4_sim_ros.core.environment import Environment
+
+configuration = load_configuration(None, {})
+dynamics = Dynamics(configuration.nodes['dynamics'], configuration.vehicle,
+                    Environment.of(configuration.world), configuration.world.step_us)
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+delays, found, until_s = random.Random(1), 0, time.monotonic() + 2.0
+while time.monotonic() < until_s:
+    try:
+        signal.setitimer(signal.ITIMER_REAL, delays.uniform(2e-5, 2e-4))
+        while True:
+            dynamics.step((500.0,) * 4)
+    except KeyboardInterrupt:
+        found += 1
+print(found)
+"""
+
+
+def test_an_interrupt_in_the_midst_of_a_step_is_an_exception():
+    """Thousands of them, wherever they hit; not one ends the process."""
+    assert int(output(INTERRUPTED)) > 1000
