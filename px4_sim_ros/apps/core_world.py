@@ -84,6 +84,7 @@ class CoreWorld:
         self._stepping_s = 0.0          # wall time since the first step was answered
         self._paced_s = 0.0
         self._busy_s = {'models': 0.0, 'hil_bridge': 0.0}
+        self._unrecorded: tuple[Step, tuple[float, ...], str] | None = None
 
     def status(self) -> WorldStatus:
         """Return the counters of the run."""
@@ -99,6 +100,7 @@ class CoreWorld:
         self._server.close()
         self._battery_link.close()
         if self._recorder:
+            self._record()
             self._recorder.close()
 
     @property
@@ -134,6 +136,7 @@ class CoreWorld:
             frames = hil_frames(encoder, configuration, time_us, step.measurements)
             self._lockstep.begin(time_us, frames)
             self._battery_link.tell(step.battery, self._server.peer_host)
+            self._record()         # the step before, while the autopilot is about this one
             reply = self._answer(time_us, frames, stop)
             if reply is None:
                 break
@@ -145,7 +148,7 @@ class CoreWorld:
                 self._busy_s['hil_bridge'] += answered_s - modelled_s
             self._steps += 1
             if self._recorder:
-                self._record(step, references)
+                self._unrecorded = step, references, self._lockstep.state.value
             if self._observer:
                 self._observer(step, reply)
             observed_s = time.perf_counter()
@@ -157,8 +160,13 @@ class CoreWorld:
             if sentence := pace_watch.remark(speed_factor, self._steps, pacer.lost_s, True):
                 print(sentence, file=sys.stderr, flush=True)
 
-    def _record(self, step: Step, references: tuple[float, ...]) -> None:
-        self._recorder.add_step(step, references, self._lockstep.state.value)
+    def _record(self) -> None:
+        """Record the step that was complete last, if it is not."""
+        if self._unrecorded is None:
+            return
+        step, references, link_state = self._unrecorded
+        self._unrecorded = None
+        self._recorder.add_step(step, references, link_state)
         if is_due(step.truth.time_us, US_PER_S):
             self._recorder.add_status(self.status())
 

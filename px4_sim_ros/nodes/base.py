@@ -123,7 +123,10 @@ class LoopNode(PollingNode, LifecycleNode):
         self.leave()
 
     def step(self, time_us: int, inputs: dict[str, typing.Any]) -> None:
-        """Act at a time; `inputs` are the values that are due, by topic, as in `core`."""
+        """Act at a time; `inputs` are the values that are due, by topic, as in `core`.
+
+        The clock is not among them: it says no more than the time.
+        """
         raise NotImplementedError
 
     def idle_step(self, time_us: int, inputs: dict[str, bytes]) -> None:
@@ -279,7 +282,8 @@ class LoopNode(PollingNode, LifecycleNode):
         self._steps += 1
         self._said = []
         if self.active:
-            self.step(time_us, {name: self.value(name, data) for name, data in inputs.items()})
+            self.step(time_us, {
+                name: self.value(name, data) for name, data in inputs.items() if name != '/clock'})
         else:
             self.idle_step(time_us, inputs)
         self._busy_s += time.perf_counter() - started_s

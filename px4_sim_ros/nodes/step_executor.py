@@ -28,6 +28,8 @@ class StepExecutor:
         """
         self._executor = executor
         self._nodes = tuple(nodes)
+        self._finishing = [
+            node for node in nodes if type(node).finish is not PollingNode.finish]
         names = frozenset(node.get_name() for node in nodes)
         for node in nodes:
             node.beside = names - {node.get_name()}
@@ -51,7 +53,7 @@ class StepExecutor:
         self._finish()
 
     def _finish(self) -> None:
-        for node in self._nodes:
+        for node in self._finishing:
             node.finish()
 
 

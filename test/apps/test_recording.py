@@ -232,7 +232,8 @@ def test_a_flight_whose_recorder_is_killed(on_failure, missions, instance, tmp_p
     with running(command(
             'fly', '--mode', 'separate', '--mission', missions, '--instance', instance,
             '--record', tmp_path / 'bag', '--set', f'recorder.on_failure={on_failure}')) as process:
-        wait_for_line(process, 'armed')
+        # Between two flushes: one that was just made is told a moment later.
+        wait_for_line(process, 'ready to fly')
         children = family(process.pid)
         recorder, = (child for child in children if 'recorder' in child.cmdline())
         recorder.kill()
