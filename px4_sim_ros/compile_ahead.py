@@ -11,11 +11,10 @@ from px4_sim_ros.core.motion import advance
 
 
 def compile_motion() -> None:
-    """Compile all that any vehicle and integrator needs, unless that is kept from before."""
-    if is_kept(advance):
-        return
-    print('the equations of motion are compiled for this machine; that is done once',
-          file=sys.stderr, flush=True)
+    """Compile all that any vehicle and integrator needs, or load what is kept from before."""
+    if not is_kept(advance):
+        print('the equations of motion are compiled for this machine; that is done once',
+              file=sys.stderr, flush=True)
     configuration = load_configuration(None, {})
     world = configuration.world
     Dynamics(configuration.nodes['dynamics'], configuration.vehicle, Environment.of(world),

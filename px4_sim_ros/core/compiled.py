@@ -6,6 +6,7 @@ without it. With NUMBA_DISABLE_JIT=1 in the environment all of them run as plain
 
 The machine code is kept in the user's cache, in a folder for each state of the sources of `core`:
 Numba itself only looks at the file of a function and not at those of the functions that it calls.
+Folders of states that are gone can be removed at any time.
 """
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ import functools
 import hashlib
 import os
 import pathlib
+import sys
 import typing
 
 import numba
@@ -65,9 +67,9 @@ def records(
 
 @functools.cache
 def _cache_folder() -> pathlib.Path | None:
-    """Return the folder for the sources as they are, None if there can be none."""
+    """Return the folder for the sources and the compiler as they are, None if it cannot be."""
     root = pathlib.Path(os.environ.get('XDG_CACHE_HOME') or pathlib.Path.home() / '.cache')
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(f'{sys.version} {numba.__version__} {np.__version__}'.encode())
     for path in sorted(pathlib.Path(__file__).parent.rglob('*.py')):
         digest.update(path.read_bytes())
     folder = root / 'px4_sim_ros' / digest.hexdigest()[:16]
