@@ -38,6 +38,7 @@ _SHUTDOWN_FROM = {
     State.PRIMARY_STATE_ACTIVE: Transition.TRANSITION_ACTIVE_SHUTDOWN,
 }
 _GONE_TIMEOUT_S = 5.0
+_BLINK_S = 0.2
 _TRIES = 5
 
 
@@ -65,6 +66,20 @@ class ManagedNode:
                 raise TransitionError(f'{self.name} has not appeared')
             yield None
 
+    def _wait_until_ready(self, client: typing.Any) -> Sequence:
+        """Wait until a service is there.
+
+        It seems to be gone for a moment while another one of its name goes, such as that of a
+        process that was killed a while ago.
+
+        :raises GoneError: it does not come back
+        """
+        deadline_s = time.monotonic() + _BLINK_S
+        while not client.service_is_ready():
+            if time.monotonic() > deadline_s:
+                raise GoneError(f'{self.name} has gone')
+            yield None
+
     def _ask(self, client: typing.Any, request: typing.Any) -> Sequence:
         """Return the answer to a question, which is asked again when none comes.
 
@@ -72,8 +87,7 @@ class ManagedNode:
         its answer is lost.
         """
         for _ in range(_TRIES):
-            if not client.service_is_ready():
-                raise GoneError(f'{self.name} has gone')
+            yield from self._wait_until_ready(client)
             call = client.call_async(request)
             try:
                 return (yield call)

@@ -51,6 +51,7 @@ _CALL_TIMEOUT_S = 1.0
 # A step that is held for an autopilot never ends; the others take a few milliseconds.
 _LAST_STEP_TIMEOUT_S = 0.5
 _LAST_RECORD_TIMEOUT_S = 1.0
+_LAST_WORD_S = 0.1
 _LIVE_PARAMETERS = (
     'speed_factor', 'paused', 'step_count', 'step_timeout_s', 'on_overdue', 'use_sim_time')
 
@@ -223,6 +224,10 @@ class ManagerNode(PollingNode, LifecycleNode):
         if self._lifecycle_state != 'finalized':
             self.trigger_shutdown()
         self._diagnostics.stop()
+        # Who listens forgets what it has not read yet when we go.
+        deadline_s = time.monotonic() + _LAST_WORD_S
+        while time.monotonic() < deadline_s:
+            yield None
         self.finished = True
 
     def _last_step(self) -> Sequence:
