@@ -10,11 +10,16 @@ from px4_sim_ros.core.environment import Environment
 from px4_sim_ros.core.motion import advance
 
 
-def compile_motion() -> None:
-    """Compile all that any vehicle and integrator needs, or load what is kept from before."""
+def announce_compilation() -> None:
+    """Say that the first `Dynamics` of this process will take a while, if it will."""
     if not is_kept(advance):
         print('the equations of motion are compiled for this machine; that is done once',
               file=sys.stderr, flush=True)
+
+
+def compile_motion() -> None:
+    """Compile all that any vehicle and integrator needs, or load what is kept from before."""
+    announce_compilation()
     configuration = load_configuration(None, {})
     world = configuration.world
     Dynamics(configuration.nodes['dynamics'], configuration.vehicle, Environment.of(world),

@@ -10,7 +10,7 @@ import signal
 import sys
 import tempfile
 
-from px4_sim_ros.apps.px4 import CORES, Px4
+from px4_sim_ros.apps.px4 import Px4, add_cores_argument
 from px4_sim_ros.bench import ceiling, kinds, rounds, table
 from px4_sim_ros.bench.budget import Budget, budget_file
 from px4_sim_ros.bench.flight import Flight
@@ -32,9 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help='one short round, to see that it works')
     parser.add_argument('--px4-dir', default=os.environ.get('PX4_DIR', ''),
                         help='a built PX4, to be measured as well; PX4_DIR by default')
-    parser.add_argument('--px4-cores', choices=CORES, default='one',
-                        help='one: it keeps to a core of its own, which is faster where cores are'
-                        ' few')
+    add_cores_argument(parser)
     parser.add_argument('--json', type=pathlib.Path, metavar='FILE', help='write all figures here')
     parser.add_argument('--record-budget', action='store_true',
                         help='make what is measured the budget of the parts')

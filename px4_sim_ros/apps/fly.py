@@ -19,7 +19,7 @@ from px4_sim_ros.apps.autopilots import start_autopilot
 from px4_sim_ros.apps.core_world import CoreWorld
 from px4_sim_ros.apps.flight_record import FlightRecord, WorldStatus
 from px4_sim_ros.apps.pilot_process import PilotProcess
-from px4_sim_ros.apps.px4 import CORES, Px4
+from px4_sim_ros.apps.px4 import Px4, add_cores_argument
 from px4_sim_ros.apps.view import start_viewer
 from px4_sim_ros.configuration import (
     Configuration,
@@ -54,9 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--px4-dir', default=os.environ.get('PX4_DIR', ''),
                         help='a PX4 source tree that was built, or its build folder; PX4_DIR'
                         ' by default')
-    parser.add_argument('--px4-cores', choices=CORES, default='one',
-                        help='one: it keeps to a core of its own, which is faster where cores are'
-                        ' few')
+    add_cores_argument(parser)
     parser.add_argument('--mission', default='square', help='name in config/missions, or a path')
     parser.add_argument('--seed', type=int, help='seed of all random streams')
     parser.add_argument('--speed-factor', type=speed_factor, metavar='X|max',

@@ -15,7 +15,7 @@ from rclpy.signals import SignalHandlerOptions
 
 from px4_sim_ros.apps.autopilots import start_autopilot
 from px4_sim_ros.apps.processes import Child
-from px4_sim_ros.apps.px4 import CORES, Px4
+from px4_sim_ros.apps.px4 import Px4, add_cores_argument
 from px4_sim_ros.apps.run_watch import RunWatch
 from px4_sim_ros.apps.world import Stop
 from px4_sim_ros.configuration import load_vehicle
@@ -100,9 +100,7 @@ def main(arguments: typing.Sequence[str] | None = None) -> int:
     parser.add_argument('--vehicle', default='iris', help='name in config/vehicles, or a path')
     parser.add_argument('--px4-build', type=pathlib.Path,
                         help='build folder of a PX4; without it the embedded autopilot is kept')
-    parser.add_argument('--px4-cores', choices=CORES, default='one',
-                        help='one: it keeps to a core of its own, which is faster where cores are'
-                        ' few')
+    add_cores_argument(parser)
     parser.add_argument('--mission', default='', help='for a pilot; without it there is none')
     own, _ = own_arguments(arguments)
     options = parser.parse_args(own)

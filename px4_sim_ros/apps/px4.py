@@ -1,6 +1,7 @@
 """Starting a PX4 that was built as SITL."""
 from __future__ import annotations
 
+import argparse
 import dataclasses
 import datetime
 import os
@@ -58,6 +59,13 @@ class Px4:
             'PX4_SYS_AUTOSTART': str(vehicle.px4_airframe), 'PX4_SIM_MODEL': 'none',
             'PX4_SIMULATOR': 'mavlink',
             **{f'PX4_PARAM_{name}': f'{value:g}' for name, value in parameters.items()}}
+
+
+def add_cores_argument(parser: argparse.ArgumentParser) -> None:
+    """Describe the option that says where a PX4 runs."""
+    parser.add_argument('--px4-cores', choices=CORES, default='one',
+                        help='one: it keeps to a core of its own, which is faster where cores are'
+                        ' few')
 
 
 def _on_core_of(instance: int) -> list[str]:

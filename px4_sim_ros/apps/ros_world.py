@@ -32,7 +32,6 @@ from px4_sim_ros.viewing.rerun_target import NODE as VIEWER_NODE
 
 _POSE = graph.TOPICS['ground_truth/pose']
 _SPIN_S = 0.05
-_LAST_WORD_TIMEOUT_S = 0.5
 _STOP_TIMEOUT_S = 10.0
 _SEEN_TIMEOUT_S = 30.0
 
@@ -88,7 +87,6 @@ class RosWorld:
         self._viewer = viewer
         self._status = WorldStatus()
         self._closed = False
-        self._manager_has_ended = False
         self._on_position = on_position
         # The monitor must find the nodes where they are.
         os.environ.update(ros_environment())
@@ -187,10 +185,6 @@ class RosWorld:
             while (time.monotonic() < deadline_s
                    and any(child.exit_code is None for child in children)):
                 self._executor.spin_once(timeout_sec=_SPIN_S)
-            # The manager's last word may still be under way when its process has ended.
-            deadline_s = time.monotonic() + _LAST_WORD_TIMEOUT_S
-            while not self._manager_has_ended and time.monotonic() < deadline_s:
-                self._executor.spin_once(timeout_sec=_SPIN_S)
         for child in children:
             child.stop()
         self._executor.shutdown()
@@ -213,7 +207,6 @@ class RosWorld:
                 continue
             self._status.busy_s[part] = float(values['busy_s'])
             if part == 'manager':
-                self._manager_has_ended = values['lifecycle'] == 'finalized'
                 self._status.paced_s = float(values['paced_s'])
                 self._status.sim_time_s = float(values['sim_time_s'])
                 self._status.wall_time_s = float(values['wall_time_s'])

@@ -44,6 +44,7 @@ def arguments(configuration: Configuration) -> list[str]:
     """Return what the server is told: our vehicle, place, periods and noise."""
     world, vehicle = configuration.world, configuration.vehicle
     environment = Environment.of(world)
+    hil = configuration.nodes['hil_bridge']
     imu, field = configuration.nodes['imu'], configuration.nodes['magnetometer']
     body, rotor = vehicle.body, vehicle.rotor_model
     # White noise of a density, sampled.
@@ -52,7 +53,8 @@ def arguments(configuration: Configuration) -> list[str]:
     mag_east, mag_north, mag_up = MagneticField(
         world.local_frame(), world.magnetic_field_year).at((0.0, 0.0, 0.0))
     values = {
-        'port': port_of(configuration.nodes['hil_bridge'].instance), 'step_us': world.step_us,
+        'port': port_of(hil.instance),
+        'freewheel': hil.freewheel_pause_s, 'step_us': world.step_us,
         'mag_us': world.period_us('magnetometer'), 'baro_us': world.period_us('barometer'),
         'gps_us': world.period_us('gps'), 'mass': body.mass_kg,
         **dict(zip(('ixx', 'iyy', 'izz'), body.inertia_kg_m2)),

@@ -8,6 +8,7 @@ from px4_sim_ros.core.parameters import Parameters, parameter
 # Share of the charge at which a flight should have ended.
 LOW_CHARGE = 0.2
 
+
 @dataclasses.dataclass(frozen=True)
 class Pack(Parameters):
     """One pack; voltages and resistances are of all its cells in series."""

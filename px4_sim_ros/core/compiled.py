@@ -43,10 +43,15 @@ def compiled(function: Function, *, inline: bool = False) -> Function:
 
 
 def is_kept(function: typing.Callable[..., typing.Any]) -> bool:
-    """Return whether there is machine code of a compiled function from an earlier process."""
+    """Return whether a function has no need to be compiled any more.
+
+    There is machine code of it from an earlier process, or it runs as plain Python.
+    """
+    if numba.config.DISABLE_JIT:
+        return True
     folder = _cache_folder()
-    if folder is None or numba.config.DISABLE_JIT:
-        return numba.config.DISABLE_JIT
+    if folder is None:
+        return False
     module = function.__module__.rpartition('.')[2]
     return any(folder.rglob(f'{module}.{function.__name__}-*.nbc'))
 

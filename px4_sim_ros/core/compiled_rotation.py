@@ -4,7 +4,6 @@ from __future__ import annotations
 from px4_sim_ros.core import rotation
 from px4_sim_ros.core.compiled import compiled
 
-cross = compiled(rotation.cross)
 matrix = compiled(rotation.matrix)
 to_body = compiled(rotation.to_body)
 to_world = compiled(rotation.to_world)

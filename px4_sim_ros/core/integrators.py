@@ -1,7 +1,7 @@
 """Runge-Kutta integrators of x' = f(x) for a state in an array (n,), as its derivative is.
 
-`FixedStep` takes equal steps, `Adaptive` chooses its steps from an estimate of their error. Both
-advance by whole microseconds and end exactly there. Inputs are held meanwhile.
+A method takes one step of a given length. `Adaptive` chooses its steps from an estimate of their
+error, by whole microseconds, and ends exactly where it is asked to. Inputs are held meanwhile.
 """
 from __future__ import annotations
 
@@ -157,22 +157,6 @@ def check_substeps(step_us: int, substeps: int) -> None:
         f'substeps = {substeps}: must divide step_us = {step_us} into whole microseconds;'
         f" the nearest valid {'values are' if len(valid) > 1 else 'value is'}"
         f" {' and '.join(valid)}")
-
-
-class FixedStep:
-    """A method applied in equal parts."""
-
-    def __init__(self, method: Method, substeps: int) -> None:
-        """Take `substeps` parts; the caller has checked them with `check_substeps`."""
-        self._method = method
-        self._substeps = substeps
-
-    def advance(self, f: Derivative, x: State, duration_us: int) -> State:
-        """Return the state after `duration_us`."""
-        h = duration_us / self._substeps / US_PER_S
-        for _ in range(self._substeps):
-            x = self._method(f, x, h)
-        return x
 
 
 class Adaptive:

@@ -53,6 +53,7 @@ class RotorSet:
             time_constant_down_s=model.time_constant_down_s,
             radius_m=radius,
             ground_effect_height_m=GROUND_EFFECT_REACH * radius)
+        self._record = record(**self.constants)
         # Place in FLU and sense of each.
         self.hubs = np.array([(*rotor.position_m, rotor.spin) for rotor in rotors])
 
@@ -62,7 +63,7 @@ class RotorSet:
     ) -> tuple[float, float, float, float, float, float, float]:
         """Return `wrench` of these rotors."""
         return wrench(
-            record(**self.constants), self.hubs, np.array(speeds_rad_s, float),
+            self._record, self.hubs, np.array(speeds_rad_s, float),
             *(tuple(map(float, vector)) for vector in (airspeed_flu, rate_flu)),
             float(density_kg_m3), tuple(map(float, above_ground)))
 

@@ -168,10 +168,9 @@ class HilServer:
         """
         if not self.connected:
             return b''
-        if data := self._awaited(timeout_s):
+        data = self._awaited(timeout_s)
+        if data or not self.connected:
             return data
-        if not self.connected:
-            return b''
         ready = [number for number, _ in self._poll.poll(1e3 * timeout_s)]
         if self._client.fileno() in ready:
             # It may be the end; then the one who waits is the next and not a second one.

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.integrate
 import scipy.special
+from fixed_step import FixedStep
 
 from px4_sim_ros.core.integrators import (
     ADAPTIVE,
@@ -16,7 +17,6 @@ from px4_sim_ros.core.integrators import (
     INTEGRATOR_NAMES,
     INTEGRATORS,
     Adaptive,
-    FixedStep,
     check_substeps,
     euler,
     rk4,

@@ -50,6 +50,7 @@ class Recording(dict):
         super().__init__(*args)
         self._grown = threading.Condition()
         self._last_us = {}
+        self._is_over = False
 
     def add(self, topic, data):
         time_us = serialised_stamp_us(data)
@@ -61,14 +62,20 @@ class Recording(dict):
     def wait_until(self, time_us, timeout_s):
         """Wait until every topic is recorded up to a time, as far as its period allows.
 
-        :return: whether it is
+        :return: whether it is, or nothing more is needed
         """
         def is_there():
             return len(self._last_us) == len(RECORDED) and all(
                 last_us > time_us - LONGEST_PERIOD_US for last_us in self._last_us.values())
 
         with self._grown:
-            return self._grown.wait_for(is_there, timeout_s)
+            return self._grown.wait_for(lambda: self._is_over or is_there(), timeout_s)
+
+    def end(self):
+        """Let nobody wait any more."""
+        with self._grown:
+            self._is_over = True
+            self._grown.notify_all()
 
     def between(self, first_us, last_us):
         """Return what is stamped within two times, both included."""
@@ -165,6 +172,7 @@ def record_processes(mode, duration_us, folder):
             assert all(child.exit_code is None for child in children), 'a part has ended'
             assert time.monotonic() < deadline_s, 'the graph has stopped'
     finally:
+        recording.end()
         for child in children:
             child.stop()
         if autopilot:

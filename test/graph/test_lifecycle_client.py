@@ -6,6 +6,7 @@ from std_srvs.srv import Trigger
 
 from px4_sim_ros.nodes.lifecycle_client import (
     CONFIGURE,
+    GoneError,
     ManagedNode,
     SequenceRunner,
     TransitionError,
@@ -31,8 +32,10 @@ class Answer:
 class Services:
     """Answers the calls of one node from lists, one for each type of service."""
 
-    def __init__(self, **answers):
+    def __init__(self, *, blinks=0, **answers):
+        """Take the answers by type; seem to be gone the first `blinks` times."""
         self._answers = answers
+        self._blinks = blinks
         self.asked = []
 
     def create_client(self, kind, name):
@@ -40,7 +43,8 @@ class Services:
 
         class Client:
             def service_is_ready(self):
-                return True
+                services._blinks -= 1
+                return services._blinks < 0
 
             def call_async(self, request):
                 services.asked.append(kind.__name__)
@@ -95,3 +99,16 @@ def test_a_node_that_stays_silent_is_named():
     with pytest.raises(TransitionError, match=r'^imu did not answer$'):
         run(ManagedNode(services, 'imu').change(CONFIGURE))
     assert services.asked == ['ChangeState'] + ['GetState'] * 5
+
+
+def test_a_service_that_blinks_is_waited_for():
+    services = Services(blinks=3, GetState=[CONFIGURED])
+    run(ManagedNode(services, 'imu').state())
+    assert services.asked == ['GetState']
+
+
+def test_a_node_whose_service_stays_away_has_gone():
+    services = Services(blinks=10**9)
+    with pytest.raises(GoneError, match=r'^imu has gone$'):
+        run(ManagedNode(services, 'imu').state())
+    assert services.asked == []

@@ -8,6 +8,7 @@ import math
 import numpy as np
 import scipy.integrate
 import scipy.special
+from fixed_step import FixedStep
 from test_integrators import fine, kepler, oscillator, pendulum
 from test_plant_equations import (
     DURATION_US,
@@ -21,7 +22,7 @@ from test_plant_equations import (
 )
 
 from px4_sim_ros.core.battery_model import BatteryModel
-from px4_sim_ros.core.integrators import INTEGRATORS, FixedStep
+from px4_sim_ros.core.integrators import INTEGRATORS
 from verification.checks import Plot, Result, Series, check
 from verification.plants import altered, build, iris
 
