@@ -4,14 +4,15 @@ from __future__ import annotations
 import sys
 
 from px4_sim_ros.configuration import load_configuration
-from px4_sim_ros.core.compiled import is_kept
+from px4_sim_ros.core.compiled import is_kept, load_compiler
 from px4_sim_ros.core.dynamics import Dynamics
 from px4_sim_ros.core.environment import Environment
 from px4_sim_ros.core.motion import advance
 
 
-def announce_compilation() -> None:
-    """Say that the first `Dynamics` of this process will take a while, if it will."""
+def prepare_compiler() -> None:
+    """Load the compiler, and say that the first `Dynamics` will take a while, if it will."""
+    load_compiler()
     if not is_kept(advance):
         print('the equations of motion are compiled for this machine; that is done once',
               file=sys.stderr, flush=True)
@@ -19,7 +20,7 @@ def announce_compilation() -> None:
 
 def compile_motion() -> None:
     """Compile all that any vehicle and integrator needs, or load what is kept from before."""
-    announce_compilation()
+    prepare_compiler()
     configuration = load_configuration(None, {})
     world = configuration.world
     Dynamics(configuration.nodes['dynamics'], configuration.vehicle, Environment.of(world),

@@ -3,21 +3,13 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib
 import sys
 import threading
 import typing
 
-from px4_sim_ros.apps import (
-    bench,
-    check_vehicle,
-    compare,
-    control,
-    fly,
-    replay,
-    report,
-    view,
-    visualizer,
-)
+from px4_sim_ros.apps import control
+from px4_sim_ros.apps.progress import Progress
 from px4_sim_ros.configuration import load_mission
 from px4_sim_ros.core.parameters import ParameterError, sentence
 from px4_sim_ros.mavlink.pilot import Event, MissionError, Pilot
@@ -52,7 +44,7 @@ def _ros_voice(ros_arguments: typing.Sequence[str]) -> typing.Iterator[typing.An
 def _fly_pilot(options: argparse.Namespace, voice: typing.Any) -> int:
     try:
         mission = load_mission(options.mission)
-        progress = fly.Progress(mission.events)
+        progress = Progress(mission.events)
 
         def report(event: Event) -> None:
             progress.show(event)
@@ -80,34 +72,42 @@ def _fly_pilot(options: argparse.Namespace, voice: typing.Any) -> int:
 
 # Commands that are a function of the same name in a module of that name, with what they are for.
 _COMMANDS = {
-    'fly': (fly, 'fly a mission from start to summary'),
-    'replay': (replay, 'fly a recording again, or play it'),
-    'compare': (compare, 'compare two recordings, or the integrators'),
-    'report': (report, 'make a page about a recorded flight'),
-    'check-vehicle': (check_vehicle, 'what follows from a vehicle file'),
-    'view': (view, 'show a running graph or a recording in Rerun'),
-    'visualizer': (visualizer, 'publish for rviz2 and other viewers what a graph does'),
-    'bench': (bench, 'measure how fast the modes are'),
+    'fly': 'fly a mission from start to summary',
+    'replay': 'fly a recording again, or play it',
+    'compare': 'compare two recordings, or the integrators',
+    'report': 'make a page about a recorded flight',
+    'check-vehicle': 'what follows from a vehicle file',
+    'view': 'show a running graph or a recording in Rerun',
+    'visualizer': 'publish for rviz2 and other viewers what a graph does',
+    'bench': 'measure how fast the modes are',
 }
 
 
 def main(arguments: typing.Sequence[str] | None = None) -> int:
     """Run a command; return its exit code."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    own, launched = own_arguments(arguments)
     parser = argparse.ArgumentParser(prog='px4_sim_ros', description=__doc__)
     commands = parser.add_subparsers(dest='command', required=True, metavar='COMMAND')
-    for name, (module, purpose) in _COMMANDS.items():
-        module.add_arguments(commands.add_parser(name, help=purpose))
+    module: typing.Any = None
+    for name, purpose in _COMMANDS.items():
+        command = commands.add_parser(name, help=purpose)
+        # A module takes a while to load, and the others are not needed.
+        if own[:1] == [name]:
+            module = importlib.import_module(f'px4_sim_ros.apps.{_function(name)}')
+            module.add_arguments(command)
     pilot_parser = commands.add_parser(
         'pilot', help='fly a mission with an autopilot that runs already')
     pilot_parser.add_argument('--mission', default='square')
     pilot_parser.add_argument('--instance', type=int, default=0)
     control.add_parsers(commands)
-    arguments = list(sys.argv[1:] if arguments is None else arguments)
-    own, launched = own_arguments(arguments)
     options = parser.parse_args(own)
-    if options.command in _COMMANDS:
-        module, _ = _COMMANDS[options.command]
-        return getattr(module, options.command.replace('-', '_'))(options)
+    if module is not None:
+        return getattr(module, _function(options.command))(options)
     if options.command == 'pilot':
         return _pilot(options, arguments[len(own):] if launched else ())
     return control.run(options)
+
+
+def _function(command: str) -> str:
+    return command.replace('-', '_')

@@ -17,7 +17,8 @@ from px4_sim_ros.core.parameters import sentence
 from px4_sim_ros.core.simulation import Step
 from px4_sim_ros.core.timebase import seconds_text
 from px4_sim_ros.recording import schema
-from px4_sim_ros.recording.bag_writer import BagWriter, make_folder
+from px4_sim_ros.recording.bag_folder import make_folder
+from px4_sim_ros.recording.bag_writer import BagWriter
 from px4_sim_ros.recording.message_definitions import trimmed
 from px4_sim_ros.recording.parameters import RecorderParameters
 from px4_sim_ros.recording.run_description import RunDescription

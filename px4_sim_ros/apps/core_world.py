@@ -8,7 +8,7 @@ import typing
 
 from px4_sim_ros import graph
 from px4_sim_ros.apps.flight_record import WorldStatus
-from px4_sim_ros.compile_ahead import announce_compilation
+from px4_sim_ros.compile_ahead import prepare_compiler
 from px4_sim_ros.configuration import Configuration
 from px4_sim_ros.core.simulation import Simulation, Step
 from px4_sim_ros.core.timebase import US_PER_S, is_due
@@ -27,7 +27,7 @@ _HELD_STEP_WAIT_S = 0.05
 
 def make_simulation(configuration: Configuration) -> Simulation:
     """Build the world with the wind and all sensors of the graph."""
-    announce_compilation()
+    prepare_compiler()
     models = {
         name: graph.load(graph.spec_of(name).model)(
             name, configuration.nodes[name], configuration.world)

@@ -12,15 +12,12 @@ import tempfile
 import threading
 import typing
 
-import tqdm
-
 from px4_sim_ros.apps import own_nodes, settings
 from px4_sim_ros.apps.autopilots import start_autopilot
-from px4_sim_ros.apps.core_world import CoreWorld
 from px4_sim_ros.apps.flight_record import FlightRecord, WorldStatus
 from px4_sim_ros.apps.pilot_process import PilotProcess
+from px4_sim_ros.apps.progress import Progress
 from px4_sim_ros.apps.px4 import Px4, add_cores_argument
-from px4_sim_ros.apps.view import start_viewer
 from px4_sim_ros.configuration import (
     Configuration,
     load_configuration,
@@ -34,7 +31,7 @@ from px4_sim_ros.mavlink.hil_server import check_port_is_free, port_of
 from px4_sim_ros.mavlink.mission import Mission
 from px4_sim_ros.mavlink.pilot import Event, MissionError
 from px4_sim_ros.pacing import speed_factor
-from px4_sim_ros.recording.bag_writer import new_folder
+from px4_sim_ros.recording.bag_folder import new_folder
 from px4_sim_ros.resources import check_writable
 from px4_sim_ros.viewing.rerun_target import RerunTarget
 
@@ -71,33 +68,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         ' Rerun: open it, write a file for it, or send to one that runs')
     parser.add_argument('--summary', type=pathlib.Path, metavar='FILE.json',
                         help='write the summary here as well')
-
-
-class Progress:
-    """A bar on a terminal, plain lines otherwise."""
-
-    def __init__(self, events: int) -> None:
-        self._bar = (
-            tqdm.tqdm(total=events, unit='event', file=sys.stdout)
-            if sys.stdout.isatty() else None)
-
-    def show(self, event: Event) -> None:
-        """Show an event."""
-        self.say(f't = {event.time_s:7.2f} s  {event.text}')
-        if self._bar is not None:
-            self._bar.update()
-
-    def say(self, line: str) -> None:
-        """Show a line beside the events."""
-        if self._bar is None:
-            print(line, flush=True)
-        else:
-            self._bar.write(line)
-
-    def close(self) -> None:
-        """Leave the terminal as it was."""
-        if self._bar is not None:
-            self._bar.close()
 
 
 def fly(options: argparse.Namespace) -> int:
@@ -248,7 +218,7 @@ def _make_world(
     :param stack: ends a viewer, if there is one, after the world
     """
     recorder = configuration.nodes.get('recorder')
-    # What records, and what runs the graph, needs rclpy, which a plain mode core does without.
+    # Each mode loads what it needs: rclpy to record and to run a graph, Numba for `core`.
     if recorder is not None:
         from px4_sim_ros.recording.run_description import RunDescription, with_run_file
         run = RunDescription.of(
@@ -257,6 +227,7 @@ def _make_world(
         run = own_nodes.noted(run, options.node)
         configuration = with_run_file(configuration, run, folder)
     if options.mode == 'core':
+        from px4_sim_ros.apps.core_world import CoreWorld
         core_recorder = None
         if recorder is not None:
             from px4_sim_ros.apps.core_recorder import CoreRecorder
@@ -269,6 +240,7 @@ def _make_world(
     file = write_configuration(folder, configuration)
     viewer = None
     if options.viewer is not None:
+        from px4_sim_ros.apps.view import start_viewer
         viewer = start_viewer(options.viewer, file)
         stack.callback(viewer.stop)
     return RosWorld(

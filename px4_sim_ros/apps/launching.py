@@ -36,8 +36,8 @@ from px4_sim_ros.configuration import (
 from px4_sim_ros.core.parameters import ParameterError
 from px4_sim_ros.mavlink.hil_server import check_port_is_free, port_of
 from px4_sim_ros.pacing import speed_factor
+from px4_sim_ros.recording.bag_folder import new_folder
 from px4_sim_ros.recording.bag_reader import BagReader
-from px4_sim_ros.recording.bag_writer import new_folder
 from px4_sim_ros.recording.run_description import RunDescription, with_run_file
 from px4_sim_ros.resources import PACKAGE, config_directory
 from px4_sim_ros.viewing import topics

@@ -25,8 +25,8 @@ from px4_sim_ros.configuration import (
 from px4_sim_ros.core.parameters import ParameterError, sentence
 from px4_sim_ros.core.timebase import seconds_text
 from px4_sim_ros.pacing import speed_factor
+from px4_sim_ros.recording.bag_folder import new_folder
 from px4_sim_ros.recording.bag_reader import BagReader
-from px4_sim_ros.recording.bag_writer import new_folder
 from px4_sim_ros.recording.comparison import compare
 from px4_sim_ros.recording.run_description import BagError, RunDescription, with_run_file
 from px4_sim_ros.resources import check_writable

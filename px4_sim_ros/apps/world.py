@@ -15,8 +15,7 @@ from rclpy.signals import SignalHandlerOptions
 from px4_sim_ros import graph
 from px4_sim_ros.apps import own_nodes
 from px4_sim_ros.core.parameters import ParameterError
-from px4_sim_ros.core.truth import DivergedError
-from px4_sim_ros.mavlink.lockstep import StallError
+from px4_sim_ros.core.run_error import RunError
 from px4_sim_ros.nodes.base import LoopNode
 from px4_sim_ros.nodes.step_executor import StepExecutor
 from px4_sim_ros.resources import own_arguments
@@ -74,7 +73,7 @@ def run(
     except ParameterError as error:
         print(f'world: {error}', file=sys.stderr)
         return 2
-    except (StallError, DivergedError) as error:
+    except RunError as error:
         print(f'world: {error}', file=sys.stderr)
         return 1
     finally:

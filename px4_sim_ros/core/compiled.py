@@ -20,6 +20,8 @@ import typing
 import numba
 import numpy as np
 
+_UNUSED = 'scipy.linalg'
+
 Function = typing.TypeVar('Function', bound=typing.Callable[..., typing.Any])
 
 
@@ -40,6 +42,22 @@ def compiled(function: Function, *, inline: bool = False) -> Function:
         return numba.njit(cache=True, inline=how)(function)
     finally:
         numba.config.CACHE_DIR = before
+
+
+def load_compiler() -> None:
+    """Load what Numba needs for the first compiled function of a process.
+
+    Where SciPy is installed Numba would load its linear algebra as well, for functions that are
+    not used here: that takes as long as all the rest, and 16 MiB.
+    """
+    if _UNUSED in sys.modules:
+        _nothing()
+        return
+    sys.modules[_UNUSED] = None        # as if it were not installed
+    try:
+        _nothing()
+    finally:
+        del sys.modules[_UNUSED]
 
 
 def is_kept(function: typing.Callable[..., typing.Any]) -> bool:
@@ -83,3 +101,8 @@ def _cache_folder() -> pathlib.Path | None:
     except OSError:
         return None
     return folder if os.access(folder, os.W_OK) else None
+
+
+@compiled
+def _nothing() -> None:
+    """Be compiled."""

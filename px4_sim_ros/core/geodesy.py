@@ -3,10 +3,12 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-
-import pyproj
+import typing
 
 from px4_sim_ros.core.frames import Vector
+
+if typing.TYPE_CHECKING:
+    import pyproj
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,13 +35,11 @@ class LocalFrame:
         """Return the local ENU coordinates in metres of a WGS-84 position."""
         return self._transformer.transform(
             position.longitude_deg, position.latitude_deg, position.ellipsoid_altitude_m,
-            direction=pyproj.enums.TransformDirection.INVERSE)
+            direction='INVERSE')
 
     def turned_from(self, other: LocalFrame, vector: Vector) -> Vector:
         """Return a vector on these axes that is given on those of another frame."""
-        between = pyproj.Transformer.from_pipeline(
-            f'+proj=pipeline +ellps=WGS84 +step +inv {other._topocentric}'
-            f' +step {self._topocentric}')
+        between = _pipeline(f'+inv {other._topocentric}', self._topocentric)
         # As the way from one point to another.
         start, end = (between.transform(*point) for point in ((0.0, 0.0, 0.0), vector))
         return tuple(b - a for a, b in zip(start, end))
@@ -47,9 +47,8 @@ class LocalFrame:
     @functools.cached_property
     def _transformer(self) -> pyproj.Transformer:
         """From local to geodetic: longitude and latitude in degrees, and the altitude."""
-        return pyproj.Transformer.from_pipeline(
-            f'+proj=pipeline +ellps=WGS84 +step +inv {self._topocentric}'
-            ' +step +inv +proj=cart +step +proj=unitconvert +xy_in=rad +xy_out=deg')
+        return _pipeline(f'+inv {self._topocentric}', '+inv +proj=cart',
+                         '+proj=unitconvert +xy_in=rad +xy_out=deg')
 
     @property
     def _topocentric(self) -> str:
@@ -57,3 +56,10 @@ class LocalFrame:
         origin = self.origin
         return (f'+proj=topocentric +lon_0={origin.longitude_deg!r}'
                 f' +lat_0={origin.latitude_deg!r} +h_0={origin.ellipsoid_altitude_m!r}')
+
+
+def _pipeline(*steps: str) -> pyproj.Transformer:
+    """Return steps one after the other on the WGS-84 ellipsoid, each in the words of PROJ."""
+    import pyproj  # it takes a while, and most nodes and commands do without
+    return pyproj.Transformer.from_pipeline(
+        ' +step '.join(('+proj=pipeline +ellps=WGS84', *steps)))

@@ -4,9 +4,10 @@ from __future__ import annotations
 import typing
 
 from px4_sim_ros.core.frames import Quaternion, Vector
+from px4_sim_ros.core.run_error import RunError
 
 
-class DivergedError(RuntimeError):
+class DivergedError(RunError):
     """The motion has left all bounds: the step is too long for the vehicle, or a value is wild."""
 
 

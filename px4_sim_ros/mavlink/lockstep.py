@@ -30,6 +30,7 @@ import time
 from pymavlink.dialects.v20 import common as mavlink
 
 from px4_sim_ros.core.parameters import Parameters, parameter
+from px4_sim_ros.core.run_error import RunError
 from px4_sim_ros.core.timebase import US_PER_S, seconds_text
 from px4_sim_ros.mavlink.hil_codec import (
     DISARMED,
@@ -78,7 +79,7 @@ class LinkState(enum.Enum):
     STALLED = 'STALLED'
 
 
-class StallError(RuntimeError):
+class StallError(RunError):
     """The autopilot is silent and `on_stall` is `fail`."""
 
 

@@ -24,9 +24,10 @@ from px4_sim_ros.nodes.polling import taken
 from px4_sim_ros.nodes.recorder_watch import TOPIC, WINDOW_STEPS
 from px4_sim_ros.nodes.wall_timer import create_wall_timer
 from px4_sim_ros.recording import schema
+from px4_sim_ros.recording.bag_folder import make_folder, new_folder
 from px4_sim_ros.recording.bag_reader import Message
 from px4_sim_ros.recording.bag_thread import BagThread
-from px4_sim_ros.recording.bag_writer import BagWriter, make_folder, new_folder
+from px4_sim_ros.recording.bag_writer import BagWriter
 from px4_sim_ros.recording.collector import Collector
 from px4_sim_ros.recording.run_description import BagError, RunDescription
 

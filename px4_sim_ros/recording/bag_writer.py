@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import os
 import pathlib
 import typing
 
@@ -12,7 +11,6 @@ from mcap.records import DataEnd, Footer
 from mcap.writer import MCAP0_MAGIC, CompressionType, Writer
 
 from px4_sim_ros import __version__
-from px4_sim_ros.core.parameters import ParameterError
 from px4_sim_ros.core.timebase import US_PER_S
 from px4_sim_ros.recording import message_definitions, rosbag2_metadata, schema
 from px4_sim_ros.recording.parameters import RecorderParameters
@@ -25,42 +23,6 @@ _NS_PER_US = 1000
 _BYTES_PER_MB = 1_000_000
 # A chunk ends with a flush; this only bounds it.
 _CHUNK_BYTES = 16 * 1024 * 1024
-
-
-def new_folder(folder: str | pathlib.Path) -> pathlib.Path:
-    """Return the absolute path of a bag that can be begun; nothing is made yet.
-
-    :raises ParameterError: the folder exists, or cannot be made
-    """
-    path = pathlib.Path(os.path.abspath(pathlib.Path(folder).expanduser()))
-    if not str(folder):
-        raise ParameterError("record '': name a folder that the bag becomes")
-    try:
-        # A link that leads nowhere exists as well.
-        path.lstat()
-    except (FileNotFoundError, NotADirectoryError):
-        pass
-    except OSError as error:
-        raise ParameterError(f'record {folder}: cannot be made: {error.strerror}') from None
-    else:
-        raise ParameterError(f'record {folder}: exists already; name a folder that does not')
-    parent = next(parent for parent in path.parents if parent.exists())
-    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
-        raise ParameterError(f'record {folder}: nothing can be made in {parent}')
-    return path
-
-
-def make_folder(folder: str | pathlib.Path) -> pathlib.Path:
-    """Make the folder that a bag becomes.
-
-    :raises ParameterError: it exists, or cannot be made
-    """
-    path = new_folder(folder)
-    try:
-        path.mkdir(parents=True)
-    except OSError as error:
-        raise ParameterError(f'record {folder}: cannot be made: {error.strerror}') from None
-    return path
 
 
 def topics_of(run: RunDescription) -> dict[str, TopicInfo]:

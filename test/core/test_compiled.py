@@ -85,6 +85,18 @@ def test_without_a_cache_it_works_all_the_same(tmp_path):
     assert output(ONE_CALL, XDG_CACHE_HOME=str(tmp_path / 'cache')) == '(-2.0, 1.0, 3.0)\n'
 
 
+@pytest.mark.parametrize('before', ['', 'import scipy.linalg'])
+def test_scipy_stays_out_unless_it_is_there(before):
+    program = f"""{before}
+import sys
+from px4_sim_ros.compile_ahead import compile_motion
+compile_motion()
+print('scipy.linalg' in sys.modules)
+from scipy.linalg import cython_blas
+"""
+    assert output(program) == f'{bool(before)}\n'
+
+
 def test_records_are_read_by_name():
     """In compiled functions, and by whoever looks on."""
     constants = module.record(mass_kg=1.5, arm_m=0.25)

@@ -9,8 +9,9 @@ from rosbags.typesys import Stores, get_typestore
 
 from px4_sim_ros.configuration import load_configuration
 from px4_sim_ros.recording import schema
+from px4_sim_ros.recording.bag_folder import make_folder
 from px4_sim_ros.recording.bag_reader import BagReader, Message
-from px4_sim_ros.recording.bag_writer import BagWriter, make_folder
+from px4_sim_ros.recording.bag_writer import BagWriter
 from px4_sim_ros.recording.run_description import RunDescription
 
 STEP_US = 4000

@@ -23,14 +23,8 @@ from bags import (
 )
 from mcap.reader import make_reader
 
-from px4_sim_ros.core.parameters import ParameterError
 from px4_sim_ros.recording.bag_reader import BagReader
-from px4_sim_ros.recording.bag_writer import (
-    BagWriter,
-    make_folder,
-    new_folder,
-    topics_of,
-)
+from px4_sim_ros.recording.bag_writer import BagWriter, topics_of
 from px4_sim_ros.recording.message_definitions import definition
 from px4_sim_ros.recording.run_description import BagError
 
@@ -402,40 +396,6 @@ def test_a_disk_that_is_really_full(split, small_disk):
     kept = [message for message in messages if message.time_us <= writer.flushed_us]
     assert len(kept) > 1000
     assert_cut(folder, kept)
-
-
-# Folders.
-
-def test_a_folder_that_exists_is_refused(tmp_path):
-    with pytest.raises(ParameterError, match='exists already; name a folder that does not'):
-        new_folder(tmp_path)
-    (tmp_path / 'file').touch()
-    with pytest.raises(ParameterError, match='exists already'):
-        new_folder(tmp_path / 'file')
-    (tmp_path / 'link').symlink_to('nowhere')
-    with pytest.raises(ParameterError, match='exists already'):
-        new_folder(tmp_path / 'link')
-
-
-def test_a_folder_that_cannot_be_made_is_refused(tmp_path):
-    (tmp_path / 'file').touch()
-    for path in tmp_path / 'file/bag', tmp_path / 'file/deeper/bag':
-        with pytest.raises(ParameterError, match=f'nothing can be made in {tmp_path}/file'):
-            new_folder(path)
-    with pytest.raises(ParameterError, match='nothing can be made in /proc'):
-        new_folder('/proc/1/bag')
-    with pytest.raises(ParameterError, match='name a folder'):
-        new_folder('')
-    with pytest.raises(ParameterError, match='File name too long'):
-        new_folder(tmp_path / ('x' * 300))
-
-
-def test_a_folder_is_made_with_its_parents(tmp_path):
-    new_folder(tmp_path / 'a/b/bag')
-    assert list(tmp_path.iterdir()) == []
-    assert make_folder(tmp_path / 'a/b/bag').is_dir()
-    with pytest.raises(ParameterError, match='exists already'):
-        make_folder(tmp_path / 'a/b/bag')
 
 
 def test_a_file_that_is_there_is_not_overwritten(tmp_path):

@@ -1,0 +1,35 @@
+"""How far a flight is, for who looks on."""
+from __future__ import annotations
+
+import sys
+
+import tqdm
+
+from px4_sim_ros.mavlink.pilot import Event
+
+
+class Progress:
+    """A bar on a terminal, plain lines otherwise."""
+
+    def __init__(self, events: int) -> None:
+        self._bar = (
+            tqdm.tqdm(total=events, unit='event', file=sys.stdout)
+            if sys.stdout.isatty() else None)
+
+    def show(self, event: Event) -> None:
+        """Show an event."""
+        self.say(f't = {event.time_s:7.2f} s  {event.text}')
+        if self._bar is not None:
+            self._bar.update()
+
+    def say(self, line: str) -> None:
+        """Show a line beside the events."""
+        if self._bar is None:
+            print(line, flush=True)
+        else:
+            self._bar.write(line)
+
+    def close(self) -> None:
+        """Leave the terminal as it was."""
+        if self._bar is not None:
+            self._bar.close()
