@@ -53,8 +53,19 @@ def family(pid):
 
 
 def wait_gone(processes, timeout_s):
-    """Return the processes that are still there after a time."""
-    return psutil.wait_procs(processes, timeout_s)[1]
+    """Return the processes that are still there after a time.
+
+    One that has ended does not count, though nobody has asked for its exit code.
+    """
+    return [process for process in psutil.wait_procs(processes, timeout_s)[1]
+            if not _has_ended(process)]
+
+
+def _has_ended(process):
+    try:
+        return process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
 
 
 def port_is_free(instance):

@@ -531,6 +531,7 @@ class KeptGraph:
             world.connect()
         if autopilot == 'embedded' and not world.has_embedded:
             world.disconnect()
+            world.wait_link('WAITING')         # or the link of before would be taken for its own
             world.start('autopilot')
         world.wait_link('LOCKED')
         world.wait_steps(1)

@@ -29,8 +29,9 @@ from px4_sim_ros.core.parameters import ParameterError
 from px4_sim_ros.core.timebase import US_PER_S, seconds_text
 from px4_sim_ros.nodes.message_types import message_class
 from px4_sim_ros.recording import schema
+from px4_sim_ros.recording.bag_folder import make_folder
 from px4_sim_ros.recording.bag_reader import BagReader
-from px4_sim_ros.recording.bag_writer import BagWriter, make_folder
+from px4_sim_ros.recording.bag_writer import BagWriter
 from px4_sim_ros.recording.message_definitions import decode, trimmed
 from px4_sim_ros.recording.run_description import RunDescription
 

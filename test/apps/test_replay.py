@@ -13,8 +13,9 @@ from std_msgs.msg import Header
 
 from px4_sim_ros.apps import command_line
 from px4_sim_ros.graph import ABSENCE, COMMAND
+from px4_sim_ros.recording.bag_folder import make_folder
 from px4_sim_ros.recording.bag_reader import BagReader
-from px4_sim_ros.recording.bag_writer import BagWriter, make_folder
+from px4_sim_ros.recording.bag_writer import BagWriter
 from px4_sim_ros.recording.run_description import RunDescription
 from px4_sim_ros.resources import config_directory
 

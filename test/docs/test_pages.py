@@ -18,7 +18,7 @@ import yaml
 from pymavlink.dialects.v20 import common as mavlink
 
 from px4_sim_ros import graph, pacing
-from px4_sim_ros.apps import command_line
+from px4_sim_ros.apps import check_vehicle, command_line, fly
 from px4_sim_ros.apps.px4 import Px4
 from px4_sim_ros.apps.settings import settings
 from px4_sim_ros.autopilot.mavlink_face import AUTOPILOT_PORT
@@ -435,10 +435,9 @@ def test_commands(words, files, monkeypatch):
         return
     assert module == 'px4_sim_ros'
     seen = []
-    monkeypatch.setattr(command_line.fly, 'fly', lambda o: seen.append(o) or 0)
+    monkeypatch.setattr(fly, 'fly', lambda o: seen.append(o) or 0)
     monkeypatch.setattr(command_line, '_pilot', lambda o, launched: seen.append(o) or 0)
-    monkeypatch.setattr(
-        command_line.check_vehicle, 'check_vehicle', lambda o: seen.append(o) or 0)
+    monkeypatch.setattr(check_vehicle, 'check_vehicle', lambda o: seen.append(o) or 0)
     assert command_line.main(options) == 0
     given, = seen
     if given.command == 'check-vehicle':

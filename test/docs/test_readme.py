@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from px4_sim_ros.apps import command_line, tables
+from px4_sim_ros.apps import command_line, fly, tables
 from px4_sim_ros.apps.launch_arguments import ARGUMENTS, REPLAY_ARGUMENTS
 from px4_sim_ros.apps.settings import settings
 from px4_sim_ros.configuration import load_configuration, load_mission, profile_parameters
@@ -53,7 +53,7 @@ def test_make_targets_exist(words):
     ids=' '.join)
 def test_options_of_fly_exist(words, monkeypatch):
     seen = []
-    monkeypatch.setattr(command_line.fly, 'fly', lambda options: seen.append(options) or 0)
+    monkeypatch.setattr(fly, 'fly', lambda options: seen.append(options) or 0)
     assert command_line.main(['fly', *words]) == 0
     assert isinstance(seen[0], argparse.Namespace)
 
@@ -67,7 +67,7 @@ OF_BAGS = [words for words in OURS if words[0] in (
 @pytest.mark.parametrize('words', FLIGHTS, ids=' '.join)
 def test_what_flights_set_is_allowed(words, monkeypatch):
     seen = []
-    monkeypatch.setattr(command_line.fly, 'fly', lambda options: seen.append(options) or 0)
+    monkeypatch.setattr(fly, 'fly', lambda options: seen.append(options) or 0)
     assert command_line.main(words) == 0
     options, = seen
     load_mission(options.mission)
@@ -96,8 +96,8 @@ def test_commands_exist(words, monkeypatch):
 @pytest.mark.parametrize('words', OF_BAGS, ids=' '.join)
 def test_commands_for_recordings_exist(words, monkeypatch):
     seen = []
-    module = getattr(command_line, words[0])
-    monkeypatch.setattr(module, words[0], lambda options: seen.append(options) or 0)
+    monkeypatch.setattr(f'px4_sim_ros.apps.{words[0]}.{words[0]}',
+                        lambda options: seen.append(options) or 0)
     assert command_line.main(words) == 0
     assert seen[0].command == words[0]
 
