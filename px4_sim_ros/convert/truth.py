@@ -68,4 +68,6 @@ ROTORS = Codec(_new_rotors, ('velocity',), lambda speeds_rad_s: speeds_rad_s,
 
 def with_accel(truth: Truth, accel: tuple[Vector, Vector]) -> Truth:
     """Return the motion with what `ACCEL` has read."""
-    return truth._replace(acceleration_flu=accel[0], angular_acceleration_flu=accel[1])
+    # `_replace` takes four times as long.
+    time_us, position, attitude, velocity, rate, _, _, rotors = truth
+    return Truth(time_us, position, attitude, velocity, rate, *accel, rotors)

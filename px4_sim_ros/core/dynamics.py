@@ -54,7 +54,8 @@ class Dynamics:
         height = resting_height_m(
             vehicle.contact_model, vehicle.contact_points_m, weight) if ground else 0.0
         self._held = Held(
-            np.zeros(len(vehicle.rotors)), _NOTHING, _NOTHING, no_anchors(len(self._plant.feet)))
+            np.zeros(len(vehicle.rotors)), np.zeros(3), np.zeros(3),
+            no_anchors(len(self._plant.feet)))
         self.state = [
             0.0, 0.0, height, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0,
             *self._held.references_rad_s,
@@ -90,15 +91,15 @@ class Dynamics:
         :param wind_enu: velocity of the air
         :raises DivergedError: the motion has left all bounds
         """
-        # Of other types it would be compiled again.
-        references = np.array(rotor_speed_references_rad_s, float)
-        wind, force = tuple(map(float, wind_enu)), tuple(map(float, self.force_enu))
-        self._held = Held(references, wind, force, self._held.anchors)
+        held = self._held
+        held.references_rad_s[:] = rotor_speed_references_rad_s
+        held.wind_enu[:] = wind_enu
+        held.force_enu[:] = self.force_enu
         if self._adaptive is None:
             part_s = self._step_us // self._parts / US_PER_S
             self._state = self._state.copy()       # somebody may keep the one before
             now = advance(
-                self._state, self._plant, self._held, part_s, self._parts, self._is_rk4)
+                self._state, *self._plant, *held, part_s, self._parts, self._is_rk4)
             self.time_us += self._step_us
             return self._truth(Felt(*now))
         self._adapt(self._adaptive)
@@ -123,7 +124,7 @@ class Dynamics:
 
         :raises DivergedError: it has left all bounds
         """
-        now = advance(self._state, self._plant, self._held, 0.0, 0, self._is_rk4)
+        now = advance(self._state, *self._plant, *self._held, 0.0, 0, self._is_rk4)
         return self._truth(Felt(*now))
 
     def _truth(self, now: Felt) -> Truth:

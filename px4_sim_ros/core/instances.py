@@ -1,6 +1,7 @@
 """Names of further sensors of a kind: `imu`, `imu_1`, `imu_2`."""
 from __future__ import annotations
 
+import functools
 import re
 
 _FURTHER = re.compile(r'(.+)_([1-9])')
@@ -11,6 +12,7 @@ def instance_name(kind: str, index: int) -> str:
     return f'{kind}_{index}' if index else kind
 
 
+@functools.cache
 def kind_and_index(name: str) -> tuple[str, int]:
     """Return the kind of an instance, and its number from 0 on."""
     match = _FURTHER.fullmatch(name)

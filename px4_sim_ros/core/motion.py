@@ -74,8 +74,8 @@ class Held(typing.NamedTuple):
     """What is held over an integration step."""
 
     references_rad_s: np.ndarray   # (rotors,), as reached at nominal voltage
-    wind_enu: Vector               # m/s
-    force_enu: Vector              # N, at the centre of mass, beside all others
+    wind_enu: np.ndarray           # (3,), m/s
+    force_enu: np.ndarray          # (3,), N, at the centre of mass, beside all others
     anchors: np.ndarray            # (feet, 2), where feet hold on to the ground
 
 
@@ -92,9 +92,14 @@ class Felt(typing.NamedTuple):
 
 @compiled
 def advance(
-    x: np.ndarray, plant: Plant, held: Held, part_s: float, parts: int, is_rk4: bool,
+    x: np.ndarray, constants: np.ndarray, hubs: np.ndarray, packs: np.ndarray, feet: np.ndarray,
+    references_rad_s: np.ndarray, wind_enu: np.ndarray, force_enu: np.ndarray,
+    anchors: np.ndarray, part_s: float, parts: int, is_rk4: bool,
 ) -> tuple[typing.Any, ...]:
     """Bring a state some equal integration steps on, by `rk4` or `euler`; return a `Felt`.
+
+    Plant and what is held are given by their fields: as tuples they would take longer to pass
+    than a step of `euler`.
 
     State and anchors of the feet change in place, and what is returned is a plain tuple of
     numbers: when compiled code makes other objects, Python may run a signal handler, whose
@@ -102,12 +107,14 @@ def advance(
 
     :param part_s: one of these steps, s
     """
+    plant = Plant(constants, hubs, packs, feet)
+    held = Held(references_rad_s, wind_enu, force_enu, anchors)
     for _ in range(parts):
         if is_rk4:
             x[:] = _rk4(derivative, x, part_s, (plant, held))
         else:
             x[:] = _euler(derivative, x, part_s, (plant, held))
-        settle(x, plant, held.anchors)
+        settle(x, plant, anchors)
     return _felt(x, plant, held)
 
 
@@ -181,8 +188,8 @@ def _accelerations(
     r = matrix((x[6], x[7], x[8], x[9]))
     density = _density_kg_m3(
         c.home_altitude_m + height, c.sea_level_pressure_pa, c.sea_level_temperature_k)
-    wind_x, wind_y, wind_z = held.wind_enu
-    airspeed = ax, ay, az = to_body(r, (vx - wind_x, vy - wind_y, vz - wind_z))
+    wind, force = held.wind_enu, held.force_enu
+    airspeed = ax, ay, az = to_body(r, (vx - wind[0], vy - wind[1], vz - wind[2]))
     above_ground = (height, r[6], r[7], r[8]) if len(feet) else OUT_OF_GROUND_EFFECT
     fx, fy, fz, tx, ty, tz, power = wrench(
         constants, plant.hubs, x[ROTORS:], airspeed, rate, density, above_ground)
@@ -196,14 +203,13 @@ def _accelerations(
         fx, fy, fz = fx + cx, fy + cy, fz + cz
         cx, cy, cz = to_body(r, (lx, ly, lz))
         tx, ty, tz = tx + cx, ty + cy, tz + cz
-    ox, oy, oz = held.force_enu
     ixx, iyy, izz = c.inertia_x_kg_m2, c.inertia_y_kg_m2, c.inertia_z_kg_m2
     gravity_m_s2 = _gravity_m_s2(height, c.gravity_at_home, c.gravity_per_m, c.gravity_per_m2)
     return (
         (
-            (fx + ox) / c.mass_kg,
-            (fy + oy) / c.mass_kg,
-            (fz + oz) / c.mass_kg - gravity_m_s2,
+            (fx + force[0]) / c.mass_kg,
+            (fy + force[1]) / c.mass_kg,
+            (fz + force[2]) / c.mass_kg - gravity_m_s2,
         ),
         # Euler: I w' = torque - w x (I w)
         (

@@ -260,15 +260,17 @@ class LoopNode(PollingNode, LifecycleNode):
         """Return what the next step still lacks."""
         return super().awaited() if self.inbox is None else self.inbox.lacking
 
-    def _on_message(self, name: str, data: bytes) -> None:
+    def _on_message(self, name: str, data: bytes) -> bool:
         # Only messages that a step uses are read.
-        self._take_in(name, serialised_stamp_us(data), data)
+        return self._take_in(name, serialised_stamp_us(data), data)
 
-    def _take_in(self, name: str, stamp_us: int, item: bytes | None) -> None:
+    def _take_in(self, name: str, stamp_us: int, item: bytes | None) -> bool:
+        """Put something into the inbox; return whether a step came of it."""
+        inbox = self.inbox
         # In lockstep nobody is ahead: such a message was left under way by the run before.
-        if self.inbox is None or self.inbox.is_ahead(name, stamp_us):
-            return
-        self.inbox.put(name, stamp_us, item)
+        if inbox is None or inbox.is_ahead(name, stamp_us):
+            return False
+        return inbox.put(name, stamp_us, item)
 
     def _on_absence(self, header: Header) -> None:
         """Take note that a sensor has no measurement at a time."""

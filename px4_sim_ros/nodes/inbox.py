@@ -1,6 +1,8 @@
 """Joins inputs by their stamps, so that the order of arrival never matters."""
 from __future__ import annotations
 
+import functools
+import math
 import typing
 
 from px4_sim_ros.core.timebase import is_due
@@ -8,6 +10,7 @@ from px4_sim_ros.core.timebase import is_due
 Fire = typing.Callable[[int, dict[str, typing.Any]], None]
 
 _NEVER_US = -1
+_REMEMBERED = 1024
 
 
 class Inbox:
@@ -34,30 +37,40 @@ class Inbox:
         self._period_us = period_us
         self._fire = fire
         self._slots: dict[int, dict[str, typing.Any]] = {}
+        # Once all inputs have begun, what is due repeats itself.
+        self._cycle_us = math.lcm(period_us, *input_periods_us.values())
+        self._begun_us = max(self._delays_us.values(), default=0) + self._cycle_us
+        self._due_in_cycle = functools.lru_cache(maxsize=_REMEMBERED)(self._find_due)
         self._last_us = dict.fromkeys(input_periods_us, _NEVER_US)
         self.next_us = period_us
         self.lacking = set(self._due(period_us))     # what the next time still waits for
 
-    def put(self, name: str, stamp_us: int, item: typing.Any) -> None:
+    def put(self, name: str, stamp_us: int, item: typing.Any) -> bool:
         """Take in an item; those that nobody waits for are dropped.
 
         An item None says that there is no measurement at this time: nobody waits for it then,
         and `fire` does not get it.
+
+        :return: whether it was the last that a time has waited for
         """
         time_us = stamp_us + self._delays_us[name]
         if stamp_us > self._last_us[name]:
             self._last_us[name] = stamp_us
         if time_us < self.next_us or time_us % self._period_us:
-            return
+            return False
         self._slots.setdefault(time_us, {})[name] = item
-        if time_us == self.next_us:
-            self.lacking.discard(name)
+        if time_us != self.next_us:
+            return False
+        self.lacking.discard(name)
+        if self.lacking:
+            return False
         while not self.lacking:
             slot = self._slots.pop(self.next_us)
             fired_us, self.next_us = self.next_us, self.next_us + self._period_us
             self.lacking = set(self._due(self.next_us)).difference(
                 self._slots.get(self.next_us, ()))
             self._fire(fired_us, {k: item for k, item in slot.items() if item is not None})
+        return True
 
     def missing(self, time_us: int) -> list[str]:
         """Return which inputs are due at a time and not there."""
@@ -67,10 +80,15 @@ class Inbox:
         """Return whether an item is for a time after the next."""
         return stamp_us + self._delays_us[name] > self.next_us
 
-    def _due(self, time_us: int) -> list[str]:
+    def _due(self, time_us: int) -> tuple[str, ...]:
         """Return which inputs belong to a time; nobody says anything at time 0."""
-        return [name for name, period_us, delay_us in self._inputs
-                if (stamp_us := time_us - delay_us) > 0 and is_due(stamp_us, period_us)]
+        if time_us > self._begun_us:
+            time_us = self._begun_us + (time_us - self._begun_us) % self._cycle_us
+        return self._due_in_cycle(time_us)
+
+    def _find_due(self, time_us: int) -> tuple[str, ...]:
+        return tuple(name for name, period_us, delay_us in self._inputs
+                     if (stamp_us := time_us - delay_us) > 0 and is_due(stamp_us, period_us))
 
     def waits_for(self) -> dict[str, int]:
         """Return which inputs the next step waits for, with the time of the last of each."""
