@@ -11,7 +11,7 @@ import math
 
 from px4_sim_ros.core.atmosphere import STANDARD
 from px4_sim_ros.core.frames import Quaternion, Vector
-from px4_sim_ros.core.geodesy import GeodeticPosition, LocalFrame
+from px4_sim_ros.core.geodesy import GeodeticPosition, LocalFrame, load_proj
 from px4_sim_ros.core.magnetic_field import field_enu_t
 from px4_sim_ros.core.parameters import Parameters, parameter
 from px4_sim_ros.core.rotation import (
@@ -61,6 +61,7 @@ class Estimator:
     def __init__(
         self, parameters: EstimatorParameters, gravity_m_s2: float, magnetic_field_year: float,
     ) -> None:
+        load_proj()
         self._parameters = parameters
         self._gravity = gravity_m_s2
         self._year = magnetic_field_year

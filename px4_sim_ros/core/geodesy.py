@@ -26,6 +26,10 @@ class LocalFrame:
 
     origin: GeodeticPosition
 
+    def __post_init__(self) -> None:
+        """Be ready: what is done first takes a while."""
+        _ = self._transformer
+
     def to_geodetic(self, position_enu_m: Vector) -> GeodeticPosition:
         """Return the WGS-84 position of a local one."""
         longitude, latitude, altitude = self._transformer.transform(*position_enu_m)
@@ -56,6 +60,11 @@ class LocalFrame:
         origin = self.origin
         return (f'+proj=topocentric +lon_0={origin.longitude_deg!r}'
                 f' +lat_0={origin.latitude_deg!r} +h_0={origin.ellipsoid_altitude_m!r}')
+
+
+def load_proj() -> None:
+    """Load PROJ now, and not in the midst of a flight."""
+    LocalFrame(GeodeticPosition(0.0, 0.0, 0.0))
 
 
 def _pipeline(*steps: str) -> pyproj.Transformer:

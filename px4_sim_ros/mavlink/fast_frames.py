@@ -12,6 +12,29 @@ from pymavlink.dialects.v20 import common as mavlink
 
 _MARKER = mavlink.PROTOCOL_MARKER_V2
 _HEADER_BYTES, _CHECK_SUM_BYTES = 10, 2
+_SHORTEST_BYTES = _HEADER_BYTES + _CHECK_SUM_BYTES
+
+
+def frames_of(data: bytes, ids: typing.Container[int]) -> bytes:
+    """Return those frames in `data` that carry some messages, the others left out.
+
+    All of it if it is anything else than whole frames of MAVLink 2 that are not signed. Check
+    sums are not looked at.
+
+    :param ids: of the messages
+    """
+    found, at = b'', 0
+    while at < len(data):
+        # Marker, length, what else there is to know, ..., id.
+        if len(data) - at < _SHORTEST_BYTES or data[at] != _MARKER or data[at + 2]:
+            return data
+        end = at + _SHORTEST_BYTES + data[at + 1]
+        if end > len(data):
+            return data
+        if int.from_bytes(data[at + 7:at + _HEADER_BYTES], 'little') in ids:
+            found += data[at:end]
+        at = end
+    return found
 
 
 class _Frames:

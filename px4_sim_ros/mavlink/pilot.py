@@ -5,7 +5,10 @@ autopilot's clock, so that it flies the same at every speed of the simulation.
 """
 from __future__ import annotations
 
+import collections
+import contextlib
 import math
+import select
 import socket
 import threading
 import time
@@ -14,7 +17,8 @@ import typing
 from pymavlink.dialects.v20 import common as mavlink
 
 from px4_sim_ros.core.frames import Vector, ned_to_enu
-from px4_sim_ros.core.geodesy import GeodeticPosition, LocalFrame
+from px4_sim_ros.core.geodesy import GeodeticPosition, LocalFrame, load_proj
+from px4_sim_ros.mavlink.fast_frames import frames_of
 from px4_sim_ros.mavlink.hil_fields import packed
 from px4_sim_ros.mavlink.mission import GoTo, Hold, Item, Land, Mission, TakeOff
 
@@ -29,6 +33,19 @@ _ARRIVED_DISTANCE_M = 0.4
 _ARRIVED_SPEED_M_S = 0.3
 _SETTLE_S = 1.0
 _AUTOPILOT = mavlink.MAV_COMP_ID_AUTOPILOT1
+# Wall time. At full speed PX4 sends several datagrams a millisecond: to wake up for each would
+# take the core from who simulates.
+_REST_S = 0.002
+_LONGEST_WAIT_S = 0.2
+# Few of the hundreds of messages a second of simulated time matter to a flight.
+_HEARD = frozenset(message.id for message in (
+    mavlink.MAVLink_local_position_ned_message,
+    mavlink.MAVLink_position_target_local_ned_message, mavlink.MAVLink_heartbeat_message,
+    mavlink.MAVLink_sys_status_message, mavlink.MAVLink_extended_sys_state_message,
+    mavlink.MAVLink_command_ack_message, mavlink.MAVLink_statustext_message))
+# Where, and at what time, a flight begins; there may be no position yet.
+_HEARD_BEFORE = _HEARD | {
+    mavlink.MAVLink_attitude_message.id, mavlink.MAVLink_global_position_int_message.id}
 
 
 class MissionError(RuntimeError):
@@ -90,10 +107,12 @@ class Pilot:
             self._socket.close()
             raise OSError(
                 error.errno, f'UDP port {self._port} is taken: {error.strerror}') from error
-        self._socket.settimeout(0.2)
+        self._socket.setblocking(False)
+        self._come: collections.deque[bytes] = collections.deque()     # datagrams, not yet read
         self._autopilot: tuple[str, int] | None = None
         self._heard_s = time.monotonic()
         self._next_heartbeat_s = 0.0
+        load_proj()
         self._home: LocalFrame | None = None
         self._home_enu: Vector = (0.0, 0.0, 0.0)
         # What the autopilot has said last.
@@ -223,18 +242,16 @@ class Pilot:
             self._receive()
 
     def _receive(self) -> None:
-        """Take in one datagram, or nothing within the socket's time-out."""
-        if self._stop.is_set():
-            raise Stopped
-        try:
-            data, self._autopilot = self._socket.recvfrom(65536)
-        except TimeoutError:
+        """Take in one datagram, or nothing if none comes for a while."""
+        if not self._come:
+            self._fetch()
+        if not self._come:
             silent_s = time.monotonic() - self._heard_s
             if silent_s > _SILENCE_LIMIT_S:
                 raise MissionError(
-                    f'no MAVLink message on UDP port {self._port} for {silent_s:.0f} s') from None
+                    f'no MAVLink message on UDP port {self._port} for {silent_s:.0f} s')
             return
-        self._heard_s = time.monotonic()
+        data = frames_of(self._come.popleft(), _HEARD if self._home else _HEARD_BEFORE)
         for message in self._mav.parse_buffer(data) or ():
             if message.get_srcSystem() == self._system_id:
                 self._take(message)
@@ -243,6 +260,18 @@ class Pilot:
             self._send(self._mav.heartbeat_encode(
                 mavlink.MAV_TYPE_ONBOARD_CONTROLLER, mavlink.MAV_AUTOPILOT_INVALID, 0, 0,
                 mavlink.MAV_STATE_ACTIVE))
+
+    def _fetch(self) -> None:
+        """Rest, then take in all datagrams that have come; wait if there is none."""
+        if self._stop.wait(_REST_S):
+            raise Stopped
+        if not select.select([self._socket], [], [], _LONGEST_WAIT_S)[0]:
+            return
+        self._heard_s = time.monotonic()
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                data, self._autopilot = self._socket.recvfrom(65536)
+                self._come.append(data)
 
     def _take(self, message: typing.Any) -> None:
         kind = message.get_type()

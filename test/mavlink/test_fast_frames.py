@@ -5,7 +5,7 @@ import random
 import pytest
 from pymavlink.dialects.v20 import common as mavlink
 
-from px4_sim_ros.mavlink.fast_frames import FramePacker, FrameReader
+from px4_sim_ros.mavlink.fast_frames import FramePacker, FrameReader, frames_of
 
 CONTROLS = mavlink.MAVLink_hil_actuator_controls_message
 SENSOR = mavlink.MAVLink_hil_sensor_message
@@ -76,3 +76,35 @@ def test_only_one_whole_and_sound_frame_is_read():
     first_version = mavlink.MAVLink(None, srcSystem=3)
     assert reader.read(first_version.heartbeat_encode(2, 12, 0, 0, 4).pack(
         first_version, force_mavlink1=True)) is None
+
+
+# Frames of some messages.
+
+def stream(count):
+    """Return frames of two messages in turn."""
+    mav = mavlink.MAVLink(None, srcSystem=1, srcComponent=1)
+    return [mav.attitude_encode(i, *[0.5] * 6).pack(mav) if i % 2 else controls_frame(i)
+            for i in range(count)]
+
+
+@pytest.mark.parametrize('count', [0, 1, 2, 9])
+def test_frames_of_other_messages_are_left_out(count):
+    frames = stream(count)
+    assert frames_of(b''.join(frames), {CONTROLS.id}) == b''.join(frames[::2])
+    assert frames_of(b''.join(frames), {mavlink.MAVLINK_MSG_ID_ATTITUDE}) == b''.join(frames[1::2])
+    assert frames_of(b''.join(frames), ()) == b''
+
+
+@pytest.mark.parametrize('odd', [
+    b'\xfe' + bytes(20), b'\xfd' + bytes(3), b'\xfd\x09\x01' + bytes(30), b'?'])
+def test_what_is_odd_is_left_to_pymavlink(odd):
+    frames = stream(3)
+    for data in odd + b''.join(frames), b''.join(frames) + odd, frames[0] + odd + frames[1]:
+        assert frames_of(data, {CONTROLS.id}) == data
+
+
+def test_a_frame_that_is_cut_is_left_to_pymavlink():
+    data = b''.join(stream(3))
+    for length in range(1, len(data)):
+        found = frames_of(data[:length], {CONTROLS.id})
+        assert found in (data[:length], *(b''.join(stream(n)[::2]) for n in (1, 2, 3)))
