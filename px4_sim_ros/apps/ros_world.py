@@ -152,7 +152,8 @@ class RosWorld:
             self._spin(self._children)
 
     def _spin(self, needed: typing.Iterable[Child]) -> None:
-        self._node.look()
+        while self._node.look():
+            pass
         self._executor.spin_once(timeout_sec=_SPIN_S)
         for child in needed:
             if child.exit_code is not None:

@@ -42,7 +42,8 @@ class Layout:
         """
         walk = _Walk(message)
         self._template = walk.data
-        self._texts = walk.texts
+        self._texts = tuple(text for _, _, text in walk.texts)
+        self._read_texts = struct.Struct(_format_of_texts(walk.texts)).unpack_from
         self._size = len(walk.data)
         chosen = [leaf for leaf in walk.leaves if any(
             leaf.path == field or leaf.path.startswith((f'{field}.', f'{field}['))
@@ -72,11 +73,8 @@ class Layout:
 
     def unpack(self, data: bytes) -> tuple[int, tuple[float, ...]] | None:
         """Return stamp and numbers of a message; None if it is not like the one looked at."""
-        if len(data) != self._size:
+        if len(data) != self._size or self._read_texts(data) != self._texts:
             return None
-        for start, end, text in self._texts:
-            if data[start:end] != text:
-                return None
         seconds, nanoseconds = self._read_stamp(data, STAMP_OFFSET)
         return seconds * US_PER_S + nanoseconds // 1000, self._unpack(data, self._start)
 
@@ -88,6 +86,15 @@ def _format(leaves: typing.Sequence[_Leaf]) -> str:
         gap = leaf.offset - end
         form += f'{gap}x{leaf.form}' if gap else leaf.form
         end = leaf.offset + struct.calcsize(leaf.form)
+    return form
+
+
+def _format_of_texts(texts: typing.Sequence[tuple[int, int, bytes]]) -> str:
+    """Return the format of bytes with the gaps between them."""
+    form, last = '', 0
+    for start, end, _ in texts:
+        form += f'{start - last}x{end - start}s'
+        last = end
     return form
 
 

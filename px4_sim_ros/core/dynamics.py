@@ -53,9 +53,10 @@ class Dynamics:
         weight = vehicle.body.mass_kg * environment.gravity_m_s2(0.0)
         height = resting_height_m(
             vehicle.contact_model, vehicle.contact_points_m, weight) if ground else 0.0
-        self._held = Held(
-            np.zeros(len(vehicle.rotors)), np.zeros(3), np.zeros(3),
-            no_anchors(len(self._plant.feet)))
+        # In one array, so that all is written at once.
+        self._inputs = np.zeros(6 + len(vehicle.rotors))
+        self._held = Held(self._inputs[6:], self._inputs[:3], self._inputs[3:6],
+                          no_anchors(len(self._plant.feet)))
         self.state = [
             0.0, 0.0, height, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0,
             *self._held.references_rad_s,
@@ -91,15 +92,12 @@ class Dynamics:
         :param wind_enu: velocity of the air
         :raises DivergedError: the motion has left all bounds
         """
-        held = self._held
-        held.references_rad_s[:] = rotor_speed_references_rad_s
-        held.wind_enu[:] = wind_enu
-        held.force_enu[:] = self.force_enu
+        self._inputs[:] = *wind_enu, *self.force_enu, *rotor_speed_references_rad_s
         if self._adaptive is None:
             part_s = self._step_us // self._parts / US_PER_S
             self._state = self._state.copy()       # somebody may keep the one before
             now = advance(
-                self._state, *self._plant, *held, part_s, self._parts, self._is_rk4)
+                self._state, *self._plant, *self._held, part_s, self._parts, self._is_rk4)
             self.time_us += self._step_us
             return self._truth(Felt(*now))
         self._adapt(self._adaptive)

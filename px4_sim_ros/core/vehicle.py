@@ -296,10 +296,9 @@ class Vehicle:
         model = self.rotor_model
         if not armed:
             return (0.0,) * len(self.rotors)
-        return tuple(
-            max(0.0, min(
-                model.command_gain_rad_s * u + model.command_offset_rad_s, model.max_speed_rad_s))
-            for u in controls[:len(self.rotors)])
+        gain, offset, most = (
+            model.command_gain_rad_s, model.command_offset_rad_s, model.max_speed_rad_s)
+        return tuple([max(0.0, min(gain * u + offset, most)) for u in controls[:len(self.rotors)]])
 
 
 def _check_sections(vehicle: type[Vehicle], owner: str, content: typing.Any) -> None:

@@ -108,6 +108,7 @@ class Pilot:
             raise OSError(
                 error.errno, f'UDP port {self._port} is taken: {error.strerror}') from error
         self._socket.setblocking(False)
+        self._buffer = memoryview(bytearray(65536))
         self._come: collections.deque[bytes] = collections.deque()     # datagrams, not yet read
         self._autopilot: tuple[str, int] | None = None
         self._heard_s = time.monotonic()
@@ -270,8 +271,8 @@ class Pilot:
         self._heard_s = time.monotonic()
         with contextlib.suppress(BlockingIOError):
             while True:
-                data, self._autopilot = self._socket.recvfrom(65536)
-                self._come.append(data)
+                size, self._autopilot = self._socket.recvfrom_into(self._buffer)
+                self._come.append(bytes(self._buffer[:size]))
 
     def _take(self, message: typing.Any) -> None:
         kind = message.get_type()

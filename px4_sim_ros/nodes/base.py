@@ -82,6 +82,7 @@ class LoopNode(PollingNode, LifecycleNode):
         self.outputs: dict[str, typing.Any] = {}
         self._inputs: dict[str, typing.Any] = {}
         self._encoders: dict[str, Encoder] = {}
+        self._publish_bytes: dict[str, typing.Callable[[bytes], None]] = {}
         self._decoders: dict[str, Decoder] = {}
         self._said: list[tuple[typing.Any, typing.Any]] = []    # in the last step, and where
         self._participant = participant_of(self)
@@ -152,6 +153,8 @@ class LoopNode(PollingNode, LifecycleNode):
         for topic in self.graph.outputs(self.spec.name):
             self.outputs[topic.name] = self.create_lifecycle_publisher(
                 message_class(topic.type), topic.name, qos.LOOP)
+            # A lifecycle publisher asks first whether it is active; whoever acts is.
+            self._publish_bytes[topic.name] = self.outputs[topic.name].handle.publish_raw
             self._encoders[topic.name] = codecs.encoder(topic)
         self._listen()
         self._lifecycle_state = 'inactive'
@@ -251,6 +254,7 @@ class LoopNode(PollingNode, LifecycleNode):
         for publisher in self.outputs.values():
             self.destroy_lifecycle_publisher(publisher)
         self.outputs.clear()
+        self._publish_bytes.clear()
         self._encoders.clear()
         self.configuration = None
 
@@ -260,23 +264,18 @@ class LoopNode(PollingNode, LifecycleNode):
         """Return what the next step still lacks."""
         return super().awaited() if self.inbox is None else self.inbox.lacking
 
-    def _on_message(self, name: str, data: bytes) -> bool:
+    def _on_message(self, name: str, data: bytes) -> None:
         # Only messages that a step uses are read.
-        return self._take_in(name, serialised_stamp_us(data), data)
-
-    def _take_in(self, name: str, stamp_us: int, item: bytes | None) -> bool:
-        """Put something into the inbox; return whether a step came of it."""
-        inbox = self.inbox
-        # In lockstep nobody is ahead: such a message was left under way by the run before.
-        if inbox is None or inbox.is_ahead(name, stamp_us):
-            return False
-        return inbox.put(name, stamp_us, item)
+        if self.inbox is not None:
+            self.inbox.put(name, serialised_stamp_us(data), data)
 
     def _on_absence(self, header: Header) -> None:
         """Take note that a sensor has no measurement at a time."""
+        if self.inbox is None:
+            return
         for topic in self.graph.outputs(header.frame_id):
             if topic.name in self.spec.inputs:
-                self._take_in(topic.name, stamp_us(header.stamp), None)
+                self.inbox.put(topic.name, stamp_us(header.stamp), None)
 
     def _step(self, time_us: int, inputs: dict[str, bytes]) -> None:
         started_s = time.perf_counter()
@@ -284,28 +283,32 @@ class LoopNode(PollingNode, LifecycleNode):
         self._steps += 1
         self._said = []
         if self.active:
-            self.step(time_us, {
-                name: self.value(name, data) for name, data in inputs.items() if name != '/clock'})
+            inputs.pop('/clock', None)
+            self.step(time_us, self.values(inputs))
         else:
             self.idle_step(time_us, inputs)
         self._busy_s += time.perf_counter() - started_s
 
-    def value(self, name: str, data: bytes) -> typing.Any:
-        """Return what a message of a topic says, as a value of `core`, from its bytes."""
-        return self._decoders[name](data)
+    def values(self, inputs: dict[str, bytes]) -> dict[str, typing.Any]:
+        """Return what messages say, as values of `core`, from their bytes; all by topic."""
+        decoders = self._decoders
+        return {name: decoders[name](data) for name, data in inputs.items()}
 
     def tell(self, name: str, time_us: int, value: typing.Any) -> None:
         """Publish a value of `core` on a topic of this node."""
-        self.say(self.outputs[name], self._encoders[name](time_us, value))
+        data = self._encoders[name](time_us, value)
+        self._said.append((self.outputs[name], data))
+        self._publish_bytes[name](data)
+
+    def say_bytes(self, name: str, data: bytes) -> None:
+        """Publish a message of this step, serialised, on a topic of this node."""
+        self._said.append((self.outputs[name], data))
+        self._publish_bytes[name](data)
 
     def say(self, publisher: typing.Any, message: typing.Any) -> None:
-        """Publish a message of this step, an object or its bytes."""
+        """Publish a message of this step."""
         self._said.append((publisher, message))
-        if isinstance(message, bytes):
-            # A lifecycle publisher asks first whether it is active; whoever acts is.
-            publisher.handle.publish_raw(message)
-        else:
-            publisher.publish(message)
+        publisher.publish(message)
 
     # Questions and requests.
 

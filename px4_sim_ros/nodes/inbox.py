@@ -1,4 +1,4 @@
-"""Joins inputs by their stamps, so that the order of arrival never matters."""
+"""Joins the inputs of a time by their stamps, so that the order of arrival never matters."""
 from __future__ import annotations
 
 import functools
@@ -36,49 +36,38 @@ class Inbox:
             for name, period_us in input_periods_us.items()]
         self._period_us = period_us
         self._fire = fire
-        self._slots: dict[int, dict[str, typing.Any]] = {}
         # Once all inputs have begun, what is due repeats itself.
         self._cycle_us = math.lcm(period_us, *input_periods_us.values())
         self._begun_us = max(self._delays_us.values(), default=0) + self._cycle_us
         self._due_in_cycle = functools.lru_cache(maxsize=_REMEMBERED)(self._find_due)
         self._last_us = dict.fromkeys(input_periods_us, _NEVER_US)
+        self._found: dict[str, typing.Any] = {}      # of what belongs to the next time
         self.next_us = period_us
         self.lacking = set(self._due(period_us))     # what the next time still waits for
 
-    def put(self, name: str, stamp_us: int, item: typing.Any) -> bool:
-        """Take in an item; those that nobody waits for are dropped.
+    def put(self, name: str, stamp_us: int, item: typing.Any) -> None:
+        """Take in an item; those that the next time does not wait for are dropped.
 
-        An item None says that there is no measurement at this time: nobody waits for it then,
-        and `fire` does not get it.
+        In lockstep nobody is ahead: what seems to be was left under way by the run before.
 
-        :return: whether it was the last that a time has waited for
+        :param item: None says that there is no measurement at this time: nobody waits for it
+            then, and `fire` does not get it
         """
         time_us = stamp_us + self._delays_us[name]
+        if time_us > self.next_us:
+            return
         if stamp_us > self._last_us[name]:
             self._last_us[name] = stamp_us
-        if time_us < self.next_us or time_us % self._period_us:
-            return False
-        self._slots.setdefault(time_us, {})[name] = item
-        if time_us != self.next_us:
-            return False
+        if time_us < self.next_us:
+            return
+        if item is not None:
+            self._found[name] = item
         self.lacking.discard(name)
-        if self.lacking:
-            return False
         while not self.lacking:
-            slot = self._slots.pop(self.next_us)
-            fired_us, self.next_us = self.next_us, self.next_us + self._period_us
-            self.lacking = set(self._due(self.next_us)).difference(
-                self._slots.get(self.next_us, ()))
-            self._fire(fired_us, {k: item for k, item in slot.items() if item is not None})
-        return True
-
-    def missing(self, time_us: int) -> list[str]:
-        """Return which inputs are due at a time and not there."""
-        return [name for name in self._due(time_us) if name not in self._slots.get(time_us, {})]
-
-    def is_ahead(self, name: str, stamp_us: int) -> bool:
-        """Return whether an item is for a time after the next."""
-        return stamp_us + self._delays_us[name] > self.next_us
+            fired_us, found = self.next_us, self._found
+            self.next_us, self._found = fired_us + self._period_us, {}
+            self.lacking = set(self._due(self.next_us))
+            self._fire(fired_us, found)
 
     def _due(self, time_us: int) -> tuple[str, ...]:
         """Return which inputs belong to a time; nobody says anything at time 0."""
@@ -92,4 +81,5 @@ class Inbox:
 
     def waits_for(self) -> dict[str, int]:
         """Return which inputs the next step waits for, with the time of the last of each."""
-        return {name: self._last_us[name] for name in self.missing(self.next_us)}
+        return {name: self._last_us[name] for name in self._due(self.next_us)
+                if name in self.lacking}

@@ -328,15 +328,14 @@ class ManagerNode(PollingNode, LifecycleNode):
     def _publish_clock(self, time_us: int) -> None:
         self._clock_publisher.handle.publish_raw(self._encode_clock(time_us, None))
 
-    def _on_command(self, data: bytes) -> bool:
-        """The step is done when its command has come; return whether it is."""
+    def _on_command(self, data: bytes) -> None:
+        """The step is done when its command has come."""
         if not self.stepper.complete(serialised_stamp_us(data)):
-            return False
+            return
         if self._supervision.debt is not None:
             self._supervision.settle()
         elif not self.stepper.under_way:
             self._announce()
-        return True
 
     # The recorder.
 

@@ -27,9 +27,9 @@ class PlayerNode(LoopNode):
         self._commands = (m for m in self._bag.messages() if m.topic == COMMAND)
         self._held_us = 0
 
-    def value(self, name: str, data: bytes) -> bytes:
+    def values(self, inputs: dict[str, bytes]) -> dict[str, bytes]:
         """Return the bytes: what was measured does not matter."""
-        return data
+        return inputs
 
     def step(self, time_us: int, inputs: dict[str, bytes]) -> None:
         """Publish the command of this time; at the end of the recording hold the step."""
@@ -37,7 +37,7 @@ class PlayerNode(LoopNode):
         if command is None or command.time_us != time_us:
             self._held_us = time_us
         else:
-            self.say(self.outputs[COMMAND], command.data)
+            self.say_bytes(COMMAND, command.data)
 
     def holds(self) -> str:
         """Return that the recording is over, once it is."""

@@ -37,13 +37,12 @@ class PollingNode:
         return (s for s in super().subscriptions if s not in looked_at)
 
     def hear(
-        self, kind: type, topic: str, publisher: str,
-        callback: typing.Callable[[bytes], bool | None], profile: typing.Any,
+        self, kind: type, topic: str, publisher: str, callback: typing.Callable[[bytes], None],
+        profile: typing.Any,
     ) -> Subscription:
         """Return a subscription to serialised messages of a topic of the graph.
 
         :param publisher: the node that publishes it
-        :param callback: true when it returns that a step was done: more is not to come yet
         """
         subscription = self.create_subscription(kind, topic, callback, profile, raw=True)
         if publisher in self.beside:
@@ -62,23 +61,19 @@ class PollingNode:
         return self._looked_at
 
     def look(self) -> bool:
-        """Take what has come from nodes of the same process, up to a step of this node.
+        """Take the next message of each topic that is awaited; return whether there was one.
 
-        To look once more for what is not awaited any more would cost as much as to take it.
-
-        :return: whether there was anything
+        In lockstep there is no second one, and to look for it takes as long as to publish. What
+        somebody has missed for a while is taken in the rounds that follow.
         """
         found = False
         for topic in tuple(self.awaited()):
-            if topic not in self._looked_at:
-                continue
-            _, take, callback = self._looked_at[topic]
-            while (message := take()) is not None:
-                found = True
-                if callback(message[0]):
-                    return True
-                if topic not in self.awaited():
-                    break
+            if topic in self._looked_at:
+                _, take, callback = self._looked_at[topic]
+                message = take()
+                if message is not None:
+                    found = True
+                    callback(message[0])
         return found
 
     def finish(self) -> None:

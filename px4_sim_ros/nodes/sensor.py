@@ -90,6 +90,6 @@ class SensorNode(LoopNode):
 
     def idle_step(self, time_us: int, inputs: dict[str, bytes]) -> None:
         """Say that there is no measurement."""
-        self._felt({name: self.value(name, inputs[name]) for name in _FELT if name in inputs})
+        self._felt(self.values({name: inputs[name] for name in _FELT if name in inputs}))
         set_stamp(self._absence.stamp, time_us)
         self.say(self._absence_publisher, self._absence)
