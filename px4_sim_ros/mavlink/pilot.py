@@ -37,6 +37,7 @@ _AUTOPILOT = mavlink.MAV_COMP_ID_AUTOPILOT1
 # take the core from who simulates.
 _REST_S = 0.002
 _LONGEST_WAIT_S = 0.2
+_MOST_AT_ONCE = 1000           # datagrams, so that a flood holds nobody up
 # Few of the hundreds of messages a second of simulated time matter to a flight.
 _HEARD = frozenset(message.id for message in (
     mavlink.MAVLink_local_position_ned_message,
@@ -109,7 +110,7 @@ class Pilot:
                 error.errno, f'UDP port {self._port} is taken: {error.strerror}') from error
         self._socket.setblocking(False)
         self._buffer = memoryview(bytearray(65536))
-        self._come: collections.deque[bytes] = collections.deque()     # datagrams, not yet read
+        self._come: collections.deque[bytes] = collections.deque()     # what is to be read
         self._autopilot: tuple[str, int] | None = None
         self._heard_s = time.monotonic()
         self._next_heartbeat_s = 0.0
@@ -252,8 +253,7 @@ class Pilot:
                 raise MissionError(
                     f'no MAVLink message on UDP port {self._port} for {silent_s:.0f} s')
             return
-        data = frames_of(self._come.popleft(), _HEARD if self._home else _HEARD_BEFORE)
-        for message in self._mav.parse_buffer(data) or ():
+        for message in self._mav.parse_buffer(self._come.popleft()) or ():
             if message.get_srcSystem() == self._system_id:
                 self._take(message)
         if self.time_s >= self._next_heartbeat_s:
@@ -269,10 +269,13 @@ class Pilot:
         if not select.select([self._socket], [], [], _LONGEST_WAIT_S)[0]:
             return
         self._heard_s = time.monotonic()
+        heard = _HEARD if self._home else _HEARD_BEFORE
         with contextlib.suppress(BlockingIOError):
-            while True:
+            for _ in range(_MOST_AT_ONCE):
                 size, self._autopilot = self._socket.recvfrom_into(self._buffer)
-                self._come.append(bytes(self._buffer[:size]))
+                data = frames_of(bytes(self._buffer[:size]), heard)
+                if data:
+                    self._come.append(data)
 
     def _take(self, message: typing.Any) -> None:
         kind = message.get_type()
