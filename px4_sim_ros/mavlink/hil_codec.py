@@ -232,7 +232,7 @@ class HilDecoder:
             system, (time_us, _, *controls, mode) = frame
             if system == self._system:
                 return [ActuatorControls(
-                    time_us, bool(mode & _ARMED), tuple([self._limited(u) for u in controls]))]
+                    time_us, bool(mode & _ARMED), self._all_limited(controls))]
         found = []
         for message in self._mav.parse_buffer(data) or ():
             kind = message.get_type()
@@ -241,7 +241,7 @@ class HilDecoder:
                     found.append(ActuatorControls(
                         message.time_usec,
                         bool(message.mode & _ARMED),
-                        tuple(self._limited(u) for u in message.controls)))
+                        self._all_limited(message.controls)))
             elif kind == 'HEARTBEAT' and self._system is None:
                 self._system = message.get_srcSystem()
             self._count_odd(kind, message)
@@ -275,6 +275,12 @@ class HilDecoder:
             self.mavlink1_messages += 1
             self._remark('mavlink1', f'{kind} came in as MAVLink 1; such messages are read, too,'
                          ' and counted as mavlink1_messages')
+
+    def _all_limited(self, controls: typing.Sequence[float]) -> tuple[float, ...]:
+        # A sum with NaN in it is NaN, which min and max would not tell.
+        if min(controls) >= -1.0 and max(controls) <= 1.0 and not math.isnan(sum(controls)):
+            return tuple(controls)
+        return tuple(self._limited(u) for u in controls)
 
     def _limited(self, control: float) -> float:
         """Return a control within [-1, 1]; NaN, which means "off", becomes 0."""

@@ -133,12 +133,11 @@ class HilBridgeNode(LoopNode):
         time_us, frames = self._held
         self._is_begun = False
         reply = self._lockstep.exchange(time_us, frames)
+        if reply is not None:
+            self._held = None
+            self.tell(COMMAND, time_us, self._vehicle.rotor_speed_references_rad_s(
+                reply.controls, reply.armed))
         self._report_events()
-        if reply is None:
-            return
-        self._held = None
-        references = self._vehicle.rotor_speed_references_rad_s(reply.controls, reply.armed)
-        self.tell(COMMAND, time_us, references)
 
     def _report_events(self) -> None:
         for sentence in self._lockstep.take_events():

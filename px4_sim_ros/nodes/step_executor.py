@@ -42,19 +42,25 @@ class StepExecutor:
         # Only the executor configures nodes, so the order holds until it is asked again.
         nodes = sorted(self._nodes, key=_skips_steps)
         until_s = time.monotonic() + _ELSE_EVERY_S
-        goes_on = True
-        while goes_on and time.monotonic() < until_s:
-            goes_on = False
-            for node in nodes:
-                goes_on |= node.look()
+        while goes_on := _look(nodes):
+            if time.monotonic() > until_s:
+                break
             self._finish()
+        # All else is done while the autopilot is about a step that was sent, if there is one.
         self._executor.spin_once(timeout_sec=0.0 if goes_on else timeout_sec)
-        # A step may also begin with a message that the executor has heard.
         self._finish()
 
     def _finish(self) -> None:
         for node in self._finishing:
             node.finish()
+
+
+def _look(nodes: typing.Iterable[PollingNode]) -> bool:
+    """Let all nodes have a look; return whether one of them has found anything."""
+    found = False
+    for node in nodes:
+        found |= node.look()
+    return found
 
 
 def _skips_steps(node: PollingNode) -> bool:
