@@ -46,7 +46,8 @@ def bench(options: argparse.Namespace) -> int:
         if options.quick and options.record_budget:
             raise ParameterError('record-budget: the figures of --quick are too rough for it')
         px4 = Px4.find(options.px4_dir) if options.px4_dir else None
-        chosen = kinds.selected(options.only, px4=px4 is not None)
+        chosen = kinds.selected(
+            options.only, px4=px4 is not None, px4_cores=options.px4_cores)
         check_writable('json', options.json)
         if options.record_budget:
             check_writable('budget', budget_file())
@@ -79,10 +80,10 @@ def _measure(
         print('Others work on this machine: take the figures for no more than a sign that it'
               ' works.', flush=True)
     server = ''
-    if kinds.CEILING_KIND in chosen:
+    if any(kind.mode == kinds.CEILING for kind in chosen):
         if ceiling.compiler() is None:
             print('There is no C compiler: the ceiling is left out.', flush=True)
-            chosen = [kind for kind in chosen if kind != kinds.CEILING_KIND]
+            chosen = [kind for kind in chosen if kind.mode != kinds.CEILING]
         else:
             server = str(ceiling.build(folder))
     flight = Flight(

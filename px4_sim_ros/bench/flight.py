@@ -81,8 +81,7 @@ def hover_control(configuration: Configuration) -> float:
 
 def _own_name(kind: Kind) -> str:
     """Return what this process is in a flight."""
-    roles = {'core': ['world'], CEILING: []}.get(kind.mode, ['monitor'])
-    return ' and '.join(roles + ([] if kind.autopilot == 'trivial' else ['pilot']))
+    return 'world' if kind.mode == 'core' else 'monitor'
 
 
 class _Measurement:
@@ -212,7 +211,8 @@ def _start_autopilot(flight: Flight, configuration: Configuration) -> Child:
             sys.executable, '-m', 'px4_sim_ros.bench.trivial_peer', '--port',
             str(port_of(flight.instance)), '--system', str(flight.instance + 1),
             '--control', repr(control)])
-    px4 = Px4.find(flight.px4_dir, flight.px4_cores) if flight.kind.autopilot == 'px4' else None
+    cores = 'all' if flight.kind.all_cores else flight.px4_cores
+    px4 = Px4.find(flight.px4_dir, cores) if flight.kind.autopilot == 'px4' else None
     return start_autopilot(
         px4, configuration.world.vehicle, flight.instance, log_in_folder=True)
 

@@ -23,27 +23,35 @@ class Kind(typing.NamedTuple):
     mode: str               # one of MODES, or CEILING
     autopilot: str
     recorder: bool = False
+    all_cores: bool = False     # PX4 runs on all cores, whatever is asked for
 
     @property
     def name(self) -> str:
         """How it is called in options, tables and JSON."""
         if self.mode == CEILING:
-            return CEILING
+            return f'{CEILING}/all-cores' if self.all_cores else CEILING
         return f'{self.mode}/{self.autopilot}' + ('/recorder' if self.recorder else '')
 
 
+# With PX4 where it runs in the flights, and as its own script starts it, which is what the figures
+# of other simulators are about.
 CEILING_KIND = Kind(CEILING, 'px4')
-ALL = (CEILING_KIND, *(
+CEILING_ON_ALL_CORES = Kind(CEILING, 'px4', all_cores=True)
+CEILINGS = CEILING_KIND, CEILING_ON_ALL_CORES
+ALL = (*CEILINGS, *(
     Kind(mode, autopilot, recorder)
     for autopilot in AUTOPILOTS for recorder in (False, True) for mode in MODES))
 
 
-def selected(patterns: typing.Sequence[str], *, px4: bool) -> list[Kind]:
+def selected(
+    patterns: typing.Sequence[str], *, px4: bool, px4_cores: str = 'one',
+) -> list[Kind]:
     """Return the kinds whose names match one of some patterns, all when there is none.
 
-    With a kind that flies PX4 comes the ceiling, which it is compared with.
+    With a kind that flies PX4 come the ceilings, which it is compared with.
 
     :param px4: whether there is a PX4
+    :param px4_cores: where it runs in the flights; on all cores both ceilings are the same
     :raises ParameterError: a pattern matches nothing, or nothing that can be flown
     """
     for pattern in patterns:
@@ -57,9 +65,11 @@ def selected(patterns: typing.Sequence[str], *, px4: bool) -> list[Kind]:
     if patterns:
         found = [kind for kind in found
                  if any(fnmatch.fnmatchcase(kind.name, pattern) for pattern in patterns)]
-    if any(kind.autopilot == 'px4' for kind in found) and CEILING_KIND not in found:
-        found.insert(0, CEILING_KIND)
-    return found
+    if any(kind.mode != CEILING and kind.autopilot == 'px4' for kind in found):
+        found = [*CEILINGS, *(kind for kind in found if kind.mode != CEILING)]
+    if px4_cores == 'all':
+        found = [kind._replace(all_cores=False) for kind in found]
+    return list(dict.fromkeys(found))
 
 
 def free_instance() -> int:

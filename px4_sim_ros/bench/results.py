@@ -6,7 +6,7 @@ import statistics
 import typing
 
 from px4_sim_ros import graph
-from px4_sim_ros.bench.kinds import CEILING_KIND, Kind
+from px4_sim_ros.bench.kinds import CEILING, CEILING_KIND, CEILING_ON_ALL_CORES, Kind
 from px4_sim_ros.bench.unit_costs import CALIBRATION
 
 Figures = dict[str, typing.Any]
@@ -92,6 +92,7 @@ class KindResult:
     kind: Kind
     real_time_factor: Spread
     to_ceiling: Spread | None           # of the real-time factors, within a round
+    to_ceiling_on_all_cores: Spread | None
     to_recorder_off: Spread | None
     own_us: Spread
     waiting_us: Spread
@@ -112,10 +113,11 @@ class Results:
 
     def _kind(self, kind: Kind) -> KindResult:
         flights = [r.flights[kind] for r in self.rounds]
-        compared = kind.autopilot == 'px4' and kind != CEILING_KIND
+        compared = kind.autopilot == 'px4' and kind.mode != CEILING
         return KindResult(
             kind, Spread.of(f['real_time_factor'] for f in flights),
             self._ratio(kind, CEILING_KIND) if compared else None,
+            self._ratio(kind, CEILING_ON_ALL_CORES) if compared else None,
             self._ratio(kind, kind._replace(recorder=False)) if kind.recorder else None,
             Spread.of(map(own_us, flights)),
             Spread.of(f['parts_us'].get('autopilot', 0.0) for f in flights),

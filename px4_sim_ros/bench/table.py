@@ -14,8 +14,8 @@ def text(results: Results) -> str:
     return '\n\n'.join([
         'Hovering, simulated over wall time, and wall time of a step in us: median (range)\n'
         + _columns([
-            ('mode/autopilot', 'real-time factor', 'of the ceiling', 'of recorder off', 'ours',
-             'waiting'), *map(_row, kinds)]),
+            ('mode/autopilot', 'real-time factor', 'of the ceiling', 'of that on all cores',
+             'of recorder off', 'ours', 'waiting'), *map(_row, kinds)]),
         'Wall time of a step by part, us, measured in place; the bridge without the waiting\n'
         + _columns([('mode/autopilot', 'part'), *(
             (k.kind.name, ', '.join(f'{part} {us:.0f}' for part, us in k.parts_us.items()))
@@ -38,9 +38,9 @@ def _row(result: KindResult) -> tuple[str, ...]:
     def or_nothing(spread: typing.Any) -> str:
         return spread.text() if spread is not None else ''
 
-    return (result.kind.name, result.real_time_factor.text('.1f'), or_nothing(result.to_ceiling),
-            or_nothing(result.to_recorder_off), result.own_us.text('.0f'),
-            result.waiting_us.text('.0f'))
+    ratios = result.to_ceiling, result.to_ceiling_on_all_cores, result.to_recorder_off
+    return (result.kind.name, result.real_time_factor.text('.1f'), *map(or_nothing, ratios),
+            result.own_us.text('.0f'), result.waiting_us.text('.0f'))
 
 
 def _columns(rows: typing.Sequence[typing.Sequence[str]]) -> str:

@@ -19,7 +19,7 @@ from px4_sim_ros.apps import command_line
 from px4_sim_ros.apps.processes import Child
 from px4_sim_ros.bench import ceiling, kinds
 from px4_sim_ros.bench.budget import ALLOWED, Budget
-from px4_sim_ros.bench.kinds import CEILING_KIND, Kind
+from px4_sim_ros.bench.kinds import CEILING_KIND, CEILING_ON_ALL_CORES, Kind
 from px4_sim_ros.bench.results import Results, Round
 from px4_sim_ros.bench.trivial_peer import Answers
 from px4_sim_ros.bench.unit_costs import CALIBRATION
@@ -134,7 +134,7 @@ def test_ctrl_c_ends_all_that_was_started():
 
 
 @pytest.mark.parametrize(('words', 'sentence'), [
-    (['--only', 'core/nobody'], "only = 'core/nobody': matches none of ceiling, core/trivial"),
+    (['--only', 'core/nobody'], "only = 'core/nobody': matches none of ceiling, ceiling/all-cores"),
     (['--only', 'core/px4'], "only = 'core/px4': needs a PX4; give its folder with --px4-dir"),
     (['--repeat', '0'], 'repeat = 0: must be at least 1'),
     (['--quick', '--record-budget'], 'record-budget: the figures of --quick are too rough'),
@@ -167,21 +167,27 @@ def test_the_ceiling_of_a_real_px4(tmp_path):
     flight, = figures['kinds']['ceiling']['rounds']
     assert flight['height_m'] == pytest.approx(10.0, abs=1.0)
     assert flight['misses'] == 0
-    assert set(figures['kinds']['ceiling']['processes']) == {'pilot', 'ceiling', 'px4'}
+    assert set(figures['kinds']['ceiling']['processes']) == {
+        'monitor', 'pilot', 'ceiling', 'px4'}
     assert figures['machine']['px4']
 
 
 # What is flown
 
-def test_patterns_choose_kinds_and_px4_brings_its_ceiling():
-    def names(*patterns, px4=True):
-        return [kind.name for kind in kinds.selected(patterns, px4=px4)]
+def test_patterns_choose_kinds_and_px4_brings_its_ceilings():
+    def names(*patterns, px4=True, cores='one'):
+        return [kind.name for kind in kinds.selected(patterns, px4=px4, px4_cores=cores)]
+
+    both = ['ceiling', 'ceiling/all-cores']
 
     assert names('core/trivial') == ['core/trivial']
-    assert names('core/px4') == ['ceiling', 'core/px4']
+    assert names('core/px4') == [*both, 'core/px4']
+    assert names('core/px4', cores='all') == ['ceiling', 'core/px4']
+    assert names('ceiling') == ['ceiling']
+    assert names('ceiling*') == both
     assert names('*/px4/recorder', 'ceiling') == [
-        'ceiling', 'core/px4/recorder', 'composed/px4/recorder', 'separate/px4/recorder']
-    assert len(names()) == 1 + 3 * 3 * 2
+        *both, 'core/px4/recorder', 'composed/px4/recorder', 'separate/px4/recorder']
+    assert len(names()) == 2 + 3 * 3 * 2
     assert len(names(px4=False)) == 3 * 2 * 2
     assert names('core/*', px4=False) == [
         'core/trivial', 'core/trivial/recorder', 'core/embedded', 'core/embedded/recorder']
@@ -262,10 +268,13 @@ def test_ratios_are_taken_within_a_round():
     """The machine was half as fast in the second round, which changes no ratio."""
     core, recorded = Kind('core', 'px4'), Kind('core', 'px4', True)
     both = results(
-        (100.0, {CEILING_KIND: flight(20.0), core: flight(10.0), recorded: flight(8.0)}),
-        (200.0, {CEILING_KIND: flight(10.0), core: flight(5.0), recorded: flight(4.0)}))
-    first, second, third = both.kinds()
-    assert first.to_ceiling is None
+        (100.0, {CEILING_KIND: flight(20.0), CEILING_ON_ALL_CORES: flight(12.5),
+                 core: flight(10.0), recorded: flight(8.0)}),
+        (200.0, {CEILING_KIND: flight(10.0), CEILING_ON_ALL_CORES: flight(6.25),
+                 core: flight(5.0), recorded: flight(4.0)}))
+    first, other, second, third = both.kinds()
+    assert first.to_ceiling is other.to_ceiling is other.to_ceiling_on_all_cores is None
+    assert second.to_ceiling_on_all_cores == pytest.approx((0.8, 0.8, 0.8))
     assert second.to_ceiling == (0.5, 0.5, 0.5)
     assert third.to_ceiling == pytest.approx((0.4, 0.4, 0.4))
     assert third.to_recorder_off == pytest.approx((0.8, 0.8, 0.8))
