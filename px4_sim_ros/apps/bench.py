@@ -82,7 +82,7 @@ def _measure(
     server = ''
     if any(kind.mode == kinds.CEILING for kind in chosen):
         if ceiling.compiler() is None:
-            print('There is no C compiler: the ceiling is left out.', flush=True)
+            print('There is no C compiler: the ceilings are left out.', flush=True)
             chosen = [kind for kind in chosen if kind.mode != kinds.CEILING]
         else:
             server = str(ceiling.build(folder))

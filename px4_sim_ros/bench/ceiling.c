@@ -26,19 +26,19 @@
 enum { MAX_ROTORS = 16, SUBSTEPS = 4, PRINTED_US = 1000000 };
 enum { HIL_SENSOR = 107, HIL_GPS = 113, HIL_ACTUATOR_CONTROLS = 93 };
 enum { HIL_SENSOR_EXTRA = 108, HIL_GPS_EXTRA = 124, HIL_ACTUATOR_CONTROLS_EXTRA = 47 };
-static const double GAP_S = 0.25;      /* that a step waits for one that has */
+static const double GAP_S = 0.25;      /* a step waits for an autopilot that has answered before */
 enum { IMU_FIELDS = 0x3F, MAG_FIELDS = 0x1C0, BARO_FIELDS = 0x1A00, ARMED = 128 };
 
 static const double EARTH_RADIUS_M = 6371000.0, PA_PER_HPA = 100.0, GAUSS_PER_TESLA = 1e4;
 
 /* Settings */
 
-static double port, freewheel, step_us, mag_us, baro_us, gps_us, mass, ixx, iyy, izz, thrust,
+static double port, freewheel_s, step_us, mag_us, baro_us, gps_us, mass, ixx, iyy, izz, thrust,
     moment, lag_up, lag_down, gain, offset, max_speed, drag, gravity, latitude, longitude, altitude,
     mag_east, mag_north, mag_up, accel_noise, gyro_noise, mag_noise, baro_noise, velocity_noise;
 static struct { const char *name; double *value; } settings[] = {
     {"port", &port},
-    {"freewheel", &freewheel},   /* s that a step waits for one that has not answered any yet */
+    {"freewheel_s", &freewheel_s},   /* so long for one that has not */
     {"step_us", &step_us}, {"mag_us", &mag_us}, {"baro_us", &baro_us},
     {"gps_us", &gps_us}, {"mass", &mass}, {"ixx", &ixx}, {"iyy", &iyy}, {"izz", &izz},
     {"thrust", &thrust},         /* N s^2, times the square of the speed in rad/s */
@@ -232,7 +232,7 @@ static int armed;
 static int answered(int link, int64_t time_us, int *spoke) {
     static uint8_t buffer[8192];
     static size_t filled;
-    int64_t deadline_ns = now_ns() + (int64_t)((*spoke ? GAP_S : freewheel) * 1e9);
+    int64_t deadline_ns = now_ns() + (int64_t)((*spoke ? GAP_S : freewheel_s) * 1e9);
     for (int found = 0; !found;) {
         struct pollfd ready = {.fd = link, .events = POLLIN};
         int64_t left_ns = deadline_ns - now_ns();

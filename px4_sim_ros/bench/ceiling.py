@@ -54,7 +54,7 @@ def arguments(configuration: Configuration) -> list[str]:
         world.local_frame(), world.magnetic_field_year).at((0.0, 0.0, 0.0))
     values = {
         'port': port_of(hil.instance),
-        'freewheel': hil.freewheel_pause_s, 'step_us': world.step_us,
+        'freewheel_s': hil.freewheel_pause_s, 'step_us': world.step_us,
         'mag_us': world.period_us('magnetometer'), 'baro_us': world.period_us('barometer'),
         'gps_us': world.period_us('gps'), 'mass': body.mass_kg,
         **dict(zip(('ixx', 'iyy', 'izz'), body.inertia_kg_m2)),

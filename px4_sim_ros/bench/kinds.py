@@ -1,4 +1,4 @@
-"""What is flown: modes, autopilots, recorder off and on, and the ceiling."""
+"""What is flown: modes, autopilots, recorder off and on, and the ceilings."""
 from __future__ import annotations
 
 import fnmatch
@@ -33,8 +33,8 @@ class Kind(typing.NamedTuple):
         return f'{self.mode}/{self.autopilot}' + ('/recorder' if self.recorder else '')
 
 
-# With PX4 where it runs in the flights, and as its own script starts it, which is what the figures
-# of other simulators are about.
+# The first has PX4 on the cores that it has in the flights, the second on all, as its own start
+# script does; what is told of other simulators is about the second.
 CEILING_KIND = Kind(CEILING, 'px4')
 CEILING_ON_ALL_CORES = Kind(CEILING, 'px4', all_cores=True)
 CEILINGS = CEILING_KIND, CEILING_ON_ALL_CORES
@@ -61,15 +61,15 @@ def selected(
             raise ParameterError(f'only = {pattern!r}: matches none of {names}')
         if not px4 and all(kind.autopilot == 'px4' for kind in matching):
             raise ParameterError(f'only = {pattern!r}: needs a PX4; give its folder with --px4-dir')
-    found = [kind for kind in ALL if px4 or kind.autopilot != 'px4']
+    ceilings = CEILINGS if px4_cores == 'one' else (CEILING_KIND,)
+    found = [*ceilings, *(kind for kind in ALL if kind.mode != CEILING)]
+    found = [kind for kind in found if px4 or kind.autopilot != 'px4']
     if patterns:
         found = [kind for kind in found
                  if any(fnmatch.fnmatchcase(kind.name, pattern) for pattern in patterns)]
     if any(kind.mode != CEILING and kind.autopilot == 'px4' for kind in found):
-        found = [*CEILINGS, *(kind for kind in found if kind.mode != CEILING)]
-    if px4_cores == 'all':
-        found = [kind._replace(all_cores=False) for kind in found]
-    return list(dict.fromkeys(found))
+        found = [*ceilings, *(kind for kind in found if kind.mode != CEILING)]
+    return found
 
 
 def free_instance() -> int:

@@ -20,7 +20,7 @@ import typing
 import numba
 import numpy as np
 
-_UNUSED = 'scipy.linalg'
+_LINEAR_ALGEBRA = 'scipy.linalg'
 
 Function = typing.TypeVar('Function', bound=typing.Callable[..., typing.Any])
 
@@ -48,16 +48,17 @@ def load_compiler() -> None:
     """Load what Numba needs for the first compiled function of a process.
 
     Where SciPy is installed Numba would load its linear algebra as well, for functions that are
-    not used here: that takes as long as all the rest, and 16 MiB.
+    not used here: that takes as long as all the rest, and 16 MiB. No other thread may import it
+    meanwhile.
     """
-    if _UNUSED in sys.modules:
+    if _LINEAR_ALGEBRA in sys.modules:
         _nothing()
         return
-    sys.modules[_UNUSED] = None        # as if it were not installed
+    sys.modules[_LINEAR_ALGEBRA] = None        # as if it were not installed
     try:
         _nothing()
     finally:
-        del sys.modules[_UNUSED]
+        del sys.modules[_LINEAR_ALGEBRA]
 
 
 def is_kept(function: typing.Callable[..., typing.Any]) -> bool:
@@ -105,4 +106,4 @@ def _cache_folder() -> pathlib.Path | None:
 
 @compiled
 def _nothing() -> None:
-    """Be compiled."""
+    """Be what is compiled first."""

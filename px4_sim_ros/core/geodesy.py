@@ -26,10 +26,6 @@ class LocalFrame:
 
     origin: GeodeticPosition
 
-    def __post_init__(self) -> None:
-        """Be ready: what is done first takes a while."""
-        _ = self._transformer
-
     def to_geodetic(self, position_enu_m: Vector) -> GeodeticPosition:
         """Return the WGS-84 position of a local one."""
         longitude, latitude, altitude = self._transformer.transform(*position_enu_m)
@@ -64,7 +60,7 @@ class LocalFrame:
 
 def load_proj() -> None:
     """Load PROJ now, and not in the midst of a flight."""
-    LocalFrame(GeodeticPosition(0.0, 0.0, 0.0))
+    LocalFrame(GeodeticPosition(0.0, 0.0, 0.0)).to_geodetic((0.0, 0.0, 0.0))
 
 
 def _pipeline(*steps: str) -> pyproj.Transformer:

@@ -25,7 +25,7 @@ def frames_of(data: bytes, ids: typing.Container[int]) -> bytes:
     """
     found, at = b'', 0
     while at < len(data):
-        # Marker, length, what else there is to know, ..., id.
+        # Byte 1 is the length of the payload, 2 the flags (signed), 7 to 9 are the id.
         if len(data) - at < _SHORTEST_BYTES or data[at] != _MARKER or data[at + 2]:
             return data
         end = at + _SHORTEST_BYTES + data[at + 1]

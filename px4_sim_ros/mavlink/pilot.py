@@ -38,9 +38,9 @@ _AUTOPILOT = mavlink.MAV_COMP_ID_AUTOPILOT1
 _REST_S = 0.002
 _LONGEST_WAIT_S = 0.2
 _MOST_AT_ONCE = 1000           # datagrams, so that a flood holds nobody up
-# Few of the hundreds of messages a second of simulated time matter to a flight.
+# Few of the hundreds of messages a second of simulated time matter to a flight: those of `_take`.
 _HEARD = frozenset(message.id for message in (
-    mavlink.MAVLink_local_position_ned_message,
+    mavlink.MAVLink_local_position_ned_message, mavlink.MAVLink_system_time_message,
     mavlink.MAVLink_position_target_local_ned_message, mavlink.MAVLink_heartbeat_message,
     mavlink.MAVLink_sys_status_message, mavlink.MAVLink_extended_sys_state_message,
     mavlink.MAVLink_command_ack_message, mavlink.MAVLink_statustext_message))
@@ -108,7 +108,6 @@ class Pilot:
             self._socket.close()
             raise OSError(
                 error.errno, f'UDP port {self._port} is taken: {error.strerror}') from error
-        self._socket.setblocking(False)
         self._buffer = memoryview(bytearray(65536))
         self._come: collections.deque[bytes] = collections.deque()     # what is to be read
         self._autopilot: tuple[str, int] | None = None
@@ -272,14 +271,16 @@ class Pilot:
         heard = _HEARD if self._home else _HEARD_BEFORE
         with contextlib.suppress(BlockingIOError):
             for _ in range(_MOST_AT_ONCE):
-                size, self._autopilot = self._socket.recvfrom_into(self._buffer)
+                size, self._autopilot = self._socket.recvfrom_into(
+                    self._buffer, 0, socket.MSG_DONTWAIT)
                 data = frames_of(bytes(self._buffer[:size]), heard)
                 if data:
                     self._come.append(data)
 
     def _take(self, message: typing.Any) -> None:
         kind = message.get_type()
-        if kind in ('LOCAL_POSITION_NED', 'ATTITUDE', 'GLOBAL_POSITION_INT'):
+        # SYSTEM_TIME goes on without a position.
+        if kind in ('LOCAL_POSITION_NED', 'ATTITUDE', 'GLOBAL_POSITION_INT', 'SYSTEM_TIME'):
             self.time_s = max(self.time_s, message.time_boot_ms * 1e-3)
         if kind == 'LOCAL_POSITION_NED':
             self.position_enu = ned_to_enu((message.x, message.y, message.z))

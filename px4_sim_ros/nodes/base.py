@@ -296,9 +296,7 @@ class LoopNode(PollingNode, LifecycleNode):
 
     def tell(self, name: str, time_us: int, value: typing.Any) -> None:
         """Publish a value of `core` on a topic of this node."""
-        data = self._encoders[name](time_us, value)
-        self._said.append((self.outputs[name], data))
-        self._publish_bytes[name](data)
+        self.say_bytes(name, self._encoders[name](time_us, value))
 
     def say_bytes(self, name: str, data: bytes) -> None:
         """Publish a message of this step, serialised, on a topic of this node."""

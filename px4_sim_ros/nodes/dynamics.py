@@ -8,6 +8,7 @@ from px4_sim_ros.configuration import load_vehicle
 from px4_sim_ros.core.battery_model import LOW_CHARGE
 from px4_sim_ros.core.dynamics import Dynamics
 from px4_sim_ros.core.environment import Environment
+from px4_sim_ros.core.run_error import RunError
 from px4_sim_ros.core.surroundings import STILL
 from px4_sim_ros.core.timebase import is_due
 from px4_sim_ros.graph import COMMAND
@@ -43,7 +44,11 @@ class DynamicsNode(LoopNode):
         """Integrate up to `time_us` and publish the truth."""
         if 'wind' in inputs:
             self._wind_enu = inputs['wind'].velocity_enu
-        references = inputs.get(COMMAND) or (0.0,) * len(self._vehicle.rotors)
+        count = len(self._vehicle.rotors)
+        references = inputs.get(COMMAND) or (0.0,) * count
+        if len(references) != count:
+            raise RunError(f'{COMMAND}: {len(references)} velocities came, and the vehicle'
+                           f' {self._vehicle.name} has {count} rotors')
         truth = self._dynamics.step(references, self._wind_enu)
         self.tell('ground_truth/odom', time_us, truth)
         self.tell('ground_truth/accel', time_us, truth)

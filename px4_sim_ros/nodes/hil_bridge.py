@@ -123,7 +123,9 @@ class HilBridgeNode(LoopNode):
 
     def _attend(self) -> None:
         """Look after the link between two exchanges."""
-        if self._held is not None:
+        if self._is_begun:
+            self.finish()
+        elif self._held is not None:
             self._exchange()
         else:
             self._lockstep.attend()
@@ -133,6 +135,7 @@ class HilBridgeNode(LoopNode):
         time_us, frames = self._held
         self._is_begun = False
         reply = self._lockstep.exchange(time_us, frames)
+        # Others wait for the command, nobody for the sentences.
         if reply is not None:
             self._held = None
             self.tell(COMMAND, time_us, self._vehicle.rotor_speed_references_rad_s(
@@ -151,7 +154,7 @@ class HilBridgeNode(LoopNode):
 
     def holds(self) -> str:
         """Return what the link waits for while it holds a step."""
-        if self._held is None:
+        if self._held is None or self._is_begun:
             return ''
         port = port_of(self.configuration.own.instance)
         if self._lockstep.state is LinkState.WAITING:

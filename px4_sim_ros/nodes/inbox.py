@@ -1,7 +1,6 @@
 """Joins the inputs of a time by their stamps, so that the order of arrival never matters."""
 from __future__ import annotations
 
-import functools
 import math
 import typing
 
@@ -10,7 +9,6 @@ from px4_sim_ros.core.timebase import is_due
 Fire = typing.Callable[[int, dict[str, typing.Any]], None]
 
 _NEVER_US = -1
-_REMEMBERED = 1024
 
 
 class Inbox:
@@ -39,7 +37,7 @@ class Inbox:
         # Once all inputs have begun, what is due repeats itself.
         self._cycle_us = math.lcm(period_us, *input_periods_us.values())
         self._begun_us = max(self._delays_us.values(), default=0) + self._cycle_us
-        self._due_in_cycle = functools.lru_cache(maxsize=_REMEMBERED)(self._find_due)
+        self._due_in_cycle: dict[int, tuple[str, ...]] = {}
         self._last_us = dict.fromkeys(input_periods_us, _NEVER_US)
         self._found: dict[str, typing.Any] = {}      # of what belongs to the next time
         self.next_us = period_us
@@ -73,13 +71,12 @@ class Inbox:
         """Return which inputs belong to a time; nobody says anything at time 0."""
         if time_us > self._begun_us:
             time_us = self._begun_us + (time_us - self._begun_us) % self._cycle_us
-        return self._due_in_cycle(time_us)
-
-    def _find_due(self, time_us: int) -> tuple[str, ...]:
-        return tuple(name for name, period_us, delay_us in self._inputs
-                     if (stamp_us := time_us - delay_us) > 0 and is_due(stamp_us, period_us))
+        if time_us not in self._due_in_cycle:
+            self._due_in_cycle[time_us] = tuple(
+                name for name, period_us, delay_us in self._inputs
+                if (stamp_us := time_us - delay_us) > 0 and is_due(stamp_us, period_us))
+        return self._due_in_cycle[time_us]
 
     def waits_for(self) -> dict[str, int]:
         """Return which inputs the next step waits for, with the time of the last of each."""
-        return {name: self._last_us[name] for name in self._due(self.next_us)
-                if name in self.lacking}
+        return {name: last_us for name, last_us in self._last_us.items() if name in self.lacking}

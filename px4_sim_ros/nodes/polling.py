@@ -63,8 +63,8 @@ class PollingNode:
     def look(self) -> bool:
         """Take the next message of each topic that is awaited; return whether there was one.
 
-        In lockstep there is no second one, and to look for it takes as long as to publish. What
-        somebody has missed for a while is taken in the rounds that follow.
+        In lockstep there is seldom a second one, and to look for it in vain takes a third of what
+        a message takes. If there is one, it is taken in the next round.
         """
         found = False
         for topic in tuple(self.awaited()):

@@ -367,7 +367,7 @@ def server(tmp_path):
         probe.bind(('127.0.0.1', 0))
         port = probe.getsockname()[1]
     # The last word wins. The peer of a test may be slow to answer its first step.
-    words = [*ceiling.arguments(configuration), f'port={port}', 'freewheel=5']
+    words = [*ceiling.arguments(configuration), f'port={port}', 'freewheel_s=5']
     lines = tmp_path / 'lines.txt'
     child = Child('the ceiling', [ceiling.build(tmp_path), *words], log=lines)
     deadline_s = time.monotonic() + 5.0

@@ -221,8 +221,7 @@ def test_topics_change_to_the_next_run_one_after_the_other():
     assert len(heard.runs) == 1
     heard.look((POSE, 80), (ODOM, 12), (IMU, 4, 8))
     # GNSS has said nothing yet: it is not waited for for ever.
-    while heard.look():
-        pass
+    heard.look()
     assert len(heard.runs) == 2
     assert heard.of(0, ODOM) == [40, 80, 84, 120]
     assert heard.of(0, IMU) == [40, 80, 84, 88, 120]

@@ -15,7 +15,9 @@ from std_srvs.srv import Trigger
 from px4_sim_ros import graph
 from px4_sim_ros.apps.world import make_executor
 from px4_sim_ros.configuration import write_parameters
+from px4_sim_ros.core.run_error import RunError
 from px4_sim_ros.core.sensors.imu import ImuMeasurement
+from px4_sim_ros.graph import COMMAND
 from px4_sim_ros.mavlink.hil_server import check_port_is_free, port_of
 from px4_sim_ros.nodes.node_status import NodeStatus
 
@@ -155,6 +157,7 @@ def test_a_bridge_beside_others_sends_and_waits_when_they_had_their_turn(begin_s
     bridge, told_us, autopilot = begin_step(frozenset({'imu'}))
     assert autopilot.recv(1)
     assert told_us == []
+    assert bridge.holds() == ''
     getattr(bridge, end)()
     assert told_us == [STEP_US]
     bridge.finish()
@@ -170,6 +173,14 @@ def test_a_transition_ends_a_step_that_was_begun(begin_step, transitions):
     bridge.finish()
     assert told_us == []
     assert bridge.holds() == ''
+
+
+def test_a_command_for_other_rotors_is_refused_in_a_sentence(make_node):
+    dynamics = make_node('dynamics')
+    assert dynamics.trigger_configure() == dynamics.trigger_activate() == SUCCESS
+    with pytest.raises(RunError, match=(
+            r'^actuators/command: 3 velocities came, and the vehicle iris has 4 rotors$')):
+        dynamics.step(STEP_US, {COMMAND: (1.0, 2.0, 3.0)})
 
 
 def test_parameters_are_settable_until_the_node_is_configured(make_node):

@@ -1,4 +1,5 @@
 """Who is looked at when, and that a step which is sent is waited for at the end of a round."""
+import functools
 import types
 
 import pytest
@@ -57,6 +58,18 @@ def spun(diary, *nodes):
 
 def looks(diary):
     return [entry for entry in diary if 'finishes' not in entry]
+
+
+def test_a_look_takes_one_message_of_each_topic_that_is_awaited():
+    node, heard = PollingNode(), []
+    come = {'odom': [(b'1', {}), (b'2', {})], 'wind': [(b'3', {})], 'mag': [(b'4', {})]}
+    for topic, messages in come.items():
+        take = functools.partial(next, iter(messages), None)
+        node._looked_at[topic] = None, take, functools.partial(lambda t, d: heard.append(t), topic)
+    node.awaited = lambda: {'odom', 'wind', 'of another process'}
+    found = [node.look() for _ in range(3)]
+    assert found == [True, True, False]
+    assert sorted(heard) == ['odom', 'odom', 'wind']
 
 
 def test_who_skips_steps_comes_last(diary):

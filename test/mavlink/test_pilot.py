@@ -216,6 +216,38 @@ def test_an_autopilot_that_never_speaks(instance, stop, monkeypatch):
         pilot.fly(UP_AND_DOWN)
 
 
+def test_time_goes_on_without_a_position(fly, autopilot):
+    """Limits hold when the autopilot tells no position any more."""
+    mav = mavlink.MAVLink(None, srcSystem=autopilot.system_id, srcComponent=1)
+    whole = autopilot._telemetry
+
+    def telemetry():
+        if not autopilot.armed:
+            return whole()
+        time_ms = round(autopilot.time_s * 1000)
+        return [mav.attitude_encode(time_ms, *[0.0] * 6),
+                mav.system_time_encode(time_ms * 1000, time_ms)]
+
+    autopilot._telemetry, autopilot.tick_s = telemetry, 1.0
+    with pytest.raises(MissionError, match=r'^the autopilot has not armed after 180 s'):
+        fly()
+
+
+def test_what_comes_at_once_is_taken_one_by_one(fly, autopilot, events):
+    """Also when most of it is nothing for a pilot."""
+    mav = mavlink.MAVLink(None, srcSystem=autopilot.system_id, srcComponent=1)
+    chatter = mav.attitude_encode(1, *[0.0] * 6).pack(mav)
+
+    def chat():
+        for _ in range(20):
+            autopilot.send(chatter)
+
+    autopilot.on_tick = chat
+    fly(TakeOff(10.0), Land())
+    assert [m.command for m in autopilot.commands] == [TAKE_OFF, ARM, LAND]
+    assert events[-1].text == 'disarmed'
+
+
 def test_stop(fly, stop):
     """Before anything is sent."""
     stop.set()
@@ -224,7 +256,7 @@ def test_stop(fly, stop):
 
 
 def test_stop_while_flying(fly, autopilot, stop):
-    """At the next message."""
+    """At the next batch of messages."""
     def result(message):
         if message.command == LAND:
             stop.set()

@@ -9,7 +9,7 @@ import statistics
 import typing
 
 from px4_sim_ros.core.frames import Vector
-from px4_sim_ros.core.geodesy import GeodeticPosition
+from px4_sim_ros.core.geodesy import GeodeticPosition, load_proj
 from px4_sim_ros.core.parameters import Parameters, parameter
 from px4_sim_ros.core.random_streams import NormalStream
 from px4_sim_ros.core.rotation import matrix, to_world
@@ -70,6 +70,7 @@ class Gnss:
         p = parameters
         period_s = world.period_us(name) / US_PER_S
         self._parameters = p
+        load_proj()
         self._frame = world.local_frame()
         self._path = _Path(p.delay_s)
         self._velocity_stream = NormalStream(world.seed, f'{name}/velocity')
