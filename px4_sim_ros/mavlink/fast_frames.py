@@ -14,6 +14,10 @@ _MARKER = mavlink.PROTOCOL_MARKER_V2
 _HEADER_BYTES, _CHECK_SUM_BYTES = 10, 2
 _SHORTEST_BYTES = _HEADER_BYTES + _CHECK_SUM_BYTES
 
+# Without the object around it, where pymavlink has the quick one.
+_crc: typing.Callable[[bytes], int] = getattr(
+    mavlink, 'mcrf4xx', lambda data: mavlink.x25crc(data).crc)
+
 
 def frames_of(data: bytes, ids: typing.Container[int]) -> bytes:
     """Return those frames in `data` that carry some messages, the others left out.
@@ -45,7 +49,7 @@ class _Frames:
 
     def _check_sum(self, frame: bytes) -> bytes:
         """Return the check sum of a frame that has none yet."""
-        return mavlink.x25crc(frame[1:] + self._extra).crc.to_bytes(_CHECK_SUM_BYTES, 'little')
+        return _crc(frame[1:] + self._extra).to_bytes(_CHECK_SUM_BYTES, 'little')
 
 
 class FramePacker(_Frames):

@@ -132,6 +132,7 @@ class ManagerNode(PollingNode, LifecycleNode):
         self._pace_watch = PaceWatch(configuration.world.step_us)
         deadline_s = time.monotonic() + configuration.own.startup_timeout_s
         self._clock_publisher = self.create_publisher(ClockMessage, '/clock', qos.LOOP)
+        self._publish_clock_bytes = self._clock_publisher.handle.publish_raw
         self._participant = participant_of(self)
         self._command_subscription = self.hear(
             JointState, graph.COMMAND, self._graph.topics[graph.COMMAND].publisher,
@@ -326,7 +327,7 @@ class ManagerNode(PollingNode, LifecycleNode):
     # The step.
 
     def _publish_clock(self, time_us: int) -> None:
-        self._clock_publisher.handle.publish_raw(self._encode_clock(time_us, None))
+        self._publish_clock_bytes(self._encode_clock(time_us, None))
 
     def _on_command(self, data: bytes) -> None:
         """The step is done when its command has come."""
