@@ -283,6 +283,7 @@ def test_a_damaged_bag_is_played_as_far_as_it_goes(bag, tmp_path):
 # Run control.
 
 def test_at_the_start_the_last_latched_messages_are_there(played):
+    played.wait_for(lambda: played.heard['hil/state'] and played.heard['/rosout'])
     assert decode(played.heard['hil/state'][-1], 'std_msgs/msg/String').data == 'LOCKED'
     assert decode(played.heard['/rosout'][-1], 'rcl_interfaces/msg/Log').msg == 'armed'
     assert played.clock_us == []
