@@ -1,6 +1,6 @@
 """A long flight: memory stays flat, time stays exact, no step is missed.
 
-SOAK_S is the simulated time in seconds; an hour takes a quarter of an hour.
+SOAK_S is the simulated time in seconds; an hour takes some five minutes.
 """
 import json
 import os
