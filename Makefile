@@ -29,7 +29,7 @@ pictures: $(VENV)/.test
 bench: $(VENV)/.run
 	$(BIN)/python -m px4_sim_ros bench $(ARGS)
 
-# A simulated hour in the air and a hundred starts and stops: a quarter of an hour.
+# A simulated hour in the air and a hundred starts and stops: some ten minutes.
 soak: $(VENV)/.test
 	SOAK_S=3600 GRAPH_STARTS=100 $(BIN)/python -m pytest -s \
 		test/apps/test_soak.py test/apps/test_run_control.py $(ARGS)
