@@ -26,7 +26,7 @@
 enum { MAX_ROTORS = 16, SUBSTEPS = 4, PRINTED_US = 1000000 };
 enum { HIL_SENSOR = 107, HIL_GPS = 113, HIL_ACTUATOR_CONTROLS = 93 };
 enum { HIL_SENSOR_EXTRA = 108, HIL_GPS_EXTRA = 124, HIL_ACTUATOR_CONTROLS_EXTRA = 47 };
-static const double GAP_S = 0.25;      /* a step waits for an autopilot that has answered before */
+static const double GAP_S = 0.25;      /* s that a step waits, once the autopilot has answered one */
 enum { IMU_FIELDS = 0x3F, MAG_FIELDS = 0x1C0, BARO_FIELDS = 0x1A00, ARMED = 128 };
 
 static const double EARTH_RADIUS_M = 6371000.0, PA_PER_HPA = 100.0, GAUSS_PER_TESLA = 1e4;
@@ -38,7 +38,7 @@ static double port, freewheel_s, step_us, mag_us, baro_us, gps_us, mass, ixx, iy
     mag_east, mag_north, mag_up, accel_noise, gyro_noise, mag_noise, baro_noise, velocity_noise;
 static struct { const char *name; double *value; } settings[] = {
     {"port", &port},
-    {"freewheel_s", &freewheel_s},   /* so long for one that has not */
+    {"freewheel_s", &freewheel_s},   /* s that a step waits before that */
     {"step_us", &step_us}, {"mag_us", &mag_us}, {"baro_us", &baro_us},
     {"gps_us", &gps_us}, {"mass", &mass}, {"ixx", &ixx}, {"iyy", &iyy}, {"izz", &izz},
     {"thrust", &thrust},         /* N s^2, times the square of the speed in rad/s */

@@ -123,11 +123,10 @@ class HilEncoder:
             frames.append(packed(self._mav, odometry_message(m.odometry)))
         frames.append(self.sensor(
             time_us, _first(m.imus), _first(m.magnetic_fields), m.pressure, m.airspeed))
-        if len(m.imus) > 1 or len(m.magnetic_fields) > 1:
-            further = itertools.zip_longest(m.imus[1:], m.magnetic_fields[1:])
-            for i, (imu, field) in enumerate(further, 1):
-                if imu is not None or field is not None:
-                    frames.append(self.sensor(time_us, imu, field, sensor_id=i))
+        further = itertools.zip_longest(m.imus[1:], m.magnetic_fields[1:])
+        for i, (imu, field) in enumerate(further, 1):
+            if imu is not None or field is not None:
+                frames.append(self.sensor(time_us, imu, field, sensor_id=i))
         return b''.join(frames)
 
     def sensor(
