@@ -32,7 +32,7 @@ bench: $(VENV)/.run
 # A simulated hour in the air and a hundred starts and stops: some ten minutes.
 soak: $(VENV)/.test
 	SOAK_S=3600 GRAPH_STARTS=100 $(BIN)/python -m pytest -s \
-		test/apps/test_soak.py test/apps/test_run_control.py $(ARGS)
+		test/run/test_soak.py test/run/test_run_control.py $(ARGS)
 
 clean:
 	rm -rf $(VENV) build install log

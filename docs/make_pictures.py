@@ -20,11 +20,11 @@ import rerun
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 from PIL import Image
 
-from px4_sim_ros import graph
-from px4_sim_ros.recording.bag_reader import BagReader
-from px4_sim_ros.recording.flight_events import marks, read_contents
-from px4_sim_ros.recording.flight_facts import mission_places
-from px4_sim_ros.recording.series import Series, read_series
+from px4_sim_ros.recording.analysis.flight_events import marks, read_contents
+from px4_sim_ros.recording.analysis.flight_facts import mission_places
+from px4_sim_ros.recording.analysis.series import Series, read_series
+from px4_sim_ros.recording.bag.bag_reader import BagReader
+from px4_sim_ros.step import graph
 from px4_sim_ros.viewing.rerun_log import RerunLog, blueprint
 
 _FOLDER = pathlib.Path(__file__).resolve().parent / 'pictures'

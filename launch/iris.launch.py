@@ -2,8 +2,8 @@
 from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument, OpaqueFunction
 
-from px4_sim_ros.apps.launch_arguments import ARGUMENTS
-from px4_sim_ros.apps.launching import actions
+from px4_sim_ros.run.launch_arguments import ARGUMENTS
+from px4_sim_ros.run.launching import actions
 
 
 def generate_launch_description():

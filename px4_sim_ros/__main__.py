@@ -1,7 +1,7 @@
 """`python -m px4_sim_ros`."""
 import sys
 
-from px4_sim_ros.apps.command_line import main
+from px4_sim_ros.cli.command_line import main
 
 try:
     sys.exit(main())

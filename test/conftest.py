@@ -38,7 +38,7 @@ os.environ['PYTHONPATH'] = os.pathsep.join(
 def pytest_configure(config):
     """Compile what is compiled once on a machine, so that no test has to wait for it."""
     if not hasattr(config, 'workerinput'):
-        from px4_sim_ros.compile_ahead import compile_motion
+        from px4_sim_ros.config.compile_ahead import compile_motion
         compile_motion()
 
 

@@ -10,10 +10,10 @@ import math
 import numpy as np
 
 from px4_sim_ros.autopilot.estimator import Estimator
-from px4_sim_ros.core.frames import Quaternion, Vector
-from px4_sim_ros.core.parameters import Parameters, parameter
-from px4_sim_ros.core.rotation import conjugate, cross, matrix, multiply, normalised
-from px4_sim_ros.core.vehicle import Vehicle
+from px4_sim_ros.model.frames import Quaternion, Vector
+from px4_sim_ros.model.parameters import Parameters, parameter
+from px4_sim_ros.model.rotation import conjugate, cross, matrix, multiply, normalised
+from px4_sim_ros.model.vehicle.vehicle import Vehicle
 
 
 @dataclasses.dataclass(frozen=True)

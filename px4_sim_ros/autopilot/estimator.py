@@ -9,12 +9,12 @@ from __future__ import annotations
 import dataclasses
 import math
 
-from px4_sim_ros.core.atmosphere import STANDARD
-from px4_sim_ros.core.frames import Quaternion, Vector
-from px4_sim_ros.core.geodesy import GeodeticPosition, LocalFrame, load_proj
-from px4_sim_ros.core.magnetic_field import field_enu_t
-from px4_sim_ros.core.parameters import Parameters, parameter
-from px4_sim_ros.core.rotation import (
+from px4_sim_ros.model.environment.atmosphere import STANDARD
+from px4_sim_ros.model.environment.geodesy import GeodeticPosition, LocalFrame, load_proj
+from px4_sim_ros.model.environment.magnetic_field import field_enu_t
+from px4_sim_ros.model.frames import Quaternion, Vector
+from px4_sim_ros.model.parameters import Parameters, parameter
+from px4_sim_ros.model.rotation import (
     from_rotation_vector,
     matrix,
     multiply,

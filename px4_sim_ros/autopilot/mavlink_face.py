@@ -13,11 +13,11 @@ from pymavlink.dialects.v20 import common as mavlink
 
 from px4_sim_ros.autopilot.commander import Commander, Mode
 from px4_sim_ros.autopilot.estimator import Estimator
-from px4_sim_ros.core.frames import enu_to_ned, flu_to_frd, quaternion_enu_flu_to_ned_frd
-from px4_sim_ros.core.geodesy import GeodeticPosition
-from px4_sim_ros.core.timebase import is_due
 from px4_sim_ros.mavlink.hil_fields import packed
 from px4_sim_ros.mavlink.pilot import FIRST_PORT as PILOT_PORT
+from px4_sim_ros.model.environment.geodesy import GeodeticPosition
+from px4_sim_ros.model.frames import enu_to_ned, flu_to_frd, quaternion_enu_flu_to_ned_frd
+from px4_sim_ros.model.timebase import is_due
 
 AUTOPILOT_PORT = 14580
 

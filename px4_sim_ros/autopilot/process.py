@@ -17,14 +17,14 @@ from px4_sim_ros.autopilot.commander import Commander, CommanderParameters
 from px4_sim_ros.autopilot.controller import Controller, ControllerParameters
 from px4_sim_ros.autopilot.estimator import Estimator, EstimatorParameters
 from px4_sim_ros.autopilot.mavlink_face import MavlinkFace
-from px4_sim_ros.configuration import load_vehicle
-from px4_sim_ros.core.atmosphere import STANDARD_GRAVITY_M_S2
-from px4_sim_ros.core.frames import Vector
-from px4_sim_ros.core.parameters import ParameterError, sentence
-from px4_sim_ros.core.vehicle import Vehicle
+from px4_sim_ros.config.configuration import load_vehicle
+from px4_sim_ros.config.resources import config_directory, own_arguments, read_yaml
 from px4_sim_ros.mavlink import hil_codec
 from px4_sim_ros.mavlink.hil_server import port_of
-from px4_sim_ros.resources import config_directory, own_arguments, read_yaml
+from px4_sim_ros.model.environment.atmosphere import STANDARD_GRAVITY_M_S2
+from px4_sim_ros.model.frames import Vector
+from px4_sim_ros.model.parameters import ParameterError, sentence
+from px4_sim_ros.model.vehicle.vehicle import Vehicle
 
 _RETRY_S = 0.02
 _LOCKSTEP_FLAG = 1

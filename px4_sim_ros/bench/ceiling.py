@@ -8,13 +8,13 @@ import shutil
 import subprocess
 import threading
 
-from px4_sim_ros.apps.processes import Child
 from px4_sim_ros.bench.worklog import WorkLog
-from px4_sim_ros.configuration import Configuration
-from px4_sim_ros.core.environment import Environment
-from px4_sim_ros.core.magnetic_field import MagneticField
-from px4_sim_ros.core.timebase import US_PER_S
+from px4_sim_ros.config.configuration import Configuration
 from px4_sim_ros.mavlink.hil_server import port_of
+from px4_sim_ros.model.environment.environment import Environment
+from px4_sim_ros.model.environment.magnetic_field import MagneticField
+from px4_sim_ros.model.timebase import US_PER_S
+from px4_sim_ros.run.processes import Child
 
 _SOURCE = pathlib.Path(__file__).with_name('ceiling.c')
 _LOOK_S = 0.02

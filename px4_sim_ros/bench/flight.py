@@ -15,22 +15,22 @@ import threading
 import time
 import typing
 
-from px4_sim_ros.apps.autopilots import start_autopilot
-from px4_sim_ros.apps.pilot_process import PilotProcess
-from px4_sim_ros.apps.processes import Child
-from px4_sim_ros.apps.px4 import Px4
 from px4_sim_ros.bench import ceiling, worlds
 from px4_sim_ros.bench.kinds import CEILING, CEILING_KIND, Kind
 from px4_sim_ros.bench.usage import Usage
 from px4_sim_ros.bench.worklog import Window
-from px4_sim_ros.configuration import Configuration, load_configuration
-from px4_sim_ros.core.environment import Environment
-from px4_sim_ros.core.parameters import ParameterError, sentence
-from px4_sim_ros.core.steady_states import SteadyStates
-from px4_sim_ros.core.timebase import US_PER_S
+from px4_sim_ros.config.configuration import Configuration, load_configuration
 from px4_sim_ros.mavlink.hil_server import port_of
 from px4_sim_ros.mavlink.mission import Hold, Land, Mission, TakeOff
 from px4_sim_ros.mavlink.pilot import Event
+from px4_sim_ros.model.environment.environment import Environment
+from px4_sim_ros.model.parameters import ParameterError, sentence
+from px4_sim_ros.model.timebase import US_PER_S
+from px4_sim_ros.model.vehicle.steady_states import SteadyStates
+from px4_sim_ros.run.autopilots import start_autopilot
+from px4_sim_ros.run.pilot_process import PilotProcess
+from px4_sim_ros.run.processes import Child
+from px4_sim_ros.run.px4 import Px4
 
 _LOOK_S = 0.02
 HEIGHT_M = 10.0

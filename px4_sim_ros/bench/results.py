@@ -5,9 +5,9 @@ import dataclasses
 import statistics
 import typing
 
-from px4_sim_ros import graph
 from px4_sim_ros.bench.kinds import CEILING, CEILING_KIND, CEILING_ON_ALL_CORES, Kind
 from px4_sim_ros.bench.unit_costs import CALIBRATION
+from px4_sim_ros.step import graph
 
 Figures = dict[str, typing.Any]
 # Whose parts have a budget: with nothing to wait for but a peer that costs nearly nothing.

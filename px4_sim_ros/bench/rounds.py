@@ -9,11 +9,11 @@ import typing
 
 import tqdm
 
-from px4_sim_ros.apps.processes import Child
 from px4_sim_ros.bench.flight import Flight, FlightError
 from px4_sim_ros.bench.kinds import CEILING, Kind, free_instance
 from px4_sim_ros.bench.results import Round
 from px4_sim_ros.bench.unit_costs import calibration_us
+from px4_sim_ros.run.processes import Child
 
 # To take a graph and an autopilot down.
 _STOP_TIMEOUT_S = 20.0

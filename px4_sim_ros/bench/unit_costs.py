@@ -18,18 +18,18 @@ import sys
 import time
 import typing
 
-from px4_sim_ros import graph
-from px4_sim_ros.apps.core_world import hil_frames, make_simulation
-from px4_sim_ros.apps.processes import Child, ros_environment
 from px4_sim_ros.bench.trivial_peer import Answers
-from px4_sim_ros.configuration import Configuration, load_configuration
-from px4_sim_ros.core.dynamics import Dynamics
-from px4_sim_ros.core.environment import Environment
-from px4_sim_ros.core.integrators import INTEGRATOR_NAMES
-from px4_sim_ros.core.simulation import Step
-from px4_sim_ros.core.surroundings import STILL
-from px4_sim_ros.core.timebase import is_due
+from px4_sim_ros.config.configuration import Configuration, load_configuration
 from px4_sim_ros.mavlink.hil_codec import HilDecoder, HilEncoder
+from px4_sim_ros.model.body.dynamics import Dynamics
+from px4_sim_ros.model.body.integrators import INTEGRATOR_NAMES
+from px4_sim_ros.model.environment.environment import Environment
+from px4_sim_ros.model.environment.surroundings import STILL
+from px4_sim_ros.model.timebase import is_due
+from px4_sim_ros.run.core_world import hil_frames, make_simulation
+from px4_sim_ros.run.processes import Child, ros_environment
+from px4_sim_ros.step import graph
+from px4_sim_ros.step.simulation import Step
 
 CALIBRATION = 'calibration loop'
 _CALIBRATION_TURNS = 1000
@@ -163,9 +163,9 @@ def _conversion(
     """Measure both ways of all messages of a step, and return the messages."""
     from rclpy.serialization import deserialize_message
 
-    from px4_sim_ros.convert import codecs
-    from px4_sim_ros.convert.step_messages import StepMessages
-    from px4_sim_ros.nodes.message_types import message_class
+    from px4_sim_ros.messages import codecs
+    from px4_sim_ros.messages.step_messages import StepMessages
+    from px4_sim_ros.ros.message_types import message_class
     nodes = configuration.graph
     messages = StepMessages(nodes, configuration.world)
     found = [messages.of(step, references) for step in steps]
@@ -203,9 +203,9 @@ def _middleware(bench: _Bench, data: bytes, hops: float) -> None:
     from rclpy.signals import SignalHandlerOptions
     from sensor_msgs.msg import Imu
 
-    from px4_sim_ros.apps.world import make_executor
-    from px4_sim_ros.nodes import qos
-    from px4_sim_ros.nodes.polling import taken
+    from px4_sim_ros.ros import qos
+    from px4_sim_ros.ros.polling import taken
+    from px4_sim_ros.ros.world import make_executor
     rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
     node = rclpy.create_node('unit_costs')
     publisher = node.create_publisher(Imu, 'unit_costs/polled', qos.LOOP)

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import typing
 
-from px4_sim_ros.core.timebase import US_PER_S
+from px4_sim_ros.model.timebase import US_PER_S
 
 
 class Told(typing.NamedTuple):

@@ -6,11 +6,11 @@ import threading
 import time
 import typing
 
-from px4_sim_ros.apps.core_world import CoreWorld
 from px4_sim_ros.bench.worklog import WorkLog
-from px4_sim_ros.configuration import Configuration, write_configuration
-from px4_sim_ros.core.simulation import Step
+from px4_sim_ros.config.configuration import Configuration, write_configuration
 from px4_sim_ros.mavlink.hil_codec import ActuatorControls
+from px4_sim_ros.run.core_world import CoreWorld
+from px4_sim_ros.step.simulation import Step
 
 if typing.TYPE_CHECKING:
     from diagnostic_msgs.msg import DiagnosticArray
@@ -23,7 +23,7 @@ def with_recording(
     configuration: Configuration, mode: str, autopilot: str, folder: pathlib.Path,
 ) -> tuple[Configuration, typing.Any]:
     """Return the configuration of a run that is recorded, and the description of the run."""
-    from px4_sim_ros.recording.run_description import RunDescription, with_run_file
+    from px4_sim_ros.recording.bag.run_description import RunDescription, with_run_file
     run = RunDescription.of(configuration, mode=mode, autopilot=autopilot)
     return with_run_file(configuration, run, folder), run
 
@@ -40,7 +40,7 @@ class CoreLog:
         self.height_m = 0.0
         recorder = None
         if run is not None:
-            from px4_sim_ros.apps.core_recorder import CoreRecorder
+            from px4_sim_ros.run.core_recorder import CoreRecorder
             recorder = CoreRecorder(configuration, run)
         self._world = CoreWorld(configuration, self._observe, recorder)
         self._next_us = 0
@@ -88,8 +88,8 @@ class GraphLog:
         from diagnostic_msgs.msg import DiagnosticArray
         from rclpy.executors import SingleThreadedExecutor
 
-        from px4_sim_ros.apps.ros_world import RosWorld
-        from px4_sim_ros.nodes import qos
+        from px4_sim_ros.ros import qos
+        from px4_sim_ros.run.ros_world import RosWorld
 
         self.log = WorkLog()
         self.height_m = 0.0
@@ -110,8 +110,8 @@ class GraphLog:
         self.height_m = position_enu[2]
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
-        from px4_sim_ros.convert.diagnostics import values_of
-        from px4_sim_ros.convert.stamps import stamp_us
+        from px4_sim_ros.messages.diagnostics import values_of
+        from px4_sim_ros.messages.stamps import stamp_us
         time_us = stamp_us(message.header.stamp)
         for status in message.status:
             part, values = status.name.removeprefix('/'), values_of(status)

@@ -11,7 +11,6 @@ import socket
 
 from pymavlink.dialects.v20 import common as mavlink
 
-from px4_sim_ros.core.surroundings import BatteryStatus
 from px4_sim_ros.mavlink.hil_fields import (
     INT16_MAX,
     INT16_MIN,
@@ -20,6 +19,7 @@ from px4_sim_ros.mavlink.hil_fields import (
     packed,
     saturated,
 )
+from px4_sim_ros.model.environment.surroundings import BatteryStatus
 
 # PX4's payload link of instance 0; each further instance has the next port.
 PAYLOAD_PORT = 14280

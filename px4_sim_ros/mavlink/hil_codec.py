@@ -12,17 +12,6 @@ import typing
 
 from pymavlink.dialects.v20 import common as mavlink
 
-from px4_sim_ros.core.atmosphere import KELVIN_AT_ZERO_CELSIUS, STANDARD
-from px4_sim_ros.core.frames import Vector, enu_to_ned, flu_to_frd, frd_to_flu, ned_to_enu
-from px4_sim_ros.core.geodesy import GeodeticPosition
-from px4_sim_ros.core.sensors.airspeed import DifferentialPressureMeasurement
-from px4_sim_ros.core.sensors.barometer import PressureMeasurement
-from px4_sim_ros.core.sensors.gnss import FixType, GnssMeasurement
-from px4_sim_ros.core.sensors.imu import ImuMeasurement
-from px4_sim_ros.core.sensors.magnetometer import MagneticFieldMeasurement
-from px4_sim_ros.core.sensors.optical_flow import FlowMeasurement
-from px4_sim_ros.core.sensors.range_finder import RangeMeasurement
-from px4_sim_ros.core.sensors.visual_odometry import VisualOdometryMeasurement
 from px4_sim_ros.mavlink.fast_frames import FramePacker, FrameReader
 from px4_sim_ros.mavlink.hil_fields import (
     INT16_MAX,
@@ -36,6 +25,17 @@ from px4_sim_ros.mavlink.hil_fields import (
     simulator_mavlink,
 )
 from px4_sim_ros.mavlink.hil_optional import distance_message, flow_message, odometry_message
+from px4_sim_ros.model.environment.atmosphere import KELVIN_AT_ZERO_CELSIUS, STANDARD
+from px4_sim_ros.model.environment.geodesy import GeodeticPosition
+from px4_sim_ros.model.frames import Vector, enu_to_ned, flu_to_frd, frd_to_flu, ned_to_enu
+from px4_sim_ros.model.sensors.airspeed import DifferentialPressureMeasurement
+from px4_sim_ros.model.sensors.barometer import PressureMeasurement
+from px4_sim_ros.model.sensors.gnss import FixType, GnssMeasurement
+from px4_sim_ros.model.sensors.imu import ImuMeasurement
+from px4_sim_ros.model.sensors.magnetometer import MagneticFieldMeasurement
+from px4_sim_ros.model.sensors.optical_flow import FlowMeasurement
+from px4_sim_ros.model.sensors.range_finder import RangeMeasurement
+from px4_sim_ros.model.sensors.visual_odometry import VisualOdometryMeasurement
 
 GAUSS_PER_TESLA = 1e4
 PA_PER_HPA = 100.0

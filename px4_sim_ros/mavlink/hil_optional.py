@@ -9,12 +9,12 @@ import math
 
 from pymavlink.dialects.v20 import common as mavlink
 
-from px4_sim_ros.core.frames import enu_to_ned, flu_to_frd, quaternion_enu_flu_to_ned_frd
-from px4_sim_ros.core.sensors.optical_flow import FlowMeasurement
-from px4_sim_ros.core.sensors.range_finder import RangeMeasurement
-from px4_sim_ros.core.sensors.visual_odometry import VisualOdometryMeasurement
-from px4_sim_ros.core.timebase import US_PER_S
 from px4_sim_ros.mavlink.hil_fields import UINT8_MAX, UINT16_MAX, UINT32_MAX, float32, saturated
+from px4_sim_ros.model.frames import enu_to_ned, flu_to_frd, quaternion_enu_flu_to_ned_frd
+from px4_sim_ros.model.sensors.optical_flow import FlowMeasurement
+from px4_sim_ros.model.sensors.range_finder import RangeMeasurement
+from px4_sim_ros.model.sensors.visual_odometry import VisualOdometryMeasurement
+from px4_sim_ros.model.timebase import US_PER_S
 
 _CM_PER_M = 1e2
 _CM2_PER_M2 = 1e4

@@ -4,7 +4,7 @@ from __future__ import annotations
 import dataclasses
 import typing
 
-from px4_sim_ros.core.parameters import ParameterError, Parameters, parameter
+from px4_sim_ros.model.parameters import ParameterError, Parameters, parameter
 
 
 @dataclasses.dataclass(frozen=True)

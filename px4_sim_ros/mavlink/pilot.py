@@ -16,11 +16,11 @@ import typing
 
 from pymavlink.dialects.v20 import common as mavlink
 
-from px4_sim_ros.core.frames import Vector, ned_to_enu
-from px4_sim_ros.core.geodesy import GeodeticPosition, LocalFrame, load_proj
 from px4_sim_ros.mavlink.fast_frames import frames_of
 from px4_sim_ros.mavlink.hil_fields import packed
 from px4_sim_ros.mavlink.mission import GoTo, Hold, Item, Land, Mission, TakeOff
+from px4_sim_ros.model.environment.geodesy import GeodeticPosition, LocalFrame, load_proj
+from px4_sim_ros.model.frames import Vector, ned_to_enu
 
 FIRST_PORT = 14540
 

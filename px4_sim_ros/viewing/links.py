@@ -3,15 +3,15 @@ from __future__ import annotations
 
 import typing
 
-from px4_sim_ros import graph
-from px4_sim_ros.configuration import Configuration
-from px4_sim_ros.convert.measurements import frame_of, range_frame
-from px4_sim_ros.convert.truth import BODY_FRAME, WORLD_FRAME
-from px4_sim_ros.core.frames import Quaternion, Vector
-from px4_sim_ros.core.rotation import from_rotation_vector
-from px4_sim_ros.core.sensors.imu import mounting_rotation
-from px4_sim_ros.core.sensors.range_finder import DIRECTIONS
-from px4_sim_ros.core.vehicle import Rotor
+from px4_sim_ros.config.configuration import Configuration
+from px4_sim_ros.messages.measurements import frame_of, range_frame
+from px4_sim_ros.messages.truth import BODY_FRAME, WORLD_FRAME
+from px4_sim_ros.model.frames import Quaternion, Vector
+from px4_sim_ros.model.rotation import from_rotation_vector
+from px4_sim_ros.model.sensors.imu import mounting_rotation
+from px4_sim_ros.model.sensors.range_finder import DIRECTIONS
+from px4_sim_ros.model.vehicle.vehicle import Rotor
+from px4_sim_ros.step import graph
 
 # Where REP-105 has the drift of a local estimate; ours is the truth and has none.
 ODOM_FRAME = 'odom'

@@ -8,12 +8,12 @@ from geometry_msgs.msg import Point
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
-from px4_sim_ros.configuration import Configuration
-from px4_sim_ros.convert.stamps import in_frame, set_stamp
-from px4_sim_ros.convert.truth import WORLD_FRAME
-from px4_sim_ros.core.frames import Vector
-from px4_sim_ros.core.rotation import matrix, to_world
-from px4_sim_ros.core.timebase import US_PER_S
+from px4_sim_ros.config.configuration import Configuration
+from px4_sim_ros.messages.stamps import in_frame, set_stamp
+from px4_sim_ros.messages.truth import WORLD_FRAME
+from px4_sim_ros.model.frames import Vector
+from px4_sim_ros.model.rotation import matrix, to_world
+from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.viewing.links import sensor_links
 from px4_sim_ros.viewing.rotor_motion import ThrustArrows
 from px4_sim_ros.viewing.scene import Scene

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import math
 
-from px4_sim_ros.core.frames import Vector
+from px4_sim_ros.model.frames import Vector
 
 _FIRST_SPACING_M = 0.05
 

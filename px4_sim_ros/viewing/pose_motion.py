@@ -5,7 +5,7 @@ import typing
 
 import numpy as np
 
-from px4_sim_ros.recording.series import Series
+from px4_sim_ros.recording.analysis.series import Series
 
 _Fields = typing.Mapping[str, Series]
 

@@ -11,14 +11,18 @@ import numpy as np
 import rerun
 import rerun.blueprint as rerun_blueprint
 
-from px4_sim_ros.configuration import Configuration
-from px4_sim_ros.convert.measurements import range_frame
-from px4_sim_ros.core.parameters import ParameterError
-from px4_sim_ros.core.rotation import matrix, to_world
-from px4_sim_ros.recording.path_plots import Place
-from px4_sim_ros.recording.plots import COLOURS, TRUTH_COLOUR
-from px4_sim_ros.recording.sensor_errors import Comparison, IdealSensors, roll_pitch_yaw_deg
-from px4_sim_ros.recording.series import Series
+from px4_sim_ros.config.configuration import Configuration
+from px4_sim_ros.messages.measurements import range_frame
+from px4_sim_ros.model.parameters import ParameterError
+from px4_sim_ros.model.rotation import matrix, to_world
+from px4_sim_ros.recording.analysis.sensor_errors import (
+    Comparison,
+    IdealSensors,
+    roll_pitch_yaw_deg,
+)
+from px4_sim_ros.recording.analysis.series import Series
+from px4_sim_ros.recording.report.path_plots import Place
+from px4_sim_ros.recording.report.plots import COLOURS, TRUTH_COLOUR
 from px4_sim_ros.viewing.links import rotor_frame, sensor_links
 from px4_sim_ros.viewing.markers import (
     BEAM_COLOUR,

@@ -9,8 +9,8 @@ import threading
 import typing
 import urllib.parse
 
-from px4_sim_ros.core.parameters import ParameterError
-from px4_sim_ros.resources import check_writable
+from px4_sim_ros.config.resources import check_writable
+from px4_sim_ros.model.parameters import ParameterError
 
 if typing.TYPE_CHECKING:
     import rerun

@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 import typing
 
-from px4_sim_ros.core.vehicle import Vehicle
+from px4_sim_ros.model.vehicle.vehicle import Vehicle
 
 # Hovering at 600 rad/s, frames at 25 Hz would show a rotor anywhere. A hundredth of that is a
 # turn a second, in the right sense and in proportion.

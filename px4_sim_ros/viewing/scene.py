@@ -5,7 +5,7 @@ import dataclasses
 import math
 import typing
 
-from px4_sim_ros.core.frames import Quaternion, Vector
+from px4_sim_ros.model.frames import Quaternion, Vector
 from px4_sim_ros.viewing.links import UNTURNED
 
 # Speeds are differences of positions; over less time they would be rounding.

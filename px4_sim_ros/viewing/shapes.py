@@ -5,10 +5,10 @@ import enum
 import math
 import typing
 
-from px4_sim_ros.convert.truth import BODY_FRAME
-from px4_sim_ros.core.frames import Quaternion, Vector
-from px4_sim_ros.core.rotation import from_rotation_vector
-from px4_sim_ros.core.vehicle import Vehicle
+from px4_sim_ros.messages.truth import BODY_FRAME
+from px4_sim_ros.model.frames import Quaternion, Vector
+from px4_sim_ros.model.rotation import from_rotation_vector
+from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.viewing.links import UNTURNED, rotor_frame, rotor_joint
 
 Colour = tuple[float, float, float, float]       # red, green, blue, opacity: 0 to 1

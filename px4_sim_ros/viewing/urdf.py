@@ -4,11 +4,11 @@ from __future__ import annotations
 import math
 import xml.etree.ElementTree as ElementTree
 
-from px4_sim_ros.configuration import Configuration
-from px4_sim_ros.convert.truth import BODY_FRAME
-from px4_sim_ros.core.frames import Quaternion, Vector
-from px4_sim_ros.core.rotation import matrix
-from px4_sim_ros.core.vehicle import Body, Rotor
+from px4_sim_ros.config.configuration import Configuration
+from px4_sim_ros.messages.truth import BODY_FRAME
+from px4_sim_ros.model.frames import Quaternion, Vector
+from px4_sim_ros.model.rotation import matrix
+from px4_sim_ros.model.vehicle.vehicle import Body, Rotor
 from px4_sim_ros.viewing.links import Link, rotor_frame, rotor_joint, sensor_links
 from px4_sim_ros.viewing.shapes import Colour, Kind, Shape, vehicle_shapes
 

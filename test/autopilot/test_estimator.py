@@ -13,11 +13,11 @@ from transforms3d.euler import euler2mat
 from transforms3d.quaternions import mat2quat, qconjugate, qmult
 
 import px4_sim_ros.autopilot
-from px4_sim_ros.apps.core_world import make_simulation
-from px4_sim_ros.configuration import load_configuration
-from px4_sim_ros.core.geodesy import GeodeticPosition, LocalFrame
-from px4_sim_ros.core.magnetic_field import field_enu_t
-from px4_sim_ros.core.rotation import matrix, to_world
+from px4_sim_ros.config.configuration import load_configuration
+from px4_sim_ros.model.environment.geodesy import GeodeticPosition, LocalFrame
+from px4_sim_ros.model.environment.magnetic_field import field_enu_t
+from px4_sim_ros.model.rotation import matrix, to_world
+from px4_sim_ros.run.core_world import make_simulation
 
 G = 9.80665
 ORIGIN = GeodeticPosition(47.0, 8.0, 500.0)
@@ -207,5 +207,5 @@ def test_no_room_of_the_autopilot_imports_the_motion():
                 node, (ast.Import, ast.ImportFrom)) else []
             source = getattr(node, 'module', '') or ''
             for name in (source, *names):
-                assert not name.startswith(('px4_sim_ros.core.dynamics', 'Truth')), path
-                assert not name.startswith('px4_sim_ros.core.simulation'), path
+                assert not name.startswith(('px4_sim_ros.model.body.dynamics', 'Truth')), path
+                assert not name.startswith('px4_sim_ros.step.simulation'), path

@@ -17,14 +17,14 @@ from nav_msgs.msg import Odometry
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import FluidPressure, Range
 
-from px4_sim_ros.apps import command_line, own_nodes
-from px4_sim_ros.apps.processes import Child, ros_environment
-from px4_sim_ros.configuration import load_configuration
-from px4_sim_ros.convert.stamps import stamp_us
-from px4_sim_ros.core.sensors.barometer import Barometer
-from px4_sim_ros.core.truth import Truth
-from px4_sim_ros.nodes import qos
-from px4_sim_ros.recording.bag_reader import BagReader
+from px4_sim_ros.cli import command_line
+from px4_sim_ros.config.configuration import load_configuration
+from px4_sim_ros.messages.stamps import stamp_us
+from px4_sim_ros.model.sensors.barometer import Barometer
+from px4_sim_ros.model.truth import Truth
+from px4_sim_ros.recording.bag.bag_reader import BagReader
+from px4_sim_ros.ros import own_nodes, qos
+from px4_sim_ros.run.processes import Child, ros_environment
 
 INSTANCE = 88
 DOCS = pathlib.Path(__file__).resolve().parents[2] / 'docs'
@@ -161,7 +161,7 @@ def test_the_node_has_a_process_of_its_own(folder):
     parameters = {'manager': {'paused': True, 'speed_factor': 0.0}}
     with running_graph(folder, 'separate', INSTANCE, parameters, absent=['barometer']) as world:
         own = Child('barometer', [
-            sys.executable, '-m', 'px4_sim_ros.apps.world', 'barometer', '--node', OWN,
+            sys.executable, '-m', 'px4_sim_ros.ros.world', 'barometer', '--node', OWN,
             '--ros-args', '--params-file', folder / 'run.yaml'],
             environment=ros_environment(), folder=folder, log=folder / 'own.log')
         try:
@@ -212,12 +212,12 @@ def test_each_process_is_told_of_its_own_nodes_only():
     (['--node', 'barometer=my_nodes:Mine'],
      "node barometer = 'my_nodes:Mine': there is no Mine in "),
     (['--node', 'barometer=my_nodes:TIME_CONSTANT_S'],
-     'must be a subclass of px4_sim_ros.nodes.sensor.SensorNode'),
+     'must be a subclass of px4_sim_ros.ros.sensor.SensorNode'),
     (['--node', 'dynamics=pathlib:Path'],
-     "node dynamics = 'pathlib:Path': must be a subclass of px4_sim_ros.nodes.base.LoopNode"),
+     "node dynamics = 'pathlib:Path': must be a subclass of px4_sim_ros.ros.base.LoopNode"),
     # A plain node of the loop would never say that it does not measure.
-    (['--node', 'barometer=px4_sim_ros.nodes.base:LoopNode'],
-     'must be a subclass of px4_sim_ros.nodes.sensor.SensorNode'),
+    (['--node', 'barometer=px4_sim_ros.ros.base:LoopNode'],
+     'must be a subclass of px4_sim_ros.ros.sensor.SensorNode'),
     (['--node', OWN, '--node', 'barometer=my_nodes:Mine'],
      "'my_nodes:HoseBarometer' is in the place of barometer already"),
     (['--mode', 'core', '--node', OWN],
@@ -242,7 +242,7 @@ def test_bad_input_is_one_sentence_and_nothing_starts(
 
 def test_a_process_refuses_what_it_does_not_run(folder):
     result = subprocess.run(
-        [sys.executable, '-m', 'px4_sim_ros.apps.world', 'imu', '--node', OWN],
+        [sys.executable, '-m', 'px4_sim_ros.ros.world', 'imu', '--node', OWN],
         capture_output=True, text=True, cwd=folder, timeout=PATIENCE_S, check=False)
     assert (result.returncode, result.stdout) == (2, '')
     assert result.stderr == ("world: node barometer = 'my_nodes:HoseBarometer': there is no such"

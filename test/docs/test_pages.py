@@ -17,25 +17,25 @@ import pytest
 import yaml
 from pymavlink.dialects.v20 import common as mavlink
 
-from px4_sim_ros import graph, pacing
-from px4_sim_ros.apps import check_vehicle, command_line, fly
-from px4_sim_ros.apps.px4 import Px4
-from px4_sim_ros.apps.settings import settings
 from px4_sim_ros.autopilot.mavlink_face import AUTOPILOT_PORT
-from px4_sim_ros.configuration import (
+from px4_sim_ros.cli import check_vehicle, command_line, fly
+from px4_sim_ros.config.configuration import (
     default_parameters,
     load_configuration,
     load_mission,
     load_vehicle,
 )
-from px4_sim_ros.core.parameters import ParameterError
-from px4_sim_ros.core.timebase import is_due
-from px4_sim_ros.core.vehicle import MOST_ROTORS
+from px4_sim_ros.config.run_control import ManagerParameters
 from px4_sim_ros.mavlink import battery_link, hil_server, lockstep, pilot
-from px4_sim_ros.nodes import recorder_watch
-from px4_sim_ros.nodes.node_status import NodeStatus
-from px4_sim_ros.nodes.overdue import find_debt
-from px4_sim_ros.run_control import ManagerParameters
+from px4_sim_ros.model.parameters import ParameterError
+from px4_sim_ros.model.timebase import is_due
+from px4_sim_ros.model.vehicle.vehicle import MOST_ROTORS
+from px4_sim_ros.ros import recorder_watch
+from px4_sim_ros.ros.node_status import NodeStatus
+from px4_sim_ros.ros.overdue import find_debt
+from px4_sim_ros.run.px4 import Px4
+from px4_sim_ros.run.settings import settings
+from px4_sim_ros.step import graph, pacing
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 GRAVITY_M_S2 = 9.80665
@@ -427,7 +427,7 @@ def test_commands(words, files, monkeypatch):
         return
     python, minus_m, module, *options = words
     assert (python, minus_m) == ('python', '-m')
-    if module == 'px4_sim_ros.apps.world':
+    if module == 'px4_sim_ros.ros.world':
         assert callable(importlib.import_module(module).main)
         if options:
             assert options[:2] == ['--ros-args', '--params-file']

@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from px4_sim_ros import graph
-from px4_sim_ros.apps import tables
+from px4_sim_ros.cli import tables
+from px4_sim_ros.step import graph
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SHOWN = sorted({

@@ -7,11 +7,11 @@ import subprocess
 
 import pytest
 
-from px4_sim_ros.apps import command_line, fly, tables
-from px4_sim_ros.apps.launch_arguments import ARGUMENTS, REPLAY_ARGUMENTS
-from px4_sim_ros.apps.settings import settings
-from px4_sim_ros.configuration import load_configuration, load_mission, profile_parameters
-from px4_sim_ros.recording import schema
+from px4_sim_ros.cli import command_line, fly, tables
+from px4_sim_ros.config.configuration import load_configuration, load_mission, profile_parameters
+from px4_sim_ros.recording.bag import schema
+from px4_sim_ros.run.launch_arguments import ARGUMENTS, REPLAY_ARGUMENTS
+from px4_sim_ros.run.settings import settings
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DOCUMENTS = {path.relative_to(ROOT).as_posix(): path.read_text(encoding='utf-8')
@@ -96,7 +96,7 @@ def test_commands_exist(words, monkeypatch):
 @pytest.mark.parametrize('words', OF_BAGS, ids=' '.join)
 def test_commands_for_recordings_exist(words, monkeypatch):
     seen = []
-    monkeypatch.setattr(f'px4_sim_ros.apps.{words[0]}.{words[0]}',
+    monkeypatch.setattr(f'px4_sim_ros.cli.{words[0]}.{words[0]}',
                         lambda options: seen.append(options) or 0)
     assert command_line.main(words) == 0
     assert seen[0].command == words[0]
@@ -123,7 +123,7 @@ def test_nothing_is_left_to_fill_in():
 
 def test_viewers_can_be_asked_for_in_all_launch_files():
     """What the launch files share reads arguments that both have to declare."""
-    text = (ROOT / 'px4_sim_ros' / 'apps' / 'launching.py').read_text(encoding='utf-8')
+    text = (ROOT / 'px4_sim_ros' / 'run' / 'launching.py').read_text(encoding='utf-8')
     for function, declared in (('actions', ARGUMENTS), ('replay_actions', REPLAY_ARGUMENTS),
                                ('_viewers', ARGUMENTS), ('_viewers', REPLAY_ARGUMENTS)):
         body = re.search(rf'^def {function}\(.*?(?=^def |\Z)', text, re.M | re.S)[0]

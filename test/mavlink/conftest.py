@@ -6,10 +6,10 @@ import contextlib
 import pytest
 from scripted_peer import HOST, TIME_LIMIT_S, ScriptedPeer
 
-from px4_sim_ros.core.sensors.imu import ImuMeasurement
 from px4_sim_ros.mavlink.hil_codec import HilEncoder
 from px4_sim_ros.mavlink.hil_server import Deadline, HilServer, port_of
 from px4_sim_ros.mavlink.lockstep import HilParameters, Lockstep
+from px4_sim_ros.model.sensors.imu import ImuMeasurement
 
 
 @pytest.fixture

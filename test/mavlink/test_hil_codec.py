@@ -11,17 +11,17 @@ import pytest
 from mavlink_frames import controls_frame, frame, frame_v1
 from pymavlink.dialects.v20 import common as mavlink
 
-from px4_sim_ros.core.geodesy import GeodeticPosition
-from px4_sim_ros.core.sensors.airspeed import DifferentialPressureMeasurement
-from px4_sim_ros.core.sensors.barometer import PressureMeasurement
-from px4_sim_ros.core.sensors.gnss import GnssMeasurement
-from px4_sim_ros.core.sensors.imu import ImuMeasurement
-from px4_sim_ros.core.sensors.magnetometer import MagneticFieldMeasurement
-from px4_sim_ros.core.sensors.optical_flow import FlowMeasurement
-from px4_sim_ros.core.sensors.range_finder import DIRECTIONS, RangeMeasurement
-from px4_sim_ros.core.sensors.visual_odometry import VisualOdometryMeasurement
 from px4_sim_ros.mavlink import hil_codec
 from px4_sim_ros.mavlink.hil_codec import HilDecoder, HilEncoder, StepMeasurements
+from px4_sim_ros.model.environment.geodesy import GeodeticPosition
+from px4_sim_ros.model.sensors.airspeed import DifferentialPressureMeasurement
+from px4_sim_ros.model.sensors.barometer import PressureMeasurement
+from px4_sim_ros.model.sensors.gnss import GnssMeasurement
+from px4_sim_ros.model.sensors.imu import ImuMeasurement
+from px4_sim_ros.model.sensors.magnetometer import MagneticFieldMeasurement
+from px4_sim_ros.model.sensors.optical_flow import FlowMeasurement
+from px4_sim_ros.model.sensors.range_finder import DIRECTIONS, RangeMeasurement
+from px4_sim_ros.model.sensors.visual_odometry import VisualOdometryMeasurement
 
 IMU = ImuMeasurement(1_234_567, (1.0, 2.0, 3.0), (4.0, 5.0, 6.0), 0.0, 0.0)
 FIELD = MagneticFieldMeasurement(1_234_567, (1e-4, 2e-4, 3e-4), 0.0)      # 1, 2, 3 gauss

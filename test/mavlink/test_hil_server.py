@@ -13,7 +13,6 @@ import pytest
 from pymavlink.dialects.v20 import common as mavlink
 from scripted_peer import HOST, TIME_LIMIT_S
 
-from px4_sim_ros.core.sensors.imu import ImuMeasurement
 from px4_sim_ros.mavlink.hil_codec import HilEncoder
 from px4_sim_ros.mavlink.hil_server import (
     Deadline,
@@ -22,6 +21,7 @@ from px4_sim_ros.mavlink.hil_server import (
     check_port_is_free,
     port_of,
 )
+from px4_sim_ros.model.sensors.imu import ImuMeasurement
 
 HOLDER = """
 import socket, sys

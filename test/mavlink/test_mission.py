@@ -4,9 +4,9 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from px4_sim_ros.core.parameters import ParameterError
+from px4_sim_ros.config.resources import named_file, read_yaml
 from px4_sim_ros.mavlink.mission import GoTo, Hold, Land, Mission, TakeOff
-from px4_sim_ros.resources import named_file, read_yaml
+from px4_sim_ros.model.parameters import ParameterError
 
 GOOD = """
 name: there and back

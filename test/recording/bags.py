@@ -7,12 +7,12 @@ import struct
 import numpy
 from rosbags.typesys import Stores, get_typestore
 
-from px4_sim_ros.configuration import load_configuration
-from px4_sim_ros.recording import schema
-from px4_sim_ros.recording.bag_folder import make_folder
-from px4_sim_ros.recording.bag_reader import BagReader, Message
-from px4_sim_ros.recording.bag_writer import BagWriter
-from px4_sim_ros.recording.run_description import RunDescription
+from px4_sim_ros.config.configuration import load_configuration
+from px4_sim_ros.recording.bag import schema
+from px4_sim_ros.recording.bag.bag_folder import make_folder
+from px4_sim_ros.recording.bag.bag_reader import BagReader, Message
+from px4_sim_ros.recording.bag.bag_writer import BagWriter
+from px4_sim_ros.recording.bag.run_description import RunDescription
 
 STEP_US = 4000
 _STORE = get_typestore(Stores.ROS2_JAZZY)

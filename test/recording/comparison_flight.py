@@ -2,11 +2,11 @@
 import contextlib
 import math
 
-from px4_sim_ros.apps.core_recorder import CoreRecorder
-from px4_sim_ros.apps.core_world import make_simulation
-from px4_sim_ros.configuration import load_configuration
-from px4_sim_ros.recording.bag_reader import BagReader
-from px4_sim_ros.recording.run_description import RunDescription
+from px4_sim_ros.config.configuration import load_configuration
+from px4_sim_ros.recording.bag.bag_reader import BagReader
+from px4_sim_ros.recording.bag.run_description import RunDescription
+from px4_sim_ros.run.core_recorder import CoreRecorder
+from px4_sim_ros.run.core_world import make_simulation
 
 STILL_STEPS = 25
 

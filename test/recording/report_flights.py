@@ -8,15 +8,15 @@ from rcl_interfaces.msg import Log
 from rclpy.serialization import serialize_message
 from std_msgs.msg import Header, String
 
-from px4_sim_ros import graph
-from px4_sim_ros.apps.core_recorder import CoreRecorder
-from px4_sim_ros.apps.core_world import make_simulation
-from px4_sim_ros.configuration import load_configuration, mission_text
-from px4_sim_ros.convert.stamps import set_stamp
-from px4_sim_ros.recording import schema
-from px4_sim_ros.recording.bag_reader import BagReader, Message
-from px4_sim_ros.recording.message_definitions import trimmed
-from px4_sim_ros.recording.run_description import RunDescription
+from px4_sim_ros.config.configuration import load_configuration, mission_text
+from px4_sim_ros.messages.stamps import set_stamp
+from px4_sim_ros.recording.bag import schema
+from px4_sim_ros.recording.bag.bag_reader import BagReader, Message
+from px4_sim_ros.recording.bag.message_definitions import trimmed
+from px4_sim_ros.recording.bag.run_description import RunDescription
+from px4_sim_ros.run.core_recorder import CoreRecorder
+from px4_sim_ros.run.core_world import make_simulation
+from px4_sim_ros.step import graph
 
 # All rotors; the Iris climbs with it.
 CLIMB_RAD_S = 850.0

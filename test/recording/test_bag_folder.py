@@ -1,8 +1,8 @@
 """Folders for recordings: what can be made, and what is refused."""
 import pytest
 
-from px4_sim_ros.core.parameters import ParameterError
-from px4_sim_ros.recording.bag_folder import make_folder, new_folder
+from px4_sim_ros.model.parameters import ParameterError
+from px4_sim_ros.recording.bag.bag_folder import make_folder, new_folder
 
 
 def test_a_folder_that_exists_is_refused(tmp_path):

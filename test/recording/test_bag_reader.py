@@ -11,12 +11,12 @@ from mcap.reader import make_reader
 from mcap.stream_reader import StreamReader
 from mcap.writer import CompressionType, Writer
 
-from px4_sim_ros import graph
-from px4_sim_ros.configuration import load_configuration
-from px4_sim_ros.convert.stamps import serialised_stamp_us
-from px4_sim_ros.recording import schema
-from px4_sim_ros.recording.bag_reader import BagReader
-from px4_sim_ros.recording.run_description import BagError, RunDescription
+from px4_sim_ros.config.configuration import load_configuration
+from px4_sim_ros.messages.stamps import serialised_stamp_us
+from px4_sim_ros.recording.bag import schema
+from px4_sim_ros.recording.bag.bag_reader import BagReader
+from px4_sim_ros.recording.bag.run_description import BagError, RunDescription
+from px4_sim_ros.step import graph
 
 S = 1_000_000
 END_US = 300_000

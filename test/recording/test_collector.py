@@ -3,7 +3,7 @@ import random
 
 import pytest
 
-from px4_sim_ros.recording.collector import Collector, LostError
+from px4_sim_ros.recording.bag.collector import Collector, LostError
 
 STEP_US = 4
 WINDOW_US = 80

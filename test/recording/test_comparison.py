@@ -12,11 +12,11 @@ import pytest
 from comparison_flight import record_flight
 from rosbags.typesys import Stores, get_typestore
 
-from px4_sim_ros.apps import compare as command
-from px4_sim_ros.configuration import load_configuration
-from px4_sim_ros.recording.bag_reader import BagReader
-from px4_sim_ros.recording.comparison import Difference, compare
-from px4_sim_ros.recording.run_description import RunDescription
+from px4_sim_ros.cli import compare as command
+from px4_sim_ros.config.configuration import load_configuration
+from px4_sim_ros.recording.analysis.comparison import Difference, compare
+from px4_sim_ros.recording.bag.bag_reader import BagReader
+from px4_sim_ros.recording.bag.run_description import RunDescription
 
 END_US = 200_000
 _STORE = get_typestore(Stores.ROS2_JAZZY)

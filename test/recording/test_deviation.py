@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from rosbags.typesys import Stores, get_typestore
 
-from px4_sim_ros.recording import comparison_report
-from px4_sim_ros.recording.bag_reader import BagReader
-from px4_sim_ros.recording.deviation import GROUPS, angle_rad, deviation
+from px4_sim_ros.recording.analysis.deviation import GROUPS, angle_rad, deviation
+from px4_sim_ros.recording.bag.bag_reader import BagReader
+from px4_sim_ros.recording.report import comparison_report
 
 END_US = 400_000
 _STORE = get_typestore(Stores.ROS2_JAZZY)

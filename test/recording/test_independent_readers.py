@@ -12,14 +12,14 @@ from rosbags.rosbag2 import Reader
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 from scripted_autopilot import connect
 
-from px4_sim_ros import graph
-from px4_sim_ros.apps.core_recorder import CoreRecorder
-from px4_sim_ros.apps.core_world import CoreWorld
-from px4_sim_ros.configuration import load_configuration
-from px4_sim_ros.convert.stamps import serialised_stamp_us
-from px4_sim_ros.recording import schema
-from px4_sim_ros.recording.bag_reader import BagReader
-from px4_sim_ros.recording.run_description import RunDescription
+from px4_sim_ros.config.configuration import load_configuration
+from px4_sim_ros.messages.stamps import serialised_stamp_us
+from px4_sim_ros.recording.bag import schema
+from px4_sim_ros.recording.bag.bag_reader import BagReader
+from px4_sim_ros.recording.bag.run_description import RunDescription
+from px4_sim_ros.run.core_recorder import CoreRecorder
+from px4_sim_ros.run.core_world import CoreWorld
+from px4_sim_ros.step import graph
 
 INSTANCE = 86
 END_US = 1_200_000

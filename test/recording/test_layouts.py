@@ -11,12 +11,12 @@ import numpy
 import pytest
 from report_flights import fly
 
-from px4_sim_ros import graph
-from px4_sim_ros.configuration import load_configuration
-from px4_sim_ros.nodes.message_types import message_class
-from px4_sim_ros.recording import schema
-from px4_sim_ros.recording.bag_reader import BagReader
-from px4_sim_ros.recording.sensor_errors import roll_pitch_yaw_deg
+from px4_sim_ros.config.configuration import load_configuration
+from px4_sim_ros.recording.analysis.sensor_errors import roll_pitch_yaw_deg
+from px4_sim_ros.recording.bag import schema
+from px4_sim_ros.recording.bag.bag_reader import BagReader
+from px4_sim_ros.ros.message_types import message_class
+from px4_sim_ros.step import graph
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = (ROOT / 'docs/foxglove_and_plotjuggler.md').read_text(encoding='utf-8')

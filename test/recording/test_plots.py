@@ -2,7 +2,7 @@
 import numpy as np
 import pytest
 
-from px4_sim_ros.recording import plots
+from px4_sim_ros.recording.report import plots
 
 
 def test_decimation_keeps_the_extremes():

@@ -18,10 +18,10 @@ from report_flights import (
     said,
 )
 
-from px4_sim_ros.apps import report as command
-from px4_sim_ros.core.timebase import US_PER_S
-from px4_sim_ros.recording.bag_reader import BagReader
-from px4_sim_ros.recording.flight_report import report
+from px4_sim_ros.cli import report as command
+from px4_sim_ros.model.timebase import US_PER_S
+from px4_sim_ros.recording.bag.bag_reader import BagReader
+from px4_sim_ros.recording.report.flight_report import report
 
 SECTIONS = ['path', 'events', 'motion', 'rotors', 'power', 'sensors', 'lockstep', 'facts']
 DURATION_S = 6.0

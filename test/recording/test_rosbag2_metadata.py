@@ -2,8 +2,8 @@
 import pytest
 import yaml
 
-from px4_sim_ros.recording import rosbag2_metadata
-from px4_sim_ros.recording.rosbag2_metadata import FileInfo, TopicInfo
+from px4_sim_ros.recording.bag import rosbag2_metadata
+from px4_sim_ros.recording.bag.rosbag2_metadata import FileInfo, TopicInfo
 
 TOPICS = {TopicInfo('/imu', 'sensor_msgs/msg/Imu', 'RIHS01_00', False): 3,
           TopicInfo('/log', 'std_msgs/msg/String', 'RIHS01_01', True): 0}

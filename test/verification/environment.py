@@ -15,10 +15,10 @@ from test_geodesy_and_field import (
 )
 from test_gravity import closed_form
 
-from px4_sim_ros.core.atmosphere import Atmosphere
-from px4_sim_ros.core.geodesy import GeodeticPosition
-from px4_sim_ros.core.gravity import Gravity
-from px4_sim_ros.core.magnetic_field import MagneticField, field_enu_t
+from px4_sim_ros.model.environment.atmosphere import Atmosphere
+from px4_sim_ros.model.environment.geodesy import GeodeticPosition
+from px4_sim_ros.model.environment.gravity import Gravity
+from px4_sim_ros.model.environment.magnetic_field import MagneticField, field_enu_t
 from verification.checks import Plot, Result, Series, check
 from verification.plants import world
 

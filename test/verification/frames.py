@@ -8,7 +8,7 @@ import numpy as np
 from transforms3d.axangles import axangle2mat
 from transforms3d.quaternions import qmult, quat2mat
 
-from px4_sim_ros.core import frames, rotation
+from px4_sim_ros.model import frames, rotation
 from verification.checks import Result, check
 
 ENU_TO_NED = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, -1.0]])

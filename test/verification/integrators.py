@@ -21,8 +21,8 @@ from test_plant_equations import (
     equations_of_motion,
 )
 
-from px4_sim_ros.core.battery_model import BatteryModel
-from px4_sim_ros.core.integrators import INTEGRATORS
+from px4_sim_ros.model.body.battery_model import BatteryModel
+from px4_sim_ros.model.body.integrators import INTEGRATORS
 from verification.checks import Plot, Result, Series, check
 from verification.plants import altered, build, iris
 
@@ -81,7 +81,7 @@ PLANT_STEPS_US = {
     'euler': (1000, 500, 250, 125), 'rk23': (4000, 2000, 1000, 500),
     'rk4': (4000, 2000, 1000, 500), 'rk45': (12_000, 8000, 6000, 4000)}
 EQUATIONS = (
-    'equations of motion written a second time (test/core/test_plant_equations.py), integrated by'
+    'equations of motion written a second time (test/model/test_plant_equations.py), integrated by'
     " SciPy's DOP853 at 1e-13")
 
 

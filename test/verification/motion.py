@@ -9,8 +9,8 @@ import numpy as np
 from scipy.integrate import solve_ivp
 from transforms3d.quaternions import quat2mat
 
-from px4_sim_ros.core.rotation import yaw_rad
-from px4_sim_ros.core.rotors import OUT_OF_GROUND_EFFECT, RotorSet
+from px4_sim_ros.model.body.rotors import OUT_OF_GROUND_EFFECT, RotorSet
+from px4_sim_ros.model.rotation import yaw_rad
 from verification.checks import Plot, Result, Series, check
 from verification.plants import (
     G_M_S2,

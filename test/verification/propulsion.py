@@ -7,7 +7,7 @@ import math
 import numpy as np
 from test_propulsion import AREA, DENSITY, RADIUS, implicit_thrust
 
-from px4_sim_ros.core.rotors import OUT_OF_GROUND_EFFECT, RotorSet
+from px4_sim_ros.model.body.rotors import OUT_OF_GROUND_EFFECT, RotorSet
 from verification.checks import Plot, Result, Series, check
 from verification.plants import iris
 

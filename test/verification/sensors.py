@@ -8,8 +8,8 @@ import math
 import allantools
 import numpy as np
 
-from px4_sim_ros.core.sensors.gnss import Gnss
-from px4_sim_ros.core.sensors.imu import Imu
+from px4_sim_ros.model.sensors.gnss import Gnss
+from px4_sim_ros.model.sensors.imu import Imu
 from verification.checks import Plot, Result, Series, check
 from verification.environment import earth_fixed, east_north_up
 from verification.plants import (

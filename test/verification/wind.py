@@ -9,8 +9,8 @@ import numpy as np
 from scipy.signal import welch
 from test_wind import FT, PARAMETERS, expected, specified_spectrum
 
-from px4_sim_ros.core.timebase import US_PER_S
-from px4_sim_ros.core.wind import Wind
+from px4_sim_ros.model.environment.wind import Wind
+from px4_sim_ros.model.timebase import US_PER_S
 from verification.checks import Plot, Result, Series, check
 from verification.plants import world
 

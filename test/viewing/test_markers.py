@@ -8,7 +8,7 @@ import pytest
 from shown import LEVEL, Shown, at, points, turn, windy
 from visualization_msgs.msg import Marker
 
-from px4_sim_ros.convert.truth import WORLD_FRAME
+from px4_sim_ros.messages.truth import WORLD_FRAME
 from px4_sim_ros.viewing import markers
 from px4_sim_ros.viewing.scene import Beam, Fix, Scene
 

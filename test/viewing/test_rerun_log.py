@@ -10,13 +10,13 @@ pytest.importorskip('rerun', reason='rerun-sdk is not installed')
 import rerun
 from rerun.chunk import RrdReader
 
-from px4_sim_ros.configuration import load_configuration
-from px4_sim_ros.core.parameters import ParameterError
-from px4_sim_ros.core.timebase import US_PER_S
-from px4_sim_ros.recording.bag_reader import BagReader
-from px4_sim_ros.recording.path_plots import Place
-from px4_sim_ros.recording.sensor_errors import compare, roll_pitch_yaw_deg
-from px4_sim_ros.recording.series import Series, SeriesCollector, read_series
+from px4_sim_ros.config.configuration import load_configuration
+from px4_sim_ros.model.parameters import ParameterError
+from px4_sim_ros.model.timebase import US_PER_S
+from px4_sim_ros.recording.analysis.sensor_errors import compare, roll_pitch_yaw_deg
+from px4_sim_ros.recording.analysis.series import Series, SeriesCollector, read_series
+from px4_sim_ros.recording.bag.bag_reader import BagReader
+from px4_sim_ros.recording.report.path_plots import Place
 from px4_sim_ros.viewing.rerun_log import TIMELINE, RerunLog
 from px4_sim_ros.viewing.rotor_motion import SLOWED_DOWN
 from px4_sim_ros.viewing.shapes import vehicle_shapes

@@ -9,12 +9,12 @@ import yaml
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 from urdf_parser_py.urdf import URDF
 
-from px4_sim_ros import graph
-from px4_sim_ros.configuration import load_configuration
-from px4_sim_ros.convert.truth import BODY_FRAME, WORLD_FRAME
-from px4_sim_ros.nodes import qos
-from px4_sim_ros.nodes.visualizer import VisualizerNode
-from px4_sim_ros.resources import config_directory
+from px4_sim_ros.config.configuration import load_configuration
+from px4_sim_ros.config.resources import config_directory
+from px4_sim_ros.messages.truth import BODY_FRAME, WORLD_FRAME
+from px4_sim_ros.ros import qos
+from px4_sim_ros.ros.visualizer import VisualizerNode
+from px4_sim_ros.step import graph
 from px4_sim_ros.viewing import topics
 from px4_sim_ros.viewing.links import ODOM_FRAME
 from px4_sim_ros.viewing.markers import NAMESPACES

@@ -10,14 +10,14 @@ from scipy.spatial.transform import Rotation
 from transforms3d.euler import euler2mat
 from urdf_parser_py.urdf import URDF, Box, Cylinder, Sphere
 
-from px4_sim_ros import graph
-from px4_sim_ros.apps.core_world import make_simulation
-from px4_sim_ros.configuration import load_configuration
-from px4_sim_ros.convert.step_messages import StepMessages
-from px4_sim_ros.convert.truth import BODY_FRAME, WORLD_FRAME
-from px4_sim_ros.core.sensors.range_finder import DIRECTIONS
-from px4_sim_ros.nodes.message_types import message_class
-from px4_sim_ros.resources import config_directory
+from px4_sim_ros.config.configuration import load_configuration
+from px4_sim_ros.config.resources import config_directory
+from px4_sim_ros.messages.step_messages import StepMessages
+from px4_sim_ros.messages.truth import BODY_FRAME, WORLD_FRAME
+from px4_sim_ros.model.sensors.range_finder import DIRECTIONS
+from px4_sim_ros.ros.message_types import message_class
+from px4_sim_ros.run.core_world import make_simulation
+from px4_sim_ros.step import graph
 from px4_sim_ros.viewing.links import rotor_frame
 from px4_sim_ros.viewing.urdf import BODY_LINK, urdf
 

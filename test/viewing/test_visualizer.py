@@ -21,14 +21,14 @@ from shown import LEVEL, Shown, at, points, turn, windy
 from std_msgs.msg import String
 from visualization_msgs.msg import Marker, MarkerArray
 
-from px4_sim_ros.apps import viewed
-from px4_sim_ros.apps.processes import ros_environment
-from px4_sim_ros.configuration import load_configuration, write_configuration
-from px4_sim_ros.convert.stamps import set_stamp
-from px4_sim_ros.convert.truth import BODY_FRAME, WORLD_FRAME
-from px4_sim_ros.nodes import qos
-from px4_sim_ros.nodes.message_types import message_class
-from px4_sim_ros.nodes.visualizer import VisualizerNode
+from px4_sim_ros.config.configuration import load_configuration, write_configuration
+from px4_sim_ros.messages.stamps import set_stamp
+from px4_sim_ros.messages.truth import BODY_FRAME, WORLD_FRAME
+from px4_sim_ros.ros import qos
+from px4_sim_ros.ros.message_types import message_class
+from px4_sim_ros.ros.visualizer import VisualizerNode
+from px4_sim_ros.run import viewed
+from px4_sim_ros.run.processes import ros_environment
 from px4_sim_ros.viewing import markers, topics
 from px4_sim_ros.viewing.links import ODOM_FRAME
 
@@ -404,7 +404,7 @@ def graph():
 
 def test_the_process_shows_what_happens_at_its_own_rate(graph, configuration, tmp_path):
     file = write_configuration(tmp_path, configuration)
-    with running([sys.executable, '-m', 'px4_sim_ros.apps.visualizer', '--params-file', str(file),
+    with running([sys.executable, '-m', 'px4_sim_ros.cli.visualizer', '--params-file', str(file),
                   '--ros-args', '-r', '__ns:=/uav1', '-p', f'rate_hz:={RATE_HZ}'],
                  env=os.environ | ros_environment()) as process:
         graph.wait_for(graph.is_matched, 'the visualizer')

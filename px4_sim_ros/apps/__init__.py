@@ -1,1 +1,0 @@
-"""Entry points: what a user starts."""

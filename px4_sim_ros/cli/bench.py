@@ -1,0 +1,113 @@
+"""The command `bench`: how fast the modes fly, where the time goes, how near the ceiling is."""
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import os
+import pathlib
+import signal
+import sys
+import tempfile
+
+from px4_sim_ros.bench import ceiling, kinds, rounds, table
+from px4_sim_ros.bench.budget import Budget, budget_file
+from px4_sim_ros.bench.flight import Flight
+from px4_sim_ros.bench.machine import Machine
+from px4_sim_ros.bench.results import Results
+from px4_sim_ros.config.resources import check_writable
+from px4_sim_ros.model.parameters import ParameterError, sentence
+from px4_sim_ros.run.px4 import Px4, add_cores_argument
+
+_EXIT_FAILED, _EXIT_BAD_INPUT, _EXIT_INTERRUPTED = 1, 2, 130
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the command's options."""
+    parser.add_argument('--repeat', type=int, default=3, help='rounds; 3 by default')
+    parser.add_argument('--only', action='append', default=[], metavar='PATTERN',
+                        help="what to fly, such as core/trivial, '*/px4' or 'composed/*'; may be"
+                        ' given several times')
+    parser.add_argument('--quick', action='store_true',
+                        help='one short round, to see that it works')
+    parser.add_argument('--px4-dir', default=os.environ.get('PX4_DIR', ''),
+                        help='a built PX4, to be measured as well; PX4_DIR by default')
+    add_cores_argument(parser)
+    parser.add_argument('--json', type=pathlib.Path, metavar='FILE', help='write all figures here')
+    parser.add_argument('--record-budget', action='store_true',
+                        help='make what is measured the budget of the parts')
+
+
+def bench(options: argparse.Namespace) -> int:
+    """Measure, print the tables, write the JSON and compare with the budget."""
+    try:
+        if options.repeat < 1:
+            raise ParameterError(f'repeat = {options.repeat}: must be at least 1')
+        if options.quick and options.record_budget:
+            raise ParameterError('record-budget: the figures of --quick are too rough for it')
+        px4 = Px4.find(options.px4_dir) if options.px4_dir else None
+        chosen = kinds.selected(
+            options.only, px4=px4 is not None, px4_cores=options.px4_cores)
+        check_writable('json', options.json)
+        if options.record_budget:
+            check_writable('budget', budget_file())
+        budget = Budget.load()
+    except ParameterError as error:
+        print(f'bench: {error}', file=sys.stderr)
+        return _EXIT_BAD_INPUT
+    # SIGTERM ends it as Ctrl-C does.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    machine = Machine.here(px4.build if px4 else None)
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            results = _measure(options, chosen, machine, pathlib.Path(folder))
+    except KeyboardInterrupt:
+        print('bench: interrupted', file=sys.stderr)
+        return _EXIT_INTERRUPTED
+    except (OSError, RuntimeError, ParameterError) as error:
+        print(f'bench: {sentence(error)}', file=sys.stderr)
+        return _EXIT_FAILED
+    _tell(options, machine, results, budget)
+    return 0
+
+
+def _measure(
+    options: argparse.Namespace, chosen: list[kinds.Kind], machine: Machine,
+    folder: pathlib.Path,
+) -> Results:
+    print(machine, flush=True)
+    if machine.busy:
+        print('Others work on this machine: take the figures for no more than a sign that it'
+              ' works.', flush=True)
+    server = ''
+    if any(kind.mode == kinds.CEILING for kind in chosen):
+        if ceiling.compiler() is None:
+            print('There is no C compiler: the ceilings are left out.', flush=True)
+            chosen = [kind for kind in chosen if kind.mode != kinds.CEILING]
+        else:
+            server = str(ceiling.build(folder))
+    flight = Flight(
+        px4_dir=options.px4_dir, px4_cores=options.px4_cores, ceiling=server)
+    plan = rounds.Plan(chosen, flight, 0.5, 100, folder)
+    if options.quick:
+        plan = plan._replace(
+            flight=flight._replace(settle_s=1.0, least_s=2.0, least_wall_s=0.3),
+            share_s=0.05, share_rounds=15)
+    return Results(rounds.fly(plan, 1 if options.quick else options.repeat))
+
+
+def _tell(
+    options: argparse.Namespace, machine: Machine, results: Results, budget: Budget,
+) -> None:
+    print()
+    print(table.text(results))
+    loops, calibration_us = results.loops(), results.calibration_us()
+    warnings = budget.warnings(loops, calibration_us)
+    print('\n'.join(['', *warnings]) if warnings else '\nAll parts are within their budget.')
+    if options.json:
+        figures = {'machine': dataclasses.asdict(machine), 'quick': options.quick,
+                   **results.to_json(), 'warnings': warnings}
+        options.json.write_text(json.dumps(figures, indent=2) + '\n', encoding='utf-8')
+    if options.record_budget:
+        budget.with_measured(str(machine), calibration_us, loops).save()
+        print(f'The budget is now what was measured: {budget_file()}')

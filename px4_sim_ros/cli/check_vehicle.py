@@ -1,0 +1,54 @@
+"""The command `check-vehicle`: what follows from a vehicle file, and what is implausible."""
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+
+from px4_sim_ros.config.configuration import load_configuration, load_vehicle
+from px4_sim_ros.model.environment.environment import Environment
+from px4_sim_ros.model.parameters import ParameterError
+from px4_sim_ros.model.timebase import US_PER_S
+from px4_sim_ros.model.vehicle.vehicle_check import as_json, implausible
+from px4_sim_ros.model.vehicle.vehicle_figures import Figures, figures
+
+_EXIT_IMPLAUSIBLE, _EXIT_BAD_INPUT = 1, 2
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the command's options."""
+    parser.add_argument('vehicle', metavar='VEHICLE', help='name in config/vehicles, or a path')
+    parser.add_argument('--json', action='store_true', help='print one JSON object')
+
+
+def check_vehicle(options: argparse.Namespace) -> int:
+    """Print the figures of a vehicle at the default home; return the exit code."""
+    try:
+        vehicle = load_vehicle(options.vehicle)
+    except ParameterError as error:
+        print(f'check-vehicle: {error}', file=sys.stderr)
+        return _EXIT_BAD_INPUT
+    configuration = load_configuration(None, {})
+    world = configuration.world
+    step_s = world.step_us / configuration.nodes['dynamics'].substeps / US_PER_S
+    found = figures(vehicle, Environment.of(world), step_s)
+    problems = implausible(found)
+    if options.json:
+        print(json.dumps(
+            {'vehicle': vehicle.name, 'figures': as_json(found), 'implausible': problems},
+            indent=2))
+    else:
+        _print(vehicle.name, found, problems)
+    return _EXIT_IMPLAUSIBLE if problems else 0
+
+
+def _print(name: str, found: Figures, problems: list[str]) -> None:
+    print(f'vehicle {name}')
+    for key, info in found.infos().items():
+        value = getattr(found, key)
+        if value is not None:
+            print(f"  {key:28} {value:10.4g} {info['unit']:8} {info['description']}")
+    for problem in problems:
+        print(f'implausible: {problem}')
+    if not problems:
+        print('plausible')

@@ -1,0 +1,113 @@
+"""The command `compare`: two recordings, or one recording with all integrators."""
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import math
+import pathlib
+import sys
+import typing
+
+import tqdm
+from rich.console import Console
+
+from px4_sim_ros.config.resources import check_writable
+from px4_sim_ros.model.parameters import ParameterError, sentence
+from px4_sim_ros.model.truth import DivergedError
+from px4_sim_ros.recording.analysis.comparison import Comparison
+from px4_sim_ros.recording.analysis.comparison import compare as compare_bags
+from px4_sim_ros.recording.analysis.deviation import deviation as deviation_of
+from px4_sim_ros.recording.analysis.integrator_study import WINDOW_S, study_integrators
+from px4_sim_ros.recording.bag.bag_reader import BagReader
+from px4_sim_ros.recording.bag.run_description import BagError
+from px4_sim_ros.recording.report import comparison_report as report
+
+_EXIT_DIFFERENT, _EXIT_BAD_INPUT = 1, 2
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the command's options."""
+    parser.add_argument('bags', nargs='+', metavar='BAG',
+                        help='folder of a recording: two, or one with --integrators')
+    parser.add_argument('--integrators', action='store_true',
+                        help='fly the commands of one recording with each integrator')
+    parser.add_argument('--window', type=float, default=WINDOW_S, metavar='SECONDS',
+                        help='with --integrators: all begin again at the recorded motion after so'
+                        ' much simulated time; 0: never')
+    parser.add_argument('--json', type=pathlib.Path, metavar='FILE', help='write all figures here')
+    parser.add_argument('--plot', type=pathlib.Path, metavar='FILE.html',
+                        help='write a page with curves over time here')
+
+
+def compare(options: argparse.Namespace) -> int:
+    """Print what came of it; return 0 if the runs are identical, 1 if not, 2 for bad input."""
+    try:
+        if len(options.bags) != (1 if options.integrators else 2):
+            raise ParameterError('name two recordings, or one and --integrators')
+        if not options.window >= 0.0:
+            raise ParameterError(f'window {options.window:g}: must be at least 0 s')
+        check_writable('json', options.json)
+        check_writable('plot', options.plot)
+        bags = [BagReader(folder) for folder in options.bags]
+        return _study(bags[0], options) if options.integrators else _compare(*bags, options)
+    except (BagError, ParameterError, DivergedError, OSError) as error:
+        print(f'compare: {sentence(error)}', file=sys.stderr)
+        return _EXIT_BAD_INPUT
+
+
+def _compare(one: BagReader, other: BagReader, options: argparse.Namespace) -> int:
+    found = compare_bags(one, other)
+    tell(one, other, found, options)
+    return 0 if found.identical else _EXIT_DIFFERENT
+
+
+def tell(
+    one: BagReader, other: BagReader, found: Comparison, options: argparse.Namespace, *,
+    is_what_if: bool = False,
+) -> None:
+    """Print how two recordings compare, and write the files that `options` ask for.
+
+    :param is_what_if: only how far they are apart is of interest
+    :raises ParameterError: there is nothing to plot
+    """
+    apart = None
+    if not found.identical or options.json or options.plot:
+        apart = dataclasses.replace(deviation_of(one, other), names=found.names)
+    console = Console()
+    if not is_what_if and not found.identical:
+        console.print(report.comparison_table(found))
+    if not found.agree:
+        console.print(report.deviation_table(apart))
+    for damage in filter(None, found.damages):
+        print(damage, file=sys.stderr)
+    if not is_what_if or found.agree:
+        print(found.sentence)
+    if options.json:
+        _write_json(options.json, {'comparison': report.comparison_json(found),
+                                   'deviation': report.deviation_json(apart)})
+    if options.plot:
+        if not apart.groups:
+            raise ParameterError(f'plot {options.plot}: there is nothing to plot')
+        report.write_plot(report.deviation_figure(apart), options.plot)
+
+
+def _study(bag: BagReader, options: argparse.Namespace) -> int:
+    with tqdm.tqdm(unit='step', disable=None) as bar:
+        def show(done: int, of: int) -> None:
+            bar.total = of
+            bar.update(done - bar.n)
+
+        found = study_integrators(bag, options.window or math.inf, on_progress=show)
+    Console().print(report.study_table(found))
+    if bag.damage:
+        print(f'compare: {bag.damage}', file=sys.stderr)
+    if options.json:
+        _write_json(options.json, report.study_json(found))
+    if options.plot:
+        report.write_plot(report.study_figure(found), options.plot)
+    return 0
+
+
+def _write_json(path: pathlib.Path, content: dict[str, typing.Any]) -> None:
+    path.write_text(json.dumps(content, indent=2, allow_nan=False) + '\n', encoding='utf-8')

@@ -1,0 +1,161 @@
+"""Commands to a graph that runs: time, sensors, status."""
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import math
+import pathlib
+import re
+import sys
+import typing
+
+from px4_sim_ros.step import graph
+from px4_sim_ros.step.pacing import speed_factor
+
+if typing.TYPE_CHECKING:
+    # Needs rclpy, which the mode core of `fly` does without.
+    from px4_sim_ros.ros.control_client import Control
+
+_ANSWER_TIMEOUT_S = 5.0
+_RESET_TIMEOUT_S = 60.0
+_END_TIMEOUT_S = 20.0
+_FAILURES = 'OVERDUE', 'STOPPED'
+_JUDGED = 'status', 'reset'
+_MOST_STEPS = 10**9
+
+
+def _pause(control: Control, options: argparse.Namespace) -> None:
+    control.ask('pause')
+    control.wait_for(
+        lambda: control.state != 'RUNNING', _ANSWER_TIMEOUT_S, 'time goes on all the same')
+
+
+def _resume(control: Control, options: argparse.Namespace) -> None:
+    control.ask('resume')
+    control.wait_for(
+        lambda: control.state != 'PAUSED', _ANSWER_TIMEOUT_S, 'time stands still all the same')
+
+
+def _step(control: Control, options: argparse.Namespace) -> None:
+    control.set('step_count', options.count)
+    goal = control.steps + options.count
+    control.ask('step')
+    control.wait_for_steps(goal)
+
+
+def _reset(control: Control, options: argparse.Namespace) -> None:
+    resets = int(control.values['resets'])
+    control.ask('reset')
+    control.wait_for(
+        lambda: int(control.values['resets']) > resets and control.state != 'RESETTING',
+        _RESET_TIMEOUT_S, f'the reset has not come to an end within {_RESET_TIMEOUT_S:g} s')
+
+
+def _speed(control: Control, options: argparse.Namespace) -> None:
+    control.set('speed_factor', options.factor)
+
+
+def _show(control: Control, options: argparse.Namespace) -> None:
+    _ = control.status
+
+
+def _stop(control: Control, options: argparse.Namespace) -> None:
+    control.ask('stop')
+    control.wait_until_ended(_END_TIMEOUT_S)
+
+
+def _sensor(control: Control, options: argparse.Namespace) -> None:
+    print(f'{options.name} is {control.sensor(options.name, options.verb).state}')
+
+
+_VERBS: dict[str, typing.Callable[[Control, argparse.Namespace], None]] = {
+    'pause': _pause, 'resume': _resume, 'step': _step, 'reset': _reset, 'speed': _speed,
+    'status': _show, 'stop': _stop, 'sensor': _sensor}
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= _MOST_STEPS:
+        raise argparse.ArgumentTypeError(
+            f'{text!r}: must be a whole number, at least 1 and at most {_MOST_STEPS}')
+    return int(text)
+
+
+def _speed_factor(text: str) -> float:
+    with contextlib.suppress(ValueError):
+        if text == 'max' or 0.0 <= float(text) < math.inf:
+            return speed_factor(text)
+    raise argparse.ArgumentTypeError(f'{text!r}: must be a number, at least 0, or max')
+
+
+def _namespace(text: str) -> str:
+    name = text.strip('/')
+    if name and not re.fullmatch(r'[A-Za-z_]\w*(/[A-Za-z_]\w*)*', name, re.ASCII):
+        raise argparse.ArgumentTypeError(f'{text!r}: must be a ROS namespace such as uav1')
+    return name
+
+
+def _sensor_name(text: str) -> str:
+    with contextlib.suppress(KeyError):
+        if graph.spec_of(text).model:
+            return text
+    raise argparse.ArgumentTypeError(
+        f'{text}: no such sensor; there are {_sensors()} and further ones such as imu_1')
+
+
+def _sensors() -> str:
+    return ', '.join(name for name, spec in graph.NODES.items() if spec.model)
+
+
+def add_parsers(commands: typing.Any) -> None:
+    """Describe the commands."""
+    helps = {
+        'pause': 'hold time at the end of this step',
+        'resume': 'let time go on',
+        'step': 'go on by some steps while time is paused',
+        'reset': 'begin again at time 0, with the same seed',
+        'speed': 'set simulated over wall time',
+        'status': 'say what the graph is about',
+        'stop': 'take the graph down',
+        'top': 'show what the graph does, node by node',
+        'sensor': 'start or stop a sensor, or ask for its status',
+    }
+    parsers = {verb: commands.add_parser(verb, help=text) for verb, text in helps.items()}
+    for parser in parsers.values():
+        parser.add_argument('--namespace', type=_namespace, default='', help='of the graph')
+    parsers['step'].add_argument('count', type=_count, nargs='?', default=1)
+    parsers['speed'].add_argument('factor', type=_speed_factor, metavar='X|max')
+    parsers['status'].add_argument('--json', action='store_true', help='for programs')
+    parsers['top'].add_argument(
+        '--once', action='store_true',
+        help='print one snapshot, after some 2 s; so without a terminal')
+    parsers['top'].add_argument('--json', action='store_true', help='one snapshot for programs')
+    parsers['top'].add_argument(
+        '--page', metavar='FILE.html', type=pathlib.Path,
+        help='also write a page with plots, again and again until Ctrl-C')
+    parsers['sensor'].add_argument(
+        'name', type=_sensor_name, help=f'one of {_sensors()}, or a further one such as imu_1')
+    parsers['sensor'].add_argument('verb', choices=('start', 'stop', 'status'))
+
+
+def run(options: argparse.Namespace) -> int:
+    """Carry out a command; return its exit code."""
+    if options.command == 'top':
+        from px4_sim_ros.cli.top import top
+        return top(options)
+    from px4_sim_ros.ros.control_client import Control
+
+    control = Control(options.namespace)
+    with contextlib.closing(control):
+        try:
+            _VERBS[options.command](control, options)
+            if options.command == 'status' and options.json:
+                print(json.dumps(control.values | {'sentence': control.status.message}))
+            elif options.command not in ('stop', 'sensor'):
+                print(control.summary())
+        except RuntimeError as error:
+            print(f'{options.command}: {error}', file=sys.stderr)
+            return 1
+        except KeyboardInterrupt:
+            return 130
+        return 1 if options.command in _JUDGED and control.state in _FAILURES else 0

@@ -1,0 +1,42 @@
+"""The command `report`: a page about a recorded flight."""
+from __future__ import annotations
+
+import argparse
+import pathlib
+import sys
+
+from px4_sim_ros.config.resources import check_writable
+from px4_sim_ros.model.parameters import ParameterError, sentence
+from px4_sim_ros.recording.bag.bag_reader import BagReader
+from px4_sim_ros.recording.bag.run_description import BagError
+
+_EXIT_BAD_INPUT = 2
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the command's options."""
+    parser.add_argument('bag', metavar='BAG', type=pathlib.Path,
+                        help='folder that was recorded with --record')
+    parser.add_argument('-o', '--output', metavar='FILE.html', type=pathlib.Path,
+                        help='page to write; by default the name of the bag, here')
+
+
+def report(options: argparse.Namespace) -> int:
+    """Write the page; return the exit code."""
+    # It draws, which takes a while to import, and other commands do without.
+    from px4_sim_ros.recording.report.flight_report import write_report
+    output = options.output or pathlib.Path(f'{options.bag.absolute().name}.html')
+    try:
+        check_writable('output', output)
+        bag = BagReader(options.bag)
+        write_report(bag, output)
+    except (BagError, ParameterError) as error:
+        print(f'report: {error}', file=sys.stderr)
+        return _EXIT_BAD_INPUT
+    except OSError as error:
+        print(f'report: {output}: {sentence(error)}', file=sys.stderr)
+        return _EXIT_BAD_INPUT
+    if bag.damage:
+        print(f'report: {bag.damage}', file=sys.stderr)
+    print(f'{output}: {output.stat().st_size / 1e6:.1f} MB')
+    return 0

@@ -1,0 +1,317 @@
+"""What a running graph does, worked out from what its nodes say about themselves."""
+from __future__ import annotations
+
+import collections
+import dataclasses
+import math
+import typing
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+
+from px4_sim_ros.config.resources import PACKAGE
+from px4_sim_ros.messages.diagnostics import node_name, values_of
+from px4_sim_ros.messages.stamps import stamp_us
+from px4_sim_ros.model.instances import kind_and_index
+from px4_sim_ros.model.timebase import US_PER_S
+from px4_sim_ros.recording.analysis import lockstep_terms as terms
+from px4_sim_ros.recording.analysis.counters import Counters, Told, columns, told_by
+from px4_sim_ros.recording.analysis.lockstep_terms import figure
+from px4_sim_ros.ros import diagnostics
+from px4_sim_ros.step import graph
+
+SILENT_AFTER_S = 2.5
+# For a node that has not been heard at all: it takes a while until processes know each other.
+FOUND_AFTER_S = 5.0
+# Messages that come closer together than this count as one: a node also speaks when it stops.
+_SHORTEST_INTERVAL_S = diagnostics.PERIOD_S / 2
+_KINDS = list(graph.NODES)
+
+
+@dataclasses.dataclass(frozen=True)
+class NodeSnapshot:
+    """A node; None is what is not known."""
+
+    lifecycle: str | None = None
+    silent: bool = False
+    heard_ago_s: float | None = None
+    steps: int | None = None
+    sim_rate_hz: float | None = None        # own steps per simulated second
+    wall_rate_hz: float | None = None       # own steps per wall second
+    busy_us_per_step: float | None = None   # of its own; without the wait for the autopilot
+    busy_percent: float | None = None       # of wall time
+    waits_for: tuple[str, ...] = ()
+
+    @property
+    def state(self) -> str | None:
+        """What is shown as its state."""
+        return terms.SILENT if self.silent else self.lifecycle
+
+
+# The columns of the table of nodes, beside name and state.
+NODE_FIGURES: dict[str, typing.Callable[[NodeSnapshot], str]] = {
+    terms.SIM_RATE: lambda node: figure(node.sim_rate_hz, '.1f'),
+    terms.WALL_RATE: lambda node: figure(node.wall_rate_hz, '.1f'),
+    terms.US_PER_OWN_STEP: lambda node: figure(node.busy_us_per_step, '.0f'),
+    terms.BUSY_SHARE: lambda node: figure(node.busy_percent, '.1f')}
+
+
+@dataclasses.dataclass(frozen=True)
+class LinkSnapshot:
+    """The link to the autopilot; None is what is not known."""
+
+    state: str | None = None
+    replies: int | None = None
+    misses: int | None = None
+    other_counters: dict[str, int] = dataclasses.field(default_factory=dict)   # that are not 0
+    wait_us_per_step: float | None = None   # sending, and waiting for the autopilot
+    wait_percent: float | None = None       # of wall time
+
+
+@dataclasses.dataclass(frozen=True)
+class Snapshot:
+    """A graph at a time; None is what is not known."""
+
+    state: str | None
+    sentence: str | None
+    run: int | None
+    sim_time_s: float | None
+    speed_factor: float | None              # that was asked for; 0 is as fast as possible
+    real_time_factor: float | None          # over the last interval
+    real_time_factor_since_start: float | None
+    link: LinkSnapshot
+    nodes: dict[str, NodeSnapshot]
+
+
+@dataclasses.dataclass(frozen=True)
+class _Sample:
+    """The counters of a node at a wall time."""
+
+    sent_s: float
+    run_wall_s: float     # that of the run as the manager counts it; of others sent_s
+    begin: int            # which begin of the run at time 0 they count from
+    time_us: int
+    steps: int
+    busy_s: float
+    waited_s: float       # for the autopilot, within busy_s
+
+
+class _Interval:
+    """What a node did between two samples; None is what is not known."""
+
+    def __init__(self, earlier: _Sample, later: _Sample) -> None:
+        self._wall_s = later.sent_s - earlier.sent_s
+        self._run_wall_s = later.run_wall_s - earlier.run_wall_s
+        self._sim_s = (later.time_us - earlier.time_us) / US_PER_S
+        self._steps = later.steps - earlier.steps
+        self.waited_s = later.waited_s - earlier.waited_s
+        self.busy_s = max(
+            0.0, float(terms.own_busy_s(later.busy_s - earlier.busy_s, self.waited_s)))
+        self.known = (
+            later.begin == earlier.begin and self._wall_s > 0.0
+            and min(self._sim_s, self._steps, self.waited_s, later.busy_s - earlier.busy_s) >= 0)
+
+    @property
+    def sim_rate_hz(self) -> float | None:
+        """Own steps per simulated second."""
+        return _known(terms.ratio(self._steps, self._sim_s)) if self._steps else 0.0
+
+    @property
+    def wall_rate_hz(self) -> float:
+        """Own steps per wall second."""
+        return self._steps / self._wall_s
+
+    @property
+    def real_time_factor(self) -> float | None:
+        """Simulated over wall time; 0 while time stands still."""
+        return _known(terms.ratio(self._sim_s, self._run_wall_s)) if self._sim_s else 0.0
+
+    def us_per_step(self, spent_s: float) -> float | None:
+        """Return a part of the interval as microseconds per own step."""
+        return _known(terms.us_per_step(spent_s, self._steps))
+
+    def percent(self, spent_s: float) -> float:
+        """Return a part of the interval as a share of it."""
+        return 100.0 * spent_s / self._wall_s
+
+
+class _Node:
+    """The last two samples of a node, what else it said last, and what it told before."""
+
+    def __init__(self, rounds: int) -> None:
+        self.values: dict[str, str] = {}
+        self.heard_s: float | None = None
+        self.later: _Sample | None = None
+        self.earlier: _Sample | None = None
+        self.told: collections.deque[Told] = collections.deque(maxlen=rounds)   # of this run
+
+    def take(self, sample: _Sample, values: dict[str, str], now_s: float) -> None:
+        """Take note of a message."""
+        if self.later and (
+                sample.begin != self.later.begin or sample.time_us < self.later.time_us):
+            self.told.clear()
+        if self.later and sample.sent_s - self.later.sent_s >= _SHORTEST_INTERVAL_S:
+            self.earlier = self.later
+        self.later, self.values, self.heard_s = sample, values, now_s
+
+    def interval(self) -> _Interval | None:
+        """Return what it did between the last two messages; None when that is not known."""
+        if self.earlier is None:
+            return None
+        interval = _Interval(self.earlier, self.later)
+        return interval if interval.known else None
+
+
+class Collector:
+    """Takes in the messages of a graph and sums them up."""
+
+    def __init__(self, namespace: str, now_s: float, rounds: int = 0) -> None:
+        """Listen from a wall time on.
+
+        :param namespace: of the graph, as ROS writes it in full
+        :param rounds: how many messages of each node are kept for `counters`
+        """
+        self._namespace = namespace
+        self._rounds = rounds
+        self._since_s = now_s
+        self._status: DiagnosticStatus | None = None
+        self._begins = 0
+        # What is optional is shown when it is heard.
+        self._nodes = {kind: _Node(rounds) for kind in graph.of_instances({}).nodes}
+        self.link_state: str | None = None
+
+    # What is heard.
+
+    def on_status(self, status: DiagnosticStatus) -> None:
+        """Take in the manager's `sim/status`."""
+        before, after = _values(self._status or status), _values(status)
+        if after['run'] != before['run'] or _steps(after) < _steps(before):
+            self._begins += 1      # counters began at 0, even if they are past the old ones
+        self._status = status
+
+    def on_diagnostics(self, message: DiagnosticArray, sent_s: float, now_s: float) -> None:
+        """Take in what a node says on `/diagnostics`; others speak there as well.
+
+        :param sent_s: wall time by the sender's clock, which no delay on the way falsifies
+        :param now_s: wall time by the clock that `snapshot` is asked by
+        """
+        for status in message.status:
+            name = node_name(self._namespace, status.name)
+            if status.hardware_id != PACKAGE or name == status.name or '/' in name:
+                continue
+            if kind_and_index(name)[0] not in graph.NODES:
+                continue
+            time_us = stamp_us(message.header.stamp)
+            self.expect(name)
+            node = self._nodes[name]
+            node.take(_sample(status, time_us, self._begins, sent_s), _values(status), now_s)
+            told = told_by(status, time_us) if self._rounds else None
+            if told:
+                node.told.append(told)
+
+    def expect(self, name: str) -> None:
+        """Give a node a row, even if it is not heard; the first of each kind have theirs."""
+        self._nodes.setdefault(name, _Node(self._rounds))
+
+    def has_two_rounds(self) -> bool:
+        """Return whether there are differences of all nodes."""
+        return self._status is not None and all(
+            node.earlier is not None for node in self._nodes.values())
+
+    # What follows from it.
+
+    def snapshot(self, now_s: float) -> Snapshot:
+        """Sum up."""
+        status, values = self._status, _values(self._status)
+        state = values.get('state')
+        interval = self._nodes['manager'].interval()
+        silent = self._is_silent(self._nodes['manager'], now_s)
+        return Snapshot(
+            state=state,
+            sentence=status.message if status and status.message != state else None,
+            run=_number(values, 'run', int),
+            sim_time_s=_number(values, 'sim_time_s'),
+            speed_factor=_number(values, 'speed_factor'),
+            real_time_factor=interval.real_time_factor if interval and not silent else None,
+            real_time_factor_since_start=_number(values, 'real_time_factor'),
+            link=self._link(now_s),
+            nodes={name: self._node(self._nodes[name], now_s) for name in self._names()})
+
+    def counters(self) -> dict[str, Counters]:
+        """Return what the nodes have counted in this run, as far as it was kept."""
+        return {name: columns(self._nodes[name].told) for name in self._names()
+                if self._nodes[name].told}
+
+    def _names(self) -> list[str]:
+        """Return all nodes in the order of the graph."""
+        return sorted(self._nodes, key=_place)
+
+    def _is_silent(self, node: _Node, now_s: float) -> bool:
+        if node.heard_s is None:
+            return now_s - self._since_s > FOUND_AFTER_S
+        return now_s - node.heard_s > SILENT_AFTER_S
+
+    def _node(self, node: _Node, now_s: float) -> NodeSnapshot:
+        if node.later is None:
+            return NodeSnapshot(silent=self._is_silent(node, now_s))
+        last = NodeSnapshot(
+            lifecycle=node.values.get('lifecycle'),
+            silent=self._is_silent(node, now_s),
+            heard_ago_s=now_s - node.heard_s,
+            steps=node.later.steps,
+            waits_for=tuple(filter(None, node.values.get('waits_for', '').split(', '))))
+        interval = node.interval()
+        if last.silent or interval is None:
+            return last
+        return dataclasses.replace(
+            last,
+            sim_rate_hz=interval.sim_rate_hz,
+            wall_rate_hz=interval.wall_rate_hz,
+            busy_us_per_step=interval.us_per_step(interval.busy_s),
+            busy_percent=interval.percent(interval.busy_s))
+
+    def _link(self, now_s: float) -> LinkSnapshot:
+        bridge = self._nodes['hil_bridge']
+        counters = {key: int(text) for key, text in bridge.values.items()
+                    if key == 'replies' or key in terms.TROUBLES}
+        interval = None if self._is_silent(bridge, now_s) else bridge.interval()
+        return LinkSnapshot(
+            state=None if self._is_silent(bridge, now_s) else self.link_state,
+            replies=counters.pop('replies', None),
+            misses=counters.pop(terms.MISSES, None),
+            other_counters={key: count for key, count in counters.items() if count},
+            wait_us_per_step=interval.us_per_step(interval.waited_s) if interval else None,
+            wait_percent=interval.percent(interval.waited_s) if interval else None)
+
+
+def _sample(status: DiagnosticStatus, time_us: int, begin: int, sent_s: float) -> _Sample:
+    values = _values(status)
+    steps = _steps(values)
+    return _Sample(
+        sent_s, float(values.get('wall_time_s', sent_s)),
+        begin, time_us if steps else 0,      # before its first step it tells an old time
+        steps, float(values.get('busy_s', 0.0)), float(values.get('waited_s', 0.0)))
+
+
+def _values(status: DiagnosticStatus | None) -> dict[str, str]:
+    return values_of(status) if status else {}
+
+
+def _steps(values: typing.Mapping[str, str]) -> int:
+    return int(values.get('steps', 0))
+
+
+def _number(
+    values: typing.Mapping[str, str], key: str, kind: typing.Callable[[str], typing.Any] = float,
+) -> typing.Any:
+    return kind(values[key]) if key in values else None
+
+
+def _known(value: typing.SupportsFloat) -> float | None:
+    """Return a number, None for NaN."""
+    return None if math.isnan(value) else float(value)
+
+
+def _place(name: str) -> tuple[int, int]:
+    """Return where a node stands in the order of the graph."""
+    kind, index = kind_and_index(name)
+    return _KINDS.index(kind), index

@@ -1,0 +1,123 @@
+"""The tables and the picture of the documents, made from the code.
+
+`python -m px4_sim_ros.cli.tables` writes them into the documents of the current folder;
+a test compares them, so that they cannot go stale.
+"""
+from __future__ import annotations
+
+import pathlib
+import re
+import typing
+
+from px4_sim_ros.bench import budget
+from px4_sim_ros.config.configuration import default_parameters
+from px4_sim_ros.model.parameters import range_text
+from px4_sim_ros.model.world import WorldParameters
+from px4_sim_ros.recording.bag import schema
+from px4_sim_ros.run.launch_arguments import ARGUMENTS
+from px4_sim_ros.step import graph
+from px4_sim_ros.viewing.topics import TOPICS as VIEW_TOPICS
+
+
+def _table(head: typing.Sequence[str], rows: typing.Iterable[typing.Sequence[str]]) -> str:
+    lines = [head, ['---'] * len(head), *rows]
+    return '\n'.join('| ' + ' | '.join(line) + ' |' for line in lines)
+
+
+def topics() -> str:
+    """Return the topics of the step."""
+    periods = default_parameters('manager')
+    rows = []
+    optional = {kind: 1 for kind, spec in graph.NODES.items()
+                if spec.optional and kind not in ('player', 'recorder')}
+    whole = graph.of_instances(optional)
+    for topic in graph.TOPICS.values():
+        step = topic.period == graph.EVERY_STEP
+        period = 'each step' if step else f"{periods[f'periods_us.{topic.period}'] // 1000} ms"
+        publisher = f'{topic.publisher} *' if topic.publisher in optional else topic.publisher
+        rows.append((f'`{topic.name}`', f'`{topic.type}`', publisher, period,
+                     ', '.join(whole.subscribers(topic.name)) or 'viewers'))
+    return _table(('topic', 'type', 'from', 'period', 'to'), rows)
+
+
+def parameters() -> str:
+    """Return all parameters with their defaults."""
+    shared = WorldParameters.infos()
+    rows = [_parameter('all', key, value, shared)
+            for key, value in default_parameters('manager').items()
+            if key.partition('.')[0] in shared]
+    for node, spec in graph.NODES.items():
+        own = graph.load(spec.parameters).infos()
+        rows += [_parameter(node, key, value, own)
+                 for key, value in default_parameters(node).items() if key in own]
+    return _table(('node', 'parameter', 'default', 'meaning', 'allowed'), rows)
+
+
+def _parameter(
+    node: str, key: str, value: typing.Any, infos: typing.Mapping[str, typing.Any],
+) -> tuple[str, ...]:
+    group, _, kind = key.partition('.')
+    info = infos[group]
+    allowed = range_text(info)
+    if group == 'instances':
+        spec = graph.NODES[kind]
+        allowed = f'{0 if spec.optional else 1} to {spec.instances}'
+    return node, f'`{key}`', f'`{value}`', info['description'], allowed
+
+
+def launch_arguments() -> str:
+    """Return the arguments of the launch files."""
+    rows = [(f'`{name}`', f'`{a.default}`' if a.default else '', a.description)
+            for name, a in ARGUMENTS.items()]
+    return _table(('argument', 'default', 'meaning'), rows)
+
+
+def picture() -> str:
+    """Return the graph as a Mermaid flow chart."""
+    edges, first = [], graph.of_instances({})
+    for topic in first.topics.values():
+        for peer in first.subscribers(topic.name):
+            edges.append(f'    {topic.publisher} -->|"{topic.name}"| {peer}')
+    edges += ['    hil_bridge <-->|"HIL over TCP 4560"| autopilot([PX4 or embedded autopilot])',
+              '    pilot([pilot]) <-->|"MAVLink over UDP 14540"| autopilot']
+    return '\n'.join(['```mermaid', 'flowchart LR', *edges, '```'])
+
+
+def recorded_topics() -> str:
+    """Return what a recording contains."""
+    rows = [(f'`{t.name}`', f'`{t.type}`', t.meaning) for t in graph.TOPICS.values()]
+    beside = [(f'`{t.name}`', f'`{t.type}`', t.meaning) for t in schema.BESIDE.values()]
+    return '\n\n'.join([
+        _table(('topic of the step', 'type', 'meaning'), rows),
+        _table(('topic beside the step', 'type', 'meaning'), beside)])
+
+
+def view_topics() -> str:
+    """Return what the visualizer publishes."""
+    return _table(('topic', 'type', 'meaning'), [
+        (f'`{t.name}`', f'`{t.type}`', t.meaning) for t in VIEW_TOPICS.values()])
+
+
+def documents(root: pathlib.Path) -> list[pathlib.Path]:
+    """Return all documents of a source tree."""
+    return [root / 'README.md', *sorted((root / 'docs').glob('*.md'))]
+
+
+PARTS: dict[str, typing.Callable[[], str]] = {
+    'topics': topics, 'parameters': parameters, 'launch arguments': launch_arguments,
+    'picture': picture, 'recorded topics': recorded_topics,
+    'view topics': view_topics, 'budget': budget.table}
+
+
+def fill(text: str) -> str:
+    """Return a text with each part put between its `<!-- name -->` and `<!-- end -->`."""
+    for name, part in PARTS.items():
+        text = re.sub(
+            f'(<!-- {name} -->\n).*?(<!-- end -->)',
+            lambda match, part=part: f'{match[1]}{part()}\n{match[2]}', text, flags=re.S)
+    return text
+
+
+if __name__ == '__main__':
+    for document in documents(pathlib.Path()):
+        document.write_text(fill(document.read_text(encoding='utf-8')), encoding='utf-8')

@@ -1,0 +1,260 @@
+"""The command `top`: what a running graph does, node by node, on a terminal and on a page."""
+from __future__ import annotations
+
+import argparse
+import contextlib
+import dataclasses
+import json
+import os
+import pathlib
+import sys
+import time
+import typing
+
+import rclpy
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+from std_msgs.msg import String
+
+from px4_sim_ros.cli.snapshot import (
+    FOUND_AFTER_S,
+    NODE_FIGURES,
+    Collector,
+    LinkSnapshot,
+    NodeSnapshot,
+    Snapshot,
+)
+from px4_sim_ros.config.resources import check_writable
+from px4_sim_ros.model.parameters import ParameterError
+from px4_sim_ros.recording.analysis import lockstep_terms as terms
+from px4_sim_ros.recording.analysis.lockstep_terms import figure
+from px4_sim_ros.ros import qos
+from px4_sim_ros.ros.control_client import Control, ControlError
+from px4_sim_ros.ros.world import Stop
+from px4_sim_ros.step import graph
+
+if typing.TYPE_CHECKING:       # it draws, which takes a while to import
+    from px4_sim_ros.cli.live_page import LivePage
+
+_REFRESH_S = 0.5
+# Ctrl-C is seen after this; each look costs.
+_SPIN_S = 0.1
+# Who has not been heard by then is silent.
+_TWO_ROUNDS_S = FOUND_AFTER_S + 0.1
+# Where lines are not cut at a terminal's edge, so that programs find a node's row whole.
+_UNBOUNDED_COLUMNS = 1000
+# All nodes that a manager may manage.
+_MANAGED = graph.of_instances(
+    {kind: spec.instances for kind, spec in graph.NODES.items()}).managed
+
+_STYLES = {terms.WELL: 'green', terms.NOTABLE: 'yellow', terms.TROUBLE: 'bold red',
+           terms.UNKNOWN: ''}
+_EXIT_BAD_INPUT = 2
+
+
+def top(options: argparse.Namespace) -> int:
+    """Show the graph until Ctrl-C, or once; return the exit code."""
+    try:
+        page = _page(options.page)
+    except ParameterError as error:
+        print(f'top: {error}', file=sys.stderr)
+        return _EXIT_BAD_INPUT
+    live = not (options.once or options.json) and (page is not None or _can_redraw())
+    control = Control(options.namespace)
+    with contextlib.closing(control):
+        try:
+            collector = _listen(control, page.rounds if page else 0)
+            _ = control.status        # so that a graph that is not there is told as such
+            if live:
+                _show_live(control, collector, page)
+            else:
+                _print_once(control, collector, options.json, page)
+        except ControlError as error:
+            print(f'top: {error}', file=sys.stderr)
+            return 1
+        except KeyboardInterrupt:
+            return 0 if live else 130
+    return 0
+
+
+def _page(path: pathlib.Path | None) -> LivePage | None:
+    if path is None:
+        return None
+    check_writable('page', path)
+    from px4_sim_ros.cli.live_page import LivePage
+    return LivePage(path)
+
+
+def _can_redraw() -> bool:
+    return sys.stdout.isatty() and not Console().is_dumb_terminal
+
+
+def _listen(control: Control, rounds: int) -> Collector:
+    """Return a collector that hears the graph whenever the node of `control` is spun."""
+    node = control.node
+    collector = Collector(node.get_namespace(), time.monotonic(), rounds)
+
+    def on_link(state: String) -> None:
+        collector.link_state = state.data
+
+    def on_diagnostics(message: DiagnosticArray, info: dict[str, int]) -> None:
+        collector.on_diagnostics(message, info['source_timestamp'] * 1e-9, time.monotonic())
+
+    node.create_subscription(DiagnosticStatus, 'sim/status', collector.on_status, qos.LATCHED)
+    node.create_subscription(String, 'hil/state', on_link, qos.LATCHED)
+    node.create_subscription(DiagnosticArray, '/diagnostics', on_diagnostics, qos.DIAGNOSTICS)
+    return collector
+
+
+def _look_out(control: Control, collector: Collector) -> None:
+    """Expect those that the manager listens to: a dead one does not make itself known."""
+    for name in _MANAGED:
+        if control.node.count_subscribers(f'{name}/transition_event'):
+            collector.expect(name)
+
+
+def _print_once(
+    control: Control, collector: Collector, as_json: bool, page: LivePage | None,
+) -> None:
+    def is_complete() -> bool:
+        _look_out(control, collector)
+        return collector.has_two_rounds()
+
+    with contextlib.suppress(ControlError):      # some node is silent, which is told
+        control.wait_for(is_complete, _TWO_ROUNDS_S, '')
+    snapshot = collector.snapshot(time.monotonic())
+    print(to_json(snapshot) if as_json else to_text(snapshot, _columns()))
+    if page:
+        page.finish(snapshot, collector.counters())
+
+
+def _columns() -> int:
+    return Console().width if sys.stdout.isatty() else _UNBOUNDED_COLUMNS
+
+
+def _show_live(control: Control, collector: Collector, page: LivePage | None) -> None:
+    """Show the graph until Ctrl-C, on a terminal, on a page or on both."""
+    stop = Stop()
+    with _screen() as show:
+        while not stop.asked:
+            _look_out(control, collector)
+            now_s = time.monotonic()
+            snapshot = collector.snapshot(now_s)
+            show(snapshot)
+            if page and page.is_due(now_s):
+                page.write(snapshot, collector.counters(), now_s)
+            while not stop.asked and time.monotonic() < now_s + _REFRESH_S:
+                rclpy.spin_once(control.node, timeout_sec=_SPIN_S)
+    if page:
+        page.finish(collector.snapshot(time.monotonic()), collector.counters())
+        print(f'{page.path}: {page.path.stat().st_size / 1e6:.1f} MB')
+
+
+@contextlib.contextmanager
+def _screen() -> typing.Iterator[typing.Callable[[Snapshot], None]]:
+    """Yield what redraws a screen of its own, which leaves the terminal as it was; or nothing."""
+    if not _can_redraw():
+        yield lambda snapshot: None
+        return
+    with Live(screen=True, auto_refresh=False) as display:
+        yield lambda snapshot: display.update(picture(snapshot), refresh=True)
+
+
+# What it looks like.
+
+def to_json(snapshot: Snapshot) -> str:
+    """Return a snapshot as a JSON object; null is what is not known."""
+    return json.dumps(dataclasses.asdict(snapshot, dict_factory=lambda pairs: {
+        key: round(value, 6) if isinstance(value, float) else value for key, value in pairs}))
+
+
+def to_text(snapshot: Snapshot, columns: int) -> str:
+    """Return a snapshot as plain lines."""
+    with open(os.devnull, 'w', encoding='utf-8') as nowhere:
+        console = Console(file=nowhere, width=max(columns, 1), color_system=None)
+        with console.capture() as capture:
+            console.print(picture(snapshot))
+    return '\n'.join(line.rstrip() for line in capture.get().splitlines())
+
+
+def picture(snapshot: Snapshot) -> Group:
+    """Return a snapshot as rich shows it."""
+    return Group(_head(snapshot), '', _table(snapshot.nodes))
+
+
+def _head(snapshot: Snapshot) -> Table:
+    head = Table.grid(padding=(0, 2))
+    head.add_column(style='dim', no_wrap=True)
+    head.add_column()
+    head.add_row('world', _world(snapshot))
+    head.add_row('speed', _speed(snapshot))
+    head.add_row('link', _link(snapshot.link))
+    return head
+
+
+def _world(snapshot: Snapshot) -> Text:
+    manager = snapshot.nodes['manager']
+    if manager.silent:
+        silent = ('manager is silent' if manager.heard_ago_s is None
+                  else f'manager is silent for {manager.heard_ago_s:.0f} s')
+        return Text(f'{silent}; it was {snapshot.state}', 'bold red')
+    text = _state(snapshot.state)
+    text.append(f'  run {figure(snapshot.run, "d")}'
+                f'  t = {figure(snapshot.sim_time_s, ".3f")} s')
+    if snapshot.sentence:
+        text.append(f'\n{snapshot.sentence}', _style(snapshot.state))
+    return text
+
+
+def _speed(snapshot: Snapshot) -> str:
+    asked = 'max' if snapshot.speed_factor == 0.0 else figure(snapshot.speed_factor, 'g')
+    return (f'{terms.REAL_TIME_FACTOR} {figure(snapshot.real_time_factor, ".2f")}'
+            f' {terms.OF_THE_LAST_SECOND},'
+            f' {figure(snapshot.real_time_factor_since_start, ".2f")} {terms.SINCE_THE_START},'
+            f' {asked} asked')
+
+
+def _link(link: LinkSnapshot) -> Text:
+    text = _state(link.state)
+    text.append(f'  {figure(link.replies, "d")} replies')
+    text.append(f'  {figure(link.misses, "d")} {terms.MISSES}',
+                _STYLES[terms.TROUBLE] if link.misses else '')
+    if link.wait_us_per_step is not None:
+        text.append(f'  {terms.AUTOPILOT} {link.wait_us_per_step:.0f} {terms.US_PER_STEP}'
+                    f' ({link.wait_percent:.0f} %)')
+    if link.other_counters:
+        counters = '  '.join(f'{count} {terms.counter_name(key)}'
+                             for key, count in link.other_counters.items())
+        text.append(f'\n{counters}', _STYLES[terms.NOTABLE])
+    return text
+
+
+def _state(state: str | None) -> Text:
+    text = Text()
+    text.append(state or terms.NOT_KNOWN, _style(state))
+    return text
+
+
+def _style(state: str | None) -> str:
+    return _STYLES[terms.condition(state)]
+
+
+def _table(nodes: typing.Mapping[str, NodeSnapshot]) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style='bold reverse', pad_edge=False)
+    table.add_column(terms.NODE, no_wrap=True)
+    table.add_column(terms.STATE, no_wrap=True, min_width=len('inactive'))
+    for title in NODE_FIGURES:
+        table.add_column(title, justify='right', no_wrap=True)
+    table.add_column(_cut(terms.WAITS_FOR), style='dim')     # the one that gives way
+    for name, node in nodes.items():
+        table.add_row(
+            name, _state(node.state), *(text_of(node) for text_of in NODE_FIGURES.values()),
+            _cut(', '.join(node.waits_for)), style='red' if node.silent else '')
+    return table
+
+
+def _cut(text: str) -> Text:
+    return Text(text, no_wrap=True, overflow='ellipsis')

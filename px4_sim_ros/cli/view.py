@@ -1,0 +1,108 @@
+"""The command `view`: a running graph, or a recording, in the viewer Rerun."""
+from __future__ import annotations
+
+import argparse
+import os
+import pathlib
+import signal
+import sys
+import threading
+import typing
+
+from px4_sim_ros.model.parameters import ParameterError, sentence
+from px4_sim_ros.recording.bag.bag_reader import BagReader
+from px4_sim_ros.recording.bag.run_description import BagError
+from px4_sim_ros.run import viewed
+from px4_sim_ros.run.processes import Child, ros_environment
+from px4_sim_ros.viewing.rerun_target import NODE, OPEN, RerunTarget, ViewerError
+
+_LEVELS = {'warning': 'WARN', 'error': 'ERROR'}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the command's options."""
+    parser.add_argument('bag', nargs='?', metavar='BAG',
+                        help='folder of a recording; without it a graph that runs is shown')
+    parser.add_argument('--viewer', default=OPEN, metavar='rerun|FILE.rrd|URL',
+                        help='open the viewer, write a file for it, or send to one that runs')
+    parser.add_argument('--namespace', default='', help='of the graph that runs')
+    viewed.add_arguments(parser)
+
+
+def start_viewer(viewer: str, params_file: pathlib.Path) -> Child:
+    """Return a process that shows the graph with these parameters.
+
+    :param viewer: as `RerunTarget` wants it
+    """
+    return Child('the viewer', [
+        sys.executable, '-m', 'px4_sim_ros', 'view', '--viewer', viewer,
+        '--params-file', params_file], environment=os.environ | ros_environment())
+
+
+def view(options: argparse.Namespace) -> int:
+    """Show what is asked for; return the exit code."""
+    # Rerun's own log; what matters comes as an exception.
+    os.environ.setdefault('RUST_LOG', 'off')
+    try:
+        target = RerunTarget(options.viewer)
+        if options.bag is not None:
+            _show_bag(BagReader(options.bag), target)
+        else:
+            _show_graph(options, target)
+    except (ParameterError, BagError) as error:
+        print(f'view: {sentence(error)}', file=sys.stderr)
+        return 2
+    except (ViewerError, OSError) as error:
+        print(f'view: {sentence(error)}', file=sys.stderr)
+        if target.hangs:
+            sys.stderr.flush()
+            os._exit(1)
+        return 1
+    return 0
+
+
+def _show_bag(bag: BagReader, target: RerunTarget) -> None:
+    """Write a whole recording."""
+    from px4_sim_ros.recording.analysis.flight_events import marks, read_contents
+    from px4_sim_ros.recording.analysis.flight_facts import mission_places
+    from px4_sim_ros.recording.analysis.series import read_series
+    from px4_sim_ros.viewing.rerun_log import RerunLog
+    series = read_series(bag)
+    odometry = series.get('ground_truth/odom')
+    places = mission_places(bag.run, odometry['position_m'].values[0]) if odometry else []
+    stream = target.open_run(bag.folder.name)
+    log = RerunLog(stream, bag.run.configuration({}), places, whole=True)
+    log.add(series)
+    for mark in marks(bag.run, read_contents(bag), series):
+        log.say(mark.start_s, _LEVELS.get(mark.kind, 'INFO'), mark.who or mark.kind, mark.text)
+    target.close_run(stream)
+    if bag.damage:
+        print(bag.damage, file=sys.stderr)
+
+
+def _show_graph(options: argparse.Namespace, target: RerunTarget) -> None:
+    """Show a graph that runs, and each that comes after it, until a signal comes."""
+    import rclpy
+    from rclpy.exceptions import InvalidNamespaceException
+    from rclpy.signals import SignalHandlerOptions
+
+    from px4_sim_ros.ros.rerun_view import RerunView
+    configuration = viewed.configuration_of(options, options.namespace)
+    stop = threading.Event()
+    for number in signal.SIGINT, signal.SIGTERM:
+        signal.signal(number, lambda *_: stop.set())
+    os.environ.update(ros_environment())
+    # Whoever flies comes first where there are few cores.
+    os.nice(viewed.NICENESS)
+    rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
+    node: typing.Any = None
+    try:
+        node = rclpy.create_node(NODE, namespace=options.namespace)
+        RerunView(node, configuration, target).run(stop)
+    except InvalidNamespaceException:
+        raise ParameterError(
+            f'namespace {options.namespace!r}: must be a ROS namespace such as uav1') from None
+    finally:
+        if node is not None:
+            node.destroy_node()
+        rclpy.shutdown()

@@ -1,0 +1,1 @@
+"""Parameters of a run: schema, loading, vehicles, missions, resources."""

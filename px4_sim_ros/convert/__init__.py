@@ -1,1 +1,0 @@
-"""Core values to and from standard ROS messages: pure functions, no nodes."""

@@ -1,0 +1,1 @@
+"""Values to and from standard ROS messages, as bytes."""

@@ -1,0 +1,78 @@
+"""Values of the core as bytes of messages, and back."""
+from __future__ import annotations
+
+import typing
+
+from px4_sim_ros.messages.cdr import Layout, numbers_in
+from px4_sim_ros.messages.stamps import serialised_stamp_us
+
+Numbers = tuple[float, ...]
+
+
+class Codec(typing.NamedTuple):
+    """How a value becomes the message of one kind of topic, and how it is read from it."""
+
+    new: typing.Callable[[typing.Any], typing.Any]
+    """Returns a message for values like the one given, with all that is no number of `fields`."""
+    fields: tuple[str, ...]
+    """Those whose numbers change, in the order of the message."""
+    numbers: typing.Callable[[typing.Any], typing.Sequence[float]]
+    """Returns their numbers from a value."""
+    value: typing.Callable[[int, Numbers, str], typing.Any]
+    """Returns the value from a time in microseconds, the numbers and the frame."""
+
+
+class Encoder:
+    """Makes the messages of one topic; all its values are alike in what is no number."""
+
+    def __init__(self, codec: Codec, frame: str | None = None) -> None:
+        """Begin; how messages look follows from the first value.
+
+        :param frame: in the place of that of the codec
+        """
+        self._codec = codec
+        self._frame = frame
+        self._layout: Layout | None = None
+
+    def __call__(self, time_us: int, value: typing.Any) -> bytes:
+        """Return a serialised message."""
+        if self._layout is None:
+            self._layout = Layout(self.message(value), self._codec.fields)
+        return self._layout.pack(time_us, self._codec.numbers(value))
+
+    def message(self, value: typing.Any) -> typing.Any:
+        """Return a message with all that is no number."""
+        message = self._codec.new(value)
+        if self._frame is not None:
+            message.header.frame_id = self._frame
+        return message
+
+
+class Decoder:
+    """Reads the messages of one topic, also those that somebody else has made otherwise."""
+
+    def __init__(
+        self, codec: Codec, deserialise: typing.Callable[[bytes], typing.Any],
+    ) -> None:
+        """Begin; how messages look follows from the first one.
+
+        :param deserialise: returns a message object from its bytes
+        """
+        self._value, self._fields = codec.value, codec.fields
+        self._deserialise = deserialise
+        self._layout: Layout | None = None
+        self._frame = ''
+
+    def __call__(self, data: bytes) -> typing.Any:
+        """Return the value in a serialised message."""
+        if self._layout is not None:
+            found = self._layout.unpack(data)
+            if found is not None:
+                time_us, numbers = found
+                return self._value(time_us, numbers, self._frame)
+        message = self._deserialise(data)
+        self._layout = Layout(message, self._fields)
+        self._frame = message.header.frame_id if hasattr(message, 'header') else ''
+        return self._value(serialised_stamp_us(data), numbers_in(message, self._fields),
+                           self._frame)
+

@@ -1,0 +1,38 @@
+"""How each topic of the graph becomes bytes, and values again."""
+from __future__ import annotations
+
+import typing
+
+from rosgraph_msgs.msg import Clock
+
+from px4_sim_ros.messages import measurements
+from px4_sim_ros.messages.codec import Codec, Decoder, Encoder
+from px4_sim_ros.messages.surroundings import BATTERY
+from px4_sim_ros.messages.truth import ACCEL, ODOMETRY, POSE, ROTORS
+from px4_sim_ros.step.graph import COMMAND, Topic
+
+# By kind of topic.
+CODECS: dict[str, Codec] = measurements.CODECS | {
+    '/clock': Codec(lambda _: Clock(), (), lambda _: (), lambda time_us, n, frame: time_us),
+    'ground_truth/odom': ODOMETRY,
+    'ground_truth/accel': ACCEL,
+    'ground_truth/pose': POSE,
+    'joint_states': ROTORS,
+    'battery_state': BATTERY,
+    COMMAND: ROTORS,
+}
+
+
+def encoder(topic: Topic) -> Encoder:
+    """Return what makes the messages of a topic."""
+    if topic.kind in measurements.CODECS:
+        return measurements.encoder(topic)
+    return Encoder(CODECS[topic.kind])
+
+
+def decoder(topic: Topic, deserialise: typing.Callable[[bytes], typing.Any]) -> Decoder:
+    """Return what reads the messages of a topic.
+
+    :param deserialise: returns a message object from its bytes
+    """
+    return Decoder(CODECS[topic.kind], deserialise)

@@ -1,0 +1,159 @@
+"""Measurements as messages (REP-145), and back."""
+from __future__ import annotations
+
+from geometry_msgs.msg import TwistStamped, Vector3Stamped
+from nav_msgs.msg import Odometry
+from sensor_msgs.msg import FluidPressure, Imu, MagneticField, NavSatFix, NavSatStatus, Range
+
+from px4_sim_ros.messages.codec import Codec, Encoder, Numbers
+from px4_sim_ros.messages.stamps import in_frame
+from px4_sim_ros.messages.surroundings import WIND
+from px4_sim_ros.messages.truth import BODY_FRAME, WORLD_FRAME
+from px4_sim_ros.model.environment.geodesy import GeodeticPosition
+from px4_sim_ros.model.instances import instance_name, kind_and_index
+from px4_sim_ros.model.sensors.airspeed import DifferentialPressureMeasurement
+from px4_sim_ros.model.sensors.barometer import PressureMeasurement
+from px4_sim_ros.model.sensors.gnss import FixType, GnssMeasurement
+from px4_sim_ros.model.sensors.imu import ImuMeasurement
+from px4_sim_ros.model.sensors.magnetometer import MagneticFieldMeasurement
+from px4_sim_ros.model.sensors.optical_flow import FlowMeasurement
+from px4_sim_ros.model.sensors.range_finder import RangeMeasurement
+from px4_sim_ros.model.sensors.visual_odometry import VisualOdometryMeasurement
+from px4_sim_ros.step.graph import Topic
+
+# REP-145: this value says that there is no orientation in the message.
+_NO_ORIENTATION = [-1.0] + [0.0] * 8
+
+# The camera tells no angular rates: all zeros would mean that they are known exactly.
+_UNKNOWN_VARIANCE = 1e6
+
+_LINK = '_link'
+# The x axis of such a frame is the beam (sensor_msgs/Range).
+_RANGE_FRAME_PREFIX = 'range_'
+
+
+def _diagonal(x: float, y: float, z: float) -> Numbers:
+    return x, 0.0, 0.0, 0.0, y, 0.0, 0.0, 0.0, z
+
+
+def _imu_numbers(m: ImuMeasurement) -> Numbers:
+    w, a = m.rate_variance, m.specific_force_variance
+    return (*m.rate_flu, *_diagonal(w, w, w), *m.specific_force_flu, *_diagonal(a, a, a))
+
+
+def _fix_numbers(m: GnssMeasurement) -> Numbers:
+    horizontal, vertical = m.horizontal_accuracy_m, m.vertical_accuracy_m
+    place = m.position
+    return (int(m.fix_type), place.latitude_deg, place.longitude_deg, place.ellipsoid_altitude_m,
+            *_diagonal(horizontal * horizontal, horizontal * horizontal, vertical * vertical))
+
+
+def _fix_value(time_us: int, n: Numbers, frame: str) -> GnssMeasurement:
+    # STATUS_UNKNOWN is -2.
+    return GnssMeasurement(
+        time_us, GeodeticPosition(n[1], n[2], n[3]), (0.0, 0.0, 0.0), n[4] ** 0.5, n[12] ** 0.5,
+        FixType(max(n[0], FixType.NONE)))
+
+
+def _new_range(m: RangeMeasurement) -> Range:
+    return in_frame(Range(radiation_type=Range.INFRARED), range_frame(m.direction))
+
+
+def range_frame(direction: str) -> str:
+    """Return the frame of a range finder; its x axis is the beam."""
+    return f'{_RANGE_FRAME_PREFIX}{direction}{_LINK}'
+
+
+def _range_value(time_us: int, n: Numbers, frame: str) -> RangeMeasurement:
+    field_of_view_rad, min_range_m, max_range_m, range_m, variance = n
+    return RangeMeasurement(
+        time_us, range_m, variance, min_range_m, max_range_m, field_of_view_rad,
+        frame.removeprefix(_RANGE_FRAME_PREFIX).removesuffix(_LINK))
+
+
+def _new_visual_odometry(m: VisualOdometryMeasurement) -> Odometry:
+    message = in_frame(Odometry(child_frame_id=BODY_FRAME), WORLD_FRAME)
+    message.twist.covariance[21::7] = _UNKNOWN_VARIANCE
+    return message
+
+
+def _visual_odometry_numbers(m: VisualOdometryMeasurement) -> Numbers:
+    w, x, y, z = m.attitude
+    return (*m.position_enu, x, y, z, w,
+            *_pose_covariance(m.position_variance, m.attitude_variance), *m.velocity_flu,
+            0.0, 0.0, 0.0, *_pose_covariance(m.velocity_variance, _UNKNOWN_VARIANCE))
+
+
+def _pose_covariance(linear: float, angular: float) -> list[float]:
+    covariance = [0.0] * 36
+    covariance[:21:7] = [linear] * 3
+    covariance[21::7] = [angular] * 3
+    return covariance
+
+
+def _visual_odometry_value(time_us: int, n: Numbers, frame: str) -> VisualOdometryMeasurement:
+    return VisualOdometryMeasurement(
+        time_us, n[0:3], (n[6], n[3], n[4], n[5]), n[43:46], n[7], n[28], n[49])
+
+
+# By kind of topic. The GNSS receiver has two; what is read of its fix has no velocity, and what is
+# read of its velocity is only that. The flow's interval is the sensor's period: 0 as it is read.
+CODECS: dict[str, Codec] = {
+    'wind': WIND,
+    'imu/data_raw': Codec(
+        lambda m: in_frame(Imu(orientation_covariance=_NO_ORIENTATION), 'imu_link'),
+        ('angular_velocity', 'angular_velocity_covariance', 'linear_acceleration',
+         'linear_acceleration_covariance'), _imu_numbers,
+        lambda time_us, n, frame: ImuMeasurement(time_us, n[12:15], n[0:3], n[15], n[3])),
+    'mag': Codec(
+        lambda m: in_frame(MagneticField(), 'mag_link'),
+        ('magnetic_field', 'magnetic_field_covariance'),
+        lambda m: (*m.field_flu_t, *_diagonal(m.variance, m.variance, m.variance)),
+        lambda time_us, n, frame: MagneticFieldMeasurement(time_us, n[0:3], n[3])),
+    'baro': Codec(
+        lambda m: in_frame(FluidPressure(), 'baro_link'), ('fluid_pressure', 'variance'),
+        lambda m: (m.pressure_pa, m.variance),
+        lambda time_us, n, frame: PressureMeasurement(time_us, *n)),
+    'gps/fix': Codec(
+        lambda m: in_frame(NavSatFix(
+            position_covariance_type=NavSatFix.COVARIANCE_TYPE_APPROXIMATED,
+            status=NavSatStatus(service=NavSatStatus.SERVICE_GPS)), 'gps_link'),
+        ('status.status', 'latitude', 'longitude', 'altitude', 'position_covariance'),
+        _fix_numbers, _fix_value),
+    'gps/vel': Codec(
+        lambda m: in_frame(TwistStamped(), WORLD_FRAME), ('twist.linear',),
+        lambda m: m.velocity_enu, lambda time_us, n, frame: n),
+    'airspeed': Codec(
+        lambda m: in_frame(FluidPressure(), 'airspeed_link'), ('fluid_pressure', 'variance'),
+        lambda m: (m.differential_pressure_pa, m.variance),
+        lambda time_us, n, frame: DifferentialPressureMeasurement(time_us, *n)),
+    'range': Codec(
+        _new_range, ('field_of_view', 'min_range', 'max_range', 'range', 'variance'),
+        lambda m: (m.field_of_view_rad, m.min_range_m, m.max_range_m, m.range_m, m.variance),
+        _range_value),
+    # In rad/s; no standard message is for it.
+    'optical_flow': Codec(
+        lambda m: in_frame(Vector3Stamped(), BODY_FRAME), ('vector',), lambda m: m.rate_flu,
+        lambda time_us, n, frame: FlowMeasurement(time_us, n, 0)),
+    'visual_odometry': Codec(
+        _new_visual_odometry, ('pose', 'twist'), _visual_odometry_numbers,
+        _visual_odometry_value),
+}
+
+
+def encoder(topic: Topic) -> Encoder:
+    """Return what makes the messages of a measured topic.
+
+    A further sensor may be mounted elsewhere, so it has a frame of its own: `imu_1_link`.
+    """
+    index = kind_and_index(topic.publisher)[1]
+    codec = CODECS[topic.kind]
+    return Encoder(codec, frame_of(topic) if index else None)
+
+
+def frame_of(topic: Topic) -> str:
+    """Return the frame of a topic's messages; that of a range finder depends on its direction."""
+    frame = CODECS[topic.kind].new(None).header.frame_id
+    if not frame.endswith(_LINK):
+        return frame
+    return instance_name(frame.removesuffix(_LINK), kind_and_index(topic.publisher)[1]) + _LINK

@@ -1,0 +1,39 @@
+"""Headers: times in whole microseconds to and from ROS stamps, and frames."""
+from __future__ import annotations
+
+import struct
+import typing
+
+from px4_sim_ros.model.timebase import US_PER_S
+
+# After the header that tells the byte order.
+STAMP_OFFSET = 4
+_LITTLE, _BIG = struct.Struct('<iI'), struct.Struct('>iI')
+
+
+def set_stamp(stamp: typing.Any, time_us: int) -> None:
+    """Write a time into a builtin_interfaces/Time."""
+    stamp.sec, rest_us = divmod(time_us, US_PER_S)
+    stamp.nanosec = rest_us * 1000
+
+
+def in_frame(message: typing.Any, frame_id: str) -> typing.Any:
+    """Return a message with its frame set."""
+    message.header.frame_id = frame_id
+    return message
+
+
+def stamp_us(stamp: typing.Any) -> int:
+    """Return the time of a builtin_interfaces/Time."""
+    return stamp.sec * US_PER_S + stamp.nanosec // 1000
+
+
+def serialised_stamp_us(data: bytes) -> int:
+    """Return the stamp of a serialised message without deserialising the rest.
+
+    It works for rosgraph_msgs/Clock and for every message that begins with a Header:
+    both begin with the stamp. The second byte of the CDR header tells the byte order.
+    """
+    layout = _LITTLE if data[1] & 1 else _BIG
+    seconds, nanoseconds = layout.unpack_from(data, STAMP_OFFSET)
+    return seconds * US_PER_S + nanoseconds // 1000

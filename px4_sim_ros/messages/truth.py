@@ -1,0 +1,73 @@
+"""The true motion and the rotor commands as messages (REP-103, REP-105)."""
+from __future__ import annotations
+
+from geometry_msgs.msg import AccelStamped, PoseStamped
+from nav_msgs.msg import Odometry
+from sensor_msgs.msg import JointState
+
+from px4_sim_ros.messages.codec import Codec, Numbers
+from px4_sim_ros.messages.stamps import in_frame
+from px4_sim_ros.model.frames import Vector
+from px4_sim_ros.model.truth import Truth
+
+WORLD_FRAME = 'map'
+BODY_FRAME = 'base_link'
+
+# The truth is exact; all zeros would mean "unknown".
+_EXACT_VARIANCE = 1e-12
+_EXACT_COVARIANCE = [_EXACT_VARIANCE if i % 7 == 0 else 0.0 for i in range(36)]
+_NO_VECTOR: Vector = (0.0, 0.0, 0.0)
+
+
+def _new_odometry(truth: Truth) -> Odometry:
+    message = in_frame(Odometry(child_frame_id=BODY_FRAME), WORLD_FRAME)
+    message.pose.covariance = _EXACT_COVARIANCE
+    message.twist.covariance = _EXACT_COVARIANCE
+    return message
+
+
+def _pose_numbers(truth: Truth) -> tuple[float, ...]:
+    w, x, y, z = truth.attitude
+    return (*truth.position_enu, x, y, z, w)
+
+
+def _odometry_numbers(truth: Truth) -> tuple[float, ...]:
+    w, x, y, z = truth.attitude
+    return (*truth.position_enu, x, y, z, w, *truth.velocity_flu, *truth.rate_flu)
+
+
+def _odometry_value(time_us: int, n: Numbers, frame: str) -> Truth:
+    return Truth(time_us, n[0:3], (n[6], n[3], n[4], n[5]), n[7:10], n[10:13],
+                 _NO_VECTOR, _NO_VECTOR, ())
+
+
+def _new_rotors(speeds_rad_s: Numbers) -> JointState:
+    count = len(speeds_rad_s)
+    return JointState(name=[f'rotor_{i + 1}' for i in range(count)], velocity=[0.0] * count)
+
+
+# Pose in map and twist in base_link. What is read has no acceleration and no rotors.
+ODOMETRY = Codec(_new_odometry, ('pose.pose', 'twist.twist'), _odometry_numbers, _odometry_value)
+
+# The acceleration of the body, without gravity, in base_link; what is read is both vectors.
+ACCEL = Codec(
+    lambda truth: in_frame(AccelStamped(), BODY_FRAME), ('accel',),
+    lambda truth: (*truth.acceleration_flu, *truth.angular_acceleration_flu),
+    lambda time_us, n, frame: (n[0:3], n[3:6]))
+
+# The pose in map.
+POSE = Codec(
+    lambda truth: in_frame(PoseStamped(), WORLD_FRAME), ('pose',), _pose_numbers,
+    lambda time_us, n, frame: Truth(
+        time_us, n[0:3], (n[6], n[3], n[4], n[5]), *(_NO_VECTOR,) * 4, ()))
+
+# Rotor speeds, or the references for them, in rad/s.
+ROTORS = Codec(_new_rotors, ('velocity',), lambda speeds_rad_s: speeds_rad_s,
+               lambda time_us, n, frame: n)
+
+
+def with_accel(truth: Truth, accel: tuple[Vector, Vector]) -> Truth:
+    """Return the motion with what `ACCEL` has read."""
+    # `_replace` takes four times as long.
+    time_us, position, attitude, velocity, rate, _, _, rotors = truth
+    return Truth(time_us, position, attitude, velocity, rate, *accel, rotors)

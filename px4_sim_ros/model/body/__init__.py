@@ -1,0 +1,1 @@
+"""The motion of a vehicle: equations, forces, integrators, battery."""

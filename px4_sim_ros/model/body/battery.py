@@ -1,0 +1,127 @@
+"""The battery: Thevenin packs in parallel on one bus that delivers a power.
+
+Each pack is an open-circuit voltage that falls linearly with its charge, behind a series
+resistance R0 and one resistor R1 with a capacitor C1 in parallel (Plett 2015, Battery
+Management Systems, volume 1, chapter 2). Kirchhoff's laws hold exactly, also between packs
+that differ: they then charge one another.
+
+Not modelled: temperature, ageing, self-discharge, and the steep ends of a real open-circuit
+voltage. A pack without charge goes on delivering at its empty voltage, and a full one takes
+no more: the charge stays where it is. Nothing cuts the power off.
+"""
+from __future__ import annotations
+
+import math
+import typing
+
+import numpy as np
+
+from px4_sim_ros.model.body.battery_model import BatteryModel
+from px4_sim_ros.model.compiled import compiled, records
+
+_S_PER_H = 3600.0
+
+
+class Battery:
+    """The packs on their bus.
+
+    The state of all packs is a flat sequence: for each its charge as a share of its capacity
+    (0..1), then its polarisation voltage.
+    """
+
+    def __init__(self, model: BatteryModel) -> None:
+        self.constants = packs_on_a_bus(model)
+        self._capacities_ah = tuple(pack.capacity_ah for pack in model.packs)
+
+    def initial(self, charge: float) -> np.ndarray:
+        """Return the state of rested packs, each with this share of its capacity."""
+        return np.array([charge, 0.0] * len(self.constants))
+
+    def voltage_v(self, state: typing.Sequence[float], power_w: float) -> float:
+        """Return `bus_voltage_v` of these packs."""
+        return bus_voltage_v(self.constants, np.array(state, float), float(power_w))
+
+    def currents_a(self, state: typing.Sequence[float], voltage_v: float) -> list[float]:
+        """Return the current out of each pack; negative into one that is being charged."""
+        return [
+            pack_current_a(self.constants, i, float(charge), float(polarisation), float(voltage_v))
+            for i, (charge, polarisation) in enumerate(zip(state[::2], state[1::2]))]
+
+    def rates(self, state: typing.Sequence[float], voltage_v: float) -> np.ndarray:
+        """Return `pack_rates` of these packs."""
+        return pack_rates(self.constants, np.array(state, float), float(voltage_v))
+
+    def charge_ah(self, state: typing.Sequence[float]) -> float:
+        """Return what is left in all packs."""
+        return sum(c * capacity for c, capacity in zip(state[::2], self._capacities_ah))
+
+
+def packs_on_a_bus(model: BatteryModel | None) -> np.ndarray:
+    """Return the constants of the packs for compiled functions, one entry each."""
+    packs = model.packs if model is not None else ()
+    conductance = sum(1.0 / pack.series_resistance_ohm for pack in packs)
+    names = ('empty_voltage_v', 'voltage_span_v', 'conductance_s', 'bus_conductance_s',
+             'charge_per_a_s', 'volts_per_a_s', 'decay_per_s')
+    return records([
+        (
+            pack.empty_voltage_v, pack.full_voltage_v - pack.empty_voltage_v,
+            1.0 / pack.series_resistance_ohm, conductance,
+            1.0 / (_S_PER_H * pack.capacity_ah), 1.0 / pack.polarisation_capacitance_f,
+            1.0 / (pack.polarisation_resistance_ohm * pack.polarisation_capacitance_f),
+        ) for pack in packs], names)
+
+
+@compiled
+def bus_voltage_v(packs: np.ndarray, state: np.ndarray, power_w: float) -> float:
+    """Return the bus voltage V while the bus delivers a power P.
+
+    The packs are one source with voltage E and conductance G = sum 1/R0, and
+    G (E - V) V = P has two solutions; the bus settles at the higher one. More than
+    G E^2 / 4 cannot be delivered: then V = E / 2, and that is what arrives.
+
+    :param packs: from `packs_on_a_bus`, at least one
+    """
+    weighted = 0.0
+    for i in range(len(packs)):
+        pack = packs[i]
+        weighted += pack.conductance_s * (
+            pack.empty_voltage_v + pack.voltage_span_v * state[2 * i] - state[2 * i + 1])
+    conductance = packs[0].bus_conductance_s
+    source = weighted / conductance
+    square = source * source - 4.0 * power_w / conductance
+    return 0.5 * (source + math.sqrt(square)) if square > 0.0 else 0.5 * source
+
+
+@compiled
+def pack_current_a(
+    packs: np.ndarray, index: int, charge: float, polarisation_v: float, voltage_v: float,
+) -> float:
+    """Return the current out of a pack; negative into one that is being charged."""
+    pack = packs[index]
+    source = pack.empty_voltage_v + pack.voltage_span_v * charge - polarisation_v
+    return (source - voltage_v) * pack.conductance_s
+
+
+@compiled
+def pack_rates(
+    packs: np.ndarray, state: np.ndarray, voltage_v: float,
+) -> np.ndarray:
+    """Return the derivative of the state: -I / Q, and I / C1 - V1 / (R1 C1)."""
+    rates = np.empty(2 * len(packs))
+    for i in range(len(packs)):
+        pack, charge, polarisation = packs[i], state[2 * i], state[2 * i + 1]
+        current = pack_current_a(packs, i, charge, polarisation, voltage_v)
+        stays = charge <= 0.0 if current > 0.0 else charge >= 1.0
+        rates[2 * i] = 0.0 if stays else -current * pack.charge_per_a_s
+        rates[2 * i + 1] = current * pack.volts_per_a_s - polarisation * pack.decay_per_s
+    return rates
+
+
+@compiled
+def clamp_charges(state: np.ndarray, first: int) -> None:
+    """Bring charges that a step overshot back to 0..1; the packs begin at `first`."""
+    for i in range(first, len(state), 2):
+        if state[i] < 0.0:
+            state[i] = 0.0
+        elif state[i] > 1.0:
+            state[i] = 1.0

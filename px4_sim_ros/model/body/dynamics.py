@@ -1,0 +1,164 @@
+"""The vehicle's motion, integrated step by step."""
+from __future__ import annotations
+
+import typing
+
+import numpy as np
+
+from px4_sim_ros.model.body.battery import Battery
+from px4_sim_ros.model.body.contact import no_anchors, resting_height_m
+from px4_sim_ros.model.body.dynamics_parameters import DynamicsParameters
+from px4_sim_ros.model.body.integrators import ADAPTIVE, FIXED, Adaptive, State
+from px4_sim_ros.model.body.motion import (
+    ROTORS,
+    Felt,
+    Held,
+    Plant,
+    advance,
+    derivative,
+    settle,
+)
+from px4_sim_ros.model.environment.environment import Environment
+from px4_sim_ros.model.environment.surroundings import BatteryStatus
+from px4_sim_ros.model.frames import Vector
+from px4_sim_ros.model.timebase import US_PER_S, seconds_text
+from px4_sim_ros.model.truth import DivergedError, Truth
+from px4_sim_ros.model.vehicle.vehicle import Vehicle
+
+_NOTHING = (0.0, 0.0, 0.0)
+
+
+class Dynamics:
+    """Motion of one vehicle over flat ground; what its state is, `motion` tells."""
+
+    def __init__(
+        self, parameters: DynamicsParameters, vehicle: Vehicle, environment: Environment,
+        step_us: int, *, ground: bool = True,
+    ) -> None:
+        """Stand level on the ground, facing east, rotors still, the packs rested.
+
+        :param ground: without it the vehicle starts at the origin and falls for ever
+        :raises ParameterError: the substeps do not fit into the step
+        """
+        parameters.check_step(step_us)
+        self._step_us = step_us
+        self._name = vehicle.name
+        self._plant = Plant.of(vehicle, environment, ground=ground)
+        self._packs = ROTORS + len(vehicle.rotors)     # where they begin in the state
+        self._battery_model = vehicle.battery
+        self._battery = Battery(vehicle.battery) if vehicle.battery is not None else None
+        self.time_us = 0
+        self.force_enu: Vector = _NOTHING
+        """A force of somebody else on the centre of mass, N."""
+        weight = vehicle.body.mass_kg * environment.gravity_m_s2(0.0)
+        height = resting_height_m(
+            vehicle.contact_model, vehicle.contact_points_m, weight) if ground else 0.0
+        # In one array, so that all is written at once.
+        self._inputs = np.zeros(6 + len(vehicle.rotors))
+        self._held = Held(self._inputs[6:], self._inputs[:3], self._inputs[3:6],
+                          no_anchors(len(self._plant.feet)))
+        self.state = [
+            0.0, 0.0, height, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0,
+            *self._held.references_rad_s,
+            *(self._battery.initial(parameters.initial_charge) if self._battery else ())]
+        self._is_rk4 = parameters.integrator == 'rk4'
+        self._parts = parameters.substeps
+        self._adaptive = (
+            None if parameters.integrator in FIXED
+            else _adaptive(parameters, len(vehicle.rotors), len(self.state)))
+        self.truth()       # it takes a while the first time, as the first step may not
+
+    @property
+    def state(self) -> np.ndarray:
+        """The state now, see `motion`; what is written into it holds."""
+        return self._state
+
+    @state.setter
+    def state(self, values: typing.Sequence[float]) -> None:
+        self._state = np.array(values, float)
+
+    @property
+    def anchors(self) -> np.ndarray:
+        """Where on the ground each foot holds on, (n, 2) in m; no numbers if it does not."""
+        return self._held.anchors
+
+    def step(
+        self, rotor_speed_references_rad_s: typing.Sequence[float],
+        wind_enu: Vector = _NOTHING,
+    ) -> Truth:
+        """Advance by one step with references and wind held, and return the motion at its end.
+
+        :param rotor_speed_references_rad_s: speeds asked for, as reached at nominal bus voltage
+        :param wind_enu: velocity of the air
+        :raises DivergedError: the motion has left all bounds
+        """
+        self._inputs[:] = *wind_enu, *self.force_enu, *rotor_speed_references_rad_s
+        if self._adaptive is None:
+            part_s = self._step_us // self._parts / US_PER_S
+            self._state = self._state.copy()       # somebody may keep the one before
+            now = advance(
+                self._state, *self._plant, *self._held, part_s, self._parts, self._is_rk4)
+            self.time_us += self._step_us
+            return self._truth(Felt(*now))
+        self._adapt(self._adaptive)
+        self.time_us += self._step_us
+        return self.truth()
+
+    def _adapt(self, integrator: Adaptive) -> None:
+        """Bring the state one step on."""
+        def f(x: State) -> State:
+            return derivative(x, self._plant, self._held)
+        self._state = integrator.advance(f, self._state, self._step_us)
+        settle(self._state, self._plant, self._held.anchors)
+
+    def _diverged(self) -> DivergedError:
+        return DivergedError(
+            f'the motion of {self._name} has left all bounds at t = {seconds_text(self.time_us)}:'
+            f' the step of {self._step_us} us is too long for it, or a value of it is wild;'
+            ' check-vehicle says more')
+
+    def truth(self) -> Truth:
+        """Return the motion now.
+
+        :raises DivergedError: it has left all bounds
+        """
+        now = advance(self._state, *self._plant, *self._held, 0.0, 0, self._is_rk4)
+        return self._truth(Felt(*now))
+
+    def _truth(self, now: Felt) -> Truth:
+        self._bus = now.bus_voltage_v, now.bus_current_a
+        if not now.is_sound:
+            raise self._diverged()
+        x = self._state.tolist()
+        return Truth(
+            self.time_us, tuple(x[:3]), tuple(x[6:10]), now.velocity_flu, tuple(x[10:13]),
+            now.acceleration_flu, now.angular_acceleration_flu, tuple(x[ROTORS:self._packs]))
+
+    def battery(self) -> BatteryStatus | None:
+        """Return the battery at the time of the last truth; None if the vehicle has none."""
+        if self._battery is None:
+            return None
+        charge_ah = self._battery.charge_ah(self._charges())
+        return BatteryStatus(self.time_us, *self._bus, charge_ah, self._battery_model.capacity_ah)
+
+    def packs(self) -> list[tuple[float, float]]:
+        """Return charge (0..1) and current (A) of each pack, at the time of the last truth."""
+        if self._battery is None:
+            return []
+        charges, voltage = self._charges(), self._bus[0]
+        return list(zip(charges[::2], self._battery.currents_a(charges, voltage)))
+
+    def _charges(self) -> list[float]:
+        """Return the state of the packs."""
+        return self._state[self._packs:].tolist()
+
+
+def _adaptive(parameters: DynamicsParameters, rotors: int, size: int) -> Adaptive:
+    """Return the integrator that chooses its steps, for a state of this size."""
+    p = parameters
+    tolerances = [
+        *[p.position_tolerance_m] * 3, *[p.velocity_tolerance_m_s] * 3,
+        *[p.attitude_tolerance] * 4, *[p.rate_tolerance_rad_s] * 3,
+        *[p.rotor_speed_tolerance_rad_s] * rotors]
+    tolerances += [p.battery_tolerance] * (size - len(tolerances))
+    return Adaptive(ADAPTIVE[p.integrator], p.relative_tolerance, tolerances, p.min_step_us)

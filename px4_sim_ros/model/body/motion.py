@@ -1,0 +1,223 @@
+"""The equations of motion of a vehicle, compiled: rigid body, rotors, drag, battery and ground.
+
+The state is an array: position (3) and velocity (3) in ENU, attitude (w, x, y, z), body rate (3)
+in FLU, rotor speeds, then for each pack of the battery its charge (0..1) and its polarisation
+voltage. All of it is integrated together.
+"""
+from __future__ import annotations
+
+import math
+import typing
+
+import numpy as np
+
+from px4_sim_ros.model import rotation
+from px4_sim_ros.model.body import integrators
+from px4_sim_ros.model.body.battery import (
+    bus_voltage_v,
+    clamp_charges,
+    pack_current_a,
+    pack_rates,
+    packs_on_a_bus,
+)
+from px4_sim_ros.model.body.contact import contact_constants, contact_wrench, move_anchors
+from px4_sim_ros.model.body.rotors import OUT_OF_GROUND_EFFECT, RotorSet, speed_rate, wrench
+from px4_sim_ros.model.compiled import compiled, record
+from px4_sim_ros.model.compiled_rotation import matrix, to_body, to_world
+from px4_sim_ros.model.environment import atmosphere, gravity
+from px4_sim_ros.model.environment.environment import Environment
+from px4_sim_ros.model.frames import Vector
+from px4_sim_ros.model.vehicle.vehicle import Vehicle
+
+ROTORS = 13        # where they begin in the state
+# No vehicle moves at so many m/s, nor turns at so many rad/s.
+_WILD = 1e6
+
+_density_kg_m3 = compiled(atmosphere.density_kg_m3)
+_gravity_m_s2 = compiled(gravity.gravity_m_s2)
+_normalised = compiled(rotation.normalised)
+_euler = compiled(integrators.euler, inline=True)
+_rk4 = compiled(integrators.rk4, inline=True)
+
+
+class Plant(typing.NamedTuple):
+    """A vehicle in its environment, as compiled functions read it."""
+
+    constants: np.ndarray          # a record
+    hubs: np.ndarray               # of `RotorSet`
+    packs: np.ndarray              # of `packs_on_a_bus`; none: the bus has its nominal voltage
+    feet: np.ndarray               # (n, 3), FLU from the body's origin; none: there is no ground
+
+    @classmethod
+    def of(cls, vehicle: Vehicle, environment: Environment, *, ground: bool) -> Plant:
+        """Return a vehicle over flat ground, or without any."""
+        body, battery, air = vehicle.body, vehicle.battery, environment.atmosphere
+        inertia_x, inertia_y, inertia_z = body.inertia_kg_m2
+        feet_m = vehicle.contact_points_m if ground else ()
+        rotors = RotorSet(
+            vehicle.rotor_model, vehicle.rotors, vehicle.motor_model if battery else None)
+        return cls(
+            record(
+                **rotors.constants, **contact_constants(vehicle.contact_model, feet_m),
+                mass_kg=body.mass_kg, inertia_x_kg_m2=inertia_x, inertia_y_kg_m2=inertia_y,
+                inertia_z_kg_m2=inertia_z, linear_drag_n_s_m=body.linear_drag_n_s_m,
+                quadratic_drag_n_s2_m2=body.quadratic_drag_n_s2_m2,
+                nominal_voltage_v=battery.nominal_voltage_v if battery else 1.0,
+                home_altitude_m=environment.home_altitude_m,
+                sea_level_pressure_pa=air.sea_level_pressure_pa,
+                sea_level_temperature_k=air.sea_level_temperature_k,
+                gravity_at_home=environment.gravity.at_home,
+                gravity_per_m=environment.gravity.per_m,
+                gravity_per_m2=environment.gravity.per_m2),
+            rotors.hubs, packs_on_a_bus(battery), np.array(feet_m, float).reshape(-1, 3))
+
+
+class Held(typing.NamedTuple):
+    """What is held over an integration step."""
+
+    references_rad_s: np.ndarray   # (rotors,), as reached at nominal voltage
+    wind_enu: np.ndarray           # (3,), m/s
+    force_enu: np.ndarray          # (3,), N, at the centre of mass, beside all others
+    anchors: np.ndarray            # (feet, 2), where feet hold on to the ground
+
+
+class Felt(typing.NamedTuple):
+    """What a vehicle feels in a state."""
+
+    velocity_flu: Vector
+    acceleration_flu: Vector
+    angular_acceleration_flu: Vector
+    bus_voltage_v: float
+    bus_current_a: float           # out of all packs
+    is_sound: bool                 # the state is within all bounds
+
+
+@compiled
+def advance(
+    x: np.ndarray, constants: np.ndarray, hubs: np.ndarray, packs: np.ndarray, feet: np.ndarray,
+    references_rad_s: np.ndarray, wind_enu: np.ndarray, force_enu: np.ndarray,
+    anchors: np.ndarray, part_s: float, parts: int, is_rk4: bool,
+) -> tuple[typing.Any, ...]:
+    """Bring a state some equal integration steps on, by `rk4` or `euler`; return a `Felt`.
+
+    Plant and what is held are given by their fields: as tuples they would take longer to pass
+    than a step of `euler`.
+
+    State and anchors of the feet change in place, and what is returned is a plain tuple of
+    numbers: when compiled code makes other objects, Python may run a signal handler, whose
+    exception Numba does not bear there.
+
+    :param part_s: one of these steps, s
+    """
+    plant = Plant(constants, hubs, packs, feet)
+    held = Held(references_rad_s, wind_enu, force_enu, anchors)
+    for _ in range(parts):
+        if is_rk4:
+            x[:] = _rk4(derivative, x, part_s, (plant, held))
+        else:
+            x[:] = _euler(derivative, x, part_s, (plant, held))
+        settle(x, plant, anchors)
+    return _felt(x, plant, held)
+
+
+@compiled
+def derivative(x: np.ndarray, plant: Plant, held: Held) -> np.ndarray:
+    """Return the derivative of the state."""
+    acceleration, angular_acceleration, power = _accelerations(x, plant, held)
+    qw, qx, qy, qz, wx, wy, wz = x[6], x[7], x[8], x[9], x[10], x[11], x[12]
+    rates = np.empty(len(x))
+    rates[0], rates[1], rates[2] = x[3], x[4], x[5]
+    rates[3], rates[4], rates[5] = acceleration
+    # q' = q * (0, w) / 2
+    rates[6] = 0.5 * (-qx * wx - qy * wy - qz * wz)
+    rates[7] = 0.5 * (qw * wx + qy * wz - qz * wy)
+    rates[8] = 0.5 * (qw * wy + qz * wx - qx * wz)
+    rates[9] = 0.5 * (qw * wz + qx * wy - qy * wx)
+    rates[10], rates[11], rates[12] = angular_acceleration
+    constants, packs = plant.constants, plant.packs
+    first_pack = ROTORS + len(plant.hubs)
+    voltage_share = 1.0
+    if len(packs):
+        voltage = bus_voltage_v(packs, x[first_pack:], power)
+        voltage_share = voltage / constants[0].nominal_voltage_v
+        rates[first_pack:] = pack_rates(packs, x[first_pack:], voltage)
+    for i in range(ROTORS, first_pack):
+        rates[i] = speed_rate(
+            constants, x[i], held.references_rad_s[i - ROTORS], voltage_share)
+    return rates
+
+
+@compiled
+def settle(x: np.ndarray, plant: Plant, anchors: np.ndarray) -> None:
+    """Bring a state that was integrated to where it belongs, in place.
+
+    Its attitude gets unit length, charges get within 0..1, and feet hold on to the ground.
+    """
+    attitude = _normalised((x[6], x[7], x[8], x[9]))
+    x[6], x[7], x[8], x[9] = attitude
+    clamp_charges(x, ROTORS + len(plant.hubs))
+    move_anchors(plant.constants, plant.feet, anchors, (x[0], x[1], x[2]), matrix(attitude))
+
+
+@compiled
+def _felt(x: np.ndarray, plant: Plant, held: Held) -> tuple[typing.Any, ...]:
+    """Return the fields of a `Felt`."""
+    r = matrix((x[6], x[7], x[8], x[9]))
+    acceleration, angular_acceleration, power = _accelerations(x, plant, held)
+    voltage, current, packs = plant.constants[0].nominal_voltage_v, 0.0, plant.packs
+    if len(packs):
+        charges = x[ROTORS + len(plant.hubs):]
+        voltage = bus_voltage_v(packs, charges, power)
+        for i in range(len(packs)):
+            current += pack_current_a(packs, i, charges[2 * i], charges[2 * i + 1], voltage)
+    speed, rest = x[3:6].sum(), x[10:].sum()
+    return (
+        to_body(r, (x[3], x[4], x[5])), to_body(r, acceleration), angular_acceleration,
+        voltage, current,
+        # Not true for what is no number.
+        -_WILD < speed < _WILD and -_WILD < rest < _WILD)
+
+
+@compiled
+def _accelerations(
+    x: np.ndarray, plant: Plant, held: Held,
+) -> tuple[Vector, Vector, float]:
+    """Return acceleration in ENU, angular acceleration in FLU, and the power drawn in W."""
+    constants, feet = plant.constants, plant.feet
+    c = constants[0]
+    height, vx, vy, vz = x[2], x[3], x[4], x[5]
+    rate = wx, wy, wz = x[10], x[11], x[12]
+    r = matrix((x[6], x[7], x[8], x[9]))
+    density = _density_kg_m3(
+        c.home_altitude_m + height, c.sea_level_pressure_pa, c.sea_level_temperature_k)
+    wind, force = held.wind_enu, held.force_enu
+    airspeed = ax, ay, az = to_body(r, (vx - wind[0], vy - wind[1], vz - wind[2]))
+    above_ground = (height, r[6], r[7], r[8]) if len(feet) else OUT_OF_GROUND_EFFECT
+    fx, fy, fz, tx, ty, tz, power = wrench(
+        constants, plant.hubs, x[ROTORS:], airspeed, rate, density, above_ground)
+    speed = math.sqrt(ax * ax + ay * ay + az * az)
+    drag = (c.linear_drag_n_s_m + c.quadratic_drag_n_s2_m2 * speed) * (
+        density / c.reference_density_kg_m3)
+    fx, fy, fz = to_world(r, (fx - drag * ax, fy - drag * ay, fz - drag * az))
+    if height < c.reach_m:
+        cx, cy, cz, lx, ly, lz = contact_wrench(
+            constants, feet, held.anchors, (x[0], x[1], height), (vx, vy, vz), r, rate)
+        fx, fy, fz = fx + cx, fy + cy, fz + cz
+        cx, cy, cz = to_body(r, (lx, ly, lz))
+        tx, ty, tz = tx + cx, ty + cy, tz + cz
+    ixx, iyy, izz = c.inertia_x_kg_m2, c.inertia_y_kg_m2, c.inertia_z_kg_m2
+    gravity_m_s2 = _gravity_m_s2(height, c.gravity_at_home, c.gravity_per_m, c.gravity_per_m2)
+    return (
+        (
+            (fx + force[0]) / c.mass_kg,
+            (fy + force[1]) / c.mass_kg,
+            (fz + force[2]) / c.mass_kg - gravity_m_s2,
+        ),
+        # Euler: I w' = torque - w x (I w)
+        (
+            (tx - (izz - iyy) * wy * wz) / ixx,
+            (ty - (ixx - izz) * wz * wx) / iyy,
+            (tz - (iyy - ixx) * wx * wy) / izz,
+        ),
+        power,
+    )

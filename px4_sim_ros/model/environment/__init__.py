@@ -1,0 +1,1 @@
+"""Air, gravity, magnetic field, wind and geodesy."""

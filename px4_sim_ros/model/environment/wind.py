@@ -1,0 +1,173 @@
+"""Wind: constant, gusts, and turbulence.
+
+The air moves with one velocity over the whole vehicle and the whole period: there are no
+gusts in rotation (p, q, r). The mean is the same at all heights: there is no shear. Nor
+do the ground and what stands on it turn the wind.
+"""
+from __future__ import annotations
+
+import dataclasses
+import math
+import typing
+
+from px4_sim_ros.model.environment.surroundings import WindSample
+from px4_sim_ros.model.environment.turbulence import DrydenTurbulence
+from px4_sim_ros.model.frames import Vector
+from px4_sim_ros.model.parameters import Parameters, parameter
+from px4_sim_ros.model.random_streams import NormalStream
+from px4_sim_ros.model.rotation import matrix, to_world
+from px4_sim_ros.model.sensors.noise import Wander
+from px4_sim_ros.model.timebase import US_PER_S
+from px4_sim_ros.model.truth import Truth
+
+if typing.TYPE_CHECKING:
+    from px4_sim_ros.model.world import WorldParameters
+
+_NOTHING = (0.0, 0.0, 0.0)
+
+
+@dataclasses.dataclass(frozen=True)
+class WindParameters(Parameters):
+    """The mean wind, which all models have, and what each model adds to it."""
+
+    speed_m_s: float = parameter('horizontal mean', 'm/s', minimum=0, maximum=100)
+    from_deg: float = parameter(
+        'where it comes from, clockwise from north', 'deg', minimum=0, maximum=360)
+    climb_m_s: float = parameter('vertical mean, up', 'm/s', minimum=-100, maximum=100)
+    gust_speed_m_s: float = parameter(
+        "gust: peak, on top of the mean and along it; negative: a lull", 'm/s',
+        minimum=-100, maximum=100)
+    gust_start_s: float = parameter('gust: when the first begins', 's', minimum=0)
+    gust_duration_s: float = parameter('gust: from calm to calm', 's', minimum=0.001)
+    gust_interval_s: float = parameter(
+        'gust: from the end of one to the start of the next; 0: there is only one', 's',
+        minimum=0)
+    ou_intensity_m_s: float = parameter(
+        'ornstein_uhlenbeck: 1-sigma to the east and to the north', 'm/s', minimum=0, maximum=100)
+    ou_vertical_intensity_m_s: float = parameter(
+        'ornstein_uhlenbeck: 1-sigma upwards', 'm/s', minimum=0, maximum=100)
+    ou_correlation_time_s: float = parameter(
+        'ornstein_uhlenbeck: how slowly it changes', 's', above=0)
+    dryden_medium_intensity_m_s: float = parameter(
+        'dryden: 1-sigma on each axis from 2000 ft on; below 1000 ft it follows from speed_m_s',
+        'm/s', minimum=0, maximum=100)
+
+    def direction(self) -> tuple[float, float]:
+        """Return the unit vector, east and north, to where it blows."""
+        angle = math.radians(self.from_deg)
+        return -math.sin(angle), -math.cos(angle)
+
+
+class _Constant:
+    """Nothing beside the mean."""
+
+    def __init__(self, name: str, parameters: WindParameters, world: WorldParameters) -> None:
+        pass
+
+    def sample(self, time_us: int, position_enu: Vector, velocity_enu: Vector) -> Vector:
+        return _NOTHING
+
+
+class _Gust:
+    """Pulses v / 2 (1 - cos(2 pi t / T)), 0 <= t <= T, along the mean wind.
+
+    It is the shape of CS-25.341(a)(2), in time instead of the distance flown.
+    """
+
+    def __init__(self, name: str, parameters: WindParameters, world: WorldParameters) -> None:
+        p = parameters
+        self._east, self._north = (0.5 * p.gust_speed_m_s * d for d in p.direction())
+        self._start_us = round(p.gust_start_s * US_PER_S)
+        self._duration_us = round(p.gust_duration_s * US_PER_S)
+        self._interval_us = round(p.gust_interval_s * US_PER_S)
+
+    def sample(self, time_us: int, position_enu: Vector, velocity_enu: Vector) -> Vector:
+        since_us = time_us - self._start_us
+        if self._interval_us and since_us > 0:
+            since_us %= self._duration_us + self._interval_us
+        if not 0 < since_us < self._duration_us:
+            return _NOTHING
+        shape = 1.0 - math.cos(math.tau * since_us / self._duration_us)
+        return shape * self._east, shape * self._north, 0.0
+
+
+class _OrnsteinUhlenbeck:
+    """A first-order Gauss-Markov process on each axis, the same wherever the vehicle is."""
+
+    def __init__(self, name: str, parameters: WindParameters, world: WorldParameters) -> None:
+        p = parameters
+        period_s = world.period_us(name) / US_PER_S
+        self._east, self._north, self._up = (
+            Wander(sigma, p.ou_correlation_time_s, period_s,
+                   NormalStream(world.seed, f'{name}/{axis}'))
+            for axis, sigma in (
+                ('east', p.ou_intensity_m_s), ('north', p.ou_intensity_m_s),
+                ('up', p.ou_vertical_intensity_m_s)))
+
+    def sample(self, time_us: int, position_enu: Vector, velocity_enu: Vector) -> Vector:
+        return self._east.next(), self._north.next(), self._up.next()
+
+
+class _Dryden:
+    """Dryden turbulence; its axes lie along the mean wind at every height.
+
+    The wind at 20 ft, which sets how strong it is below 1000 ft, is the mean: without
+    any there is no turbulence there. The height is that over home's flat ground.
+    """
+
+    def __init__(self, name: str, parameters: WindParameters, world: WorldParameters) -> None:
+        p = parameters
+        self._along = p.direction()
+        self._mean = _mean(p)
+        self._turbulence = DrydenTurbulence(
+            p.speed_m_s, p.dryden_medium_intensity_m_s, world.period_us(name) / US_PER_S,
+            world.seed, name)
+
+    def sample(self, time_us: int, position_enu: Vector, velocity_enu: Vector) -> Vector:
+        airspeed = math.dist(velocity_enu, self._mean)
+        u, v, w = self._turbulence.next(position_enu[2], airspeed)
+        east, north = self._along
+        return u * east - v * north, u * north + v * east, w
+
+
+_MODELS = {
+    'constant': _Constant,
+    'gust': _Gust,
+    'ornstein_uhlenbeck': _OrnsteinUhlenbeck,
+    'dryden': _Dryden,
+}
+WIND_MODELS = tuple(_MODELS)
+
+
+class Wind:
+    """The wind at the vehicle, once a period; the first time is one period after zero."""
+
+    def __init__(self, name: str, parameters: WindParameters, world: WorldParameters) -> None:
+        self._mean = _mean(parameters)
+        self._model = _MODELS[world.wind](name, parameters, world)
+
+    def sample(self, time_us: int, position_enu: Vector, velocity_enu: Vector) -> WindSample:
+        """Return the air's velocity that holds from this time on.
+
+        :param position_enu: of the vehicle, metres from home
+        :param velocity_enu: of the vehicle over the ground
+        """
+        east, north, up = self._mean
+        de, dn, du = self._model.sample(time_us, position_enu, velocity_enu)
+        return WindSample(time_us, (east + de, north + dn, up + du))
+
+
+def _mean(parameters: WindParameters) -> Vector:
+    east, north = parameters.direction()
+    return parameters.speed_m_s * east, parameters.speed_m_s * north, parameters.climb_m_s
+
+
+def wind_at(wind: Wind, time_us: int, truth: Truth | None) -> WindSample:
+    """Return the wind at a time for a vehicle that was last seen as `truth` says.
+
+    :param truth: of the step before; None at the start, where the vehicle rests at home
+    """
+    if truth is None:
+        return wind.sample(time_us, _NOTHING, _NOTHING)
+    velocity_enu = to_world(matrix(truth.attitude), truth.velocity_flu)
+    return wind.sample(time_us, truth.position_enu, velocity_enu)

@@ -1,0 +1,180 @@
+"""GNSS receiver: a late position with a slowly wandering error, noisy velocity, and outages."""
+from __future__ import annotations
+
+import collections
+import dataclasses
+import enum
+import math
+import statistics
+import typing
+
+from px4_sim_ros.model.environment.geodesy import GeodeticPosition, load_proj
+from px4_sim_ros.model.environment.surroundings import STILL, Surroundings
+from px4_sim_ros.model.frames import Vector
+from px4_sim_ros.model.parameters import Parameters, parameter
+from px4_sim_ros.model.random_streams import NormalStream
+from px4_sim_ros.model.rotation import matrix, to_world
+from px4_sim_ros.model.sensors.noise import DriftingBias
+from px4_sim_ros.model.timebase import US_PER_S
+from px4_sim_ros.model.truth import Truth
+from px4_sim_ros.model.world import WorldParameters
+
+
+class FixType(enum.IntEnum):
+    """What helps the receiver; the numbers are those of sensor_msgs/NavSatStatus."""
+
+    NONE = -1
+    FIX = 0         # nothing: three-dimensional, autonomous
+    SBAS = 1        # corrections from satellites
+    GBAS = 2        # corrections from the ground: RTK
+
+
+@dataclasses.dataclass(frozen=True)
+class GnssParameters(Parameters):
+    """Errors of the receiver, and what it reports."""
+
+    horizontal_error_m: float = parameter('1-sigma position error on each axis', 'm', minimum=0)
+    vertical_error_m: float = parameter('1-sigma height error', 'm', minimum=0)
+    error_correlation_time_s: float = parameter('how slowly the errors wander', 's', above=0)
+    velocity_noise_m_s: float = parameter('1-sigma velocity noise on each axis', 'm/s', minimum=0)
+    delay_s: float = parameter(
+        'age of position and velocity; PX4 takes it from EKF2_GPS_DELAY', 's',
+        minimum=0, maximum=1)
+    outage_rate_hz: float = parameter(
+        'how often the fix is lost, at random; 0: never', 'Hz', minimum=0)
+    outage_duration_s: float = parameter('mean time without a fix, at random', 's', above=0)
+    fix_type: str = parameter(
+        'outside of outages', choices=tuple(kind.name.lower() for kind in FixType))
+    reported_horizontal_accuracy_m: float = parameter('accuracy told by the receiver', 'm', above=0)
+    reported_vertical_accuracy_m: float = parameter('accuracy told by the receiver', 'm', above=0)
+
+
+class GnssMeasurement(typing.NamedTuple):
+    """One fix; accuracies are 1-sigma, as the receiver reports them.
+
+    In an outage position and velocity are those of the last fix, if there was one.
+    """
+
+    time_us: int
+    position: GeodeticPosition
+    velocity_enu: Vector
+    horizontal_accuracy_m: float
+    vertical_accuracy_m: float
+    fix_type: FixType = FixType.FIX
+
+
+class Gnss:
+    """The sensor."""
+
+    def __init__(self, name: str, parameters: GnssParameters, world: WorldParameters) -> None:
+        p = parameters
+        period_s = world.period_us(name) / US_PER_S
+        self._parameters = p
+        load_proj()
+        self._frame = world.local_frame()
+        self._path = _Path(p.delay_s)
+        self._velocity_stream = NormalStream(world.seed, f'{name}/velocity')
+        # A unit process: its stationary standard deviation is 1 from the first sample on.
+        self._error = DriftingBias(
+            math.sqrt(2.0 / p.error_correlation_time_s), p.error_correlation_time_s, 1.0,
+            period_s, NormalStream(world.seed, f'{name}/position'))
+        self._outage = _Outage(
+            p.outage_rate_hz, p.outage_duration_s, period_s,
+            NormalStream(world.seed, f'{name}/outage'))
+        self._fix_type = FixType[p.fix_type.upper()]
+        self._last: GnssMeasurement | None = None
+
+    def measure(self, truth: Truth, surroundings: Surroundings = STILL) -> GnssMeasurement:
+        """Return the fix at the truth's time."""
+        p = self._parameters
+        (east, north, up), velocity = self._path.delayed(truth)
+        e, n, u = self._error.next()
+        noise = self._velocity_stream.next3()
+        lost = self._outage.next()
+        if lost and self._last is not None:
+            return self._last._replace(time_us=truth.time_us, fix_type=FixType.NONE)
+        self._last = GnssMeasurement(
+            truth.time_us,
+            self._frame.to_geodetic((
+                east + p.horizontal_error_m * e,
+                north + p.horizontal_error_m * n,
+                up + p.vertical_error_m * u,
+            )),
+            tuple(v + p.velocity_noise_m_s * k for v, k in zip(velocity, noise)),
+            p.reported_horizontal_accuracy_m,
+            p.reported_vertical_accuracy_m,
+            FixType.NONE if lost else self._fix_type,
+        )
+        return self._last
+
+
+class _Outage:
+    """Whether the fix is lost: two states that are left at random with constant rates.
+
+    An outage lasts one period at least.
+    """
+
+    def __init__(
+        self, rate_hz: float, duration_s: float, period_s: float, stream: NormalStream,
+    ) -> None:
+        self._stream = stream
+        self._begins_below = _quantile(-math.expm1(-rate_hz * period_s))
+        self._ends_below = _quantile(-math.expm1(-period_s / duration_s))
+        self._lost = False
+
+    def next(self) -> bool:
+        """Return the state one period later."""
+        bound = self._ends_below if self._lost else self._begins_below
+        self._lost ^= self._stream.next() < bound
+        return self._lost
+
+
+def _quantile(probability: float) -> float:
+    """Return what a standard normal number is below with this probability."""
+    if 0.0 < probability < 1.0:
+        return statistics.NormalDist().inv_cdf(probability)
+    return math.inf if probability else -math.inf
+
+
+class _Sample(typing.NamedTuple):
+    time_us: int
+    position_enu: Vector
+    velocity_enu: Vector
+
+
+class _Path:
+    """Where the vehicle has been: the samples back to `delay_s` ago."""
+
+    def __init__(self, delay_s: float) -> None:
+        self._delay_us = round(delay_s * US_PER_S)
+        self._samples: collections.deque[_Sample] = collections.deque()
+
+    def delayed(self, truth: Truth) -> tuple[Vector, Vector]:
+        """Return ENU position and velocity before the truth by the delay.
+
+        Before the first sample they are those of the first.
+        """
+        samples, time_us = self._samples, truth.time_us - self._delay_us
+        samples.append(_Sample(
+            truth.time_us, truth.position_enu,
+            to_world(matrix(truth.attitude), truth.velocity_flu)))
+        while len(samples) > 1 and samples[1].time_us <= time_us:
+            samples.popleft()
+        if len(samples) == 1 or time_us <= samples[0].time_us:
+            return samples[0].position_enu, samples[0].velocity_enu
+        return _between(samples[0], samples[1], time_us)
+
+
+def _between(a: _Sample, b: _Sample, time_us: int) -> tuple[Vector, Vector]:
+    """Return position and velocity on the cubic Hermite curve through two samples."""
+    h = (b.time_us - a.time_us) / US_PER_S
+    s = (time_us - a.time_us) / (b.time_us - a.time_us)
+    # Weights of the step from a to b and of the velocities; then their derivatives by s.
+    w, wa, wb = s * s * (3.0 - 2.0 * s), h * s * (1.0 - s) ** 2, h * s * s * (s - 1.0)
+    d = 6.0 * s * (1.0 - s) / h
+    da, db = (1.0 - s) * (1.0 - 3.0 * s), s * (3.0 * s - 2.0)
+    rows = list(zip(a.position_enu, b.position_enu, a.velocity_enu, b.velocity_enu))
+    return (
+        tuple(p + w * (q - p) + wa * u + wb * v for p, q, u, v in rows),
+        tuple(d * (q - p) + da * u + db * v for p, q, u, v in rows),
+    )

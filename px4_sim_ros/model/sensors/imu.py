@@ -1,0 +1,165 @@
+"""Inertial measurement unit: specific force and angular rate where, and as, it is mounted."""
+from __future__ import annotations
+
+import dataclasses
+import math
+import typing
+
+from px4_sim_ros.model.environment.surroundings import STILL, Surroundings
+from px4_sim_ros.model.frames import Quaternion, Vector
+from px4_sim_ros.model.parameters import Parameters, parameter
+from px4_sim_ros.model.random_streams import NormalStream
+from px4_sim_ros.model.rotation import (
+    cross,
+    from_rotation_vector,
+    matrix,
+    multiply,
+    to_body,
+    to_world,
+)
+from px4_sim_ros.model.sensors.noise import Converter, VectorNoise
+from px4_sim_ros.model.timebase import US_PER_S
+from px4_sim_ros.model.truth import Truth
+from px4_sim_ros.model.world import WorldParameters
+
+_IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
+
+
+@dataclasses.dataclass(frozen=True)
+class ImuParameters(Parameters):
+    """Errors of gyro and accelerometer, and where they sit."""
+
+    gyro_noise_density: float = parameter('white noise', 'rad/s/sqrt(Hz)', minimum=0)
+    gyro_random_walk: float = parameter('drive of the bias', 'rad/s^2/sqrt(Hz)', minimum=0)
+    gyro_bias_correlation_time_s: float = parameter('bias time constant', 's', above=0)
+    gyro_turn_on_bias: float = parameter('1-sigma bias at the start', 'rad/s', minimum=0)
+    gyro_scale_error: float = parameter(
+        '1-sigma relative error of each axis, drawn once', minimum=0)
+    gyro_misalignment: float = parameter(
+        '1-sigma tilt of each axis towards each of the others, drawn once', 'rad', minimum=0)
+    gyro_range: float = parameter('largest magnitude on each axis', 'rad/s', above=0)
+    gyro_resolution: float = parameter(
+        'values are rounded to the nearest multiple; 0: they are not', 'rad/s', minimum=0)
+    accel_noise_density: float = parameter('white noise', 'm/s^2/sqrt(Hz)', minimum=0)
+    accel_random_walk: float = parameter('drive of the bias', 'm/s^3/sqrt(Hz)', minimum=0)
+    accel_bias_correlation_time_s: float = parameter('bias time constant', 's', above=0)
+    accel_turn_on_bias: float = parameter('1-sigma bias at the start', 'm/s^2', minimum=0)
+    accel_scale_error: float = parameter(
+        '1-sigma relative error of each axis, drawn once', minimum=0)
+    accel_misalignment: float = parameter(
+        '1-sigma tilt of each axis towards each of the others, drawn once', 'rad', minimum=0)
+    accel_range: float = parameter('largest magnitude on each axis', 'm/s^2', above=0)
+    accel_resolution: float = parameter(
+        'values are rounded to the nearest multiple; 0: they are not', 'm/s^2', minimum=0)
+    position_m: tuple[float, float, float] = parameter(
+        'place relative to the centre of mass, FLU', 'm', minimum=-100, maximum=100)
+    mounting_deg: tuple[float, float, float] = parameter(
+        'roll, pitch and yaw of the sensor in the body, FLU; tell PX4 with SENS_BOARD_ROT, which'
+        ' has the opposite pitch and yaw and turns the magnetometers, too', 'deg',
+        minimum=-180, maximum=180)
+
+
+class ImuMeasurement(typing.NamedTuple):
+    """One sample in the sensor's axes, FLU; variances are those of the white noise on each axis."""
+
+    time_us: int
+    specific_force_flu: Vector
+    rate_flu: Vector
+    specific_force_variance: float
+    rate_variance: float
+
+
+def specific_force_flu(truth: Truth, gravity_m_s2: float) -> Vector:
+    """Return what an ideal accelerometer at the centre of mass reads: a - g, in FLU."""
+    gx, gy, gz = to_body(matrix(truth.attitude), (0.0, 0.0, gravity_m_s2))
+    ax, ay, az = truth.acceleration_flu
+    return ax + gx, ay + gy, az + gz
+
+
+def lever_arm_acceleration(truth: Truth, position_m: Vector) -> Vector:
+    """Return what a place feels beside the centre of mass: alpha x r + w x (w x r), in FLU."""
+    tx, ty, tz = cross(truth.angular_acceleration_flu, position_m)
+    cx, cy, cz = cross(truth.rate_flu, cross(truth.rate_flu, position_m))
+    return tx + cx, ty + cy, tz + cz
+
+
+def mounting_rotation(roll_pitch_yaw_deg: Vector) -> Quaternion:
+    """Return the rotation from sensor into body axes: first roll, then pitch, then yaw."""
+    roll, pitch, yaw = (math.radians(angle) for angle in roll_pitch_yaw_deg)
+    return multiply(
+        from_rotation_vector((0.0, 0.0, yaw)),
+        multiply(from_rotation_vector((0.0, pitch, 0.0)), from_rotation_vector((roll, 0.0, 0.0))))
+
+
+class Imu:
+    """The sensor: samples the motion at an instant."""
+
+    def __init__(self, name: str, parameters: ImuParameters, world: WorldParameters) -> None:
+        p = parameters
+        period_s = world.period_us(name) / US_PER_S
+        mounting = mounting_rotation(p.mounting_deg)
+        self._gravity = world.gravity()
+        self._position = p.position_m if any(p.position_m) else None
+        self._accel = _Triad(
+            _axes(p.accel_scale_error, p.accel_misalignment, mounting,
+                  NormalStream(world.seed, f'{name}/accel/axes')),
+            VectorNoise(
+                p.accel_noise_density, p.accel_random_walk, p.accel_bias_correlation_time_s,
+                p.accel_turn_on_bias, period_s, world.seed, f'{name}/accel'),
+            Converter(p.accel_range, p.accel_resolution))
+        self._gyro = _Triad(
+            _axes(p.gyro_scale_error, p.gyro_misalignment, mounting,
+                  NormalStream(world.seed, f'{name}/gyro/axes')),
+            VectorNoise(
+                p.gyro_noise_density, p.gyro_random_walk, p.gyro_bias_correlation_time_s,
+                p.gyro_turn_on_bias, period_s, world.seed, f'{name}/gyro'),
+            Converter(p.gyro_range, p.gyro_resolution))
+
+    def measure(self, truth: Truth, surroundings: Surroundings = STILL) -> ImuMeasurement:
+        """Return the sample at the truth's time."""
+        force = specific_force_flu(truth, self._gravity.at(truth.position_enu[2]))
+        if self._position is not None:
+            x, y, z = lever_arm_acceleration(truth, self._position)
+            force = force[0] + x, force[1] + y, force[2] + z
+        return ImuMeasurement(
+            truth.time_us,
+            self._accel.sense(force),
+            self._gyro.sense(truth.rate_flu),
+            self._accel.variance,
+            self._gyro.variance,
+        )
+
+
+class _Triad:
+    """Three axes of one kind: what they are turned to, their noise and their converter."""
+
+    def __init__(
+        self, axes: tuple[float, ...], noise: VectorNoise, converter: Converter,
+    ) -> None:
+        self._axes = None if axes == _IDENTITY else axes
+        self._add_noise = noise.add_to
+        self._convert = converter.read
+        self.variance = noise.variance
+
+    def sense(self, body: Vector) -> Vector:
+        """Return the sample of a vector in body axes."""
+        if self._axes is not None:
+            body = to_world(self._axes, body)     # only the product of matrix and vector
+        return self._convert(self._add_noise(body))
+
+
+def _axes(
+    scale_error: float, misalignment: float, mounting: Quaternion, stream: NormalStream,
+) -> tuple[float, ...]:
+    """Return the matrix, row by row, from body vectors to what imperfect axes sense.
+
+    It is (1 + E) R^T: R turns sensor into body axes; E has relative scale errors in its
+    diagonal and small tilts of the axes beside it, to first order.
+    """
+    r = matrix(mounting)
+    # Always nine numbers, so that one kind of error does not change the other.
+    errors = [stream.next() * (misalignment if i % 4 else scale_error) for i in range(9)]
+    skew = [error + unit for error, unit in zip(errors, _IDENTITY)]
+    return tuple(
+        sum(skew[3 * i + k] * r[3 * j + k] for k in range(3))
+        for i in range(3) for j in range(3))

@@ -1,0 +1,82 @@
+"""Magnetometer: the Earth's field, and that of the vehicle itself, in the sensor's axes."""
+from __future__ import annotations
+
+import dataclasses
+import typing
+
+from px4_sim_ros.model.environment.magnetic_field import MagneticField
+from px4_sim_ros.model.environment.surroundings import STILL, Surroundings
+from px4_sim_ros.model.frames import Vector
+from px4_sim_ros.model.parameters import Parameters, parameter
+from px4_sim_ros.model.rotation import matrix, to_body, to_world
+from px4_sim_ros.model.sensors.imu import mounting_rotation
+from px4_sim_ros.model.sensors.noise import Converter, VectorNoise
+from px4_sim_ros.model.timebase import US_PER_S
+from px4_sim_ros.model.truth import Truth
+from px4_sim_ros.model.world import WorldParameters
+
+
+@dataclasses.dataclass(frozen=True)
+class MagnetometerParameters(Parameters):
+    """Errors of the magnetometer, in tesla (1 T = 10 000 gauss)."""
+
+    noise_density: float = parameter('white noise', 'T/sqrt(Hz)', minimum=0)
+    random_walk: float = parameter('drive of the bias', 'T/s/sqrt(Hz)', minimum=0)
+    bias_correlation_time_s: float = parameter('bias time constant', 's', above=0)
+    turn_on_bias: float = parameter('1-sigma bias at the start', 'T', minimum=0)
+    hard_iron: tuple[float, float, float] = parameter(
+        'field of what is magnetised in the vehicle, FLU', 'T')
+    soft_iron: tuple[float, float, float, float, float, float] = parameter(
+        'how iron bends the field: xx, yy, zz, xy, xz, yz of a symmetric matrix that is'
+        ' multiplied with the field and added to it')
+    field_per_current: tuple[float, float, float] = parameter(
+        "field of the battery's current, FLU", 'T/A')
+    mounting_deg: tuple[float, float, float] = parameter(
+        'roll, pitch and yaw of the sensor in the body, FLU; PX4 takes it from SENS_BOARD_ROT,'
+        ' as that of the IMU', 'deg', minimum=-180, maximum=180)
+    range: float = parameter('largest magnitude on each axis', 'T', above=0)
+    resolution: float = parameter(
+        'values are rounded to the nearest multiple; 0: they are not', 'T', minimum=0)
+
+
+class MagneticFieldMeasurement(typing.NamedTuple):
+    """One sample in tesla, sensor FLU, and the variance of its white noise."""
+
+    time_us: int
+    field_flu_t: Vector
+    variance: float
+
+
+class Magnetometer:
+    """The sensor."""
+
+    def __init__(
+        self, name: str, parameters: MagnetometerParameters, world: WorldParameters,
+    ) -> None:
+        p = parameters
+        self._earth = MagneticField(world.local_frame(), world.magnetic_field_year)
+        # Both irons and the current work in body axes; all is turned into the sensor's at once.
+        mounting = matrix(mounting_rotation(p.mounting_deg))
+        xx, yy, zz, xy, xz, yz = p.soft_iron
+        columns = [to_body(mounting, column) for column in (
+            (1.0 + xx, xy, xz), (xy, 1.0 + yy, yz), (xz, yz, 1.0 + zz))]
+        self._axes = tuple(column[row] for row in range(3) for column in columns)
+        self._hard_iron = to_body(mounting, p.hard_iron)
+        self._field_per_current = to_body(mounting, p.field_per_current)
+        self._noise = VectorNoise(
+            p.noise_density, p.random_walk, p.bias_correlation_time_s, p.turn_on_bias,
+            world.period_us(name) / US_PER_S, world.seed, name)
+        self._converter = Converter(p.range, p.resolution)
+
+    def measure(
+        self, truth: Truth, surroundings: Surroundings = STILL,
+    ) -> MagneticFieldMeasurement:
+        """Return the sample at the truth's time."""
+        earth = to_body(matrix(truth.attitude), self._earth.at(truth.position_enu))
+        x, y, z = to_world(self._axes, earth)         # only the product of matrix and vector
+        hx, hy, hz = self._hard_iron
+        cx, cy, cz = self._field_per_current
+        current = surroundings.current_a
+        field = x + hx + current * cx, y + hy + current * cy, z + hz + current * cz
+        return MagneticFieldMeasurement(
+            truth.time_us, self._converter.read(self._noise.add_to(field)), self._noise.variance)

@@ -1,0 +1,114 @@
+"""Errors that sensors have in common: white noise, drifting biases, the converter's limits."""
+from __future__ import annotations
+
+import math
+
+from px4_sim_ros.model.frames import Vector
+from px4_sim_ros.model.random_streams import NormalStream
+
+
+class Wander:
+    """A stationary first-order Gauss-Markov process, sampled exactly.
+
+    Its standard deviation is `sigma` from the first sample on, and the correlation of two
+    samples that are t apart is exp(-t / tau).
+    """
+
+    def __init__(
+        self, sigma: float, correlation_time_s: float, period_s: float, stream: NormalStream,
+    ) -> None:
+        self._stream = stream
+        self._decay = math.exp(-period_s / correlation_time_s)
+        self._sigma = sigma * math.sqrt(-math.expm1(-2.0 * period_s / correlation_time_s))
+        self._value = sigma * stream.next()
+
+    def next(self) -> float:
+        """Return the value one period later."""
+        self._value = self._decay * self._value + self._sigma * self._stream.next()
+        return self._value
+
+
+class DriftingBias:
+    """A first-order Gauss-Markov process on three axes, sampled exactly.
+
+    b' = -b / tau + w, with w white of density `random_walk`: over a period h it is
+    b <- b exp(-h/tau) + n, where n has variance random_walk^2 tau (1 - exp(-2h/tau)) / 2.
+    """
+
+    def __init__(
+        self, random_walk: float, correlation_time_s: float, turn_on: float, period_s: float,
+        stream: NormalStream,
+    ) -> None:
+        self._stream = stream
+        self._decay = math.exp(-period_s / correlation_time_s)
+        self._sigma = random_walk * math.sqrt(
+            -0.5 * correlation_time_s * math.expm1(-2.0 * period_s / correlation_time_s))
+        self._value = tuple(turn_on * n for n in stream.next3())
+
+    def next(self) -> Vector:
+        """Return the bias one period later."""
+        decay, sigma = self._decay, self._sigma
+        a, b, c = self._value
+        n, m, k = self._stream.next3()
+        self._value = (decay * a + sigma * n, decay * b + sigma * m, decay * c + sigma * k)
+        return self._value
+
+
+class VectorNoise:
+    """White noise of a given density plus a drifting bias, on three axes."""
+
+    def __init__(
+        self, noise_density: float, random_walk: float, correlation_time_s: float, turn_on: float,
+        period_s: float, seed: int, name: str,
+    ) -> None:
+        """Start with a fresh turn-on bias.
+
+        :param noise_density: of the white noise, unit per sqrt(Hz)
+        :param random_walk: density of the noise that drives the bias, unit/s per sqrt(Hz)
+        :param turn_on: standard deviation of the bias at the start, unit
+        :param name: of the streams of random numbers
+        """
+        self._stream = NormalStream(seed, name)
+        self._sigma = noise_density / math.sqrt(period_s)
+        self.variance = self._sigma * self._sigma      # of the white part of one sample
+        # The bias has a stream of its own, so that the white noise is the same without it.
+        self._bias = None if random_walk == turn_on == 0.0 else DriftingBias(
+            random_walk, correlation_time_s, turn_on, period_s,
+            NormalStream(seed, f'{name}/bias'))
+
+    def add_to(self, value: Vector) -> Vector:
+        """Return `value` with the noise of the next sample."""
+        x, y, z = value
+        if self._bias is not None:
+            a, b, c = self._bias.next()
+            x, y, z = x + a, y + b, z + c
+        sigma = self._sigma
+        n, m, k = self._stream.next3()
+        return x + sigma * n, y + sigma * m, z + sigma * k
+
+
+class Converter:
+    """The analogue-digital converter behind three axes."""
+
+    def __init__(self, limit: float, resolution: float) -> None:
+        """Take the largest magnitude and the smallest difference of an axis.
+
+        :param resolution: 0 for an infinitely fine one
+        """
+        # The last step within the limit.
+        self._limit = math.floor(limit / resolution) * resolution if resolution else limit
+        self._limit_squared = self._limit * self._limit
+        self._resolution = resolution
+
+    def read(self, value: Vector) -> Vector:
+        """Return `value` within the limit and rounded to the nearest step."""
+        x, y, z = value
+        # A motion that is no number is passed on: so the order, and no round().
+        if not x * x + y * y + z * z <= self._limit_squared:
+            limit = self._limit
+            x, y, z = (max(min(v, limit), -limit) for v in value)
+        step = self._resolution
+        if step:
+            remainder = math.remainder
+            x, y, z = x - remainder(x, step), y - remainder(y, step), z - remainder(z, step)
+        return x, y, z

@@ -1,0 +1,31 @@
+"""Simulated time: integer microseconds, and periods that are whole numbers of steps."""
+from __future__ import annotations
+
+from px4_sim_ros.model.parameters import ParameterError
+
+US_PER_S = 1_000_000
+
+
+def is_due(time_us: int, period_us: int) -> bool:
+    """Return whether something with this period happens at `time_us`."""
+    return time_us % period_us == 0
+
+
+def check_period(name: str, period_us: int, step_us: int) -> None:
+    """Check that a period is a positive whole multiple of the step.
+
+    :raises ParameterError: naming the nearest valid values
+    """
+    if period_us > 0 and period_us % step_us == 0:
+        return
+    below = period_us // step_us * step_us
+    valid = [str(v) for v in (below, below + step_us) if v > 0]
+    raise ParameterError(
+        f'{name} = {period_us}: must be a multiple of step_us = {step_us};'
+        f" the nearest valid {'values are' if len(valid) > 1 else 'value is'}"
+        f" {' and '.join(valid)} us")
+
+
+def seconds_text(time_us: int) -> str:
+    """Return a time as exact seconds, such as `12.004000 s`."""
+    return f'{time_us // US_PER_S}.{time_us % US_PER_S:06d} s'

@@ -1,0 +1,27 @@
+"""The true motion of a vehicle, as the world tells it to its sensors."""
+from __future__ import annotations
+
+import typing
+
+from px4_sim_ros.model.frames import Quaternion, Vector
+from px4_sim_ros.model.run_error import RunError
+
+
+class DivergedError(RunError):
+    """The motion has left all bounds: the step is too long for the vehicle, or a value is wild."""
+
+
+class Truth(typing.NamedTuple):
+    """The true motion at a time: what `ground_truth/*` and `joint_states` carry.
+
+    World vectors are ENU from the home position, body vectors are FLU.
+    """
+
+    time_us: int
+    position_enu: Vector
+    attitude: Quaternion
+    velocity_flu: Vector
+    rate_flu: Vector
+    acceleration_flu: Vector
+    angular_acceleration_flu: Vector
+    rotor_speeds_rad_s: tuple[float, ...]

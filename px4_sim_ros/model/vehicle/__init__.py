@@ -1,0 +1,1 @@
+"""Vehicle files: what they hold, and what follows from it."""

@@ -1,0 +1,206 @@
+"""What follows from a vehicle file: figures of hover, control, battery, drag and ground contact.
+
+Each figure has the range in which it is plausible for a multicopter; see `vehicle_check`.
+All are found with the models that fly, or from closed forms named here.
+"""
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+
+from px4_sim_ros.model.body.battery_model import LOW_CHARGE
+from px4_sim_ros.model.environment.environment import Environment
+from px4_sim_ros.model.parameters import Parameters, parameter
+from px4_sim_ros.model.vehicle.steady_states import SteadyStates, drag_speed_m_s
+from px4_sim_ros.model.vehicle.vehicle import Vehicle
+
+
+@dataclasses.dataclass(frozen=True)
+class Figures(Parameters):
+    """The figures of a vehicle, each with its meaning, its unit and what is plausible.
+
+    They are for the air at home and a full, rested battery unless they say otherwise. None: the
+    vehicle has no battery or no motor model.
+    """
+
+    mass_kg: float = parameter('mass', 'kg', minimum=0.02, maximum=200)
+    inertia_triangle: float = parameter(
+        'smallest sum of two moments of inertia / the third', minimum=1)
+    roll_gyration: float = parameter(
+        'radius of gyration / arm, about x', minimum=0.15, maximum=1)
+    pitch_gyration: float = parameter('the same about y', minimum=0.15, maximum=1)
+    yaw_gyration: float = parameter('the same about z', minimum=0.15, maximum=1)
+    arm_m: float = parameter('longest distance of a rotor from body z', 'm', above=0)
+    spin_imbalance: float = parameter(
+        'rotors of one sense more than of the other, which yaws in hover', maximum=0)
+    thrust_offset: float = parameter(
+        'thrust centre from the centre of mass / arm, which takes trim in hover', maximum=0.02)
+    disc_loading_n_m2: float = parameter('weight / area of the discs', 'N/m^2',
+                                         minimum=5, maximum=600)
+    figure_of_merit: float | None = parameter(
+        'ideal power in hover / shaft power', minimum=0.25, maximum=0.85)
+    tip_speed_m_s: float = parameter(
+        'of a blade at the highest speed that is asked for', 'm/s', maximum=250)
+    hover_speed_rad_s: float = parameter('speed of the rotors in hover', 'rad/s', above=0)
+    hover_speed_sea_level_rad_s: float = parameter('the same at sea level', 'rad/s', above=0)
+    hover_command: float = parameter('motor control 0..1 in hover', minimum=0.2, maximum=0.85)
+    hover_command_sea_level: float = parameter(
+        'the same at sea level', minimum=0.2, maximum=0.85)
+    hover_command_low_charge: float = parameter(
+        'motor control in hover with 20 % of the charge; above 1 it cannot', maximum=0.95)
+    thrust_to_weight: float = parameter(
+        'thrust at full control / weight', minimum=1.2, maximum=20)
+    motor_voltage_share: float | None = parameter(
+        'voltage that a motor takes at full control / that of the bus', maximum=1)
+    roll_acceleration_rad_s2: float = parameter(
+        'largest about x while the thrusts carry the weight', 'rad/s^2', minimum=10, maximum=5000)
+    pitch_acceleration_rad_s2: float = parameter(
+        'the same about y', 'rad/s^2', minimum=10, maximum=5000)
+    yaw_acceleration_rad_s2: float = parameter(
+        'the same about z', 'rad/s^2', minimum=0.5, maximum=500)
+    time_constant_up_s: float = parameter('lag of a rising speed', 's', minimum=0.002, maximum=0.2)
+    time_constant_down_s: float = parameter(
+        'lag of a falling speed', 's', minimum=0.002, maximum=0.3)
+    hover_power_w: float | None = parameter('power from the bus in hover', 'W', above=0)
+    hover_current_a: float | None = parameter('current from the packs in hover', 'A', above=0)
+    hover_c_rate: float | None = parameter(
+        'the same / capacity', '1/h', maximum=25)
+    endurance_low_charge_s: float | None = parameter(
+        'hover until 20 % of the charge is left, or it cannot', 's', minimum=120)
+    endurance_s: float | None = parameter(
+        'hover until the charge is gone, or it cannot', 's', minimum=120)
+    climb_speed_m_s: float = parameter('highest, straight up', 'm/s', minimum=1, maximum=60)
+    tilted_speed_m_s: float = parameter(
+        'level flight in which drag takes 30 deg of tilt', 'm/s', minimum=5, maximum=60)
+    fall_speed_m_s: float = parameter(
+        'terminal, upright, rotors still', 'm/s', minimum=5, maximum=100)
+    foot_margin_m: float = parameter(
+        'least distance of the centre of mass from the edge of its feet, level', 'm', above=0)
+    rotor_clearance_m: float = parameter('lowest rotor above the lowest foot', 'm', above=0)
+    contact_sinking_m: float = parameter(
+        'how deep it stands in the ground', 'm', minimum=1e-5, maximum=0.02)
+    contact_heave_hz: float = parameter('frequency on its feet, up and down', 'Hz', above=0)
+    contact_heave_damping: float = parameter(
+        'damping ratio of the same', minimum=0.1, maximum=2)
+    contact_fastest_hz: float = parameter('highest frequency on its feet', 'Hz', above=0)
+    contact_fastest_damping: float = parameter('damping ratio of the same', minimum=0.05)
+    contact_step: float = parameter(
+        'fastest rate on its feet * integration step; rk4 bears 2.7, euler 2', maximum=2)
+    rotor_step: float = parameter('integration step / shortest lag of the rotors', maximum=2)
+    battery_step: float = parameter(
+        'integration step / shortest time constant of the packs on their bus', maximum=2)
+
+
+def figures(vehicle: Vehicle, environment: Environment, step_s: float) -> Figures:
+    """Return the figures of a vehicle.
+
+    :param step_s: of the integration
+    """
+    body, rotor = vehicle.body, vehicle.rotor_model
+    density, gravity = environment.density_kg_m3(0.0), environment.gravity_m_s2(0.0)
+    sea_level = environment.density_kg_m3(-environment.home_altitude_m)
+    weight = body.mass_kg * gravity
+    plant = SteadyStates(vehicle, density, gravity)
+    full, low = plant.full_charge(), plant.low_charge()
+    gyration = [
+        math.sqrt(i / body.mass_kg) / (plant.arm_m or math.inf) for i in body.inertia_kg_m2]
+    roll, pitch, yaw = plant.angular_accelerations()
+    return Figures(
+        mass_kg=body.mass_kg,
+        inertia_triangle=min(sum(body.inertia_kg_m2) / i - 1.0 for i in body.inertia_kg_m2),
+        roll_gyration=gyration[0], pitch_gyration=gyration[1], yaw_gyration=gyration[2],
+        arm_m=plant.arm_m,
+        spin_imbalance=abs(sum(r.spin for r in vehicle.rotors)),
+        thrust_offset=math.hypot(
+            *(sum(r.position_m[i] for r in vehicle.rotors) / len(vehicle.rotors)
+              for i in (0, 1))) / (plant.arm_m or math.inf),
+        disc_loading_n_m2=weight / (len(vehicle.rotors) * rotor.disc_area_m2),
+        figure_of_merit=(
+            rotor.hover_inflow_m / vehicle.motor_model.shaft_torque_coefficient_m
+            if vehicle.motor_model else None),
+        tip_speed_m_s=plant.full_speed * 0.5 * rotor.propeller_diameter_m,
+        hover_speed_rad_s=plant.hover_speed,
+        hover_speed_sea_level_rad_s=vehicle.hover_speed_rad_s(gravity, sea_level),
+        hover_command=plant.hover_command(full),
+        hover_command_sea_level=SteadyStates(vehicle, sea_level, gravity).hover_command(full),
+        hover_command_low_charge=plant.hover_command(low),
+        thrust_to_weight=plant.full_thrust_n(full) / weight,
+        motor_voltage_share=plant.motor_voltage_share(full),
+        roll_acceleration_rad_s2=roll, pitch_acceleration_rad_s2=pitch,
+        yaw_acceleration_rad_s2=yaw,
+        time_constant_up_s=rotor.time_constant_up_s,
+        time_constant_down_s=rotor.time_constant_down_s,
+        hover_power_w=plant.hover_power_w if vehicle.motor_model else None,
+        hover_current_a=plant.hover_current_a(full),
+        hover_c_rate=(plant.hover_current_a(full) / vehicle.battery.capacity_ah
+                      if vehicle.battery else None),
+        endurance_low_charge_s=plant.endurance_s(LOW_CHARGE),
+        endurance_s=plant.endurance_s(0.0),
+        climb_speed_m_s=plant.climb_speed_m_s(full),
+        tilted_speed_m_s=plant.tilted_speed_m_s(),
+        fall_speed_m_s=drag_speed_m_s(
+            plant.linear_drag, plant.quadratic_drag, weight),
+        rotor_clearance_m=(min(r.position_m[2] for r in vehicle.rotors)
+                           - min(z for _, _, z in vehicle.contact_points_m)),
+        rotor_step=step_s / min(rotor.time_constant_up_s, rotor.time_constant_down_s),
+        battery_step=step_s / _shortest_time_constant_s(vehicle),
+        foot_margin_m=foot_margin_m(vehicle),
+        **_contact(vehicle, weight, step_s),
+    )
+
+
+def contact_rates_rad_s(vehicle: Vehicle) -> list[float]:
+    """Return the undamped angular frequencies of a vehicle whose feet hold the ground, rising.
+
+    Each foot is a spring in all directions: the modes of M x'' + K x = 0 with three
+    translations and three turns about the centre of mass. A damper in parallel to each spring
+    gives each mode the damping ratio c w / (2 k).
+    """
+    body, model = vehicle.body, vehicle.contact_model
+    stiffness = np.zeros((6, 6))
+    for x, y, z in vehicle.contact_points_m:
+        # Motion of the foot by motion and turn of the body: v + w x p.
+        foot = np.hstack([np.eye(3), [[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]]])
+        stiffness += model.stiffness_n_m * foot.T @ foot
+    root = 1.0 / np.sqrt([body.mass_kg] * 3 + list(body.inertia_kg_m2))
+    squares = np.linalg.eigvalsh(root[:, None] * stiffness * root)
+    return [math.sqrt(max(0.0, float(square))) for square in squares]
+
+
+def foot_margin_m(vehicle: Vehicle) -> float:
+    """Return how far the centre of mass may move before it leaves its feet; negative: it falls.
+
+    It is the least over all directions of how far the furthest foot is.
+    """
+    return min(
+        max(x * math.cos(a) + y * math.sin(a) for x, y, _ in vehicle.contact_points_m)
+        for a in (math.radians(degrees) for degrees in range(360)))
+
+
+def _shortest_time_constant_s(vehicle: Vehicle) -> float:
+    """Return it for packs whose other end is held: C1 times R0 and R1 in parallel."""
+    if vehicle.battery is None:
+        return math.inf
+    return min(
+        pack.polarisation_capacitance_f / (
+            1.0 / pack.series_resistance_ohm + 1.0 / pack.polarisation_resistance_ohm)
+        for pack in vehicle.battery.packs)
+
+
+def _contact(vehicle: Vehicle, weight_n: float, step_s: float) -> dict[str, float]:
+    model = vehicle.contact_model
+    all_feet = model.stiffness_n_m * len(vehicle.contact_points_m)
+    per_rate = 0.5 * model.damping_n_s_m / model.stiffness_n_m
+    heave, fastest = math.sqrt(all_feet / vehicle.body.mass_kg), contact_rates_rad_s(vehicle)[-1]
+    ratio = per_rate * fastest
+    return {
+        'contact_sinking_m': weight_n / all_feet,
+        'contact_heave_hz': heave / math.tau,
+        'contact_heave_damping': per_rate * heave,
+        'contact_fastest_hz': fastest / math.tau,
+        'contact_fastest_damping': ratio,
+        # An overdamped mode has two real rates; the faster one counts.
+        'contact_step': step_s * fastest * (ratio + math.sqrt(max(0.0, ratio * ratio - 1.0))
+                                            if ratio > 1.0 else 1.0)}

@@ -1,0 +1,83 @@
+"""What every part of the world has to agree on: time, place, vehicle and seed."""
+from __future__ import annotations
+
+import dataclasses
+
+from px4_sim_ros.model.environment.atmosphere import Atmosphere
+from px4_sim_ros.model.environment.geodesy import GeodeticPosition, LocalFrame
+from px4_sim_ros.model.environment.gravity import GRAVITY_MODELS, Gravity
+from px4_sim_ros.model.environment.wind import WIND_MODELS
+from px4_sim_ros.model.instances import kind_and_index
+from px4_sim_ros.model.parameters import Parameters, parameter
+from px4_sim_ros.model.timebase import check_period
+
+
+@dataclasses.dataclass(frozen=True)
+class WorldParameters(Parameters):
+    """Parameters that all nodes share."""
+
+    step_us: int = parameter('one lockstep exchange', 'us', minimum=100, maximum=1_000_000)
+    seed: int = parameter('seed of all random streams', minimum=0, maximum=2**31 - 1)
+    vehicle: str = parameter('name of a file in config/vehicles, or a path')
+    home_latitude_deg: float = parameter('WGS-84 latitude', 'deg', minimum=-90, maximum=90)
+    home_longitude_deg: float = parameter('WGS-84 longitude', 'deg', minimum=-180, maximum=180)
+    home_altitude_m: float = parameter(
+        'height above mean sea level', 'm', minimum=-500, maximum=9000)
+    geoid_height_m: float = parameter(
+        'height of mean sea level above the ellipsoid', 'm', minimum=-120, maximum=120)
+    gravity_model: str = parameter(
+        'the same everywhere, or normal gravity at home and the height above it',
+        choices=GRAVITY_MODELS)
+    gravity_m_s2: float = parameter(
+        'acceleration of uniform gravity', 'm/s^2', minimum=0, maximum=20)
+    sea_level_pressure_pa: float = parameter(
+        'of the atmosphere', 'Pa', minimum=80_000, maximum=120_000)
+    sea_level_temperature_k: float = parameter(
+        'of the atmosphere', 'K', minimum=220, maximum=330)
+    wind: str = parameter('what the node wind blows; none: there is no such node',
+                          choices=('none', *WIND_MODELS))
+    magnetic_field_year: float = parameter(
+        'date of the magnetic field', 'decimal year', minimum=2025, maximum=2030)
+    periods_us: dict[str, int] = parameter('how often each node publishes', 'us', above=0)
+    instances: dict[str, int] = parameter('how many of this sensor there are', minimum=0)
+    commands: str = parameter(
+        'where the actuator commands come from: the node hil_bridge, or the node player',
+        choices=('autopilot', 'recording'))
+    recorder: bool = parameter('whether there is a node recorder')
+
+    def check_periods(self) -> None:
+        """Check that each period is a multiple of the step.
+
+        :raises ParameterError: naming the nearest valid values
+        """
+        for name, period_us in self.periods_us.items():
+            check_period(f'periods_us.{name}', period_us, self.step_us)
+
+    @property
+    def node_counts(self) -> dict[str, int]:
+        """How many there are of each kind of node that is not always there once."""
+        recorded = self.commands == 'recording'
+        return self.instances | {
+            'wind': int(self.wind != 'none'), 'hil_bridge': int(not recorded),
+            'player': int(recorded), 'recorder': int(self.recorder)}
+
+    def period_us(self, sensor: str) -> int:
+        """Return how often a sensor measures; all of one kind have the same period."""
+        return self.periods_us[kind_and_index(sensor)[0]]
+
+    def local_frame(self) -> LocalFrame:
+        """Return the ENU frame at home."""
+        return LocalFrame(GeodeticPosition(
+            self.home_latitude_deg, self.home_longitude_deg,
+            self.home_altitude_m + self.geoid_height_m))
+
+    def atmosphere(self) -> Atmosphere:
+        """Return the air around the vehicle."""
+        return Atmosphere(self.sea_level_pressure_pa, self.sea_level_temperature_k)
+
+    def gravity(self) -> Gravity:
+        """Return gravity by the height above home."""
+        if self.gravity_model == 'uniform':
+            return Gravity.uniform(self.gravity_m_s2)
+        return Gravity.wgs84(
+            self.home_latitude_deg, self.home_altitude_m + self.geoid_height_m)

@@ -1,1 +1,0 @@
-"""ROS nodes: wiring between topics and the models, and nothing else."""

@@ -1,0 +1,1 @@
+"""What recordings say: comparison, events, errors, integrator study."""

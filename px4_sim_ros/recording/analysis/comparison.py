@@ -1,0 +1,299 @@
+"""Compares two recordings message by message, bit by bit."""
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+import math
+import struct
+import typing
+
+import numpy as np
+from rosbags.serde import SerdeError
+
+from px4_sim_ros.model.timebase import seconds_text
+from px4_sim_ros.recording.bag.bag_reader import BagReader
+from px4_sim_ros.recording.bag.message_definitions import decode
+from px4_sim_ros.recording.bag.schema import topic_type
+
+
+class Difference(typing.NamedTuple):
+    """Where two runs differ."""
+
+    topic: str
+    time_us: int       # simulated
+    field: str         # such as 'pose.covariance[3]'; '' when one run has no such message
+    one: typing.Any    # its value in the first run, None when it has no such message
+    other: typing.Any  # the same of the second run
+
+
+class TopicComparison(typing.NamedTuple):
+    """How many messages of a topic agree, and the first that does not."""
+
+    equal: int
+    differ: int
+    only_one: int
+    only_other: int
+    first: Difference | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Comparison:
+    """What two runs have in common; pairs are of the first run and of the second.
+
+    Messages are compared up to the end of the shorter run.
+    """
+
+    names: tuple[str, str]                 # the folders
+    topics: dict[str, TopicComparison]     # of both runs, in the order of the graph
+    topics_of_one_run: tuple[tuple[str, ...], tuple[str, ...]]
+    ends_us: tuple[int, int]               # time of the last step; 0 without any
+    damages: tuple[str, str]               # a sentence each, '' where a bag is whole
+    versions: dict[str, tuple[str | None, str | None]]     # those that differ
+
+    @property
+    def messages(self) -> int:
+        """How many times of topics were compared."""
+        return sum(sum(topic[:4]) for topic in self.topics.values())
+
+    @property
+    def differences(self) -> int:
+        """How many messages differ, or are in one run only."""
+        return self.messages - sum(topic.equal for topic in self.topics.values())
+
+    @property
+    def agree(self) -> bool:
+        """Whether all topics of both runs have the same bits, up to the end of the shorter."""
+        return self.messages > 0 and self.differences == 0
+
+    @property
+    def identical(self) -> bool:
+        """Whether the runs agree, have the same topics and end at the same time."""
+        return (self.agree and not any(self.topics_of_one_run)
+                and self.ends_us[0] == self.ends_us[1])
+
+    @functools.cached_property
+    def first(self) -> Difference | None:
+        """The first difference of all: the earliest, then in the order of the graph."""
+        found = [topic.first for topic in self.topics.values() if topic.first]
+        return min(found, key=lambda difference: difference.time_us, default=None)
+
+    @property
+    def sentence(self) -> str:
+        """What came of it, in one sentence."""
+        if not self.messages:
+            return 'there is nothing to compare: the recordings have no message at the same time'
+        if self.first is None:
+            text = f'all {self.messages} messages that both have are bit-identical'
+        else:
+            text = (f'{self.differences} of {self.messages} messages differ, first'
+                    f' {difference_text(self.first, self.names)}')
+        return '; '.join([text, *self._remarks()])
+
+    def _remarks(self) -> list[str]:
+        remarks = []
+        if self.ends_us[0] != self.ends_us[1]:
+            remarks.append(' and '.join(
+                f'{name} ends at t = {seconds_text(end_us)}'
+                for name, end_us in zip(self.names, self.ends_us)))
+        remarks += [f'only {name} has {", ".join(topics)}'
+                    for name, topics in zip(self.names, self.topics_of_one_run) if topics]
+        if self.differences and self.versions:
+            remarks.append('the versions differ as well, which may change last bits: ' + ', '.join(
+                f'{name} {one} and {other}' for name, (one, other) in self.versions.items()))
+        return remarks
+
+
+def difference_text(difference: Difference, names: tuple[str, str]) -> str:
+    """Return a difference as the end of a sentence; `names` are those of the runs."""
+    where = f'{difference.topic} at t = {seconds_text(difference.time_us)}'
+    if not difference.field:
+        return f'{where}, which only {names[difference.one is None]} has'
+    return (f'{where}, {difference.field}: {value_text(difference.one)} and'
+            f' {value_text(difference.other)}')
+
+
+def value_text(value: typing.Any) -> str:
+    """Return the value of a field; of a NaN its bits as well."""
+    if isinstance(value, float):
+        bits = f' (bits {struct.pack(">d", value).hex()})' if math.isnan(value) else ''
+        return f'{value}{bits}'
+    return repr(value)
+
+
+def compare(one: BagReader, other: BagReader) -> Comparison:
+    """Compare the topics of the step of two runs; what is beside it does not count.
+
+    A message is found by its topic and its time. Both bags are read side by side, so only the
+    messages of a few steps are held at a time. Of a bag that is cut off the last step may be
+    incomplete: what it lacks there is no difference.
+
+    :raises BagError: a file cannot be read
+    """
+    mine, yours = _Steps(one), _Steps(other)
+    counters = {name: _Counter(name, topic_type(one.run.graph, name))
+                for name in one.run.graph.topics if name in other.run.graph.topics}
+    while mine.now and yours.now:
+        time_us = min(mine.now[0], yours.now[0])
+        messages, other_messages = mine.take(time_us), yours.take(time_us)
+        for name, counter in counters.items():
+            data, other_data = messages.get(name), other_messages.get(name)
+            if (data is not None or not mine.is_cut) and (
+                    other_data is not None or not yours.is_cut):
+                counter.add(time_us, data, other_data)
+    return Comparison(
+        (str(one.folder), str(other.folder)),
+        {name: counter.result() for name, counter in counters.items()},
+        _topics_of_one_run(one, other), (mine.last_us(), yours.last_us()),
+        (one.damage, other.damage), _differing_versions(one, other))
+
+
+class _Steps:
+    """The steps of a bag, one after the other."""
+
+    def __init__(self, bag: BagReader) -> None:
+        self._bag = bag
+        names = bag.run.graph.topics
+        self._steps = itertools.groupby(
+            (m for m in bag.messages() if m.topic in names), lambda m: m.time_us)
+        self.now: tuple[int, dict[str, bytes]] | None = None   # time, and data by topic
+        self._last_us = 0
+        self._advance()
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the step that was taken is the last one of a damaged bag."""
+        return self.now is None and bool(self._bag.damage)
+
+    def take(self, time_us: int) -> dict[str, bytes]:
+        """Return the messages of a time, none if the next step is another one."""
+        if self.now[0] != time_us:
+            return {}
+        messages = self.now[1]
+        self._advance()
+        return messages
+
+    def last_us(self) -> int:
+        """Read to the end and return the time of the last step, 0 without any."""
+        while self.now:
+            self._advance()
+        return self._last_us
+
+    def _advance(self) -> None:
+        time_us, messages = next(self._steps, (0, ()))
+        self.now = (time_us, {m.topic: m.data for m in messages}) if time_us else None
+        self._last_us = time_us or self._last_us
+
+
+class _Counter:
+    """Compares the messages of a topic."""
+
+    def __init__(self, topic: str, type_name: str) -> None:
+        self._topic, self._type = topic, type_name
+        self._masks: dict[int, int] = {}       # by length
+        self._equal = self._differ = 0
+        self._only = [0, 0]
+        self._first: Difference | None = None
+
+    def add(self, time_us: int, one: bytes | None, other: bytes | None) -> None:
+        """Compare two serialised messages; None is one that is not there."""
+        if one is None and other is None:
+            return
+        if one == other or self._differ_in_padding(one, other):
+            self._equal += 1
+            return
+        if one is None or other is None:
+            self._only[one is None] += 1
+        else:
+            self._differ += 1
+        if self._first is None:
+            self._first = Difference(self._topic, time_us, *self._difference(one, other))
+
+    def result(self) -> TopicComparison:
+        """Return what was counted."""
+        return TopicComparison(self._equal, self._differ, *self._only, self._first)
+
+    def _differ_in_padding(self, one: bytes | None, other: bytes | None) -> bool:
+        """Return whether two messages differ only in the bytes that CDR leaves undefined.
+
+        These are between fields and, as what comes by a topic is filled up, at the end. Within a
+        topic messages of one length have one layout: all texts in them are constant.
+        """
+        if one is None or other is None:
+            return False
+        shorter = min(one, other, key=len)
+        size = len(shorter)
+        mask = self._masks.get(size)
+        if mask is None:
+            mask = self._masks[size] = _mask(shorter, self._type)
+        return not (int.from_bytes(one[:size]) ^ int.from_bytes(other[:size])) & mask
+
+    def _difference(self, one: bytes | None, other: bytes | None) -> tuple[str, object, object]:
+        if one is None or other is None:
+            return '', one, other
+        found = _differing_field('', decode(one, self._type), decode(other, self._type))
+        # rosbags makes an ordinary NaN of a signalling one with 32 bits.
+        return found or ('the kind of a NaN', math.nan, math.nan)
+
+
+def _mask(data: bytes, type_name: str) -> int:
+    """Return a number with all bits set of those bytes that mean something.
+
+    These are the bytes that change a field, or make the message unreadable, when they are
+    changed.
+    """
+    fields = decode(data, type_name)
+    mask = bytearray(len(data))
+    for i, byte in enumerate(data):
+        # All bits are not enough: they would leave a true as it is.
+        for other in (byte ^ 0xff, byte ^ 0x01):
+            changed = data[:i] + bytes([other]) + data[i + 1:]
+            try:
+                is_padding = _differing_field('', fields, decode(changed, type_name)) is None
+            except SerdeError:
+                is_padding = False
+            if not is_padding:
+                mask[i] = 0xff
+    return int.from_bytes(mask)
+
+
+def _differing_field(
+    path: str, one: typing.Any, other: typing.Any,
+) -> tuple[str, typing.Any, typing.Any] | None:
+    """Return path and values of the first field with other bits, None if there is none."""
+    if dataclasses.is_dataclass(one):
+        parts = ((f'{path}.{field.name}'.lstrip('.'), getattr(one, field.name),
+                  getattr(other, field.name)) for field in dataclasses.fields(one))
+    elif isinstance(one, (np.ndarray, list)):
+        if len(one) != len(other):
+            return f'the length of {path}', len(one), len(other)
+        if isinstance(one, np.ndarray) and one.tobytes() == other.tobytes():
+            return None
+        parts = ((f'{path}[{i}]', a, b) for i, (a, b) in enumerate(zip(one, other)))
+    else:
+        return None if _bits(one) == _bits(other) else (path, _plain(one), _plain(other))
+    return next((found for part in parts if (found := _differing_field(*part))), None)
+
+
+def _bits(value: typing.Any) -> typing.Any:
+    if isinstance(value, np.generic):
+        return value.tobytes()
+    return struct.pack('<d', value) if isinstance(value, float) else value
+
+
+def _plain(value: typing.Any) -> typing.Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _topics_of_one_run(one: BagReader, other: BagReader) -> tuple[tuple[str, ...], ...]:
+    mine, yours = one.run.graph.topics, other.run.graph.topics
+    return (tuple(name for name in mine if name not in yours),
+            tuple(name for name in yours if name not in mine))
+
+
+def _differing_versions(
+    one: BagReader, other: BagReader,
+) -> dict[str, tuple[str | None, str | None]]:
+    mine, yours = one.run.versions, other.run.versions
+    return {name: (mine.get(name), yours.get(name)) for name in mine | yours
+            if mine.get(name) != yours.get(name)}

@@ -1,0 +1,143 @@
+"""How far two runs are apart over time, by groups of the vehicle's state."""
+from __future__ import annotations
+
+import dataclasses
+import typing
+
+import numpy as np
+
+from px4_sim_ros.model.rotation import matrix, to_world
+from px4_sim_ros.model.timebase import US_PER_S
+from px4_sim_ros.recording.analysis.series import Series, read_series
+from px4_sim_ros.recording.bag.bag_reader import BagReader
+
+_ODOMETRY, _ROTORS, _BATTERY = 'ground_truth/odom', 'joint_states', 'battery_state'
+_Values = typing.Mapping[str, np.ndarray]     # of a topic, by field
+
+
+class Group(typing.NamedTuple):
+    """A part of the state and how its deviation is measured."""
+
+    name: str
+    unit: str
+    meaning: str
+
+
+# The order in which they are shown.
+GROUPS: dict[str, Group] = {group.name: group for group in (
+    Group('position', 'm', 'distance'),
+    Group('velocity', 'm/s', 'length of the difference, in world axes'),
+    Group('attitude', 'deg', 'angle of the turn between them'),
+    Group('rate', 'rad/s', 'length of the difference, each in its own body axes'),
+    Group('rotor speed', 'rad/s', 'of the rotor where it is largest'),
+    Group('battery voltage', 'V', 'difference'),
+    Group('battery charge', 'Ah', 'difference'))}
+
+
+@dataclasses.dataclass(frozen=True)
+class GroupDeviation:
+    """The deviation of a group, at least 0, at the times that both runs have."""
+
+    group: Group
+    time_s: np.ndarray     # (n,), simulated
+    values: np.ndarray     # (n,), in the unit of the group
+
+    @property
+    def maximum(self) -> float:
+        """The largest; not a number if a value is none."""
+        return float(np.max(self.values))
+
+    @property
+    def maximum_at_s(self) -> float:
+        """When it is largest for the first time."""
+        return float(self.time_s[np.argmax(self.values)])
+
+    @property
+    def rms(self) -> float:
+        """The root of the mean square."""
+        return float(np.sqrt(np.mean(np.square(self.values))))
+
+
+@dataclasses.dataclass(frozen=True)
+class Deviation:
+    """The deviation of two runs; a group that they do not both have is missing."""
+
+    names: tuple[str, str]                 # the folders
+    groups: dict[str, GroupDeviation]      # by name
+
+
+def deviation(one: BagReader, other: BagReader) -> Deviation:
+    """Return how far two runs are apart, up to the end of the shorter one.
+
+    :raises BagError: a file cannot be read
+    """
+    topics = _ODOMETRY, _ROTORS, _BATTERY
+    mine, yours = read_series(one, topics), read_series(other, topics)
+    found = {}
+    for topic, apart in (
+            (_ODOMETRY, motion_apart), (_ROTORS, _rotors_apart), (_BATTERY, _battery_apart)):
+        if topic not in mine or topic not in yours:
+            continue
+        time_s, fields, other_fields = _at_common_times(mine[topic], yours[topic])
+        for name, values in apart(fields, other_fields).items():
+            if time_s.size and not np.isnan(values).all():
+                found[name] = GroupDeviation(GROUPS[name], time_s, values)
+    return Deviation((str(one.folder), str(other.folder)),
+                     {name: found[name] for name in GROUPS if name in found})
+
+
+def motion_apart(one: _Values, other: _Values) -> dict[str, np.ndarray]:
+    """Return how far two motions are apart, by the first four groups; arrays of (n,).
+
+    :param one: `position_m` (n, 3) in ENU, `velocity_m_s` and `rate_rad_s` (n, 3) in FLU, and
+        `attitude_wxyz` (n, 4)
+    :param other: the same of the other motion
+    """
+    return {
+        'position': _lengths(one['position_m'] - other['position_m']),
+        'velocity': _lengths(_world_velocity(one) - _world_velocity(other)),
+        'attitude': np.degrees(angle_rad(one['attitude_wxyz'], other['attitude_wxyz'])),
+        'rate': _lengths(one['rate_rad_s'] - other['rate_rad_s'])}
+
+
+def angle_rad(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Return the angle of the turn between unit quaternions of (n, 4), in [0, pi].
+
+    From the chord between them: that is exact for small angles and 0 for equal quaternions.
+    A quaternion and its negative are the same attitude.
+    """
+    chord = np.minimum(_lengths(one - other), _lengths(one + other))
+    return 4.0 * np.arcsin(np.minimum(0.5 * chord, np.sqrt(0.5)))
+
+
+def _rotors_apart(one: _Values, other: _Values) -> dict[str, np.ndarray]:
+    speeds, other_speeds = one['rotor_speed_rad_s'], other['rotor_speed_rad_s']
+    if speeds.shape != other_speeds.shape:      # of another vehicle
+        return {}
+    return {'rotor speed': np.abs(speeds - other_speeds).max(axis=1)}
+
+
+def _battery_apart(one: _Values, other: _Values) -> dict[str, np.ndarray]:
+    return {name: np.abs(one[field] - other[field])[:, 0]
+            for name, field in (('battery voltage', 'voltage_v'), ('battery charge', 'charge_ah'))}
+
+
+def _world_velocity(motion: _Values) -> np.ndarray:
+    """Return the velocity in ENU, (n, 3)."""
+    return np.array(to_world(matrix(motion['attitude_wxyz'].T), motion['velocity_m_s'].T)).T
+
+
+def _lengths(vectors: np.ndarray) -> np.ndarray:
+    return np.linalg.norm(vectors, axis=1)
+
+
+def _at_common_times(
+    one: dict[str, Series], other: dict[str, Series],
+) -> tuple[np.ndarray, dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """Return the times that both have, and the values of each field at these times."""
+    times_us = [np.rint(next(iter(fields.values())).time_s * US_PER_S).astype(np.int64)
+                for fields in (one, other)]
+    common_us, mine, yours = np.intersect1d(*times_us, return_indices=True)
+    return (common_us / US_PER_S,
+            {name: series.values[mine] for name, series in one.items()},
+            {name: series.values[yours] for name, series in other.items()})

@@ -1,0 +1,182 @@
+"""What happened in a flight: events, states, faults and warnings, as marks on its time."""
+from __future__ import annotations
+
+import collections
+import dataclasses
+import typing
+
+import numpy as np
+
+from px4_sim_ros.messages.diagnostics import level_of, node_name, values_of
+from px4_sim_ros.model.timebase import US_PER_S
+from px4_sim_ros.recording.analysis.series import Series
+from px4_sim_ros.recording.bag import schema
+from px4_sim_ros.recording.bag.bag_reader import BagReader
+from px4_sim_ros.recording.bag.run_description import RunDescription
+from px4_sim_ros.recording.report.plots import Mark
+from px4_sim_ros.step import graph
+
+PILOT = 'pilot'
+ARRIVED = 'arrived at '
+# Levels of rcl_interfaces/msg/Log and of diagnostic_msgs/msg/DiagnosticStatus.
+_LOG_WARNING, _LOG_ERROR = 30, 40
+_STATUS_ERROR = 2
+# At which charge PX4 warns, returns and lands by default (BAT_LOW_THR and the two after it).
+LOW_CHARGES = {0.15: 'low', 0.07: 'critical', 0.05: 'an emergency'}
+# A page with more marks than this says nothing any more.
+MOST_MARKS = 150
+
+
+class Beside(typing.NamedTuple):
+    """A message of a topic beside the step, decoded."""
+
+    time_us: int
+    content: typing.Any
+
+
+@dataclasses.dataclass
+class Contents:
+    """How many messages a bag has, and those that are beside the step."""
+
+    counts: collections.Counter[str]
+    beside: dict[str, list[Beside]]
+    span_s: tuple[float, float]
+
+
+def read_contents(bag: BagReader) -> Contents:
+    """Go through a bag for all that is no number over time."""
+    counts: collections.Counter[str] = collections.Counter()
+    beside: dict[str, list[Beside]] = {name: [] for name in schema.BESIDE}
+    first_us = last_us = None
+    for message in bag.messages():
+        counts[message.topic] += 1
+        first_us = message.time_us if first_us is None else min(first_us, message.time_us)
+        last_us = message.time_us if last_us is None else max(last_us, message.time_us)
+        if message.topic in beside:
+            beside[message.topic].append(Beside(message.time_us, bag.decode(message)))
+    return Contents(counts, beside, ((first_us or 0) / US_PER_S, (last_us or 0) / US_PER_S))
+
+
+def marks(
+    run: RunDescription, contents: Contents, series: typing.Mapping[str, dict[str, Series]],
+) -> list[Mark]:
+    """Return all marks of a flight, in the order of time."""
+    beside = contents.beside
+    found = [
+        *_said(beside['/rosout']), *_link_states(beside['hil/state']),
+        *_run_states(beside['sim/status']), *_troubles(run, beside['/diagnostics']),
+        *_absences(run, beside[graph.ABSENCE])]
+    for name, fields in series.items():
+        if 'status' in fields:
+            found += _fix_losses(run.graph.topics[name].publisher, fields['status'])
+    if 'battery_state' in series:
+        found += _low_battery(series['battery_state']['percentage'])
+    return sorted(found, key=lambda mark: (mark.start_s, mark.end_s))
+
+
+def _at(time_us: int, kind: str, who: str, text: str) -> Mark:
+    return Mark(time_us / US_PER_S, time_us / US_PER_S, kind, who, text)
+
+
+def _said(log: typing.Iterable[Beside]) -> typing.Iterator[Mark]:
+    """Yield what the pilot has said, and all warnings and errors, each sentence once."""
+    repeated: dict[tuple[str, str, str], list[int]] = {}
+    for time_us, message in log:
+        # Loggers have the names of nodes, with their namespace: uav1.pilot.
+        if message.level >= _LOG_WARNING:
+            kind = 'error' if message.level >= _LOG_ERROR else 'warning'
+            repeated.setdefault((kind, message.name, message.msg), []).append(time_us)
+        elif message.name.rpartition('.')[2] == PILOT:
+            yield _at(time_us, 'pilot', message.name, message.msg)
+    for (kind, name, text), times_us in repeated.items():
+        yield _at(times_us[0], kind, name, text + _times(times_us))
+
+
+def _times(times_us: list[int]) -> str:
+    if len(times_us) == 1:
+        return ''
+    return f' ({len(times_us)} times, lastly at {times_us[-1] / US_PER_S:.3f} s)'
+
+
+def _link_states(states: typing.Iterable[Beside]) -> typing.Iterator[Mark]:
+    last = ''
+    for time_us, message in states:
+        if message.data != last:
+            yield _at(time_us, 'link', 'hil_bridge',
+                      f'{last} to {message.data}' if last else f'{message.data} at first')
+        last = message.data
+
+
+def _run_states(statuses: typing.Iterable[Beside]) -> typing.Iterator[Mark]:
+    """Yield what the manager was about beside running."""
+    last = None
+    for time_us, message in statuses:
+        state = values_of(message).get('state', '')
+        if last is not None and state != last:
+            text = state if message.message in ('', state) else f'{state}: {message.message}'
+            kind = 'error' if level_of(message) >= _STATUS_ERROR else 'simulation'
+            yield _at(time_us, kind, 'manager', text)
+        last = state
+
+
+def _troubles(run: RunDescription, messages: typing.Iterable[Beside]) -> typing.Iterator[Mark]:
+    """Yield the sentences of nodes that are not well.
+
+    What the manager is about and the state of the link have topics of their own.
+    """
+    repeated: dict[tuple[str, str, str], list[int]] = {}
+    for time_us, message in messages:
+        for status in message.status:
+            name, level = node_name(run.namespace, status.name), level_of(status)
+            if level and name != 'manager' and not status.message.startswith('link '):
+                kind = 'error' if level >= _STATUS_ERROR else 'warning'
+                repeated.setdefault((kind, name, status.message), []).append(time_us)
+    for (kind, name, text), times_us in repeated.items():
+        yield _at(times_us[0], kind, name, text + _times(times_us))
+
+
+def _absences(run: RunDescription, messages: typing.Iterable[Beside]) -> typing.Iterator[Mark]:
+    """Yield a mark for each time in which a sensor was stopped."""
+    times_us: dict[str, list[int]] = {}
+    for _, message in messages:
+        stamp = message.stamp
+        times_us.setdefault(message.frame_id, []).append(
+            stamp.sec * US_PER_S + stamp.nanosec // 1000)
+    for name, absent_us in times_us.items():
+        period_us = _period_us(run, name)
+        for start_us, last_us in _runs(np.array(sorted(absent_us)), period_us):
+            end_us = last_us + period_us
+            yield Mark(start_us / US_PER_S, end_us / US_PER_S, 'sensor', name,
+                       f'stopped for {(end_us - start_us) / US_PER_S:.3f} s')
+
+
+def _period_us(run: RunDescription, sensor: str) -> int:
+    # A bag that is damaged may name what is no sensor.
+    return (run.world.period_us(sensor) if sensor in run.graph.sensors
+            else run.world.step_us)
+
+
+def _runs(times_us: np.ndarray, period_us: int) -> typing.Iterator[tuple[int, int]]:
+    """Yield the first and the last time of each row of times that are a period apart."""
+    for part in np.split(times_us, np.flatnonzero(np.diff(times_us) > period_us) + 1):
+        yield int(part[0]), int(part[-1])
+
+
+def _fix_losses(receiver: str, status: Series) -> typing.Iterator[Mark]:
+    lost = status.values[:, 0] < 0
+    for part in np.split(np.arange(len(lost)), np.flatnonzero(np.diff(lost)) + 1):
+        if lost[part[0]]:
+            # Until the next message, if there is one.
+            start_s = status.time_s[part[0]]
+            end_s = status.time_s[min(part[-1] + 1, len(lost) - 1)]
+            yield Mark(float(start_s), float(end_s), 'sensor', receiver,
+                       f'no fix for {end_s - start_s:.3f} s')
+
+
+def _low_battery(charge: Series) -> typing.Iterator[Mark]:
+    for limit, word in LOW_CHARGES.items():
+        below = np.flatnonzero(charge.values[:, 0] < limit)
+        if len(below):
+            at_s = float(charge.time_s[below[0]])
+            yield Mark(at_s, at_s, 'battery', 'battery',
+                       f'below {limit:.0%}: by the defaults of PX4 that is {word}')

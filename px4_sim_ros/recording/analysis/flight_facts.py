@@ -1,0 +1,137 @@
+"""The numbers of a flight that stand in tables: how it was set up, and what came of it."""
+from __future__ import annotations
+
+import math
+import typing
+
+import numpy as np
+import yaml
+
+from px4_sim_ros.mavlink.mission import GoTo, Mission, TakeOff
+from px4_sim_ros.model.parameters import ParameterError
+from px4_sim_ros.recording.analysis.flight_events import ARRIVED, Contents, Mark
+from px4_sim_ros.recording.analysis.lockstep_terms import SIMULATED_TIME
+from px4_sim_ros.recording.bag.run_description import RunDescription
+from px4_sim_ros.recording.report.flight_plots import AllSeries
+from px4_sim_ros.recording.report.path_plots import Place
+
+Facts = list[tuple[str, str]]
+
+
+def name_in(text: str) -> str:
+    """Return the name that the text of a vehicle's or a mission's file gives; '' for none."""
+    try:
+        content = yaml.safe_load(text)
+    except yaml.YAMLError:
+        return ''
+    return str(content['name']) if isinstance(content, dict) and 'name' in content else ''
+
+
+def mission_places(run: RunDescription, start_enu_m: typing.Sequence[float]) -> list[Place]:
+    """Return where the mission leads, in its order, from where the vehicle took off."""
+    try:
+        mission = Mission.from_mapping('mission', yaml.safe_load(run.mission or 'null'))
+    except (ParameterError, yaml.YAMLError):
+        return []
+    places, north_m, east_m = [], 0.0, 0.0
+    for item in mission.items:
+        if isinstance(item, GoTo):
+            north_m, east_m = item.north_m, item.east_m
+        if isinstance(item, GoTo | TakeOff):
+            x, y, z = start_enu_m
+            places.append(Place(
+                f'{north_m:g} m north, {east_m:g} m east, {item.up_m:g} m up',
+                (x + east_m, y + north_m, z + item.up_m)))
+    return places
+
+
+class Arrival(typing.NamedTuple):
+    """Where the pilot was told to have arrived, and how far off that was."""
+
+    time_s: float
+    place: Place
+    error_m: float
+    height_error_m: float
+
+
+def arrivals(
+    marks: typing.Iterable[Mark], places: typing.Iterable[Place], series: AllSeries,
+) -> list[Arrival]:
+    """Compare the pilot's arrivals, one for each place of the mission, with the truth."""
+    position = series['ground_truth/odom']['position_m']
+    arrived = [m for m in marks if m.kind == 'pilot' and m.text.startswith(ARRIVED)]
+    found = []
+    for mark, place in zip(arrived, places):
+        row = min(np.searchsorted(position.time_s, mark.start_s), len(position.time_s) - 1)
+        off = position.values[row] - place.position_enu_m
+        found.append(Arrival(
+            mark.start_s, place, float(np.linalg.norm(off)), float(off[2])))
+    return found
+
+
+def setup_facts(run: RunDescription) -> Facts:
+    """Return how a run was set up."""
+    configuration = run.configuration({})
+    world, manager = configuration.world, configuration.nodes['manager']
+    dynamics = configuration.nodes['dynamics']
+    sensors = ', '.join(configuration.graph.sensors)
+    return [
+        ('vehicle', name_in(run.vehicle) or world.vehicle),
+        ('mission', name_in(run.mission) or 'none'),
+        ('autopilot', run.autopilot),
+        ('mode', run.mode),
+        ('seed', str(world.seed)),
+        ('wind', _wind(configuration.nodes.get('wind'), world.wind)),
+        ('sensors', sensors),
+        ('step', f'{world.step_us} µs'),
+        ('integrator', f'{dynamics.integrator}, {dynamics.substeps} a step'),
+        ('speed wished for', f'{manager.speed_factor:g} times real time'
+         if manager.speed_factor else 'as fast as possible'),
+        ('home', f'{world.home_latitude_deg:.6f}° north, {world.home_longitude_deg:.6f}° east,'
+         f' {world.home_altitude_m:g} m above the sea'),
+        ('namespace', run.namespace or 'none'),
+        ('versions', ', '.join(f'{name} {version}' for name, version in run.versions.items())),
+    ]
+
+
+def _wind(parameters: typing.Any, model: str) -> str:
+    if parameters is None:
+        return 'none'
+    return f'{model}, {parameters.speed_m_s:g} m/s from {parameters.from_deg:g}°'
+
+
+def motion_facts(contents: Contents, series: AllSeries) -> Facts:
+    """Return what came of the motion and of the battery."""
+    facts = [(SIMULATED_TIME, f'{contents.span_s[1]:.3f} s'),
+             ('steps', str(contents.counts['/clock']))]
+    if 'ground_truth/odom' in series:
+        odometry = series['ground_truth/odom']
+        off = odometry['position_m'].values - odometry['position_m'].values[0]
+        speed_m_s = np.linalg.norm(odometry['velocity_m_s'].values, axis=1)
+        _, x, y, _ = odometry['attitude_wxyz'].values.T
+        tilt_deg = np.degrees(np.arccos(np.clip(1.0 - 2.0 * (x * x + y * y), -1.0, 1.0)))
+        facts += [
+            ('greatest height over the take-off', f'{off[:, 2].max():.3f} m'),
+            ('greatest distance from it, horizontally',
+             f'{np.hypot(off[:, 0], off[:, 1]).max():.3f} m'),
+            ('greatest speed', f'{speed_m_s.max():.3f} m/s'),
+            ('greatest tilt', f'{tilt_deg.max():.2f}°'),
+            ('distance from the take-off at the end',
+             f'{math.hypot(off[-1, 0], off[-1, 1]):.3f} m'),
+            # Without the sign of a zero.
+            ('height over the take-off at the end',
+             f'{round(off[-1, 2], 3) + 0.0:.3f} m')]
+    return facts + _battery_facts(series)
+
+
+def _battery_facts(series: AllSeries) -> Facts:
+    battery = series.get('battery_state')
+    if battery is None or not np.isfinite(battery['voltage_v'].values).any():
+        return []
+    charge_ah = battery['charge_ah'].values[:, 0]
+    share = battery['percentage'].values[:, 0]
+    return [
+        ('charge', f'{share[0]:.1%} at first, {share[-1]:.1%} at the end;'
+         f' {charge_ah[0] - charge_ah[-1]:.4f} Ah used'),
+        ('lowest voltage', f"{np.nanmin(battery['voltage_v'].values):.2f} V"),
+        ('greatest current', f"{-np.nanmin(battery['current_a'].values):.2f} A")]

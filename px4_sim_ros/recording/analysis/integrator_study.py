@@ -1,0 +1,250 @@
+"""How well each integrator flies a recorded flight, and what it costs.
+
+The recorded commands and the recorded wind go through the dynamics alone. An open loop does not
+stay near the recorded flight: at take-off the moment at which the feet leave the ground decides
+about everything after it. So all integrators begin again in each window, at the motion that the
+run's own integrator has there. The error is what has come up since then.
+"""
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+import typing
+
+import numpy as np
+
+from px4_sim_ros.config.configuration import node_configuration
+from px4_sim_ros.model.body.contact import reach_m
+from px4_sim_ros.model.body.dynamics import Dynamics
+from px4_sim_ros.model.body.dynamics_parameters import DynamicsParameters
+from px4_sim_ros.model.body.integrators import INTEGRATOR_NAMES, State
+from px4_sim_ros.model.environment.environment import Environment
+from px4_sim_ros.model.environment.surroundings import STILL
+from px4_sim_ros.model.frames import Vector
+from px4_sim_ros.model.timebase import US_PER_S, seconds_text
+from px4_sim_ros.model.truth import DivergedError, Truth
+from px4_sim_ros.recording.analysis.deviation import motion_apart
+from px4_sim_ros.recording.bag.bag_reader import BagReader
+from px4_sim_ros.recording.bag.run_description import BagError
+
+WINDOW_S = 1.0
+# Of the reference, an rk45: far below the error of any integrator with its usual tolerances, and
+# some thousand times the rounding.
+TOLERANCE = 1e-12
+
+_FIELDS = 'position_m', 'attitude_wxyz', 'velocity_m_s', 'rate_rad_s'
+_Motion = list[tuple]      # of each step, the fields above
+_LOST = tuple((math.nan,) * size for size in (3, 4, 3, 3))
+
+
+class Flight(typing.NamedTuple):
+    """What a recorded flight was, step by step."""
+
+    references_rad_s: list[tuple[float, ...]]    # of the rotors, held in the step
+    winds_enu: list[Vector]                      # held in the step
+    motion: _Motion                              # recorded, at the end of the step
+
+
+class IntegratorError(typing.NamedTuple):
+    """What came of an integrator."""
+
+    errors: dict[str, np.ndarray]    # (n,) by group of `deviation.GROUPS`, at the end of each step;
+                                     # infinite where the motion has left all bounds
+    wall_s: float                    # wall time of all steps
+
+    def maximum(self, group: str, steps: np.ndarray) -> float:
+        """Return the largest error of the steps that a mask (n,) selects, 0 of none."""
+        return float(self.errors[group][steps].max(initial=0.0))
+
+    def rms(self, group: str, steps: np.ndarray) -> float:
+        """Return the root mean square error of the steps that a mask (n,) selects, 0 of none."""
+        values = self.errors[group][steps]
+        return float(np.sqrt(np.mean(np.square(values)))) if values.size else 0.0
+
+
+@dataclasses.dataclass(frozen=True)
+class IntegratorStudy:
+    """All integrators on one flight of n steps."""
+
+    name: str                   # the folder of the bag
+    own: str                    # the integrator of the run
+    is_reproduced: bool         # its own integrator gives the recorded motion bit for bit
+    window_s: float             # after so much all begin again; infinite for never
+    time_s: np.ndarray          # (n,), simulated
+    in_air: np.ndarray          # (n,), whether no foot is near the ground in the whole window
+    integrators: dict[str, IntegratorError]
+    reference_wall_s: float
+
+    def real_time_factor(self, integrator: str) -> float:
+        """Return simulated over wall time of the dynamics alone."""
+        return float(self.time_s[-1]) / self.integrators[integrator].wall_s
+
+
+def read_flight(bag: BagReader) -> Flight:
+    """Return commands, wind and motion of a recording.
+
+    The command that ends a step is that of the next one; nobody commands the first. A wind holds
+    until the next one.
+
+    :raises BagError: a message is missing, or there is none
+    """
+    topics = 'actuators/command', 'wind', 'ground_truth/odom'
+    found: dict[str, dict[int, typing.Any]] = {topic: {} for topic in topics}
+    for message in bag.messages():
+        if message.topic in found:
+            found[message.topic][message.time_us] = bag.decode(message)
+    commands, winds, odometry = found.values()
+    rotors = len(bag.run.load_vehicle().rotors)
+    flight, wind_enu = Flight([], [], []), STILL.wind_enu
+    step_us = bag.run.world.step_us
+    for time_us in range(step_us, max(odometry, default=0) + 1, step_us):
+        if time_us in winds:
+            wind_enu = _xyz(winds[time_us].twist.linear)
+        command = commands.get(time_us - step_us)
+        if time_us not in odometry or (command is None and time_us > step_us):
+            raise BagError(f'bag {bag.folder}: motion or command for t = {seconds_text(time_us)}'
+                           ' is missing')
+        flight.references_rad_s.append(
+            tuple(command.velocity.tolist()) if command else (0.0,) * rotors)
+        flight.winds_enu.append(wind_enu)
+        flight.motion.append(_recorded_motion(odometry[time_us]))
+    if not flight.motion:
+        raise BagError(f'bag {bag.folder}: there is no step in it')
+    return flight
+
+
+def study_integrators(
+    bag: BagReader, window_s: float = WINDOW_S,
+    names: typing.Sequence[str] = INTEGRATOR_NAMES,
+    on_progress: typing.Callable[[int, int], None] = lambda done, of: None,
+) -> IntegratorStudy:
+    """Fly a recorded flight with each integrator, with the run's other parameters.
+
+    :param window_s: after so much all begin again; infinite to fly the whole flight openly
+    :param on_progress: told after each window how many steps are done, and of how many
+    :raises BagError: the bag cannot be used
+    :raises DivergedError: the reference has left all bounds
+    """
+    flight = read_flight(bag)
+    step_us = bag.run.world.step_us
+    own: DynamicsParameters = node_configuration('dynamics', bag.run.parameters['dynamics']).own
+    make = _maker(bag)
+    steps = len(flight.motion)
+    window = max(1, round(min(window_s * US_PER_S / step_us, steps)))
+    motion, states = _own_motion(make(own), flight, window)
+    runs = {name: _Run(make, dataclasses.replace(own, integrator=name), flight)
+            for name in names}
+    reference = _Run(make, tight(own), flight)
+    for start, state in zip(range(0, steps, window), states):
+        reference.fly(start, window, state, must_hold=True)
+        for run in runs.values():
+            run.fly(start, window, state)
+        on_progress(min(start + window, steps), steps)
+    exact = _arrays(reference.motion)
+    return IntegratorStudy(
+        str(bag.folder), own.integrator, _bits(motion) == _bits(flight.motion),
+        window_s, np.arange(1, steps + 1) * step_us / US_PER_S,
+        _in_air(bag, exact['position_m'][:, 2], window),
+        {name: IntegratorError(_errors(run.motion, exact), run.wall_s)
+         for name, run in runs.items()},
+        reference.wall_s)
+
+
+def tight(parameters: DynamicsParameters) -> DynamicsParameters:
+    """Return parameters of the reference: rk45 with `TOLERANCE`, relative and absolute.
+
+    The least error that counts has the units of the state; rotors turn a thousand times as fast
+    as the rest.
+    """
+    return dataclasses.replace(
+        parameters, integrator='rk45', relative_tolerance=TOLERANCE,
+        position_tolerance_m=TOLERANCE, velocity_tolerance_m_s=TOLERANCE,
+        attitude_tolerance=TOLERANCE, rate_tolerance_rad_s=TOLERANCE,
+        rotor_speed_tolerance_rad_s=1e3 * TOLERANCE, battery_tolerance=TOLERANCE, min_step_us=1)
+
+
+class _Run:
+    """An integrator on its way through the flight."""
+
+    def __init__(
+        self, make: typing.Callable[[DynamicsParameters], Dynamics],
+        parameters: DynamicsParameters, flight: Flight,
+    ) -> None:
+        self._make, self._parameters, self._flight = make, parameters, flight
+        self.motion: _Motion = []
+        self.wall_s = 0.0
+
+    def fly(self, start: int, steps: int, state: State, must_hold: bool = False) -> None:
+        """Fly steps from `start` on, beginning with a state; the last window may be shorter.
+
+        :raises DivergedError: the motion leaves all bounds and `must_hold` is set
+        """
+        dynamics = self._make(self._parameters)
+        dynamics.state = state
+        references = self._flight.references_rad_s[start:start + steps]
+        winds = self._flight.winds_enu[start:start + steps]
+        found: list[Truth] = []
+        started_s = time.perf_counter()
+        try:
+            for step in zip(references, winds):
+                found.append(dynamics.step(*step))
+        except DivergedError:
+            if must_hold:
+                raise
+        self.wall_s += time.perf_counter() - started_s
+        self.motion += [_true_motion(truth) for truth in found]
+        self.motion += [_LOST] * (len(references) - len(found))
+
+
+def _own_motion(
+    dynamics: Dynamics, flight: Flight, window: int,
+) -> tuple[_Motion, list[State]]:
+    """Return the motion from the start to the end, and the state where each window begins."""
+    motion, states = [], []
+    for i, (references, wind) in enumerate(zip(flight.references_rad_s, flight.winds_enu)):
+        if i % window == 0:
+            states.append(dynamics.state)
+        motion.append(_true_motion(dynamics.step(references, wind)))
+    return motion, states
+
+
+def _maker(bag: BagReader) -> typing.Callable[[DynamicsParameters], Dynamics]:
+    vehicle, world = bag.run.load_vehicle(), bag.run.world
+    environment = Environment.of(world)
+    return lambda parameters: Dynamics(parameters, vehicle, environment, world.step_us)
+
+
+def _in_air(bag: BagReader, heights_m: np.ndarray, window: int) -> np.ndarray:
+    vehicle = bag.run.load_vehicle()
+    reach = reach_m(vehicle.contact_points_m)
+    starts = np.arange(0, heights_m.size, window)
+    lowest_m = np.minimum.reduceat(heights_m, starts)
+    return np.repeat(lowest_m > reach, window)[:heights_m.size]
+
+
+def _errors(motion: _Motion, exact: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {group: np.where(np.isnan(values), math.inf, values)
+            for group, values in motion_apart(_arrays(motion), exact).items()}
+
+
+def _arrays(motion: _Motion) -> dict[str, np.ndarray]:
+    return {field: np.array(column) for field, column in zip(_FIELDS, zip(*motion))}
+
+
+def _bits(motion: _Motion) -> list[bytes]:
+    return [values.tobytes() for values in _arrays(motion).values()]
+
+
+def _true_motion(truth: Truth) -> tuple:
+    return truth.position_enu, truth.attitude, truth.velocity_flu, truth.rate_flu
+
+
+def _recorded_motion(odometry: typing.Any) -> tuple:
+    pose, twist = odometry.pose.pose, odometry.twist.twist
+    q = pose.orientation
+    return _xyz(pose.position), (q.w, q.x, q.y, q.z), _xyz(twist.linear), _xyz(twist.angular)
+
+
+def _xyz(vector: typing.Any) -> Vector:
+    return vector.x, vector.y, vector.z

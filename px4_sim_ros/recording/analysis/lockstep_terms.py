@@ -1,0 +1,94 @@
+"""What the figures of the lockstep are called and how they are defined.
+
+`top` tells them of a graph that runs, the report of a recorded flight; both take them from here.
+
+The real-time factor is simulated over wall time; without time that was spent in a pause, which
+the manager leaves out of its wall time.
+
+A node's busy time is the wall time in which it works. The bridge also holds its step while it
+waits for the autopilot: that time is not its own, and is told as the autopilot's.
+
+A step is one of the run, in which time goes on; a node's own steps are those in which it has
+something to do, so that a sensor with a longer period has fewer of them.
+"""
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from px4_sim_ros.model.timebase import US_PER_S
+
+SIMULATED_TIME = 'simulated time'
+WALL_TIME = 'wall time'
+REAL_TIME_FACTOR = 'real-time factor'
+OF_THE_LAST_SECOND = 'of the last second'      # between two messages of a node
+SINCE_THE_START = 'since the start'
+STEP_TIME = 'wall time of a step'
+BUSY_TIME = 'busy time by node'
+US_PER_STEP = 'µs a step'
+LINK_STATES = 'wall time in the states of the link'
+LINK_TROUBLES = 'troubles of the link, counted'
+# Who the time in which the bridge waits belongs to.
+AUTOPILOT = 'autopilot'
+
+# Of nodes.
+NODE, STATE, WAITS_FOR = 'node', 'state', 'waits for'
+SIM_RATE, WALL_RATE = 'Hz sim', 'Hz wall'      # own steps per second of simulated, of wall time
+US_PER_OWN_STEP = 'µs/own step'                # busy time
+BUSY_SHARE = '% wall'                          # busy time as a share of wall time
+
+# Counters of the bridge that tell of trouble; `replies` and `steps` do not.
+MISSES = 'misses'
+TROUBLES = (MISSES, 'stale_replies', 'bad_messages', 'unknown_messages', 'foreign_messages',
+            'mavlink1_messages', 'limited_controls', 'dropped_sends', 'refused_clients')
+STATE_SECONDS = 'seconds_'                     # before the name of a state of the link
+
+# What is shown in which colour: states of the manager, of the link and of nodes.
+WELL, NOTABLE, TROUBLE, UNKNOWN = 'well', 'notable', 'trouble', 'unknown'
+SILENT = 'silent'
+_CONDITIONS = {None: UNKNOWN} | dict.fromkeys(('RUNNING', 'LOCKED', 'active'), WELL) | (
+    dict.fromkeys(('OVERDUE', 'STOPPED', 'STALLED', SILENT), TROUBLE))
+NOT_KNOWN = '-'
+
+Numbers = float | npt.NDArray[np.float64]
+
+
+def condition(state: str | None) -> str:
+    """Return which of the four conditions a state is."""
+    return _CONDITIONS.get(state, NOTABLE)
+
+
+def title(term: str) -> str:
+    """Return a term as it stands over something."""
+    return term[:1].upper() + term[1:]
+
+
+def counter_name(key: str) -> str:
+    """Return what a counter is called where it is shown."""
+    return key.replace('_', ' ')
+
+
+def figure(value: float | None, form: str = '.4g') -> str:
+    """Return a number as it is shown; it may be unknown."""
+    return NOT_KNOWN if value is None or not math.isfinite(value) else format(value, form)
+
+
+def ratio(part: Numbers, whole: Numbers) -> np.ndarray:
+    """Return part over whole, NaN where there is no whole; of numbers or of arrays."""
+    part, whole = np.asarray(part, float), np.asarray(whole, float)
+    return np.divide(part, whole, out=np.full(whole.shape, np.nan), where=whole > 0)
+
+
+def us_per_step(spent_s: Numbers, steps: Numbers) -> np.ndarray:
+    """Return a time in microseconds per step, NaN where there is no step."""
+    return ratio(np.asarray(spent_s) * US_PER_S, steps)
+
+
+def own_busy_s(busy_s: Numbers, waited_s: Numbers) -> Numbers:
+    """Return the busy time of a node without that in which it waited for the autopilot.
+
+    :param waited_s: within `busy_s`; NaN where it tells none
+    """
+    return busy_s - np.nan_to_num(waited_s)

@@ -1,0 +1,276 @@
+"""Each sensor of a flight against the truth.
+
+The truth is what the same sensor, in the same place and turned the same way, would have measured
+without errors: its own model, with all parameters at 0 that make it worse.
+"""
+from __future__ import annotations
+
+import dataclasses
+import math
+import typing
+
+import numpy as np
+
+from px4_sim_ros.config.configuration import Configuration
+from px4_sim_ros.model.environment.geodesy import GeodeticPosition
+from px4_sim_ros.model.environment.surroundings import STILL, Surroundings
+from px4_sim_ros.model.parameters import Parameters
+from px4_sim_ros.model.timebase import US_PER_S
+from px4_sim_ros.model.truth import Truth
+from px4_sim_ros.model.world import WorldParameters
+from px4_sim_ros.recording.analysis.series import Series
+from px4_sim_ros.step import graph
+
+_MICROTESLA = 1e6
+# The parameters that make a sensor worse, by its kind. What is left says where it is and what it
+# can see.
+ERRORS: dict[str, tuple[str, ...]] = {
+    'imu': tuple(f'{part}_{error}' for part in ('gyro', 'accel') for error in (
+        'noise_density', 'random_walk', 'turn_on_bias', 'scale_error', 'misalignment',
+        'resolution')),
+    'magnetometer': ('noise_density', 'random_walk', 'turn_on_bias', 'hard_iron', 'soft_iron',
+                     'field_per_current', 'resolution'),
+    'barometer': ('noise_pa', 'drift_pa_s', 'wander_pa', 'warm_up_pa',
+                  'wind_pressure_coefficient'),
+    'gps': ('horizontal_error_m', 'vertical_error_m', 'velocity_noise_m_s', 'outage_rate_hz'),
+    'airspeed': ('noise_pa', 'offset_pa'),
+    'range_finder': ('noise_m',),
+    'optical_flow': ('noise_rad_s',),
+    'visual_odometry': ('position_noise_m', 'attitude_noise_rad', 'velocity_noise_m_s',
+                        'position_random_walk'),
+}
+
+
+class _Quantity(typing.NamedTuple):
+    """What is compared of a topic: how it is got from the message, and from the ideal sample."""
+
+    field: str
+    name: str
+    unit: str
+    axes: tuple[str, ...]
+    measured: typing.Callable[[np.ndarray, WorldParameters], np.ndarray]
+    ideal: typing.Callable[[list, WorldParameters], list]
+    turns: bool = False        # an angle in degrees: 359 and -1 are the same
+
+
+def _as_it_is(values: np.ndarray, world: WorldParameters) -> np.ndarray:
+    return values
+
+
+def _of(name: str) -> typing.Callable[[list, WorldParameters], list]:
+    return lambda samples, world: [getattr(sample, name) for sample in samples]
+
+
+def _heights_m(pressures_pa: typing.Iterable[float], world: WorldParameters) -> np.ndarray:
+    """Return the heights over home at which the pressure is this; NaN for none."""
+    height_m = world.atmosphere().pressure_altitude_m
+    return np.array([[height_m(p) - world.home_altitude_m if p > 0.0 else math.nan]
+                     for p in pressures_pa])
+
+
+def _local_m(positions: typing.Iterable[GeodeticPosition], world: WorldParameters) -> np.ndarray:
+    frame = world.local_frame()
+    return np.array([frame.to_local(position) for position in positions])
+
+
+def roll_pitch_yaw_deg(attitude_wxyz: np.ndarray) -> np.ndarray:
+    """Return the angles of attitudes, one a row; yaw is counter-clockwise from east."""
+    w, x, y, z = attitude_wxyz.T
+    return np.degrees(np.stack([
+        np.arctan2(2.0 * (w * x + y * z), 1.0 - 2.0 * (x * x + y * y)),
+        np.arcsin(np.clip(2.0 * (w * y - z * x), -1.0, 1.0)),
+        np.arctan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))], axis=1))
+
+
+_XYZ, _ENU, _ANGLES = ('x', 'y', 'z'), ('east', 'north', 'up'), ('roll', 'pitch', 'yaw')
+
+# By topic of the first instance.
+_QUANTITIES: dict[str, tuple[_Quantity, ...]] = {
+    'imu/data_raw': (
+        _Quantity('specific_force_m_s2', 'specific force', 'm/s²', _XYZ, _as_it_is,
+                  _of('specific_force_flu')),
+        _Quantity('rate_rad_s', 'angular rate', 'rad/s', _XYZ, _as_it_is, _of('rate_flu'))),
+    'mag': (
+        _Quantity('field_t', 'magnetic field', 'µT', _XYZ, lambda v, _: v * _MICROTESLA,
+                  lambda s, _: [[b * _MICROTESLA for b in m.field_flu_t] for m in s]),),
+    'baro': (
+        _Quantity('pressure_pa', 'height from pressure', 'm', ('up',),
+                  lambda v, world: _heights_m(v[:, 0], world),
+                  lambda s, world: _heights_m((m.pressure_pa for m in s), world)),),
+    'gps/fix': (
+        _Quantity('geodetic_deg_m', 'position', 'm', _ENU,
+                  lambda v, world: _local_m((GeodeticPosition(*row) for row in v), world),
+                  lambda s, world: _local_m((m.position for m in s), world)),),
+    'gps/vel': (
+        _Quantity('velocity_m_s', 'velocity', 'm/s', _ENU, _as_it_is, _of('velocity_enu')),),
+    'airspeed': (
+        _Quantity('pressure_pa', 'differential pressure', 'Pa', ('forward',), _as_it_is,
+                  lambda s, _: [[m.differential_pressure_pa] for m in s]),),
+    'range': (
+        _Quantity('range_m', 'distance', 'm', ('beam',), _as_it_is,
+                  lambda s, _: [[m.range_m] for m in s]),),
+    'optical_flow': (
+        _Quantity('rate_rad_s', 'flow', 'rad/s', ('x', 'y'), lambda v, _: v[:, :2],
+                  lambda s, _: [m.rate_flu[:2] for m in s]),),
+    'visual_odometry': (
+        _Quantity('position_m', 'position', 'm', _ENU, _as_it_is, _of('position_enu')),
+        _Quantity('attitude_wxyz', 'attitude', 'deg', _ANGLES,
+                  lambda v, _: roll_pitch_yaw_deg(v),
+                  lambda s, _: roll_pitch_yaw_deg(np.array([m.attitude for m in s])), True),
+        _Quantity('velocity_m_s', 'velocity', 'm/s', _XYZ, _as_it_is, _of('velocity_flu'))),
+}
+
+
+class Statistics(typing.NamedTuple):
+    """Of the error of one axis; NaN when nothing was measured."""
+
+    samples: int
+    mean: float
+    standard_deviation: float
+    largest: float             # by its magnitude
+
+
+@dataclasses.dataclass(frozen=True)
+class Comparison:
+    """A quantity of a sensor, measured and true; a row a time, a column an axis."""
+
+    sensor: str
+    quantity: str
+    unit: str
+    axes: tuple[str, ...]
+    time_s: np.ndarray
+    measured: np.ndarray
+    truth: np.ndarray
+    turns: bool = False
+
+    @property
+    def error(self) -> np.ndarray:
+        """What was measured minus the truth; NaN where there is no such number."""
+        finite = np.isfinite(self.measured) & np.isfinite(self.truth)
+        difference = np.full(self.measured.shape, np.nan)
+        np.subtract(self.measured, self.truth, out=difference, where=finite)
+        return (difference + 180.0) % 360.0 - 180.0 if self.turns else difference
+
+    def statistics(self) -> list[Statistics]:
+        """Return the statistics of the error by axis."""
+        return [_statistics(column[np.isfinite(column)]) for column in self.error.T]
+
+
+def _statistics(error: np.ndarray) -> Statistics:
+    if not len(error):
+        return Statistics(0, math.nan, math.nan, math.nan)
+    return Statistics(
+        len(error), float(error.mean()), float(error.std()), float(np.abs(error).max()))
+
+
+class IdealSensors:
+    """All sensors of a graph without their errors, to measure a flight a portion at a time."""
+
+    def __init__(self, configuration: Configuration) -> None:
+        """Begin at the start of a run."""
+        self._configuration = configuration
+        self._sensors = {name: _ideal_sensor(configuration, name)
+                         for name in configuration.graph.sensors
+                         if graph.spec_of(name).kind in ERRORS}
+
+    def compare(self, series: typing.Mapping[str, dict[str, Series]]) -> list[Comparison]:
+        """Return each quantity of each sensor that has measured, in the order of the graph."""
+        truth = _Truths(series)
+        comparisons = []
+        for sensor, ideal in self._sensors.items():
+            topics = [topic for topic in self._configuration.graph.outputs(sensor)
+                      if topic.kind in _QUANTITIES and topic.name in series]
+            if topics:
+                comparisons += _compare_sensor(
+                    sensor, ideal, self._configuration.world, topics, series, truth)
+        return comparisons
+
+
+def compare(
+    configuration: Configuration, series: typing.Mapping[str, dict[str, Series]],
+) -> list[Comparison]:
+    """Return each quantity of each sensor in a whole flight, in the order of the graph."""
+    return IdealSensors(configuration).compare(series)
+
+
+def _compare_sensor(
+    sensor: str, ideal: typing.Any, world: WorldParameters, topics: list[graph.Topic],
+    series: typing.Mapping[str, dict[str, Series]], truth: _Truths,
+) -> typing.Iterator[Comparison]:
+    # A bag that was cut off may have one topic of a time and not the other.
+    times_us = np.unique(np.concatenate([
+        _times_us(next(iter(series[topic.name].values()))) for topic in topics]))
+    samples = {t.time_us: ideal.measure(t, around) for t, around in truth.at(times_us)}
+    no_fix_us = _without_fix_us(topics, series)
+    for topic in topics:
+        for quantity in _QUANTITIES[topic.kind]:
+            column = series[topic.name][quantity.field]
+            of_us = _times_us(column)
+            kept = np.array([t in samples for t in of_us.tolist()], bool)
+            if not kept.any():
+                continue
+            matching = [samples[t] for t in of_us[kept].tolist()]
+            measured = np.array(quantity.measured(column.values[kept], world), float)
+            measured[np.isin(of_us[kept], no_fix_us)] = np.nan
+            yield Comparison(
+                sensor, quantity.name, quantity.unit, quantity.axes, column.time_s[kept],
+                measured, np.array(quantity.ideal(matching, world), float), quantity.turns)
+
+
+def _ideal_sensor(configuration: Configuration, name: str) -> typing.Any:
+    spec = graph.spec_of(name)
+    return graph.load(spec.model)(
+        name, _without_errors(spec.kind, configuration.nodes[name]), configuration.world)
+
+
+def _without_errors(kind: str, parameters: Parameters) -> Parameters:
+    zeros = {}
+    for name in ERRORS[kind]:
+        value = getattr(parameters, name)
+        zeros[name] = (0.0,) * len(value) if isinstance(value, tuple) else 0.0
+    return dataclasses.replace(parameters, **zeros)
+
+
+def _without_fix_us(
+    topics: list[graph.Topic], series: typing.Mapping[str, dict[str, Series]],
+) -> np.ndarray:
+    """Return the times at which a receiver had no fix: what it tells then is old."""
+    for topic in topics:
+        status = series[topic.name].get('status')
+        if status is not None:
+            return _times_us(status)[status.values[:, 0] < 0]
+    return np.empty(0, int)
+
+
+def _times_us(series: Series) -> np.ndarray:
+    return np.rint(series.time_s * US_PER_S).astype(int)
+
+
+class _Truths:
+    """The true motion and the wind by time."""
+
+    def __init__(self, series: typing.Mapping[str, dict[str, Series]]) -> None:
+        odometry, accel = series.get('ground_truth/odom'), series.get('ground_truth/accel')
+        self._columns: list[list] = []
+        self._times_us = np.empty(0, int)
+        if odometry and accel:
+            fields = [*odometry.values(), *accel.values()]
+            odometry_us, accel_us = _times_us(fields[0]), _times_us(fields[-1])
+            self._times_us, *places = np.intersect1d(odometry_us, accel_us, return_indices=True)
+            # In the order of `Truth`, which is that of `series.FIELDS`.
+            columns = [f.values[places[i >= len(odometry)]] for i, f in enumerate(fields)]
+            finite = np.all([np.isfinite(column).all(axis=1) for column in columns], axis=0)
+            self._times_us = self._times_us[finite]
+            self._columns = [column[finite].tolist() for column in columns]
+        wind = series.get('wind')
+        self._wind_us = _times_us(wind['velocity_m_s']) if wind else np.empty(0, int)
+        self._wind = wind['velocity_m_s'].values.tolist() if wind else []
+
+    def at(self, times_us: np.ndarray) -> typing.Iterator[tuple[Truth, Surroundings]]:
+        """Yield the truth and the last wind of those times of which the truth is known."""
+        known = times_us[np.isin(times_us, self._times_us)]
+        places = np.searchsorted(self._times_us, known).tolist()
+        winds = np.searchsorted(self._wind_us, known, side='right').tolist()
+        for time_us, place, wind in zip(known.tolist(), places, winds):
+            around = Surroundings(tuple(self._wind[wind - 1])) if wind else STILL
+            yield Truth(time_us, *(column[place] for column in self._columns), ()), around

@@ -1,0 +1,124 @@
+"""Numbers over time from a bag."""
+from __future__ import annotations
+
+import bisect
+import math
+import typing
+
+import numpy as np
+
+from px4_sim_ros.model.timebase import US_PER_S
+from px4_sim_ros.recording.bag.bag_reader import BagReader
+from px4_sim_ros.step.graph import Graph
+
+_Read = typing.Callable[[typing.Any], typing.Sequence[float]]
+
+
+class Series(typing.NamedTuple):
+    """What one field of a topic was over time."""
+
+    time_s: np.ndarray     # (n,), simulated
+    values: np.ndarray     # (n, k)
+
+
+def _xyz(vector: typing.Any) -> tuple[float, float, float]:
+    return vector.x, vector.y, vector.z
+
+
+def _wxyz(q: typing.Any) -> tuple[float, float, float, float]:
+    return q.w, q.x, q.y, q.z
+
+
+# By topic of the first instance, then by field; units are in the names, frames as the graph says.
+FIELDS: dict[str, dict[str, _Read]] = {
+    'ground_truth/odom': {
+        'position_m': lambda m: _xyz(m.pose.pose.position),
+        'attitude_wxyz': lambda m: _wxyz(m.pose.pose.orientation),
+        'velocity_m_s': lambda m: _xyz(m.twist.twist.linear),
+        'rate_rad_s': lambda m: _xyz(m.twist.twist.angular)},
+    'ground_truth/accel': {
+        'acceleration_m_s2': lambda m: _xyz(m.accel.linear),
+        'angular_acceleration_rad_s2': lambda m: _xyz(m.accel.angular)},
+    'ground_truth/pose': {
+        'position_m': lambda m: _xyz(m.pose.position),
+        'attitude_wxyz': lambda m: _wxyz(m.pose.orientation)},
+    'joint_states': {'rotor_speed_rad_s': lambda m: m.velocity},
+    'actuators/command': {'rotor_speed_reference_rad_s': lambda m: m.velocity},
+    'battery_state': {
+        'voltage_v': lambda m: (m.voltage,), 'current_a': lambda m: (m.current,),
+        'charge_ah': lambda m: (m.charge,), 'percentage': lambda m: (m.percentage,)},
+    'wind': {'velocity_m_s': lambda m: _xyz(m.twist.linear)},
+    'imu/data_raw': {
+        'specific_force_m_s2': lambda m: _xyz(m.linear_acceleration),
+        'rate_rad_s': lambda m: _xyz(m.angular_velocity)},
+    'mag': {'field_t': lambda m: _xyz(m.magnetic_field)},
+    'baro': {'pressure_pa': lambda m: (m.fluid_pressure,)},
+    'gps/fix': {
+        'geodetic_deg_m': lambda m: (m.latitude, m.longitude, m.altitude),
+        'status': lambda m: (m.status.status,),
+        'deviation_m': lambda m: [math.sqrt(m.position_covariance[i]) for i in (0, 4, 8)]},
+    'gps/vel': {'velocity_m_s': lambda m: _xyz(m.twist.linear)},
+    'airspeed': {'pressure_pa': lambda m: (m.fluid_pressure,)},
+    'range': {'range_m': lambda m: (m.range,)},
+    'optical_flow': {'rate_rad_s': lambda m: _xyz(m.vector)},
+    'visual_odometry': {
+        'position_m': lambda m: _xyz(m.pose.pose.position),
+        'attitude_wxyz': lambda m: _wxyz(m.pose.pose.orientation),
+        'velocity_m_s': lambda m: _xyz(m.twist.twist.linear)},
+}
+
+
+class SeriesCollector:
+    """Makes series of messages, a portion at a time."""
+
+    def __init__(self, nodes: Graph, topics: typing.Container[str] | None = None) -> None:
+        """Begin with nothing.
+
+        :param topics: which of the graph's; all that have fields without it
+        """
+        self._reads = {name: FIELDS[topic.kind] for name, topic in nodes.topics.items()
+                       if topic.kind in FIELDS and (topics is None or name in topics)}
+        self._times_us: dict[str, list[int]] = {name: [] for name in self._reads}
+        self._values: dict[str, dict[str, list]] = {
+            name: {field: [] for field in reads} for name, reads in self._reads.items()}
+
+    def __contains__(self, topic: str) -> bool:
+        """Return whether messages of a topic are wanted."""
+        return topic in self._reads
+
+    def add(self, topic: str, time_us: int, message: typing.Any) -> None:
+        """Take in a decoded message of a topic that is wanted."""
+        self._times_us[topic].append(time_us)
+        for field, read in self._reads[topic].items():
+            self._values[topic][field].append(read(message))
+
+    def take(self, until_us: float = math.inf) -> dict[str, dict[str, Series]]:
+        """Return and forget what came, by topic and field; topics without messages have none.
+
+        :param until_us: what is stamped later is kept for the next time
+        """
+        taken = {}
+        for name, times_us in self._times_us.items():
+            count = bisect.bisect_right(times_us, until_us)
+            if count:
+                time_s = np.array(times_us[:count]) / US_PER_S
+                columns = self._values[name]
+                taken[name] = {field: Series(time_s, np.array(column[:count], float))
+                               for field, column in columns.items()}
+                for kept in (times_us, *columns.values()):
+                    del kept[:count]
+        return taken
+
+
+def read_series(
+    bag: BagReader, topics: typing.Container[str] | None = None,
+) -> dict[str, dict[str, Series]]:
+    """Return the numbers of a bag, by topic and field; topics without messages have none.
+
+    :param topics: which; all that have fields without it
+    """
+    collector = SeriesCollector(bag.run.graph, topics)
+    for message in bag.messages():
+        if message.topic in collector:
+            collector.add(message.topic, message.time_us, bag.decode(message))
+    return collector.take()

@@ -1,0 +1,1 @@
+"""Bags: writing, reading, what is in them."""

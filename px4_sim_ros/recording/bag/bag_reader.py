@@ -1,0 +1,168 @@
+"""Reads bags that `bag_writer` has written, also those that end too early."""
+from __future__ import annotations
+
+import pathlib
+import struct
+import typing
+
+import zstandard
+from mcap.exceptions import EndOfFile, McapError
+from mcap.records import Attachment, Channel, Schema
+from mcap.records import Message as McapMessage
+from mcap.stream_reader import StreamReader
+from mcap.writer import MCAP0_MAGIC
+
+from px4_sim_ros.model.timebase import seconds_text
+from px4_sim_ros.recording.bag import rosbag2_metadata, schema
+from px4_sim_ros.recording.bag.bag_writer import RUN_ATTACHMENT
+from px4_sim_ros.recording.bag.message_definitions import decode
+from px4_sim_ros.recording.bag.run_description import BagError, RunDescription
+
+_NS_PER_US = 1000
+_LARGEST_RECORD = 2**30
+# What the MCAP library and those below it raise when bytes are wrong; LZ4's is a RuntimeError.
+_DAMAGED = (
+    McapError, ValueError, RuntimeError, MemoryError, OverflowError, zstandard.ZstdError)
+
+
+class Message(typing.NamedTuple):
+    """A message of a bag, still serialised."""
+
+    topic: str         # its name in the graph
+    time_us: int       # simulated
+    data: bytes
+
+
+class BagReader:
+    """A bag to be read, as often as wanted."""
+
+    def __init__(self, folder: str | pathlib.Path) -> None:
+        """Look at the files and read how the run was set up.
+
+        :raises BagError: it is no bag, not one of ours, of another version, or lacks a topic
+        """
+        self.folder = pathlib.Path(folder).expanduser()
+        self.damage = ''       # a sentence, once a damaged file was read
+        if not self.folder.is_dir():
+            raise BagError(f'bag {folder}: there is no such folder')
+        try:
+            names = rosbag2_metadata.file_names(self.folder)
+        except OSError as error:
+            raise BagError(f'bag {folder}: {error.strerror}') from error
+        except ValueError as error:
+            raise BagError(f'bag {folder}: {error}') from error
+        if not names:
+            raise BagError(f'bag {folder}: there is no .mcap file in it')
+        self.paths = [self.folder / name for name in names]
+        for path in self.paths:
+            if not path.is_file():
+                raise BagError(f'bag {folder}: {path.name} is missing')
+        self.run, channels = self._head()
+        self._check_topics(channels)
+
+    def messages(self) -> typing.Iterator[Message]:
+        """Yield all messages as they were written: those of the step in the order of time.
+
+        A file that is damaged or ends too early is read as far as it goes, and is the last one;
+        `damage` then tells of it.
+
+        :raises BagError: a file is no MCAP file, or cannot be read at all
+        """
+        self.damage = ''
+        time_us = 0
+        # Of the next message of each topic. A file that has lost those before it may begin anyhow.
+        numbers: dict[str, int] = {}
+        begins_at_0 = self.paths[0].stem.endswith('_0')
+        for path in self.paths:
+            channels: dict[int, str] = {}
+            records = _Records(self.folder, path)
+            for record in records:
+                if isinstance(record, McapMessage):
+                    topic = channels[record.channel_id]
+                    number = numbers.get(topic, 0 if begins_at_0 else record.sequence)
+                    if record.sequence != number:
+                        records.damage = 'is damaged'       # some are missing
+                        break
+                    numbers[topic] = number + 1
+                    time_us = record.log_time // _NS_PER_US
+                    yield Message(topic, time_us, record.data)
+                elif isinstance(record, Channel):
+                    channels[record.id] = self.run.relative_name(record.topic)
+            if records.damage:
+                self.damage = (f'bag {self.folder}: {path.name} {records.damage}; it was read up'
+                               f' to t = {seconds_text(time_us)}')
+                return
+
+    def decode(self, message: Message) -> typing.Any:
+        """Return a message with its fields."""
+        return decode(message.data, schema.topic_type(self.run.graph, message.topic))
+
+    def _head(self) -> tuple[RunDescription, dict[str, str]]:
+        """Return the description of the run, and the types of the first file's topics by name."""
+        run: RunDescription | None = None
+        schemas: dict[int, str] = {}
+        types: dict[str, str] = {}
+        records = _Records(self.folder, self.paths[0])
+        for record in records:
+            if isinstance(record, Attachment) and record.name == RUN_ATTACHMENT:
+                run = RunDescription.from_yaml(self.folder, record.data)
+            elif isinstance(record, Schema):
+                schemas[record.id] = record.name
+            elif isinstance(record, Channel):
+                types[record.topic] = schemas.get(record.schema_id, 'none')
+            elif isinstance(record, McapMessage):
+                break
+        if run is None:
+            if records.damage:
+                raise BagError(f'bag {self.folder}: {self.paths[0].name} {records.damage}, before'
+                               ' anything was recorded')
+            raise BagError(f'bag {self.folder}: px4_sim_ros has not recorded it: it does not say'
+                           ' how the run was set up')
+        return run, types
+
+    def _check_topics(self, types: typing.Mapping[str, str]) -> None:
+        for name in [*self.run.graph.topics, *schema.BESIDE]:
+            found = types.get(self.run.full_name(name))
+            if found is None and types:
+                raise BagError(f'bag {self.folder}: the topic {name} is missing')
+            wanted = schema.topic_type(self.run.graph, name)
+            if found not in (None, wanted):
+                raise BagError(
+                    f'bag {self.folder}: {name} has the type {found}, not {wanted}')
+
+
+class _Records:
+    """The records of a file, as far as it goes."""
+
+    def __init__(self, folder: pathlib.Path, path: pathlib.Path) -> None:
+        self._folder, self._path = folder, path
+        self.damage = ''       # what is wrong with the file, once that was met
+
+    def __iter__(self) -> typing.Iterator[typing.Any]:
+        """Yield them.
+
+        :raises BagError: it does not begin as an MCAP file, or cannot be read at all
+        """
+        name = f'bag {self._folder}: {self._path.name}'
+        known: set[int] = set()
+        try:
+            with open(self._path, 'rb') as file:
+                if not MCAP0_MAGIC.startswith(file.read(len(MCAP0_MAGIC))):
+                    raise BagError(f'{name} is no MCAP file')
+                file.seek(0)
+                for record in StreamReader(
+                        file, validate_crcs=True, record_size_limit=_LARGEST_RECORD).records:
+                    if isinstance(record, Channel):
+                        known.add(record.id)
+                    elif isinstance(record, McapMessage) and record.channel_id not in known:
+                        self.damage = 'is damaged'
+                        return
+                    yield record
+        except BagError:
+            raise
+        except OSError as error:
+            raise BagError(f'{name}: {error.strerror}') from error
+        except (EndOfFile, struct.error):
+            self.damage = 'ends too early'
+        except _DAMAGED:
+            self.damage = 'is damaged'

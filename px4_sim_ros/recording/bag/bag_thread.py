@@ -1,0 +1,90 @@
+"""Writes a bag beside the steps: neither messages nor the disk hold them up."""
+from __future__ import annotations
+
+import contextlib
+import threading
+import traceback
+import typing
+
+from px4_sim_ros.model.parameters import sentence
+from px4_sim_ros.model.timebase import seconds_text
+from px4_sim_ros.recording.bag.bag_reader import Message
+from px4_sim_ros.recording.bag.bag_writer import BagWriter
+from px4_sim_ros.recording.bag.collector import LostError
+
+
+class BagThread:
+    """A thread that writes what there is whenever it is woken.
+
+    It works mostly while the world waits for the autopilot.
+    """
+
+    def __init__(
+        self, writer: BagWriter, gather: typing.Callable[[], list[Message]],
+        on_written: typing.Callable[[], None],
+    ) -> None:
+        """Begin.
+
+        :param gather: returns what is to be written; called in the thread
+        :param on_written: called in the thread after something was written, or has failed
+        """
+        self._writer, self._gather, self._on_written = writer, gather, on_written
+        self.problem = ''          # why nothing more is written, as a sentence
+        self.writes = False        # whether it is busy with what it has gathered
+        self._woken = threading.Event()
+        self._ending = False
+        self._thread = threading.Thread(target=self._run, name='bag')
+        self._thread.start()
+
+    def wake(self) -> None:
+        """Let it write what there is."""
+        self._woken.set()
+
+    def close(self) -> None:
+        """Write what there is, finish the bag and end; `problem` says what came of it."""
+        self._ending = True
+        self._woken.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            while not self._ending:
+                self._woken.wait()
+                self._woken.clear()
+                self._write_gathered()
+            self._write_gathered()
+            self._writer.close()
+        except (OSError, LostError) as error:
+            if isinstance(error, LostError):
+                self._finish()
+            self._fail(sentence(error))
+        except Exception as error:
+            # A fault of ours: the run has to know all the same.
+            traceback.print_exc()
+            self._fail(f'{type(error).__name__}: {error}')
+            self._finish()
+
+    @property
+    def flushed_us(self) -> int:
+        """Up to which time all is on the disk."""
+        return self._writer.flushed_us
+
+    def _fail(self, reason: str) -> None:
+        self.problem = (f'the recording in {self._writer.folder} ends at'
+                        f' t = {seconds_text(self._writer.flushed_us)}: {reason}')
+        self.writes = False
+        self._on_written()
+
+    def _write_gathered(self) -> None:
+        messages = self._gather()
+        if messages:
+            self.writes = True
+            for message in messages:
+                self._writer.write(*message)
+            self.writes = False
+            self._on_written()
+
+    def _finish(self) -> None:
+        """Finish the bag; what cannot be written any more is lost as well."""
+        with contextlib.suppress(OSError):
+            self._writer.close()

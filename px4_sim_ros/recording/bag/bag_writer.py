@@ -1,0 +1,201 @@
+"""Writes a rosbag2 folder of MCAP files in simulated time, from serialised messages."""
+from __future__ import annotations
+
+import contextlib
+import io
+import pathlib
+import typing
+
+from mcap.data_stream import RecordBuilder
+from mcap.records import DataEnd, Footer
+from mcap.writer import MCAP0_MAGIC, CompressionType, Writer
+
+from px4_sim_ros import __version__
+from px4_sim_ros.config.recording import RecorderParameters
+from px4_sim_ros.model.timebase import US_PER_S
+from px4_sim_ros.recording.bag import message_definitions, rosbag2_metadata, schema
+from px4_sim_ros.recording.bag.rosbag2_metadata import FileInfo, TopicInfo
+from px4_sim_ros.recording.bag.run_description import RunDescription
+
+RUN_ATTACHMENT = 'run.yaml'
+METADATA = 'px4_sim_ros'
+_NS_PER_US = 1000
+_BYTES_PER_MB = 1_000_000
+# A chunk ends with a flush; this only bounds it.
+_CHUNK_BYTES = 16 * 1024 * 1024
+
+
+def topics_of(run: RunDescription) -> dict[str, TopicInfo]:
+    """Return what a recording of a run contains, by name in the graph."""
+    names = [*run.graph.topics, *schema.BESIDE]
+    types = {name: schema.topic_type(run.graph, name) for name in names}
+    return {name: TopicInfo(
+        run.full_name(name), types[name], message_definitions.type_hash(types[name]),
+        name in schema.BESIDE and schema.BESIDE[name].latched) for name in names}
+
+
+class BagWriter:
+    """A bag that is being written.
+
+    After `flush` all that was written is in the files, and `metadata.yaml` tells of it: whoever
+    kills the process afterwards loses only what came later. After an OSError the bag ends with
+    the last flush and is closed.
+    """
+
+    def __init__(
+        self, folder: pathlib.Path, run: RunDescription, parameters: RecorderParameters,
+    ) -> None:
+        """Begin in a folder that is there and empty.
+
+        :raises OSError: nothing can be written there
+        """
+        self.folder = folder
+        self._run_text = run.to_yaml().encode()
+        self._parameters = parameters
+        self._topics = topics_of(run)
+        self._custom_data = {
+            f'{METADATA}.schema_version': str(run.schema_version),
+            f'{METADATA}.version': __version__, f'{METADATA}.mode': run.mode,
+            f'{METADATA}.autopilot': run.autopilot,
+            f'{METADATA}.seed': str(run.world.seed)}
+        self.counts = dict.fromkeys(self._topics, 0)       # written, by topic
+        self._files: list[FileInfo] = []
+        self._flush_at_us = run.world.step_us
+        self.flushed_us = 0        # up to which time the files hold all
+        self._last_us = 0
+        try:
+            self._open()
+        except OSError:
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+            raise
+
+    def write(self, topic: str, time_us: int, data: bytes) -> None:
+        """Write a serialised message.
+
+        :param topic: its name in the graph
+        :param time_us: simulated time; those of the step may not go back
+        :raises OSError: what was to be flushed cannot be written
+        """
+        if time_us > self._flush_at_us:
+            self.flush()
+            flush_us = self._parameters.flush_us
+            self._flush_at_us = time_us - time_us % flush_us + flush_us
+            if self._is_full(time_us):
+                self._finish_file()
+                self._open()
+                # Some readers want to see a message in each file, also if it ends here.
+                self._flush_at_us = time_us
+        time_ns = time_us * _NS_PER_US
+        count = self.counts[topic]
+        try:
+            self._writer.add_message(self._channels[topic], time_ns, data, time_ns, count)
+        except OSError:      # a chunk has become too long
+            self._cut()
+            raise
+        self.counts[topic] = count + 1
+        self._last_us = time_us
+        if not self._in_file:
+            self._files[-1].first_us = time_us
+        self._in_file += 1
+
+    def flush(self) -> None:
+        """Bring all that was written to the disk.
+
+        :raises OSError: it cannot be written
+        """
+        with self._cut_on_failure():
+            self._writer.flush()
+            self._note_flushed()
+
+    def close(self) -> None:
+        """Finish the bag.
+
+        :raises OSError: its end cannot be written
+        """
+        with self._cut_on_failure():
+            self._writer.flush()
+            self._note_flushed(is_final=True)
+        self._finish_file()
+
+    def _open(self) -> None:
+        info = FileInfo(f'{self.folder.name}_{len(self._files)}.mcap')
+        self._stream = open(self.folder / info.name, 'xb')     # noqa: SIM115
+        self._files.append(info)
+        self._flushed_bytes = 0
+        self._in_file = 0          # how many messages
+        with self._cut_on_failure():
+            self._writer = Writer(
+                self._stream, chunk_size=_CHUNK_BYTES,
+                compression=CompressionType[self._parameters.compression.upper()])
+            self._writer.start('ros2', f'px4_sim_ros {__version__}')
+            self._writer.add_metadata(METADATA, self._custom_data)
+            self._writer.add_attachment(
+                0, 0, RUN_ATTACHMENT, 'application/yaml', self._run_text)
+            self._channels = self._register_channels()
+            self._stream.flush()
+            self._note_flushed()
+
+    def _register_channels(self) -> dict[str, int]:
+        """Make a channel for each topic; return their numbers by name in the graph."""
+        types = {topic.type for topic in self._topics.values()}
+        schemas = {
+            name: self._writer.register_schema(
+                name, 'ros2msg', message_definitions.definition(name).encode())
+            for name in sorted(types)}
+        return {
+            name: self._writer.register_channel(topic.name, 'cdr', schemas[topic.type], {
+                'offered_qos_profiles': rosbag2_metadata.qos_text(topic.latched),
+                'topic_type_hash': topic.type_hash})
+            for name, topic in self._topics.items()}
+
+    def _is_full(self, time_us: int) -> bool:
+        split_us = self._parameters.split_duration_s * US_PER_S
+        split_bytes = self._parameters.split_size_mb * _BYTES_PER_MB
+        return (0.0 < split_us <= time_us - self._files[-1].first_us
+                or 0.0 < split_bytes <= self._flushed_bytes)
+
+    def _finish_file(self) -> None:
+        with self._cut_on_failure():
+            self._writer.finish()
+            self._stream.flush()
+        self._stream.close()
+
+    def _note_flushed(self, is_final: bool = False) -> None:
+        self._files[-1].last_us, self._files[-1].messages = self._last_us, self._in_file
+        rosbag2_metadata.write(
+            self.folder, self._files,
+            {topic: self.counts[name] for name, topic in self._topics.items()},
+            self._custom_data, is_final=is_final)
+        self._flushed_bytes = self._stream.tell()
+        self.flushed_us = self._last_us
+
+    @contextlib.contextmanager
+    def _cut_on_failure(self) -> typing.Iterator[None]:
+        try:
+            yield
+        except OSError:
+            self._cut()
+            raise
+
+    def _cut(self) -> None:
+        """Cut the file to what `metadata.yaml` tells of, and give it an end."""
+        # Not by the stream: it would try once more to write what it holds back.
+        self._stream.raw.close()
+        path = self.folder / self._files[-1].name
+        # Without an end it can be read as well.
+        with contextlib.suppress(OSError):
+            if not self._flushed_bytes:
+                path.unlink()
+                return
+            with open(path, 'r+b') as file:
+                file.truncate(self._flushed_bytes)
+                file.seek(0, io.SEEK_END)
+                file.write(_end_without_summary())
+
+
+def _end_without_summary() -> bytes:
+    records = RecordBuilder()
+    DataEnd(0).write(records)
+    Footer(summary_start=0, summary_offset_start=0, summary_crc=0).write(records)
+    return records.end() + MCAP0_MAGIC

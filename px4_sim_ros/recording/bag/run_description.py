@@ -1,0 +1,181 @@
+"""What a bag carries beside messages: all that is needed to fly it again."""
+from __future__ import annotations
+
+import dataclasses
+import functools
+import importlib.metadata
+import pathlib
+import platform
+import typing
+
+import yaml
+
+from px4_sim_ros import __version__
+from px4_sim_ros.config.configuration import (
+    Configuration,
+    FlatParameters,
+    flat_parameters,
+    flat_values,
+    load_configuration,
+    node_configuration,
+    vehicle_text,
+)
+from px4_sim_ros.model.parameters import ParameterError
+from px4_sim_ros.model.vehicle.vehicle import Vehicle
+from px4_sim_ros.model.world import WorldParameters
+from px4_sim_ros.recording.bag import schema
+from px4_sim_ros.step import graph
+
+# Numbers may differ in their last bits between versions of these.
+_LIBRARIES = 'numba', 'numpy', 'pygeomag', 'pymavlink', 'pyproj'
+# What most tools have is faster by far than those in Python.
+_LOADER = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
+_DUMPER = getattr(yaml, 'CSafeDumper', yaml.SafeDumper)
+
+
+class BagError(RuntimeError):
+    """A bag cannot be used; the text is one sentence that names it and says why."""
+
+
+@dataclasses.dataclass(frozen=True)
+class RunDescription:
+    """A run as it was set up."""
+
+    schema_version: int
+    mode: str
+    autopilot: str
+    namespace: str
+    vehicle: str                            # the text of the vehicle's file
+    mission: str                            # the text of the mission's file, '' for none
+    parameters: dict[str, FlatParameters]   # of all nodes, by name
+    versions: dict[str, str]                # of this package, of libraries and of the machine
+
+    @classmethod
+    def of(
+        cls, configuration: Configuration, *, mode: str, autopilot: str, namespace: str = '',
+        mission: str = '',
+    ) -> RunDescription:
+        """Describe a run that is about to begin."""
+        return cls(schema.VERSION, mode, autopilot, namespace.strip('/'),
+                   vehicle_text(configuration.world.vehicle), mission,
+                   flat_parameters(configuration), versions())
+
+    @functools.cached_property
+    def world(self) -> WorldParameters:
+        """What all nodes of the run share."""
+        return node_configuration('manager', self.parameters['manager']).world
+
+    @functools.cached_property
+    def graph(self) -> graph.Graph:
+        """The nodes and topics of the run."""
+        return graph.of_instances(self.world.node_counts)
+
+    def configuration(
+        self, overrides: typing.Mapping[str, FlatParameters],
+        base: typing.Mapping[str, FlatParameters] | None = None,
+    ) -> Configuration:
+        """Return the parameters of the run, with others laid over them.
+
+        The vehicle is that of the recording, whatever has become of its file, unless it is set.
+
+        :param base: laid over those of the run and under `overrides`
+        :raises ParameterError: one of them is not allowed
+        """
+        # Nodes that the run did not have share what its nodes share.
+        laid = {'': flat_values(self.world)} | self.parameters
+        for node, values in (base or {}).items():
+            laid[node] = laid.get(node, {}) | values
+        is_set = 'vehicle' in overrides.get('', {})
+        return load_configuration(
+            None, overrides, base=laid, vehicle=None if is_set else self.load_vehicle())
+
+    def load_vehicle(self) -> Vehicle:
+        """Return the vehicle as it was then: the file of that name may have changed since.
+
+        :raises ParameterError: the text is damaged
+        """
+        name = f'vehicle {self.world.vehicle} of the recording'
+        try:
+            return Vehicle.from_mapping(name, yaml.safe_load(self.vehicle))
+        except yaml.YAMLError as error:
+            raise ParameterError(f'{name}: not YAML') from error
+
+    def full_name(self, topic: str) -> str:
+        """Return the absolute name of a topic."""
+        if topic.startswith('/'):
+            return topic
+        return f'/{self.namespace}/{topic}' if self.namespace else f'/{topic}'
+
+    def relative_name(self, topic: str) -> str:
+        """Return a topic's name in the graph from its absolute name."""
+        if topic in graph.TOPICS or topic in schema.BESIDE:
+            return topic
+        prefix = f'/{self.namespace}/' if self.namespace else '/'
+        return topic.removeprefix(prefix)
+
+    def to_yaml(self) -> str:
+        """Return the text that a bag carries."""
+        nodes, world = self.graph, self.world
+        content = dataclasses.asdict(self) | {'graph': {
+            'nodes': {name: {'inputs': list(spec.inputs)} for name, spec in nodes.nodes.items()},
+            'topics': {
+                name: {'type': topic.type, 'publisher': topic.publisher,
+                       'period_us': topic.period_us(world.step_us, world.periods_us)}
+                for name, topic in nodes.topics.items()}}}
+        return yaml.dump(content, Dumper=_DUMPER, sort_keys=False, allow_unicode=True)
+
+    @classmethod
+    def from_yaml(cls, bag: str | pathlib.Path, text: str | bytes) -> RunDescription:
+        """Read what `to_yaml` has written.
+
+        :param bag: the name of the bag, for the error sentence
+        :raises BagError: it is of another version, or damaged
+        """
+        try:
+            content = yaml.load(text, _LOADER)
+            version = content['schema_version']
+            if version != schema.VERSION:
+                raise BagError(
+                    f'bag {bag}: its schema has version {version} and this is for version'
+                    f" {schema.VERSION}; px4_sim_ros {content['versions']['px4_sim_ros']} has"
+                    ' written it and can read it')
+            description = cls(**{
+                field.name: content[field.name] for field in dataclasses.fields(cls)})
+            _ = description.graph
+        except ParameterError as error:
+            raise BagError(f'bag {bag}: {error}') from error
+        except (yaml.YAMLError, KeyError, TypeError, AttributeError, ValueError) as error:
+            raise BagError(f'bag {bag}: its description of the run cannot be read: '
+                           f'{type(error).__name__}') from error
+        return description
+
+    @classmethod
+    def read(cls, path: str | pathlib.Path) -> RunDescription:
+        """Read a file that holds the text of `to_yaml`.
+
+        :raises BagError: it is missing or damaged
+        """
+        try:
+            text = pathlib.Path(path).read_text(encoding='utf-8')
+        except OSError as error:
+            raise BagError(f'run file {path}: {error.strerror}') from error
+        return cls.from_yaml(path, text)
+
+
+def with_run_file(
+    configuration: Configuration, run: RunDescription, folder: pathlib.Path,
+) -> Configuration:
+    """Write the description of a run for the recorder; return parameters that refer to it."""
+    path = folder / 'run.yaml'
+    path.write_text(run.to_yaml(), encoding='utf-8')
+    recorder = dataclasses.replace(configuration.nodes['recorder'], run_file=str(path))
+    return dataclasses.replace(
+        configuration, nodes=configuration.nodes | {'recorder': recorder})
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that the numbers of a run depend on."""
+    libc = ' '.join(platform.libc_ver())
+    return {'px4_sim_ros': __version__, 'python': platform.python_version(),
+            'machine': f'{platform.machine()} {libc}'} | {
+        name: importlib.metadata.version(name) for name in _LIBRARIES}

@@ -1,0 +1,210 @@
+"""Comparisons of recordings as tables, as JSON and as plots."""
+from __future__ import annotations
+
+import math
+import pathlib
+import typing
+
+import numpy as np
+from rich.box import SIMPLE_HEAD
+from rich.console import Group
+from rich.table import Table
+
+from px4_sim_ros.model.timebase import seconds_text
+from px4_sim_ros.recording.analysis.comparison import Comparison, Difference, value_text
+from px4_sim_ros.recording.analysis.deviation import GROUPS, Deviation
+from px4_sim_ros.recording.analysis.integrator_study import TOLERANCE, IntegratorStudy
+
+if typing.TYPE_CHECKING:       # it takes a third of a second to import
+    from plotly.graph_objects import Figure
+
+_PLOTTED_POINTS = 4000         # of a curve
+_ROW_HEIGHT_PX = 220
+_FLIGHT_PARTS = 'in the air', 'whole flight'
+
+
+def comparison_table(comparison: Comparison) -> Group:
+    """Return how many messages of each topic agree, and the first of each that does not."""
+    counts = _table('topic', *(f'>{head}' for head in ('equal', 'differ', 'only 1st', 'only 2nd')))
+    firsts = _table('topic', '>first at t', 'field', '1st', '2nd')
+    for name, topic in comparison.topics.items():
+        counts.add_row(name, *map(str, topic[:4]), style='bold' if topic.first else '')
+        if topic.first:
+            firsts.add_row(name, *_first_texts(topic.first))
+    for topics, run in zip(comparison.topics_of_one_run, ('1st', '2nd')):
+        for name in topics:
+            counts.add_row(name, f'{run} only')
+    heads = (f'{run} {name}' for run, name in zip(('1st', '2nd'), comparison.names))
+    return Group(*heads, counts, *([firsts] if firsts.row_count else []))
+
+
+def deviation_table(deviation: Deviation) -> Table:
+    """Return how far two runs are apart, by groups of the state."""
+    table = _table('deviation', '>maximum', '>at t', '>rms', 'unit', 'what is measured')
+    for name, group in deviation.groups.items():
+        table.add_row(name, f'{group.maximum:.3g}', f'{group.maximum_at_s:.3f} s',
+                      f'{group.rms:.3g}', group.group.unit, group.group.meaning)
+    return table
+
+
+def study_table(study: IntegratorStudy) -> Group:
+    """Return maximum and rms error of each integrator, and what it costs."""
+    errors = _table('integrator', 'where', 'error', *(
+        f'>{group}, {GROUPS[group].unit}' for group in _study_groups(study)))
+    costs = _table('integrator', '>wall time', '>real-time factor')
+    for name, found in study.integrators.items():
+        label = f'{name} *' if name == study.own else name
+        for part, steps in zip(_FLIGHT_PARTS, _masks(study)):
+            for kind, figure in (('maximum', found.maximum), ('rms', found.rms)):
+                errors.add_row(label, part, kind, *(
+                    f'{figure(group, steps):.2g}' for group in found.errors))
+        costs.add_row(label, f'{found.wall_s:.2f} s', f'{study.real_time_factor(name):.1f}')
+    return Group(f'errors of integrators, {_window_text(study)}', errors, costs,
+                 study_sentence(study))
+
+
+def study_sentence(study: IntegratorStudy) -> str:
+    """Return what the numbers of a study refer to."""
+    same = ('gives the recorded motion bit for bit' if study.is_reproduced else
+            'does not give the recorded motion bit for bit: versions or machine have changed')
+    return (f'* the integrator of the run; with it the dynamics {same}. Errors are against rk45'
+            f' with tolerances of {TOLERANCE:g}, which took {study.reference_wall_s:.1f} s.'
+            f' {np.mean(study.in_air):.0%} of the flight count as in the air.')
+
+
+def comparison_json(comparison: Comparison) -> dict[str, typing.Any]:
+    """Return a comparison as JSON holds it; values of fields are texts."""
+    return {
+        'bags': list(comparison.names), 'identical': comparison.identical,
+        'agree': comparison.agree, 'sentence': comparison.sentence,
+        'ends_us': list(comparison.ends_us), 'damages': list(comparison.damages),
+        'topics_of_one_run': [list(names) for names in comparison.topics_of_one_run],
+        'differing_versions': {name: list(pair) for name, pair in comparison.versions.items()},
+        'first': _difference_json(comparison.first),
+        'topics': {name: topic._asdict() | {'first': _difference_json(topic.first)}
+                   for name, topic in comparison.topics.items()}}
+
+
+def deviation_json(deviation: Deviation) -> dict[str, typing.Any]:
+    """Return the figures of a deviation as JSON holds them; None is no number."""
+    return {name: {
+        'unit': group.group.unit, 'meaning': group.group.meaning,
+        'maximum': _finite(group.maximum), 'maximum_at_s': group.maximum_at_s,
+        'rms': _finite(group.rms)} for name, group in deviation.groups.items()}
+
+
+def study_json(study: IntegratorStudy) -> dict[str, typing.Any]:
+    """Return the figures of a study as JSON holds them; None is an infinite one."""
+    return {
+        'bag': study.name, 'integrator_of_the_run': study.own,
+        'is_reproduced': study.is_reproduced, 'window_s': _finite(study.window_s),
+        'reference': {'integrator': 'rk45', 'tolerance': TOLERANCE,
+                      'wall_s': study.reference_wall_s},
+        'in_air_share': float(np.mean(study.in_air)),
+        'integrators': {name: {
+            'wall_s': found.wall_s, 'real_time_factor': study.real_time_factor(name)} | {
+            part: {group: {
+                'unit': GROUPS[group].unit, 'maximum': _finite(found.maximum(group, steps)),
+                'rms': _finite(found.rms(group, steps))} for group in found.errors}
+            for part, steps in zip(_FLIGHT_PARTS, _masks(study))}
+            for name, found in study.integrators.items()}}
+
+
+def deviation_figure(deviation: Deviation) -> Figure:
+    """Return the deviation of each group over time, one below the other."""
+    figure = _rows([f'{name}, {group.group.unit}' for name, group in deviation.groups.items()])
+    for row, (name, group) in enumerate(deviation.groups.items(), start=1):
+        times_s, values = thinned(group.time_s, group.values)
+        figure.add_scatter(x=times_s, y=values, name=name, row=row, col=1, showlegend=False)
+    figure.update_layout(title_text='deviation of ' + ' and '.join(deviation.names))
+    return figure
+
+
+def study_figure(study: IntegratorStudy) -> Figure:
+    """Return the error of each integrator over time, one group below the other."""
+    groups = _study_groups(study)
+    figure = _rows([f'{group}, {GROUPS[group].unit}' for group in groups])
+    for row, group in enumerate(groups, start=1):
+        for colour, (name, found) in enumerate(study.integrators.items()):
+            times_s, errors = thinned(study.time_s, found.errors[group])
+            figure.add_scatter(
+                x=times_s, y=np.where(errors > 0.0, errors, np.nan), name=name, row=row, col=1,
+                legendgroup=name, showlegend=row == 1, line_color=_COLOURS[colour])
+    figure.update_yaxes(type='log', exponentformat='power')
+    figure.update_layout(title_text=f'error of integrators, {_window_text(study)}: {study.name}')
+    return figure
+
+
+# Told apart by those who see few colours as well (Okabe and Ito).
+_COLOURS = '#D55E00', '#0072B2', '#009E73', '#CC79A7'
+
+
+def write_plot(figure: Figure, path: str | pathlib.Path) -> None:
+    """Write a page that needs no other file and no network.
+
+    :raises OSError: it cannot be written
+    """
+    figure.write_html(path, include_plotlyjs=True)
+
+
+def thinned(time_s: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return a curve with fewer points: of each stretch the largest, so that no peak is lost."""
+    stretch = math.ceil(values.size / _PLOTTED_POINTS)
+    if stretch <= 1:
+        return time_s, values
+    starts = np.arange(0, values.size, stretch)
+    return time_s[starts], np.fmax.reduceat(values, starts)
+
+
+def _rows(titles: list[str]) -> Figure:
+    from plotly.subplots import make_subplots
+
+    figure = make_subplots(rows=len(titles), cols=1, shared_xaxes=True, subplot_titles=titles,
+                           vertical_spacing=0.2 / len(titles))
+    figure.update_xaxes(title_text='simulated time, s', row=len(titles))
+    figure.update_layout(height=_ROW_HEIGHT_PX * len(titles), template='plotly_white')
+    return figure
+
+
+def _table(*heads: str) -> Table:
+    """Return an empty table; numbers are below a head that begins with `>`."""
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
+    for head in heads:
+        is_number = head.startswith('>')
+        table.add_column(head.removeprefix('>'), justify='right' if is_number else 'left',
+                         overflow='fold', no_wrap=is_number or head == heads[0])
+    return table
+
+
+def _first_texts(difference: Difference) -> tuple[str, ...]:
+    """Return when it is, the field and both values."""
+    when = seconds_text(difference.time_us)
+    if not difference.field:
+        return when, '', *('missing' if value is None else 'there' for value in difference[3:])
+    return when, difference.field, value_text(difference.one), value_text(difference.other)
+
+
+def _difference_json(difference: Difference | None) -> dict[str, typing.Any] | None:
+    if difference is None:
+        return None
+    _, field, one, other = _first_texts(difference)
+    return {'topic': difference.topic, 'time_us': difference.time_us, 'field': field,
+            'one': one, 'other': other}
+
+
+def _study_groups(study: IntegratorStudy) -> list[str]:
+    return list(next(iter(study.integrators.values())).errors)
+
+
+def _masks(study: IntegratorStudy) -> tuple[np.ndarray, np.ndarray]:
+    """Return which steps belong to each part of the flight."""
+    return study.in_air, np.ones_like(study.in_air)
+
+
+def _window_text(study: IntegratorStudy) -> str:
+    return (f'begun again every {study.window_s:g} s' if math.isfinite(study.window_s)
+            else 'the whole flight at a stretch')
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

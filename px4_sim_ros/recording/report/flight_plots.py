@@ -1,0 +1,92 @@
+"""What is plotted of a flight over its time."""
+from __future__ import annotations
+
+import typing
+
+import numpy as np
+
+from px4_sim_ros.model.rotation import matrix, to_world
+from px4_sim_ros.recording.analysis.sensor_errors import Comparison, roll_pitch_yaw_deg
+from px4_sim_ros.recording.analysis.series import Series
+from px4_sim_ros.recording.report.plots import AXIS_COLOURS, COLOURS, Line, Row, axis_lines
+
+AllSeries = typing.Mapping[str, dict[str, Series]]
+_ENU, _XYZ = ('east', 'north', 'up'), ('x', 'y', 'z')
+
+
+def motion_rows(series: AllSeries, comparisons: typing.Iterable[Comparison]) -> list[Row]:
+    """Return height, velocity, attitude and rate."""
+    if 'ground_truth/odom' not in series:
+        return []
+    odometry = series['ground_truth/odom']
+    time_s = odometry['position_m'].time_s
+    attitude = odometry['attitude_wxyz'].values
+    velocity_enu = np.stack(np.broadcast_arrays(*to_world(
+        matrix(attitude.T), odometry['velocity_m_s'].values.T)), axis=1)
+    angles = roll_pitch_yaw_deg(attitude)
+    angles[:, 2] = np.unwrap(angles[:, 2], period=360.0)
+    measured = [Line(c.sensor, c.time_s, c.measured[:, -1], colour, pale=True)
+                for c, colour in zip(
+                    (c for c in comparisons if _tells_height(c)), COLOURS[1:])]
+    return [
+        Row('Height above home, truth and measured', 'm', [
+            *measured, Line('truth', time_s, odometry['position_m'].values[:, 2],
+                            AXIS_COLOURS[0])]),
+        Row('Velocity, truth', 'm/s', axis_lines(_ENU, time_s, velocity_enu)),
+        Row('Attitude, truth: roll, pitch, and yaw counter-clockwise from east', 'deg',
+            axis_lines(('roll', 'pitch', 'yaw'), time_s, angles)),
+        Row('Angular rate, truth', 'rad/s',
+            axis_lines(_XYZ, time_s, odometry['rate_rad_s'].values))]
+
+
+def _tells_height(comparison: Comparison) -> bool:
+    return comparison.unit == 'm' and comparison.axes[-1] == 'up'
+
+
+def rotor_rows(series: AllSeries) -> list[Row]:
+    """Return the speeds of the rotors and what they should be."""
+    lines = []
+    for topic, word in (('actuators/command', 'reference'), ('joint_states', 'speed')):
+        for speeds in series.get(topic, {}).values():
+            names = [f'rotor {i + 1} {word}' for i in range(speeds.values.shape[1])]
+            lines += axis_lines(names, *speeds, pale=word == 'reference')
+    return [Row('Rotor speeds (truth) and the references of the autopilot', 'rad/s', lines)]
+
+
+def battery_rows(series: AllSeries) -> list[Row]:
+    """Return what the battery was about."""
+    if 'battery_state' not in series:
+        return []
+    battery = series['battery_state']
+
+    def line(name: str, field: str, colour: str, factor: float = 1.0) -> Line:
+        column: Series = battery[field]
+        return Line(name, column.time_s, factor * column.values[:, 0], colour)
+
+    return [
+        Row('Voltage of the battery', 'V', [line('voltage', 'voltage_v', COLOURS[3])]),
+        # The message counts it negative while the battery discharges.
+        Row('Current drawn from it', 'A', [line('current', 'current_a', COLOURS[0], -1.0)]),
+        Row('Charge left', '%', [line('charge', 'percentage', COLOURS[1], 100.0)])]
+
+
+def wind_rows(series: AllSeries) -> list[Row]:
+    """Return the wind."""
+    if 'wind' not in series:
+        return []
+    velocity = series['wind']['velocity_m_s']
+    return [Row('Wind: where it blows to', 'm/s', axis_lines(_ENU, *velocity))]
+
+
+def sensor_rows(comparisons: typing.Iterable[Comparison]) -> dict[str, list[Row]]:
+    """Return what each sensor has measured, and its error, by sensor."""
+    figures: dict[str, list[Row]] = {}
+    for c in comparisons:
+        axes = c.axes if len(c.axes) > 1 else ('',)
+        figures.setdefault(c.sensor, []).extend([
+            Row(c.quantity.capitalize(), c.unit, [
+                *axis_lines(axes, c.time_s, c.measured, 'measured', pale=True),
+                *axis_lines(axes, c.time_s, c.truth, 'truth')]),
+            Row(f'Error of the {c.quantity}: measured minus truth', c.unit,
+                axis_lines(axes, c.time_s, c.error, 'error', pale=len(axes) > 1))])
+    return figures

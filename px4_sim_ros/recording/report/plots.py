@@ -1,0 +1,256 @@
+"""Plots of a flight: what they look like, and how few points are enough for them.
+
+Each function makes one Plotly figure from arrays; none knows of bags.
+"""
+from __future__ import annotations
+
+import html
+import typing
+
+import numpy as np
+import plotly.graph_objects as go
+
+from px4_sim_ros.recording.analysis import lockstep_terms as terms
+
+# Of x, y, z, and of what else comes in threes: east, north, up and roll, pitch, yaw.
+AXIS_COLOURS = '#d1603d', '#2a9d8f', '#4a7fd4'
+COLOURS = (*AXIS_COLOURS, '#b0883b', '#9a6fc0', '#c2577f', '#6b9a3c', '#5a9fb5', '#a0694b',
+           '#e0a36f', '#7fc4a4', '#8e9ee6', '#8c8c4a', '#d48fd0', '#e58080', '#4f7f5f', '#7f7fa0')
+TRUTH_COLOUR = '#7d8792'
+MARK_COLOURS = {
+    'pilot': '#4a7fd4', 'link': '#9a6fc0', 'simulation': '#7d8792', 'sensor': '#b0883b',
+    'battery': '#c2577f', 'warning': '#d98a1f', 'error': '#cf3f3f'}
+# Of states, by what `lockstep_terms.condition` says of them.
+CONDITION_COLOURS = {
+    terms.WELL: '#2a9d8f', terms.NOTABLE: MARK_COLOURS['warning'],
+    terms.TROUBLE: MARK_COLOURS['error'], terms.UNKNOWN: TRUTH_COLOUR}
+
+_ROW_PX, _GAP_PX, _TOP_PX, _BOTTOM_PX = 180, 40, 46, 48
+# The title of the first row stands over the numbers of the marks.
+_NUMBERS_PX = 14
+_LEFT_PX, _RIGHT_PX = 66, 190
+_LEGEND_PX = 19                # of a line
+# Marks closer than this share of the time shown have their numbers in one place.
+_CLOSE = 0.016
+_FONT = 'system-ui, sans-serif'
+
+
+class Line(typing.NamedTuple):
+    """One line of a time plot; where a value is not finite, and in a gap, it is broken."""
+
+    name: str
+    time_s: np.ndarray
+    values: np.ndarray
+    colour: str
+    pale: bool = False         # so that what lies over or under it can be seen
+    steps: bool = False        # a value holds until the next one
+    spans: bool = False        # a value is of the time since the one before
+
+
+class Row(typing.NamedTuple):
+    """Lines over the same time and of the same unit, with a title."""
+
+    title: str
+    unit: str
+    lines: typing.Sequence[Line]
+
+
+class Mark(typing.NamedTuple):
+    """Something that happened at a time, or went on from one time to another."""
+
+    start_s: float
+    end_s: float
+    kind: str                  # one of MARK_COLOURS
+    who: str
+    text: str
+
+
+def axis_lines(
+    names: typing.Sequence[str], time_s: np.ndarray, values: np.ndarray, suffix: str = '',
+    pale: bool = False,
+) -> list[Line]:
+    """Return a line for each column, with the colours of the axes."""
+    return [Line(f'{name} {suffix}'.strip(), time_s, column, colour, pale)
+            for name, column, colour in zip(names, values.T, COLOURS)]
+
+
+# Fewer points
+
+
+def extremes(
+    time_s: np.ndarray, values: np.ndarray, span_s: tuple[float, float], points: int,
+) -> np.ndarray:
+    """Return which of finite values to show: the lowest and the highest in each bucket of time.
+
+    :param time_s: ascending
+    :param span_s: the time that is cut into buckets
+    :param points: how many there may be at most, two for each bucket
+    """
+    if len(values) <= points:
+        return np.arange(len(values))
+    buckets = points // 2
+    place = (time_s - span_s[0]) / max(span_s[1] - span_s[0], 1e-9) * buckets
+    bucket = np.clip(place.astype(int), 0, buckets - 1)
+    order = np.lexsort((values, bucket))
+    begins = np.flatnonzero(np.diff(bucket[order], prepend=-1))
+    ends = np.append(begins[1:], len(order)) - 1
+    return np.unique(order[np.concatenate((begins, ends))])
+
+
+def drawn(
+    line: Line, span_s: tuple[float, float], points: int,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return times and values to draw, with a NaN where the line has to be broken."""
+    finite = np.isfinite(line.values)
+    time_s, values = line.time_s[finite], line.values[finite]
+    if not len(values):
+        return np.empty(0, np.float32), np.empty(0, np.float32)
+    kept = extremes(time_s, values, span_s, points)
+    # Of samples that are missing or have no value the line tells by a gap.
+    usual_s = np.median(np.diff(line.time_s)) if len(line.time_s) > 1 else 0.0
+    piece = np.cumsum(np.diff(time_s, prepend=time_s[0]) > 2.5 * usual_s)
+    breaks = np.flatnonzero(np.diff(piece[kept])) + 1
+    if line.steps or line.spans:
+        breaks = breaks[:0]
+    shown_s, shown = time_s[kept], values[kept]
+    return (np.insert(shown_s, breaks, shown_s[breaks - 1]).astype(np.float32),
+            np.insert(shown, breaks, np.nan).astype(np.float32))
+
+
+# Plots over time
+
+
+def time_figure(
+    rows: typing.Sequence[Row], marks: typing.Sequence[Mark], span_s: tuple[float, float],
+    points: int,
+) -> go.Figure:
+    """Return rows of lines over one time axis, with marks in all of them.
+
+    :param points: how many a line may have at most
+    """
+    heights_px = [max(_ROW_PX, _LEGEND_PX * len(row.lines) + 10) for row in rows]
+    plot_px = sum(heights_px) + (len(rows) - 1) * _GAP_PX
+    figure = empty(plot_px + _TOP_PX + _BOTTOM_PX, _RIGHT_PX)
+    figure.update_layout(hovermode='x unified', dragmode='zoom')
+    top_px = plot_px
+    for number, (row, height_px) in enumerate(zip(rows, heights_px), 1):
+        suffix = _suffix(number)
+        figure.add_traces([
+            _trace(line, span_s, points, suffix, row.unit) for line in row.lines])
+        figure.update_layout(_axes(
+            row, suffix, span_s, (top_px - height_px) / plot_px, top_px / plot_px,
+            is_last=number == len(rows)))
+        figure.add_annotation(
+            text=f'<b>{html.escape(row.title)}</b>', x=0, y=top_px / plot_px, xref='paper',
+            yref='paper', xanchor='left', yanchor='bottom', showarrow=False,
+            yshift=_NUMBERS_PX if number == 1 else 0)
+        top_px -= height_px + _GAP_PX
+    # All at once: one by one they would take longer than all the rest.
+    figure.layout.shapes = [
+        _shape(mark, _suffix(number)) for number in range(1, len(rows) + 1) for mark in marks]
+    figure.layout.annotations += tuple(_labels(marks, span_s))
+    return figure
+
+
+def _suffix(number: int) -> str:
+    """Return what Plotly adds to the names of the axes of a row, from 1 on."""
+    return str(number) if number > 1 else ''
+
+
+def _axes(
+    row: Row, suffix: str, span_s: tuple[float, float], bottom: float, top: float, is_last: bool,
+) -> dict[str, typing.Any]:
+    """Return the axes and the legend of a row between two shares of the figure's height."""
+    time_axis = {
+        'anchor': f'y{suffix}', 'range': list(span_s), 'hoverformat': '.3f',
+        'showticklabels': is_last,
+        'title': {'text': f'{terms.SIMULATED_TIME}, s'} if is_last else {}}
+    if suffix:
+        time_axis['matches'] = 'x'
+    return {
+        f'xaxis{suffix}': time_axis,
+        f'yaxis{suffix}': {
+            'anchor': f'x{suffix}', 'domain': [max(0.0, bottom), top],
+            'title': {'text': html.escape(row.unit), 'standoff': 6}},
+        f'legend{suffix}': {
+            'x': 1.005, 'y': top, 'yanchor': 'top', 'bgcolor': 'rgba(0,0,0,0)',
+            'tracegroupgap': 0}}
+
+
+def empty(height_px: int, right_px: int) -> go.Figure:
+    """Return a figure without a look; the page gives it one, by `template`."""
+    return go.Figure(layout={
+        'template': go.layout.Template(), 'height': height_px,
+        # All plots over time are of one width, whatever their legends say.
+        'margin': {'l': _LEFT_PX, 'r': right_px, 't': _TOP_PX, 'b': _BOTTOM_PX,
+                   'autoexpand': False}})
+
+
+def _trace(
+    line: Line, span_s: tuple[float, float], points: int, suffix: str, unit: str,
+) -> go.Scatter:
+    time_s, values = drawn(line, span_s, points)
+    return go.Scatter(
+        x=time_s, y=values, name=html.escape(line.name), mode='lines', showlegend=True,
+        opacity=0.7 if line.pale else 1.0, xaxis=f'x{suffix}', yaxis=f'y{suffix}',
+        legend=f'legend{suffix}', hovertemplate='%{y:.5~g} ' + html.escape(unit),
+        line={'color': line.colour, 'width': 1 if line.pale else 1.5,
+              'shape': 'hv' if line.steps else 'vh' if line.spans else 'linear'})
+
+
+def _shape(mark: Mark, suffix: str) -> dict[str, typing.Any]:
+    """Return the line or the band of a mark in a row."""
+    colour = MARK_COLOURS[mark.kind]
+    shape = {'xref': f'x{suffix}', 'yref': f'y{suffix} domain', 'x0': mark.start_s,
+             'x1': mark.end_s, 'y0': 0, 'y1': 1, 'layer': 'below'}
+    if mark.end_s > mark.start_s:
+        return shape | {'type': 'rect', 'fillcolor': colour, 'opacity': 0.13,
+                        'line': {'width': 0}}
+    return shape | {'type': 'line', 'opacity': 0.8,
+                    'line': {'color': colour, 'width': 1, 'dash': 'dot'}}
+
+
+def _labels(
+    marks: typing.Sequence[Mark], span_s: tuple[float, float],
+) -> typing.Iterator[dict[str, typing.Any]]:
+    """Yield the numbers of marks, from 1 on, at the top of the first row."""
+    group: list[int] = []
+    for i in range(len(marks)):
+        group.append(i)
+        last = i + 1 == len(marks)
+        if last or marks[i + 1].start_s - marks[group[0]].start_s > _CLOSE * (
+                span_s[1] - span_s[0]):
+            yield _label(group, marks)
+            group = []
+
+
+def _label(group: list[int], marks: typing.Sequence[Mark]) -> dict[str, typing.Any]:
+    first, last = group[0] + 1, group[-1] + 1
+    return {
+        'text': str(first) if first == last else f'{first}-{last}',
+        'hovertext': '<br>'.join(
+            f'{i + 1}: {marks[i].start_s:.3f} s {html.escape(marks[i].who)}:'
+            f' {html.escape(marks[i].text)}' for i in group),
+        'x': marks[group[0]].start_s, 'y': 1, 'xref': 'x', 'yref': 'y domain',
+        'xanchor': 'center', 'yanchor': 'bottom', 'showarrow': False,
+        'font': {'size': 10, 'color': MARK_COLOURS[marks[group[0]].kind]}}
+
+
+# The look
+
+
+def template(dark: bool) -> dict[str, typing.Any]:
+    """Return the look of all figures, on light or on dark paper."""
+    ink, grid, paper = ('#c9ced4', '#31373d', '#1b1f23') if dark else (
+        '#3a424a', '#e4e7ea', '#ffffff')
+    clear = 'rgba(0,0,0,0)'
+    axis = {'gridcolor': grid, 'linecolor': grid, 'zerolinecolor': grid, 'ticks': ''}
+    flat = axis | {'automargin': False, 'zeroline': True, 'zerolinewidth': 1}
+    solid = axis | {'backgroundcolor': clear, 'showbackground': False}
+    return {'layout': {
+        'paper_bgcolor': clear, 'plot_bgcolor': clear,
+        'font': {'family': _FONT, 'size': 12, 'color': ink},
+        'xaxis': flat, 'yaxis': flat,
+        'scene': {'xaxis': solid, 'yaxis': solid, 'zaxis': solid},
+        'hoverlabel': {'bgcolor': paper, 'bordercolor': grid, 'font': {'color': ink}},
+        'modebar': {'bgcolor': clear, 'color': TRUTH_COLOUR, 'activecolor': ink}}}

@@ -1,0 +1,228 @@
+"""An HTML page with figures that needs no network, and no other file unless it is told to."""
+from __future__ import annotations
+
+import html
+import json
+import typing
+
+import numpy as np
+import plotly.graph_objects as go
+from plotly.offline import get_plotlyjs
+
+from px4_sim_ros.recording.report.plots import Mark, Row, template, time_figure
+
+_STYLE = """
+:root { color-scheme: light dark; --ink: #1f262d; --soft: #66717c; --paper: #fbfbfa;
+  --card: #fff; --grid: #e4e7ea; --warn: #fff4dc; --warn-ink: #6b4a00; }
+@media (prefers-color-scheme: dark) { :root { --ink: #dde1e5; --soft: #96a0aa; --paper: #15181b;
+  --card: #1b1f23; --grid: #31373d; --warn: #3a2f16; --warn-ink: #f0cf8a; } }
+* { box-sizing: border-box; }
+body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper);
+  max-width: 78rem; margin: 0 auto; padding: 1.5rem 1rem 4rem; }
+h1 { font-size: 1.7rem; line-height: 1.2; margin: 0 0 .2rem; }
+h2 { font-size: 1.2rem; margin: 2.6rem 0 .6rem; }
+h3 { font-size: 1rem; margin: 1.4rem 0 .3rem; }
+p { max-width: 60rem; margin: .4rem 0; }
+.soft, figcaption, nav { color: var(--soft); font-size: 13px; }
+nav { margin: .8rem 0; display: flex; flex-wrap: wrap; gap: .2rem 1.1rem; }
+nav a { color: inherit; }
+.warning { background: var(--warn); color: var(--warn-ink); padding: .6rem .9rem;
+  border-radius: 6px; max-width: none; }
+.tiles { display: grid; grid-template-columns: repeat(auto-fill, minmax(9.5rem, 1fr));
+  gap: .7rem; margin: 1.1rem 0; }
+.tile { background: var(--card); border: 1px solid var(--grid); border-radius: 8px;
+  padding: .55rem .8rem; }
+.tile b { display: block; font-size: 1.25rem; font-weight: 600;
+  font-variant-numeric: tabular-nums; }
+.tile span { color: var(--soft); font-size: 12.5px; }
+.plot { background: var(--card); border: 1px solid var(--grid); border-radius: 8px;
+  margin: .6rem 0; padding: .3rem; min-width: 0; overflow: hidden; }
+.pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(28rem, 100%), 1fr));
+  gap: 0 .8rem; }
+.table { overflow-x: auto; }
+table { border-collapse: collapse; font-size: 13px; min-width: 60%; }
+th, td { text-align: left; vertical-align: top; padding: .22rem 1.2rem .22rem 0;
+  border-bottom: 1px solid var(--grid); }
+th { color: var(--soft); font-weight: 500; }
+td { font-variant-numeric: tabular-nums; overflow-wrap: anywhere; }
+td.number, th.number { text-align: right; white-space: nowrap; }
+.dot { display: inline-block; width: .6rem; height: .6rem; border-radius: 50%;
+  margin-right: .4rem; }
+details { margin: .5rem 0; }
+summary { cursor: pointer; }
+pre { background: var(--card); border: 1px solid var(--grid); border-radius: 8px;
+  padding: .7rem; overflow-x: auto; font-size: 12px; line-height: 1.4; }
+"""
+
+# Draws one figure after the other, keeps their look that of the system, and lets all plots over
+# time show the same time.
+_SCRIPT = """
+const dark = matchMedia('(prefers-color-scheme: dark)');
+const theme = () => THEMES[dark.matches ? 'dark' : 'light'];
+const all = [], timed = [];
+function follow(source) {
+  const range = source.layout.xaxis.range;
+  for (const div of timed) {
+    const own = div.layout.xaxis.range;
+    if (own[0] !== range[0] || own[1] !== range[1])
+      Plotly.relayout(div, {'xaxis.range': [range[0], range[1]]});
+  }
+}
+async function drawAll() {
+  for (const div of document.querySelectorAll('.plot')) {
+    const figure = JSON.parse(div.nextElementSibling.textContent);
+    figure.layout.template = theme();
+    await Plotly.newPlot(div, figure.data, figure.layout, {
+      responsive: true, displaylogo: false, displayModeBar: 'hover',
+      doubleClick: 'reset',
+      modeBarButtonsToRemove: ['select2d', 'lasso2d', 'autoScale2d']});
+    all.push(div);
+    if ('time' in div.dataset) {
+      timed.push(div);
+      div.on('plotly_relayout', () => follow(div));
+    }
+  }
+  document.body.dataset.drawn = all.length;
+}
+dark.addEventListener('change', () => {
+  for (const div of all) Plotly.relayout(div, {template: theme()});
+});
+drawAll();
+"""
+
+# The browser itself sees to it that nothing else is loaded.
+_POLICY = ("default-src 'none'; script-src 'unsafe-inline'{}; style-src 'unsafe-inline';"
+           ' img-src data: blob:')
+_FILES_BESIDE = " 'self' file:"
+
+
+class Section(typing.NamedTuple):
+    """A part of the page with its own heading."""
+
+    anchor: str
+    title: str
+    content: str               # HTML
+
+
+def text(value: object) -> str:
+    """Return a text as HTML that means nothing but the text."""
+    return html.escape(str(value))
+
+
+def heading(title: str) -> str:
+    """Return a heading within a section."""
+    return f'<h3>{text(title)}</h3>'
+
+
+def paragraph(sentence: str, style: str = 'soft') -> str:
+    """Return a paragraph of a text."""
+    return f'<p class="{style}">{text(sentence)}</p>'
+
+
+NOTHING_TO_PLOT = paragraph('There is nothing to plot.')
+
+
+def table(
+    head: typing.Sequence[str], rows: typing.Iterable[typing.Sequence[object]],
+    numbers_from: int = 99, numbers_to: int = 99,
+) -> str:
+    """Return a table of texts.
+
+    :param head: no head is shown when it is empty
+    :param numbers_from: the first column that holds numbers
+    :param numbers_to: the first one after those
+    """
+    def cells(kind: str, values: typing.Iterable[object]) -> str:
+        return ''.join(
+            f'<{kind} class="number">{_cell(v)}</{kind}>' if numbers_from <= i < numbers_to
+            else f'<{kind}>{_cell(v)}</{kind}>' for i, v in enumerate(values))
+
+    top = f'<thead><tr>{cells("th", head)}</tr></thead>' if head else ''
+    body = ''.join(f'<tr>{cells("td", row)}</tr>' for row in rows)
+    return f'<div class="table"><table>{top}<tbody>{body}</tbody></table></div>'
+
+
+class Html(str):
+    """A text that is HTML already."""
+
+
+def _cell(value: object) -> str:
+    return value if isinstance(value, Html) else text(value)
+
+
+def dot(colour: str, label: str) -> Html:
+    """Return a label with a dot of a colour before it."""
+    return Html(f'<span class="dot" style="background:{colour}"></span>{text(label)}')
+
+
+def tiles(facts: typing.Iterable[tuple[str, object]]) -> str:
+    """Return the few numbers that matter most, large."""
+    return '<div class="tiles">' + ''.join(
+        f'<div class="tile"><b>{_cell(value)}</b><span>{text(name)}</span></div>'
+        for name, value in facts) + '</div>'
+
+
+def figure(plot: go.Figure, over_time: bool = False) -> str:
+    """Return a place for a figure, with its data."""
+    # Plotly writes no < and no >, so that no text can end the script.
+    mark = ' data-time' if over_time else ''
+    return (f'<div class="plot"{mark} style="min-height:{plot.layout.height}px"></div>'
+            f'<script type="application/json">{plot.to_json()}</script>')
+
+
+def time_plot(
+    rows: typing.Iterable[Row], marks: typing.Sequence[Mark], span_s: tuple[float, float],
+    points: int,
+) -> str:
+    """Return a place for rows over time, of those that have something to plot; '' for none."""
+    shown = [row for row in rows if any(np.isfinite(line.values).any() for line in row.lines)]
+    return figure(time_figure(shown, marks, span_s, points), over_time=True) if shown else ''
+
+
+def folded(title: str, content: str) -> str:
+    """Return something long that is shown when it is asked for."""
+    return f'<details><summary>{text(title)}</summary>{content}</details>'
+
+
+class Live(typing.NamedTuple):
+    """What a page has that is written again and again."""
+
+    plotly_file: str           # its name, beside the page, which is spared the script
+    refresh_s: float           # after which the browser reads the page again
+
+
+def page(
+    title: str, head: str, sections: typing.Sequence[Section], live: Live | None = None,
+) -> str:
+    """Return the whole page.
+
+    :param head: HTML that comes before the first section
+    """
+    policy = _POLICY.format(_FILES_BESIDE if live else '')
+    refresh = f'\n<meta http-equiv="refresh" content="{live.refresh_s:g}">' if live else ''
+    plotly = (f'<script src="{text(live.plotly_file)}"></script>' if live
+              else f'<script>{get_plotlyjs()}</script>')
+    links = ''.join(f'<a href="#{s.anchor}">{text(s.title)}</a>' for s in sections)
+    body = ''.join(
+        f'<section id="{s.anchor}"><h2>{text(s.title)}</h2>{s.content}</section>'
+        for s in sections)
+    themes = json.dumps({'light': template(dark=False), 'dark': template(dark=True)})
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="{policy}">{refresh}
+<title>{text(title)}</title>
+<style>{_STYLE}</style>
+{plotly}
+</head>
+<body>
+<h1>{text(title)}</h1>
+{head}
+<nav>{links}</nav>
+{body}
+<script>const THEMES = {themes};{_SCRIPT}</script>
+</body>
+</html>
+"""

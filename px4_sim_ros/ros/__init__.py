@@ -1,0 +1,1 @@
+"""All that runs on rclpy: nodes, executor, manager, recorder, players, visualizer."""

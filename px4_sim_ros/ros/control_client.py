@@ -1,0 +1,187 @@
+"""A client of a graph that runs: its manager's status, services and parameters."""
+from __future__ import annotations
+
+import math
+import os
+import time
+import typing
+
+import rclpy
+from diagnostic_msgs.msg import DiagnosticStatus
+from rcl_interfaces.srv import SetParameters
+from rclpy.parameter import Parameter
+from rclpy.signals import SignalHandlerOptions
+from std_srvs.srv import Trigger
+
+from px4_sim_ros.messages.diagnostics import values_of
+from px4_sim_ros.ros import qos
+from px4_sim_ros.ros.lifecycle_client import ManagedNode, Sequence, SequenceRunner
+from px4_sim_ros.ros.node_status import NodeStatus
+from px4_sim_ros.run.processes import ros_environment
+
+_SPIN_S = 0.02
+_FOUND_TIMEOUT_S = 5.0
+_ANSWER_TIMEOUT_S = 5.0
+_CALL_TIMEOUT_S = 1.0
+# The manager tells its status twice a second.
+_SILENT_S = 3.0
+
+
+class ControlError(RuntimeError):
+    """A command could not be carried out; the text says why."""
+
+
+class Control:
+    """Talks to the manager of a graph."""
+
+    def __init__(self, namespace: str) -> None:
+        """Join the ROS domain of the graph."""
+        os.environ.update(ros_environment())
+        rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
+        self.node = rclpy.create_node(f'control_{os.getpid()}', namespace=namespace)
+        self._status: DiagnosticStatus | None = None
+        self._statuses = 0             # how many have come
+        self._heard_s = 0.0            # wall time of the last
+        self._clients: dict[str, typing.Any] = {}
+        self._subscription = self.node.create_subscription(
+            DiagnosticStatus, 'sim/status', self._on_status, qos.LATCHED)
+
+    def close(self) -> None:
+        """Leave the domain."""
+        self.node.destroy_node()
+        rclpy.shutdown()
+
+    def _on_status(self, status: DiagnosticStatus) -> None:
+        self._status = status
+        self._statuses += 1
+        self._heard_s = time.monotonic()
+
+    def wait_for(
+        self, condition: typing.Callable[[], typing.Any], timeout_s: float, otherwise: str,
+    ) -> None:
+        """Wait until a condition holds.
+
+        :raises ControlError: `otherwise`, when that takes longer than `timeout_s`
+        """
+        deadline_s = time.monotonic() + timeout_s
+        while not condition():
+            if time.monotonic() > deadline_s:
+                raise ControlError(otherwise)
+            rclpy.spin_once(self.node, timeout_sec=_SPIN_S)
+
+    @property
+    def status(self) -> DiagnosticStatus:
+        """The last status of the manager."""
+        self.wait_for(
+            lambda: self._status, _FOUND_TIMEOUT_S,
+            'no manager was found; does the graph run, with this ROS_DOMAIN_ID and namespace?')
+        return self._status
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether there is a status of a manager."""
+        return self._status is not None
+
+    @property
+    def values(self) -> dict[str, str]:
+        """The values in the last status."""
+        return values_of(self.status)
+
+    @property
+    def steps(self) -> int:
+        """How many steps are complete."""
+        return int(self.values.get('steps', 0))
+
+    @property
+    def state(self) -> str:
+        """The manager's state."""
+        return self.values['state']
+
+    def ask(self, verb: str) -> str:
+        """Call one of the services below `sim` and return what it says.
+
+        :raises ControlError: it refused, or did not answer
+        """
+        response = self._call(Trigger, f'sim/{verb}', Trigger.Request())
+        if not response.success:
+            raise ControlError(response.message)
+        return response.message
+
+    def set(self, name: str, value: typing.Any) -> None:
+        """Set a parameter of the manager.
+
+        :raises ControlError: it refused, or did not answer
+        """
+        request = SetParameters.Request(
+            parameters=[Parameter(name, value=value).to_parameter_msg()])
+        result = self._call(SetParameters, 'manager/set_parameters', request).results[0]
+        if not result.successful:
+            raise ControlError(result.reason)
+
+    def _call(self, kind: type, name: str, request: typing.Any) -> typing.Any:
+        _ = self.status       # so that a graph that is not there is told as such
+        if name not in self._clients:
+            self._clients[name] = self.node.create_client(kind, name)
+        client = self._clients[name]
+        self.wait_for(client.service_is_ready, _FOUND_TIMEOUT_S, f'there is no service {name}')
+        call = client.call_async(request)
+        self.wait_for(call.done, _ANSWER_TIMEOUT_S, 'manager does not answer')
+        return call.result()
+
+    def summary(self) -> str:
+        """Return the manager's status as a line."""
+        values, sentence = self.values, self.status.message
+        line = (f"{values['state']} at t = {values.get('sim_time_s', '0.000000')} s,"
+                f" run {values['run']}, real-time factor {values.get('real_time_factor', '0')}")
+        return line if sentence == values['state'] else f'{line}: {sentence}'
+
+    def wait_for_steps(self, goal: int) -> None:
+        """Wait until so many steps are complete, however long that takes.
+
+        :raises ControlError: something holds time back
+        """
+        run, told = self.values['run'], self._statuses
+
+        def over() -> bool:
+            # The first status may have been under way before the steps were asked for.
+            held = self.state != 'RUNNING' and self._statuses > told + 1
+            return self.steps >= goal or held or self.values['run'] != run or self._is_silent()
+
+        self.wait_for(over, math.inf, '')
+        if self.steps < goal or self.values['run'] != run:
+            raise ControlError('manager has fallen silent' if self._is_silent()
+                               else self.summary())
+
+    def _is_silent(self) -> bool:
+        return time.monotonic() - self._heard_s > _SILENT_S
+
+    def wait_until_ended(self, timeout_s: float) -> None:
+        """Wait until the manager, which was asked to stop, is gone.
+
+        :raises ControlError: it is not
+        """
+        client = self._clients['sim/stop']
+        self.wait_for(lambda: not client.service_is_ready(), timeout_s,
+                      f'the graph has not ended within {timeout_s:g} s')
+
+    def sensor(self, name: str, verb: str) -> NodeStatus:
+        """Start or stop a sensor, or just ask for its status, which is returned.
+
+        :raises TransitionError: it did not, and why
+        """
+        _ = self.status
+        sensor = ManagedNode(self.node, name)
+        statuses: list[NodeStatus] = []
+
+        def sequence() -> Sequence:
+            yield from sensor.wait_until_there(time.monotonic() + _FOUND_TIMEOUT_S)
+            if verb == 'start':
+                yield from sensor.start()
+            elif verb == 'stop':
+                yield from sensor.stop()
+            statuses.append((yield from sensor.status()))
+
+        runner = SequenceRunner(sequence(), _CALL_TIMEOUT_S)
+        while not runner.tick():
+            rclpy.spin_once(self.node, timeout_sec=_SPIN_S)
+        return statuses[0]

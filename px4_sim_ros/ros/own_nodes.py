@@ -1,0 +1,97 @@
+"""Classes of a user that run in place of nodes of the graph: `NAME=MODULE:CLASS`."""
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import importlib
+import os
+import re
+import sys
+import typing
+
+from px4_sim_ros.model.parameters import ParameterError
+from px4_sim_ros.step.graph import spec_of
+
+if typing.TYPE_CHECKING:
+    from px4_sim_ros.recording.bag.run_description import RunDescription
+
+_FORM = 'NAME=MODULE:CLASS'
+
+
+def add_argument(parser: argparse.ArgumentParser) -> None:
+    """Describe the option `--node`."""
+    parser.add_argument(
+        '--node', action='append', default=[], metavar=_FORM,
+        help='run this class of yours in place of a node; can be given for several nodes')
+
+
+def parse(texts: typing.Iterable[str], names: typing.Collection[str]) -> dict[str, str]:
+    """Return which classes run in place of nodes, as `module:Class` by name; import them.
+
+    :param texts: each `NAME=MODULE:CLASS`
+    :param names: the nodes that there are
+    :raises ParameterError: one sentence with the name, the value and what is allowed
+    """
+    own: dict[str, str] = {}
+    for text in texts:
+        match = re.fullmatch(r'(\w+)=([\w.]+):(\w+)', text)
+        if match is None:
+            raise ParameterError(f'node {text!r}: must be {_FORM}')
+        name, module, class_name = match.groups()
+        what = f"node {name} = '{module}:{class_name}'"
+        if name in own:
+            raise ParameterError(f"{what}: '{own[name]}' is in the place of {name} already")
+        if name == 'manager':
+            raise ParameterError(f'{what}: the manager cannot be replaced; all others can')
+        if name not in names:
+            there = ', '.join(other for other in names if other != 'manager')
+            raise ParameterError(f'{what}: there is no such node; there are {there}')
+        _check(what, name, module, class_name)
+        own[name] = f'{module}:{class_name}'
+    return own
+
+
+def _check(what: str, name: str, module: str, class_name: str) -> None:
+    """Check that a class can run in place of a node.
+
+    :param what: the beginning of the error sentence
+    :raises ParameterError: it cannot
+    """
+    from px4_sim_ros.ros.base import LoopNode
+    from px4_sim_ros.ros.sensor import SensorNode
+    # Only `python -m` has put the current folder there.
+    if os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())
+    try:
+        found = importlib.import_module(module)
+    except Exception as error:
+        raise ParameterError(
+            f'{what}: {module} cannot be imported from {os.getcwd()} or PYTHONPATH:'
+            f' {type(error).__name__}: {error}') from error
+    # A sensor has to say as well when it has no measurement.
+    base = SensorNode if spec_of(name).model else LoopNode
+    own_class = getattr(found, class_name, None)
+    if own_class is None:
+        raise ParameterError(f'{what}: there is no {class_name} in {found.__file__}')
+    if not (isinstance(own_class, type) and issubclass(own_class, base)):
+        raise ParameterError(
+            f'{what}: must be a subclass of {base.__module__}.{base.__name__}')
+
+
+def arguments(texts: typing.Iterable[str], names: typing.Container[str]) -> list[str]:
+    """Return what a process that runs some nodes is told about those of the user.
+
+    :param texts: each `NAME=MODULE:CLASS`, of the whole graph
+    :param names: the nodes of the process
+    """
+    return [word for text in texts if text.partition('=')[0] in names
+            for word in ('--node', text)]
+
+
+def noted(run: RunDescription, texts: typing.Iterable[str]) -> RunDescription:
+    """Return the description of a run with its own nodes among what its numbers depend on.
+
+    :param texts: each `NAME=MODULE:CLASS`
+    """
+    own = {f'node {name}': path for name, _, path in (text.partition('=') for text in texts)}
+    return dataclasses.replace(run, versions=run.versions | own)

@@ -1,0 +1,36 @@
+"""What a pilot tells the graph: its events, and where the autopilot wants to be."""
+from __future__ import annotations
+
+from geometry_msgs.msg import PointStamped
+from rcl_interfaces.msg import Log
+from rclpy.node import Node
+
+from px4_sim_ros.mavlink.pilot import SetPoint
+from px4_sim_ros.messages.stamps import in_frame, set_stamp
+from px4_sim_ros.messages.truth import WORLD_FRAME
+from px4_sim_ros.ros import qos
+from px4_sim_ros.viewing.topics import SET_POINT
+
+
+class PilotVoice:
+    """Publishes for a pilot, also from its thread: it needs no executor."""
+
+    def __init__(self, node: Node) -> None:
+        """Make the publishers."""
+        self._log = node.create_publisher(Log, '/rosout', qos.LATCHED_LOG)
+        self._set_points = node.create_publisher(PointStamped, SET_POINT, qos.LATCHED)
+        self._last: SetPoint | None = None
+
+    def say(self, text: str) -> None:
+        """Publish an event, so that it is in the logs and in a recording."""
+        self._log.publish(Log(level=Log.INFO, name='pilot', msg=text))
+
+    def show(self, set_point: SetPoint) -> None:
+        """Publish a set point for viewers, unless it is the last one again."""
+        if self._last is not None and set_point.position_enu == self._last.position_enu:
+            return
+        self._last = set_point
+        message = in_frame(PointStamped(), WORLD_FRAME)
+        set_stamp(message.header.stamp, set_point.time_us)
+        message.point.x, message.point.y, message.point.z = set_point.position_enu
+        self._set_points.publish(message)

@@ -1,0 +1,1 @@
+"""A run: PX4 and other processes, the hosts of the graph, launch."""

@@ -1,0 +1,125 @@
+"""Records a run in mode `core` as the node `recorder` records the graph."""
+from __future__ import annotations
+
+import queue
+import sys
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from rcl_interfaces.msg import Log
+from rclpy.serialization import serialize_message
+from std_msgs.msg import String
+
+from px4_sim_ros.config.configuration import Configuration
+from px4_sim_ros.config.recording import RecorderParameters
+from px4_sim_ros.config.resources import PACKAGE
+from px4_sim_ros.messages.stamps import set_stamp
+from px4_sim_ros.messages.step_messages import StepMessages
+from px4_sim_ros.model.parameters import sentence
+from px4_sim_ros.model.timebase import seconds_text
+from px4_sim_ros.recording.bag import schema
+from px4_sim_ros.recording.bag.bag_folder import make_folder
+from px4_sim_ros.recording.bag.bag_writer import BagWriter
+from px4_sim_ros.recording.bag.message_definitions import trimmed
+from px4_sim_ros.recording.bag.run_description import RunDescription
+from px4_sim_ros.run.flight_record import WorldStatus
+from px4_sim_ros.step.simulation import Step
+
+
+class CoreRecorder:
+    """Writes what the nodes would have published."""
+
+    def __init__(self, configuration: Configuration, run: RunDescription) -> None:
+        """Begin a bag.
+
+        :raises ParameterError: its folder exists, or cannot be made
+        :raises OSError: nothing can be written there
+        """
+        parameters: RecorderParameters = configuration.nodes['recorder']
+        self._messages = StepMessages(configuration.graph, configuration.world)
+        self._ends_run = parameters.on_failure == 'fail'
+        folder = make_folder(parameters.folder)
+        try:
+            self._writer: BagWriter | None = BagWriter(folder, run, parameters)
+        except OSError as error:
+            raise OSError(
+                error.errno, f'no recording can begin in {folder}: {sentence(error)}') from error
+        nodes = configuration.graph
+        self._types = {
+            name: schema.topic_type(nodes, name) for name in [*nodes.topics, *schema.BESIDE]}
+        self._time_us = 0
+        self._link = ''
+        self._said: queue.SimpleQueue[str] = queue.SimpleQueue()
+
+    def add_step(self, step: Step, references_rad_s: tuple[float, ...], link: str) -> None:
+        """Take in a step.
+
+        :param references_rad_s: the command that ends it
+        :param link: the state of the link
+        """
+        self._time_us = step.truth.time_us
+        for topic, data in self._messages.of(step, references_rad_s):
+            self._write(topic, data)
+        if link != self._link:
+            self._link = link
+            self._write_beside('hil/state', String(data=link))
+        self._write_said()
+
+    def add_status(self, status: WorldStatus) -> None:
+        """Take in the counters; once a simulated second is enough."""
+        factor = status.sim_time_s / status.wall_time_s if status.wall_time_s else 0.0
+        parts = {
+            'manager': {'steps': status.steps, 'sim_time_s': f'{status.sim_time_s:.6f}',
+                        'wall_time_s': f'{status.wall_time_s:.6f}',
+                        'real_time_factor': f'{factor:.3f}', 'paced_s': f'{status.paced_s:.6f}'},
+            'hil_bridge': status.link}
+        for part, values in parts.items():
+            message = DiagnosticArray(status=[DiagnosticStatus(
+                name=f'/{part}', hardware_id=PACKAGE,
+                values=[KeyValue(key=k, value=str(v)) for k, v in (
+                    values | {'busy_s': f'{status.busy_s.get(part, 0.0):.6f}'}).items()])])
+            set_stamp(message.header.stamp, self._time_us)
+            self._write_beside('/diagnostics', message)
+
+    def say(self, text: str) -> None:
+        """Record what the pilot says, from whatever thread."""
+        self._said.put(text)
+
+    def close(self) -> None:
+        """Finish the bag; a second time nothing happens.
+
+        :raises OSError: its end cannot be written, and that ends the run
+        """
+        self._write_said()
+        if self._writer is not None:
+            try:
+                self._writer.close()
+            except OSError as error:
+                self._give_up(error)
+            self._writer = None
+
+    def _write_said(self) -> None:
+        while not self._said.empty():
+            message = Log(level=20, name='pilot', msg=self._said.get())        # INFO
+            set_stamp(message.stamp, self._time_us)
+            self._write_beside('/rosout', message)
+
+    def _write_beside(self, topic: str, message: object) -> None:
+        self._write(topic, trimmed(serialize_message(message), self._types[topic]))
+
+    def _write(self, topic: str, data: bytes) -> None:
+        """Write a message."""
+        if self._writer is None:
+            return
+        try:
+            self._writer.write(topic, self._time_us, data)
+        except OSError as error:
+            self._give_up(error)
+
+    def _give_up(self, error: OSError) -> None:
+        """After a failure go on without a recording, or not at all."""
+        writer, self._writer = self._writer, None
+        problem = (f'the recording in {writer.folder} ends at'
+                   f' t = {seconds_text(writer.flushed_us)}: {sentence(error)}')
+        if self._ends_run:
+            raise OSError(error.errno, problem) from error
+        print(f'fly: {problem}', file=sys.stderr, flush=True)

@@ -1,0 +1,114 @@
+"""What a flight comes to: figures from the truth, the pilot and the link."""
+from __future__ import annotations
+
+import dataclasses
+import math
+import threading
+import typing
+
+from px4_sim_ros.mavlink.pilot import Event
+from px4_sim_ros.model.frames import Vector
+
+_LANDED_HEIGHT_M = 0.1
+
+
+@dataclasses.dataclass
+class WorldStatus:
+    """What a world says about itself at the end."""
+
+    sim_time_s: float = 0.0
+    wall_time_s: float = 0.0
+    steps: int = 0
+    link: dict[str, str] = dataclasses.field(default_factory=dict)
+    busy_s: dict[str, float] = dataclasses.field(default_factory=dict)   # by part
+    paced_s: float = 0.0
+
+    def link_count(self, key: str) -> int:
+        """Return a counter of the link; 0 when nothing was heard of it."""
+        return int(self.link.get(key, 0))
+
+    def step_cost_us(self) -> dict[str, float]:
+        """Return the wall time of a step by part, without pacing.
+
+        `hil_bridge` is without the waiting for the autopilot; `rest` is what no part
+        accounts for: the ways between them. Parts in processes of their own overlap, so
+        that `rest` may be below 0.
+        """
+        steps = max(self.steps, 1)
+        waited_s = float(self.link.get('waited_s', 0.0))
+        parts_s = dict(self.busy_s)
+        if 'hil_bridge' in parts_s:
+            parts_s['hil_bridge'] -= waited_s
+        parts_s['autopilot'] = waited_s
+        total_s = self.wall_time_s - self.paced_s
+        parts_s['rest'] = total_s - sum(parts_s.values())
+        parts_s['total'] = total_s
+        return {part: round(spent_s / steps * 1e6, 1) for part, spent_s in parts_s.items()}
+
+    def state_seconds(self) -> dict[str, float]:
+        """Return the wall time in each state of the link."""
+        prefix = 'seconds_'
+        return {
+            key.removeprefix(prefix): float(value)
+            for key, value in self.link.items() if key.startswith(prefix)}
+
+
+class FlightRecord:
+    """Collects the true positions and compares the pilot's events with them."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.begin_again()
+
+    def begin_again(self) -> None:
+        """Forget what was collected."""
+        self._start: Vector | None = None
+        self._position: Vector = (0.0, 0.0, 0.0)
+        self._max_height_m = 0.0
+        self._arrivals: list[dict[str, typing.Any]] = []
+        self.mission_flown = False
+
+    def add_truth(self, position_enu: Vector) -> None:
+        """Take in a true position."""
+        with self._lock:
+            self._start = self._start or position_enu
+            self._position = position_enu
+            self._max_height_m = max(self._max_height_m, position_enu[2] - self._start[2])
+
+    def add_event(self, event: Event) -> None:
+        """Take in an event of the pilot, at the true position of now."""
+        if event.target_enu is None:
+            return
+        with self._lock:
+            there = self._from_start()
+            self._arrivals.append({
+                'target_enu_m': list(event.target_enu),
+                'position_error_m': round(math.dist(there, event.target_enu), 3),
+                'altitude_error_m': round(there[2] - event.target_enu[2], 3),
+            })
+
+    def summary(self, head: dict[str, typing.Any], status: WorldStatus) -> dict[str, typing.Any]:
+        """Return the summary of the flight; `head` comes first."""
+        east, north, height = self._from_start()
+        # The wall time begins at the end of the first step, which waits for the autopilot.
+        stepped_s = status.sim_time_s * (1.0 - 1.0 / max(status.steps, 1))
+        factor = stepped_s / status.wall_time_s if status.wall_time_s else 0.0
+        return head | {
+            'mission_flown': self.mission_flown,
+            'sim_time_s': round(status.sim_time_s, 6),
+            'wall_time_s': round(status.wall_time_s, 3),
+            'real_time_factor': round(factor, 2),
+            'max_altitude_m': round(self._max_height_m, 3),
+            'landed': self.mission_flown and abs(height) < _LANDED_HEIGHT_M,
+            'position_error_at_landing_m': round(math.hypot(east, north), 3),
+            'arrivals': self._arrivals,
+            'steps': status.steps,
+            'replies': status.link_count('replies'),
+            'misses': status.link_count('misses'),
+            'states': status.state_seconds(),
+            'step_cost_us': status.step_cost_us(),
+        }
+
+    def _from_start(self) -> Vector:
+        start = self._start or self._position
+        return tuple(a - b for a, b in zip(self._position, start))

@@ -1,0 +1,70 @@
+"""The arguments of the launch files: the only list of them."""
+from __future__ import annotations
+
+import typing
+
+from px4_sim_ros.run.px4 import CORES
+
+
+class Argument(typing.NamedTuple):
+    """A launch argument."""
+
+    default: str | None            # None: it has to be given
+    description: str
+    choices: tuple[str, ...] = ()
+
+
+ARGUMENTS: dict[str, Argument] = {
+    'mode': Argument(
+        'composed', 'All nodes in one process, or a process for each node.',
+        ('composed', 'separate')),
+    'autopilot': Argument(
+        'embedded', 'The one that comes along, a PX4 that is started, or none: wait for yours.',
+        ('embedded', 'px4', 'none')),
+    'vehicle': Argument(
+        '', 'Name in config/vehicles, or a path. Without it that of the launch file or of the'
+        ' parameters.'),
+    'wind': Argument(
+        '', 'Model of the wind: none, constant, gust, ornstein_uhlenbeck or dryden. Without it'
+        ' that of the parameters, none.'),
+    'profile': Argument(
+        '', 'How good the sensors are: a name in config/profiles, or a path.'),
+    'px4_dir': Argument(
+        '', 'PX4 source tree that was built, or its build folder; by default PX4_DIR of the'
+        ' environment.'),
+    'px4_cores': Argument(
+        'one', 'PX4 keeps to a core of its own, which is faster where cores are few, or uses all.',
+        CORES),
+    'mission': Argument(
+        'auto', 'Mission that a pilot flies: a name in config/missions, a path, or none. auto:'
+        ' square with the embedded autopilot, otherwise none.'),
+    'instance': Argument(
+        '', 'As PX4: the HIL port is TCP 4560 + instance. Without it that of the parameters, 0.'),
+    'speed_factor': Argument(
+        '', 'Simulated over wall time, or max. Without it that of the parameters, 1.'),
+    'seed': Argument(
+        '', 'Seed of all random streams. Without it that of the parameters, 1.'),
+    'record': Argument(
+        '', 'Folder that becomes a rosbag2 bag of all messages; it must not exist yet.'),
+    'namespace': Argument('', 'Namespace of all nodes and relative topics.'),
+    'params_file': Argument('', 'ROS 2 parameter file laid over config/simulation.yaml.'),
+    'nodes': Argument(
+        '', 'Classes of yours in place of nodes: NAME=MODULE:CLASS, several with commas between.'),
+    'rviz': Argument(
+        'false', 'Start rviz2 and what it shows: the node visualizer and, if it is installed,'
+        ' robot_state_publisher.', ('false', 'true')),
+    'viewer': Argument(
+        '', 'Show it live in Rerun: rerun opens it, FILE.rrd is written for it, a URL is one that'
+        ' runs.'),
+}
+
+# Those of the launch file that flies a recording again.
+REPLAY_ARGUMENTS: dict[str, Argument] = {
+    'bag': Argument(None, 'Folder of a recording.'),
+    'mode': ARGUMENTS['mode'],
+    'record': Argument('', 'Folder for what comes of it; without it, it is not kept.'),
+    'namespace': ARGUMENTS['namespace'],
+    'rviz': ARGUMENTS['rviz']._replace(
+        description=ARGUMENTS['rviz'].description + ' The replay is then at real time.'),
+    'viewer': ARGUMENTS['viewer'],
+}

@@ -1,0 +1,275 @@
+"""What the launch files share: arguments, and the actions that follow from them."""
+from __future__ import annotations
+
+import dataclasses
+import os
+import pathlib
+import tempfile
+import typing
+
+from ament_index_python.packages import PackageNotFoundError, get_package_prefix
+from launch import LaunchContext, LaunchDescriptionEntity
+from launch.actions import (
+    EmitEvent,
+    ExecuteProcess,
+    RegisterEventHandler,
+    SetEnvironmentVariable,
+)
+from launch.event_handlers import OnProcessExit, OnShutdown
+from launch.events import Shutdown
+from launch_ros.actions import Node
+from launch_ros.parameter_descriptions import ParameterValue
+
+from px4_sim_ros.cli.replay import prepare, survey
+from px4_sim_ros.config.configuration import (
+    Configuration,
+    load_configuration,
+    load_mission,
+    mission_text,
+    profile_parameters,
+    write_configuration,
+)
+from px4_sim_ros.config.resources import PACKAGE, config_directory
+from px4_sim_ros.mavlink.hil_server import check_port_is_free, port_of
+from px4_sim_ros.model.parameters import ParameterError
+from px4_sim_ros.recording.bag.bag_folder import new_folder
+from px4_sim_ros.recording.bag.bag_reader import BagReader
+from px4_sim_ros.recording.bag.run_description import RunDescription, with_run_file
+from px4_sim_ros.ros import own_nodes
+from px4_sim_ros.run.launch_arguments import ARGUMENTS, REPLAY_ARGUMENTS
+from px4_sim_ros.run.processes import DIE_WITH_PARENT, ros_environment
+from px4_sim_ros.run.px4 import Px4
+from px4_sim_ros.step.pacing import speed_factor
+from px4_sim_ros.viewing import topics
+from px4_sim_ros.viewing.rerun_target import OPEN, RerunTarget
+from px4_sim_ros.viewing.urdf import urdf
+
+# Ctrl-C has to end everything within 5 s: SIGINT at once, then these.
+_SIGTERM_AFTER_S, _SIGKILL_AFTER_S = '3', '1'
+# Its angles come at the display rate already; by default it would leave out every second.
+_ALL_ANGLES_HZ = 1000.0
+
+
+def _given(
+    arguments: typing.Mapping[str, str], name: str, kind: typing.Callable[[str], typing.Any],
+) -> dict[str, typing.Any]:
+    """Return an argument as a parameter, or nothing when it was not given."""
+    text = arguments[name]
+    if not text:
+        return {}
+    try:
+        return {name: kind(text)}
+    except ValueError:
+        word = 'a whole number' if kind is int else 'a number or max'
+        raise ParameterError(f'{name} = {text!r}: must be {word}') from None
+
+
+def _mission(name: str, autopilot: str) -> str:
+    """Return the mission to fly, '' for none; a wrong one is refused before anything starts."""
+    if name == 'auto':
+        name = 'square' if autopilot == 'embedded' else 'none'
+    if name == 'none':
+        return ''
+    load_mission(name)
+    return name
+
+
+def actions(context: LaunchContext, vehicle: str) -> list[LaunchDescriptionEntity]:
+    """Return all actions of a launch.
+
+    :raises ParameterError: one sentence about the argument or parameter that is wrong
+    """
+    given = {name: context.launch_configurations[name] for name in ARGUMENTS}
+    _check_viewers(given['rviz'], given['viewer'])
+    base = {'': {'vehicle': vehicle}} | profile_parameters(given['profile'])
+    overrides = {
+        '': _given(given, 'seed', int) | _given(given, 'vehicle', str) | _given(
+            given, 'wind', str),
+        'manager': _given(given, 'speed_factor', speed_factor),
+        'hil_bridge': _given(given, 'instance', int),
+    }
+    if given['record']:
+        overrides[''] |= {'recorder': True}
+        overrides['recorder'] = {'folder': str(new_folder(given['record']))}
+    params_file = given['params_file'] or None
+    configuration = load_configuration(params_file, overrides, given['namespace'], base)
+    instance = configuration.nodes['hil_bridge'].instance
+    mission = _mission(given['mission'], given['autopilot'])
+    own = given['nodes'].split(',') if given['nodes'] else []
+    own_nodes.parse(own, configuration.graph.nodes)
+    px4_dir = given['px4_dir'] or os.environ.get('PX4_DIR', '')
+    px4 = Px4.find(px4_dir, given['px4_cores']) if given['autopilot'] == 'px4' else None
+    check_port_is_free(configuration.nodes['hil_bridge'].host, port_of(instance))
+    folder = tempfile.TemporaryDirectory(prefix=f'{PACKAGE}_')
+    if 'recorder' in configuration.nodes:
+        run = RunDescription.of(
+            configuration, mode=given['mode'], autopilot=given['autopilot'],
+            namespace=given['namespace'], mission=mission_text(mission) if mission else '')
+        configuration = with_run_file(
+            configuration, own_nodes.noted(run, own), pathlib.Path(folder.name))
+    file = write_configuration(pathlib.Path(folder.name), configuration)
+    return [
+        *_surroundings(folder),
+        *_world(configuration, given['mode'], given['namespace'], file, _essential, own),
+        *_autopilot(given['autopilot'], px4, configuration, mission, given['namespace']),
+        *_viewers(given, configuration, file),
+    ]
+
+
+def replay_actions(context: LaunchContext) -> list[LaunchDescriptionEntity]:
+    """Return all actions of a launch that flies a recording again.
+
+    :raises ParameterError: one sentence about what is wrong
+    :raises BagError: one sentence about the recording
+    """
+    given = {name: context.launch_configurations[name] for name in REPLAY_ARGUMENTS}
+    _check_viewers(given['rviz'], given['viewer'])
+    folder = tempfile.TemporaryDirectory(prefix=f'{PACKAGE}_')
+    bag = BagReader(given['bag'])
+    flight = prepare(
+        bag, given['mode'], survey(bag).steps, {}, pathlib.Path(folder.name),
+        record=given['record'] or None, namespace=given['namespace'])
+    configuration = flight.configuration
+    # For eyes: otherwise it is over before there is a window.
+    if given['rviz'] == 'true' or given['viewer'] == OPEN:
+        configuration = _in_real_time(configuration)
+    file = write_configuration(pathlib.Path(folder.name), configuration)
+    return [
+        *_surroundings(folder),
+        *_viewers(given, configuration, file),
+        *_world(configuration, given['mode'], given['namespace'], file,
+                lambda process: [process]),
+        *_essential(Node(
+            package=PACKAGE, executable=PACKAGE, exec_name='replay', output='screen',
+            namespace=given['namespace'],
+            arguments=['replay', given['bag'], '--namespace', given['namespace'],
+                       '--join', str(flight.bag)], **_bounded())),
+    ]
+
+
+def _in_real_time(configuration: Configuration) -> Configuration:
+    manager = dataclasses.replace(configuration.nodes['manager'], speed_factor=1.0)
+    return dataclasses.replace(configuration, nodes=configuration.nodes | {'manager': manager})
+
+
+def _surroundings(folder: tempfile.TemporaryDirectory) -> list[LaunchDescriptionEntity]:
+    """Return what removes the files of a launch at its end, and sets the environment."""
+    environment = ros_environment()
+    return [
+        RegisterEventHandler(OnShutdown(on_shutdown=lambda event, context: folder.cleanup())),
+        *(SetEnvironmentVariable(name, environment[name])
+          for name in sorted(set(environment) - set(os.environ)))]
+
+
+def _bounded() -> dict[str, str]:
+    """Return what every process has: it ends in time, and with the launch if that is killed."""
+    return {'sigterm_timeout': _SIGTERM_AFTER_S, 'sigkill_timeout': _SIGKILL_AFTER_S,
+            'prefix': ' '.join(DIE_WITH_PARENT)}
+
+
+def _essential(process: ExecuteProcess) -> list[LaunchDescriptionEntity]:
+    """Return a process and what ends the launch together with it."""
+    return [process, RegisterEventHandler(OnProcessExit(
+        target_action=process, on_exit=EmitEvent(event=Shutdown(reason='a part has ended'))))]
+
+
+def _world(
+    configuration: Configuration, mode: str, namespace: str, file: pathlib.Path,
+    started: typing.Callable[[ExecuteProcess], list[LaunchDescriptionEntity]],
+    own: typing.Sequence[str] = (),
+) -> list[LaunchDescriptionEntity]:
+    """Return the processes of the graph, each with what `started` adds to it.
+
+    :param file: their parameters
+    :param own: classes in place of those of the graph, each `NAME=MODULE:CLASS`
+    """
+    recorder = configuration.nodes.get('recorder')
+    actions = []
+    for names in configuration.graph.process_groups(mode):
+        node = Node(
+            package=PACKAGE, executable='world', namespace=namespace,
+            arguments=[*names, *own_nodes.arguments(own, names)],
+            exec_name=names[0] if len(names) == 1 else 'world',
+            parameters=[str(file)], output='screen', **_bounded())
+        spare = names == ['recorder'] and recorder.on_failure == 'continue'
+        actions += [node] if spare else started(node)
+    return actions
+
+
+def _autopilot(
+    kind: str, px4: Px4 | None, configuration: Configuration, mission: str, namespace: str,
+) -> list[LaunchDescriptionEntity]:
+    """Return what keeps the autopilot and its pilot; both begin again with the world."""
+    if kind == 'none':
+        return _pilot(mission, configuration.nodes['hil_bridge'].instance)
+    arguments = ['--instance', str(configuration.nodes['hil_bridge'].instance),
+                 '--vehicle', configuration.world.vehicle, '--mission', mission]
+    if px4 is not None:
+        arguments += ['--px4-build', str(px4.build), '--px4-cores', px4.cores]
+    return _essential(Node(
+        package=PACKAGE, executable='keeper', namespace=namespace, arguments=arguments,
+        exec_name='px4' if px4 else 'autopilot', output='screen', **_bounded()))
+
+
+def _pilot(mission: str, instance: int) -> list[LaunchDescriptionEntity]:
+    if not mission:
+        return []
+    return [Node(
+        package=PACKAGE, executable=PACKAGE, exec_name='pilot', output='screen', **_bounded(),
+        arguments=['pilot', '--mission', mission, '--instance', str(instance)])]
+
+
+def _installed(package: str) -> bool:
+    try:
+        get_package_prefix(package)
+    except PackageNotFoundError:
+        return False
+    return True
+
+
+def _check_viewers(rviz: str, viewer: str) -> None:
+    """Refuse a viewer that is not there, before anything starts.
+
+    :raises ParameterError: one sentence
+    """
+    if viewer:
+        RerunTarget(viewer)
+    if rviz == 'true' and not _installed('rviz2'):
+        raise ParameterError(
+            'rviz = true: the package rviz2 is not installed; install it'
+            ' (apt-get install ros-$ROS_DISTRO-rviz2) or leave rviz away')
+
+
+def _viewers(
+    given: typing.Mapping[str, str], configuration: Configuration, file: pathlib.Path,
+) -> list[LaunchDescriptionEntity]:
+    """Return Rerun, rviz2 and what feeds it; the flight goes on when one of them ends.
+
+    :param file: the parameters of the graph
+    """
+    shared = {'namespace': given['namespace'], 'output': 'screen', **_bounded()}
+    viewers = []
+    if given['viewer']:
+        viewers.append(Node(
+            package=PACKAGE, executable=PACKAGE, exec_name='viewer',
+            arguments=['view', '--viewer', given['viewer'], '--params-file', str(file),
+                       '--namespace', given['namespace']], **shared))
+    if given['rviz'] != 'true':
+        return viewers
+    helped = _installed('robot_state_publisher')
+    viewers += [
+        Node(package=PACKAGE, executable='visualizer', exec_name='visualizer',
+             arguments=['--params-file', str(file)],
+             parameters=[{'robot_state_publisher': helped}], **shared),
+        # In simulated time it notices that a run begins again, and forgets the frames of the last.
+        Node(package='rviz2', executable='rviz2', exec_name='rviz2',
+             arguments=['-d', str(config_directory() / 'iris.rviz')],
+             parameters=[{'use_sim_time': True}], **shared)]
+    if helped:
+        viewers.append(Node(
+            package='robot_state_publisher', executable='robot_state_publisher',
+            exec_name='robot_state_publisher', parameters=[{
+                'robot_description': ParameterValue(urdf(configuration), value_type=str),
+                'use_sim_time': True, 'publish_frequency': _ALL_ANGLES_HZ}],
+            remappings=[('joint_states', topics.JOINTS.name)], **shared))
+    return viewers

@@ -1,0 +1,103 @@
+"""A pilot in a process of its own, so that what it reads of the autopilot slows no world down.
+
+PX4 streams some thousand messages a second of simulated time. In a thread of mode `core` they
+would take turns with the steps.
+"""
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+import typing
+
+from px4_sim_ros.mavlink.mission import Mission
+from px4_sim_ros.mavlink.pilot import Event, MissionError, Pilot, SetPoint
+from px4_sim_ros.model.parameters import sentence
+from px4_sim_ros.run.processes import DIE_WITH_PARENT
+
+_STOP_TIMEOUT_S = 2.0
+
+
+class PilotProcess:
+    """Flies a mission, tells what happens, and sets an event at its end."""
+
+    def __init__(
+        self, instance: int, mission: Mission, report: typing.Callable[[Event], None],
+        show: typing.Callable[[SetPoint], None], over: threading.Event,
+    ) -> None:
+        """Start it.
+
+        :param report: called at each event, in a thread
+        :param show: called with each set point that the autopilot tells, in the same thread
+        :param over: is set when the mission is flown or lost
+        """
+        self.flown = False
+        self.failure = ''
+        self._report, self._show, self._over = report, show, over
+        self._stopped = False
+        self._process = subprocess.Popen(
+            [*DIE_WITH_PARENT, sys.executable, '-m', 'px4_sim_ros.run.pilot_process',
+             str(instance), json.dumps(mission.to_mapping())],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, start_new_session=True)
+        self._thread = threading.Thread(target=self._listen, name='pilot')
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End it; a second time nothing happens."""
+        self._stopped = True
+        self._process.terminate()
+        try:
+            self._process.wait(_STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._thread.join()
+        self._process.stdout.close()
+
+    def _listen(self) -> None:
+        try:
+            for line in self._process.stdout:
+                (kind, content), = json.loads(line).items()
+                if kind == 'event':
+                    text, time_s, target = content
+                    self._report(Event(text, time_s, tuple(target) if target else None))
+                elif kind == 'set_point':
+                    self._show(SetPoint(content[0], tuple(content[1])))
+                elif kind == 'failure':
+                    self.failure = content
+                else:
+                    self.flown = True
+            code = self._process.wait()
+            if not (self.flown or self.failure or self._stopped):
+                self.failure = f'the pilot has ended with exit code {code}'
+        finally:
+            self._over.set()
+
+
+def main(arguments: typing.Sequence[str]) -> int:
+    """Fly, as the process: tell each thing as a line of JSON."""
+    instance, mission = int(arguments[0]), json.loads(arguments[1])
+
+    def tell(kind: str, content: object) -> None:
+        print(json.dumps({kind: content}), flush=True)
+
+    last: list[object] = []
+
+    def show(set_point: SetPoint) -> None:
+        if last != [set_point.position_enu]:
+            last[:] = [set_point.position_enu]
+            tell('set_point', set_point)
+
+    try:
+        pilot = Pilot(instance, lambda event: tell('event', event), threading.Event(), show)
+        pilot.fly(Mission.from_mapping('mission', mission))
+    except (MissionError, OSError) as error:
+        tell('failure', sentence(error))
+        return 1
+    tell('flown', True)
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,67 @@
+"""Parameters from the command line: `--set wind.speed_m_s=8`, `--wind dryden`, `--vehicle x500`."""
+from __future__ import annotations
+
+import argparse
+import contextlib
+import typing
+
+import yaml
+
+from px4_sim_ros.config.configuration import FlatParameters
+from px4_sim_ros.model.parameters import ParameterError
+from px4_sim_ros.step import graph
+
+Settings = dict[str, FlatParameters]      # by node, `''` meaning every node
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the options that set parameters."""
+    parser.add_argument('--vehicle', help='name in config/vehicles, or a path')
+    parser.add_argument('--wind', help='model of the wind: none, constant, gust,'
+                        ' ornstein_uhlenbeck, dryden; its parameters are those of the node wind')
+    parser.add_argument('--profile', default='', help='how good the sensors are: name in'
+                        ' config/profiles, or a path')
+    parser.add_argument('--set', action='append', default=[], metavar='[NODE.]PARAMETER=VALUE',
+                        help='set any parameter, for example wind.speed_m_s=8; may be repeated')
+
+
+def settings(options: argparse.Namespace) -> Settings:
+    """Return what these options set.
+
+    :raises ParameterError: one of them is no setting
+    """
+    given = {'vehicle': options.vehicle, 'wind': options.wind}
+    found: Settings = {'': {k: v for k, v in given.items() if v is not None}}
+    for text in options.set:
+        name, equals, value = text.partition('=')
+        if not equals or not name:
+            raise ParameterError(f'set {text!r}: must be [NODE.]PARAMETER=VALUE')
+        node, key = _node_and_key(name)
+        found.setdefault(node, {})[key] = _value(text, value)
+    return found
+
+
+def _node_and_key(name: str) -> tuple[str, str]:
+    node, dot, key = name.partition('.')
+    if dot and _is_node(node):
+        return node, key
+    return '', name      # of all nodes; a wrong name is refused where it is used
+
+
+def _is_node(name: str) -> bool:
+    try:
+        graph.spec_of(name)
+    except KeyError:
+        return False
+    return True
+
+
+def _value(text: str, value: str) -> typing.Any:
+    # YAML takes 4e-8 for a text.
+    for number in int, float:
+        with contextlib.suppress(ValueError):
+            return number(value)
+    try:
+        return yaml.safe_load(value)
+    except yaml.YAMLError:
+        raise ParameterError(f'set {text!r}: the value is no YAML') from None

@@ -1,0 +1,91 @@
+"""Simulated time against the wall clock."""
+from __future__ import annotations
+
+import time
+import typing
+
+from px4_sim_ros.model.timebase import US_PER_S
+
+# A run that fell further behind than this does not try to catch up.
+_MAX_LAG_S = 0.1
+# What is asked for is kept within this, or it is told; over less time a hiccup would tell it.
+_KEPT_WITHIN = 0.01
+_JUDGED_OVER_S = 1.0
+
+
+def speed_factor(text: str) -> float:
+    """Return a speed factor from a text; `max` is 0, as fast as possible."""
+    return 0.0 if text == 'max' else float(text)
+
+
+class Pacer:
+    """Holds each step back until its wall time has come."""
+
+    def __init__(
+        self, speed_factor: float, step_us: int,
+        clock_s: typing.Callable[[], float] = time.monotonic,
+        sleep: typing.Callable[[float], None] = time.sleep,
+    ) -> None:
+        """Begin now.
+
+        :param speed_factor: simulated over wall time; 0 is as fast as possible
+        """
+        self._step_s = step_us / US_PER_S / speed_factor if speed_factor > 0.0 else 0.0
+        self._clock_s, self._sleep = clock_s, sleep
+        self._next_s = clock_s()
+        self.lost_s = 0.0      # wall time that will not be caught up with
+
+    def wait(self) -> None:
+        """Sleep until the next step may begin."""
+        if not self._step_s:
+            return
+        self._next_s += self._step_s
+        ahead_s = self._next_s - self._clock_s()
+        if ahead_s > 0.0:
+            self._sleep(ahead_s)
+        elif ahead_s < -_MAX_LAG_S:
+            self.lost_s -= ahead_s
+            self._next_s = self._clock_s()
+
+
+class PaceWatch:
+    """Notices that a machine cannot keep the speed that is asked for."""
+
+    def __init__(
+        self, step_us: int, clock_s: typing.Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Begin now."""
+        self._step_s = step_us / US_PER_S
+        self._clock_s = clock_s
+        self._speed_factor = 0.0
+        self._kept = True
+        self._since: tuple[float, int, float] | None = None
+
+    def remark(self, speed_factor: float, steps: int, lost_s: float, goes_on: bool) -> str:
+        """Return a sentence when the speed is not kept any more, or is again; '' otherwise.
+
+        :param speed_factor: that is asked for
+        :param steps: that are complete
+        :param lost_s: wall time that the pacer has given up, so far
+        :param goes_on: whether nothing else holds time, such as a pause or an autopilot
+        """
+        now_s = self._clock_s()
+        if speed_factor != self._speed_factor:
+            self._speed_factor, self._kept, self._since = speed_factor, True, None
+        if not goes_on or not speed_factor:
+            self._since = None
+            return ''
+        if self._since is None:      # what was lost until now, others have held up
+            self._since = now_s, steps, lost_s
+            return ''
+        since_s, since_steps, since_lost_s = self._since
+        wall_s = now_s - since_s
+        if wall_s < _JUDGED_OVER_S:
+            return ''
+        self._since = now_s, steps, lost_s
+        was_kept, self._kept = self._kept, lost_s - since_lost_s <= _KEPT_WITHIN * wall_s
+        asked = f'{speed_factor:g} times real time'
+        if was_kept and not self._kept:
+            done = (steps - since_steps) * self._step_s / wall_s
+            return f'{asked} is asked for, and this machine does {done:.2f}'
+        return f'{asked} is kept again' if self._kept and not was_kept else ''

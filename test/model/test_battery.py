@@ -1,0 +1,334 @@
+"""The battery alone against closed forms, and what it does to the flight."""
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+from scipy.optimize import brentq
+
+from px4_sim_ros.config.resources import config_directory, read_yaml
+from px4_sim_ros.model.body.battery import Battery, clamp_charges
+from px4_sim_ros.model.body.battery_model import BatteryModel, Pack
+from px4_sim_ros.model.body.integrators import rk4
+from px4_sim_ros.model.parameters import ParameterError
+from px4_sim_ros.model.vehicle.vehicle import Vehicle
+
+PACK = Pack(3, 5.0, 12.6, 10.8, 0.020, 0.010, 2000.0)
+WEAK = Pack(3, 3.0, 12.4, 10.5, 0.035, 0.020, 1200.0)
+FULL = [1.0, 0.0]
+
+
+def battery_of(*packs):
+    """Return packs on one bus."""
+    return Battery(BatteryModel(12.0, packs))
+
+
+def test_five_amperes_for_ten_seconds():
+    """Charge 1 - I t / Q, polarisation I R1 (1 - exp(-t / R1 C1)), V = E - V1 - I R0."""
+    battery, current = battery_of(PACK), 5.0
+
+    def derivative(x):
+        voltage = 10.8 + 1.8 * x[0] - x[1] - current * 0.020
+        # The bus finds the same voltage from the power.
+        assert battery.voltage_v(x, voltage * current) == pytest.approx(voltage, abs=1e-12)
+        return battery.rates(x, battery.voltage_v(x, voltage * current))
+
+    state = battery.initial(1.0)
+    for _ in range(2500):
+        state = rk4(derivative, state, 0.004)
+    charge = 1.0 - current * 10.0 / (5.0 * 3600.0)
+    polarisation = current * 0.010 * (1.0 - math.exp(-10.0 / 20.0))
+    voltage = 10.8 + 1.8 * charge - polarisation - current * 0.020
+    assert state == pytest.approx([charge, polarisation], abs=1e-10)
+    assert battery.voltage_v(state, voltage * current) == pytest.approx(voltage, abs=1e-10)
+    assert battery.charge_ah(state) == pytest.approx(5.0 * charge, abs=1e-10)
+
+
+def test_polarisation_relaxes_without_load():
+    """V1 falls to 1/e in R1 C1 = 20 s, and the charge stays."""
+    battery, state = battery_of(PACK), [0.5, 0.08]
+    for _ in range(5000):
+        state = rk4(lambda x: battery.rates(x, battery.voltage_v(x, 0.0)), state, 0.004)
+    assert state == pytest.approx([0.5, 0.08 / math.e], abs=1e-10)
+
+
+@pytest.mark.parametrize('power', [0.0, 50.0, 250.0, 900.0])
+def test_voltage_at_a_power_against_a_root_finder(power):
+    """The higher solution of sum((E - V) / R0) V = P."""
+    state = [0.9, 0.02, 0.4, 0.05]
+    sources = 10.8 + 1.8 * 0.9 - 0.02, 10.5 + 1.9 * 0.4 - 0.05
+
+    def surplus(voltage):
+        return ((sources[0] - voltage) / 0.020 + (sources[1] - voltage) / 0.035) * voltage - power
+
+    expected = brentq(surplus, 6.0, 13.0, xtol=1e-14, rtol=1e-14)
+    assert battery_of(PACK, WEAK).voltage_v(state, power) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize('power', [0.0, 5.0, 250.0, 900.0])
+def test_kirchhoff_holds_between_unequal_packs(power):
+    """Every mesh has the voltage of the bus, and the currents together carry the power."""
+    battery, state = battery_of(PACK, WEAK), [0.9, 0.02, 0.4, 0.05]
+    voltage = battery.voltage_v(state, power)
+    first, second = battery.currents_a(state, voltage)
+    assert 10.8 + 1.8 * 0.9 - 0.02 - 0.020 * first == pytest.approx(voltage, abs=1e-12)
+    assert 10.5 + 1.9 * 0.4 - 0.05 - 0.035 * second == pytest.approx(voltage, abs=1e-12)
+    assert (first + second) * voltage == pytest.approx(power, rel=1e-12, abs=1e-11)
+
+
+def test_unequal_packs_charge_one_another():
+    """Without load I = (E1 - E2) / (R01 + R02) runs round, until the voltages are equal."""
+    battery, state = battery_of(PACK, WEAK), [0.9, 0.0, 0.4, 0.0]
+    first, second = battery.currents_a(state, battery.voltage_v(state, 0.0))
+    assert first == pytest.approx((12.42 - 11.26) / 0.055, rel=1e-12)
+    assert second == pytest.approx(-first, rel=1e-12)
+    rates = battery.rates(state, battery.voltage_v(state, 0.0))
+    assert rates == pytest.approx(
+        [-first / 18000.0, first / 2000.0, first / 10800.0, -first / 1200.0], rel=1e-12)
+    before = battery.charge_ah(state)
+    for _ in range(4000):
+        state = rk4(lambda x: battery.rates(x, battery.voltage_v(x, 0.0)), state, 2.0)
+    assert 10.8 + 1.8 * state[0] == pytest.approx(10.5 + 1.9 * state[2], abs=1e-6)
+    assert battery.charge_ah(state) == pytest.approx(before, rel=1e-12)
+
+
+def test_equal_packs_share():
+    """Two are as one of half the resistances and twice the capacities."""
+    pair = battery_of(PACK, PACK)
+    single = battery_of(Pack(3, 10.0, 12.6, 10.8, 0.010, 0.005, 4000.0))
+    state = [0.7, 0.03]
+    voltage = single.voltage_v(state, 300.0)
+    assert pair.voltage_v(state * 2, 300.0) == pytest.approx(voltage, rel=1e-14)
+    assert pair.currents_a(state * 2, voltage) == pytest.approx(
+        [single.currents_a(state, voltage)[0] / 2.0] * 2, rel=1e-12)
+    assert pair.rates(state * 2, voltage) == pytest.approx(
+        [*single.rates(state, voltage)] * 2, rel=1e-12)
+
+
+def test_more_power_than_there_is():
+    """E^2 / (4 R0) is the most: the bus stays at half the open-circuit voltage."""
+    battery, most = battery_of(PACK), 12.6 ** 2 / 0.080
+    # Near the limit the voltage goes as a square root: dV = sqrt(R0 dP).
+    assert battery.voltage_v(FULL, most - 1e-6) == pytest.approx(6.3, abs=2e-4)
+    for power in (most, 1.01 * most, 100.0 * most):
+        voltage = battery.voltage_v(FULL, power)
+        assert voltage == pytest.approx(6.3, abs=1e-6)
+        assert battery.currents_a(FULL, voltage)[0] * voltage == pytest.approx(most, rel=1e-9)
+
+
+def test_an_empty_pack_goes_on_at_its_empty_voltage():
+    """Its charge stays at 0; from another pack it takes charge."""
+    battery = battery_of(PACK)
+    assert battery.voltage_v([0.0, 0.0], 100.0) == pytest.approx(
+        (10.8 + math.sqrt(10.8 ** 2 - 8.0)) / 2.0, rel=1e-14)
+    assert battery.rates([0.0, 0.0], 10.0)[0] == 0.0
+    pair, state = battery_of(PACK, PACK), [0.0, 0.0, 0.5, 0.0]
+    assert pair.rates(state, pair.voltage_v(state, 0.0))[0] > 0.0
+
+
+def test_a_full_pack_takes_no_more():
+    """But it delivers."""
+    battery = battery_of(PACK)
+    assert battery.rates(FULL, 13.0)[0] == 0.0
+    assert battery.rates(FULL, 12.0)[0] < 0.0
+    state = [7.0, 7.0, -1e-7, -0.1, 1.0 + 1e-7, 0.1]
+    clamp_charges(state, 2)
+    assert state == [7.0, 7.0, 0.0, -0.1, 1.0, 0.1]
+
+
+# In the vehicle.
+
+def hovering(build_dynamics, vehicle, **more):
+    """Return a vehicle in the air with all rotors at hover speed, and that speed."""
+    dynamics = build_dynamics(vehicle, **more)
+    speed = vehicle.hover_speed_rad_s(9.80665)
+    dynamics.state[13:17] = [speed] * 4
+    return dynamics, speed
+
+
+def test_none_without_a_battery(on_mains, build_dynamics):
+    """The bus is always at nominal voltage."""
+    dynamics = build_dynamics(on_mains)
+    assert dynamics.battery() is None
+    assert len(dynamics.state) == 17
+
+
+def test_status_at_the_start(iris, build_dynamics):
+    """Only the avionics draw; the charge is as the parameter says."""
+    status = build_dynamics(iris, initial_charge=0.4).battery()
+    assert (status.time_us, status.capacity_ah) == (0, 5.0)
+    assert status.charge_ah == pytest.approx(2.0)
+    assert status.voltage_v * status.current_a == pytest.approx(5.0, rel=1e-12)
+    assert status.voltage_v == pytest.approx(10.8 + 0.4 * 1.8 - 0.020 * status.current_a)
+
+
+def test_bus_power_is_that_of_motors_and_avionics(iris, build_dynamics):
+    """At rest in the air with four different speeds, each motor by its own equations."""
+    dynamics = build_dynamics(iris, gravity_m_s2=0.0)
+    speeds = np.array([600.0, 700.0, 800.0, 900.0])
+    dynamics.state[13:17] = speeds.tolist()
+    dynamics.truth()
+    status, motor = dynamics.battery(), iris.motor_model
+    torque = 0.0164 * 5.84e-6 * speeds ** 2
+    current = torque * motor.motor_kv_rad_s_v + motor.no_load_current_a
+    voltage = speeds / motor.motor_kv_rad_s_v + motor.winding_resistance_ohm * current
+    assert status.voltage_v * status.current_a == pytest.approx(
+        np.sum(voltage * current) / motor.esc_efficiency + motor.avionics_power_w, rel=1e-12)
+
+
+def test_speed_reached_scales_with_the_bus(iris, build_dynamics):
+    """The equilibrium is reference V / V_nominal, also at the limit of the speed."""
+    for charge, reference in ((1.0, 700.0), (0.2, 700.0), (0.2, 1500.0)):
+        dynamics = build_dynamics(iris, gravity_m_s2=0.0, initial_charge=charge)
+        for _ in range(250):
+            dynamics.state[3:6] = dynamics.state[10:13] = [0.0] * 3
+            truth = dynamics.step((reference,) * 4)
+        share = dynamics.battery().voltage_v / 12.0
+        expected = min(reference, 1100.0) * share
+        assert truth.rotor_speeds_rad_s == pytest.approx((expected,) * 4, rel=1e-4)
+        assert share == pytest.approx({1.0: 1.02, 0.2: 0.88}[charge], abs=0.05)
+
+
+def test_thrust_falls_with_the_charge(iris, build_dynamics):
+    """The same command that hovers with a full battery sinks with an empty one."""
+    climbs = []
+    for charge in (1.0, 0.5, 0.0):
+        dynamics, speed = hovering(build_dynamics, iris, initial_charge=charge)
+        for _ in range(250):
+            truth = dynamics.step((speed,) * 4)
+        climbs.append(truth.velocity_flu[2])
+    assert climbs[0] > climbs[1] > climbs[2]
+    assert climbs[0] > 0.0 > climbs[2]
+
+
+@pytest.mark.parametrize('integrator', ['euler', 'rk4', 'rk23', 'rk45'])
+def test_the_last_charge_runs_out_in_flight(iris, build_dynamics, integrator):
+    """It is never below 0, and the rotors go on at what an empty pack gives."""
+    dynamics, speed = hovering(build_dynamics, iris, integrator=integrator, initial_charge=2e-6)
+    for _ in range(25):
+        dynamics.step((speed,) * 4)
+        assert 0.0 <= dynamics.battery().charge_ah <= 1e-5
+    assert dynamics.battery().charge_ah == 0.0
+    assert 10.0 < dynamics.battery().voltage_v < 10.8
+
+
+def test_hover_current_of_the_iris(iris, build_dynamics):
+    """About 20 A, and charge falls accordingly."""
+    dynamics, speed = hovering(build_dynamics, iris)
+    before = dynamics.battery()
+    for _ in range(250):
+        dynamics.step((speed * 12.0 / dynamics.battery().voltage_v,) * 4)
+    after = dynamics.battery()
+    assert 18.0 < after.current_a < 22.0
+    assert (before.charge_ah - after.charge_ah) * 3600.0 == pytest.approx(
+        after.current_a, rel=0.01)
+    assert after.voltage_v == pytest.approx(12.1, abs=0.1)
+
+
+def test_hover_time_of_the_iris(iris):
+    """From full to empty at the power of hover: a quarter of an hour, by separate equations."""
+    motor, thrust = iris.motor_model, iris.body.mass_kg * 9.80665 / 4.0
+    speed = math.sqrt(thrust / 5.84e-6)
+    current = 0.0164 * thrust * motor.motor_kv_rad_s_v + motor.no_load_current_a
+    voltage = speed / motor.motor_kv_rad_s_v + motor.winding_resistance_ohm * current
+    power = 4.0 * voltage * current / motor.esc_efficiency + motor.avionics_power_w
+
+    def discharge(_, x):
+        source = 10.8 + 1.8 * x[0] - x[1]
+        bus_current = (source - math.sqrt(source ** 2 - 4.0 * 0.020 * power)) / 0.040
+        return [-bus_current / 18000.0, bus_current / 2000.0 - x[1] / 20.0]
+
+    def empty(_, x):
+        return x[0]
+
+    empty.terminal = True
+    solution = solve_ivp(discharge, (0.0, 3600.0), FULL, events=empty, rtol=1e-8)
+    assert 12.0 < solution.t[-1] / 60.0 < 16.0
+
+
+def test_integrators_agree_on_the_battery(iris, build_dynamics):
+    """Ten seconds of hover thrust: rk4, rk23 and rk45 see the same bus."""
+    ends = []
+    for integrator in ('rk4', 'rk23', 'rk45'):
+        dynamics, speed = hovering(build_dynamics, iris, integrator=integrator)
+        for _ in range(2500):
+            dynamics.step((speed,) * 4)
+        ends.append(dynamics.battery())
+    for end in ends[1:]:
+        assert end == pytest.approx(ends[0], rel=1e-6)
+
+
+# The vehicle file.
+
+@pytest.fixture
+def content():
+    """Return the content of the Iris's file, to be spoilt."""
+    return read_yaml(config_directory() / 'vehicles' / 'iris.yaml', 'vehicle file')
+
+
+def refusal(content):
+    """Return the error sentence of a vehicle file that must be refused."""
+    with pytest.raises(ParameterError) as error:
+        Vehicle.from_mapping('f', content)
+    return str(error.value)
+
+
+def test_optional_sections(content):
+    """Without battery, motors are not needed; with one they are."""
+    del content['motor_model']
+    assert refusal(content) == 'f: missing section motor_model, what the battery feeds'
+    del content['battery']
+    vehicle = Vehicle.from_mapping('f', content)
+    assert (vehicle.battery, vehicle.motor_model, vehicle.px4_parameters) == (None, None, {})
+
+
+def test_px4_parameters(content):
+    """Names and numbers, as they are given."""
+    content['px4_parameters'] = {'MPC_THR_HOVER': 0.7, 'COM_ARM_WO_GPS': 1}
+    assert Vehicle.from_mapping('f', content).px4_parameters == content['px4_parameters']
+    content['px4_parameters'] = {'MPC_THR_HOVER': 'high'}
+    assert refusal(content) == "f: px4_parameters.MPC_THR_HOVER = 'high': must be a number"
+    content['px4_parameters'] = [1]
+    assert refusal(content) == 'f: px4_parameters = [1]: must be a mapping of names to numbers'
+
+
+@pytest.mark.parametrize(('change', 'sentence'), [
+    ({'packs': []}, 'f: battery: packs = []: must be a list with at least one entry'),
+    ({'packs': 5}, 'f: battery: packs = 5: must be a list with at least one entry'),
+    ({'nominal_voltage_v': 0.0}, 'f: battery.nominal_voltage_v = 0.0: must be greater than 0 V'),
+    ({'nominal_volts': 1.0},
+     'f: battery.nominal_volts: unknown parameter; did you mean nominal_voltage_v?'),
+])
+def test_wrong_battery(content, change, sentence):
+    """Section, name, value, and what is allowed."""
+    content['battery'] |= change
+    assert refusal(content) == sentence
+
+
+def test_wrong_pack(content):
+    """It is named by its place."""
+    pack = content['battery']['packs'][0]
+    content['battery']['packs'] = [pack, pack | {'series_resistance_ohm': 0.0}]
+    assert refusal(content) == (
+        'f: battery: packs[1].series_resistance_ohm = 0.0: must be greater than 0 ohm')
+    content['battery']['packs'] = [pack | {'empty_voltage_v': 13.0}]
+    assert refusal(content) == (
+        'f: battery: packs[0].empty_voltage_v = 13.0: must be at most full_voltage_v = 12.6')
+    content['battery'] = 'big'
+    assert refusal(content) == "f: battery = 'big': must be a mapping"
+
+
+def test_several_packs_of_the_vehicle(iris, build_dynamics):
+    """Each has its own state; the status is about all of them."""
+    model = dataclasses.replace(iris.battery, packs=(PACK, WEAK))
+    dynamics = build_dynamics(dataclasses.replace(iris, battery=model), initial_charge=0.9)
+    assert dynamics.state[17:].tolist() == [0.9, 0.0, 0.9, 0.0]
+    dynamics.step((700.0,) * 4)
+    status = dynamics.battery()
+    assert status.capacity_ah == 8.0
+    assert status.charge_ah == pytest.approx(
+        5.0 * dynamics.state[17] + 3.0 * dynamics.state[19], rel=1e-14)
+    assert dynamics.state[18] != dynamics.state[20]

@@ -1,0 +1,133 @@
+"""Compiled functions give the bits of plain Python, and their machine code is kept."""
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from px4_sim_ros.model import compiled as module
+
+# A flight that leaves the ground, tilts, comes down and slides, in wind, with two packs.
+FLIGHT = '''
+import dataclasses, json, sys
+from px4_sim_ros.config.configuration import load_configuration
+from px4_sim_ros.model.body.dynamics import Dynamics
+from px4_sim_ros.model.environment.environment import Environment
+from px4_sim_ros.model.sensors.imu import Imu
+
+configuration = load_configuration(None, {'dynamics': {'integrator': sys.argv[1]}})
+vehicle, world = configuration.vehicle, configuration.world
+pack = vehicle.battery.packs[0]
+worn = dataclasses.replace(pack, series_resistance_ohm=2.0 * pack.series_resistance_ohm)
+battery = dataclasses.replace(vehicle.battery, packs=(pack, worn))
+dynamics = Dynamics(
+    configuration.nodes['dynamics'], dataclasses.replace(vehicle, battery=battery),
+    Environment.of(world), world.step_us)
+imu = Imu('imu', dataclasses.replace(
+    configuration.nodes['imu'], position_m=(0.1, -0.2, 0.05), mounting_deg=(10.0, 20.0, 30.0)),
+    world)
+speeds = (880.0, 860.0, 861.0, 879.0), (500.0, 530.0, 520.0, 510.0)
+for step in range(300):
+    truth = dynamics.step(speeds[step > 120], (3.0, -2.0, 0.5))
+    print(json.dumps([dynamics.state.tolist(), dynamics.anchors.tolist(), truth,
+                      dynamics.battery(), imu.measure(truth)]))
+assert max(map(abs, truth.attitude[1:3])) > 0.01 and dynamics.anchors[0, 0] != 0.0
+'''
+
+
+ONE_CALL = """
+from px4_sim_ros.model.compiled_rotation import to_body
+print(to_body((0.0, 1.0, 0.0, -1.0, 0.0, 0.0, 0.0, 0.0, 1.0), (1.0, 2.0, 3.0)))
+"""
+
+
+def output(*arguments, **environment):
+    """Return what a process with this program prints."""
+    return subprocess.run(
+        [sys.executable, '-c', *arguments], env=os.environ | environment, check=True,
+        capture_output=True, text=True).stdout
+
+
+@pytest.mark.parametrize('integrator', ['euler', 'rk4', 'rk45'])
+def test_the_bits_are_those_of_plain_python(integrator):
+    """The same flight with and without the compiler."""
+    compiled = output(FLIGHT, integrator)
+    assert compiled.count('\n') == 300
+    assert compiled == output(FLIGHT, integrator, NUMBA_DISABLE_JIT='1')
+
+
+def test_machine_code_is_kept_for_the_sources_as_they_are(tmp_path):
+    """The second process finds it; there is one folder."""
+    found = []
+    for _ in range(2):
+        assert output(ONE_CALL, XDG_CACHE_HOME=str(tmp_path)) == '(-2.0, 1.0, 3.0)\n'
+        found.append({path: path.stat().st_mtime_ns for path in tmp_path.rglob('*.nbc')})
+    assert found[0] == found[1] and found[0]
+    assert len(list((tmp_path / 'px4_sim_ros').iterdir())) == 1
+
+
+def test_another_source_has_another_folder(tmp_path, monkeypatch):
+    """Also when it is not the file of the function itself."""
+    monkeypatch.setenv('XDG_CACHE_HOME', str(tmp_path / 'cache'))
+    monkeypatch.setattr(module, '__file__', str(tmp_path / 'core' / 'compiled.py'))
+    (tmp_path / 'core').mkdir()
+    folders = []
+    for text in ('a = 1', 'a = 2', 'a = 1'):
+        (tmp_path / 'core' / 'rotation.py').write_text(text)
+        folders.append(module._cache_folder.__wrapped__())
+    assert folders[0] == folders[2] != folders[1]
+
+
+def test_without_a_cache_it_works_all_the_same(tmp_path):
+    """The folder of the cache is a file."""
+    (tmp_path / 'cache').write_text('')
+    assert output(ONE_CALL, XDG_CACHE_HOME=str(tmp_path / 'cache')) == '(-2.0, 1.0, 3.0)\n'
+
+
+@pytest.mark.parametrize('before', ['', 'import scipy.linalg'])
+def test_scipy_stays_out_unless_it_is_there(before):
+    program = f"""{before}
+import sys
+from px4_sim_ros.config.compile_ahead import compile_motion
+compile_motion()
+print('scipy.linalg' in sys.modules)
+from scipy.linalg import cython_blas
+"""
+    assert output(program) == f'{bool(before)}\n'
+
+
+def test_records_are_read_by_name():
+    """In compiled functions, and by whoever looks on."""
+    constants = module.record(mass_kg=1.5, arm_m=0.25)
+    read = module.compiled(lambda c: c[0].mass_kg * c[0].arm_m)
+    assert read(constants) == 0.375
+    assert constants['arm_m'].tolist() == [0.25]
+    assert np.shape(module.records([(1.0,), (2.0,)], ['a'])) == (2,)
+
+
+INTERRUPTED = """
+import random, signal, time
+from px4_sim_ros.config.configuration import load_configuration
+from px4_sim_ros.model.body.dynamics import Dynamics
+from px4_sim_ros.model.environment.environment import Environment
+
+configuration = load_configuration(None, {})
+dynamics = Dynamics(configuration.nodes['dynamics'], configuration.vehicle,
+                    Environment.of(configuration.world), configuration.world.step_us)
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+delays, found, until_s = random.Random(1), 0, time.monotonic() + 2.0
+while time.monotonic() < until_s:
+    try:
+        signal.setitimer(signal.ITIMER_REAL, delays.uniform(2e-5, 2e-4))
+        while True:
+            dynamics.step((500.0,) * 4)
+    except KeyboardInterrupt:
+        found += 1
+print(found)
+"""
+
+
+def test_an_interrupt_in_the_midst_of_a_step_is_an_exception():
+    """Thousands of them, wherever they hit; not one ends the process."""
+    assert int(output(INTERRUPTED)) > 1000

@@ -1,0 +1,211 @@
+"""The IMU: what it reads without noise, where and as it is mounted, and its own errors."""
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from transforms3d.axangles import axangle2mat
+from transforms3d.euler import euler2mat
+from transforms3d.quaternions import mat2quat
+
+from px4_sim_ros.model.sensors.imu import Imu
+
+POSITION_M = (0.3, -0.2, 0.5)
+MOUNTING_DEG = (20.0, -35.0, 130.0)
+
+
+@pytest.fixture(scope='module')
+def ideal(configuration):
+    """Return a function that builds the parameters of an IMU with only the given errors."""
+    quiet = dataclasses.replace(
+        configuration.nodes['imu'], gyro_noise_density=0.0, accel_noise_density=0.0,
+        gyro_range=1e9, accel_range=1e9)
+
+    def parameters(**changes):
+        return dataclasses.replace(quiet, **changes)
+    return parameters
+
+
+@pytest.fixture(scope='module')
+def ideal_imu(ideal, world):
+    """Return an IMU without any error."""
+    return Imu('imu', ideal(), world)
+
+
+# What an ideal accelerometer reads.
+
+def test_accelerometer_at_rest_reads_g_up(ideal_imu, iris, build_dynamics, world):
+    """Standing on the ground: (0, 0, +g)."""
+    measured = ideal_imu.measure(build_dynamics(iris, ground=True).truth())
+    assert measured.specific_force_flu == pytest.approx((0.0, 0.0, world.gravity_m_s2), abs=1e-9)
+    assert measured.rate_flu == (0.0, 0.0, 0.0)
+
+
+def test_accelerometer_in_free_fall_reads_nothing(ideal_imu, dragless, build_dynamics):
+    """Whatever the attitude, after a second of falling."""
+    dynamics = build_dynamics(dragless)
+    dynamics.state[6:10] = (0.8, 0.4, -0.2, 0.4)
+    for _ in range(250):
+        truth = dynamics.step((0.0,) * 4)
+    assert ideal_imu.measure(truth).specific_force_flu == pytest.approx((0, 0, 0), abs=1e-9)
+
+
+def test_accelerometer_feels_gravity_where_it_is(ideal, still_truth, world):
+    """With normal gravity it falls by 3.086e-6 m/s^2 a metre."""
+    imu = Imu('imu', ideal(), dataclasses.replace(world, gravity_model='wgs84'))
+    low, high = (
+        imu.measure(still_truth._replace(position_enu=(0.0, 0.0, z))).specific_force_flu[2]
+        for z in (0.0, 1000.0))
+    assert low - high == pytest.approx(3.086e-3, rel=1e-3)
+
+
+def test_accelerometer_on_a_flat_circle(ideal_imu, still_truth, world):
+    """Level, nose along the track, turning left: v^2 / r to the left and g up."""
+    speed, radius = 6.0, 4.0
+    truth = still_truth._replace(
+        attitude=(math.cos(0.4), 0.0, 0.0, math.sin(0.4)), velocity_flu=(speed, 0.0, 0.0),
+        rate_flu=(0.0, 0.0, speed / radius), acceleration_flu=(0.0, speed ** 2 / radius, 0.0))
+    measured = ideal_imu.measure(truth)
+    assert measured.specific_force_flu == pytest.approx(
+        (0.0, speed ** 2 / radius, world.gravity_m_s2), abs=1e-9)
+    assert measured.rate_flu == (0.0, 0.0, speed / radius)
+
+
+def test_accelerometer_in_a_coordinated_turn(ideal_imu, still_truth, world):
+    """Banked by atan(v^2 / (r g)), it reads sqrt(g^2 + (v^2/r)^2) along body z alone."""
+    inward, g = 6.0 ** 2 / 4.0, world.gravity_m_s2
+    body_to_world = axangle2mat((0, 0, 1), 0.8) @ axangle2mat((1, 0, 0), -math.atan2(inward, g))
+    acceleration = axangle2mat((0, 0, 1), 0.8) @ (0.0, inward, 0.0)
+    truth = still_truth._replace(
+        attitude=tuple(mat2quat(body_to_world).tolist()),
+        acceleration_flu=tuple((body_to_world.T @ acceleration).tolist()))
+    assert ideal_imu.measure(truth).specific_force_flu == pytest.approx(
+        (0.0, 0.0, math.hypot(g, inward)), abs=1e-9)
+
+
+# Where and as it is mounted.
+
+def test_lever_arm_and_mounting(ideal, still_truth, world):
+    """A spin-up about a fixed skew axis: -w^2 d towards the axis, alpha n x r along the circle."""
+    axis = np.array((2.0, 3.0, 6.0)) / 7.0
+    rate, angular_acceleration = 4.0, -9.0
+    arm = np.array(POSITION_M)
+    distance = arm - axis * (axis @ arm)
+    body_to_world = axangle2mat((1, 2, 2), 0.7)
+    acceleration = np.array((0.4, -1.1, 2.3))
+    truth = still_truth._replace(
+        attitude=tuple(mat2quat(body_to_world).tolist()),
+        rate_flu=tuple((rate * axis).tolist()),
+        angular_acceleration_flu=tuple((angular_acceleration * axis).tolist()),
+        acceleration_flu=tuple(acceleration.tolist()))
+    felt = (
+        acceleration + body_to_world.T @ (0.0, 0.0, world.gravity_m_s2)
+        - rate ** 2 * distance + angular_acceleration * np.cross(axis, arm))
+    sensor_to_body = euler2mat(*np.radians(MOUNTING_DEG), 'sxyz')
+    imu = Imu('imu', ideal(position_m=POSITION_M, mounting_deg=MOUNTING_DEG), world)
+    measured = imu.measure(truth)
+    assert measured.specific_force_flu == pytest.approx(sensor_to_body.T @ felt, abs=1e-9)
+    assert measured.rate_flu == pytest.approx(sensor_to_body.T @ (rate * axis), abs=1e-9)
+
+
+def test_lever_arm_with_rate_and_acceleration_about_different_axes(ideal, still_truth, world):
+    """The closed form alpha x r + w x (w x r), by NumPy, with distinct components."""
+    rate, angular_acceleration = np.array((1.0, -2.0, 3.0)), np.array((7.0, 5.0, -4.0))
+    truth = still_truth._replace(
+        rate_flu=tuple(rate.tolist()),
+        angular_acceleration_flu=tuple(angular_acceleration.tolist()))
+    expected = (
+        np.cross(angular_acceleration, POSITION_M) + np.cross(rate, np.cross(rate, POSITION_M))
+        + (0.0, 0.0, world.gravity_m_s2))
+    measured = Imu('imu', ideal(position_m=POSITION_M), world).measure(truth)
+    assert measured.specific_force_flu == pytest.approx(expected, abs=1e-9)
+    assert measured.rate_flu == truth.rate_flu
+
+
+def test_a_quarter_turn_to_the_left(ideal, still_truth, world):
+    """Yaw 90: the sensor's x axis is the body's left; in FRD, for PX4, that is yaw 270."""
+    imu = Imu('imu', ideal(mounting_deg=(0.0, 0.0, 90.0)), world)
+    measured = imu.measure(still_truth._replace(rate_flu=(1.0, 2.0, 3.0)))
+    assert measured.rate_flu == pytest.approx((2.0, -1.0, 3.0), abs=1e-15)
+
+
+# Scale and misalignment.
+
+def sensed_axes(parameters, world, still_truth):
+    """Return the matrices that a gyro and an accelerometer multiply with; gravity is off."""
+    imu = Imu('imu', parameters, dataclasses.replace(world, gravity_m_s2=0.0))
+    columns = [
+        imu.measure(still_truth._replace(rate_flu=unit, acceleration_flu=unit))
+        for unit in ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))]
+    return (np.transpose([c.rate_flu for c in columns]),
+            np.transpose([c.specific_force_flu for c in columns]))
+
+
+def test_scale_errors_and_misalignment_over_the_seeds(ideal, still_truth, world):
+    """1-sigma in and beside the diagonal, mean zero; gyro and accelerometer have their own."""
+    parameters = ideal(
+        gyro_scale_error=0.02, gyro_misalignment=0.005,
+        accel_scale_error=0.01, accel_misalignment=0.003)
+    errors = np.array([
+        sensed_axes(parameters, dataclasses.replace(world, seed=seed), still_truth)
+        for seed in range(400)]) - np.eye(3)
+    diagonal = np.eye(3, dtype=bool)
+    for sensor, scale, tilt in ((0, 0.02, 0.005), (1, 0.01, 0.003)):
+        for part, sigma in ((errors[:, sensor, diagonal], scale),
+                            (errors[:, sensor, ~diagonal], tilt)):
+            assert part.std() == pytest.approx(sigma, rel=0.06)
+            assert abs(part.mean()) < 4.0 * sigma / math.sqrt(part.size)
+    correlation = np.corrcoef(errors.reshape(400, 18).T) - np.eye(18)
+    assert np.abs(correlation).max() < 4.5 / math.sqrt(400)
+
+
+def test_axes_are_skewed_after_they_are_turned(ideal, still_truth, world):
+    """The errors belong to the sensor, however it is mounted; one kind leaves the other alone."""
+    skew = {'gyro_scale_error': 0.1, 'gyro_misalignment': 0.1}
+    plain, _ = sensed_axes(ideal(**skew), world, still_truth)
+    turned, _ = sensed_axes(ideal(**skew, mounting_deg=MOUNTING_DEG), world, still_truth)
+    scaled, _ = sensed_axes(ideal(gyro_scale_error=0.1), world, still_truth)
+    assert turned == pytest.approx(
+        plain @ euler2mat(*np.radians(MOUNTING_DEG), 'sxyz').T, abs=1e-12)
+    assert np.diag(scaled) == pytest.approx(np.diag(plain), abs=1e-15)
+    assert scaled - np.diag(np.diag(scaled)) == pytest.approx(np.zeros((3, 3)), abs=1e-15)
+
+
+# The converter.
+
+def test_saturation(ideal, still_truth, world):
+    """Each axis on its own, in both directions."""
+    imu = Imu('imu', ideal(gyro_range=5.0, accel_range=12.0), world)
+    measured = imu.measure(still_truth._replace(
+        rate_flu=(4.0, -6.0, 1e9), acceleration_flu=(-100.0, 11.0, 2.0)))
+    assert measured.rate_flu == (4.0, -5.0, 5.0)
+    assert measured.specific_force_flu == pytest.approx(
+        (-12.0, 11.0, 2.0 + world.gravity_m_s2), abs=1e-12)
+
+
+@pytest.mark.parametrize(('rate', 'read'), [
+    (0.24, 0.0), (0.26, 0.5), (-0.26, -0.5), (-0.74, -0.5), (10.1, 10.0), (0.0, 0.0)])
+def test_quantisation_rounds_to_the_nearest(ideal, still_truth, world, rate, read):
+    """In both directions, not towards zero."""
+    imu = Imu('imu', ideal(gyro_resolution=0.5), world)
+    measured = imu.measure(still_truth._replace(rate_flu=(rate, 0.0, 0.0)))
+    assert measured.rate_flu[0] == pytest.approx(read, abs=1e-15)
+
+
+def test_quantisation_of_noise(ideal, still_truth, world):
+    """Whole steps; the error of rounding adds step^2 / 12."""
+    step, density = 0.01, 5e-4
+    imu = Imu('imu', ideal(accel_resolution=step, accel_noise_density=density), world)
+    z = np.array([imu.measure(still_truth).specific_force_flu[2] for _ in range(20_000)])
+    assert np.abs(z / step - np.round(z / step)).max() < 1e-9
+    assert z.var() == pytest.approx(density ** 2 * 250.0 + step ** 2 / 12.0, rel=0.03)
+
+
+def test_a_motion_that_is_no_number_is_passed_on(ideal, still_truth, world):
+    """It is not for a sensor to end the run."""
+    imu = Imu('imu', ideal(gyro_range=5.0, gyro_resolution=0.1), world)
+    measured = imu.measure(still_truth._replace(rate_flu=(math.nan, math.inf, 1.0)))
+    assert math.isnan(measured.rate_flu[0])
+    assert measured.rate_flu[1:] == pytest.approx((5.0, 1.0))

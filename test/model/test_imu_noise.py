@@ -1,0 +1,136 @@
+"""The statistics of the IMU's noise and biases."""
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import allantools
+import numpy as np
+import pytest
+
+from px4_sim_ros.model.random_streams import NormalStream
+from px4_sim_ros.model.sensors.imu import Imu
+from px4_sim_ros.model.sensors.noise import DriftingBias, Wander
+
+RATE_HZ = 250.0
+
+
+def measured(imu, truth, count):
+    """Return the rates and the specific forces of so many samples, without gravity."""
+    samples = [imu.measure(truth) for _ in range(count)]
+    return (np.array([s.rate_flu for s in samples]),
+            np.array([s.specific_force_flu for s in samples]) - (0.0, 0.0, 9.80665))
+
+
+def allan_deviation(samples, tau_s):
+    """Return the overlapping Allan deviation over the three axes, by allantools."""
+    deviations = [
+        allantools.oadev(axis, rate=RATE_HZ, data_type='freq', taus=[tau_s])[1][0]
+        for axis in samples.T]
+    return np.sqrt(np.mean(np.square(deviations)))
+
+
+@pytest.fixture(scope='module')
+def default_samples(configuration, world, still_truth):
+    """Return 400 s of a still IMU with the default noise: rate and specific force."""
+    return measured(Imu('imu', configuration.nodes['imu'], world), still_truth, 100_000)
+
+
+@pytest.fixture(scope='module')
+def only(configuration):
+    """Return a function that builds the parameters of an IMU with only the given noise."""
+    quiet = dataclasses.replace(
+        configuration.nodes['imu'], gyro_noise_density=0.0, accel_noise_density=0.0,
+        gyro_bias_correlation_time_s=1e9, accel_bias_correlation_time_s=1e9)
+
+    def parameters(**changes):
+        return dataclasses.replace(quiet, **changes)
+    return parameters
+
+
+@pytest.mark.parametrize('sensor', ['gyro', 'accel'])
+@pytest.mark.parametrize('tau_s', [0.1, 1.0])
+def test_allan_deviation_is_the_configured_density(default_samples, configuration, sensor, tau_s):
+    """White noise of density N has the Allan deviation N / sqrt(tau)."""
+    samples = default_samples[('gyro', 'accel').index(sensor)]
+    density = getattr(configuration.nodes['imu'], f'{sensor}_noise_density')
+    assert allan_deviation(samples, tau_s) * math.sqrt(tau_s) == pytest.approx(density, rel=0.1)
+
+
+def test_allan_deviation_of_the_bias_random_walk(only, world, still_truth):
+    """A bias driven by noise of density K has K sqrt(tau / 3): the slope is +1/2."""
+    drives = 3.8785e-5, 6e-3
+    imu = Imu('imu', only(gyro_random_walk=drives[0], accel_random_walk=drives[1]), world)
+    for samples, drive in zip(measured(imu, still_truth, 100_000), drives):
+        short, long = (allan_deviation(samples, tau_s) for tau_s in (0.1, 1.6))
+        assert short == pytest.approx(drive * math.sqrt(0.1 / 3.0), rel=0.1)
+        assert math.log(long / short) / math.log(16.0) == pytest.approx(0.5, abs=0.04)
+
+
+def test_sample_noise_is_density_times_root_of_the_rate(
+        default_samples, configuration, world, still_truth):
+    """0.00138 rad/s and 0.0101 m/s^2 at 250 Hz, and the variances say so."""
+    rate, force = default_samples
+    assert rate.std() == pytest.approx(0.00138, rel=0.01)
+    assert force.std() == pytest.approx(0.0101, rel=0.01)
+    sample = Imu('imu', configuration.nodes['imu'], world).measure(still_truth)
+    assert sample.rate_variance == pytest.approx(rate.var(), rel=0.02)
+    assert sample.specific_force_variance == pytest.approx(force.var(), rel=0.02)
+
+
+def test_axes_and_sensors_are_uncorrelated(default_samples):
+    """All six channels: below 4.5 / sqrt(n)."""
+    correlation = np.corrcoef(np.hstack(default_samples).T) - np.eye(6)
+    assert np.abs(correlation).max() < 4.5 / math.sqrt(len(default_samples[0]))
+
+
+def test_white_noise_is_the_same_with_a_bias(configuration, world, still_truth):
+    """The bias has its own random numbers."""
+    defaults = configuration.nodes['imu']
+    biased = dataclasses.replace(
+        defaults, gyro_turn_on_bias=0.5, gyro_bias_correlation_time_s=1e9)
+    first, second = (Imu('imu', p, world) for p in (defaults, biased))
+    differences = [
+        np.subtract(second.measure(still_truth).rate_flu, first.measure(still_truth).rate_flu)
+        for _ in range(3)]
+    assert np.ptp(differences, axis=0) == pytest.approx(np.zeros(3), abs=1e-8)
+
+
+def test_drifting_bias_is_a_gauss_markov_process():
+    """Stationary variance q^2 tau / 2 and correlation exp(-h / tau), 30000 time constants."""
+    drive, tau, period, turn_on = 0.3, 2.0, 1.0, 0.3
+    bias = DriftingBias(drive, tau, turn_on, period, NormalStream(1, 'bias'))
+    x = np.array([bias.next() for _ in range(60_000)])
+    assert x.var() == pytest.approx(drive ** 2 * tau / 2.0, rel=0.03)
+    assert np.mean(x[1:] * x[:-1]) / x.var() == pytest.approx(math.exp(-period / tau), rel=0.03)
+
+
+def test_wander_is_a_gauss_markov_process():
+    """The configured standard deviation, from the first sample on, and exp(-h / tau)."""
+    wander = Wander(0.7, 2.0, 1.0, NormalStream(1, 'wander'))
+    x = np.array([wander.next() for _ in range(60_000)])
+    assert x.std() == pytest.approx(0.7, rel=0.02)
+    assert np.mean(x[1:] * x[:-1]) / x.var() == pytest.approx(math.exp(-0.5), rel=0.03)
+    first = [Wander(0.7, 1e9, 1.0, NormalStream(seed, 'wander')).next() for seed in range(400)]
+    assert np.std(first) == pytest.approx(0.7, rel=0.1)
+
+
+def test_turn_on_bias_is_drawn_and_added(only, world, still_truth):
+    """Its spread over 300 seeds is the configured one, and each gyro keeps its own."""
+    first, later = [], []
+    for seed in range(300):
+        imu = Imu('imu', only(gyro_turn_on_bias=0.02), dataclasses.replace(world, seed=seed))
+        first.append(imu.measure(still_truth).rate_flu)
+        later.append([imu.measure(still_truth) for _ in range(5)][-1].rate_flu)
+    assert np.std(first) == pytest.approx(0.02, rel=0.1)
+    assert np.array(later) == pytest.approx(np.array(first), rel=1e-6)
+
+
+def test_gyro_and_accelerometer_use_their_own_time_constants(only, world, still_truth):
+    """After 4 ms with tau = 4 ms the gyro's bias has fallen to 1/e; the other stays."""
+    parameters = only(
+        gyro_turn_on_bias=1.0, gyro_bias_correlation_time_s=0.004, accel_turn_on_bias=1.0)
+    imu = Imu('imu', parameters, world)
+    one, two = imu.measure(still_truth), imu.measure(still_truth)
+    assert two.rate_flu[0] / one.rate_flu[0] == pytest.approx(math.exp(-1.0), rel=1e-9)
+    assert two.specific_force_flu[0] == pytest.approx(one.specific_force_flu[0], rel=1e-9)

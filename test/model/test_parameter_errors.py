@@ -1,0 +1,195 @@
+"""Every wrong value is refused in one sentence: name, value, and what is allowed."""
+from __future__ import annotations
+
+import copy
+import dataclasses
+import math
+
+import pytest
+
+from px4_sim_ros.config.configuration import load_vehicle
+from px4_sim_ros.config.resources import config_directory, read_yaml
+from px4_sim_ros.model.parameters import ParameterError, Parameters, parameter
+from px4_sim_ros.model.vehicle.vehicle import Vehicle
+
+
+@dataclasses.dataclass(frozen=True)
+class Example(Parameters):
+    """One parameter of each kind."""
+
+    mass_kg: float = parameter('mass', 'kg', above=0)
+    share: float = parameter('a share', minimum=0, maximum=1)
+    offset_m: float = parameter('an offset', 'm')
+    count: int = parameter('how many', minimum=1, maximum=9)
+    enabled: bool = parameter('a switch')
+    method: str = parameter('the method', choices=('euler', 'rk4'))
+    label: str = parameter('any text')
+    axes_m: tuple[float, float, float] = parameter('three numbers', 'm', minimum=-1)
+    periods_us: dict[str, int] = parameter('periods', 'us', above=0)
+
+
+GOOD = {
+    'mass_kg': 1.5, 'share': 0.5, 'offset_m': -3.0, 'count': 4, 'enabled': True,
+    'method': 'rk4', 'label': 'x', 'axes_m': [0.1, 0.2, 0.3], 'periods_us': {'imu': 4000}}
+
+
+def refusal(build, *arguments):
+    """Return the error sentence of a call that must be refused."""
+    with pytest.raises(ParameterError) as error:
+        build(*arguments)
+    assert '\n' not in str(error.value)
+    return str(error.value)
+
+
+def test_good_values_are_kept():
+    """Lists become tuples, whole numbers become floats where a number is asked."""
+    example = Example.from_mapping('node', {**GOOD, 'offset_m': 2})
+    assert dataclasses.asdict(example) == {
+        **GOOD, 'offset_m': 2.0, 'axes_m': (0.1, 0.2, 0.3)}
+    assert type(example.offset_m) is float
+
+
+@pytest.mark.parametrize(('key', 'value', 'sentence'), [
+    ('mass_kg', 'heavy', "node.mass_kg = 'heavy': must be a number"),
+    ('mass_kg', None, 'node.mass_kg = None: must be a number'),
+    ('mass_kg', True, 'node.mass_kg = True: must be a number'),
+    ('mass_kg', 0.0, 'node.mass_kg = 0.0: must be greater than 0 kg'),
+    ('mass_kg', math.nan, 'node.mass_kg = nan: must be greater than 0 kg'),
+    ('mass_kg', math.inf, 'node.mass_kg = inf: must be greater than 0 kg'),
+    ('offset_m', math.nan, 'node.offset_m = nan: must be a finite number m'),
+    ('offset_m', -math.inf, 'node.offset_m = -inf: must be a finite number m'),
+    ('share', 1.5, 'node.share = 1.5: must be at least 0 and at most 1'),
+    ('share', -0.1, 'node.share = -0.1: must be at least 0 and at most 1'),
+    ('count', 2.0, 'node.count = 2.0: must be a whole number'),
+    ('count', True, 'node.count = True: must be a whole number'),
+    ('count', '4', "node.count = '4': must be a whole number"),
+    ('count', 0, 'node.count = 0: must be at least 1 and at most 9'),
+    ('count', 10, 'node.count = 10: must be at least 1 and at most 9'),
+    ('enabled', 1, 'node.enabled = 1: must be true or false'),
+    ('method', 'rk5', "node.method = 'rk5': must be one of euler, rk4"),
+    ('method', 4, 'node.method = 4: must be a text'),
+    ('axes_m', [1.0, 2.0], 'node.axes_m = [1.0, 2.0]: must be 3 numbers'),
+    ('axes_m', 1.0, 'node.axes_m = 1.0: must be 3 numbers'),
+    ('axes_m', '123', "node.axes_m = '123': must be 3 numbers"),
+    ('axes_m', [1.0, 2.0, 'x'], "node.axes_m[2] = 'x': must be a number"),
+    ('axes_m', [1.0, 2.0, -3.0], 'node.axes_m[2] = -3.0: must be at least -1 m'),
+    ('periods_us', {'imu': 0}, 'node.periods_us.imu = 0: must be greater than 0 us'),
+    ('periods_us', {'imu': 4e3}, 'node.periods_us.imu = 4000.0: must be a whole number'),
+])
+def test_wrong_value(key, value, sentence):
+    """The whole sentence."""
+    assert refusal(Example.from_mapping, 'node', {**GOOD, key: value}) == sentence
+
+
+@pytest.mark.parametrize('bound', [
+    {'share': 0.0}, {'share': 1.0}, {'count': 1}, {'count': 9}, {'mass_kg': 1e-9}])
+def test_bounds_are_allowed(bound):
+    """`minimum` and `maximum` include the bound."""
+    Example.from_mapping('node', {**GOOD, **bound})
+
+
+@pytest.mark.parametrize('key', GOOD)
+def test_missing_value(key):
+    """It says what the parameter is."""
+    values = {k: v for k, v in GOOD.items() if k != key}
+    description = Example.infos()[key]['description']
+    assert refusal(Example.from_mapping, 'node', values) == (
+        f'node.{key}: missing; it is {description}')
+
+
+def test_unknown_key_with_a_close_name():
+    """It offers the name that was meant."""
+    assert refusal(Example.from_mapping, 'node', {**GOOD, 'mas_kg': 1.0}) == (
+        'node.mas_kg: unknown parameter; did you mean mass_kg?')
+
+
+def test_unknown_key_without_a_close_name():
+    """It lists the names that exist."""
+    assert refusal(Example.from_mapping, 'node', {**GOOD, 'zzz': 1.0}) == (
+        f"node.zzz: unknown parameter; known are {', '.join(sorted(GOOD))}")
+
+
+# Vehicle files.
+
+@pytest.fixture
+def content():
+    """Return the content of the Iris's file, to be spoilt."""
+    return copy.deepcopy(read_yaml(config_directory() / 'vehicles' / 'iris.yaml', 'vehicle file'))
+
+
+def test_the_iris_is_as_published(iris):
+    """Mass, inertia, thrust and moment coefficient of gazebo-classic's iris.sdf."""
+    assert iris.body.mass_kg == pytest.approx(1.5 + 4 * 0.005 + 0.015 + 0.015)
+    assert iris.body.inertia_kg_m2 == (0.029125, 0.029125, 0.055225)
+    assert iris.rotor_model.thrust_coefficient_n_s2 == 5.84e-6
+    assert iris.rotor_model.moment_coefficient_m == 0.06
+    assert [r.turns for r in iris.rotors] == ['ccw', 'ccw', 'cw', 'cw']
+
+
+@pytest.mark.parametrize(('section', 'key', 'value', 'sentence'), [
+    ('body', 'mass_kg', -1.0, 'f: body.mass_kg = -1.0: must be greater than 0 kg'),
+    ('body', 'inertia_kg_m2', [1.0, 2.0], 'f: body.inertia_kg_m2 = [1.0, 2.0]: must be 3 numbers'),
+    ('rotor_model', 'time_constant_up_s', 0.0,
+     'f: rotor_model.time_constant_up_s = 0.0: must be greater than 0 s'),
+    ('contact_model', 'friction_coefficient', math.nan,
+     'f: contact_model.friction_coefficient = nan: must be at least 0'),
+    ('body', 'mass', 1.0, 'f: body.mass: unknown parameter; did you mean mass_kg?'),
+])
+def test_wrong_value_in_a_vehicle_file(content, section, key, value, sentence):
+    """File, section, name, value and what is allowed."""
+    content[section][key] = value
+    assert refusal(Vehicle.from_mapping, 'f', content) == sentence
+
+
+def test_wrong_rotor_is_named_by_its_place(content):
+    """The third rotor in the list is rotors[2]."""
+    content['rotors'][2]['turns'] = 'left'
+    assert refusal(Vehicle.from_mapping, 'f', content) == (
+        "f: rotors[2].turns = 'left': must be one of ccw, cw")
+
+
+def test_missing_value_in_a_vehicle_file(content):
+    """It says what is missing."""
+    del content['body']['mass_kg']
+    assert refusal(Vehicle.from_mapping, 'f', content) == (
+        'f: body.mass_kg: missing; it is mass of the whole vehicle')
+
+
+def test_more_rotors_than_an_autopilot_has_controls(content):
+    """The seventeenth would never turn."""
+    content['rotors'] = content['rotors'][:1] * 17
+    assert refusal(Vehicle.from_mapping, 'f', content) == (
+        'f: rotors: 17 are too many; there may be 16, because an autopilot has no more controls')
+
+
+def test_missing_and_unknown_sections(content):
+    """Each by its name."""
+    body = content.pop('body')
+    assert refusal(Vehicle.from_mapping, 'f', content) == 'f: missing section body'
+    content |= {'body': body, 'wings': {}}
+    assert refusal(Vehicle.from_mapping, 'f', content) == 'f: unknown section wings'
+
+
+@pytest.mark.parametrize('nothing', [None, 5, [1, 2]])
+def test_vehicle_file_that_is_no_mapping(nothing):
+    """It lists the sections."""
+    assert refusal(Vehicle.from_mapping, 'f', nothing) == (
+        'f: must be a mapping of body, contact_model, contact_points_m, name, px4_airframe,'
+        ' rotor_model, rotors')
+
+
+def test_vehicle_file_that_does_not_exist(tmp_path):
+    """By path and by name."""
+    path = tmp_path / 'quad.yaml'
+    assert refusal(load_vehicle, str(path)) == f'vehicle file {path}: No such file or directory'
+    named = config_directory() / 'vehicles' / 'quad.yaml'
+    assert refusal(load_vehicle, 'quad') == f'vehicle file {named}: No such file or directory'
+
+
+def test_vehicle_file_that_is_no_yaml(tmp_path):
+    """One line, with the place in the file."""
+    path = tmp_path / 'quad.yaml'
+    path.write_text('body: [1, 2\n', encoding='utf-8')
+    sentence = refusal(load_vehicle, str(path))
+    assert sentence.startswith(f'vehicle file {path}: not YAML: ')
+    assert 'line 2' in sentence

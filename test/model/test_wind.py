@@ -1,0 +1,314 @@
+"""Wind: directions, gusts, and the statistics of turbulence against their closed forms."""
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+
+import numpy as np
+import pytest
+from scipy.linalg import expm
+from scipy.signal import welch
+
+from px4_sim_ros.model.environment.turbulence import DrydenTurbulence, Transverse, scales
+from px4_sim_ros.model.environment.wind import Wind, WindParameters
+from px4_sim_ros.model.timebase import US_PER_S
+
+HOME = REST = (0.0, 0.0, 0.0)
+FT = 0.3048
+MODELS = ('constant', 'gust', 'ornstein_uhlenbeck', 'dryden')
+PARAMETERS = WindParameters(
+    speed_m_s=8.0, from_deg=270.0, climb_m_s=0.0,
+    gust_speed_m_s=6.0, gust_start_s=2.0, gust_duration_s=4.0, gust_interval_s=0.0,
+    ou_intensity_m_s=1.5, ou_vertical_intensity_m_s=0.5, ou_correlation_time_s=0.5,
+    dryden_medium_intensity_m_s=2.0)
+
+
+@pytest.fixture(scope='module')
+def build(world):
+    """Return a function that builds a model of wind."""
+    def built(model, *, period_us=20_000, seed=1, **values):
+        altered = dataclasses.replace(
+            world, wind=model, seed=seed, periods_us=world.periods_us | {'wind': period_us})
+        return Wind('wind', dataclasses.replace(PARAMETERS, **values), altered)
+    return built
+
+
+def blow(wind, count, period_us=20_000, position=HOME, velocity=REST):
+    """Return the velocities of `count` samples of a vehicle that stays as it is."""
+    return np.array([
+        wind.sample((i + 1) * period_us, position, velocity).velocity_enu for i in range(count)])
+
+
+# The mean.
+
+@pytest.mark.parametrize(('from_deg', 'east', 'north'), [
+    (0.0, 0.0, -8.0), (90.0, -8.0, 0.0), (180.0, 0.0, 8.0), (270.0, 8.0, 0.0),
+    (360.0, 0.0, -8.0), (225.0, 8.0 * math.sqrt(0.5), 8.0 * math.sqrt(0.5))])
+def test_wind_blows_to_the_other_side_of_where_it_comes_from(build, from_deg, east, north):
+    """A wind from the north blows to -y, one from the west to +x; it may climb."""
+    sample = build('constant', from_deg=from_deg, climb_m_s=-0.5).sample(20_000, HOME, REST)
+    assert sample.time_us == 20_000
+    assert sample.velocity_enu == pytest.approx((east, north, -0.5), abs=1e-14)
+
+
+@pytest.mark.parametrize('model', MODELS)
+def test_every_model_has_the_mean(build, model):
+    """What it adds does not depend on it, but for the dryden turbulence's strength and speed."""
+    calm, windy = (
+        build(model, from_deg=180.0, speed_m_s=8.0, climb_m_s=climb) for climb in (0.0, 1.0))
+    difference = (
+        blow(windy, 50, velocity=(3.0, 8.0, 1.0)) - blow(calm, 50, velocity=(3.0, 8.0, 0.0)))
+    assert difference == pytest.approx(np.tile((0.0, 0.0, 1.0), (50, 1)), abs=1e-12)
+
+
+@pytest.mark.parametrize('model', MODELS)
+def test_no_wind_at_all(build, model):
+    """With every strength zero nothing blows, whatever the direction."""
+    wind = build(
+        model, speed_m_s=0.0, from_deg=30.0, gust_speed_m_s=0.0, ou_intensity_m_s=0.0,
+        ou_vertical_intensity_m_s=0.0)
+    assert not blow(wind, 200, position=(0.0, 0.0, 100.0)).any()
+
+
+# Gusts.
+
+def gust_speeds(wind, times_s):
+    """Return the speed along the mean wind, which comes from the west, beyond the mean."""
+    return np.array([
+        wind.sample(round(t * US_PER_S), HOME, REST).velocity_enu[0] - 8.0 for t in times_s])
+
+
+def test_gust_is_one_pulse(build):
+    """Zero before 2 s and after 6 s, half at 3 s and 5 s, the peak at 4 s."""
+    speeds = gust_speeds(build('gust'), (0.02, 1.98, 2.0, 3.0, 4.0, 5.0, 6.0, 6.02, 100.0))
+    assert speeds == pytest.approx([0, 0, 0, 3.0, 6.0, 3.0, 0, 0, 0], abs=1e-14)
+
+
+def test_distance_that_a_gust_carries(build):
+    """The integral of v / 2 (1 - cos(2 pi t / T)) over the pulse is v T / 2."""
+    times = np.arange(1, 500) * 0.02
+    assert 0.02 * gust_speeds(build('gust'), times).sum() == pytest.approx(12.0, rel=1e-12)
+
+
+def test_gusts_repeat_after_the_interval(build):
+    """4 s long and 1 s apart: the same every 5 s, but none before the first."""
+    wind = build('gust', gust_interval_s=1.0)
+    times = np.arange(100, 350) * 0.02
+    assert gust_speeds(wind, times + 5.0) == pytest.approx(gust_speeds(wind, times), abs=1e-12)
+    assert gust_speeds(wind, (6.5, 9.0, 14.0)) == pytest.approx([0.0, 6.0, 6.0], abs=1e-14)
+    assert not gust_speeds(wind, np.arange(0, 100) * 0.02).any()
+
+
+def test_gust_blows_along_the_mean(build):
+    """From the north, and a negative one is a lull."""
+    lull = build('gust', from_deg=0.0, gust_speed_m_s=-6.0).sample(4_000_000, HOME, REST)
+    assert lull.velocity_enu == pytest.approx((0.0, -2.0, 0.0), abs=1e-14)
+
+
+# Ornstein-Uhlenbeck.
+
+def test_ornstein_uhlenbeck_variance_and_correlation(build):
+    """Standard deviations on the axes, and exp(-t / tau) with tau = 0.5 s = 25 samples."""
+    gusts = blow(build('ornstein_uhlenbeck'), 100_000) - (8.0, 0.0, 0.0)
+    assert gusts.mean(axis=0) == pytest.approx((0.0, 0.0, 0.0), abs=0.1)
+    assert gusts.std(axis=0) == pytest.approx((1.5, 1.5, 0.5), rel=0.05)
+    for lag in (5, 25, 50):
+        correlation = (gusts[lag:] * gusts[:-lag]).mean(axis=0) / gusts.var(axis=0)
+        assert correlation == pytest.approx(np.full(3, math.exp(-lag / 25)), abs=0.05)
+
+
+# Dryden turbulence: scales.
+
+@pytest.mark.parametrize(('height_ft', 'horizontal_ft', 'vertical_ft', 'ratio'), [
+    (10.0, 10.0 / 0.18523 ** 1.2, 10.0, 0.18523 ** -0.4),
+    (100.0, 100.0 / 0.2593 ** 1.2, 100.0, 0.2593 ** -0.4),
+    (1000.0, 1000.0, 1000.0, 1.0),
+    (-5.0, 10.0 / 0.18523 ** 1.2, 10.0, 0.18523 ** -0.4)])
+def test_scales_at_low_altitude(height_ft, horizontal_ft, vertical_ft, ratio):
+    """MIL-F-8785C, 3.7.3.4; sigma_w = 0.1 W20. Below 10 ft they stay."""
+    assert scales(height_ft * FT, 12.0, 2.0) == pytest.approx(
+        (horizontal_ft * FT, vertical_ft * FT, 1.2 * ratio, 1.2), rel=1e-12)
+
+
+@pytest.mark.parametrize(('height_ft', 'length_ft', 'intensity'), [
+    (1500.0, 1375.0, 1.6), (2000.0, 1750.0, 2.0), (9000.0, 1750.0, 2.0)])
+def test_scales_at_medium_altitude(height_ft, length_ft, intensity):
+    """1750 ft on all axes from 2000 ft on; between 1000 and 2000 ft a straight line."""
+    assert scales(height_ft * FT, 12.0, 2.0) == pytest.approx(
+        (length_ft * FT, length_ft * FT, intensity, intensity), rel=1e-12)
+
+
+# Dryden turbulence: the filters.
+
+class ListedStream:
+    """Numbers that are known."""
+
+    def __init__(self, numbers):
+        self._numbers = iter(numbers)
+
+    def next(self):
+        """Return the next one."""
+        return next(self._numbers)
+
+
+@pytest.mark.parametrize('distance', [1e-4, 0.05, 1.0, 5.0])
+def test_step_of_the_transverse_filter_is_exact(distance):
+    """Against Van Loan's method (1978) with a matrix exponential and NumPy's Cholesky root."""
+    a = np.array([[-1.0, 0.0], [2.0, -1.0]])
+    b = math.sqrt(2.0) * np.array([[1.0], [-1.0]])
+    block = np.block([[-a, b @ b.T], [np.zeros((2, 2)), a.T]])
+    exponential = expm(block * distance)
+    transition = exponential[2:, 2:].T
+    root = np.linalg.cholesky(transition @ exponential[:2, 2:])
+    output = np.array([math.cos(math.pi / 12), -math.sin(math.pi / 12)])
+    state, numbers = np.array([0.3, -1.2]), np.random.default_rng(3).standard_normal((20, 2))
+    transverse = Transverse(ListedStream([*state, *numbers.ravel()]))
+    for pair in numbers:
+        state = transition @ state + root @ pair
+        assert transverse.next(distance) == pytest.approx(output @ state, abs=1e-9)
+
+
+@pytest.mark.parametrize('x', [0.0, 0.1, 1.0, 7.0])
+def test_states_of_the_transverse_filter_give_the_spectrum_of_the_specification(x):
+    """|H|^2 of A, B and C is (1 + 3 x^2) / (1 + x^2)^2; the states' covariance is one."""
+    a = np.array([[-1.0, 0.0], [2.0, -1.0]])
+    b = math.sqrt(2.0) * np.array([1.0, -1.0])
+    c = np.array([math.cos(math.pi / 12), -math.sin(math.pi / 12)])
+    response = c @ np.linalg.solve(1j * x * np.eye(2) - a, b)
+    assert abs(response) ** 2 == pytest.approx((1 + 3 * x * x) / (1 + x * x) ** 2, rel=1e-12)
+    assert a + a.T + np.outer(b, b) == pytest.approx(np.zeros((2, 2)), abs=1e-15)
+
+
+# Dryden turbulence: spectra. Height in m, airspeed in m/s, period in us.
+RUNS = [
+    (6.0, 20.0, 4_000), (6.0, 20.0, 20_000), (6.0, 5.0, 48_000),
+    (60.0, 20.0, 120_000), (60.0, 5.0, 480_000)]
+SAMPLES = 60_000
+SEEDS = range(1, 7)
+
+
+@pytest.fixture(scope='module')
+def gusts(build):
+    """Return a function from a run to its gusts (seed, sample, axis), beyond the mean."""
+    @functools.cache
+    def blown(height, airspeed, period_us):
+        return np.array([
+            blow(build('dryden', period_us=period_us, seed=seed), SAMPLES, period_us,
+                 (0.0, 0.0, height), (8.0, airspeed, 0.0)) - (8.0, 0.0, 0.0)
+            for seed in SEEDS])
+    return blown
+
+
+def expected(height):
+    """Return lengths in m and standard deviations in m/s of u, v and w: MIL-F-8785C, 3.7.3.4."""
+    feet = height / FT
+    length = height / (0.177 + 0.000823 * feet) ** 1.2
+    sigma = 0.8 / (0.177 + 0.000823 * feet) ** 0.4
+    return (length, length, height), (sigma, sigma, 0.8)
+
+
+def specified_spectrum(axis, height, airspeed, frequencies_hz):
+    """Return the one-sided spectrum in (m/s)^2/Hz: MIL-F-8785C, 3.7.1.2, over 2 pi f = V Omega."""
+    lengths, sigmas = expected(height)
+    x = lengths[axis] * 2.0 * math.pi * frequencies_hz / airspeed
+    per_rad_m = sigmas[axis] ** 2 * lengths[axis] / math.pi * (
+        2.0 / (1.0 + x * x) if axis == 0 else (1.0 + 3.0 * x * x) / (1.0 + x * x) ** 2)
+    return per_rad_m * 2.0 * math.pi / airspeed
+
+
+@pytest.mark.parametrize('run', RUNS)
+def test_spectra_of_the_turbulence(gusts, run):
+    """Welch's method against the specification, averaged over bands: within 10 %.
+
+    The bands end at a twentieth of the sampling rate, where folding adds less than 1 %; by
+    chance they scatter by 1 % to 3 %.
+    """
+    height, airspeed, period_us = run
+    frequencies, power = welch(
+        gusts(*run), fs=US_PER_S / period_us, nperseg=4096, axis=1, detrend=False)
+    power = power.mean(axis=0)
+    for axis in range(3):
+        specified = specified_spectrum(axis, height, airspeed, frequencies)
+        for first, last in ((6, 36), (36, 90), (90, 204)):
+            ratio = power[first:last, axis].sum() / specified[first:last].sum()
+            assert ratio == pytest.approx(1.0, abs=0.1), (axis, first)
+
+
+@pytest.mark.parametrize('run', RUNS[1:])
+def test_strength_of_the_turbulence(gusts, run):
+    """The root mean square of each axis within 10 %."""
+    rms = np.sqrt((gusts(*run) ** 2).mean(axis=(0, 1)))
+    assert rms == pytest.approx(expected(run[0])[1], rel=0.1)
+
+
+@pytest.mark.parametrize('run', RUNS[1:])
+def test_correlation_of_the_turbulence(gusts, run):
+    """f(x) = exp(-x) along the flow and g(x) = exp(-x) (1 - x / 2) across it, x = V t / L."""
+    height, airspeed, period_us = run
+    blown, (lengths, sigmas) = gusts(*run), expected(height)
+    for axis in range(3):
+        for lag in (10, 40, 100):
+            x = airspeed * lag * period_us / US_PER_S / lengths[axis]
+            closed = math.exp(-x) * (1.0 if axis == 0 else 1.0 - x / 2.0)
+            product = (blown[:, lag:, axis] * blown[:, :-lag, axis]).mean()
+            assert product / sigmas[axis] ** 2 == pytest.approx(closed, abs=0.1)
+
+
+def test_variance_is_right_while_height_and_airspeed_change():
+    """Each gust over the standard deviation of its height has variance 1, low and high."""
+    turbulence = DrydenTurbulence(8.0, 2.0, 0.5, 1, 'wind')
+    steps = np.arange(100_000)
+    heights = 300.0 * (1.0 + np.sin(0.05 * steps)) + 3.0
+    airspeeds = 15.0 * (1.0 + np.sin(0.037 * steps)) + 2.0
+    ratios = []
+    for height, airspeed in zip(heights.tolist(), airspeeds.tolist()):
+        _, _, horizontal, vertical = scales(height, 8.0, 2.0)
+        u, v, w = turbulence.next(height, airspeed)
+        ratios.append((u / horizontal, v / horizontal, w / vertical))
+    ratios = np.array(ratios)
+    for part in (heights < 60.0, heights > 500.0, airspeeds < 4.0, airspeeds > 25.0):
+        assert ratios[part].std(axis=0) == pytest.approx(np.ones(3), rel=0.1)
+
+
+@pytest.mark.parametrize('model', ['ornstein_uhlenbeck', 'dryden'])
+def test_first_sample_is_as_strong_as_any(build, model):
+    """Over 1000 seeds; nothing has to settle."""
+    first = np.array([
+        build(model, seed=seed).sample(20_000, (0.0, 0.0, 20.0), REST).velocity_enu
+        for seed in range(1000)]) - (8.0, 0.0, 0.0)
+    sigmas = (1.5, 1.5, 0.5) if model == 'ornstein_uhlenbeck' else expected(20.0)[1]
+    assert first.std(axis=0) == pytest.approx(sigmas, rel=0.08)
+    assert np.corrcoef(first.T) == pytest.approx(np.eye(3), abs=0.1)
+
+
+def test_axes_of_the_turbulence_lie_along_the_mean_wind(build):
+    """The same numbers from another direction are the same gusts, turned."""
+    def deviations(from_deg, mean):
+        return blow(build('dryden', from_deg=from_deg), 100, velocity=mean) - mean
+
+    from_west = deviations(270.0, (8.0, 0.0, 0.0))
+    from_north = deviations(0.0, (0.0, -8.0, 0.0))
+    turned = np.column_stack((from_west[:, 1], -from_west[:, 0], from_west[:, 2]))
+    assert from_north == pytest.approx(turned, abs=1e-12)
+
+
+def test_air_at_rest_past_the_vehicle_is_taken_to_move_at_1_m_s(build):
+    """Carried along, as a balloon is: slow gusts, but no frozen ones."""
+    def carried(airspeed):
+        return blow(build('dryden'), 100, velocity=(8.0, airspeed, 0.0))
+
+    assert np.array_equal(carried(0.0), carried(1.0))
+    assert not np.array_equal(carried(0.0), carried(1.1))
+
+
+@pytest.mark.parametrize('model', ['ornstein_uhlenbeck', 'dryden'])
+def test_same_seed_same_wind(build, model):
+    """To the last bit; another seed, and each axis, is another wind."""
+    def blown(seed):
+        return blow(build(model, seed=seed, period_us=400_000), 20_000, velocity=(8.0, 30.0, 0.0),
+                    position=(0.0, 0.0, 5.0))
+
+    first, again, other = blown(1), blown(1), blown(2)
+    assert np.array_equal(first, again)
+    assert np.corrcoef(np.hstack((first, other)).T) == pytest.approx(np.eye(6), abs=0.05)

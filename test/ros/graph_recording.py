@@ -1,0 +1,228 @@
+"""Records every message of a run, byte by byte, in each mode."""
+import functools
+import gc
+import random
+import struct
+import sys
+import threading
+import time
+
+import rclpy
+from rclpy.serialization import deserialize_message
+from rclpy.signals import SignalHandlerOptions
+from scripted_autopilot import ARMED_FROM_US, connect, scripted_controls
+
+from px4_sim_ros.config.configuration import load_configuration, write_parameters
+from px4_sim_ros.messages.stamps import serialised_stamp_us
+from px4_sim_ros.messages.step_messages import StepMessages
+from px4_sim_ros.ros import qos
+from px4_sim_ros.ros.base import LoopNode
+from px4_sim_ros.ros.message_types import message_class
+from px4_sim_ros.ros.world import make_executor
+from px4_sim_ros.run.core_world import CoreWorld
+from px4_sim_ros.run.processes import Child, ros_environment
+from px4_sim_ros.step import graph
+
+INSTANCE = 80
+STEP_US = 4000
+# With all that is optional.
+WHOLE = {
+    '': {'wind': 'dryden'} | {f'instances.{kind}': 1 for kind in (
+        'airspeed', 'range_finder', 'optical_flow', 'visual_odometry')},
+    'magnetometer': {'field_per_current': [1e-7, 2e-7, -3e-7]},
+    'barometer': {'wind_pressure_coefficient': 0.2}}
+OVERRIDES = WHOLE | {'manager': {'speed_factor': 0.0}, 'hil_bridge': {'instance': INSTANCE}}
+
+# What dynamics, sensors and bridge publish in the step: /clock carries nothing but time.
+RECORDED = [name for name in graph.TOPICS if name != '/clock']
+
+
+# How far the autopilot lets the graph run ahead of a recorder outside: any topic's messages of
+# this time fit into its history, so that none can be lost however slow the recorder is.
+AHEAD_US = qos.LOOP.depth // 2 * STEP_US
+LONGEST_PERIOD_US = 100_000
+
+
+class Recording(dict):
+    """Serialised messages by (topic, time)."""
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self._grown = threading.Condition()
+        self._last_us = {}
+        self._is_over = False
+
+    def add(self, topic, data):
+        time_us = serialised_stamp_us(data)
+        with self._grown:
+            self[topic, time_us] = bytes(data)
+            self._last_us[topic] = time_us
+            self._grown.notify_all()
+
+    def wait_until(self, time_us, timeout_s):
+        """Wait until every topic is recorded up to a time, as far as its period allows.
+
+        :return: whether it is, or nothing more is needed
+        """
+        def is_there():
+            return len(self._last_us) == len(RECORDED) and all(
+                last_us > time_us - LONGEST_PERIOD_US for last_us in self._last_us.values())
+
+        with self._grown:
+            return self._grown.wait_for(lambda: self._is_over or is_there(), timeout_s)
+
+    def end(self):
+        """Let nobody wait any more."""
+        with self._grown:
+            self._is_over = True
+            self._grown.notify_all()
+
+    def between(self, first_us, last_us):
+        """Return what is stamped within two times, both included."""
+        return {k: v for k, v in self.items() if first_us <= k[1] <= last_us}
+
+
+def same_message(topic, one, other):
+    """Return whether two serialised messages hold the same bits in every field.
+
+    The bytes between fields, which CDR leaves undefined, do not count.
+    """
+    if one == other:
+        return True
+    cls = message_class(graph.TOPICS[topic].type)
+    return _bits(deserialize_message(one, cls)) == _bits(deserialize_message(other, cls))
+
+
+def _bits(value):
+    if hasattr(value, 'get_fields_and_field_types'):
+        return [_bits(getattr(value, f)) for f in value.get_fields_and_field_types()]
+    if isinstance(value, float):
+        return struct.pack('<d', value)
+    if isinstance(value, (str, int)):
+        return value
+    return [_bits(v) for v in value]
+
+
+def record_core(duration_us, overrides=OVERRIDES):
+    """Run the loop and write what the nodes would have published."""
+    configuration = load_configuration(None, overrides)
+    recording, stop = Recording(), threading.Event()
+    vehicle = configuration.vehicle
+    messages = StepMessages(configuration.graph, configuration.world)
+
+    def observe(step, reply):
+        references = vehicle.rotor_speed_references_rad_s(reply.controls, reply.armed)
+        for topic, data in messages.of(step, references):
+            if topic != '/clock':
+                recording.add(topic, data)
+        if step.truth.time_us >= duration_us:
+            stop.set()
+
+    world = CoreWorld(configuration, observe)
+    autopilot = connect(configuration.nodes['hil_bridge'].instance)
+    try:
+        world.run(stop)
+    finally:
+        world.close()
+        autopilot.close()
+    return recording
+
+
+def record_processes(mode, duration_us, folder):
+    """Start the graph as a user does, and record its topics from outside.
+
+    :param duration_us: a time at which every topic is due
+    """
+    def controls(time_us):
+        # Slowly at first: a publisher may know of the recorder only some steps later.
+        matched = recording.wait_until(0, timeout_s=0.02)
+        if time_us > ARMED_FROM_US:
+            assert matched, 'not all topics are heard'
+            assert recording.wait_until(time_us - AHEAD_US, 60.0), 'the recording has stopped'
+        return scripted_controls(time_us)
+
+    write_parameters(folder / 'run.yaml', OVERRIDES)
+    recording = Recording()
+    rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
+    node = rclpy.create_node('recorder')
+    executor = make_executor()
+    executor.add_node(node)
+    subscriptions = [
+        node.create_subscription(
+            message_class(graph.TOPICS[name].type), name,
+            functools.partial(recording.add, name), qos.LOOP, raw=True)
+        for name in RECORDED]
+    children = [
+        Child(' '.join(names), [
+            sys.executable, '-m', 'px4_sim_ros.ros.world', *names, '--ros-args',
+            '--params-file', folder / 'run.yaml'], environment=ros_environment())
+        for names in load_configuration(None, OVERRIDES).graph.process_groups(mode)]
+    autopilot = None
+    deadline_s = time.monotonic() + 120.0
+    try:
+        # The first step is held until an autopilot connects: time to be matched with all.
+        while not all(s.get_publisher_count() for s in subscriptions):
+            executor.spin_once(timeout_sec=0.05)
+            assert all(child.exit_code is None for child in children), 'a part has ended'
+            assert time.monotonic() < deadline_s, 'the graph has not come up'
+        autopilot = connect(INSTANCE, controls)
+        # There is no order between topics: wait for the last message of each.
+        while not all((topic, duration_us) in recording for topic in RECORDED):
+            executor.spin_once(timeout_sec=0.5)
+            assert all(child.exit_code is None for child in children), 'a part has ended'
+            assert time.monotonic() < deadline_s, 'the graph has stopped'
+    finally:
+        recording.end()
+        for child in children:
+            child.stop()
+        if autopilot:
+            autopilot.close()
+        executor.shutdown()
+        node.destroy_node()
+        rclpy.shutdown()
+    return recording
+
+
+def record_shuffled(duration_us, folder, monkeypatch, seed):
+    """Run all nodes in this process, and hand them their messages in a random order."""
+    write_parameters(folder / 'run.yaml', OVERRIDES)
+    recording, pool, order = Recording(), [], random.Random(seed)
+    deliver = LoopNode._on_message
+
+    def hold_back(self, name, data):
+        recording.add(name, data)
+        pool.append((self, name, data))
+
+    monkeypatch.setattr(LoopNode, '_on_message', hold_back)
+    rclpy.init(args=['--ros-args', '--params-file', str(folder / 'run.yaml')],
+               signal_handler_options=SignalHandlerOptions.NO)
+    executor = make_executor()
+    whole = load_configuration(None, OVERRIDES).graph
+    nodes = [graph.load(spec.node)(name) for name, spec in reversed(whole.nodes.items())]
+    for node in nodes:
+        executor.add_node(node)
+    autopilot, deadline_s = None, time.monotonic() + 120.0
+    try:
+        while ('actuators/command', duration_us) not in recording:
+            executor.spin_once(timeout_sec=0.0 if pool else 0.05)
+            if nodes[0].active and autopilot is None:
+                autopilot = connect(INSTANCE)
+            # Now and then nothing is delivered, so that messages of several hops pile up.
+            order.shuffle(pool)
+            while pool and order.random() < 0.7:
+                deliver(*pool.pop())
+            assert time.monotonic() < deadline_s, 'the graph has stopped'
+    finally:
+        for node in nodes:
+            if isinstance(node, LoopNode) and not node.finished:
+                node.trigger_shutdown()
+        if autopilot:
+            autopilot.close()
+        executor.shutdown()
+        for node in nodes:
+            node.destroy_node()
+        rclpy.shutdown()
+        # What is still referred to would go on to publish /clock, for the next graph to refuse.
+        nodes.clear()
+        gc.collect()
+    return recording

@@ -1,0 +1,90 @@
+"""Fixed layouts: the same bytes as rclpy's, and messages that do not fit are noticed."""
+import pytest
+from geometry_msgs.msg import TwistStamped
+from nav_msgs.msg import Odometry
+from rclpy.serialization import deserialize_message, serialize_message
+from rosbags.typesys import Stores, get_typestore
+from sensor_msgs.msg import BatteryState, Imu, JointState, NavSatFix, Range
+from std_msgs.msg import Header
+
+from px4_sim_ros.messages import codecs
+from px4_sim_ros.messages.cdr import Layout, numbers_in
+from px4_sim_ros.model.environment.surroundings import WindSample
+from px4_sim_ros.step import graph
+
+TIME_US = 3_600_000_004_000
+FIELDS = {
+    Odometry: ('pose.pose', 'twist.twist'), JointState: ('velocity',), NavSatFix: ('status.status',
+    'latitude', 'position_covariance'), BatteryState: ('voltage', 'percentage', 'present'),
+    Range: ('field_of_view', 'variance'), Imu: ('angular_velocity', 'linear_acceleration')}
+STORE = get_typestore(Stores.ROS2_JAZZY)
+
+
+def filled(cls, text='a frame'):
+    """Return a message with another number in each field that changes."""
+    message = cls(header=Header(frame_id=text))
+    if cls is JointState:
+        message.name, message.velocity = ['one', 'another one'], [1.5, -2.5]
+    if cls is BatteryState:
+        message.cell_voltage, message.serial_number = [3.7, 3.8, 3.9], 'X'
+    return message
+
+
+@pytest.mark.parametrize('cls', FIELDS)
+@pytest.mark.parametrize('text', ['', 'a', 'abc', 'abcd', 'a longer frame'])
+def test_bytes_are_those_of_rclpy(cls, text):
+    """Whatever the lengths of texts shift; rosbags, which has a CDR of its own, agrees."""
+    message = filled(cls, text)
+    layout = Layout(message, FIELDS[cls])
+    count = len(numbers_in(message, FIELDS[cls]))
+    numbers = [i % 2 for i in range(count)] if cls is BatteryState else list(range(1, count + 1))
+    data = layout.pack(TIME_US, numbers)
+    read = deserialize_message(data, cls)
+    assert read.header.stamp.sec * 10**9 + read.header.stamp.nanosec == TIME_US * 1000
+    assert numbers_in(read, FIELDS[cls]) == tuple(numbers)
+    # All else is as it was in the message that was looked at.
+    blank = deserialize_message(layout.pack(0, numbers_in(message, FIELDS[cls])), cls)
+    assert repr(blank) == repr(message)
+    name = f"{cls.__module__.partition('.')[0]}/msg/{cls.__name__}"
+    other = STORE.deserialize_cdr(data, name)
+    assert bytes(STORE.serialize_cdr(other, name)) == data
+
+
+@pytest.mark.parametrize('cls', FIELDS)
+def test_what_rclpy_serialises_is_read(cls):
+    """Also with whatever is in the gaps between fields; what follows the end is no part of it."""
+    message = filled(cls)
+    layout = Layout(message, FIELDS[cls])
+    data = layout.pack(TIME_US, numbers_in(message, FIELDS[cls]))
+    read = deserialize_message(data, cls)
+    theirs = bytes(serialize_message(read))[:len(data)]
+    assert layout.unpack(theirs) == (TIME_US, numbers_in(message, FIELDS[cls]))
+
+
+def test_a_message_that_is_not_alike_is_noticed():
+    layout = Layout(filled(Odometry), FIELDS[Odometry])
+    data = layout.pack(TIME_US, range(13))
+    assert layout.unpack(data) is not None
+    assert layout.unpack(data[:-1]) is None
+    assert layout.unpack(data + b'0') is None
+    assert layout.unpack(b'\x00\x00' + data[2:]) is None          # big-endian
+    other = Layout(filled(Odometry, 'b frame'), FIELDS[Odometry]).pack(TIME_US, range(13))
+    assert len(other) == len(data)
+    assert layout.unpack(other) is None
+
+
+def test_a_decoder_goes_on_with_another_sender():
+    """A node of a user may fill frames in as it likes, and byte orders differ."""
+    topic = graph.TOPICS['wind']
+    decode = codecs.decoder(topic, lambda data: deserialize_message(data, TwistStamped))
+    ours = codecs.encoder(topic)(TIME_US, WindSample(TIME_US, (1.0, 2.0, 3.0)))
+    message = deserialize_message(ours, TwistStamped)
+    message.header.frame_id = 'another frame'
+    message.twist.linear.x = 7.0
+    theirs = bytes(serialize_message(message))
+    for _ in range(2):
+        assert decode(ours) == WindSample(TIME_US, (1.0, 2.0, 3.0))
+        assert decode(theirs) == WindSample(TIME_US, (7.0, 2.0, 3.0))
+    name = topic.type
+    big = bytes(STORE.serialize_cdr(STORE.deserialize_cdr(ours, name), name, little_endian=False))
+    assert decode(big) == WindSample(TIME_US, (1.0, 2.0, 3.0))

@@ -1,0 +1,207 @@
+"""Core values survive their messages bit by bit, and messages follow the REPs."""
+import math
+import struct
+
+import numpy as np
+import pytest
+from rclpy.serialization import deserialize_message, serialize_message
+from rosgraph_msgs.msg import Clock
+
+from px4_sim_ros.mavlink.hil_codec import HilEncoder, StepMeasurements
+from px4_sim_ros.messages import codecs
+from px4_sim_ros.messages.stamps import serialised_stamp_us, set_stamp, stamp_us
+from px4_sim_ros.messages.truth import with_accel
+from px4_sim_ros.model.environment.geodesy import GeodeticPosition
+from px4_sim_ros.model.environment.surroundings import BatteryStatus, WindSample
+from px4_sim_ros.model.sensors.airspeed import DifferentialPressureMeasurement
+from px4_sim_ros.model.sensors.barometer import PressureMeasurement
+from px4_sim_ros.model.sensors.gnss import GnssMeasurement
+from px4_sim_ros.model.sensors.imu import ImuMeasurement
+from px4_sim_ros.model.sensors.magnetometer import MagneticFieldMeasurement
+from px4_sim_ros.model.sensors.optical_flow import FlowMeasurement
+from px4_sim_ros.model.sensors.range_finder import DIRECTIONS, RangeMeasurement
+from px4_sim_ros.model.sensors.visual_odometry import VisualOdometryMeasurement
+from px4_sim_ros.model.truth import Truth
+from px4_sim_ros.ros.message_types import message_class
+from px4_sim_ros.step import graph
+
+THIRD = 1.0 / 3.0
+TIME_US = 3_600_000_004_000
+TRUTH = Truth(
+    TIME_US, (THIRD, 2.0, -3.0), (0.5, -0.5, THIRD, 0.1), (4.0, THIRD, 6.0), (0.7, 0.8, THIRD),
+    (THIRD, 11.0, 12.0), (13.0, 14.0, THIRD), (800.0, THIRD, 802.0, 803.0))
+
+
+IMU = ImuMeasurement(TIME_US, (0, 0, 0), (0, 0, 0), 0.01, 0.002)
+GNSS = GnssMeasurement(
+    TIME_US, GeodeticPosition(0.0, 0.0, 0.0), (0.0, 0.0, 0.0), 0.9, 1.78)
+AIRSPEED = DifferentialPressureMeasurement(TIME_US, 100.0 + THIRD, 1.0 + THIRD)
+FLOW = FlowMeasurement(TIME_US, (THIRD, -2.0 * THIRD, 0.0), 20_000)
+VISUAL_ODOMETRY = VisualOdometryMeasurement(
+    TIME_US, (THIRD, 2.0, -3.0), (0.5, -0.5, THIRD, 0.1), (4.0, THIRD, 6.0), 0.01 * THIRD,
+    0.02 * THIRD, 0.03 * THIRD)
+
+
+def in_32_bits(value):
+    """Return what is left of a number in a message of 32-bit floats, as the sensor rounds it."""
+    return struct.unpack('<f', struct.pack('<f', value))[0]
+
+
+def range_measurement(range_m, direction='down'):
+    """Return a range as the sensor tells it."""
+    return RangeMeasurement(
+        TIME_US, *map(in_32_bits, (range_m, 0.01 * THIRD, 0.1, 50.0 + THIRD, 0.2)), direction)
+
+
+def deserialised(name, data):
+    return deserialize_message(data, message_class(graph.TOPICS[name].type))
+
+
+def sent(name, value, time_us=TIME_US):
+    """Return the message of a value as rclpy reads it."""
+    return deserialised(name, codecs.encoder(graph.TOPICS[name])(time_us, value))
+
+
+def received(name, value):
+    """Return what is read of the message of a value, the first time and later."""
+    data = codecs.encoder(graph.TOPICS[name])(TIME_US, value)
+    decode = codecs.decoder(graph.TOPICS[name], lambda data: deserialised(name, data))
+    first, again = decode(data), decode(data)
+    assert repr(first) == repr(again)       # NaN is not equal to itself
+    # Others serialise as rclpy does, with anything in the gaps between fields.
+    assert repr(decode(bytes(serialize_message(deserialised(name, data))))) == repr(first)
+    return first
+
+
+def test_truth_survives_exactly():
+    truth = with_accel(received('ground_truth/odom', TRUTH), received('ground_truth/accel', TRUTH))
+    assert truth == TRUTH._replace(rotor_speeds_rad_s=())
+    assert received('ground_truth/pose', TRUTH)[:3] == TRUTH[:3]
+
+
+def test_odometry_has_the_pose_in_map_and_the_twist_in_base_link():
+    odometry = sent('ground_truth/odom', TRUTH)
+    assert (odometry.header.frame_id, odometry.child_frame_id) == ('map', 'base_link')
+    q = odometry.pose.pose.orientation
+    assert (q.w, q.x, q.y, q.z) == TRUTH.attitude
+
+
+@pytest.mark.parametrize('name', ['joint_states', 'actuators/command'])
+def test_rotor_speeds_survive_exactly(name):
+    message = sent(name, TRUTH.rotor_speeds_rad_s)
+    assert list(message.name) == ['rotor_1', 'rotor_2', 'rotor_3', 'rotor_4']
+    assert tuple(message.velocity) == TRUTH.rotor_speeds_rad_s
+    assert received(name, TRUTH.rotor_speeds_rad_s) == TRUTH.rotor_speeds_rad_s
+
+
+@pytest.mark.parametrize('name, value', [
+    ('imu/data_raw', ImuMeasurement(TIME_US, (THIRD, 2.0, 3.0), (4.0, THIRD, 6.0), 0.01, 0.002)),
+    ('mag', MagneticFieldMeasurement(TIME_US, (2e-5, THIRD * 1e-5, -4e-5), 1e-14)),
+    ('baro', PressureMeasurement(TIME_US, 95000.0 + THIRD, 1.0)),
+    ('airspeed', AIRSPEED),
+    ('visual_odometry', VISUAL_ODOMETRY),
+    ('wind', WindSample(TIME_US, (THIRD, -2.0, 0.5))),
+])
+def test_measurements_survive_exactly(name, value):
+    assert received(name, value) == value
+
+
+def test_flow_survives_but_for_the_period_that_no_message_carries():
+    assert received('optical_flow', FLOW) == FLOW._replace(period_us=0)
+
+
+@pytest.mark.parametrize('range_m', [10.0 + THIRD, math.inf, -math.inf])
+@pytest.mark.parametrize('direction', DIRECTIONS)
+def test_a_range_survives_exactly(range_m, direction):
+    """Its numbers have 32 bits, and its frame, whose x axis is the beam, tells the direction."""
+    value = range_measurement(range_m, direction)
+    assert sent('range', value).header.frame_id == f'range_{direction}_link'
+    assert received('range', value) == value
+
+
+def test_no_flow_survives():
+    """As NaN about x and y."""
+    x, y, z = received('optical_flow', FLOW._replace(rate_flu=(math.nan, math.nan, 0.0))).rate_flu
+    assert math.isnan(x) and math.isnan(y) and z == 0.0
+
+
+def test_a_battery_survives_with_32_bits():
+    value = BatteryStatus(TIME_US, 11.1 + THIRD, 20.0 + THIRD, 2.0, 5.0).with_32_bits()
+    message = sent('battery_state', value)
+    assert (message.current, message.percentage) == (-value.current_a, np.float32(0.4))
+    assert message.present
+    assert math.isnan(message.temperature)
+    assert received('battery_state', value) == value
+
+
+def test_no_battery_survives():
+    message = sent('battery_state', None)
+    assert not message.present
+    assert math.isnan(message.voltage) and math.isnan(message.percentage)
+    assert received('battery_state', None) is None
+
+
+@pytest.mark.parametrize('rate_flu', [FLOW.rate_flu, (math.nan, math.nan, 0.0)])
+@pytest.mark.parametrize('range_m', [10.0 + THIRD, math.inf, -math.inf])
+def test_an_autopilot_gets_the_same_bytes_with_and_without_ros(rate_flu, range_m):
+    """What the encoder reads of the optional sensors is not changed by their messages."""
+    measured = StepMeasurements(
+        airspeed=AIRSPEED, range=range_measurement(range_m),
+        flow=FLOW._replace(rate_flu=rate_flu), odometry=VISUAL_ODOMETRY)
+    got = StepMeasurements(
+        airspeed=received('airspeed', measured.airspeed), range=received('range', measured.range),
+        flow=received('optical_flow', measured.flow)._replace(period_us=FLOW.period_us),
+        odometry=received('visual_odometry', measured.odometry))
+    assert HilEncoder().step(TIME_US, got, 0.0, 7) == HilEncoder().step(TIME_US, measured, 0.0, 7)
+
+
+def test_visual_odometry_tells_what_it_knows():
+    """Pose in map, velocity in base_link; angular rates are unknown."""
+    message = sent('visual_odometry', VISUAL_ODOMETRY)
+    assert (message.header.frame_id, message.child_frame_id) == ('map', 'base_link')
+    pose, twist = (np.reshape(c, (6, 6)) for c in (
+        message.pose.covariance, message.twist.covariance))
+    assert np.array_equal(pose, np.diag([0.01 * THIRD] * 3 + [0.02 * THIRD] * 3))
+    assert np.array_equal(twist, np.diag([0.03 * THIRD] * 3 + [1e6] * 3))
+
+
+def test_a_fix_survives_in_two_messages():
+    value = GnssMeasurement(
+        TIME_US, GeodeticPosition(47.1 + THIRD, 8.5, 535.3), (THIRD, -2.0, 0.5), 0.5, 2.0)
+    fix, velocity = received('gps/fix', value), received('gps/vel', value)
+    assert fix._replace(velocity_enu=velocity) == value
+
+
+def test_the_imu_says_that_it_has_no_orientation():
+    """REP-145: the first element of the orientation covariance is -1."""
+    assert sent('imu/data_raw', IMU).orientation_covariance[0] == -1.0
+
+
+@pytest.mark.parametrize('name, frame', [('imu/data_raw', 'imu_1_link'), ('gps/vel', 'map')])
+def test_a_further_sensor_has_a_frame_of_its_own(name, frame):
+    topic = graph.TOPICS[name].of_instance(1)
+    value = IMU if name == 'imu/data_raw' else GNSS
+    message = deserialize_message(
+        codecs.encoder(topic)(TIME_US, value), message_class(topic.type))
+    assert message.header.frame_id == frame
+
+
+def test_no_covariance_is_all_zero():
+    imu = sent('imu/data_raw', IMU)
+    assert np.array_equal(
+        np.reshape(imu.linear_acceleration_covariance, (3, 3)), np.diag([0.01] * 3))
+    assert np.array_equal(np.reshape(imu.angular_velocity_covariance, (3, 3)), np.diag([0.002] * 3))
+    fix = sent('gps/fix', GNSS)
+    assert list(np.diag(np.reshape(fix.position_covariance, (3, 3)))) == [0.81, 0.81, 1.78 ** 2]
+    odometry = sent('ground_truth/odom', TRUTH)
+    assert np.all(np.diag(np.reshape(odometry.pose.covariance, (6, 6))) > 0.0)
+
+
+@pytest.mark.parametrize('time_us', [0, 4000, 999_996, 1_000_000, TIME_US])
+def test_a_stamp_is_exact_and_readable_without_deserialising(time_us):
+    clock = Clock()
+    set_stamp(clock.clock, time_us)
+    assert stamp_us(clock.clock) == time_us
+    assert serialised_stamp_us(serialize_message(clock)) == time_us
+    assert sent('/clock', None, time_us) == clock
+    assert stamp_us(sent('ground_truth/pose', TRUTH, time_us).header.stamp) == time_us

@@ -1,0 +1,93 @@
+"""The table of nodes and topics is consistent, and everything it names exists."""
+import subprocess
+import sys
+
+import pytest
+
+from px4_sim_ros.config.configuration import default_parameters
+from px4_sim_ros.ros.message_types import message_class
+from px4_sim_ros.step import graph
+
+
+def test_every_input_is_published_by_a_node_of_the_table():
+    for spec in graph.NODES.values():
+        for name in spec.inputs:
+            assert graph.TOPICS[name].publisher in graph.NODES
+
+
+def test_every_name_in_the_table_can_be_imported():
+    for spec in graph.NODES.values():
+        for path in filter(None, (spec.node, spec.parameters, spec.model)):
+            assert isinstance(graph.load(path), type)
+    for topic in graph.TOPICS.values():
+        assert message_class(topic.type)
+
+
+def test_every_period_has_a_value():
+    periods = {k for k in default_parameters('manager') if k.startswith('periods_us.')}
+    used = {f'periods_us.{t.period}' for t in graph.TOPICS.values()
+            if t.period != graph.EVERY_STEP}
+    assert used == periods
+
+
+def test_a_launch_file_can_read_the_table_without_ros():
+    code = ("import sys; sys.modules['rclpy'] = None\n"
+            "from px4_sim_ros import graph, configuration\n"
+            "configuration.load_configuration(None, {})\n")
+    assert subprocess.run([sys.executable, '-c', code]).returncode == 0
+
+
+def test_further_instances_are_copies_with_names_of_their_own():
+    more = graph.of_instances({'imu': 3, 'magnetometer': 2, 'gps': 2})
+    assert list(more.nodes) == [
+        'manager', 'dynamics', 'imu', 'imu_1', 'imu_2', 'magnetometer', 'magnetometer_1',
+        'barometer', 'gps', 'gps_1', 'hil_bridge']
+    assert more.nodes['hil_bridge'].inputs == (
+        'imu/data_raw', 'imu_1/data_raw', 'imu_2/data_raw', 'mag', 'mag_1', 'baro', 'gps/fix',
+        'gps_1/fix', 'gps/vel', 'gps_1/vel', 'battery_state')
+    assert [t.name for t in more.outputs('gps_1')] == ['gps_1/fix', 'gps_1/vel']
+    assert more.topics['gps_1/vel'].kind == 'gps/vel'
+    assert more.subscribers('imu_2/data_raw') == ('hil_bridge',)
+    assert more.nodes['imu_2'].inputs == more.nodes['imu'].inputs
+    assert (more.nodes['imu_2'].kind, more.nodes['imu_2'].index) == ('imu', 2)
+
+
+OPTIONAL = [kind for kind, spec in graph.NODES.items() if spec.optional]
+
+
+def test_one_of_each_is_the_table():
+    everything = graph.of_instances(dict.fromkeys(OPTIONAL, 1) | {'imu': 1})
+    assert everything.nodes == graph.NODES
+    assert list(everything.topics) == list(graph.TOPICS)
+    assert {name for name, topic in everything.topics.items() if topic != graph.TOPICS[name]} == {
+        'actuators/command'}      # the player publishes it, where there is one
+
+
+def test_recorded_commands_take_the_place_of_the_bridge():
+    replay = graph.of_instances({'player': 1, 'hil_bridge': 0, 'recorder': 1})
+    assert 'hil_bridge' not in replay.nodes
+    assert replay.topics['actuators/command'].publisher == 'player'
+    assert replay.nodes['player'].inputs == graph.of_instances({}).nodes['hil_bridge'].inputs
+    assert replay.nodes['recorder'].inputs == tuple(replay.topics)
+    assert replay.managed[-1] == 'recorder'       # the first to be brought up, the last to end
+
+
+def test_what_is_optional_leaves_nothing_behind():
+    least = graph.of_instances({})
+    assert OPTIONAL == ['wind', 'airspeed', 'range_finder', 'optical_flow', 'visual_odometry',
+                        'player', 'recorder']
+    assert not set(OPTIONAL) & set(least.nodes)
+    for spec in least.nodes.values():
+        assert all(least.topics[name].publisher in least.nodes for name in spec.inputs)
+    assert least.nodes['dynamics'].inputs == ('/clock', 'actuators/command')
+
+
+def test_what_is_of_the_step_before_is_an_input():
+    for spec in graph.NODES.values():
+        assert set(spec.previous) <= set(spec.inputs)
+
+
+@pytest.mark.parametrize('name', ['imu_3', 'magnetometer_2', 'barometer_1', 'nobody'])
+def test_a_node_that_no_graph_has(name):
+    with pytest.raises(KeyError):
+        graph.spec_of(name)

@@ -1,0 +1,114 @@
+"""Sequences of lifecycle calls: lost answers, refusals and silence, without any ROS node."""
+import pytest
+from lifecycle_msgs.msg import State
+from lifecycle_msgs.srv import ChangeState, GetState
+from std_srvs.srv import Trigger
+
+from px4_sim_ros.ros.lifecycle_client import (
+    CONFIGURE,
+    GoneError,
+    ManagedNode,
+    SequenceRunner,
+    TransitionError,
+)
+from px4_sim_ros.ros.node_status import NodeStatus
+
+LOST = None
+
+
+class Answer:
+    """A future that is done, or never will be."""
+
+    def __init__(self, response):
+        self._response = response
+
+    def done(self):
+        return self._response is not LOST
+
+    def result(self):
+        return self._response
+
+
+class Services:
+    """Answers the calls of one node from lists, one for each type of service."""
+
+    def __init__(self, *, blinks=0, **answers):
+        """Take the answers by type; seem to be gone the first `blinks` times."""
+        self._answers = answers
+        self._blinks = blinks
+        self.asked = []
+
+    def create_client(self, kind, name):
+        services = self
+
+        class Client:
+            def service_is_ready(self):
+                services._blinks -= 1
+                return services._blinks < 0
+
+            def call_async(self, request):
+                services.asked.append(kind.__name__)
+                return Answer(services._answers[kind.__name__].pop(0))
+
+            def remove_pending_request(self, call):
+                assert not call.done()
+
+        return Client()
+
+
+def state(number):
+    response = GetState.Response()
+    response.current_state.id = number
+    return response
+
+
+def run(sequence):
+    """Advance to the end; a lost answer is given up at once."""
+    runner = SequenceRunner(sequence, call_timeout_s=0.0)
+    while not runner.tick():
+        pass
+
+
+CONFIGURED = state(State.PRIMARY_STATE_INACTIVE)
+UNCONFIGURED = state(State.PRIMARY_STATE_UNCONFIGURED)
+
+
+def test_a_transition_is_checked_by_the_state():
+    services = Services(ChangeState=[ChangeState.Response(success=True)], GetState=[CONFIGURED])
+    run(ManagedNode(services, 'imu').change(CONFIGURE))
+    assert services.asked == ['ChangeState', 'GetState']
+
+
+def test_a_lost_answer_to_a_transition_is_made_up_for_by_the_state():
+    services = Services(ChangeState=[LOST], GetState=[LOST, LOST, CONFIGURED])
+    run(ManagedNode(services, 'imu').change(CONFIGURE))
+    assert services.asked == ['ChangeState', 'GetState', 'GetState', 'GetState']
+
+
+@pytest.mark.parametrize('answer', [LOST, ChangeState.Response(success=False)])
+def test_a_transition_that_failed_is_told_with_its_reason(answer):
+    reason = NodeStatus(problem='no such file').to_json()
+    services = Services(ChangeState=[answer], GetState=[UNCONFIGURED],
+                        Trigger=[Trigger.Response(message=reason)])
+    with pytest.raises(TransitionError, match=r'^imu did not configure: no such file$'):
+        run(ManagedNode(services, 'imu').change(CONFIGURE))
+
+
+def test_a_node_that_stays_silent_is_named():
+    services = Services(ChangeState=[LOST], GetState=[LOST] * 5)
+    with pytest.raises(TransitionError, match=r'^imu did not answer$'):
+        run(ManagedNode(services, 'imu').change(CONFIGURE))
+    assert services.asked == ['ChangeState'] + ['GetState'] * 5
+
+
+def test_a_service_that_blinks_is_waited_for():
+    services = Services(blinks=3, GetState=[CONFIGURED])
+    run(ManagedNode(services, 'imu').state())
+    assert services.asked == ['GetState']
+
+
+def test_a_node_whose_service_stays_away_has_gone():
+    services = Services(blinks=10**9)
+    with pytest.raises(GoneError, match=r'^imu has gone$'):
+        run(ManagedNode(services, 'imu').state())
+    assert services.asked == []

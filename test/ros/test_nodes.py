@@ -1,0 +1,236 @@
+"""Managed nodes by themselves: what they refuse, what they give back, what the manager sees."""
+import gc
+import socket
+import time
+
+import pytest
+import rclpy
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState
+from rclpy.lifecycle import TransitionCallbackReturn
+from rclpy.parameter import Parameter
+from rclpy.signals import SignalHandlerOptions
+from rosgraph_msgs.msg import Clock
+from std_srvs.srv import Trigger
+
+from px4_sim_ros.config.configuration import write_parameters
+from px4_sim_ros.mavlink.hil_server import check_port_is_free, port_of
+from px4_sim_ros.model.run_error import RunError
+from px4_sim_ros.model.sensors.imu import ImuMeasurement
+from px4_sim_ros.ros.node_status import NodeStatus
+from px4_sim_ros.ros.world import make_executor
+from px4_sim_ros.step import graph
+from px4_sim_ros.step.graph import COMMAND
+
+INSTANCE = 84
+STEP_US = 4000
+PATIENCE_S = 60.0
+SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
+
+
+@pytest.fixture
+def make_node(tmp_path):
+    """Return a maker of nodes of the graph; they are destroyed afterwards."""
+    write_parameters(tmp_path / 'run.yaml', {
+        'hil_bridge': {'instance': INSTANCE}, 'manager': {'startup_timeout_s': 20.0}})
+    rclpy.init(args=['--ros-args', '--params-file', str(tmp_path / 'run.yaml')],
+               signal_handler_options=SignalHandlerOptions.NO)
+    nodes = []
+
+    def make(name):
+        nodes.append(graph.load(graph.NODES[name].node)(name))
+        return nodes[-1]
+
+    yield make
+    for node in nodes:
+        if node.get_name() != 'manager' and not node.finished:
+            node.trigger_shutdown()
+        node.destroy_node()
+    rclpy.shutdown()
+    # What is still referred to would go on to answer for its name.
+    nodes.clear()
+    gc.collect()
+
+
+@pytest.mark.parametrize('name', graph.of_instances({}).managed)
+def test_a_node_goes_through_its_states_twice(name, make_node):
+    node = make_node(name)
+    for _ in range(2):
+        assert node.trigger_configure() == SUCCESS
+        assert node.trigger_activate() == SUCCESS
+        assert node.active
+        assert node.trigger_deactivate() == SUCCESS
+        assert node.trigger_cleanup() == SUCCESS
+    check_port_is_free('127.0.0.1', port_of(INSTANCE))
+
+
+@pytest.mark.parametrize('name', graph.of_instances({}).managed)
+def test_a_node_tells_its_status_in_every_state(name, make_node):
+    node = make_node(name)
+
+    def status():
+        answer = node._on_status(Trigger.Request(), Trigger.Response())
+        return NodeStatus.from_json(answer.message)
+
+    assert (status().state, status().problem) == ('unconfigured', 'it is unconfigured')
+    node.trigger_configure()
+    assert (status().state, status().problem) == ('inactive', 'it is inactive')
+    assert status().world['step_us'] == 4000
+    node.trigger_activate()
+    assert (status().state, status().problem) == ('active', '')
+    assert status().waits_for
+
+
+@pytest.mark.parametrize('name', ['imu', 'manager'])
+def test_a_transition_that_does_not_fit_is_refused(name, make_node):
+    """Rclpy would end the whole process."""
+    node = make_node(name)
+    for number in (Transition.TRANSITION_ACTIVATE, Transition.TRANSITION_CLEANUP):
+        request = ChangeState.Request(transition=Transition(id=number))
+        answer = node._service_change_state.callback(request, ChangeState.Response())
+        assert not answer.success
+
+
+def test_the_manager_brings_itself_up(make_node):
+    assert make_node('manager').trigger_configure() == FAILURE
+
+
+def test_an_activation_that_fails_gives_back_what_it_took(make_node, monkeypatch):
+    bridge = make_node('hil_bridge')
+    assert bridge.trigger_configure() == SUCCESS
+    with monkeypatch.context() as broken:
+        broken.setattr(bridge, 'create_timer', lambda *_, **__: 1 / 0)
+        assert bridge.trigger_activate() == FAILURE
+    assert 'ZeroDivisionError' in bridge.failure
+    check_port_is_free('127.0.0.1', port_of(INSTANCE))
+    assert bridge.trigger_activate() == SUCCESS
+    assert set(bridge.outputs) == {'actuators/command'}
+
+
+def test_a_port_that_is_taken_between_configure_and_activate(make_node):
+    bridge = make_node('hil_bridge')
+    assert bridge.trigger_configure() == SUCCESS
+    with socket.socket() as holder:
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        holder.bind(('127.0.0.1', port_of(INSTANCE)))
+        holder.listen()
+        assert bridge.trigger_activate() == FAILURE
+        assert f'TCP port {port_of(INSTANCE)} is taken by' in bridge.failure
+    assert bridge.trigger_activate() == SUCCESS
+
+
+@pytest.fixture
+def begin_step(make_node, monkeypatch):
+    """Return a function that lets a bridge, beside some nodes or none, act at 4 ms.
+
+    It returns the bridge, the times of its commands, and the socket of an autopilot.
+    """
+    autopilots = []
+
+    def begin(beside):
+        bridge, told_us = make_node('hil_bridge'), []
+        bridge.beside = beside
+        assert bridge.trigger_configure() == SUCCESS
+        assert bridge.trigger_activate() == SUCCESS
+        monkeypatch.setattr(
+            type(bridge), 'tell', lambda self, name, time_us, value: told_us.append(time_us))
+        autopilots.append(socket.create_connection(('127.0.0.1', port_of(INSTANCE)), 20.0))
+        bridge.step(STEP_US, {
+            'imu/data_raw': ImuMeasurement(STEP_US, (0.0, 0.0, 9.8), (0.0,) * 3, 0.0, 0.0)})
+        return bridge, told_us, autopilots[-1]
+
+    yield begin
+    for autopilot in autopilots:
+        autopilot.close()
+
+
+def test_a_bridge_alone_waits_at_once(begin_step):
+    bridge, told_us, autopilot = begin_step(frozenset())
+    assert told_us == [STEP_US]
+    bridge.finish()
+    bridge._attend()
+    assert told_us == [STEP_US]
+    assert autopilot.recv(1)
+
+
+@pytest.mark.parametrize('end', ['finish', '_attend'])
+def test_a_bridge_beside_others_sends_and_waits_when_they_had_their_turn(begin_step, end):
+    """Looked after too early, it waits then."""
+    bridge, told_us, autopilot = begin_step(frozenset({'imu'}))
+    assert autopilot.recv(1)
+    assert told_us == []
+    assert bridge.holds() == ''
+    getattr(bridge, end)()
+    assert told_us == [STEP_US]
+    bridge.finish()
+    assert told_us == [STEP_US]
+
+
+@pytest.mark.parametrize('transitions', [
+    ['deactivate'], ['deactivate', 'activate'], ['deactivate', 'cleanup'], ['shutdown']])
+def test_a_transition_ends_a_step_that_was_begun(begin_step, transitions):
+    bridge, told_us, _ = begin_step(frozenset({'imu'}))
+    for transition in transitions:
+        assert getattr(bridge, f'trigger_{transition}')() == SUCCESS
+    bridge.finish()
+    assert told_us == []
+    assert bridge.holds() == ''
+
+
+def test_a_command_for_other_rotors_is_refused_in_a_sentence(make_node):
+    dynamics = make_node('dynamics')
+    assert dynamics.trigger_configure() == dynamics.trigger_activate() == SUCCESS
+    with pytest.raises(RunError, match=(
+            r'^actuators/command: 3 velocities came, and the vehicle iris has 4 rotors$')):
+        dynamics.step(STEP_US, {COMMAND: (1.0, 2.0, 3.0)})
+
+
+def test_parameters_are_settable_until_the_node_is_configured(make_node):
+    imu = make_node('imu')
+
+    def set_density(value):
+        return imu.set_parameters([Parameter('gyro_noise_density', value=value)])[0]
+
+    assert set_density(0.5).successful
+    assert set_density(-0.5).reason == (
+        'imu.gyro_noise_density = -0.5: must be at least 0 rad/s/sqrt(Hz)')
+    assert imu.trigger_configure() == SUCCESS
+    assert imu.configuration.own.gyro_noise_density == 0.5
+    assert set_density(0.1).reason == (
+        'imu.gyro_noise_density: cannot be set while the node is configured')
+    assert imu.trigger_cleanup() == SUCCESS
+    assert set_density(0.1).successful
+
+
+def test_every_parameter_is_described(make_node):
+    for name in graph.of_instances({}).nodes:
+        node = make_node(name)
+        for key in node.get_parameters_by_prefix(''):
+            if key not in ('use_sim_time', 'start_type_description_service'):
+                descriptor = node.describe_parameter(key)
+                assert descriptor.description, key
+                assert descriptor.additional_constraints, key
+
+
+def test_a_second_clock_is_refused(make_node):
+    """Two graphs in one ROS domain would drive each other."""
+    other = rclpy.create_node('gazebo')
+    clock = other.create_publisher(Clock, '/clock', 10)
+    executor = make_executor()
+    try:
+        nodes = [make_node(name) for name in reversed(graph.of_instances({}).nodes)]
+        for node in nodes:
+            executor.add_node(node)
+        manager = nodes[-1]
+        deadline_s = time.monotonic() + PATIENCE_S
+        while not manager.finished:
+            executor.spin_once(timeout_sec=0.1)
+            assert time.monotonic() < deadline_s
+        assert manager.exit_code == 1
+        assert manager.stepper.steps == 0
+        assert all(node.finished for node in nodes)
+    finally:
+        executor.shutdown()
+        # It would be found by the tests that follow in this process.
+        other.destroy_publisher(clock)
+        other.destroy_node()

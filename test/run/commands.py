@@ -1,0 +1,97 @@
+"""Runs the commands as a user does, and looks at what they leave behind."""
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import psutil
+
+from px4_sim_ros.mavlink.hil_server import port_of
+from px4_sim_ros.run.processes import Child
+
+
+def command(*words):
+    return [sys.executable, '-m', 'px4_sim_ros', *map(str, words)]
+
+
+def run(*words, timeout_s=240):
+    """Run to the end; return the finished process with its texts."""
+    return subprocess.run(command(*words), capture_output=True, text=True, timeout=timeout_s,
+                          check=False)
+
+
+@contextlib.contextmanager
+def running(words, output=subprocess.PIPE, **options):
+    """Start in a session of its own; afterwards nothing of it is left."""
+    process = subprocess.Popen(
+        words, stdout=output, stderr=subprocess.STDOUT, text=True,
+        start_new_session=True, **options)
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+
+def wait_for_line(process, text):
+    """Read what a process prints up to a line with `text`; return all of it."""
+    lines = []
+    for line in process.stdout:
+        lines.append(line)
+        if text in line:
+            return lines
+    raise AssertionError(f'{text!r} was not printed:\n' + ''.join(lines))
+
+
+def family(pid):
+    """Return the processes that a process has started, and theirs."""
+    return psutil.Process(pid).children(recursive=True)
+
+
+def wait_gone(processes, timeout_s):
+    """Return the processes that are still there after a time.
+
+    One that has ended does not count, though nobody has asked for its exit code.
+    """
+    return [process for process in psutil.wait_procs(processes, timeout_s)[1]
+            if not _has_ended(process)]
+
+
+def _has_ended(process):
+    try:
+        return process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+def port_is_free(instance):
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        return probe.connect_ex(('127.0.0.1', port_of(instance))) != 0
+
+
+def interrupt(process, number=signal.SIGINT):
+    """Send a signal; return the seconds until the process has ended."""
+    started_s = time.monotonic()
+    process.send_signal(number)
+    process.wait(30)
+    return time.monotonic() - started_s
+
+
+@contextlib.contextmanager
+def flown_world(instance):
+    """Run a graph at twice real time with an autopilot at its side."""
+    words = [sys.executable, '-m', 'px4_sim_ros.ros.world', '--ros-args',
+             '-p', f'hil_bridge:instance:={instance}', '-p', 'manager:speed_factor:=2.0']
+    with running(words) as process:
+        autopilot = Child('autopilot', [
+            sys.executable, '-m', 'px4_sim_ros.autopilot.process', '--instance', str(instance)])
+        try:
+            wait_for_line(process, 'LOCKED')
+            yield
+        finally:
+            autopilot.stop()

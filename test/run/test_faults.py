@@ -1,0 +1,338 @@
+"""Every process of the graph is killed or suspended; the one at fault is named, in time."""
+import re
+
+import pytest
+from commands import command, family, port_is_free, running, wait_for_line, wait_gone
+from graph_processes import PATIENCE_S, TOLD_S, KeptGraph, running_graph
+
+from px4_sim_ros.step import graph
+
+INSTANCE, FLY_INSTANCE = 73, 77
+STEP_TIMEOUT_S = 0.3
+REPLY_TIMEOUT_S = 0.5
+# Fast enough for the test, slow enough to leave the processor to others.
+PARAMETERS = {
+    'manager': {'speed_factor': 2.0, 'step_timeout_s': STEP_TIMEOUT_S},
+    'hil_bridge': {'reply_timeout_s': REPLY_TIMEOUT_S}}
+NAMED_S = STEP_TIMEOUT_S + TOLD_S
+# The time without a word after which dynamics misses the manager.
+MANAGER_MISSED_S = 1.5 + TOLD_S
+
+MANAGED = graph.of_instances({}).managed
+# What a node is named for: the first of its topics that somebody waits for.
+# As patterns: dynamics may die between two messages of one step.
+OWED = {'dynamics': ('ground_truth/(?:odom|accel)', 4000), 'imu': ('imu/data_raw', 4000),
+        'magnetometer': ('mag', 20000), 'barometer': ('baro', 20000),
+        'gps': ('gps/fix', 100000), 'hil_bridge': ('actuators/command', 4000)}
+RECORDED = 'gps/fix',
+# Steps after which each node has published something.
+ENOUGH_STEPS = 50
+
+
+@pytest.fixture(scope='module')
+def kept(tmp_path_factory):
+    graphs = KeptGraph(tmp_path_factory, INSTANCE, PARAMETERS, RECORDED)
+    yield graphs
+    graphs.finish()
+
+
+@pytest.fixture
+def separate(kept):
+    """Return a graph in which every node has a process, flown by the scripted autopilot."""
+    return kept.running('separate')
+
+
+@pytest.fixture
+def composed(kept):
+    return kept.running('composed')
+
+
+def assert_named(world, node):
+    """See that the node is named by one sentence, everywhere."""
+    topic, period_us = OWED[node]
+    pattern = (rf'{node} has not published {topic} for t = (\d+\.\d{{6}}) s;'
+               r' its last was (\d+\.\d{6}) s; it does not answer')
+    world.wait_sentence('OVERDUE', pattern, NAMED_S)
+    due_s, last_s = map(float, re.fullmatch(pattern, world.sentence).groups())
+    assert due_s - last_s == pytest.approx(period_us * 1e-6)
+    assert world.said('manager').count(world.sentence) == 1
+    # Once a second of wall time.
+    world.wait_for(lambda: world.observer.diagnostics.get('manager') == world.sentence,
+                   NAMED_S, 'the sentence on /diagnostics')
+
+
+def assert_nothing_lost(world):
+    """See that no time is missing on topics of this run."""
+    for topic, period_us in (('gps/fix', 100_000), ('actuators/command', 4000)):
+        stamps = world.observer.recordings.stamps(topic, -1)
+        assert stamps, topic
+        assert stamps == list(range(stamps[0], stamps[-1] + 1, period_us)), topic
+
+
+@pytest.mark.parametrize('node', MANAGED)
+def test_a_suspended_node_is_named_and_goes_on(node, separate):
+    world = separate
+    world.wait_steps(ENOUGH_STEPS)
+    world.suspend(node)
+    assert_named(world, node)
+    world.resume(node)
+    world.wait_state('RUNNING', TOLD_S)
+    assert world.sentence == 'RUNNING'
+    world.wait_said('manager', f'{node} is back', TOLD_S)
+    world.wait_steps(ENOUGH_STEPS)
+    assert_nothing_lost(world)
+    assert world.link == 'LOCKED'
+
+
+@pytest.mark.parametrize('node', MANAGED)
+def test_a_suspended_node_is_named_while_time_is_paused(node, separate):
+    world = separate
+    world.pause()
+    stands = world.steps
+    world.suspend(node)
+    world.wait_sentence('OVERDUE', f'{node} does not answer', NAMED_S)
+    assert f'{node} does not answer' in world.said('manager')
+    world.resume(node)
+    world.wait_state('PAUSED', NAMED_S)
+    assert world.steps == stands
+    world.go_on()
+    world.wait_steps(ENOUGH_STEPS)
+    assert_nothing_lost(world)
+
+
+@pytest.mark.parametrize('node', MANAGED)
+def test_a_killed_node_is_named_and_a_new_one_joins_with_a_reset(node, separate):
+    world = separate
+    world.wait_steps(ENOUGH_STEPS)
+    world.kill(node)
+    assert_named(world, node)
+    begin_again(world, node)
+    world.connect()
+    world.wait_steps(ENOUGH_STEPS)
+    assert world.values['state'] == 'RUNNING'
+    assert_nothing_lost(world)
+
+
+@pytest.mark.parametrize('node', ['dynamics', 'imu', 'hil_bridge'])
+def test_a_killed_node_is_named_while_time_is_paused(node, separate):
+    world = separate
+    world.pause()
+    world.kill(node)
+    world.wait_sentence('OVERDUE', f'{node} does not answer', NAMED_S)
+    begin_again(world, node)
+    world.wait_state('PAUSED')
+    assert world.steps == 0
+    world.connect()
+    world.go_on()
+    world.wait_steps(ENOUGH_STEPS)
+
+
+def begin_again(world, node):
+    """Start a node's process again and reset the run."""
+    run = world.run
+    world.start(node)
+    world.wait_answers(node)
+    world.reset()
+    assert world.run == run + 1
+
+
+@pytest.mark.parametrize('paused', [False, True])
+def test_a_suspended_manager_is_missed_and_goes_on(paused, separate):
+    world = separate
+    if paused:
+        world.pause()
+    missed = world.said('dynamics').count('manager has been silent')
+    back = world.said('dynamics').count('manager is back')
+    world.suspend('manager')
+    assert_missed(world, missed + 1)
+    world.resume('manager')
+    world.wait_for(lambda: world.said('dynamics').count('manager is back') == back + 1,
+                   TOLD_S, 'manager is back')
+    if paused:
+        world.wait_state('PAUSED', TOLD_S)
+        world.go_on()
+    world.wait_steps(ENOUGH_STEPS)
+    assert_nothing_lost(world)
+
+
+@pytest.mark.parametrize('paused', [False, True])
+def test_a_killed_manager_is_missed_and_a_new_one_begins_at_0(paused, separate):
+    world = separate
+    world.wait_steps(ENOUGH_STEPS)
+    if paused:
+        world.pause()
+    missed = world.said('dynamics').count('manager has been silent')
+    world.kill('manager')
+    assert_missed(world, missed + 1)
+    world.forget()
+    world.start('manager')
+    world.wait_up()
+    world.connect()
+    world.wait_steps(ENOUGH_STEPS)
+    assert world.run == 1
+    assert world.observer.recordings.stamps('actuators/command', -1)[0] == 4000
+    assert_nothing_lost(world)
+
+
+def assert_missed(world, times):
+    """See that dynamics says once more when it heard the last time."""
+    sentence = r'manager has been silent for 1\.5 s; its last /clock was t = \d+\.\d{6} s'
+    world.wait_for(lambda: len(re.findall(sentence, world.said('dynamics'))) == times,
+                   MANAGER_MISSED_S, sentence)
+
+
+def test_on_overdue_pause_stands_still_after_the_step(separate):
+    world = separate
+    assert world.set(on_overdue='pause')[0].successful
+    world.suspend('barometer')
+    assert_named(world, 'barometer')
+    world.resume('barometer')
+    world.wait_state('PAUSED', TOLD_S)
+    stands = world.steps
+    world.watch(0.5, lambda: world.steps == stands, 'time goes on')
+    assert world.set(on_overdue='wait')[0].successful
+    world.go_on()
+    world.wait_steps(ENOUGH_STEPS)
+    assert_nothing_lost(world)
+
+
+# The autopilot. Here, the same processes go on from test to test as well.
+BOTH_MODES = pytest.mark.parametrize('mode', ['separate', 'composed'], scope='module')
+
+
+@pytest.fixture
+def flown(mode, kept):
+    """Return a graph that the embedded autopilot flies, in a process of its own."""
+    return kept.running(mode, 'embedded')
+
+
+@BOTH_MODES
+def test_a_suspended_autopilot_stalls_the_link_and_locks_again(flown):
+    world = flown
+    world.suspend('autopilot')
+    world.wait_link('STALLED', REPLY_TIMEOUT_S + TOLD_S)
+    world.wait_steps(ENOUGH_STEPS)
+    world.resume('autopilot')
+    world.wait_link('LOCKED', TOLD_S)
+    world.wait_steps(ENOUGH_STEPS)
+    assert_nothing_lost(world)
+
+
+@BOTH_MODES
+def test_an_autopilot_that_is_suspended_while_time_is_paused_locks_again(flown):
+    world = flown
+    world.pause()
+    world.suspend('autopilot')
+    world.watch(REPLY_TIMEOUT_S + 0.5, lambda: world.state == 'PAUSED', 'the pause has ended')
+    world.resume('autopilot')
+    world.go_on()
+    world.wait_link('LOCKED', TOLD_S)
+    world.wait_steps(ENOUGH_STEPS)
+    assert_nothing_lost(world)
+
+
+@BOTH_MODES
+@pytest.mark.parametrize('paused', [False, True])
+def test_a_killed_autopilot_is_waited_for_and_the_next_one_is_taken(paused, flown):
+    world = flown
+    if paused:
+        world.pause()
+    world.kill('autopilot')
+    world.wait_link('WAITING', TOLD_S)
+    if paused:
+        world.go_on()
+    world.wait_sentence(
+        'WAITING', rf'.*: no autopilot is connected to TCP port {4560 + INSTANCE}', NAMED_S)
+    waited = world.steps
+    world.watch(0.5, lambda: world.steps == waited, 'time goes on without an autopilot')
+    world.start('autopilot')
+    world.wait_link('LOCKED')
+    world.wait_steps(ENOUGH_STEPS)
+    assert_nothing_lost(world)
+
+
+@pytest.mark.parametrize('paused', [False, True])
+def test_a_suspended_world_goes_on(paused, composed):
+    world = composed
+    if paused:
+        world.pause()
+    world.suspend('world')
+    # Its own wall clock goes on meanwhile, further than the bound of a step.
+    world.watch(2 * STEP_TIMEOUT_S, lambda: True, '')
+    world.resume('world')
+    if paused:
+        world.go_on()
+    world.wait_steps(ENOUGH_STEPS, TOLD_S)
+    assert world.link == 'LOCKED'
+    assert_nothing_lost(world)
+
+
+def test_a_killed_process_leaves_no_shared_memory(composed):
+    """Shared memory would stay behind, so none is used."""
+    assert not composed.shared_memory()
+
+
+# These have a graph of their own.
+
+@pytest.fixture
+def alone(kept):
+    """See that no other graph is in the ROS domain."""
+    kept.close()
+
+
+def test_a_graph_with_a_node_missing_gives_up(alone, tmp_path):
+    with running_graph(tmp_path, 'separate', INSTANCE, {
+            'manager': {'startup_timeout_s': 6.0}}, absent=['imu']) as world:
+        codes = world.wait_ended(6.0 + 5.0)
+        assert codes.pop('manager') == 1
+        assert set(codes.values()) == {0}, codes
+        assert 'imu has not appeared; the graph is taken down' in world.said('manager')
+        assert world.said('manager').count('ERROR') == 1
+
+
+def test_a_graph_with_a_suspended_node_gives_up(alone, tmp_path):
+    with running_graph(tmp_path, 'separate', INSTANCE, {
+            'manager': {'startup_timeout_s': 6.0}}, absent=['manager']) as world:
+        for node in MANAGED:
+            world.wait_answers(node)
+        world.suspend('imu')
+        world.start('manager')
+        codes = world.wait_ended(PATIENCE_S, but=['imu'])
+        assert codes.pop('manager') == 1
+        assert set(codes.values()) == {0}, codes
+        # The manager may never have come to know it.
+        assert re.search(r'imu (did not answer|has not appeared); the graph is taken down',
+                         world.said('manager'))
+
+
+def test_on_overdue_fail_takes_the_graph_down(alone, tmp_path):
+    with running_graph(tmp_path, 'separate', INSTANCE, PARAMETERS | {
+            'manager': PARAMETERS['manager'] | {'on_overdue': 'fail'}}) as world:
+        world.wait_up()
+        world.connect()
+        world.wait_steps(ENOUGH_STEPS)
+        world.kill('gps')
+        world.wait_sentence('STOPPING', 'gps has not published gps/fix for t = .*', NAMED_S)
+        codes = world.wait_ended(PATIENCE_S, but=['gps'])
+        assert codes.pop('manager') == 1
+        assert set(codes.values()) == {0}, codes
+        assert 'gps has not published gps/fix' in world.said('manager')
+
+
+@pytest.mark.parametrize('mode, words, name', [
+    ('composed', 'px4_sim_ros.ros.world', r'world \(.*\)'),
+    ('separate', 'manager', r'world \(manager\)'),
+])
+def test_fly_ends_when_a_process_is_killed(mode, words, name, alone):
+    with running(command('fly', '--mode', mode, '--instance', FLY_INSTANCE)) as process:
+        wait_for_line(process, 'armed')
+        children = family(process.pid)
+        victim, = (child for child in children if words in child.cmdline())
+        victim.kill()
+        *_, last = wait_for_line(process, 'has ended')
+        assert re.fullmatch(rf'fly: {name} has ended with exit code -9', last.strip())
+        assert process.wait(20) == 1
+        # One sentence, and nothing after it.
+        assert process.stdout.read() == ''
+        assert wait_gone(children, 1.0) == []
+        assert port_is_free(FLY_INSTANCE)

@@ -1,0 +1,33 @@
+"""What takes a while to load is loaded by those only who need it."""
+import subprocess
+import sys
+
+import pytest
+
+# Each takes a tenth of a second or more.
+SLOW = {'numba', 'rclpy', 'rosbags', 'pyproj', 'plotly', 'rerun'}
+
+
+def loaded(program):
+    """Return which of these modules a program has loaded at its end."""
+    result = subprocess.run(
+        [sys.executable, '-c', f'import atexit, sys\n'
+         f'atexit.register(lambda: print("loaded", *sorted({SLOW!r} & set(sys.modules))))\n'
+         f'{program}'], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    return set(result.stdout.splitlines()[-1].split()[1:])
+
+
+@pytest.mark.parametrize('words', [
+    ['--help'], ['pause', '--help'], ['top', '--help'], ['pilot', '--help'], ['fly', '--help'],
+    ['visualizer', '--help']])
+def test_a_command_loads_its_own_module_only(words):
+    program = f'from px4_sim_ros.cli.command_line import main\nmain({words!r})'
+    assert loaded(program) - {'rclpy'} == set()
+
+
+@pytest.mark.parametrize(('module', 'found'), [
+    ('sensor', {'rclpy'}), ('manager', {'rclpy'}), ('hil_bridge', {'rclpy'}),
+    ('dynamics', {'rclpy', 'numba'})])
+def test_a_node_loads_what_it_needs(module, found):
+    assert loaded(f'import px4_sim_ros.ros.world, px4_sim_ros.ros.{module}') == found

@@ -1,0 +1,45 @@
+"""How a PX4 is started, without one."""
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from px4_sim_ros.run.px4 import Px4
+
+
+def core_of(instance, cores, monkeypatch):
+    """Return the core that an instance keeps to when we may use these; None: it keeps to none."""
+    monkeypatch.setattr(os, 'sched_getaffinity', lambda pid: set(cores))
+    command = Px4(pathlib.Path('build')).command(instance)
+    if command[0] != 'taskset':
+        return None
+    assert command[1] == '--cpu-list' and command[3] == 'build/bin/px4'
+    return int(command[2])
+
+
+@pytest.mark.parametrize(('cores', 'expected'), [
+    ((0, 1), [1, 1, 1]), ((0, 1, 2, 3), [3, 2, 1, 3]), ((5, 7, 9), [9, 7, 9]), ((4,), [None])])
+def test_each_instance_keeps_to_a_core_while_they_last(cores, expected, monkeypatch):
+    """The last ones first; the first one stays with the world."""
+    assert [core_of(i, cores, monkeypatch) for i in range(len(expected))] == expected
+
+
+def test_all_cores_are_the_systems_choice():
+    """Nothing is put before the command."""
+    assert Px4(pathlib.Path('build'), 'all').command(0)[0] == 'build/bin/px4'
+
+
+def test_who_keeps_to_a_core_is_there_alone():
+    """What is put before the command does what it is to do, on this machine."""
+    cores = os.sched_getaffinity(0)
+    command = Px4(pathlib.Path('build')).command(0)
+    prefix = command[:command.index('build/bin/px4')]
+    if len(cores) == 1:
+        assert prefix == []
+        return
+    told = subprocess.run(
+        [*prefix, sys.executable, '-c', 'import os; print(os.sched_getaffinity(0))'],
+        capture_output=True, text=True, check=True).stdout
+    assert told == f'{{{max(cores)}}}\n'

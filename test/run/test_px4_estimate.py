@@ -1,0 +1,71 @@
+"""A real PX4 in the wind: its estimate against the truth, its throttle, its battery."""
+import os
+
+import pytest
+from px4_flight import fly
+
+from px4_sim_ros.config.configuration import load_mission
+from px4_sim_ros.mavlink.mission import Hold, Land, Mission, TakeOff
+
+INSTANCE = 5
+WIND = {'': {'wind': 'dryden'}, 'wind': {'speed_m_s': 5.0}}
+
+pytestmark = pytest.mark.skipif(
+    not os.environ.get('PX4_DIR'), reason='PX4_DIR does not point to a built PX4')
+
+
+def assert_well_estimated(flight):
+    airborne = flight.time_of('armed'), flight.time_of('disarmed')
+    position_m = flight.position_errors_m(*airborne)
+    attitude_deg = flight.attitude_errors_deg(*airborne)
+    print(f'position off by at most {position_m.max():.2f} m (rms'
+          f' {(position_m ** 2).mean() ** 0.5:.2f}), attitude by {attitude_deg.max():.2f} deg,'
+          f' {len(position_m)} and {len(attitude_deg)} samples')
+    assert len(position_m) > 500
+    assert len(attitude_deg) > 500
+    assert position_m.max() < 1.0
+    assert attitude_deg.max() < 2.0
+    assert flight.complaints() == []
+
+
+def test_hover_in_turbulence(monkeypatch, tmp_path):
+    flight = fly(load_mission('hover'), INSTANCE, WIND, monkeypatch, tmp_path)
+    assert_well_estimated(flight)
+
+
+def test_square_in_turbulence(monkeypatch, tmp_path):
+    flight = fly(load_mission('square'), INSTANCE, WIND, monkeypatch, tmp_path)
+    assert_well_estimated(flight)
+
+
+def test_hover_throttle_is_what_the_model_says(monkeypatch, tmp_path):
+    """In calm air; the wind takes thrust for its drag."""
+    mission = Mission('hover', (TakeOff(10.0), Hold(40.0), Land()))
+    flight = fly(mission, INSTANCE, {}, monkeypatch, tmp_path)
+    configuration = flight.configuration
+    end_s = flight.time_of('held')
+    start_s = end_s - 20.0
+    voltages = [b.voltage_v for b in flight.batteries if start_s <= b.time_us * 1e-6 <= end_s]
+    world = configuration.world
+    computed = configuration.vehicle.hover_command(
+        world.gravity().at(10.0), world.atmosphere().density_kg_m3(world.home_altitude_m + 10.0),
+        sum(voltages) / len(voltages))
+    flown = flight.mean_command(start_s, end_s)
+    print(f'hover command {flown:.4f}, computed {computed:.4f}')
+    assert flown == pytest.approx(computed, rel=0.03)
+
+
+def test_a_low_battery_brings_it_down(monkeypatch, tmp_path):
+    """PX4 lands by itself: what it knows of the battery comes from ours."""
+    mission = Mission('long hover', (TakeOff(10.0), Hold(150.0), Land()))
+    flight = fly(
+        mission, INSTANCE, {'dynamics': {'initial_charge': 0.2}}, monkeypatch, tmp_path,
+        {'COM_LOW_BAT_ACT': 3},
+        until=lambda f: len(f.events) > 2 and f.truths[max(f.truths)].position_enu[2] < 1.0)
+    assert not [event for event in flight.events if event.text.startswith('held')]
+    assert 'Critical battery' in flight.console
+    assert 'RTL: start return' in flight.console
+    status = flight.heard('BATTERY_STATUS')[-1]
+    truth = flight.batteries[-1]
+    assert status.battery_remaining == pytest.approx(100.0 * truth.state_of_charge, abs=1.5)
+    assert flight.truths[max(flight.truths)].position_enu[2] < 1.0

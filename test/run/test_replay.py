@@ -1,0 +1,234 @@
+"""A recording is a flight that can be flown again, in every mode, to the last bit."""
+import json
+import os
+import shutil
+import subprocess
+import time
+
+import pytest
+from commands import command, family, interrupt, run, running, wait_gone
+from comparison_flight import record_flight
+from rclpy.serialization import serialize_message
+from std_msgs.msg import Header
+
+from px4_sim_ros.cli import command_line
+from px4_sim_ros.config.resources import config_directory
+from px4_sim_ros.recording.bag.bag_folder import make_folder
+from px4_sim_ros.recording.bag.bag_reader import BagReader
+from px4_sim_ros.recording.bag.bag_writer import BagWriter
+from px4_sim_ros.recording.bag.run_description import RunDescription
+from px4_sim_ros.step.graph import ABSENCE, COMMAND
+
+INSTANCE = 87
+MODES = ['core', 'composed', 'separate']
+HOP = 'name: hop\nitems:\n  - take_off: {up_m: 0.5}\n  - land: {}\n'
+
+
+@pytest.fixture(scope='module')
+def recorded(tmp_path_factory):
+    """Return a function that gives the bag of a short flight in a mode."""
+    folder = tmp_path_factory.mktemp('recorded')
+    mission = folder / 'hop.yaml'
+    mission.write_text(HOP)
+
+    def bag(mode):
+        path = folder / mode
+        if not path.exists():
+            result = run('fly', '--mode', mode, '--mission', mission, '--instance', INSTANCE,
+                         '--wind', 'dryden', '--set', 'wind.speed_m_s=2', '--record', path)
+            assert result.returncode == 0, result.stderr
+            assert result.stderr == ''
+        return path
+    return bag
+
+
+@pytest.fixture
+def here(capsys):
+    """Return a function that runs a command in this process, which is faster."""
+    def run_here(*words):
+        code = command_line.main([str(word) for word in words])
+        return subprocess.CompletedProcess(words, code, *capsys.readouterr())
+    return run_here
+
+
+@pytest.fixture(scope='module')
+def short(tmp_path_factory):
+    """Three seconds of mode core, with commands that nobody has chosen."""
+    return record_flight(tmp_path_factory.mktemp('short') / 'bag', 750).folder
+
+
+@pytest.mark.parametrize('replayed_in', MODES)
+@pytest.mark.parametrize('recorded_in', MODES)
+def test_a_replay_is_bit_identical(recorded_in, replayed_in, recorded):
+    bag = recorded(recorded_in)
+    result = run('replay', bag, '--mode', replayed_in)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert result.stderr == ''
+    messages = steps_of(bag)
+    assert len(messages) > 5000
+    assert f'all {len(messages)} messages that both have are bit-identical' in result.stdout
+
+
+def steps_of(bag):
+    reader = BagReader(bag)
+    return [m for m in reader.messages() if m.topic in reader.run.graph.topics]
+
+
+def rewritten(bag, folder, keep=lambda message: True, run=lambda text: text):
+    """Write those messages of a bag into another one, with another description of the run."""
+    reader = BagReader(bag)
+    description = RunDescription.from_yaml('', run(reader.run.to_yaml()).encode())
+    writer = BagWriter(
+        make_folder(folder), description, description.configuration({}).nodes['recorder'])
+    for message in filter(keep, reader.messages()):
+        writer.write(*message)
+    writer.close()
+    return folder
+
+
+def test_a_replay_is_kept_and_can_be_flown_again(short, tmp_path, here):
+    again = tmp_path / 'again'
+    assert here('replay', short, '--record', again).returncode == 0
+    assert len(steps_of(again)) == len(steps_of(short))
+    result = here('replay', again)
+    assert (result.returncode, result.stderr) == (0, '')
+
+
+def test_another_bit_in_one_command_is_told(short, tmp_path, here):
+    """What was recorded does not follow from the commands any more."""
+    reader = BagReader(short)
+    at_us = 2_000_000
+
+    def other(message):
+        if (message.topic, message.time_us) != (COMMAND, at_us):
+            return message
+        return message._replace(data=message.data[:-8] + bytes([message.data[-8] ^ 1])
+                                + message.data[-7:])
+
+    messages = [other(m) for m in reader.messages()]
+    changed = tmp_path / 'changed'
+    writer = BagWriter(make_folder(changed), reader.run,
+                       reader.run.configuration({}).nodes['recorder'])
+    for message in messages:
+        writer.write(*message)
+    writer.close()
+    result = here('replay', changed, '--json', tmp_path / 'figures.json')
+    assert result.returncode == 1
+    # The command of one step moves the vehicle in the next.
+    first = json.loads((tmp_path / 'figures.json').read_text())['comparison']['first']
+    assert first['time_us'] == at_us + 4000
+    assert 'ground_truth' in first['topic'] or 'joint_states' in first['topic']
+    assert first['topic'] in result.stdout
+    assert 't = 2.004000 s' in result.stdout
+
+
+@pytest.mark.parametrize('setting', [
+    ('--set', 'dynamics.integrator=rk45'), ('--seed', '2'), ('--wind', 'none'),
+    ('--profile', 'cheap')], ids=' '.join)
+def test_what_if(setting, short, tmp_path, here):
+    figures, plot = tmp_path / 'figures.json', tmp_path / 'plot.html'
+    result = here('replay', short, *setting, '--json', figures, '--plot', plot)
+    assert (result.returncode, result.stderr) == (0, '')
+    found = json.loads(figures.read_text())
+    moved = found['deviation']['position']['maximum'] > 0.0
+    # How good the sensors are does not move the vehicle: the commands are given.
+    assert moved == (setting[0] != '--profile')
+    assert not found['comparison']['agree']
+    assert 'deviation' in result.stdout
+    assert plot.stat().st_size > 1e6
+
+
+def test_what_changes_nothing_is_no_deviation(short, here):
+    result = here('replay', short, '--set', 'dynamics.integrator=rk4')
+    assert (result.returncode, result.stderr) == (0, '')
+    assert 'bit-identical' in result.stdout
+
+
+def test_the_vehicle_is_that_of_the_recording(tmp_path, here):
+    """Whatever has become of its file."""
+    vehicle, mission, bag = tmp_path / 'mine.yaml', tmp_path / 'hop.yaml', tmp_path / 'bag'
+    text = (config_directory() / 'vehicles' / 'iris.yaml').read_text()
+    vehicle.write_text(text.replace('mass_kg: 1.55', 'mass_kg: 1.65'))
+    assert vehicle.read_text() != text
+    mission.write_text(HOP)
+    result = run('fly', '--mode', 'core', '--vehicle', vehicle, '--mission', mission,
+                 '--instance', INSTANCE, '--record', bag)
+    assert result.returncode == 0, result.stderr
+    vehicle.unlink()
+    result = here('replay', bag)
+    assert (result.returncode, result.stderr) == (0, '')
+
+
+def test_a_sensor_that_was_stopped_in_flight_is_named(short, tmp_path, here):
+    absence = serialize_message(Header(frame_id='barometer'))
+    reader = BagReader(short)
+    writer = BagWriter(make_folder(tmp_path / 'bag'), reader.run,
+                       reader.run.configuration({}).nodes['recorder'])
+    for message in reader.messages():
+        if message.topic == 'baro' and message.time_us == 2_000_000:
+            message = message._replace(topic=ABSENCE, data=absence)
+        writer.write(*message)
+    writer.close()
+    result = here('replay', tmp_path / 'bag')
+    assert result.returncode == 1
+    assert 'barometer was stopped in flight' in result.stdout
+    assert '1 of' in result.stdout
+
+
+@pytest.mark.parametrize(('words', 'sentence'), [
+    (['--set', 'dynamics.integrator=rk5'], 'dynamics.integrator'),
+    (['--set', 'nonsense=1'], 'nonsense'),
+    (['--vehicle', 'hexa'], 'vehicle hexa: it has 6 rotors, and the recording commands 4'),
+    (['--vehicle', 'nobody'], 'nobody'),
+    (['--record', '.'], 'exists already'),
+    (['--json', 'nowhere/x.json'], 'json nowhere/x.json: its folder is missing'),
+    (['--set', 'step_us=2000', '--set', 'periods_us.imu=2000'],
+     'step_us = 2000: must be that of the recording, 4000'),
+    (['--set', 'recorder.flush_us=100000'], 'recorder: a replay sets the parameters'),
+    (['--play', '--seed', '3'], 'play: it only publishes'),
+], ids=lambda words: ' '.join(words) if isinstance(words, list) else '')
+def test_a_replay_that_cannot_be(words, sentence, short, here):
+    result = here('replay', short, *words)
+    assert result.returncode == 2
+    assert len(result.stderr.splitlines()) == 1
+    assert result.stderr.startswith('replay: ')
+    assert sentence in result.stderr
+
+
+def test_a_command_is_missing(short, tmp_path, here):
+    bag = rewritten(short, tmp_path / 'bag',
+                    lambda m: (m.topic, m.time_us) != (COMMAND, 1_000_000))
+    result = here('replay', bag)
+    assert result.returncode == 2
+    assert result.stderr == f'replay: bag {bag}: {COMMAND} for t = 1.000000 s is missing\n'
+
+
+def test_there_is_no_command_at_all(short, tmp_path, here):
+    bag = rewritten(short, tmp_path / 'bag', lambda m: m.topic != COMMAND)
+    result = here('replay', bag)
+    assert result.returncode == 2
+    assert result.stderr == f'replay: bag {bag}: there is no message of {COMMAND} in it\n'
+
+
+def test_a_bag_that_was_cut_off_is_flown_as_far_as_it_goes(short, tmp_path, here):
+    bag = tmp_path / 'bag'
+    shutil.copytree(short, bag)
+    file, = bag.glob('*.mcap')
+    os.truncate(file, file.stat().st_size * 6 // 10)
+    result = here('replay', bag)
+    assert result.returncode == 0
+    # Up to the last chunk that is whole.
+    assert result.stderr == (
+        f'bag {bag}: bag_0.mcap ends too early; it was read up to t = 1.500000 s\n')
+    assert 'bit-identical' in result.stdout
+
+
+@pytest.mark.parametrize('mode', ['composed', 'separate'])
+def test_a_signal_ends_a_replay(mode, short):
+    with running(command('replay', short, '--mode', mode)) as process:
+        deadline_s = time.monotonic() + 20.0
+        while not (children := family(process.pid)):
+            assert time.monotonic() < deadline_s
+        assert interrupt(process) < 8.0
+        assert process.returncode == 130
+        assert wait_gone(children, 5.0) == []
