@@ -29,7 +29,7 @@ from px4_sim_ros.ros.endpoints import matched_participants, participant_of
 from px4_sim_ros.ros.message_types import message_class
 from px4_sim_ros.ros.node_status import NodeStatus
 from px4_sim_ros.ros.polling import PollingNode
-from px4_sim_ros.ros.transitions import refuse_misfits
+from px4_sim_ros.ros.transitions import reject_invalid_transitions
 from px4_sim_ros.step import graph
 from px4_sim_ros.step.synchronizer import Inbox
 
@@ -69,7 +69,7 @@ class LoopNode(PollingNode, LifecycleNode):
     def __init__(self, name: str) -> None:
         """Declare the parameters of the node `name` of the graph."""
         super().__init__(name, automatically_declare_parameters_from_overrides=True)
-        refuse_misfits(self)
+        reject_invalid_transitions(self)
         self.spec = graph.spec_of(name)
         self.graph: graph.Graph | None = None          # known once it is configured
         self.failure = ''
