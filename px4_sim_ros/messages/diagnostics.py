@@ -3,6 +3,8 @@ from __future__ import annotations
 
 import typing
 
+OK, WARN, ERROR = 0, 1, 2      # levels of a DiagnosticStatus, as numbers
+
 
 def values_of(status: typing.Any) -> dict[str, str]:
     """Return the values of a DiagnosticStatus."""
@@ -10,7 +12,7 @@ def values_of(status: typing.Any) -> dict[str, str]:
 
 
 def level_of(status: typing.Any) -> int:
-    """Return the level of a DiagnosticStatus, 0 for all is well."""
+    """Return the level of a DiagnosticStatus as a number."""
     level = status.level
     return level[0] if isinstance(level, bytes) else int(level)
 

@@ -32,7 +32,7 @@ from px4_sim_ros.model.timebase import is_due
 from px4_sim_ros.model.vehicle.vehicle import MOST_ROTORS
 from px4_sim_ros.ros import recorder_watch
 from px4_sim_ros.ros.node_status import NodeStatus
-from px4_sim_ros.ros.overdue import find_debt
+from px4_sim_ros.ros.overdue import find_overdue
 from px4_sim_ros.run.px4 import Px4
 from px4_sim_ros.run.settings import settings
 from px4_sim_ros.step import graph, pacing
@@ -335,9 +335,9 @@ def test_the_node_that_is_late_is_named():
     sentence, = (b.strip() for b in blocks(TIME, 'text') if b.startswith('imu has'))
     statuses = {'hil_bridge': NodeStatus('active', '', T_US, {'imu/data_raw': T_US - STEP_US}),
                 'imu': None}
-    debt = find_debt(
+    overdue = find_overdue(
         graph.of_instances({}), statuses, graph.COMMAND, T_US, T_US - STEP_US, STEP_US)
-    assert debt.sentence == sentence
+    assert overdue.sentence == sentence
 
 
 def test_numbers_of_time():

@@ -7,6 +7,7 @@ import typing
 
 import numpy as np
 
+from px4_sim_ros.messages import run_status
 from px4_sim_ros.messages.diagnostics import level_of, node_name, values_of
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.recording.analysis.series import Series
@@ -64,7 +65,7 @@ def marks(
     beside = contents.beside
     found = [
         *_said(beside['/rosout']), *_link_states(beside['hil/state']),
-        *_run_states(beside['sim/status']), *_troubles(run, beside['/diagnostics']),
+        *_run_states(beside[run_status.TOPIC]), *_troubles(run, beside['/diagnostics']),
         *_absences(run, beside[graph.ABSENCE])]
     for name, fields in series.items():
         if 'status' in fields:
