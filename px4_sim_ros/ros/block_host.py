@@ -3,15 +3,17 @@ from __future__ import annotations
 
 import typing
 
+from rclpy.node import Node
+
 from px4_sim_ros.messages.publications import Publications
 from px4_sim_ros.model.instances import kind_and_index
 from px4_sim_ros.model.world import WorldParameters
-from px4_sim_ros.step.graph import ABSENCE, NODES, Graph
+from px4_sim_ros.step.graph import ABSENCE, NODES, Graph, Topic
 from px4_sim_ros.step.runner import Output, Runner
 
 if typing.TYPE_CHECKING:
     from px4_sim_ros.ros.block_node import BlockNode
-    from px4_sim_ros.ros.manager import ManagerNode
+    from px4_sim_ros.ros.clock_driver import ClockDriver
 
 _Publish = typing.Callable[[bytes], None]
 
@@ -26,57 +28,70 @@ class BlockHost:
         """Begin without nodes."""
         self.runner = Runner(port=self)
         self.nodes: dict[str, BlockNode] = {}      # in the order of the graph table
-        self._manager: ManagerNode | None = None
+        self._driver: ClockDriver | None = None
         self._placed: set[str] = set()
-        self._publications: Publications | None = None
+        self._publications: Publications | None = None    # none: no node was configured
         self._wanted: dict[str, _Publish] = {}     # topics with a subscriber
         self._last: dict[str, Output] = {}         # of each block
 
-    def add(self, nodes: typing.Iterable[BlockNode], manager: ManagerNode | None) -> None:
+    def add(self, nodes: typing.Iterable[BlockNode], driver: ClockDriver | None = None) -> None:
         """Take the nodes of the process.
 
-        :param manager: drives the clock, if it is in this process
+        :param driver: of the clock, if the manager is in this process
         """
         kinds = list(NODES)
         self.nodes = {node.get_name(): node for node in sorted(
             nodes, key=lambda node: kinds.index(kind_and_index(node.get_name())[0]))}
-        self._manager = manager
-        self.runner.clock = manager
+        self._driver = self.runner.clock = driver
 
     @property
     def is_shared(self) -> bool:
         """Whether the process has several blocks."""
         return len(self.nodes) > 1
 
+    def hands_over(self, topic: Topic, subscriber: Node) -> bool:
+        """Return whether a node of this process gets a topic by value.
+
+        It does not if a remapping puts somebody else between publisher and subscriber.
+        """
+        if topic.publisher == 'manager':
+            return self._driver is not None
+        publisher = self.nodes.get(topic.publisher)
+        return publisher is not None and (
+            publisher.resolve_topic_name(topic.name) == subscriber.resolve_topic_name(topic.name))
+
     def configure(self, graph: Graph, world: WorldParameters) -> None:
         """Prepare for the topics of a graph."""
-        if self._publications is None or not self._placed:
+        if not self._placed:
             self._publications = Publications(graph, world, self._wanted)
 
     def place(self, node: BlockNode) -> None:
         """Let a block take part in the steps, from time 0 on."""
         self._placed.add(node.get_name())
-        self._place()
+        self.arrange()
 
     def remove(self, node: BlockNode) -> None:
         """Let a block take part no more; the next step of the others is their first."""
         self._placed.discard(node.get_name())
-        self._place()
+        self.arrange()
 
-    def _place(self) -> None:
+    def arrange(self) -> None:
+        """Begin a new run with the blocks that take part."""
         self._last.clear()
         self.runner.place(
             [node.slot for name, node in self.nodes.items() if name in self._placed],
-            self._manager.remote_command if self._manager is not None else None)
+            self._driver.command if self._driver is not None else None)
 
     # The port.
 
     def refresh(self) -> None:
         """See which topics somebody subscribes to."""
-        faces = [*self.nodes.values(), *([self._manager] if self._manager is not None else [])]
+        publishers = [node.step_publishers for node in self.nodes.values()]
+        if self._driver is not None:
+            publishers.append(self._driver.publishers)
         self._wanted.clear()
-        for node in faces:
-            for name, publisher in node.step_publishers.items():
+        for its in publishers:
+            for name, publisher in its.items():
                 if publisher.handle.get_subscription_count():
                     self._wanted[name] = publisher.handle.publish_raw
 

@@ -74,17 +74,13 @@ class BlockNode(GraphNode):
         for topic in nodes.outputs(self.spec.name):
             self.step_publishers[topic.name] = self.create_lifecycle_publisher(
                 message_class(topic.type), topic.name, qos.LOOP)
-        if self.slot is None or self._run_world is None:
-            remote = [name for name in self.spec.inputs if self._is_remote(nodes.topics[name])]
+        if self._run_world is None:
+            # /clock is handed over with the step.
+            remote = [name for name in self.spec.inputs
+                      if not self._host.hands_over(nodes.topics[name], self)]
             self.slot = Slot(self.spec, nodes, world, remote)
             self._subscribe(remote)
             self._by_value = [name for name in self.spec.inputs if name not in remote]
-
-    def _is_remote(self, topic: graph.Topic) -> bool:
-        """Return whether a topic has to come by DDS."""
-        publisher = self._host.nodes.get(topic.publisher)
-        return publisher is None or (
-            publisher.resolve_topic_name(topic.name) != self.resolve_topic_name(topic.name))
 
     def _subscribe(self, remote: typing.Sequence[str]) -> None:
         # Those that are there stay, to the end: they are matched with all, and the executor may
@@ -119,9 +115,7 @@ class BlockNode(GraphNode):
     def deactivate(self) -> None:
         """Stop the block; all but a sensor can go on with a new run only."""
         if self.slot is not None:
-            self.slot.block = None
-            if not self.spec.model:
-                self.slot.reset()
+            self.slot.stop()
         if self.block is not None:
             self.block.abort()
 
@@ -134,14 +128,10 @@ class BlockNode(GraphNode):
             self.destroy_lifecycle_publisher(self.step_publishers.pop(name))
         self._host.refresh()
         if self.finished:
-            self._leave()
             self._unsubscribe()
 
     def forget(self) -> None:
         """Begin at time 0 with the next activation."""
-        self._leave()
-
-    def _leave(self) -> None:
         self._run_world = None
         self._host.remove(self)
 

@@ -11,16 +11,17 @@ import typing
 
 from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.ros import sequences
-from px4_sim_ros.ros.clock_driver import CLOCK, ClockDriver
+from px4_sim_ros.ros.clock_driver import ClockDriver
 from px4_sim_ros.ros.endpoints import (
+    connections_of,
     find_unmatched,
-    matched_participants,
     other_publishers,
     participant_of,
 )
 from px4_sim_ros.ros.lifecycle_client import ManagedNode, Sequence, TransitionError
 from px4_sim_ros.ros.node_status import NodeStatus
 from px4_sim_ros.step import graph
+from px4_sim_ros.step.graph import CLOCK, COMMAND
 
 if typing.TYPE_CHECKING:
     from px4_sim_ros.ros.manager import ManagerNode
@@ -48,7 +49,7 @@ class BringUp:
 
         :raises TransitionError: one does not appear, or somebody else publishes /clock
         """
-        self._driver.open(self.graph)
+        self._driver.open(self.graph, self._world)
         self._participant = participant_of(self._manager)
         yield from sequences.appear(self.nodes, deadline_s)
         yield from self._wait_until_alone(deadline_s)
@@ -115,9 +116,9 @@ class BringUp:
                     raise TransitionError(
                         f'{name}.{key} = {status.world[key]!r}: all nodes share this parameter and'
                         f' manager has {value!r}')
-        matched = {name: status.matched for name, status in statuses.items()}
-        matched['manager'] = matched_participants(
-            self._manager, self._driver.publishers, self._driver.subscriptions)
-        participants = {name: status.participant for name, status in statuses.items()}
-        return find_unmatched(
-            self.graph, participants | {'manager': self._participant}, matched)
+        driver = self._driver
+        manager = NodeStatus(
+            participant=self._participant,
+            by_value=[COMMAND] if driver.command is None else [],
+            **connections_of(self._manager, driver.publishers, driver.subscriptions))
+        return find_unmatched(self.graph, statuses | {'manager': manager})

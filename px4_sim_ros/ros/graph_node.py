@@ -21,7 +21,7 @@ from px4_sim_ros.ros import parameters
 from px4_sim_ros.ros.diagnostics import OK, Diagnostics, Status
 from px4_sim_ros.ros.endpoints import participant_of
 from px4_sim_ros.ros.node_status import NodeStatus
-from px4_sim_ros.ros.transitions import refuse_misfits
+from px4_sim_ros.ros.transitions import reject_invalid_transitions
 from px4_sim_ros.step import graph
 
 _Transition = typing.Callable[[typing.Any, LifecycleState], TransitionCallbackReturn]
@@ -59,7 +59,7 @@ class GraphNode(LifecycleNode):
     def __init__(self, name: str) -> None:
         """Declare the parameters of the node `name` of the graph."""
         super().__init__(name, automatically_declare_parameters_from_overrides=True)
-        refuse_misfits(self)
+        reject_invalid_transitions(self)
         self.spec = graph.spec_of(name)
         self.failure = ''              # why the last transition has failed
         self.active = False
@@ -71,7 +71,7 @@ class GraphNode(LifecycleNode):
         self._participant = participant_of(self)
         self._lifecycle_state = 'unconfigured'
         self._diagnostics = Diagnostics(self, self._status)
-        self._services = [
+        self._status_services = [
             self.create_service(Trigger, f'~/{name}', handler) for name, handler in (
                 ('status', self._on_status), ('forget', self._on_forget),
                 ('repeat', self._on_repeat))]

@@ -15,10 +15,10 @@ from px4_sim_ros.messages.diagnostics import ERROR, OK, WARN
 from px4_sim_ros.messages.run_status import RunState, RunStatus
 from px4_sim_ros.model.parameters import ParameterError
 from px4_sim_ros.ros import parameters, sequences
+from px4_sim_ros.ros.block_host import BlockHost
 from px4_sim_ros.ros.bring_up import BringUp
 from px4_sim_ros.ros.clock_driver import ClockDriver
 from px4_sim_ros.ros.lifecycle_client import Sequence, SequenceRunner, TransitionError
-from px4_sim_ros.ros.polling import PollingNode
 from px4_sim_ros.ros.run_control import RunControl
 from px4_sim_ros.ros.status_publisher import StatusPublisher
 from px4_sim_ros.ros.supervision import Supervision
@@ -33,16 +33,17 @@ _CALL_TIMEOUT_S = 1.0
 _LAST_WORD_S = 0.1
 
 
-class ManagerNode(PollingNode, LifecycleNode):
+class ManagerNode(LifecycleNode):
     """Owns simulated time: step k ends at k * step_us, when its command has come.
 
     It brings itself up. Of its own transitions only `shutdown` is for others: it takes the
     whole graph down, as the service `sim/stop` does.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, host: BlockHost) -> None:
         """Declare parameters and start to bring up the graph.
 
+        :param host: of the blocks of this process
         :raises ParameterError: a parameter is wrong
         """
         super().__init__(name, automatically_declare_parameters_from_overrides=True)
@@ -56,9 +57,9 @@ class ManagerNode(PollingNode, LifecycleNode):
         self.control = RunControl(
             self, self, self.sim_clock, why='while the graph runs',
             live_parameters=('step_timeout_s', 'on_overdue'))
-        self._driver = ClockDriver(self, self.sim_clock, self._on_complete)
-        self._bring_up = BringUp(self, world, self._driver)
-        self._supervision = Supervision(self, self._driver, self._bring_up)
+        self.driver = ClockDriver(self, host, self.sim_clock, self._on_complete)
+        self._bring_up = BringUp(self, world, self.driver)
+        self._supervision = Supervision(self, self.driver, self._bring_up)
         self._status = StatusPublisher(self, self._run_status)
         self._ticker = create_wall_timer(self, _TICK_S, self._tick)
         self._watch_timer = create_wall_timer(self, _WATCH_S, self._watch)
@@ -98,7 +99,6 @@ class ManagerNode(PollingNode, LifecycleNode):
         self.sim_clock.set_speed_factor(self.get_parameter('speed_factor').value)
         if not self.get_parameter('paused').value:
             self.sim_clock.resume()
-        self._driver.go_on()
         self._enter(RunState.RUNNING)
 
     def _begin_again(self) -> Sequence[None]:
@@ -166,8 +166,7 @@ class ManagerNode(PollingNode, LifecycleNode):
         return self.sim_clock.time_us
 
     def on_allowed(self) -> None:
-        """Go on: the clock may allow a step."""
-        self._driver.go_on()
+        """Do nothing: the runner asks the clock after each call of the executor."""
 
     def reset(self) -> None:
         """Bring the graph back to time 0."""
@@ -221,7 +220,7 @@ class ManagerNode(PollingNode, LifecycleNode):
     def _on_complete(self) -> None:
         if self._supervision.overdue is not None:
             self._supervision.clear()
-        elif not self.sim_clock.under_way:
+        elif self.sim_clock.standing or self.sim_clock.at_limit:
             self.publish_status()
 
     def _watch(self) -> None:

@@ -117,7 +117,6 @@ class Supervision:
         """Let time go as far as the recorder allows."""
         if self._recorder is not None:
             self._clock.limit(self._recorder.limit_us)
-            self._driver.go_on()
 
     def is_recorded(self) -> bool:
         """Return whether all that is complete was recorded, if it is to be."""

@@ -78,13 +78,19 @@ class Slot:
         self.steps = 0
         self.busy_s = 0.0                     # wall time in the block
         self.last_us = 0                      # when it has acted last
+        self.missed_steps = False             # it was stopped for a while; a new run ends that
         if self.synchronizer is not None:
             self.synchronizer.reset()
 
     @property
     def next_us(self) -> int:
-        """When it acts next."""
-        return self.last_us + self.period_us
+        """When it acts next; what has missed a step can only act in the first of a new run."""
+        return self.period_us if self.missed_steps else self.last_us + self.period_us
+
+    def stop(self) -> None:
+        """Take the block away; the steps go on without a sensor, and wait for any other."""
+        self.block = None
+        self.missed_steps = not self.is_sensor and self.last_us > 0
 
 
 class _Row(typing.NamedTuple):
