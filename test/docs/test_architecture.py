@@ -2,16 +2,21 @@
 import pathlib
 import re
 import tomllib
-import types
 
 from px4_sim_ros.messages.codecs import CODECS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = (ROOT / 'docs' / 'architecture.md').read_text(encoding='utf-8')
-# What a message is made for, where that matters; the beam goes where it goes by default.
-VALUES = {'range': types.SimpleNamespace(direction='down'),
-          'joint_states': (), 'actuators/command': ()}
-MESSAGES = {topic: codec.new(VALUES.get(topic)) for topic, codec in CODECS.items()}
+
+
+class Sample(tuple):
+    """What a message is made for, where that matters; the beam goes where it goes by default."""
+
+    direction = 'down'
+    rotor_speeds_rad_s = ()
+
+
+MESSAGES = {topic: codec.new(Sample()) for topic, codec in CODECS.items()}
 
 
 def rows(name):

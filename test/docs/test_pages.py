@@ -27,16 +27,12 @@ from px4_sim_ros.config.configuration import (
 )
 from px4_sim_ros.config.run_control import ManagerParameters
 from px4_sim_ros.mavlink import battery_link, hil_server, lockstep, pilot
-from px4_sim_ros.model.body.dynamics_parameters import DynamicsParameters
 from px4_sim_ros.model.parameters import ParameterError
 from px4_sim_ros.model.timebase import is_due
 from px4_sim_ros.model.vehicle.vehicle import MOST_ROTORS
-from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.ros import recorder_watch
-from px4_sim_ros.ros.manager import RunState
 from px4_sim_ros.ros.node_status import NodeStatus
 from px4_sim_ros.ros.overdue import find_debt
-from px4_sim_ros.run.flight_record import FlightRecord, WorldStatus
 from px4_sim_ros.run.px4 import Px4
 from px4_sim_ros.run.settings import settings
 from px4_sim_ros.step import graph, pacing
@@ -51,7 +47,7 @@ def page(name):
 
 
 VEHICLE, PX4, TIME = page('own_vehicle'), page('px4_and_ports'), page('time_and_lockstep')
-CONTROL, MODELS = page('run_control'), page('models')
+CONTROL = page('run_control')
 
 
 def blocks(text, language):
@@ -334,31 +330,6 @@ def test_what_is_refused(setting, value):
     node = 'dynamics' if setting == 'substeps' else ''
     with said(sentence, ParameterError):
         load_configuration(None, {node: {setting: value}})
-
-
-# Run control, and the models.
-
-def test_states_of_a_run():
-    assert [row[0] for row in rows(CONTROL, 'state |')] == [state.value for state in RunState]
-
-
-def test_the_names_in_a_summary():
-    summary = FlightRecord().summary({}, WorldStatus())
-    told = {name for row in rows(CONTROL, 'name |') for name in row[0].split(', ')}
-    assert told - set(summary) == {'arrival'}      # a line for each of `arrivals`
-    assert set(summary['step_cost_us']) >= {'autopilot', 'rest'}
-
-
-def test_the_choices_of_the_world():
-    told = {name: re.findall(r'`([\w-]+)`', text) for name, text in re.findall(
-        r'^\| (\w+) \| (.*) \|$', MODELS, re.M)}
-    for name, folder in ('profiles', 'profiles'), ('vehicles', 'vehicles'), (
-            'missions', 'missions'):
-        files = {path.stem for path in (ROOT / 'config' / folder).glob('*.yaml')}
-        assert files == set(told[name]) - {'check-vehicle'}
-    choices = WorldParameters.infos()['wind']['choices']
-    assert set(told['wind']) == set(choices) - {'none'}
-    assert set(told['motion']) == set(DynamicsParameters.infos()['integrator']['choices'])
 
 
 def test_the_node_that_is_late_is_named():
