@@ -20,6 +20,7 @@ import typing
 
 from px4_sim_ros.bench.trivial_peer import Answers
 from px4_sim_ros.config.configuration import Configuration, load_configuration
+from px4_sim_ros.config.ros_environment import ros_environment
 from px4_sim_ros.mavlink.hil_codec import HilDecoder, HilEncoder
 from px4_sim_ros.model.body.dynamics import Dynamics
 from px4_sim_ros.model.body.integrators import INTEGRATOR_NAMES
@@ -27,7 +28,7 @@ from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.environment.surroundings import STILL
 from px4_sim_ros.model.timebase import is_due
 from px4_sim_ros.run.core_world import hil_frames, make_simulation
-from px4_sim_ros.run.processes import Child, ros_environment
+from px4_sim_ros.run.processes import Child
 from px4_sim_ros.step import graph
 from px4_sim_ros.step.simulation import Step
 

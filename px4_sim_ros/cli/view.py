@@ -9,11 +9,12 @@ import sys
 import threading
 import typing
 
+from px4_sim_ros.config.ros_environment import ros_environment
 from px4_sim_ros.model.parameters import ParameterError, sentence
 from px4_sim_ros.recording.bag.bag_reader import BagReader
 from px4_sim_ros.recording.bag.run_description import BagError
 from px4_sim_ros.run import viewed
-from px4_sim_ros.run.processes import Child, ros_environment
+from px4_sim_ros.run.processes import Child
 from px4_sim_ros.viewing.rerun_target import NODE, OPEN, RerunTarget, ViewerError
 
 _LEVELS = {'warning': 'WARN', 'error': 'ERROR'}

@@ -20,6 +20,7 @@ from rclpy.signals import SignalHandlerOptions
 from std_srvs.srv import Trigger
 
 from px4_sim_ros.config.configuration import FlatParameters, node_configuration
+from px4_sim_ros.config.ros_environment import ros_environment
 from px4_sim_ros.model.parameters import ParameterError
 from px4_sim_ros.model.timebase import US_PER_S, seconds_text
 from px4_sim_ros.recording.bag import schema
@@ -29,7 +30,6 @@ from px4_sim_ros.ros.endpoints import other_publishers
 from px4_sim_ros.ros.manager import RunState
 from px4_sim_ros.ros.message_types import message_class
 from px4_sim_ros.ros.world import make_executor
-from px4_sim_ros.run.processes import ros_environment
 from px4_sim_ros.step.clock import Stepper
 
 _NAME = 'manager'

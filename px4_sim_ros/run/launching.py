@@ -30,6 +30,7 @@ from px4_sim_ros.config.configuration import (
     write_configuration,
 )
 from px4_sim_ros.config.resources import PACKAGE, config_directory
+from px4_sim_ros.config.ros_environment import ros_environment
 from px4_sim_ros.mavlink.hil_server import check_port_is_free, port_of
 from px4_sim_ros.model.parameters import ParameterError
 from px4_sim_ros.recording.bag.bag_folder import new_folder
@@ -37,7 +38,7 @@ from px4_sim_ros.recording.bag.bag_reader import BagReader
 from px4_sim_ros.recording.bag.run_description import RunDescription, with_run_file
 from px4_sim_ros.ros import own_nodes
 from px4_sim_ros.run.launch_arguments import ARGUMENTS, REPLAY_ARGUMENTS
-from px4_sim_ros.run.processes import DIE_WITH_PARENT, ros_environment
+from px4_sim_ros.run.processes import DIE_WITH_PARENT
 from px4_sim_ros.run.px4 import Px4
 from px4_sim_ros.step.pacing import speed_factor
 from px4_sim_ros.viewing import topics

@@ -17,6 +17,7 @@ from rclpy.signals import SignalHandlerOptions
 from std_srvs.srv import Trigger
 
 from px4_sim_ros.config.resources import PACKAGE
+from px4_sim_ros.config.ros_environment import ros_environment
 from px4_sim_ros.messages import codecs
 from px4_sim_ros.messages.diagnostics import values_of
 from px4_sim_ros.ros import own_nodes, qos
@@ -25,7 +26,7 @@ from px4_sim_ros.ros.polling import PollingNode
 from px4_sim_ros.ros.run_watch import RunWatch
 from px4_sim_ros.ros.world import make_executor
 from px4_sim_ros.run.flight_record import WorldStatus
-from px4_sim_ros.run.processes import Child, ros_environment
+from px4_sim_ros.run.processes import Child
 from px4_sim_ros.step import graph
 from px4_sim_ros.viewing.rerun_target import NODE as VIEWER_NODE
 

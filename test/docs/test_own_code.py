@@ -19,12 +19,13 @@ from sensor_msgs.msg import FluidPressure, Range
 
 from px4_sim_ros.cli import command_line
 from px4_sim_ros.config.configuration import load_configuration
+from px4_sim_ros.config.ros_environment import ros_environment
 from px4_sim_ros.messages.stamps import stamp_us
 from px4_sim_ros.model.sensors.barometer import Barometer
 from px4_sim_ros.model.truth import Truth
 from px4_sim_ros.recording.bag.bag_reader import BagReader
 from px4_sim_ros.ros import own_nodes, qos
-from px4_sim_ros.run.processes import Child, ros_environment
+from px4_sim_ros.run.processes import Child
 
 INSTANCE = 88
 DOCS = pathlib.Path(__file__).resolve().parents[2] / 'docs'

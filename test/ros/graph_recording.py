@@ -13,6 +13,7 @@ from rclpy.signals import SignalHandlerOptions
 from scripted_autopilot import ARMED_FROM_US, connect, scripted_controls
 
 from px4_sim_ros.config.configuration import load_configuration, write_parameters
+from px4_sim_ros.config.ros_environment import ros_environment
 from px4_sim_ros.messages.stamps import serialised_stamp_us
 from px4_sim_ros.messages.step_messages import StepMessages
 from px4_sim_ros.ros import qos
@@ -20,7 +21,7 @@ from px4_sim_ros.ros.base import LoopNode
 from px4_sim_ros.ros.message_types import message_class
 from px4_sim_ros.ros.world import make_executor
 from px4_sim_ros.run.core_world import CoreWorld
-from px4_sim_ros.run.processes import Child, ros_environment
+from px4_sim_ros.run.processes import Child
 from px4_sim_ros.step import graph
 
 INSTANCE = 80

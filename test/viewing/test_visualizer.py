@@ -22,13 +22,13 @@ from std_msgs.msg import String
 from visualization_msgs.msg import Marker, MarkerArray
 
 from px4_sim_ros.config.configuration import load_configuration, write_configuration
+from px4_sim_ros.config.ros_environment import ros_environment
 from px4_sim_ros.messages.stamps import set_stamp
 from px4_sim_ros.messages.truth import BODY_FRAME, WORLD_FRAME
 from px4_sim_ros.ros import qos
 from px4_sim_ros.ros.message_types import message_class
 from px4_sim_ros.ros.visualizer import VisualizerNode
 from px4_sim_ros.run import viewed
-from px4_sim_ros.run.processes import ros_environment
 from px4_sim_ros.viewing import markers, topics
 from px4_sim_ros.viewing.links import ODOM_FRAME
 
