@@ -8,11 +8,14 @@ import typing
 
 from px4_sim_ros.config.compile_ahead import prepare_compiler
 from px4_sim_ros.config.configuration import Configuration
+from px4_sim_ros.config.recording import RecorderParameters
+from px4_sim_ros.config.run_control import ManagerParameters
 from px4_sim_ros.mavlink.battery_link import BatteryLink
 from px4_sim_ros.mavlink.hil_codec import ActuatorControls, HilEncoder, StepMeasurements
 from px4_sim_ros.mavlink.hil_server import HilServer, port_of
 from px4_sim_ros.mavlink.lockstep import HilParameters, LinkState, Lockstep
 from px4_sim_ros.mavlink.pilot import SetPoint
+from px4_sim_ros.model.body.dynamics_parameters import DynamicsParameters
 from px4_sim_ros.model.timebase import US_PER_S, is_due
 from px4_sim_ros.run.flight_record import WorldStatus
 from px4_sim_ros.step import graph
@@ -35,7 +38,8 @@ def make_simulation(configuration: Configuration) -> Simulation:
     }
     wind = models.pop('wind', None)
     return Simulation(
-        configuration.world, configuration.vehicle, configuration.nodes['dynamics'], models, wind)
+        configuration.world, configuration.vehicle,
+        configuration.of_node('dynamics', DynamicsParameters), models, wind)
 
 
 def hil_frames(
@@ -52,7 +56,8 @@ def hil_frames(
             of('imu'), of('magnetometer'), measurements.get('barometer'), of('gps'),
             measurements.get('airspeed'), measurements.get('range_finder'),
             measurements.get('optical_flow'), measurements.get('visual_odometry')),
-        configuration.world.geoid_height_m, configuration.nodes['hil_bridge'].satellites)
+        configuration.world.geoid_height_m,
+        configuration.of_node('hil_bridge', HilParameters).satellites)
 
 
 Observer = typing.Callable[[Step, ActuatorControls], None]
@@ -74,7 +79,7 @@ class CoreWorld:
         self._configuration = configuration
         self._observer = observer
         self._recorder = recorder
-        self._hil: HilParameters = configuration.nodes['hil_bridge']
+        self._hil = configuration.of_node('hil_bridge', HilParameters)
         self._simulation = make_simulation(configuration)
         self._server = HilServer(
             self._hil.host, port_of(self._hil.instance), stays_awake=True)
@@ -99,31 +104,33 @@ class CoreWorld:
         """Free the port, and finish the recording."""
         self._server.close()
         self._battery_link.close()
-        if self._recorder:
-            self._record()
+        self._record()
+        if self._recorder is not None:
             self._recorder.close()
 
     @property
     def recording(self) -> str:
         """The folder of the recording, '' for none."""
-        return self._configuration.nodes['recorder'].folder if self._recorder else ''
+        if self._recorder is None:
+            return ''
+        return self._configuration.of_node('recorder', RecorderParameters).folder
 
     def check_end(self) -> None:
         """Nothing: a failure at the end was raised by `close`."""
 
-    def say(self, text: str) -> None:
-        """Record what the pilot says."""
+    def publish_event(self, text: str) -> None:
+        """Record an event of the pilot."""
         if self._recorder:
-            self._recorder.say(text)
+            self._recorder.add_event(text)
 
-    def show_set_point(self, set_point: SetPoint) -> None:
-        """Nothing: nobody looks on."""
+    def publish_set_point(self, set_point: SetPoint) -> None:
+        """Nothing: this mode has no topics."""
 
     def run(self, stop: threading.Event) -> None:
         """Step until `stop` is set."""
         configuration = self._configuration
-        speed_factor, step_us = configuration.nodes['manager'].speed_factor, (
-            configuration.world.step_us)
+        speed_factor = configuration.of_node('manager', ManagerParameters).speed_factor
+        step_us = configuration.world.step_us
         pacer, pace_watch = Pacer(speed_factor, step_us), PaceWatch(step_us)
         references = (0.0,) * len(configuration.vehicle.rotors)
         encoder = HilEncoder()
@@ -162,7 +169,7 @@ class CoreWorld:
 
     def _record(self) -> None:
         """Record the step that was complete last, if it is not."""
-        if self._unrecorded is None:
+        if self._recorder is None or self._unrecorded is None:
             return
         step, references, link_state = self._unrecorded
         self._unrecorded = None
