@@ -33,7 +33,7 @@ setup(
         f'{PACKAGE} = {PACKAGE}.cli.command_line:main',
         f'world = {PACKAGE}.ros.world:main',
         f'visualizer = {PACKAGE}.cli.visualizer:main',
-        f'keeper = {PACKAGE}.run.autopilot_supervisor:main',
+        f'autopilot_supervisor = {PACKAGE}.run.autopilot_supervisor:main',
         f'autopilot = {PACKAGE}.autopilot.process:main',
     ]},
 )

@@ -19,6 +19,7 @@ from pymavlink.dialects.v20 import common as mavlink
 
 from px4_sim_ros.autopilot.mavlink_face import AUTOPILOT_PORT
 from px4_sim_ros.cli import check_vehicle, command_line, fly
+from px4_sim_ros.cli import pilot as pilot_command
 from px4_sim_ros.config.configuration import (
     default_parameters,
     load_configuration,
@@ -437,7 +438,7 @@ def test_commands(words, files, monkeypatch):
     assert module == 'px4_sim_ros'
     seen = []
     monkeypatch.setattr(fly, 'fly', lambda o: seen.append(o) or 0)
-    monkeypatch.setattr(command_line, '_pilot', lambda o, launched: seen.append(o) or 0)
+    monkeypatch.setattr(pilot_command, 'pilot', lambda o: seen.append(o) or 0)
     monkeypatch.setattr(check_vehicle, 'check_vehicle', lambda o: seen.append(o) or 0)
     assert command_line.main(options) == 0
     given, = seen
