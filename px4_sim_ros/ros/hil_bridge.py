@@ -10,7 +10,8 @@ from px4_sim_ros.config.configuration import load_vehicle
 from px4_sim_ros.mavlink.battery_link import BatteryLink
 from px4_sim_ros.mavlink.hil_codec import HilEncoder, StepMeasurements
 from px4_sim_ros.mavlink.hil_server import HilServer, check_port_is_free, port_of
-from px4_sim_ros.mavlink.lockstep import LinkState, Lockstep
+from px4_sim_ros.mavlink.link_state import LinkState
+from px4_sim_ros.mavlink.lockstep import Lockstep
 from px4_sim_ros.ros import qos
 from px4_sim_ros.ros.base import LoopNode
 from px4_sim_ros.ros.diagnostics import OK, WARN
@@ -64,7 +65,7 @@ class HilBridgeNode(LoopNode):
             # Nothing else would call while no step is under way.
             self._attend_timer = create_wall_timer(self, _ATTEND_S, self._attend)
         else:
-            self._lockstep.begin_again()
+            self._lockstep.reset()
         self._report_events()
 
     def deactivate(self) -> None:
@@ -97,7 +98,7 @@ class HilBridgeNode(LoopNode):
         self._lockstep.begin(time_us, frames)
         self._held, self._is_begun = (time_us, frames), True
         if 'battery_state' in inputs:
-            self._battery_link.tell(inputs['battery_state'], self._server.peer_host)
+            self._battery_link.send(inputs['battery_state'], self._server.peer_host)
         if not self.beside:
             self._exchange()
 
@@ -128,7 +129,7 @@ class HilBridgeNode(LoopNode):
         elif self._held is not None:
             self._exchange()
         else:
-            self._lockstep.attend()
+            self._lockstep.service_idle_link()
             self._report_events()
 
     def _exchange(self) -> None:

@@ -11,7 +11,8 @@ from px4_sim_ros.config.configuration import Configuration
 from px4_sim_ros.mavlink.battery_link import BatteryLink
 from px4_sim_ros.mavlink.hil_codec import ActuatorControls, HilEncoder, StepMeasurements
 from px4_sim_ros.mavlink.hil_server import HilServer, port_of
-from px4_sim_ros.mavlink.lockstep import HilParameters, LinkState, Lockstep
+from px4_sim_ros.mavlink.link_state import HilParameters, LinkState
+from px4_sim_ros.mavlink.lockstep import Lockstep
 from px4_sim_ros.mavlink.pilot import SetPoint
 from px4_sim_ros.model.timebase import US_PER_S, is_due
 from px4_sim_ros.run.flight_record import WorldStatus
@@ -135,7 +136,7 @@ class CoreWorld:
             time_us = step.truth.time_us
             frames = hil_frames(encoder, configuration, time_us, step.measurements)
             self._lockstep.begin(time_us, frames)
-            self._battery_link.tell(step.battery, self._server.peer_host)
+            self._battery_link.send(step.battery, self._server.peer_host)
             self._record()         # the step before, while the autopilot is about this one
             reply = self._answer(time_us, frames, stop)
             if reply is None:

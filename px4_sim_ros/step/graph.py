@@ -152,7 +152,7 @@ NODES: dict[str, NodeSpec] = {spec.name: spec for spec in (
              ('ground_truth/odom',), f'{_SENSORS}.visual_odometry:VisualOdometry',
              optional=True),
     NodeSpec('hil_bridge', 'px4_sim_ros.ros.hil_bridge:HilBridgeNode',
-             'px4_sim_ros.mavlink.lockstep:HilParameters',
+             'px4_sim_ros.mavlink.link_state:HilParameters',
              _MEASURED),
     NodeSpec('player', 'px4_sim_ros.ros.player:PlayerNode',
              'px4_sim_ros.config.recording:PlayerParameters', _MEASURED, optional=True),

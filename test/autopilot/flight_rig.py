@@ -9,7 +9,8 @@ import socket
 from pymavlink.dialects.v20 import common as mavlink
 
 from px4_sim_ros.autopilot.process import Autopilot
-from px4_sim_ros.mavlink.hil_codec import HilDecoder, HilEncoder
+from px4_sim_ros.mavlink.hil_codec import HilEncoder
+from px4_sim_ros.mavlink.hil_decoder import HilDecoder
 from px4_sim_ros.run.core_world import hil_frames, make_simulation
 
 HOST = '127.0.0.1'

@@ -26,9 +26,11 @@ from pymavlink.dialects.v20 import common as mavlink
 
 from px4_sim_ros.autopilot.process import Autopilot
 from px4_sim_ros.config.configuration import load_configuration
-from px4_sim_ros.mavlink.hil_codec import DISARMED, HilDecoder, HilEncoder
+from px4_sim_ros.mavlink.hil_codec import DISARMED, HilEncoder
+from px4_sim_ros.mavlink.hil_decoder import HilDecoder
 from px4_sim_ros.mavlink.hil_server import Deadline, HilServer, port_of
-from px4_sim_ros.mavlink.lockstep import HilParameters, Lockstep
+from px4_sim_ros.mavlink.link_state import HilParameters
+from px4_sim_ros.mavlink.lockstep import Lockstep
 from px4_sim_ros.model.rotation import yaw_rad
 from px4_sim_ros.model.sensors.imu import ImuMeasurement
 

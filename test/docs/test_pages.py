@@ -26,7 +26,14 @@ from px4_sim_ros.config.configuration import (
     load_vehicle,
 )
 from px4_sim_ros.config.run_control import ManagerParameters
-from px4_sim_ros.mavlink import battery_link, hil_server, lockstep, pilot
+from px4_sim_ros.mavlink import (
+    battery_link,
+    hil_server,
+    link_state,
+    lockstep,
+    pilot,
+    replies,
+)
 from px4_sim_ros.model.parameters import ParameterError
 from px4_sim_ros.model.timebase import is_due
 from px4_sim_ros.model.vehicle.vehicle import MOST_ROTORS
@@ -200,20 +207,20 @@ def test_defaults_of_the_link():
     defaults = default_parameters('hil_bridge')
     for name, value in rows(PX4, 'parameter of `hil_bridge`'):
         assert value == str(defaults[name])
-    info = lockstep.HilParameters.infos()['instance']
+    info = link_state.HilParameters.infos()['instance']
     assert f"at least {info['minimum']} and at most {info['maximum']}" in PX4
     choices = {row[0] for row in rows(PX4, 'value | what follows')}
-    assert choices == set(lockstep.HilParameters.infos()['on_stall']['choices'])
+    assert choices == set(link_state.HilParameters.infos()['on_stall']['choices'])
     states = [row[0] for row in rows(PX4, 'state | meaning')]
-    assert states == [state.value for state in lockstep.LinkState]
+    assert states == [state.value for state in link_state.LinkState]
 
 
 def test_numbers_of_the_link():
     for text, value in (
-            (r'among the last (\d+)\.', lockstep._STEPS_REMEMBERED),
+            (r'among the last (\d+)\.', replies.STEPS_REMEMBERED),
             (r'until (\d+) steps in a row', lockstep._TRUSTED_REPLIES),
             (r'a step waits ([\d.]+) s at most', lockstep._GAP_TIMEOUT_S),
-            (r'sends a HEARTBEAT each ([\d.]+) s', lockstep.QUIET_S),
+            (r'sends a HEARTBEAT each ([\d.]+) s', lockstep.HEARTBEAT_PERIOD_S),
             (r'takes longer than ([\d.]+) s', lockstep.RESTART_S),
             (r'gives up after ([\d.]+) s', pilot._SILENCE_LIMIT_S)):
         found = re.search(text, PX4.replace('\n', ' '))
@@ -261,8 +268,8 @@ def test_a_folder_without_px4():
 def test_sentences_of_the_link(instance, monkeypatch):
     silence, restart = (b.strip() for b in blocks(PX4, 'text') if b.startswith('the autopilot'))
     values = default_parameters('hil_bridge')
-    parameters = lockstep.HilParameters.from_mapping('hil_bridge', {
-        name: values[name] for name in lockstep.HilParameters.infos()} | {
+    parameters = link_state.HilParameters.from_mapping('hil_bridge', {
+        name: values[name] for name in link_state.HilParameters.infos()} | {
             'on_stall': 'fail', 'freewheel_pause_s': 0.5, 'instance': instance})
     monkeypatch.setattr(lockstep, 'RESTART_S', 0.0)
     mav = mavlink.MAVLink(None, srcSystem=1, srcComponent=1)
@@ -276,10 +283,10 @@ def test_sentences_of_the_link(instance, monkeypatch):
         peer.sendall(
             mav.hil_actuator_controls_encode(T_US - STEP_US, [0.0] * 16, 1, 1).pack(mav))
         assert link.exchange(T_US - STEP_US, b'frames') is not None
-        assert link.state is lockstep.LinkState.LOCKED
+        assert link.state is link_state.LinkState.LOCKED
         with said(silence, lockstep.StallError):
             link.exchange(T_US, b'frames')
-        link.begin_again()
+        link.reset()
         link.take_events()
         assert link.exchange(STEP_US, b'frames') is None
         assert link.take_events() == [f'WAITING: {restart}']

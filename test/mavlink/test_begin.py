@@ -78,7 +78,7 @@ def test_time_starts_over_in_between(make_locked, connect):
     """The retired autopilot does not answer the first step of the next run."""
     link, first = make_locked()
     link.begin(2 * STEP_US)
-    link.lockstep.begin_again()
+    link.lockstep.reset()
     first.reply(2 * STEP_US)
     assert link.exchange(2 * STEP_US) is None
     second = connect()

@@ -12,7 +12,8 @@ from mavlink_frames import controls_frame, frame, frame_v1
 from pymavlink.dialects.v20 import common as mavlink
 
 from px4_sim_ros.mavlink import hil_codec
-from px4_sim_ros.mavlink.hil_codec import HilDecoder, HilEncoder, StepMeasurements
+from px4_sim_ros.mavlink.hil_codec import HilEncoder, StepMeasurements
+from px4_sim_ros.mavlink.hil_decoder import HilDecoder
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition
 from px4_sim_ros.model.sensors.airspeed import DifferentialPressureMeasurement
 from px4_sim_ros.model.sensors.barometer import PressureMeasurement

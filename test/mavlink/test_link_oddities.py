@@ -56,9 +56,9 @@ def test_odd_bytes_before_a_reply(make_locked, connect, odd, counter, sentence):
     assert (link.state, link.lockstep.misses) == ('LOCKED', 0)
 
     peer.hang_up()
-    link.attend_until(lambda: link.state == 'WAITING')
+    link.service_until(lambda: link.state == 'WAITING')
     connect().send(odd + reply(4 * STEP_US))
-    link.attend_until(lambda: link.state == 'FREEWHEEL')
+    link.service_until(lambda: link.state == 'FREEWHEEL')
     link.exchange(4 * STEP_US)
     assert any(e.startswith('FREEWHEEL: ') and sentence.partition('t =')[0] in e
                for e in link.lockstep.take_events()[2:])

@@ -383,7 +383,7 @@ def test_state_seconds_add_up(make_link, connect):
     link.exchange(3 * STEP_US)             # LOCKED, 0.1 s
     link.exchange(4 * STEP_US)             # STALLED, 0.004 s
     asked_s = time.monotonic()
-    seconds = link.lockstep.state_seconds()
+    seconds = link.lockstep.report.state_seconds()
     assert list(seconds) == ['WAITING', 'FREEWHEEL', 'LOCKED', 'STALLED']
     assert asked_s - made_s <= sum(seconds.values()) <= time.monotonic() - before_s
     assert seconds['FREEWHEEL'] >= 0.02
