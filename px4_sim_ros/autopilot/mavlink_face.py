@@ -14,7 +14,7 @@ from pymavlink.dialects.v20 import common as mavlink
 from px4_sim_ros.autopilot.commander import Commander, Mode
 from px4_sim_ros.autopilot.estimator import Estimator
 from px4_sim_ros.mavlink.hil_fields import packed
-from px4_sim_ros.mavlink.pilot import FIRST_PORT as PILOT_PORT
+from px4_sim_ros.mavlink.pilot_link import FIRST_PORT as PILOT_PORT
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition
 from px4_sim_ros.model.frames import enu_to_ned, flu_to_frd, quaternion_enu_flu_to_ned_frd
 from px4_sim_ros.model.timebase import is_due
@@ -22,7 +22,7 @@ from px4_sim_ros.model.timebase import is_due
 AUTOPILOT_PORT = 14580
 
 _HEARTBEAT_US, _STATE_US, _POSITION_US = 1_000_000, 200_000, 48_000
-_POSITION_ONLY = sum(2**bit for bit in range(3, 12))      # what a set point does not tell
+_POSITION_ONLY = sum(2**bit for bit in range(3, 12))      # a set point has no velocity, acceleration, yaw
 _UNKNOWN = 0xFFFF
 _PREARM = mavlink.MAV_SYS_STATUS_PREARM_CHECK
 

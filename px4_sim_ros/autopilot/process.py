@@ -112,7 +112,7 @@ class _Stop:
 
 
 def _connect(address: tuple[str, int], stop: _Stop) -> socket.socket | None:
-    """Try until the simulator accepts; return None when told to stop."""
+    """Try until the simulator accepts; return None after a signal to stop."""
     while not stop.asked:
         connection = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         if connection.connect_ex(address) == 0:

@@ -48,6 +48,9 @@ _YAW_UNKNOWN = 0
 _MIN_SPEED_FOR_COURSE_M_S = 0.1
 
 
+_T = typing.TypeVar('_T')
+
+
 class SensorFields(enum.IntFlag):
     """Groups of HIL_SENSOR.fields_updated; PX4 uses a group only if all its bits are set."""
 
@@ -193,11 +196,11 @@ class HilEncoder:
             _YAW_UNKNOWN)
 
 
-def _first(values: typing.Sequence[typing.Any]) -> typing.Any:
+def _first(values: typing.Sequence[_T | None]) -> _T | None:
     return values[0] if values else None
 
 
-def imu_from_hil(message: typing.Any) -> tuple[Vector, Vector]:
+def imu_from_hil(message: mavlink.MAVLink_hil_sensor_message) -> tuple[Vector, Vector]:
     """Return specific force and rate in FLU from a HIL_SENSOR, as an autopilot reads it."""
     return (
         frd_to_flu((message.xacc, message.yacc, message.zacc)),
@@ -205,7 +208,9 @@ def imu_from_hil(message: typing.Any) -> tuple[Vector, Vector]:
     )
 
 
-def magnetic_field_from_hil(message: typing.Any) -> Vector | None:
+def magnetic_field_from_hil(
+    message: mavlink.MAVLink_hil_sensor_message,
+) -> Vector | None:
     """Return the field in tesla, FLU, or None when the HIL_SENSOR has none."""
     if not has_group(message, _MAG_GROUP):
         return None
@@ -213,12 +218,14 @@ def magnetic_field_from_hil(message: typing.Any) -> Vector | None:
     return x / GAUSS_PER_TESLA, y / GAUSS_PER_TESLA, z / GAUSS_PER_TESLA
 
 
-def pressure_from_hil(message: typing.Any) -> float | None:
+def pressure_from_hil(message: mavlink.MAVLink_hil_sensor_message) -> float | None:
     """Return the static pressure in Pa, or None when the HIL_SENSOR has none."""
     return message.abs_pressure * PA_PER_HPA if has_group(message, _BARO_GROUP) else None
 
 
-def gps_from_hil(message: typing.Any) -> tuple[GeodeticPosition, Vector]:
+def gps_from_hil(
+    message: mavlink.MAVLink_hil_gps_message,
+) -> tuple[GeodeticPosition, Vector]:
     """Return position (altitude above mean sea level) and ENU velocity from a HIL_GPS."""
     return (
         GeodeticPosition(message.lat * 1e-7, message.lon * 1e-7, message.alt * 1e-3),
@@ -226,11 +233,11 @@ def gps_from_hil(message: typing.Any) -> tuple[GeodeticPosition, Vector]:
     )
 
 
-def has_fix(message: typing.Any) -> bool:
+def has_fix(message: mavlink.MAVLink_hil_gps_message) -> bool:
     """Return whether a HIL_GPS has a position in three dimensions."""
-    return message.fix_type >= HIL_FIX_TYPES[FixType.FIX]
+    return bool(message.fix_type >= HIL_FIX_TYPES[FixType.FIX])
 
 
-def has_group(message: typing.Any, group: int) -> bool:
+def has_group(message: mavlink.MAVLink_hil_sensor_message, group: int) -> bool:
     """Return whether all bits of a group are set in a HIL_SENSOR."""
-    return message.fields_updated & group == group
+    return bool(message.fields_updated & group == group)

@@ -13,7 +13,7 @@ from px4_sim_ros.mavlink.hil_codec import ActuatorControls, HilEncoder, StepMeas
 from px4_sim_ros.mavlink.hil_server import HilServer, port_of
 from px4_sim_ros.mavlink.link_state import HilParameters, LinkState
 from px4_sim_ros.mavlink.lockstep import Lockstep
-from px4_sim_ros.mavlink.pilot import SetPoint
+from px4_sim_ros.mavlink.pilot_link import SetPoint
 from px4_sim_ros.model.timebase import US_PER_S, is_due
 from px4_sim_ros.run.flight_record import WorldStatus
 from px4_sim_ros.step import graph
