@@ -75,8 +75,8 @@ class FramePacker(_Frames):
         payload: bytes = self._layout.pack(*values)
         payload = payload.rstrip(b'\0') or payload[:1]
         mav = self._mav
-        frame: bytes = bytes((_MARKER, len(payload), 0, 0, mav.seq, mav.srcSystem, mav.srcComponent)) + (
-            self._id + payload)
+        header = bytes((_MARKER, len(payload), 0, 0, mav.seq, mav.srcSystem, mav.srcComponent))
+        frame: bytes = header + self._id + payload
         mav.seq = (mav.seq + 1) % 256
         return frame + self._check_sum(frame)
 

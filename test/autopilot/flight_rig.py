@@ -45,7 +45,7 @@ class Rig:
     def close(self) -> None:
         """Free the ports."""
         self._socket.close()
-        self.autopilot.face.close()
+        self.autopilot.interface.close()
 
     def frames(self) -> bytes:
         """Advance the world by one step and return what the simulator sends."""
@@ -106,8 +106,8 @@ class Rig:
     def _result(self, message: mavlink.MAVLink_message) -> int:
         heard = len(self.said)
         self._socket.sendto(message.pack(self._mav), self._autopilot_address)
-        assert select.select([self.autopilot.face.socket], [], [], TIME_LIMIT_S)[0]
-        self.autopilot.face.receive()
+        assert select.select([self.autopilot.interface.socket], [], [], TIME_LIMIT_S)[0]
+        self.autopilot.interface.receive()
         while not any(m.get_type() == 'COMMAND_ACK' for m in self.said[heard:]):
             assert select.select([self._socket], [], [], TIME_LIMIT_S)[0]
             self._listen()

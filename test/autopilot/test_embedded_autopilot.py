@@ -140,7 +140,7 @@ def test_ports_taken(instance, iris):
             Autopilot(instance, iris)
     assert error.value.strerror == (
         f'UDP port {14580 + instance} is taken: Address already in use')
-    Autopilot(instance, iris).face.close()
+    Autopilot(instance, iris).interface.close()
 
 
 # Flights

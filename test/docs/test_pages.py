@@ -17,7 +17,7 @@ import pytest
 import yaml
 from pymavlink.dialects.v20 import common as mavlink
 
-from px4_sim_ros.autopilot.mavlink_face import AUTOPILOT_PORT
+from px4_sim_ros.autopilot.mavlink_interface import AUTOPILOT_PORT
 from px4_sim_ros.cli import check_vehicle, command_line, fly
 from px4_sim_ros.config.configuration import (
     default_parameters,
