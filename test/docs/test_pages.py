@@ -7,7 +7,6 @@ import os
 import pathlib
 import re
 import shlex
-import socket
 import subprocess
 import sys
 import threading
@@ -15,7 +14,7 @@ import time
 
 import pytest
 import yaml
-from pymavlink.dialects.v20 import common as mavlink
+from stand_in_autopilot import StandInAutopilot
 
 from px4_sim_ros.autopilot.mavlink_interface import AUTOPILOT_PORT
 from px4_sim_ros.cli import check_vehicle, command_line, fly
@@ -273,16 +272,14 @@ def test_sentences_of_the_link(instance, monkeypatch):
         name: values[name] for name in link_state.HilParameters.infos()} | {
             'on_stall': 'fail', 'freewheel_pause_s': 0.5, 'instance': instance})
     monkeypatch.setattr(lockstep, 'RESTART_S', 0.0)
-    mav = mavlink.MAVLink(None, srcSystem=1, srcComponent=1)
     with contextlib.ExitStack() as stack:
         port = hil_server.port_of(instance)
         server = stack.enter_context(
             contextlib.closing(hil_server.HilServer('127.0.0.1', port)))
         link = lockstep.Lockstep(server, parameters, STEP_US)
-        peer = stack.enter_context(socket.create_connection(('127.0.0.1', port)))
+        autopilot = stack.enter_context(contextlib.closing(StandInAutopilot(port)))
         link.wait(1.0)
-        peer.sendall(
-            mav.hil_actuator_controls_encode(T_US - STEP_US, [0.0] * 16, 1, 1).pack(mav))
+        autopilot.reply(T_US - STEP_US)
         assert link.exchange(T_US - STEP_US, b'frames') is not None
         assert link.state is link_state.LinkState.LOCKED
         with said(silence, lockstep.StallError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 import contextlib
 
 import pytest
-from scripted_peer import HOST, TIME_LIMIT_S, ScriptedPeer
+from stand_in_autopilot import HOST, TIME_LIMIT_S, StandInAutopilot
 
 from px4_sim_ros.mavlink.hil_codec import HilEncoder
 from px4_sim_ros.mavlink.hil_server import Deadline, HilServer, port_of
@@ -25,13 +25,13 @@ def connect(server, instance):
     """Return a function that connects one more peer."""
     peers = []
 
-    def connected(**options) -> ScriptedPeer:
-        peers.append(ScriptedPeer(port_of(instance), **options))
+    def connected(**options) -> StandInAutopilot:
+        peers.append(StandInAutopilot(port_of(instance), **options))
         return peers[-1]
 
     yield connected
     for peer in peers:
-        peer.hang_up()
+        peer.close()
 
 
 class Link:

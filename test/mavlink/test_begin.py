@@ -60,7 +60,7 @@ def test_an_autopilot_that_comes_in_between(make_link, connect):
     assert peer.sensor_times() == [STEP_US]
 
 
-@pytest.mark.parametrize('how', ['hang_up', 'reset'])
+@pytest.mark.parametrize('how', ['close', 'reset'])
 def test_an_autopilot_that_goes_in_between(make_locked, connect, how):
     """The step is offered to the next one."""
     link, first = make_locked()

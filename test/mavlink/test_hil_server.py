@@ -11,7 +11,7 @@ import time
 
 import pytest
 from pymavlink.dialects.v20 import common as mavlink
-from scripted_peer import HOST, TIME_LIMIT_S
+from stand_in_autopilot import HOST, TIME_LIMIT_S
 
 from px4_sim_ros.mavlink.hil_codec import HilEncoder
 from px4_sim_ros.mavlink.hil_server import (
@@ -119,7 +119,7 @@ def test_receive_times_out(greeted):
     assert server.connected
 
 
-@pytest.mark.parametrize('how', ['hang_up', 'reset'])
+@pytest.mark.parametrize('how', ['close', 'reset'])
 def test_the_client_goes_and_the_next_comes(greeted, connect, how):
     """The end of file and the reset are both noticed; nothing has to be restarted."""
     server, peer = greeted
@@ -176,7 +176,7 @@ def test_a_second_client_that_is_gone_already(greeted, connect):
     """Nor do those who reset the connection disturb the first."""
     server, first = greeted
     connect().reset()
-    connect().hang_up()
+    connect().close()
     receive_until_refused(server, 2)
     first.send(b'from the first')
     assert server.receive(TIME_LIMIT_S) == b'from the first'
@@ -188,7 +188,7 @@ def test_the_next_client_is_no_second_one(greeted, connect, last_words):
     """The first has ended before it connected, though nobody has read that yet."""
     server, first = greeted
     first.send(last_words)
-    first.hang_up()
+    first.close()
     connect()
     received, deadline = b'', Deadline(TIME_LIMIT_S)
     while server.connected:
@@ -221,7 +221,7 @@ def test_retiring_nobody(server):
     assert not server.retired and not server.connected
 
 
-@pytest.mark.parametrize('how', ['hang_up', 'reset'])
+@pytest.mark.parametrize('how', ['close', 'reset'])
 def test_a_retired_client_goes(greeted, connect, how):
     """Then there is nobody; the next one is served."""
     server, peer = greeted

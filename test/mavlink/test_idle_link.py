@@ -5,7 +5,7 @@ import time
 
 import pytest
 from pymavlink.dialects.v20 import common as mavlink
-from scripted_peer import TIME_LIMIT_S, reply
+from stand_in_autopilot import TIME_LIMIT_S, reply
 
 from px4_sim_ros.mavlink import lockstep
 from px4_sim_ros.mavlink.hil_codec import DISARMED
@@ -21,7 +21,7 @@ def kinds(messages):
 
 # Coming and going
 
-@pytest.mark.parametrize('how', ['hang_up', 'reset'])
+@pytest.mark.parametrize('how', ['close', 'reset'])
 def test_the_end_is_noticed(make_locked, connect, how):
     """Also behind a reply that nobody has read; the next autopilot is served."""
     link, peer = make_locked()
@@ -209,6 +209,6 @@ def test_on_waiting_run(make_link, connect):
 def test_on_waiting_run_when_the_autopilot_goes(make_locked):
     """Its last command does not outlive it."""
     link, peer = make_locked(on_waiting='run')
-    peer.hang_up()
+    peer.close()
     assert [link.exchange(k * STEP_US) for k in (2, 3)] == [DISARMED] * 2
     assert (link.state, link.lockstep.steps, link.lockstep.misses) == ('WAITING', 3, 0)

@@ -7,7 +7,7 @@ import time
 import mavlink_frames
 import pytest
 from mavlink_frames import controls_frame, controls_payload, frame, frame_v1
-from scripted_peer import ARMED_MODE, TIME_LIMIT_S, marker, px4_greeting, reply
+from stand_in_autopilot import ARMED_MODE, TIME_LIMIT_S, marker, px4_greeting, reply
 
 from px4_sim_ros.mavlink.hil_codec import DISARMED
 from px4_sim_ros.mavlink.hil_server import Deadline
@@ -55,7 +55,7 @@ def test_odd_bytes_before_a_reply(make_locked, connect, odd, counter, sentence):
     assert link.lockstep.take_events() == []
     assert (link.state, link.lockstep.misses) == ('LOCKED', 0)
 
-    peer.hang_up()
+    peer.close()
     link.service_until(lambda: link.state == 'WAITING')
     connect().send(odd + reply(4 * STEP_US))
     link.service_until(lambda: link.state == 'FREEWHEEL')

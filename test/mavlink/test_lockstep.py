@@ -10,8 +10,8 @@ import sys
 import time
 
 import pytest
-import scripted_peer
-from scripted_peer import TIME_LIMIT_S, marker, reply
+import stand_in_autopilot
+from stand_in_autopilot import TIME_LIMIT_S, marker, reply
 
 from px4_sim_ros.mavlink.hil_codec import DISARMED
 from px4_sim_ros.mavlink.hil_server import Deadline, port_of
@@ -148,7 +148,7 @@ def test_half_a_reply_waits_for_the_rest(make_link, connect):
 def test_other_messages_do_not_end_a_step(make_locked):
     """The greeting of PX4 is no reply."""
     link, peer = make_locked()
-    peer.send(scripted_peer.px4_greeting(), reply(2 * STEP_US))
+    peer.send(stand_in_autopilot.px4_greeting(), reply(2 * STEP_US))
     assert is_reply_to(link.exchange(2 * STEP_US), 2 * STEP_US)
     assert counters(link) == (2, 2, 0, 0)
 
@@ -264,7 +264,7 @@ def test_on_stall_fail_leaves_booting_alone(make_link, connect):
 
 # The autopilot goes and the next one comes.
 
-@pytest.mark.parametrize('how', ['hang_up', 'reset'])
+@pytest.mark.parametrize('how', ['close', 'reset'])
 @pytest.mark.parametrize('on_stall', ['continue', 'pause', 'fail'])
 def test_the_same_step_is_offered_to_the_next_autopilot(make_locked, connect, how, on_stall):
     """Disarmed, as a fresh autopilot is."""
@@ -286,7 +286,7 @@ def test_half_a_reply_of_the_last_autopilot_is_forgotten(make_link, connect):
     link, first = make_link(), connect()
     first.send(b'rubbish', reply(STEP_US)[:30])
     assert link.exchange(STEP_US) == DISARMED
-    first.hang_up()
+    first.close()
     assert link.exchange(2 * STEP_US) is None
     connect().reply(2 * STEP_US)
     assert is_reply_to(link.exchange(2 * STEP_US), 2 * STEP_US)
@@ -312,7 +312,7 @@ def test_the_end_while_stalled(make_locked, connect):
     """Also a held step is offered again."""
     link, first = make_locked(on_stall='pause')
     assert link.exchange(2 * STEP_US) is None
-    first.hang_up()
+    first.close()
     assert link.exchange(2 * STEP_US) is None
     assert link.state == 'WAITING'
     second = connect()
@@ -323,7 +323,7 @@ def test_the_end_while_stalled(make_locked, connect):
 def test_a_stopped_process(make_link, instance):
     """SIGSTOP stalls the link, SIGCONT locks it again: nothing has to be restarted."""
     link = make_link()
-    program = pathlib.Path(scripted_peer.__file__)
+    program = pathlib.Path(stand_in_autopilot.__file__)
     times = iter(range(STEP_US, 1_000_000_000, STEP_US))
 
     def step_until(state):
@@ -360,7 +360,7 @@ def test_events_are_sentences(make_locked, connect):
     link.exchange(2 * STEP_US)
     peer.reply(3 * STEP_US)
     link.exchange(3 * STEP_US)
-    peer.hang_up()
+    peer.close()
     link.exchange(4 * STEP_US)
     assert link.lockstep.take_events() == [
         'FREEWHEEL: an autopilot has connected',
@@ -394,7 +394,7 @@ def test_state_seconds_add_up(make_link, connect):
 def test_status_tells_every_counter(make_locked):
     """As texts, for diagnostics and summary."""
     link, peer = make_locked()
-    peer.send(b'rubbish', scripted_peer.controls_frame(2 * STEP_US, (2.0,)))
+    peer.send(b'rubbish', stand_in_autopilot.controls_frame(2 * STEP_US, (2.0,)))
     link.exchange(2 * STEP_US)
     status = link.lockstep.status()
     assert status | {'state': 'LOCKED', 'steps': '2', 'replies': '2', 'misses': '0',

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 from pymavlink.dialects.v20 import common as mavlink
-from scripted_peer import HOST
+from stand_in_autopilot import HOST
 from udp_autopilot import HOME, UdpAutopilot, metres_per_degree
 
 from px4_sim_ros.mavlink.mission import GoTo, Hold, Land, Mission, TakeOff

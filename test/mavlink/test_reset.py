@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import pytest
-from scripted_peer import TIME_LIMIT_S
+from stand_in_autopilot import TIME_LIMIT_S
 
 from px4_sim_ros.mavlink import lockstep
 from px4_sim_ros.mavlink.hil_codec import DISARMED
@@ -90,7 +90,7 @@ def test_counters_start_over(make_locked, connect):
 def test_the_old_autopilot_is_restarted(restarted, connect):
     """By its owner, at once: no word about the old one."""
     link, old = restarted()
-    old.hang_up()
+    old.close()
     assert link.exchange(STEP_US) is None
     lock(link, connect())
     assert link.lockstep.take_events() == [

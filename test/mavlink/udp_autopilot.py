@@ -11,7 +11,7 @@ import threading
 import typing
 
 from pymavlink.dialects.v20 import common as mavlink
-from scripted_peer import HOST
+from stand_in_autopilot import HOST
 
 # Lausanne, 400 m above mean sea level.
 HOME = (46.5197, 6.6323, 400.0)

@@ -10,7 +10,7 @@ import time
 import rclpy
 from rclpy.serialization import deserialize_message
 from rclpy.signals import SignalHandlerOptions
-from scripted_autopilot import ARMED_FROM_US, connect, scripted_controls
+from stand_in_autopilot import ARMED_FROM_US, connect, scripted_controls
 
 from px4_sim_ros.config.configuration import load_configuration, write_parameters
 from px4_sim_ros.messages.stamps import serialised_stamp_us
