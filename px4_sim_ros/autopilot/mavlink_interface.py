@@ -14,7 +14,7 @@ from pymavlink.dialects.v20 import common as mavlink
 from px4_sim_ros.autopilot.commander import Commander, Mode
 from px4_sim_ros.autopilot.estimator import Estimator
 from px4_sim_ros.mavlink.hil_fields import packed
-from px4_sim_ros.mavlink.pilot_link import FIRST_PORT as PILOT_PORT
+from px4_sim_ros.mavlink.pilot_link import PILOT_PORT
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition, LocalFrame
 from px4_sim_ros.model.frames import enu_to_ned, flu_to_frd, quaternion_enu_flu_to_ned_frd
 from px4_sim_ros.model.timebase import is_due

@@ -14,7 +14,8 @@ from pymavlink.dialects.v20 import common as mavlink
 
 from px4_sim_ros.mavlink.hil_fields import packed, simulator_mavlink
 
-FIRST_PORT = 4560
+# Of PX4 instance 0; each further instance has the next port.
+HIL_PORT = 4560
 # What a flood can bring at a time: read within some 20 ms, so that the step is not held up.
 _RECEIVE_BYTES = 16384
 # A reply takes an autopilot some 0.2 ms. To sleep so long is to wake up late and with cold caches,
@@ -28,7 +29,7 @@ class PortTakenError(OSError):
 
 def port_of(instance: int) -> int:
     """Return the TCP port that PX4 instance `instance` connects to."""
-    return FIRST_PORT + instance
+    return HIL_PORT + instance
 
 
 def holder_of(port: int) -> str:

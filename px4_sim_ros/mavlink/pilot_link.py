@@ -17,7 +17,8 @@ from px4_sim_ros.mavlink.hil_fields import heartbeat, packed
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition
 from px4_sim_ros.model.frames import Vector, ned_to_enu
 
-FIRST_PORT = 14540
+# Of PX4 instance 0; each further instance has the next port.
+PILOT_PORT = 14540
 
 _HEARTBEAT_S = 1.0               # simulated time
 # Wall time. At full speed PX4 sends several datagrams a millisecond: to wake up for each would
@@ -59,7 +60,7 @@ class PilotLink:
         self._stop = stop
         self._show = show
         self.system_id = instance + 1
-        self.port = FIRST_PORT + instance
+        self.port = PILOT_PORT + instance
         self.mav = mavlink.MAVLink(
             None, srcSystem=245, srcComponent=mavlink.MAV_COMP_ID_ONBOARD_COMPUTER)
         self.mav.robust_parsing = True

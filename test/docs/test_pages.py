@@ -183,14 +183,14 @@ def test_a_vehicle_that_is_refused(files, capsys):
 def test_ports():
     ports = {row[0] for row in rows(PX4, 'port |')}
     of_instance = {f'{protocol} {first} + i' for protocol, first in (
-        ('TCP', hil_server.FIRST_PORT), ('UDP', pilot_link.FIRST_PORT), ('UDP', AUTOPILOT_PORT),
+        ('TCP', hil_server.HIL_PORT), ('UDP', pilot_link.PILOT_PORT), ('UDP', AUTOPILOT_PORT),
         ('UDP', battery_link.PAYLOAD_PORT))}
     assert of_instance <= ports
-    assert hil_server.port_of(7) == hil_server.FIRST_PORT + 7
-    assert f'{pilot_link.FIRST_PORT} + 40 is {AUTOPILOT_PORT}' in PX4
-    assert pilot_link.FIRST_PORT + 40 == AUTOPILOT_PORT
-    assert pilot_link.FIRST_PORT + 10 == 14550
-    assert pilot_link.FIRST_PORT + 12 == 14552      # of the sentence about instances from 10 on
+    assert hil_server.port_of(7) == hil_server.HIL_PORT + 7
+    assert f'{pilot_link.PILOT_PORT} + 40 is {AUTOPILOT_PORT}' in PX4
+    assert pilot_link.PILOT_PORT + 40 == AUTOPILOT_PORT
+    assert pilot_link.PILOT_PORT + 10 == 14550
+    assert pilot_link.PILOT_PORT + 12 == 14552      # of the sentence about instances from 10 on
 
 
 @pytest.mark.skipif(not os.environ.get('PX4_DIR'), reason='PX4_DIR does not point to a built PX4')

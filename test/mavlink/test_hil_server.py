@@ -56,7 +56,7 @@ def test_instance_chooses_the_port():
 
 
 def test_port_taken_by_this_process(server, instance):
-    """The sentence names port and holder and says what to do."""
+    """The sentence names port, holder and remedy."""
     with pytest.raises(PortTakenError) as error:
         HilServer(HOST, port_of(instance))
     sentence = error.value.strerror
@@ -152,7 +152,7 @@ def receive_until_refused(server, number):
     return received
 
 
-def test_a_second_client_is_told_and_refused(greeted, connect):
+def test_a_second_client_gets_a_reason_and_is_refused(greeted, connect):
     """One sentence, the end of file, and the first one is served on."""
     server, first = greeted
     refused = []
@@ -185,7 +185,7 @@ def test_a_second_client_that_is_gone_already(greeted, connect):
 
 @pytest.mark.parametrize('last_words', [b'', b'last words'])
 def test_the_next_client_is_no_second_one(greeted, connect, last_words):
-    """The first has ended before it connected, though nobody has read that yet."""
+    """The first has ended before it connected, though that was not read yet."""
     server, first = greeted
     first.send(last_words)
     first.close()
@@ -203,7 +203,7 @@ def test_the_next_client_is_no_second_one(greeted, connect, last_words):
 # A retired client
 
 def test_a_retired_client_is_kept(greeted):
-    """It is not served, but can be told something."""
+    """It is not served, but can be sent something."""
     server, peer = greeted
     server.retire_client()
     assert server.retired and not server.connected
@@ -223,7 +223,7 @@ def test_retiring_nobody(server):
 
 @pytest.mark.parametrize('how', ['close', 'reset'])
 def test_a_retired_client_goes(greeted, connect, how):
-    """Then there is nobody; the next one is served."""
+    """Then no client is left; the next one is served."""
     server, peer = greeted
     server.retire_client()
     getattr(peer, how)()

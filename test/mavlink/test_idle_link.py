@@ -23,7 +23,7 @@ def kinds(messages):
 
 @pytest.mark.parametrize('how', ['close', 'reset'])
 def test_the_end_is_noticed(make_locked, connect, how):
-    """Also behind a reply that nobody has read; the next autopilot is served."""
+    """Also behind a reply that was not read; the next autopilot is served."""
     link, peer = make_locked()
     peer.reply(2 * STEP_US)
     getattr(peer, how)()
@@ -48,7 +48,7 @@ def test_an_autopilot_that_connects_meanwhile(make_link, connect):
 
 
 def test_a_second_autopilot_is_refused(make_locked, connect):
-    """The first one does not notice; it is told once a connection."""
+    """The first one does not notice; it is reported once a connection."""
     link, first = make_locked()
     second = connect()
     link.service_until(lambda: link.lockstep.status()['refused_clients'] == '1')
@@ -145,9 +145,9 @@ def test_a_held_step_is_quiet_too(make_locked, monkeypatch):
     monkeypatch.setattr(lockstep, 'HEARTBEAT_PERIOD_S', 0.02)
     link, peer = make_locked(on_stall='pause')
     assert [link.exchange(2 * STEP_US) for _ in range(3)] == [None] * 3
-    said = kinds(peer.messages_so_far())
-    assert said[:2] == ['HIL_SENSOR'] * 2
-    assert set(said[2:]) == {'HEARTBEAT'}
+    seen = kinds(peer.messages_so_far())
+    assert seen[:2] == ['HIL_SENSOR'] * 2
+    assert set(seen[2:]) == {'HEARTBEAT'}
 
 
 def test_a_step_that_waits_for_its_reply_is_quiet_too(make_locked, monkeypatch):
@@ -191,7 +191,7 @@ def test_an_autopilot_that_neither_reads_nor_answers(make_link, connect, monkeyp
     assert set(seen) == {'HEARTBEAT', 'HIL_SENSOR'}
 
 
-# Nobody is connected and the world runs on.
+# No autopilot is connected and the world runs on.
 
 def test_on_waiting_run(make_link, connect):
     """Disarmed, at once; an autopilot begins at the time of then."""

@@ -168,7 +168,7 @@ def test_a_reply_that_is_too_late_does_not_lock(make_locked):
 
 
 def test_a_foreign_system_alone_never_locks(make_link, connect):
-    """The autopilot has said HEARTBEAT; the controls of somebody else are not its."""
+    """The HEARTBEAT has named the autopilot; controls of another system are not its."""
     link, peer = make_link(), connect()
     for k in range(1, 11):
         peer.send(controls_frame(k * STEP_US, OTHER_CONTROLS, mode=129, system=42))

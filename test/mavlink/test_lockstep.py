@@ -1,4 +1,4 @@
-"""The states of the link, with a peer that says what each test wants."""
+"""The states of the link, with a stand-in that sends what each test wants."""
 from __future__ import annotations
 
 import os
@@ -35,7 +35,7 @@ def is_reply_to(command, time_us):
 # WAITING
 
 def test_waiting_holds_the_step(make_link):
-    """Nobody is connected: no step ends, nothing is counted."""
+    """No autopilot is connected: no step ends, nothing is counted."""
     link = make_link()
     assert [link.exchange(STEP_US) for _ in range(3)] == [None, None, None]
     assert (link.state, counters(link)) == ('WAITING', (0, 0, 0, 0))
@@ -208,7 +208,7 @@ def test_a_rover(make_link, connect):
     assert (link.lockstep.steps, link.lockstep.replies) == (49, 10)
 
 
-def test_gaps_after_a_stall_cost_a_step_each_and_are_told_once(make_locked):
+def test_gaps_after_a_stall_cost_a_step_each_and_are_reported_once(make_locked):
     """Only after 50 answers in a row the whole bound is waited again."""
     link, peer = make_locked(reply_timeout_s=2.0)
     started_s, step = time.monotonic(), 1
@@ -246,7 +246,7 @@ def test_on_stall_pause(make_locked):
 
 
 def test_on_stall_fail(make_locked):
-    """One sentence says what happened."""
+    """One sentence names the step and the bound."""
     link, _ = make_locked(on_stall='fail')
     with pytest.raises(StallError) as error:
         link.exchange(12_000)
@@ -352,10 +352,10 @@ def test_a_stopped_process(make_link, instance):
             peer.kill()
 
 
-# What it tells.
+# Reports
 
 def test_events_are_sentences(make_locked, connect):
-    """One for each change of state; each is told once."""
+    """One for each change of state; each is reported once."""
     link, peer = make_locked()
     link.exchange(2 * STEP_US)
     peer.reply(3 * STEP_US)
@@ -391,7 +391,7 @@ def test_state_seconds_add_up(make_link, connect):
     assert seconds['STALLED'] >= 0.004
 
 
-def test_status_tells_every_counter(make_locked):
+def test_status_has_every_counter(make_locked):
     """As texts, for diagnostics and summary."""
     link, peer = make_locked()
     peer.send(b'rubbish', stand_in_autopilot.controls_frame(2 * STEP_US, (2.0,)))
@@ -434,7 +434,7 @@ def test_random_bytes_between_replies(make_locked):
 
 
 @pytest.mark.parametrize('on_stall', ['continue', 'pause', 'fail'])
-def test_an_expected_gap_is_told_soon(make_locked, on_stall):
+def test_an_expected_gap_is_reported_soon(make_locked, on_stall):
     """Not after the whole bound: PX4 changes to another IMU only if its time goes on."""
     link, peer = make_locked(on_stall=on_stall, reply_timeout_s=5.0)
     link.lockstep.expect_gap()

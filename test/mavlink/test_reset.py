@@ -99,10 +99,10 @@ def test_the_old_autopilot_is_restarted(restarted, connect):
 
 @pytest.mark.parametrize('on_waiting', ['hold', 'run'])
 def test_the_old_autopilot_stays(restarted, on_waiting, monkeypatch):
-    """It gets no frame of the new run and is kept quiet; its owner is told what to do."""
+    """It gets no frame of the new run and is kept quiet; an event asks to restart it."""
     monkeypatch.setattr(lockstep, 'HEARTBEAT_PERIOD_S', 0.0)
     link, old = restarted(on_waiting=on_waiting)
-    old.reply(STEP_US, 2 * STEP_US, 3 * STEP_US)       # whatever it says is of no use
+    old.reply(STEP_US, 2 * STEP_US, 3 * STEP_US)       # no reply of its is of use
     expected = None if on_waiting == 'hold' else DISARMED
     assert [link.exchange(k * STEP_US) for k in (1, 2, 3)] == [expected] * 3
     assert link.lockstep.take_events() == []
@@ -152,7 +152,7 @@ def test_a_third_autopilot_is_refused_again(restarted, connect):
 
 
 def test_again_and_again(restarted, connect, monkeypatch):
-    """Each run has its own autopilot, and each old one is told of once."""
+    """Each run has its own autopilot, and each old one is reported once."""
     monkeypatch.setattr(lockstep, 'RESTART_S', 0.0)
     link, _ = restarted()
     for _ in range(2):
