@@ -11,7 +11,7 @@ import threading
 from px4_sim_ros.bench.worklog import WorkLog
 from px4_sim_ros.config.configuration import Configuration
 from px4_sim_ros.mavlink.hil_server import port_of
-from px4_sim_ros.mavlink.lockstep import HilParameters
+from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.environment.magnetic_field import MagneticField
 from px4_sim_ros.model.sensors.barometer import BarometerParameters

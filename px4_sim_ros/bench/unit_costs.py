@@ -18,7 +18,8 @@ import typing
 
 from px4_sim_ros.bench.trivial_peer import Answers
 from px4_sim_ros.config.configuration import Configuration, load_configuration
-from px4_sim_ros.mavlink.hil_codec import HilDecoder, HilEncoder
+from px4_sim_ros.mavlink.hil_codec import HilEncoder
+from px4_sim_ros.mavlink.hil_decoder import HilDecoder
 from px4_sim_ros.model.body.dynamics import Dynamics, DynamicsParameters
 from px4_sim_ros.model.body.integrators import INTEGRATOR_NAMES
 from px4_sim_ros.model.environment.environment import Environment

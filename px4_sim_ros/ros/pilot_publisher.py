@@ -8,7 +8,7 @@ from geometry_msgs.msg import PointStamped
 from rcl_interfaces.msg import Log
 from rclpy.node import Node
 
-from px4_sim_ros.mavlink.pilot import SetPoint
+from px4_sim_ros.mavlink.pilot_link import SetPoint
 from px4_sim_ros.messages.stamps import in_frame, set_stamp
 from px4_sim_ros.messages.truth import WORLD_FRAME
 from px4_sim_ros.ros import qos

@@ -11,7 +11,7 @@ from px4_sim_ros.config.configuration import Configuration
 from px4_sim_ros.config.recording import RecorderParameters
 from px4_sim_ros.config.run_control import ManagerParameters
 from px4_sim_ros.mavlink.hil_block import HilBlock
-from px4_sim_ros.mavlink.pilot import SetPoint
+from px4_sim_ros.mavlink.pilot_link import SetPoint
 from px4_sim_ros.model.timebase import US_PER_S, is_due
 from px4_sim_ros.run.flight_record import WorldStatus
 from px4_sim_ros.step.clock import LockstepClock

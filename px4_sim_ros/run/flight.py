@@ -11,9 +11,10 @@ import typing
 from px4_sim_ros.config.configuration import Configuration, write_configuration
 from px4_sim_ros.config.recording import RecorderParameters
 from px4_sim_ros.config.ros_environment import ros_environment
-from px4_sim_ros.mavlink.lockstep import HilParameters
+from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.mavlink.mission import Mission
-from px4_sim_ros.mavlink.pilot import Event, MissionError, SetPoint
+from px4_sim_ros.mavlink.pilot import Event, MissionError
+from px4_sim_ros.mavlink.pilot_link import SetPoint
 from px4_sim_ros.run.autopilots import start_autopilot
 from px4_sim_ros.run.flight_record import FlightRecord, WorldStatus
 from px4_sim_ros.run.pilot_process import PilotProcess

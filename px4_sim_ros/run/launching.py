@@ -33,7 +33,7 @@ from px4_sim_ros.config.resources import PACKAGE, config_directory
 from px4_sim_ros.config.ros_environment import ros_environment
 from px4_sim_ros.config.run_control import ManagerParameters
 from px4_sim_ros.mavlink.hil_server import check_port_is_free, port_of
-from px4_sim_ros.mavlink.lockstep import HilParameters
+from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.model.parameters import ParameterError
 from px4_sim_ros.recording.bag.bag_folder import new_folder
 from px4_sim_ros.recording.bag.bag_reader import BagReader

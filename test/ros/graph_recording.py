@@ -12,7 +12,7 @@ from px4_sim_ros.messages.step_messages import StepMessages
 from px4_sim_ros.ros.base import LoopNode
 from rclpy.serialization import deserialize_message
 from rclpy.signals import SignalHandlerOptions
-from scripted_autopilot import ARMED_FROM_US, connect, scripted_controls
+from stand_in_autopilot import ARMED_FROM_US, connect, scripted_controls
 
 from px4_sim_ros.config.configuration import load_configuration, write_parameters
 from px4_sim_ros.config.ros_environment import ros_environment

@@ -22,7 +22,7 @@ from rclpy.experimental import EventsExecutor
 from rclpy.parameter import Parameter
 from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.signals import SignalHandlerOptions
-from scripted_autopilot import connect
+from stand_in_autopilot import connect
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
