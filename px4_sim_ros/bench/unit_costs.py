@@ -24,7 +24,7 @@ from px4_sim_ros.mavlink.hil_codec import HilDecoder, HilEncoder
 from px4_sim_ros.model.body.dynamics import Dynamics
 from px4_sim_ros.model.body.integrators import INTEGRATOR_NAMES
 from px4_sim_ros.model.environment.environment import Environment
-from px4_sim_ros.model.environment.surroundings import STILL
+from px4_sim_ros.model.inputs import STILL
 from px4_sim_ros.model.timebase import is_due
 from px4_sim_ros.run.core_world import hil_frames, make_simulation
 from px4_sim_ros.run.processes import Child, ros_environment

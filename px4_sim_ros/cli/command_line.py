@@ -13,7 +13,7 @@ from px4_sim_ros.cli.progress import Progress
 from px4_sim_ros.config.configuration import load_mission
 from px4_sim_ros.config.resources import own_arguments
 from px4_sim_ros.mavlink.pilot import Event, MissionError, Pilot
-from px4_sim_ros.model.parameters import ParameterError, sentence
+from px4_sim_ros.model.errors import ParameterError, sentence
 
 
 def _pilot(options: argparse.Namespace, ros_arguments: typing.Sequence[str]) -> int:

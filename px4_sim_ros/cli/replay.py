@@ -19,7 +19,7 @@ from px4_sim_ros.config.configuration import (
     write_configuration,
 )
 from px4_sim_ros.config.resources import check_writable
-from px4_sim_ros.model.parameters import ParameterError, sentence
+from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.model.timebase import seconds_text
 from px4_sim_ros.recording.analysis.comparison import compare
 from px4_sim_ros.recording.bag.bag_folder import new_folder

@@ -28,7 +28,7 @@ from px4_sim_ros.cli.snapshot import (
     Snapshot,
 )
 from px4_sim_ros.config.resources import check_writable
-from px4_sim_ros.model.parameters import ParameterError
+from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.recording.analysis import lockstep_terms as terms
 from px4_sim_ros.recording.analysis.lockstep_terms import figure
 from px4_sim_ros.ros import qos

@@ -10,7 +10,7 @@ import rclpy
 from rclpy.signals import SignalHandlerOptions
 
 from px4_sim_ros.config.resources import own_arguments
-from px4_sim_ros.model.parameters import ParameterError
+from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.ros.world import Stop
 from px4_sim_ros.run import viewed
 from px4_sim_ros.run.processes import ros_environment

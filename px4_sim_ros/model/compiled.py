@@ -4,7 +4,7 @@ The bits are those of plain Python: no fast-math, no fused operations, and `math
 library. What differs is `math.hypot`, which Python computes in its own way; compiled functions do
 without it. With NUMBA_DISABLE_JIT=1 in the environment all of them run as plain Python.
 
-The machine code is kept in the user's cache, in a folder for each state of the sources of `core`:
+The machine code is kept in the user's cache, in a folder for each state of the sources of `model`:
 Numba itself only looks at the file of a function and not at those of the functions that it calls.
 Folders of states that are gone can be removed at any time.
 """
@@ -45,7 +45,7 @@ def compiled(function: Function, *, inline: bool = False) -> Function:
 
 
 def load_compiler() -> None:
-    """Load what Numba needs for the first compiled function of a process.
+    """Start Numba: load what the first compiled function of a process needs.
 
     Where SciPy is installed Numba would load its linear algebra as well, for functions that are
     not used here: that takes as long as all the rest, and 16 MiB. No other thread may import it
@@ -106,4 +106,4 @@ def _cache_folder() -> pathlib.Path | None:
 
 @compiled
 def _nothing() -> None:
-    """Be what is compiled first."""
+    """No-op that triggers Numba's start-up."""

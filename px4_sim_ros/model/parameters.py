@@ -1,7 +1,7 @@
 """Described, validated parameters: one frozen dataclass a model.
 
 The numbers live in `config/`; a dataclass gives each one its unit, its meaning and
-its range. The same description is declared to ROS (see `nodes/parameters.py`).
+its range. The same description is declared to ROS (see `ros/parameters.py`).
 """
 from __future__ import annotations
 
@@ -11,14 +11,7 @@ import difflib
 import math
 import typing
 
-
-class ParameterError(ValueError):
-    """A parameter is missing, unknown, of the wrong type or out of range."""
-
-
-def sentence(error: Exception) -> str:
-    """Return the sentence of an error for the user; an OSError's is without its number."""
-    return getattr(error, 'strerror', None) or str(error)
+from px4_sim_ros.model.errors import ParameterError
 
 
 def parameter(
@@ -87,7 +80,7 @@ def _convert(name: str, value: typing.Any, kind: type, info: typing.Mapping) -> 
 
 
 def unknown_key_error(owner: str, key: str, known: typing.Iterable[str]) -> ParameterError:
-    """Return the error for a key that nobody reads, with the closest known names."""
+    """Return the error for an unknown key, with the closest known names."""
     known = sorted(known)
     if not known:
         return ParameterError(f'{owner}.{key}: unknown parameter; there are none')

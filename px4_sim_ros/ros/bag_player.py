@@ -20,7 +20,7 @@ from rclpy.signals import SignalHandlerOptions
 from std_srvs.srv import Trigger
 
 from px4_sim_ros.config.configuration import FlatParameters, node_configuration
-from px4_sim_ros.model.parameters import ParameterError
+from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.timebase import US_PER_S, seconds_text
 from px4_sim_ros.recording.bag import schema
 from px4_sim_ros.recording.bag.bag_reader import BagReader, Message

@@ -22,7 +22,7 @@ from px4_sim_ros.config.configuration import NodeConfiguration
 from px4_sim_ros.messages import codecs
 from px4_sim_ros.messages.codec import Decoder, Encoder
 from px4_sim_ros.messages.stamps import serialised_stamp_us, stamp_us
-from px4_sim_ros.model.parameters import ParameterError, sentence
+from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.ros import parameters, qos
 from px4_sim_ros.ros.diagnostics import OK, Diagnostics, Status
 from px4_sim_ros.ros.endpoints import matched_participants, participant_of

@@ -5,12 +5,12 @@ import typing
 
 from px4_sim_ros.config.compile_ahead import compile_motion
 from px4_sim_ros.config.configuration import load_vehicle
-from px4_sim_ros.model.body.battery_model import LOW_CHARGE
 from px4_sim_ros.model.body.dynamics import Dynamics
 from px4_sim_ros.model.environment.environment import Environment
-from px4_sim_ros.model.environment.surroundings import STILL
-from px4_sim_ros.model.run_error import RunError
+from px4_sim_ros.model.errors import RunError
+from px4_sim_ros.model.inputs import STILL
 from px4_sim_ros.model.timebase import is_due
+from px4_sim_ros.model.vehicle.sections import LOW_CHARGE
 from px4_sim_ros.ros.base import LoopNode
 from px4_sim_ros.ros.diagnostics import OK, WARN
 from px4_sim_ros.ros.manager_watch import ManagerWatch

@@ -18,7 +18,7 @@ from std_srvs.srv import Trigger
 from px4_sim_ros.config.configuration import load_vehicle
 from px4_sim_ros.messages import codecs
 from px4_sim_ros.messages.stamps import serialised_stamp_us
-from px4_sim_ros.model.parameters import ParameterError
+from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.timebase import US_PER_S, seconds_text
 from px4_sim_ros.ros import diagnostics, parameters, qos, sequences
 from px4_sim_ros.ros.endpoints import (

@@ -1,7 +1,7 @@
 """The node `player`: recorded actuator commands in the place of the bridge."""
 from __future__ import annotations
 
-from px4_sim_ros.model.parameters import ParameterError
+from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.timebase import seconds_text
 from px4_sim_ros.recording.bag.bag_reader import BagReader
 from px4_sim_ros.recording.bag.run_description import BagError

@@ -7,8 +7,8 @@ from std_msgs.msg import Header
 
 from px4_sim_ros.messages.stamps import set_stamp
 from px4_sim_ros.messages.truth import with_accel
-from px4_sim_ros.model.environment.surroundings import STILL, Surroundings
-from px4_sim_ros.model.parameters import ParameterError
+from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.inputs import STILL, SensorInputs
 from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.ros import qos
 from px4_sim_ros.ros.base import LoopNode
@@ -72,7 +72,7 @@ class SensorNode(LoopNode):
             truth = with_accel(truth, inputs['ground_truth/accel'])
         self.publish(self._sensor.measure(truth, self._felt(inputs)))
 
-    def _felt(self, inputs: dict[str, typing.Any]) -> Surroundings:
+    def _felt(self, inputs: dict[str, typing.Any]) -> SensorInputs:
         """Return what is felt beside the motion: the last that was published."""
         if 'wind' in inputs:
             self._surroundings = self._surroundings._replace(

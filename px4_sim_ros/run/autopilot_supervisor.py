@@ -15,7 +15,7 @@ from rclpy.signals import SignalHandlerOptions
 
 from px4_sim_ros.config.configuration import load_vehicle
 from px4_sim_ros.config.resources import own_arguments
-from px4_sim_ros.model.parameters import ParameterError, sentence
+from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.ros.run_watch import RunWatch
 from px4_sim_ros.ros.world import Stop
 from px4_sim_ros.run.autopilots import start_autopilot

@@ -31,7 +31,7 @@ from px4_sim_ros.config.configuration import (
 )
 from px4_sim_ros.config.resources import PACKAGE, config_directory
 from px4_sim_ros.mavlink.hil_server import check_port_is_free, port_of
-from px4_sim_ros.model.parameters import ParameterError
+from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.recording.bag.bag_folder import new_folder
 from px4_sim_ros.recording.bag.bag_reader import BagReader
 from px4_sim_ros.recording.bag.run_description import RunDescription, with_run_file

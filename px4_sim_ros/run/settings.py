@@ -8,7 +8,7 @@ import typing
 import yaml
 
 from px4_sim_ros.config.configuration import FlatParameters
-from px4_sim_ros.model.parameters import ParameterError
+from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.step import graph
 
 Settings = dict[str, FlatParameters]      # by node, `''` meaning every node

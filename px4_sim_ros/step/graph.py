@@ -10,7 +10,7 @@ import functools
 import importlib
 import typing
 
-from px4_sim_ros.model.instances import instance_name, kind_and_index
+from px4_sim_ros.model.timebase import instance_name, kind_and_index
 
 # Where a sensor that is stopped says so, for each time at which it would have measured.
 ABSENCE = 'sensors/absence'
@@ -130,7 +130,7 @@ NODES: dict[str, NodeSpec] = {spec.name: spec for spec in (
              ('/clock', 'ground_truth/odom'), f'{_WIND}:Wind',
              previous=('ground_truth/odom',), optional=True),
     NodeSpec('dynamics', 'px4_sim_ros.ros.dynamics:DynamicsNode',
-             'px4_sim_ros.model.body.dynamics_parameters:DynamicsParameters',
+             'px4_sim_ros.model.body.integrators:DynamicsParameters',
              ('/clock', 'wind', COMMAND), previous=(COMMAND,)),
     NodeSpec('imu', _SENSOR_NODE, f'{_SENSORS}.imu:ImuParameters',
              ('ground_truth/odom', 'ground_truth/accel'), f'{_SENSORS}.imu:Imu', instances=3),

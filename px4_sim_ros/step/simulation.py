@@ -7,15 +7,10 @@ from __future__ import annotations
 import typing
 
 from px4_sim_ros.model.body.dynamics import Dynamics
-from px4_sim_ros.model.body.dynamics_parameters import DynamicsParameters
+from px4_sim_ros.model.body.integrators import DynamicsParameters
 from px4_sim_ros.model.environment.environment import Environment
-from px4_sim_ros.model.environment.surroundings import (
-    STILL,
-    BatteryStatus,
-    Surroundings,
-    WindSample,
-)
 from px4_sim_ros.model.environment.wind import Wind, wind_at
+from px4_sim_ros.model.inputs import STILL, BatteryStatus, SensorInputs, WindSample
 from px4_sim_ros.model.timebase import is_due
 from px4_sim_ros.model.truth import Truth
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
@@ -25,7 +20,7 @@ from px4_sim_ros.model.world import WorldParameters
 class Sensor(typing.Protocol):
     """What a sensor model offers."""
 
-    def measure(self, truth: Truth, surroundings: Surroundings) -> typing.NamedTuple:
+    def measure(self, truth: Truth, inputs: SensorInputs) -> typing.NamedTuple:
         """Return the measurement at the truth's time."""
 
 
@@ -56,7 +51,7 @@ class Simulation:
         self._sensors = [
             (name, sensor, world.period_us(name)) for name, sensor in sensors.items()]
         self._truth: Truth | None = None
-        self._surroundings = STILL
+        self._inputs = STILL
 
     def step(self, rotor_speed_references_rad_s: typing.Sequence[float]) -> Step:
         """Advance by one step with these references held."""
@@ -64,16 +59,16 @@ class Simulation:
         sample = battery = None
         if self._wind and is_due(time_us, self._periods_us['wind']):
             sample = wind_at(self._wind, time_us, self._truth)
-            self._surroundings = self._surroundings._replace(wind_enu=sample.velocity_enu)
+            self._inputs = self._inputs._replace(wind_enu=sample.velocity_enu)
         truth = self._truth = self._dynamics.step(
-            rotor_speed_references_rad_s, self._surroundings.wind_enu)
+            rotor_speed_references_rad_s, self._inputs.wind_enu)
         if is_due(time_us, self._periods_us['battery']):
             battery = self._dynamics.battery()
             if battery is not None:
                 battery = battery.with_32_bits()
-                self._surroundings = self._surroundings._replace(current_a=battery.current_a)
+                self._inputs = self._inputs._replace(current_a=battery.current_a)
         measurements = {
-            name: sensor.measure(truth, self._surroundings)
+            name: sensor.measure(truth, self._inputs)
             for name, sensor, period_us in self._sensors if is_due(time_us, period_us)
         }
         return Step(truth, sample, battery, measurements)

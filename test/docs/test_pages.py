@@ -27,7 +27,7 @@ from px4_sim_ros.config.configuration import (
 )
 from px4_sim_ros.config.run_control import ManagerParameters
 from px4_sim_ros.mavlink import battery_link, hil_server, lockstep, pilot
-from px4_sim_ros.model.parameters import ParameterError
+from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.timebase import is_due
 from px4_sim_ros.model.vehicle.vehicle import MOST_ROTORS
 from px4_sim_ros.ros import recorder_watch

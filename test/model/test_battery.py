@@ -11,9 +11,9 @@ from scipy.optimize import brentq
 
 from px4_sim_ros.config.resources import config_directory, read_yaml
 from px4_sim_ros.model.body.battery import Battery, clamp_charges
-from px4_sim_ros.model.body.battery_model import BatteryModel, Pack
 from px4_sim_ros.model.body.integrators import rk4
-from px4_sim_ros.model.parameters import ParameterError
+from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.vehicle.sections import BatteryModel, Pack
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 
 PACK = Pack(3, 5.0, 12.6, 10.8, 0.020, 0.010, 2000.0)

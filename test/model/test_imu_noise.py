@@ -10,7 +10,7 @@ import pytest
 
 from px4_sim_ros.model.random_streams import NormalStream
 from px4_sim_ros.model.sensors.imu import Imu
-from px4_sim_ros.model.sensors.noise import DriftingBias, Wander
+from px4_sim_ros.model.sensors.noise import GaussMarkov, GaussMarkovVector
 
 RATE_HZ = 250.0
 
@@ -99,7 +99,7 @@ def test_white_noise_is_the_same_with_a_bias(configuration, world, still_truth):
 def test_drifting_bias_is_a_gauss_markov_process():
     """Stationary variance q^2 tau / 2 and correlation exp(-h / tau), 30000 time constants."""
     drive, tau, period, turn_on = 0.3, 2.0, 1.0, 0.3
-    bias = DriftingBias(drive, tau, turn_on, period, NormalStream(1, 'bias'))
+    bias = GaussMarkovVector(drive, tau, turn_on, period, NormalStream(1, 'bias'))
     x = np.array([bias.next() for _ in range(60_000)])
     assert x.var() == pytest.approx(drive ** 2 * tau / 2.0, rel=0.03)
     assert np.mean(x[1:] * x[:-1]) / x.var() == pytest.approx(math.exp(-period / tau), rel=0.03)
@@ -107,11 +107,11 @@ def test_drifting_bias_is_a_gauss_markov_process():
 
 def test_wander_is_a_gauss_markov_process():
     """The configured standard deviation, from the first sample on, and exp(-h / tau)."""
-    wander = Wander(0.7, 2.0, 1.0, NormalStream(1, 'wander'))
+    wander = GaussMarkov(0.7, 2.0, 1.0, NormalStream(1, 'wander'))
     x = np.array([wander.next() for _ in range(60_000)])
     assert x.std() == pytest.approx(0.7, rel=0.02)
     assert np.mean(x[1:] * x[:-1]) / x.var() == pytest.approx(math.exp(-0.5), rel=0.03)
-    first = [Wander(0.7, 1e9, 1.0, NormalStream(seed, 'wander')).next() for seed in range(400)]
+    first = [GaussMarkov(0.7, 1e9, 1.0, NormalStream(seed, 'wander')).next() for seed in range(400)]
     assert np.std(first) == pytest.approx(0.7, rel=0.1)
 
 

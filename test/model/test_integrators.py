@@ -21,7 +21,7 @@ from px4_sim_ros.model.body.integrators import (
     euler,
     rk4,
 )
-from px4_sim_ros.model.parameters import ParameterError
+from px4_sim_ros.model.errors import ParameterError
 
 PAIRS = tuple(ADAPTIVE)
 NODES = {'rk23': '0 1/2 3/4 1', 'rk45': '0 1/5 3/10 4/5 8/9 1 1'}

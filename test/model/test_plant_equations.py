@@ -13,11 +13,11 @@ import pytest
 from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
-from px4_sim_ros.model.body.battery_model import BatteryModel, Pack
 from px4_sim_ros.model.environment.atmosphere import Atmosphere
 from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.environment.gravity import Gravity
-from px4_sim_ros.model.parameters import ParameterError
+from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.vehicle.sections import BatteryModel, Pack
 
 UP = np.array([0.0, 0.0, 1.0])
 REFERENCES = (800.0, 500.0, 680.0, 600.0)

@@ -10,9 +10,8 @@ import pytest
 from scipy.optimize import brentq
 
 from px4_sim_ros.model.body.rotors import OUT_OF_GROUND_EFFECT, RotorSet
-from px4_sim_ros.model.parameters import ParameterError
-from px4_sim_ros.model.truth import DivergedError
-from px4_sim_ros.model.vehicle.vehicle import MotorModel, Rotor
+from px4_sim_ros.model.errors import DivergedError, ParameterError
+from px4_sim_ros.model.vehicle.sections import MotorModel, Rotor
 
 STILL = (0.0, 0.0, 0.0)
 DENSITY = 1.225                         # the reference density of the Iris

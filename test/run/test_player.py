@@ -23,7 +23,7 @@ from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.messages.diagnostics import values_of
 from px4_sim_ros.messages.stamps import serialised_stamp_us
 from px4_sim_ros.messages.step_messages import StepMessages
-from px4_sim_ros.model.parameters import ParameterError
+from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.timebase import US_PER_S, seconds_text
 from px4_sim_ros.recording.bag import schema
 from px4_sim_ros.recording.bag.bag_folder import make_folder

@@ -9,8 +9,8 @@ from fixed_step import FixedStep
 from scipy.optimize import brentq
 
 from px4_sim_ros.model.body.battery import Battery
-from px4_sim_ros.model.body.battery_model import BatteryModel, Pack
 from px4_sim_ros.model.body.integrators import rk4
+from px4_sim_ros.model.vehicle.sections import BatteryModel, Pack
 from verification.checks import Plot, Result, Series, check
 
 # 3S, 5 A h, 12.6 to 10.8 V, R0, R1, C1.

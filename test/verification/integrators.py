@@ -21,8 +21,8 @@ from test_plant_equations import (
     equations_of_motion,
 )
 
-from px4_sim_ros.model.body.battery_model import BatteryModel
 from px4_sim_ros.model.body.integrators import INTEGRATORS
+from px4_sim_ros.model.vehicle.sections import BatteryModel
 from verification.checks import Plot, Result, Series, check
 from verification.plants import altered, build, iris
 

@@ -16,8 +16,8 @@ import typing
 
 import numpy as np
 
-from px4_sim_ros.model.body.battery_model import BatteryModel
 from px4_sim_ros.model.compiled import compiled, records
+from px4_sim_ros.model.vehicle.sections import BatteryModel
 
 _S_PER_H = 3600.0
 

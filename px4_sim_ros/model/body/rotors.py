@@ -17,7 +17,7 @@ import numpy as np
 from px4_sim_ros.model.body.propulsion import NO_LOAD, Load, Propeller
 from px4_sim_ros.model.compiled import compiled, record
 from px4_sim_ros.model.frames import Vector
-from px4_sim_ros.model.vehicle.vehicle import MotorModel, Rotor, RotorModel
+from px4_sim_ros.model.vehicle.sections import MotorModel, Rotor, RotorModel
 
 STANDING_RAD_S = 1e-3
 """A slower rotor does nothing to the air."""

@@ -9,9 +9,9 @@ import math
 import typing
 
 from px4_sim_ros.model.body.battery import Battery
-from px4_sim_ros.model.body.battery_model import LOW_CHARGE, Pack
 from px4_sim_ros.model.body.integrators import rk4
 from px4_sim_ros.model.body.rotors import OUT_OF_GROUND_EFFECT, RotorSet
+from px4_sim_ros.model.vehicle.sections import LOW_CHARGE, Pack
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 
 _TILT_RAD = math.radians(30.0)

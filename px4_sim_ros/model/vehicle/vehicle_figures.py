@@ -1,6 +1,6 @@
 """What follows from a vehicle file: figures of hover, control, battery, drag and ground contact.
 
-Each figure has the range in which it is plausible for a multicopter; see `vehicle_check`.
+Each figure has the range in which it is plausible for a multicopter.
 All are found with the models that fly, or from closed forms named here.
 """
 from __future__ import annotations
@@ -10,9 +10,9 @@ import math
 
 import numpy as np
 
-from px4_sim_ros.model.body.battery_model import LOW_CHARGE
 from px4_sim_ros.model.environment.environment import Environment
-from px4_sim_ros.model.parameters import Parameters, parameter
+from px4_sim_ros.model.parameters import Parameters, parameter, range_text
+from px4_sim_ros.model.vehicle.sections import LOW_CHARGE
 from px4_sim_ros.model.vehicle.steady_states import SteadyStates, drag_speed_m_s
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 
@@ -204,3 +204,31 @@ def _contact(vehicle: Vehicle, weight_n: float, step_s: float) -> dict[str, floa
         # An overdamped mode has two real rates; the faster one counts.
         'contact_step': step_s * fastest * (ratio + math.sqrt(max(0.0, ratio * ratio - 1.0))
                                             if ratio > 1.0 else 1.0)}
+
+
+def implausible(figures: Figures) -> list[str]:
+    """Return a sentence about each figure out of its range: name, value, what is expected."""
+    sentences = []
+    for name, info in figures.infos().items():
+        value = getattr(figures, name)
+        if value is not None and not _within(value, info):
+            unit = f" {info['unit']}" if info['unit'] else ''
+            sentences.append(
+                f"{name} = {value:.4g}{unit}: expected {range_text(info)}; it is"
+                f" {info['description']}")
+    return sentences
+
+
+def _within(value: float, info: dict) -> bool:
+    """Return whether a value is in its range; rounding does not put it out."""
+    slack = 1e-9
+    return (
+        (info['minimum'] is None or value >= info['minimum'] - slack)
+        and (info['above'] is None or value > info['above'])
+        and (info['maximum'] is None or value <= info['maximum'] + slack))
+
+
+def as_json(figures: Figures) -> dict[str, float | None]:
+    """Return the figures by name; JSON has no infinity, so an infinite one is None."""
+    return {name: None if value is None or value in (float('inf'), float('-inf')) else value
+            for name, value in dataclasses.asdict(figures).items()}

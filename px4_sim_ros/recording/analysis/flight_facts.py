@@ -8,7 +8,7 @@ import numpy as np
 import yaml
 
 from px4_sim_ros.mavlink.mission import GoTo, Mission, TakeOff
-from px4_sim_ros.model.parameters import ParameterError
+from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.recording.analysis.flight_events import ARRIVED, Contents, Mark
 from px4_sim_ros.recording.analysis.lockstep_terms import SIMULATED_TIME
 from px4_sim_ros.recording.bag.run_description import RunDescription
