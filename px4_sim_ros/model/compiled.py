@@ -15,11 +15,13 @@ import hashlib
 import os
 import pathlib
 import sys
+import types
 import typing
 
 import numba
 import numpy as np
 
+_config: typing.Any = numba.config     # Numba makes its attributes at run time.
 _LINEAR_ALGEBRA = 'scipy.linalg'
 
 Function = typing.TypeVar('Function', bound=typing.Callable[..., typing.Any])
@@ -33,15 +35,15 @@ def compiled(function: Function, *, inline: bool = False) -> Function:
     :param inline: put its text into those that call it; needed of one that takes a function, for
         the machine code of its callers could not be kept otherwise
     """
-    how = 'always' if inline else 'never'
+    how: typing.Literal['always', 'never'] = 'always' if inline else 'never'
     folder = _cache_folder()
     if folder is None:
-        return numba.njit(inline=how)(function)
-    before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, str(folder)
+        return typing.cast(Function, numba.njit(function, inline=how))
+    before, _config.CACHE_DIR = _config.CACHE_DIR, str(folder)
     try:
-        return numba.njit(cache=True, inline=how)(function)
+        return typing.cast(Function, numba.njit(function, cache=True, inline=how))
     finally:
-        numba.config.CACHE_DIR = before
+        _config.CACHE_DIR = before
 
 
 def load_compiler() -> None:
@@ -54,11 +56,12 @@ def load_compiler() -> None:
     if _LINEAR_ALGEBRA in sys.modules:
         _nothing()
         return
-    sys.modules[_LINEAR_ALGEBRA] = None        # as if it were not installed
+    modules = typing.cast('dict[str, types.ModuleType | None]', sys.modules)
+    modules[_LINEAR_ALGEBRA] = None        # as if it were not installed
     try:
         _nothing()
     finally:
-        del sys.modules[_LINEAR_ALGEBRA]
+        del modules[_LINEAR_ALGEBRA]
 
 
 def is_kept(function: typing.Callable[..., typing.Any]) -> bool:
@@ -66,7 +69,7 @@ def is_kept(function: typing.Callable[..., typing.Any]) -> bool:
 
     There is machine code of it from an earlier process, or it runs as plain Python.
     """
-    if numba.config.DISABLE_JIT:
+    if _config.DISABLE_JIT:
         return True
     folder = _cache_folder()
     if folder is None:
@@ -86,7 +89,7 @@ def records(
     """Return rows of constants for compiled functions, which read them as attributes."""
     array = np.array(rows, dtype=[(name, float) for name in names])
     # As a recarray plain Python could read them so as well, but passing it takes ten times as long.
-    return array.view(np.recarray) if numba.config.DISABLE_JIT else array
+    return array.view(np.recarray) if _config.DISABLE_JIT else array
 
 
 @functools.cache

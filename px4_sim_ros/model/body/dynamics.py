@@ -49,7 +49,6 @@ class Dynamics:
         self._name = vehicle.name
         self._plant = Plant.of(vehicle, environment, ground=ground)
         self._packs = ROTORS + len(vehicle.rotors)     # where they begin in the state
-        self._battery_model = vehicle.battery
         self._battery = Battery(vehicle.battery) if vehicle.battery is not None else None
         self.time_us = 0
         self.force_enu: Vector = _NOTHING
@@ -144,7 +143,7 @@ class Dynamics:
         if self._battery is None:
             return None
         charge_ah = self._battery.charge_ah(self._charges())
-        return BatteryStatus(self.time_us, *self._bus, charge_ah, self._battery_model.capacity_ah)
+        return BatteryStatus(self.time_us, *self._bus, charge_ah, self._battery.model.capacity_ah)
 
     def packs(self) -> list[tuple[float, float]]:
         """Return charge (0..1) and current (A) of each pack, at the time of the last truth."""
@@ -155,7 +154,8 @@ class Dynamics:
 
     def _charges(self) -> list[float]:
         """Return the state of the packs."""
-        return self._state[self._packs:].tolist()
+        charges: list[float] = self._state[self._packs:].tolist()
+        return charges
 
 
 def _adaptive(parameters: DynamicsParameters, rotors: int, size: int) -> Adaptive:

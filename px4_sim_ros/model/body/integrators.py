@@ -272,4 +272,5 @@ class Adaptive:
         """Return by how much the next step may differ for its error to meet the tolerance."""
         if ratio == 0.0:
             return self.GROW
-        return min(self.GROW, max(self.SHRINK, self.SAFETY * ratio ** self._exponent))
+        factor: float = self.SAFETY * ratio ** self._exponent
+        return min(self.GROW, max(self.SHRINK, factor))

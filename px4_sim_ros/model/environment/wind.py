@@ -59,7 +59,7 @@ class WindParameters(Parameters):
 
 
 class _Constant:
-    """Nothing beside the mean."""
+    """Nothing but the mean."""
 
     def __init__(self, name: str, parameters: WindParameters, world: WorldParameters) -> None:
         pass
@@ -130,7 +130,14 @@ class _Dryden:
         return u * east - v * north, u * north + v * east, w
 
 
-_MODELS = {
+class _Model(typing.Protocol):
+    """What is added to the mean wind."""
+
+    def sample(self, time_us: int, position_enu: Vector, velocity_enu: Vector) -> Vector:
+        """Return the addition, ENU in m/s."""
+
+
+_MODELS: dict[str, typing.Callable[[str, WindParameters, WorldParameters], _Model]] = {
     'constant': _Constant,
     'gust': _Gust,
     'ornstein_uhlenbeck': _OrnsteinUhlenbeck,

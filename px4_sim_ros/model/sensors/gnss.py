@@ -9,7 +9,7 @@ import statistics
 import typing
 
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition, load_proj
-from px4_sim_ros.model.frames import Vector
+from px4_sim_ros.model.frames import Vector, vector
 from px4_sim_ros.model.inputs import STILL, SensorInputs
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.random_streams import NormalStream
@@ -100,7 +100,7 @@ class Gnss:
                 north + p.horizontal_error_m * n,
                 up + p.vertical_error_m * u,
             )),
-            tuple(v + p.velocity_noise_m_s * k for v, k in zip(velocity, noise)),
+            vector(v + p.velocity_noise_m_s * k for v, k in zip(velocity, noise)),
             p.reported_horizontal_accuracy_m,
             p.reported_vertical_accuracy_m,
             FixType.NONE if lost else self._fix_type,
@@ -175,6 +175,6 @@ def _between(a: _Sample, b: _Sample, time_us: int) -> tuple[Vector, Vector]:
     da, db = (1.0 - s) * (1.0 - 3.0 * s), s * (3.0 * s - 2.0)
     rows = list(zip(a.position_enu, b.position_enu, a.velocity_enu, b.velocity_enu))
     return (
-        tuple(p + w * (q - p) + wa * u + wb * v for p, q, u, v in rows),
-        tuple(d * (q - p) + da * u + db * v for p, q, u, v in rows),
+        vector(p + w * (q - p) + wa * u + wb * v for p, q, u, v in rows),
+        vector(d * (q - p) + da * u + db * v for p, q, u, v in rows),
     )

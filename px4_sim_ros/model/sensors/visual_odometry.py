@@ -4,7 +4,7 @@ from __future__ import annotations
 import dataclasses
 import typing
 
-from px4_sim_ros.model.frames import Quaternion, Vector
+from px4_sim_ros.model.frames import Quaternion, Vector, vector
 from px4_sim_ros.model.inputs import STILL, SensorInputs
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.random_streams import NormalStream
@@ -61,14 +61,14 @@ class VisualOdometry:
         drift = self._drift.next()
         position_noise, turn = self._stream.next3(), self._stream.next3()
         velocity_noise = self._stream.next3()
-        error = from_rotation_vector(tuple(p.attitude_noise_rad * n for n in turn))
+        error = from_rotation_vector(vector(p.attitude_noise_rad * n for n in turn))
         return VisualOdometryMeasurement(
             truth.time_us,
-            tuple(x + d + p.position_noise_m * n
-                  for x, d, n in zip(truth.position_enu, drift, position_noise)),
+            vector(x + d + p.position_noise_m * n
+                   for x, d, n in zip(truth.position_enu, drift, position_noise)),
             normalised(multiply(truth.attitude, error)),
-            tuple(v + p.velocity_noise_m_s * n
-                  for v, n in zip(truth.velocity_flu, velocity_noise)),
+            vector(v + p.velocity_noise_m_s * n
+                   for v, n in zip(truth.velocity_flu, velocity_noise)),
             p.position_noise_m * p.position_noise_m,
             p.attitude_noise_rad * p.attitude_noise_rad,
             p.velocity_noise_m_s * p.velocity_noise_m_s,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import typing
 
 import numpy as np
 
@@ -104,6 +105,7 @@ def figures(vehicle: Vehicle, environment: Environment, step_s: float) -> Figure
     weight = body.mass_kg * gravity
     plant = SteadyStates(vehicle, density, gravity)
     full, low = plant.full_charge(), plant.low_charge()
+    current = plant.hover_current_a(full)
     gyration = [
         math.sqrt(i / body.mass_kg) / (plant.arm_m or math.inf) for i in body.inertia_kg_m2]
     roll, pitch, yaw = plant.angular_accelerations()
@@ -133,9 +135,9 @@ def figures(vehicle: Vehicle, environment: Environment, step_s: float) -> Figure
         time_constant_up_s=rotor.time_constant_up_s,
         time_constant_down_s=rotor.time_constant_down_s,
         hover_power_w=plant.hover_power_w if vehicle.motor_model else None,
-        hover_current_a=plant.hover_current_a(full),
-        hover_c_rate=(plant.hover_current_a(full) / vehicle.battery.capacity_ah
-                      if vehicle.battery else None),
+        hover_current_a=current,
+        hover_c_rate=(current / vehicle.battery.capacity_ah
+                      if current is not None and vehicle.battery else None),
         endurance_low_charge_s=plant.endurance_s(LOW_CHARGE),
         endurance_s=plant.endurance_s(0.0),
         climb_speed_m_s=plant.climb_speed_m_s(full),
@@ -219,7 +221,7 @@ def implausible(figures: Figures) -> list[str]:
     return sentences
 
 
-def _within(value: float, info: dict) -> bool:
+def _within(value: float, info: typing.Mapping[str, typing.Any]) -> bool:
     """Return whether a value is in its range; rounding does not put it out."""
     slack = 1e-9
     return (
