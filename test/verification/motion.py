@@ -48,10 +48,11 @@ def free_fall():
 
 
 @check(
-    'throw with linear drag', model=f'{RK4_4_MS}, 2 s, 0.8 N s/m',
-    reference='r = V t + (v0 - V) T (1 - exp(-t/T)), T = m/c, V = T g', tolerance=1e-6, unit='m')
+    'throw with linear drag', model=f'{RK4_4_MS}, 2 s, 0.8 N s/m, tilted',
+    reference='r = V t + (v0 - V) T (1 - exp(-t/T)) and its derivative, T = m/c, V = T g',
+    tolerance=1e-6, unit='m, m/s')
 def throw_with_linear_drag():
-    """Return the largest distance on the way."""
+    """Return the largest difference of place and velocity on the way."""
     vehicle = altered(dragless_iris(), body={'linear_drag_n_s_m': 0.8})
     dynamics = build(vehicle, reference_air(vehicle))
     start, lasting = np.array([5.0, -3.0, 8.0]), 1.55 / 0.8
@@ -63,23 +64,29 @@ def throw_with_linear_drag():
     exact = np.outer(t, final) + np.outer(
         lasting * (1.0 - np.exp(-t / lasting)), start - final)
     got = np.array([truth.position_enu for truth in run])
-    return Result(np.linalg.norm(got - exact, axis=1).max(), Plot(
+    velocities = final + np.outer(np.exp(-t / lasting), start - final)
+    flown = np.array([quat2mat(truth.attitude) @ truth.velocity_flu for truth in run])
+    off = np.linalg.norm((got - exact, flown - velocities), axis=2).max()
+    return Result(off, Plot(
         'Throw with linear drag', 'east in m', 'height in m', (
             Series('RK4 at 4 ms', got[:, 0], got[:, 2]),
             Series('closed form', exact[::25, 0], exact[::25, 2], 'dots'))))
 
 
 @check(
-    'fall with quadratic drag', model=f'{RK4_4_MS}, 3 s, 0.018 N s^2/m^2',
-    reference='z = -V^2/g ln cosh(g t / V), V = sqrt(m g / k)', tolerance=1e-6, unit='m')
+    'fall with quadratic drag', model=f'{RK4_4_MS}, 3 s, 0.018 N s^2/m^2', tolerance=1e-6,
+    reference='z = -V^2/g ln cosh(g t / V), v = -V tanh(g t / V), V = sqrt(m g / k)',
+    unit='m, m/s')
 def fall_with_quadratic_drag():
-    """Return the largest distance on the way."""
+    """Return the largest difference of height and velocity on the way."""
     vehicle = altered(dragless_iris(), body={'quadratic_drag_n_s2_m2': 0.018})
     run = truths(build(vehicle, reference_air(vehicle)), 3.0)
     terminal = math.sqrt(1.55 * G_M_S2 / 0.018)
+    phases = [G_M_S2 * t / terminal for t in seconds(run)]
     return Result(max(
-        abs(a.position_enu[2] + terminal ** 2 / G_M_S2 * math.log(math.cosh(G_M_S2 * t / terminal)))
-        for a, t in zip(run, seconds(run))))
+        max(abs(a.position_enu[2] + terminal ** 2 / G_M_S2 * math.log(math.cosh(phase))),
+            abs(a.velocity_flu[2] + terminal * math.tanh(phase)))
+        for a, phase in zip(run, phases)))
 
 
 # Turning.
@@ -161,16 +168,18 @@ def constant_yaw_rate():
 # Rotors.
 
 @check('hover trim', model='plant, all rotors at sqrt(m g / 4 k), air of the coefficients',
-       reference='no acceleration: k of iris.sdf, 5.84e-6 N s^2', tolerance=1e-9, unit='m/s^2')
+       reference='no acceleration: k of iris.sdf, 5.84e-6 N s^2', tolerance=1e-9,
+       unit='m/s^2, rad/s^2')
 def hover_trim():
-    """Return the acceleration at the start and after a step."""
+    """Return the larger acceleration at the start and after a step."""
     return _hover(reference_air(iris()), math.sqrt(1.55 * G_M_S2 / (4.0 * 5.84e-6)))
 
 
 @check('hover trim at home', model='plant over home, rotors faster by sqrt(rho0 / rho)',
-       reference='no acceleration: rho = p / (R T) at 488 m', tolerance=1e-9, unit='m/s^2')
+       reference='no acceleration: rho = p / (R T) at 488 m', tolerance=1e-9,
+       unit='m/s^2, rad/s^2')
 def hover_trim_at_home():
-    """Return the acceleration at the start."""
+    """Return the larger acceleration at the start and after a step."""
     temperature = 288.15 - 0.0065 * 488.0
     exponent = 9.80665 / (287.05287 * 0.0065)
     density = 101325.0 * (temperature / 288.15) ** exponent / (287.05287 * temperature)
@@ -181,8 +190,9 @@ def _hover(environment, speed):
     dynamics = build(steady_iris(), environment)
     dynamics.state[13:] = [speed] * 4
     return Result(max(
-        math.hypot(*truth.acceleration_flu)
-        for truth in (dynamics.truth(), dynamics.step((speed,) * 4))))
+        math.hypot(*acceleration)
+        for truth in (dynamics.truth(), dynamics.step((speed,) * 4))
+        for acceleration in (truth.acceleration_flu, truth.angular_acceleration_flu)))
 
 
 @functools.cache
@@ -260,13 +270,14 @@ def wrench(vehicle, speeds, airspeed=STILL, rate=STILL):
 
 
 @check('torque of each rotor', model='rotors in still air, one at 807 rad/s',
-       reference='r x T - s 0.06 m T, T = k w^2; figures of iris.sdf', tolerance=1e-12, unit='N m')
+       reference='T = k w^2 up, r x T - s 0.06 m T; figures of iris.sdf', tolerance=5e-15,
+       unit='N, N m')
 def torque_of_each_rotor():
     """Return the largest difference."""
     thrust = 5.84e-6 * HOVER ** 2
     return Result(max(
-        np.abs(wrench(iris(), alone(i))[3:]
-               - (y * thrust, -x * thrust, -sense * 0.06 * thrust)).max()
+        np.abs(wrench(iris(), alone(i)) - (
+            0.0, 0.0, thrust, y * thrust, -x * thrust, -sense * 0.06 * thrust)).max()
         for i, (x, y, sense) in enumerate(HUBS)))
 
 

@@ -60,7 +60,7 @@ ROWS = {
         'round trip of an attitude', 'rotations'),
     'propulsion': (
         'thrust in climb and descent', 'thrust in level flight', 'thrust in oblique climb',
-        'thrust in oblique descent', 'ground effect'),
+        'thrust in slow oblique descent', 'thrust in oblique descent', 'ground effect'),
 }
 
 
