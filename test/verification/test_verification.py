@@ -24,7 +24,7 @@ ROWS = {
     'order of convergence': tuple(f'order of {method}' for method in METHODS),
     'order of convergence on the whole plant': (
         *(f'order of {method} on the plant' for method in METHODS), 'plant in flight',
-        'plant with adaptive steps'),
+        'plant in flight, quick rotors', 'plant with adaptive steps'),
     'integrators alone': tuple(
         f'{motion}: {what}' for motion in ('harmonic oscillator', 'pendulum', 'Kepler orbit')
         for what in ('state', 'energy')),
