@@ -4,7 +4,6 @@ from __future__ import annotations
 import dataclasses
 import math
 
-import allantools
 import numpy as np
 import pytest
 
@@ -12,22 +11,12 @@ from px4_sim_ros.model.random_streams import NormalStream
 from px4_sim_ros.model.sensors.imu import Imu
 from px4_sim_ros.model.sensors.noise import GaussMarkov, GaussMarkovVector
 
-RATE_HZ = 250.0
-
 
 def measured(imu, truth, count):
     """Return the rates and the specific forces of so many samples, without gravity."""
     samples = [imu.measure(truth) for _ in range(count)]
     return (np.array([s.rate_flu for s in samples]),
             np.array([s.specific_force_flu for s in samples]) - (0.0, 0.0, 9.80665))
-
-
-def allan_deviation(samples, tau_s):
-    """Return the overlapping Allan deviation over the three axes, by allantools."""
-    deviations = [
-        allantools.oadev(axis, rate=RATE_HZ, data_type='freq', taus=[tau_s])[1][0]
-        for axis in samples.T]
-    return np.sqrt(np.mean(np.square(deviations)))
 
 
 @pytest.fixture(scope='module')
@@ -46,25 +35,6 @@ def only(configuration):
     def parameters(**changes):
         return dataclasses.replace(quiet, **changes)
     return parameters
-
-
-@pytest.mark.parametrize('sensor', ['gyro', 'accel'])
-@pytest.mark.parametrize('tau_s', [0.1, 1.0])
-def test_allan_deviation_is_the_configured_density(default_samples, configuration, sensor, tau_s):
-    """White noise of density N has the Allan deviation N / sqrt(tau)."""
-    samples = default_samples[('gyro', 'accel').index(sensor)]
-    density = getattr(configuration.nodes['imu'], f'{sensor}_noise_density')
-    assert allan_deviation(samples, tau_s) * math.sqrt(tau_s) == pytest.approx(density, rel=0.1)
-
-
-def test_allan_deviation_of_the_bias_random_walk(only, world, still_truth):
-    """A bias driven by noise of density K has K sqrt(tau / 3): the slope is +1/2."""
-    drives = 3.8785e-5, 6e-3
-    imu = Imu('imu', only(gyro_random_walk=drives[0], accel_random_walk=drives[1]), world)
-    for samples, drive in zip(measured(imu, still_truth, 100_000), drives):
-        short, long = (allan_deviation(samples, tau_s) for tau_s in (0.1, 1.6))
-        assert short == pytest.approx(drive * math.sqrt(0.1 / 3.0), rel=0.1)
-        assert math.log(long / short) / math.log(16.0) == pytest.approx(0.5, abs=0.04)
 
 
 def test_sample_noise_is_density_times_root_of_the_rate(

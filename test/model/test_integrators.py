@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.integrate
 import scipy.special
-from fixed_step import FixedStep
+from verification.fixed_step import FixedStep
 from verification.integrators import adaptive, kepler, oscillator, pendulum
 
 from px4_sim_ros.model.body.integrators import (

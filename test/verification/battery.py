@@ -5,13 +5,13 @@ import functools
 import math
 
 import numpy as np
-from fixed_step import FixedStep
 from scipy.optimize import brentq
 
 from px4_sim_ros.model.body.battery import Battery
 from px4_sim_ros.model.body.integrators import rk4
 from px4_sim_ros.model.vehicle.sections import BatteryModel, Pack
 from verification.checks import Plot, Result, Series, check
+from verification.fixed_step import FixedStep
 
 # 3S, 5 A h, 12.6 to 10.8 V, R0, R1, C1.
 PACK = Pack(3, 5.0, 12.6, 10.8, 0.020, 0.010, 2000.0)

@@ -8,11 +8,11 @@ import math
 import numpy as np
 import scipy.integrate
 import scipy.special
-from fixed_step import FixedStep
 
 from px4_sim_ros.model.body.integrators import ADAPTIVE, FIXED, INTEGRATORS, Adaptive
 from px4_sim_ros.model.vehicle.sections import BatteryModel
 from verification.checks import Plot, Result, Series, check
+from verification.fixed_step import FixedStep
 from verification.plant_equations import (
     DURATION_US,
     LOOSE,

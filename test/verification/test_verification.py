@@ -41,7 +41,8 @@ ROWS = {
         for where in ('at rest', 'in free fall', 'on a circle', 'on a lever')),
     'ISA': ('ISA temperature', 'ISA pressure', 'ISA density', 'pressure at 488 m'),
     'WGS-84': ('local to WGS-84 and back', 'local frame'),
-    'gravity': ('normal gravity', 'gravity at pole and equator'),
+    'gravity': (
+        'normal gravity', 'normal gravity on the ellipsoid', 'gravity at pole and equator'),
     'magnetic field': (
         'magnetic field near the pole', 'magnetic field on the equator',
         'magnetic field at Zurich', 'magnetic field around home'),
