@@ -8,12 +8,13 @@ import numpy as np
 import yaml
 
 from px4_sim_ros.mavlink.mission import GoTo, Mission, TakeOff
-from px4_sim_ros.model.parameters import ParameterError
-from px4_sim_ros.recording.analysis.flight_events import ARRIVED, Contents, Mark
+from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.recording.analysis.flight_events import ARRIVED, Contents
 from px4_sim_ros.recording.analysis.lockstep_terms import SIMULATED_TIME
 from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.recording.report.flight_plots import AllSeries
 from px4_sim_ros.recording.report.path_plots import Place
+from px4_sim_ros.recording.report.plots import Mark
 
 Facts = list[tuple[str, str]]
 
