@@ -112,6 +112,16 @@ def _neighbours(leaves: typing.Sequence[_Leaf]) -> list[list[_Leaf]]:
     return runs
 
 
+def serialised(message: typing.Any) -> bytes:
+    """Return a message object as plain CDR, little-endian, with its four-byte header.
+
+    It needs no ROS. Wide strings are not supported: none of our messages has one.
+
+    :raises struct.error: a number does not fit its field
+    """
+    return bytes(_Walk(message).data)
+
+
 class _Walk:
     """Goes through a message and writes its bytes."""
 
@@ -123,8 +133,11 @@ class _Walk:
         self._message('', message)
 
     def _message(self, path: str, message: typing.Any) -> None:
-        for name, kind in message.get_fields_and_field_types().items():
+        fields = message.get_fields_and_field_types()
+        for name, kind in fields.items():
             self._field(f'{path}.{name}' if path else name, kind, getattr(message, name))
+        if not fields:         # IDL has no empty structure: one byte stands for it
+            self._fixed(b'\0')
 
     def _field(self, path: str, kind: str, value: typing.Any) -> None:
         if match := re.fullmatch(r'sequence<(.+?)(?:, \d+)?>', kind):
@@ -132,14 +145,15 @@ class _Walk:
             self._items(path, match[1], value)
         elif match := re.fullmatch(r'(.+)\[\d+\]', kind):
             self._items(path, match[1], value)
-        elif kind == 'string':
+        elif re.fullmatch(r'string(<\d+>)?', kind):
             text = value.encode() + b'\0'
             self._constant(_LENGTH.pack(len(text)) + text)
         elif kind in _FORMATS:
             form = f'<{_FORMATS[kind]}'
             self._align(struct.calcsize(form))
             self.leaves.append(_Leaf(path, len(self.data), form[1:]))
-            self.data += struct.pack(form, value)
+            # An octet of a message object is of type bytes.
+            self.data += value if isinstance(value, bytes) else struct.pack(form, value)
         else:
             self._message(path, value)
 
@@ -153,6 +167,9 @@ class _Walk:
     def _constant(self, data: bytes) -> None:
         """Write a length, and a text if it is one's."""
         self._align(_LENGTH.size)
+        self._fixed(data)
+
+    def _fixed(self, data: bytes) -> None:
         self.texts.append((len(self.data), len(self.data) + len(data), data))
         self.data += data
 
