@@ -44,9 +44,9 @@ def _battery_value(time_us: int, n: Numbers, frame: str) -> BatteryStatus | None
 WIND = Codec(
     lambda sample: in_frame(TwistStamped(), WORLD_FRAME), ('twist.linear',),
     lambda sample: sample.velocity_enu,
-    lambda time_us, n, frame: WindSample(time_us, n))
+    lambda time_us, n, frame: WindSample(time_us, (n[0], n[1], n[2])))
 
-# What the battery is about; None is for a vehicle without one.
+# The state of the battery; None is for a vehicle without one.
 BATTERY = Codec(
     _new_battery, ('voltage', 'current', 'charge', 'capacity', 'design_capacity', 'percentage',
                    'present'), _battery_numbers, _battery_value)

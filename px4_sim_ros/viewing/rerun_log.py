@@ -15,11 +15,9 @@ from px4_sim_ros.config.configuration import Configuration
 from px4_sim_ros.messages.measurements import range_frame
 from px4_sim_ros.model.parameters import ParameterError
 from px4_sim_ros.model.rotation import matrix, to_world
-from px4_sim_ros.recording.analysis.sensor_errors import (
-    Comparison,
-    IdealSensors,
-    roll_pitch_yaw_deg,
-)
+from px4_sim_ros.model.sensors.range_finder import RangeFinderParameters
+from px4_sim_ros.recording.analysis.attitudes import roll_pitch_yaw_deg
+from px4_sim_ros.recording.analysis.sensor_errors import Comparison, IdealSensors
 from px4_sim_ros.recording.analysis.series import Series
 from px4_sim_ros.recording.report.path_plots import Place
 from px4_sim_ros.recording.report.plots import COLOURS, TRUTH_COLOUR
@@ -49,7 +47,7 @@ _OUTLINE_COLOUR = (*(0.5 * part for part in GNSS_COLOUR[:3]), 1.0)
 # From the vehicle.
 _EYE_M, _LOOK_AT_M = (-1.9, -2.3, 1.5), (0.0, 0.0, 0.3)
 
-_SeriesOf = typing.Mapping[str, typing.Mapping[str, Series]]
+_SeriesOf = typing.Mapping[str, dict[str, Series]]
 
 
 class RerunLog:
@@ -215,8 +213,9 @@ class RerunLog:
     def _add_beam(self, measured: typing.Mapping[str, Series] | None) -> None:
         if measured is None:
             return
-        direction = self._configuration.nodes['range_finder'].direction
-        start, along = self._beams[range_frame(direction)]
+        parameters = typing.cast(
+            RangeFinderParameters, self._configuration.nodes['range_finder'])
+        start, along = self._beams[range_frame(parameters.direction)]
         time_s, range_m = measured['range_m']
         seen = np.isfinite(range_m[:, 0])
         if seen.any():
@@ -340,8 +339,9 @@ def blueprint(
 
 
 def _drawn(shape: Shape) -> rerun.AsComponents:
-    placed = {'centers': [shape.position_m], 'quaternions': [np.roll(shape.attitude, -1)],
-              'colors': [_rgba(shape.colour)], 'fill_mode': 'solid'}
+    placed: dict[str, typing.Any] = {
+        'centers': [shape.position_m], 'quaternions': [np.roll(shape.attitude, -1)],
+        'colors': [_rgba(shape.colour)], 'fill_mode': 'solid'}
     x, _, z = shape.size_m
     if shape.kind is Kind.BOX:
         return rerun.Boxes3D(sizes=[shape.size_m], **placed)

@@ -97,7 +97,7 @@ class RerunTarget:
         stream = rerun.RecordingStream(APPLICATION)
         try:
             if self._path is not None:
-                stream.save(self._path_of_run())
+                stream.save(_path_of_run(self._path, self._runs))
             else:
                 if self._text == OPEN:
                     # One that is open already is used again: it outlives the simulation.
@@ -163,12 +163,13 @@ class RerunTarget:
             raise failures[0]
 
     def _call(self) -> None:
-        """See that somebody listens; raise OSError otherwise."""
-        socket.create_connection(self._address, _CONNECT_S).close()
+        """Check that a viewer listens, unless it is a file; raise OSError otherwise."""
+        if self._address is not None:
+            socket.create_connection(self._address, _CONNECT_S).close()
 
-    def _path_of_run(self) -> pathlib.Path:
-        path = self._path
-        return path if self._runs == 1 else path.with_stem(f'{path.stem}_{self._runs}')
+
+def _path_of_run(path: pathlib.Path, number: int) -> pathlib.Path:
+    return path if number == 1 else path.with_stem(f'{path.stem}_{number}')
 
 
 def _address(url: str) -> tuple[str, int] | None:

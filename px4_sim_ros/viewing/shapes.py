@@ -99,8 +99,8 @@ def _motor_and_rotor(vehicle: Vehicle, index: int) -> list[Shape]:
 
 def _rod(name: str, start: Vector, end: Vector, thickness_m: float, colour: Colour) -> Shape:
     """Return a cylinder from one point of the body to another."""
-    along = tuple(b - a for a, b in zip(start, end))
-    middle = tuple(0.5 * (a + b) for a, b in zip(start, end))
+    along = end[0] - start[0], end[1] - start[1], end[2] - start[2]
+    middle = (0.5 * (start[0] + end[0]), 0.5 * (start[1] + end[1]), 0.5 * (start[2] + end[2]))
     return Shape(name, BODY_FRAME, Kind.CYLINDER,
                  (thickness_m, thickness_m, math.hypot(*along)), middle, _from_z_to(along), colour)
 

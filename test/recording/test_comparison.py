@@ -312,6 +312,7 @@ def test_bad_input_is_one_sentence(flights, capsys, arguments, sentence):
 
 def test_comparing_needs_no_ros(flights):
     """The libraries for comparing do not load rclpy."""
-    code = ('import sys; from px4_sim_ros.recording import comparison_report, integrator_study;'
+    code = ('import sys; from px4_sim_ros.recording.analysis import integrator_study;'
+            ' from px4_sim_ros.recording.report import comparison_report;'
             ' assert "rclpy" not in sys.modules')
     subprocess.run([sys.executable, '-c', code], check=True)

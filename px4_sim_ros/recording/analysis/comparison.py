@@ -167,7 +167,7 @@ class _Steps:
 
     def take(self, time_us: int) -> dict[str, bytes]:
         """Return the messages of a time, none if the next step is another one."""
-        if self.now[0] != time_us:
+        if self.now is None or self.now[0] != time_us:
             return {}
         messages = self.now[1]
         self._advance()
@@ -191,8 +191,7 @@ class _Counter:
     def __init__(self, topic: str, type_name: str) -> None:
         self._topic, self._type = topic, type_name
         self._masks: dict[int, int] = {}       # by length
-        self._equal = self._differ = 0
-        self._only = [0, 0]
+        self._equal = self._differ = self._only_one = self._only_other = 0
         self._first: Difference | None = None
 
     def add(self, time_us: int, one: bytes | None, other: bytes | None) -> None:
@@ -202,8 +201,10 @@ class _Counter:
         if one == other or self._differ_in_padding(one, other):
             self._equal += 1
             return
-        if one is None or other is None:
-            self._only[one is None] += 1
+        if other is None:
+            self._only_one += 1
+        elif one is None:
+            self._only_other += 1
         else:
             self._differ += 1
         if self._first is None:
@@ -211,7 +212,8 @@ class _Counter:
 
     def result(self) -> TopicComparison:
         """Return what was counted."""
-        return TopicComparison(self._equal, self._differ, *self._only, self._first)
+        return TopicComparison(
+            self._equal, self._differ, self._only_one, self._only_other, self._first)
 
     def _differ_in_padding(self, one: bytes | None, other: bytes | None) -> bool:
         """Return whether two messages differ only in the bytes that CDR leaves undefined.
@@ -285,7 +287,9 @@ def _plain(value: typing.Any) -> typing.Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _topics_of_one_run(one: BagReader, other: BagReader) -> tuple[tuple[str, ...], ...]:
+def _topics_of_one_run(
+    one: BagReader, other: BagReader,
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
     mine, yours = one.run.graph.topics, other.run.graph.topics
     return (tuple(name for name in mine if name not in yours),
             tuple(name for name in yours if name not in mine))

@@ -6,8 +6,8 @@ import typing
 
 import numpy as np
 
-from px4_sim_ros.model.rotation import matrix, to_world
 from px4_sim_ros.model.timebase import US_PER_S
+from px4_sim_ros.recording.analysis.attitudes import angle_rad, in_world
 from px4_sim_ros.recording.analysis.series import Series, read_series
 from px4_sim_ros.recording.bag.bag_reader import BagReader
 
@@ -100,16 +100,6 @@ def motion_apart(one: _Values, other: _Values) -> dict[str, np.ndarray]:
         'rate': _lengths(one['rate_rad_s'] - other['rate_rad_s'])}
 
 
-def angle_rad(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Return the angle of the turn between unit quaternions of (n, 4), in [0, pi].
-
-    From the chord between them: that is exact for small angles and 0 for equal quaternions.
-    A quaternion and its negative are the same attitude.
-    """
-    chord = np.minimum(_lengths(one - other), _lengths(one + other))
-    return 4.0 * np.arcsin(np.minimum(0.5 * chord, np.sqrt(0.5)))
-
-
 def _rotors_apart(one: _Values, other: _Values) -> dict[str, np.ndarray]:
     speeds, other_speeds = one['rotor_speed_rad_s'], other['rotor_speed_rad_s']
     if speeds.shape != other_speeds.shape:      # of another vehicle
@@ -123,12 +113,12 @@ def _battery_apart(one: _Values, other: _Values) -> dict[str, np.ndarray]:
 
 
 def _world_velocity(motion: _Values) -> np.ndarray:
-    """Return the velocity in ENU, (n, 3)."""
-    return np.array(to_world(matrix(motion['attitude_wxyz'].T), motion['velocity_m_s'].T)).T
+    return in_world(motion['attitude_wxyz'], motion['velocity_m_s'])
 
 
 def _lengths(vectors: np.ndarray) -> np.ndarray:
-    return np.linalg.norm(vectors, axis=1)
+    lengths: np.ndarray = np.linalg.norm(vectors, axis=1)
+    return lengths
 
 
 def _at_common_times(

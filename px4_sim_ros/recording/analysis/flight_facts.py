@@ -7,13 +7,16 @@ import typing
 import numpy as np
 import yaml
 
+from px4_sim_ros.config.run_control import ManagerParameters
 from px4_sim_ros.mavlink.mission import GoTo, Mission, TakeOff
+from px4_sim_ros.model.body.dynamics_parameters import DynamicsParameters
 from px4_sim_ros.model.parameters import ParameterError
-from px4_sim_ros.recording.analysis.flight_events import ARRIVED, Contents, Mark
+from px4_sim_ros.recording.analysis.flight_events import ARRIVED, Contents
 from px4_sim_ros.recording.analysis.lockstep_terms import SIMULATED_TIME
 from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.recording.report.flight_plots import AllSeries
 from px4_sim_ros.recording.report.path_plots import Place
+from px4_sim_ros.recording.report.plots import Mark
 
 Facts = list[tuple[str, str]]
 
@@ -62,7 +65,7 @@ def arrivals(
     arrived = [m for m in marks if m.kind == 'pilot' and m.text.startswith(ARRIVED)]
     found = []
     for mark, place in zip(arrived, places):
-        row = min(np.searchsorted(position.time_s, mark.start_s), len(position.time_s) - 1)
+        row = min(int(np.searchsorted(position.time_s, mark.start_s)), len(position.time_s) - 1)
         off = position.values[row] - place.position_enu_m
         found.append(Arrival(
             mark.start_s, place, float(np.linalg.norm(off)), float(off[2])))
@@ -72,8 +75,9 @@ def arrivals(
 def setup_facts(run: RunDescription) -> Facts:
     """Return how a run was set up."""
     configuration = run.configuration({})
-    world, manager = configuration.world, configuration.nodes['manager']
-    dynamics = configuration.nodes['dynamics']
+    world = configuration.world
+    manager = typing.cast(ManagerParameters, configuration.nodes['manager'])
+    dynamics = typing.cast(DynamicsParameters, configuration.nodes['dynamics'])
     sensors = ', '.join(configuration.graph.sensors)
     return [
         ('vehicle', name_in(run.vehicle) or world.vehicle),

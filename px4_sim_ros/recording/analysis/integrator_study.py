@@ -21,7 +21,7 @@ from px4_sim_ros.model.body.dynamics_parameters import DynamicsParameters
 from px4_sim_ros.model.body.integrators import INTEGRATOR_NAMES, State
 from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.environment.surroundings import STILL
-from px4_sim_ros.model.frames import Vector
+from px4_sim_ros.model.frames import Quaternion, Vector
 from px4_sim_ros.model.timebase import US_PER_S, seconds_text
 from px4_sim_ros.model.truth import DivergedError, Truth
 from px4_sim_ros.recording.analysis.deviation import motion_apart
@@ -34,8 +34,10 @@ WINDOW_S = 1.0
 TOLERANCE = 1e-12
 
 _FIELDS = 'position_m', 'attitude_wxyz', 'velocity_m_s', 'rate_rad_s'
-_Motion = list[tuple]      # of each step, the fields above
-_LOST = tuple((math.nan,) * size for size in (3, 4, 3, 3))
+_StepMotion = tuple[Vector, Quaternion, Vector, Vector]      # the fields above
+_Motion = list[_StepMotion]
+_NO_VECTOR = math.nan, math.nan, math.nan
+_LOST: _StepMotion = _NO_VECTOR, (math.nan, *_NO_VECTOR), _NO_VECTOR, _NO_VECTOR
 
 
 class Flight(typing.NamedTuple):
@@ -128,7 +130,8 @@ def study_integrators(
     """
     flight = read_flight(bag)
     step_us = bag.run.world.step_us
-    own: DynamicsParameters = node_configuration('dynamics', bag.run.parameters['dynamics']).own
+    own = typing.cast(DynamicsParameters, node_configuration(
+        'dynamics', bag.run.parameters['dynamics']).own)
     make = _maker(bag)
     steps = len(flight.motion)
     window = max(1, round(min(window_s * US_PER_S / step_us, steps)))
@@ -181,7 +184,7 @@ class _Run:
         :raises DivergedError: the motion leaves all bounds and `must_hold` is set
         """
         dynamics = self._make(self._parameters)
-        dynamics.state = state
+        dynamics.state = state.tolist()
         references = self._flight.references_rad_s[start:start + steps]
         winds = self._flight.winds_enu[start:start + steps]
         found: list[Truth] = []
@@ -201,7 +204,8 @@ def _own_motion(
     dynamics: Dynamics, flight: Flight, window: int,
 ) -> tuple[_Motion, list[State]]:
     """Return the motion from the start to the end, and the state where each window begins."""
-    motion, states = [], []
+    motion: _Motion = []
+    states: list[State] = []
     for i, (references, wind) in enumerate(zip(flight.references_rad_s, flight.winds_enu)):
         if i % window == 0:
             states.append(dynamics.state)
@@ -236,11 +240,11 @@ def _bits(motion: _Motion) -> list[bytes]:
     return [values.tobytes() for values in _arrays(motion).values()]
 
 
-def _true_motion(truth: Truth) -> tuple:
+def _true_motion(truth: Truth) -> _StepMotion:
     return truth.position_enu, truth.attitude, truth.velocity_flu, truth.rate_flu
 
 
-def _recorded_motion(odometry: typing.Any) -> tuple:
+def _recorded_motion(odometry: typing.Any) -> _StepMotion:
     pose, twist = odometry.pose.pose, odometry.twist.twist
     q = pose.orientation
     return _xyz(pose.position), (q.w, q.x, q.y, q.z), _xyz(twist.linear), _xyz(twist.angular)

@@ -78,7 +78,9 @@ def figure(value: float | None, form: str = '.4g') -> str:
 def ratio(part: Numbers, whole: Numbers) -> np.ndarray:
     """Return part over whole, NaN where there is no whole; of numbers or of arrays."""
     part, whole = np.asarray(part, float), np.asarray(whole, float)
-    return np.divide(part, whole, out=np.full(whole.shape, np.nan), where=whole > 0)
+    quotient = np.full(whole.shape, np.nan)
+    np.divide(part, whole, out=quotient, where=whole > 0)
+    return quotient
 
 
 def us_per_step(spent_s: Numbers, steps: Numbers) -> np.ndarray:
@@ -86,9 +88,9 @@ def us_per_step(spent_s: Numbers, steps: Numbers) -> np.ndarray:
     return ratio(np.asarray(spent_s) * US_PER_S, steps)
 
 
-def own_busy_s(busy_s: Numbers, waited_s: Numbers) -> Numbers:
+def own_busy_s(busy_s: Numbers, waited_s: Numbers) -> np.ndarray:
     """Return the busy time of a node without that in which it waited for the autopilot.
 
     :param waited_s: within `busy_s`; NaN where it tells none
     """
-    return busy_s - np.nan_to_num(waited_s)
+    return np.asarray(busy_s - np.nan_to_num(waited_s))

@@ -10,6 +10,7 @@ import math
 import typing
 
 import numpy as np
+import numpy.typing as npt
 
 from px4_sim_ros.config.configuration import Configuration
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition
@@ -18,6 +19,7 @@ from px4_sim_ros.model.parameters import Parameters
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.model.truth import Truth
 from px4_sim_ros.model.world import WorldParameters
+from px4_sim_ros.recording.analysis.attitudes import roll_pitch_yaw_deg
 from px4_sim_ros.recording.analysis.series import Series
 from px4_sim_ros.step import graph
 
@@ -41,6 +43,10 @@ ERRORS: dict[str, tuple[str, ...]] = {
 }
 
 
+# Of samples of one sensor, each an object of its model.
+_Ideal = typing.Callable[[list[typing.Any], WorldParameters], npt.ArrayLike]
+
+
 class _Quantity(typing.NamedTuple):
     """What is compared of a topic: how it is got from the message, and from the ideal sample."""
 
@@ -49,7 +55,7 @@ class _Quantity(typing.NamedTuple):
     unit: str
     axes: tuple[str, ...]
     measured: typing.Callable[[np.ndarray, WorldParameters], np.ndarray]
-    ideal: typing.Callable[[list, WorldParameters], list]
+    ideal: _Ideal
     turns: bool = False        # an angle in degrees: 359 and -1 are the same
 
 
@@ -57,7 +63,7 @@ def _as_it_is(values: np.ndarray, world: WorldParameters) -> np.ndarray:
     return values
 
 
-def _of(name: str) -> typing.Callable[[list, WorldParameters], list]:
+def _of(name: str) -> _Ideal:
     return lambda samples, world: [getattr(sample, name) for sample in samples]
 
 
@@ -71,15 +77,6 @@ def _heights_m(pressures_pa: typing.Iterable[float], world: WorldParameters) -> 
 def _local_m(positions: typing.Iterable[GeodeticPosition], world: WorldParameters) -> np.ndarray:
     frame = world.local_frame()
     return np.array([frame.to_local(position) for position in positions])
-
-
-def roll_pitch_yaw_deg(attitude_wxyz: np.ndarray) -> np.ndarray:
-    """Return the angles of attitudes, one a row; yaw is counter-clockwise from east."""
-    w, x, y, z = attitude_wxyz.T
-    return np.degrees(np.stack([
-        np.arctan2(2.0 * (w * x + y * z), 1.0 - 2.0 * (x * x + y * y)),
-        np.arcsin(np.clip(2.0 * (w * y - z * x), -1.0, 1.0)),
-        np.arctan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))], axis=1))
 
 
 _XYZ, _ENU, _ANGLES = ('x', 'y', 'z'), ('east', 'north', 'up'), ('roll', 'pitch', 'yaw')
@@ -176,7 +173,7 @@ class IdealSensors:
     def compare(self, series: typing.Mapping[str, dict[str, Series]]) -> list[Comparison]:
         """Return each quantity of each sensor that has measured, in the order of the graph."""
         truth = _Truths(series)
-        comparisons = []
+        comparisons: list[Comparison] = []
         for sensor, ideal in self._sensors.items():
             topics = [topic for topic in self._configuration.graph.outputs(sensor)
                       if topic.kind in _QUANTITIES and topic.name in series]
@@ -238,12 +235,14 @@ def _without_fix_us(
     for topic in topics:
         status = series[topic.name].get('status')
         if status is not None:
-            return _times_us(status)[status.values[:, 0] < 0]
+            times_us: np.ndarray = _times_us(status)[status.values[:, 0] < 0]
+            return times_us
     return np.empty(0, int)
 
 
 def _times_us(series: Series) -> np.ndarray:
-    return np.rint(series.time_s * US_PER_S).astype(int)
+    times_us: np.ndarray = np.rint(series.time_s * US_PER_S).astype(int)
+    return times_us
 
 
 class _Truths:
@@ -251,7 +250,7 @@ class _Truths:
 
     def __init__(self, series: typing.Mapping[str, dict[str, Series]]) -> None:
         odometry, accel = series.get('ground_truth/odom'), series.get('ground_truth/accel')
-        self._columns: list[list] = []
+        self._columns: list[list[typing.Any]] = []
         self._times_us = np.empty(0, int)
         if odometry and accel:
             fields = [*odometry.values(), *accel.values()]
@@ -273,4 +272,7 @@ class _Truths:
         winds = np.searchsorted(self._wind_us, known, side='right').tolist()
         for time_us, place, wind in zip(known.tolist(), places, winds):
             around = Surroundings(tuple(self._wind[wind - 1])) if wind else STILL
-            yield Truth(time_us, *(column[place] for column in self._columns), ()), around
+            position, attitude, velocity, rate, acceleration, angular = (
+                column[place] for column in self._columns)
+            yield Truth(time_us, position, attitude, velocity, rate, acceleration, angular,
+                        ()), around

@@ -79,7 +79,7 @@ class SeriesCollector:
         self._reads = {name: FIELDS[topic.kind] for name, topic in nodes.topics.items()
                        if topic.kind in FIELDS and (topics is None or name in topics)}
         self._times_us: dict[str, list[int]] = {name: [] for name in self._reads}
-        self._values: dict[str, dict[str, list]] = {
+        self._values: dict[str, dict[str, list[typing.Sequence[float]]]] = {
             name: {field: [] for field in reads} for name, reads in self._reads.items()}
 
     def __contains__(self, topic: str) -> bool:
@@ -105,8 +105,9 @@ class SeriesCollector:
                 columns = self._values[name]
                 taken[name] = {field: Series(time_s, np.array(column[:count], float))
                                for field, column in columns.items()}
-                for kept in (times_us, *columns.values()):
-                    del kept[:count]
+                del times_us[:count]
+                for column in columns.values():
+                    del column[:count]
         return taken
 
 

@@ -105,7 +105,7 @@ class BagWriter:
         :raises OSError: it cannot be written
         """
         with self._cut_on_failure():
-            self._writer.flush()
+            self._flush_chunk()
             self._note_flushed()
 
     def close(self) -> None:
@@ -114,7 +114,7 @@ class BagWriter:
         :raises OSError: its end cannot be written
         """
         with self._cut_on_failure():
-            self._writer.flush()
+            self._flush_chunk()
             self._note_flushed(is_final=True)
         self._finish_file()
 
@@ -128,6 +128,9 @@ class BagWriter:
             self._writer = Writer(
                 self._stream, chunk_size=_CHUNK_BYTES,
                 compression=CompressionType[self._parameters.compression.upper()])
+            # The library gives these two no types.
+            self._flush_chunk: typing.Callable[[], None] = self._writer.flush
+            self._finish_mcap: typing.Callable[[], None] = self._writer.finish
             self._writer.start('ros2', f'px4_sim_ros {__version__}')
             self._writer.add_metadata(METADATA, self._custom_data)
             self._writer.add_attachment(
@@ -157,7 +160,7 @@ class BagWriter:
 
     def _finish_file(self) -> None:
         with self._cut_on_failure():
-            self._writer.finish()
+            self._finish_mcap()
             self._stream.flush()
         self._stream.close()
 
@@ -198,4 +201,5 @@ def _end_without_summary() -> bytes:
     records = RecordBuilder()
     DataEnd(0).write(records)
     Footer(summary_start=0, summary_offset_start=0, summary_crc=0).write(records)
-    return records.end() + MCAP0_MAGIC
+    end: typing.Callable[[], bytes] = records.end       # the library gives it no type
+    return end() + MCAP0_MAGIC

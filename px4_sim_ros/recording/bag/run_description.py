@@ -20,6 +20,7 @@ from px4_sim_ros.config.configuration import (
     node_configuration,
     vehicle_text,
 )
+from px4_sim_ros.config.recording import RecorderParameters
 from px4_sim_ros.model.parameters import ParameterError
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.model.world import WorldParameters
@@ -168,7 +169,8 @@ def with_run_file(
     """Write the description of a run for the recorder; return parameters that refer to it."""
     path = folder / 'run.yaml'
     path.write_text(run.to_yaml(), encoding='utf-8')
-    recorder = dataclasses.replace(configuration.nodes['recorder'], run_file=str(path))
+    recorder = dataclasses.replace(
+        typing.cast(RecorderParameters, configuration.nodes['recorder']), run_file=str(path))
     return dataclasses.replace(
         configuration, nodes=configuration.nodes | {'recorder': recorder})
 

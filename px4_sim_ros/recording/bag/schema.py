@@ -53,6 +53,6 @@ def fingerprint() -> str:
         'step': [[t.name, t.type, t.publisher, t.instead, t.period, t.meaning]
                  for t in graph.TOPICS.values()],
         'beside': [[t.name, t.type, t.meaning] for t in BESIDE.values()],
-        'definitions': {t.type: definition(t.type)
-                        for t in [*graph.TOPICS.values(), *BESIDE.values()]}}
+        'definitions': {name: definition(name) for name in (
+            *(t.type for t in graph.TOPICS.values()), *(t.type for t in BESIDE.values()))}}
     return hashlib.sha256(json.dumps(contract, sort_keys=True).encode()).hexdigest()[:16]

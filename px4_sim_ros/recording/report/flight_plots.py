@@ -5,8 +5,8 @@ import typing
 
 import numpy as np
 
-from px4_sim_ros.model.rotation import matrix, to_world
-from px4_sim_ros.recording.analysis.sensor_errors import Comparison, roll_pitch_yaw_deg
+from px4_sim_ros.recording.analysis.attitudes import in_world, roll_pitch_yaw_deg
+from px4_sim_ros.recording.analysis.sensor_errors import Comparison
 from px4_sim_ros.recording.analysis.series import Series
 from px4_sim_ros.recording.report.plots import AXIS_COLOURS, COLOURS, Line, Row, axis_lines
 
@@ -21,8 +21,7 @@ def motion_rows(series: AllSeries, comparisons: typing.Iterable[Comparison]) -> 
     odometry = series['ground_truth/odom']
     time_s = odometry['position_m'].time_s
     attitude = odometry['attitude_wxyz'].values
-    velocity_enu = np.stack(np.broadcast_arrays(*to_world(
-        matrix(attitude.T), odometry['velocity_m_s'].values.T)), axis=1)
+    velocity_enu = in_world(attitude, odometry['velocity_m_s'].values)
     angles = roll_pitch_yaw_deg(attitude)
     angles[:, 2] = np.unwrap(angles[:, 2], period=360.0)
     measured = [Line(c.sensor, c.time_s, c.measured[:, -1], colour, pale=True)

@@ -65,7 +65,7 @@ def pace_rows(manager: Counters) -> list[Row]:
 
 def busy_row(all_counters: typing.Mapping[str, Counters], step_us: int) -> Row:
     """Return the wall time that each node took for a step of the run."""
-    lines = []
+    lines: list[Line] = []
     for name, own in all_counters.items():
         kept = _intervals(own.time_s)
         steps = np.diff(own.time_s[kept]) * US_PER_S / step_us
@@ -90,7 +90,9 @@ def _busy_s(name: str, own: Counters) -> dict[str, np.ndarray]:
     """Return the busy time of a node, and that of the autopilot if it has waited for it."""
     waited_s = own.column('waited_s')
     parts = {name: terms.own_busy_s(own.column('busy_s'), waited_s)}
-    return parts | {terms.AUTOPILOT: waited_s} if np.isfinite(waited_s).any() else parts
+    if np.isfinite(waited_s).any():
+        parts[terms.AUTOPILOT] = waited_s
+    return parts
 
 
 # Tables
@@ -121,8 +123,9 @@ def lockstep_facts(all_counters: typing.Mapping[str, Counters]) -> list[tuple[st
         facts += [
             (terms.WALL_TIME, f'{figure(wall_s)} s'),
             (terms.REAL_TIME_FACTOR, figure(manager.last('real_time_factor'))),
-            (terms.STEP_TIME, f'{figure(us_per_step(wall_s, steps))} µs, of which waiting for'
-             f' the pace {figure(us_per_step(paced_s, steps))} µs')]
+            (terms.STEP_TIME,
+             f'{figure(float(us_per_step(wall_s, steps)))} µs, of which waiting for'
+             f' the pace {figure(float(us_per_step(paced_s, steps)))} µs')]
     if _BRIDGE in all_counters:
         bridge = all_counters[_BRIDGE]
         facts += [(terms.LINK_STATES, ', '.join(

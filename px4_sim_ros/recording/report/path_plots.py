@@ -103,4 +103,5 @@ def _ranges(position_enu_m: np.ndarray) -> list[list[float]]:
     lowest_up = min(0.0, float(low[2]))
     limits = np.stack([middle - half, middle + half], axis=1)
     limits[2] = [lowest_up, max(float(high[2]) + 0.05 * float(half[2]), lowest_up + 2 * half[2])]
-    return limits.tolist()
+    ranges: list[list[float]] = limits.tolist()
+    return ranges
