@@ -15,8 +15,7 @@ from rich.console import Console
 from px4_sim_ros.config.resources import check_writable
 from px4_sim_ros.model.parameters import ParameterError, sentence
 from px4_sim_ros.model.truth import DivergedError
-from px4_sim_ros.recording.analysis.comparison import Comparison
-from px4_sim_ros.recording.analysis.comparison import compare as compare_bags
+from px4_sim_ros.recording.analysis.comparison import BagComparison, compare_bags
 from px4_sim_ros.recording.analysis.deviation import deviation as deviation_of
 from px4_sim_ros.recording.analysis.integrator_study import WINDOW_S, study_integrators
 from px4_sim_ros.recording.bag.bag_reader import BagReader
@@ -63,7 +62,7 @@ def _compare(one: BagReader, other: BagReader, options: argparse.Namespace) -> i
 
 
 def tell(
-    one: BagReader, other: BagReader, found: Comparison, options: argparse.Namespace, *,
+    one: BagReader, other: BagReader, found: BagComparison, options: argparse.Namespace, *,
     is_what_if: bool = False,
 ) -> None:
     """Print how two recordings compare, and write the files that `options` ask for.

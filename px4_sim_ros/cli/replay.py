@@ -21,7 +21,7 @@ from px4_sim_ros.config.configuration import (
 from px4_sim_ros.config.resources import check_writable
 from px4_sim_ros.model.parameters import ParameterError, sentence
 from px4_sim_ros.model.timebase import seconds_text
-from px4_sim_ros.recording.analysis.comparison import compare
+from px4_sim_ros.recording.analysis.comparison import compare_bags
 from px4_sim_ros.recording.bag.bag_folder import new_folder
 from px4_sim_ros.recording.bag.bag_reader import BagReader
 from px4_sim_ros.recording.bag.run_description import BagError, RunDescription, with_run_file
@@ -119,7 +119,7 @@ def _report(
 
     Of a what-if nobody expects that it is the same: how far it is apart is the result.
     """
-    found = dataclasses.replace(compare(bag, flown), names=(str(bag.folder), 'the replay'))
+    found = dataclasses.replace(compare_bags(bag, flown), names=(str(bag.folder), 'the replay'))
     for name, time_us in stopped_us.items():
         print(f'{name} was stopped in flight, first before t = {seconds_text(time_us)}; a replay'
               ' does not stop it')

@@ -14,7 +14,7 @@ from px4_sim_ros.messages.stamps import stamp_us
 from px4_sim_ros.model.instances import kind_and_index
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.recording.analysis import lockstep_terms as terms
-from px4_sim_ros.recording.analysis.counters import Counters, Told, columns, told_by
+from px4_sim_ros.recording.analysis.counters import Counters, CounterSample, columns, counter_sample
 from px4_sim_ros.recording.analysis.lockstep_terms import figure
 from px4_sim_ros.ros import diagnostics
 from px4_sim_ros.step import graph
@@ -142,7 +142,8 @@ class _Node:
         self.heard_s: float | None = None
         self.later: _Sample | None = None
         self.earlier: _Sample | None = None
-        self.told: collections.deque[Told] = collections.deque(maxlen=rounds)   # of this run
+        # Of this run.
+        self.told: collections.deque[CounterSample] = collections.deque(maxlen=rounds)
 
     def take(self, sample: _Sample, values: dict[str, str], now_s: float) -> None:
         """Take note of a message."""
@@ -204,7 +205,7 @@ class Collector:
             self.expect(name)
             node = self._nodes[name]
             node.take(_sample(status, time_us, self._begins, sent_s), _values(status), now_s)
-            told = told_by(status, time_us) if self._rounds else None
+            told = counter_sample(status, time_us) if self._rounds else None
             if told:
                 node.told.append(told)
 

@@ -1,8 +1,8 @@
-"""Numbers of a message in its bytes (CDR), while its texts and the lengths of its lists stay.
+"""CDR without rclpy: whole messages, and numbers written into the bytes of a template.
 
-Converting a message object to bytes, and back, costs ten to forty times as much as its numbers
-do alone: an Odometry has 72 numbers of covariance that never change. A message of the step is
-therefore made once, and after that only its numbers are written and read, where they are. The
+To serialise a message object, and to deserialise it, costs ten to forty times as much as its
+numbers alone: an Odometry has 72 numbers of covariance that never change. A message of the step
+is therefore serialised once, and after that only its numbers are written and read in place. The
 bytes on the wire are the same.
 """
 from __future__ import annotations
@@ -29,13 +29,13 @@ class _Leaf(typing.NamedTuple):
 
 
 class Layout:
-    """Where the numbers of one kind of message are.
+    """The offsets of the numbers in messages with the same texts and sequence lengths.
 
     The message begins with a stamp: it is a Clock, or its first field is a Header.
     """
 
     def __init__(self, message: typing.Any, fields: typing.Sequence[str]) -> None:
-        """Look at a message; all like it have the same texts and the same lengths.
+        """Serialise a message as the template.
 
         :param fields: those whose numbers change, in the order of the message; `pose.pose`
             means all numbers in it
@@ -72,7 +72,7 @@ class Layout:
         return bytes(template)
 
     def unpack(self, data: bytes) -> tuple[int, tuple[float, ...]] | None:
-        """Return stamp and numbers of a message; None if it is not like the one looked at."""
+        """Return stamp and numbers of a message; None if it does not match the template."""
         if len(data) != self._size or self._read_texts(data) != self._texts:
             return None
         seconds, nanoseconds = self._read_stamp(data, STAMP_OFFSET)
@@ -123,7 +123,7 @@ def serialised(message: typing.Any) -> bytes:
 
 
 class _Walk:
-    """Goes through a message and writes its bytes."""
+    """Serialises a message and notes the offsets of its numbers and texts."""
 
     def __init__(self, message: typing.Any) -> None:
         self.data = bytearray(_HEADER)

@@ -21,7 +21,7 @@ from px4_sim_ros.model.sensors.range_finder import RangeMeasurement
 from px4_sim_ros.model.sensors.visual_odometry import VisualOdometryMeasurement
 from px4_sim_ros.step.graph import Topic
 
-# REP-145: this value says that there is no orientation in the message.
+# REP-145: this value means that the message has no orientation.
 _NO_ORIENTATION = [-1.0] + [0.0] * 8
 
 # The camera gives no angular rates: all zeros would mean that they are known exactly.

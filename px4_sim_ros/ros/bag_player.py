@@ -121,7 +121,7 @@ def _run(player: BagPlayer, executor: typing.Any, progress: tqdm.tqdm) -> None:
 
 
 def _profile(topic: str) -> QoSProfile:
-    if topic in schema.BESIDE and schema.BESIDE[topic].latched:
+    if topic in schema.SIDE_TOPICS and schema.SIDE_TOPICS[topic].latched:
         return qos.LATCHED_LOG if topic == _LOG else qos.LATCHED
     return _OUTPUT
 
@@ -149,7 +149,8 @@ class _Tape:
         for _ in range(_SKIPPED_AT_ONCE):
             if self._next is None or self._next.time_us >= self.start_us:
                 return True
-            if self._next.topic in schema.BESIDE and schema.BESIDE[self._next.topic].latched:
+            side = schema.SIDE_TOPICS.get(self._next.topic)
+            if side is not None and side.latched:
                 self._latched[self._next.topic] = self._next
             self._next = next(self._messages, None)
         return False
@@ -194,7 +195,7 @@ class BagPlayer(Node):
         self._outputs = {
             name: self.create_publisher(
                 message_class(schema.topic_type(bag.run.graph, name)), name, _profile(name))
-            for name in [*bag.run.graph.topics, *schema.BESIDE] if name != _STATUS}
+            for name in [*bag.run.graph.topics, *schema.SIDE_TOPICS] if name != _STATUS}
         self._counts = dict.fromkeys(self._outputs, 0)
         self._hung: set[str] = set()          # topics with a listener that takes nothing
         self._status_publisher = self.create_publisher(DiagnosticStatus, _STATUS, qos.LATCHED)

@@ -20,7 +20,7 @@ from px4_sim_ros.recording.bag.bag_folder import make_folder, new_folder
 from px4_sim_ros.recording.bag.bag_reader import Message
 from px4_sim_ros.recording.bag.bag_thread import BagThread
 from px4_sim_ros.recording.bag.bag_writer import BagWriter
-from px4_sim_ros.recording.bag.collector import Collector
+from px4_sim_ros.recording.bag.collector import ReorderBuffer
 from px4_sim_ros.recording.bag.run_description import BagError, RunDescription
 from px4_sim_ros.ros import qos
 from px4_sim_ros.ros.base import LoopNode
@@ -99,14 +99,14 @@ class RecorderNode(LoopNode):
     def _join(self) -> None:
         super()._join()
         world = self.configuration.world
-        self.inbox = Collector(
+        self.inbox = ReorderBuffer(
             {name: topic.period_us(world.step_us, world.periods_us)
              for name, topic in self.graph.topics.items()},
             world.step_us, WINDOW_STEPS * world.step_us)
 
     def _listen(self) -> None:
         super()._listen()
-        for name, topic in schema.BESIDE.items():
+        for name, topic in schema.SIDE_TOPICS.items():
             if name not in {graph.ABSENCE, *self._beside}:
                 self._beside[name] = self.create_subscription(
                     message_class(topic.type), name, lambda message: None,
@@ -124,7 +124,7 @@ class RecorderNode(LoopNode):
     def _discard(self) -> None:
         """Forget what the run before has left; what is latched is of this one as well."""
         passing = [subscription for name, subscription in self._beside.items()
-                   if not schema.BESIDE[name].latched]
+                   if not schema.SIDE_TOPICS[name].latched]
         for subscription in [*self._inputs.values(), *passing]:
             for _ in taken(subscription):
                 pass
@@ -137,7 +137,7 @@ class RecorderNode(LoopNode):
         collector = self.inbox
         for name, subscription in self._beside.items():
             for data in taken(subscription):
-                collector.add_beside(name, data)
+                collector.add_side_message(name, data)
         for name, subscription in self._inputs.items():
             for data in taken(subscription):
                 if name == graph.ABSENCE:
@@ -151,7 +151,7 @@ class RecorderNode(LoopNode):
     def _add_absence(self, data: bytes) -> None:
         header = deserialize_message(data, Header)
         absent = [topic.name for topic in self.graph.outputs(header.frame_id)]
-        self.inbox.add_absence(graph.ABSENCE, stamp_us(header.stamp), data, absent)
+        self.inbox.add_no_measurement(graph.ABSENCE, stamp_us(header.stamp), data, absent)
 
     # What is told.
 
@@ -185,7 +185,7 @@ class RecorderNode(LoopNode):
 
     def holds(self) -> str:
         """Return that it is writing: what it lacks may have come already."""
-        return 'it is writing' if self._bag is not None and self._bag.writes else ''
+        return 'it is writing' if self._bag is not None and self._bag.is_writing else ''
 
     def status(self) -> tuple[bytes, str, dict[str, object]]:
         """Return how far the recording is."""

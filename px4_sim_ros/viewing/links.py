@@ -16,12 +16,12 @@ from px4_sim_ros.step import graph
 
 # Where REP-105 has the drift of a local estimate; ours is the truth and has none.
 ODOM_FRAME = 'odom'
-UNTURNED: Quaternion = (1.0, 0.0, 0.0, 0.0)
+IDENTITY: Quaternion = (1.0, 0.0, 0.0, 0.0)
 _CENTRE: Vector = (0.0, 0.0, 0.0)
 _QUARTER_TURN = 1.5707963267948966
 # Turns the x axis of a frame into a direction of the body.
 _ALONG: dict[str, Quaternion] = {
-    'forward': UNTURNED,
+    'forward': IDENTITY,
     'backward': from_rotation_vector((0.0, 0.0, 2.0 * _QUARTER_TURN)),
     'left': from_rotation_vector((0.0, 0.0, _QUARTER_TURN)),
     'right': from_rotation_vector((0.0, 0.0, -_QUARTER_TURN)),
@@ -37,7 +37,7 @@ class Link(typing.NamedTuple):
     frame: str
     parent: str
     position_m: Vector = _CENTRE
-    attitude: Quaternion = UNTURNED      # turns its axes into those of the parent
+    attitude: Quaternion = IDENTITY      # turns its axes into those of the parent
 
 
 def rotor_joint(index: int) -> str:

@@ -17,9 +17,9 @@ from px4_sim_ros.model.parameters import ParameterError
 from px4_sim_ros.model.rotation import matrix, to_world
 from px4_sim_ros.model.sensors.range_finder import RangeFinderParameters
 from px4_sim_ros.recording.analysis.attitudes import roll_pitch_yaw_deg
-from px4_sim_ros.recording.analysis.sensor_errors import Comparison, IdealSensors
+from px4_sim_ros.recording.analysis.sensor_errors import IdealSensors, SensorComparison
 from px4_sim_ros.recording.analysis.series import Series
-from px4_sim_ros.recording.report.path_plots import Place
+from px4_sim_ros.recording.report.path_plots import Waypoint
 from px4_sim_ros.recording.report.plots import COLOURS, TRUTH_COLOUR
 from px4_sim_ros.viewing.links import rotor_frame, sensor_links
 from px4_sim_ros.viewing.markers import (
@@ -55,7 +55,7 @@ class RerunLog:
 
     def __init__(
         self, stream: rerun.RecordingStream, configuration: Configuration,
-        places: typing.Sequence[Place] = (), *, whole: bool = False,
+        places: typing.Sequence[Waypoint] = (), *, whole: bool = False,
     ) -> None:
         """Write what never changes.
 
@@ -108,7 +108,7 @@ class RerunLog:
         self._last_wind = Series(whole.time_s[-1:], whole.values[-1:])
         return {**series, 'wind': {'velocity_m_s': whole}}
 
-    def say(self, time_s: float, level: str, who: str, text: str) -> None:
+    def log_text(self, time_s: float, level: str, who: str, text: str) -> None:
         """Write a line into the log.
 
         :param level: as Rerun has them: INFO, WARN, ERROR
@@ -132,7 +132,7 @@ class RerunLog:
             entity = f'{turning}/turning' if turning else f'{_VEHICLE}/body'
             log(f'{entity}/{shape.name}', _drawn(shape), static=True)
 
-    def _draw_places(self, places: typing.Sequence[Place]) -> None:
+    def _draw_places(self, places: typing.Sequence[Waypoint]) -> None:
         if places:
             self._stream.log(f'{_WORLD}/mission', rerun.Points3D(
                 [place.position_enu_m for place in places], radii=_PLACE_POINTS,
@@ -257,7 +257,7 @@ class RerunLog:
             name = field.rpartition('_')[0]
             self._plot(f'/battery/{name}', *battery[field], (name,), unit)
 
-    def _add_comparison(self, comparison: Comparison) -> None:
+    def _add_comparison(self, comparison: SensorComparison) -> None:
         entity = f"/sensors/{comparison.sensor}/{comparison.quantity.replace(' ', '_')}"
         self._plot(f'{entity}/measured', comparison.time_s, comparison.measured, comparison.axes,
                    comparison.unit)

@@ -51,7 +51,7 @@ def rewritten(source, folder, keep=lambda message: True, added=(), run=None):
 
 
 def _beside(topic, time_us, message):
-    type_name = schema.BESIDE[topic].type
+    type_name = schema.SIDE_TOPICS[topic].type
     return Message(topic, time_us, trimmed(serialize_message(message), type_name))
 
 

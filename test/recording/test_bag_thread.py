@@ -70,7 +70,7 @@ def test_what_is_gathered_is_written_and_told(rig):
     rig.wake(MESSAGES)
     rig.wait_told()
     assert rig.writer.written == MESSAGES
-    assert (rig.bag.problem, rig.bag.writes, rig.bag.flushed_us) == ('', False, 3_000_000)
+    assert (rig.bag.problem, rig.bag.is_writing, rig.bag.flushed_us) == ('', False, 3_000_000)
 
 
 def test_at_the_end_the_rest_is_written(rig):
@@ -83,10 +83,10 @@ def test_while_the_disk_is_slow_it_says_that_it_writes(rig):
     rig.writer.may_write.clear()
     rig.wake(MESSAGES)
     assert rig.writer.begun.wait(PATIENCE_S)
-    assert rig.bag.writes
+    assert rig.bag.is_writing
     rig.writer.may_write.set()
     rig.wait_told()
-    assert not rig.bag.writes
+    assert not rig.bag.is_writing
 
 
 @pytest.mark.parametrize('failure, reason', [
@@ -96,7 +96,7 @@ def test_a_failure_is_told_with_where_the_recording_ends(failure, reason, rig):
     rig.wake(MESSAGES)
     rig.wait_told()
     assert rig.bag.problem == f'the recording in /tmp/bag ends at t = 3.000000 s: {reason}'
-    assert not rig.bag.writes
+    assert not rig.bag.is_writing
     # Others may still wake and end it.
     rig.bag.wake()
     rig.bag.close()

@@ -67,8 +67,8 @@ def expected(bag):
 
 
 def type_of(name):
-    relative = name if name in {*graph.TOPICS, *schema.BESIDE} else name[1:]
-    return graph.TOPICS[relative].type if relative in graph.TOPICS else schema.BESIDE[
+    relative = name if name in {*graph.TOPICS, *schema.SIDE_TOPICS} else name[1:]
+    return graph.TOPICS[relative].type if relative in graph.TOPICS else schema.SIDE_TOPICS[
         relative].type
 
 

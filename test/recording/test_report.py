@@ -225,7 +225,7 @@ def test_bag_with_little_in_it_gives_a_page(tmp_path, duration_us):
     writer = bags.begin_bag(tmp_path / 'bag')
     if duration_us:
         bags.write_all(
-            writer, bags.messages_beside() + bags.messages_of(bags.description(), duration_us))
+            writer, bags.side_messages() + bags.messages_of(bags.description(), duration_us))
     writer.close()
     assert Page(report(BagReader(tmp_path / 'bag'))).sections == SECTIONS
 

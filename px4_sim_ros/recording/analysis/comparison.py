@@ -38,7 +38,7 @@ class TopicComparison(typing.NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class Comparison:
+class BagComparison:
     """What two runs have in common; pairs are of the first run and of the second.
 
     Messages are compared up to the end of the shorter run.
@@ -80,7 +80,7 @@ class Comparison:
 
     @property
     def sentence(self) -> str:
-        """What came of it, in one sentence."""
+        """The result in one sentence."""
         if not self.messages:
             return 'there is nothing to compare: the recordings have no message at the same time'
         if self.first is None:
@@ -121,12 +121,12 @@ def value_text(value: typing.Any) -> str:
     return repr(value)
 
 
-def compare(one: BagReader, other: BagReader) -> Comparison:
-    """Compare the topics of the step of two runs; what is beside it does not count.
+def compare_bags(one: BagReader, other: BagReader) -> BagComparison:
+    """Compare the topics of the step of two runs; side topics are left out.
 
-    A message is found by its topic and its time. Both bags are read side by side, so only the
-    messages of a few steps are held at a time. Of a bag that is cut off the last step may be
-    incomplete: what it lacks there is no difference.
+    A message is identified by its topic and its stamp. Both bags are read in step, so only the
+    messages of a few steps are in memory. The last step of a truncated bag may be incomplete:
+    what it lacks there is no difference.
 
     :raises BagError: a file cannot be read
     """
@@ -141,7 +141,7 @@ def compare(one: BagReader, other: BagReader) -> Comparison:
             if (data is not None or not mine.is_cut) and (
                     other_data is not None or not yours.is_cut):
                 counter.add(time_us, data, other_data)
-    return Comparison(
+    return BagComparison(
         (str(one.folder), str(other.folder)),
         {name: counter.result() for name, counter in counters.items()},
         _topics_of_one_run(one, other), (mine.last_us(), yours.last_us()),
@@ -162,7 +162,7 @@ class _Steps:
 
     @property
     def is_cut(self) -> bool:
-        """Whether the step that was taken is the last one of a damaged bag."""
+        """Whether the step last taken is the last one of a damaged bag."""
         return self.now is None and bool(self._bag.damage)
 
     def take(self, time_us: int) -> dict[str, bytes]:
@@ -195,7 +195,7 @@ class _Counter:
         self._first: Difference | None = None
 
     def add(self, time_us: int, one: bytes | None, other: bytes | None) -> None:
-        """Compare two serialised messages; None is one that is not there."""
+        """Compare two serialised messages; None is a missing one."""
         if one is None and other is None:
             return
         if one == other or self._differ_in_padding(one, other):
@@ -218,8 +218,8 @@ class _Counter:
     def _differ_in_padding(self, one: bytes | None, other: bytes | None) -> bool:
         """Return whether two messages differ only in the bytes that CDR leaves undefined.
 
-        These are between fields and, as what comes by a topic is filled up, at the end. Within a
-        topic messages of one length have one layout: all texts in them are constant.
+        These are between fields and, as the middleware pads a message, at the end. Within a topic
+        messages of one length have one layout: all texts in them are constant.
         """
         if one is None or other is None:
             return False
@@ -234,20 +234,19 @@ class _Counter:
         if one is None or other is None:
             return '', one, other
         found = _differing_field('', decode(one, self._type), decode(other, self._type))
-        # rosbags makes an ordinary NaN of a signalling one with 32 bits.
+        # rosbags makes a quiet NaN of a signalling one of 32 bits.
         return found or ('the kind of a NaN', math.nan, math.nan)
 
 
 def _mask(data: bytes, type_name: str) -> int:
-    """Return a number with all bits set of those bytes that mean something.
+    """Return a number with all bits set of those bytes that carry a value.
 
-    These are the bytes that change a field, or make the message unreadable, when they are
-    changed.
+    These are the bytes whose change alters a field, or makes the message unreadable.
     """
     fields = decode(data, type_name)
     mask = bytearray(len(data))
     for i, byte in enumerate(data):
-        # All bits are not enough: they would leave a true as it is.
+        # Flipping all bits is not enough: a true would stay true.
         for other in (byte ^ 0xff, byte ^ 0x01):
             changed = data[:i] + bytes([other]) + data[i + 1:]
             try:

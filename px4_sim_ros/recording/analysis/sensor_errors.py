@@ -1,7 +1,7 @@
 """Each sensor of a flight against the truth.
 
-The truth is what the same sensor, in the same place and turned the same way, would have measured
-without errors: its own model, with all parameters at 0 that make it worse.
+The truth is what the same sensor with the same mounting would have measured without errors: its
+own model, with all error parameters at 0.
 """
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ from px4_sim_ros.recording.analysis.series import Series
 from px4_sim_ros.step import graph
 
 _MICROTESLA = 1e6
-# The parameters that make a sensor worse, by its kind. What is left says where it is and what it
-# can see.
+# The error parameters of a sensor, by its kind. Its others are its mounting and its range.
 ERRORS: dict[str, tuple[str, ...]] = {
     'imu': tuple(f'{part}_{error}' for part in ('gyro', 'accel') for error in (
         'noise_density', 'random_walk', 'turn_on_bias', 'scale_error', 'misalignment',
@@ -48,7 +47,7 @@ _Ideal = typing.Callable[[list[typing.Any], WorldParameters], npt.ArrayLike]
 
 
 class _Quantity(typing.NamedTuple):
-    """What is compared of a topic: how it is got from the message, and from the ideal sample."""
+    """What is compared of a topic: how to get it from its series, and from ideal samples."""
 
     field: str
     name: str
@@ -56,10 +55,10 @@ class _Quantity(typing.NamedTuple):
     axes: tuple[str, ...]
     measured: typing.Callable[[np.ndarray, WorldParameters], np.ndarray]
     ideal: _Ideal
-    turns: bool = False        # an angle in degrees: 359 and -1 are the same
+    is_angle: bool = False     # in degrees: 359 and -1 are the same
 
 
-def _as_it_is(values: np.ndarray, world: WorldParameters) -> np.ndarray:
+def _unchanged(values: np.ndarray, world: WorldParameters) -> np.ndarray:
     return values
 
 
@@ -84,9 +83,9 @@ _XYZ, _ENU, _ANGLES = ('x', 'y', 'z'), ('east', 'north', 'up'), ('roll', 'pitch'
 # By topic of the first instance.
 _QUANTITIES: dict[str, tuple[_Quantity, ...]] = {
     'imu/data_raw': (
-        _Quantity('specific_force_m_s2', 'specific force', 'm/s²', _XYZ, _as_it_is,
+        _Quantity('specific_force_m_s2', 'specific force', 'm/s²', _XYZ, _unchanged,
                   _of('specific_force_flu')),
-        _Quantity('rate_rad_s', 'angular rate', 'rad/s', _XYZ, _as_it_is, _of('rate_flu'))),
+        _Quantity('rate_rad_s', 'angular rate', 'rad/s', _XYZ, _unchanged, _of('rate_flu'))),
     'mag': (
         _Quantity('field_t', 'magnetic field', 'µT', _XYZ, lambda v, _: v * _MICROTESLA,
                   lambda s, _: [[b * _MICROTESLA for b in m.field_flu_t] for m in s]),),
@@ -99,26 +98,26 @@ _QUANTITIES: dict[str, tuple[_Quantity, ...]] = {
                   lambda v, world: _local_m((GeodeticPosition(*row) for row in v), world),
                   lambda s, world: _local_m((m.position for m in s), world)),),
     'gps/vel': (
-        _Quantity('velocity_m_s', 'velocity', 'm/s', _ENU, _as_it_is, _of('velocity_enu')),),
+        _Quantity('velocity_m_s', 'velocity', 'm/s', _ENU, _unchanged, _of('velocity_enu')),),
     'airspeed': (
-        _Quantity('pressure_pa', 'differential pressure', 'Pa', ('forward',), _as_it_is,
+        _Quantity('pressure_pa', 'differential pressure', 'Pa', ('forward',), _unchanged,
                   lambda s, _: [[m.differential_pressure_pa] for m in s]),),
     'range': (
-        _Quantity('range_m', 'distance', 'm', ('beam',), _as_it_is,
+        _Quantity('range_m', 'distance', 'm', ('beam',), _unchanged,
                   lambda s, _: [[m.range_m] for m in s]),),
     'optical_flow': (
         _Quantity('rate_rad_s', 'flow', 'rad/s', ('x', 'y'), lambda v, _: v[:, :2],
                   lambda s, _: [m.rate_flu[:2] for m in s]),),
     'visual_odometry': (
-        _Quantity('position_m', 'position', 'm', _ENU, _as_it_is, _of('position_enu')),
+        _Quantity('position_m', 'position', 'm', _ENU, _unchanged, _of('position_enu')),
         _Quantity('attitude_wxyz', 'attitude', 'deg', _ANGLES,
                   lambda v, _: roll_pitch_yaw_deg(v),
                   lambda s, _: roll_pitch_yaw_deg(np.array([m.attitude for m in s])), True),
-        _Quantity('velocity_m_s', 'velocity', 'm/s', _XYZ, _as_it_is, _of('velocity_flu'))),
+        _Quantity('velocity_m_s', 'velocity', 'm/s', _XYZ, _unchanged, _of('velocity_flu'))),
 }
 
 
-class Statistics(typing.NamedTuple):
+class ErrorStatistics(typing.NamedTuple):
     """Of the error of one axis; NaN when nothing was measured."""
 
     samples: int
@@ -128,7 +127,7 @@ class Statistics(typing.NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class Comparison:
+class SensorComparison:
     """A quantity of a sensor, measured and true; a row a time, a column an axis."""
 
     sensor: str
@@ -138,30 +137,30 @@ class Comparison:
     time_s: np.ndarray
     measured: np.ndarray
     truth: np.ndarray
-    turns: bool = False
+    is_angle: bool = False     # in degrees
 
     @property
     def error(self) -> np.ndarray:
-        """What was measured minus the truth; NaN where there is no such number."""
+        """Measured minus true; NaN where one of them is not finite."""
         finite = np.isfinite(self.measured) & np.isfinite(self.truth)
         difference = np.full(self.measured.shape, np.nan)
         np.subtract(self.measured, self.truth, out=difference, where=finite)
-        return (difference + 180.0) % 360.0 - 180.0 if self.turns else difference
+        return (difference + 180.0) % 360.0 - 180.0 if self.is_angle else difference
 
-    def statistics(self) -> list[Statistics]:
+    def statistics(self) -> list[ErrorStatistics]:
         """Return the statistics of the error by axis."""
         return [_statistics(column[np.isfinite(column)]) for column in self.error.T]
 
 
-def _statistics(error: np.ndarray) -> Statistics:
+def _statistics(error: np.ndarray) -> ErrorStatistics:
     if not len(error):
-        return Statistics(0, math.nan, math.nan, math.nan)
-    return Statistics(
+        return ErrorStatistics(0, math.nan, math.nan, math.nan)
+    return ErrorStatistics(
         len(error), float(error.mean()), float(error.std()), float(np.abs(error).max()))
 
 
 class IdealSensors:
-    """All sensors of a graph without their errors, to measure a flight a portion at a time."""
+    """All sensors of a graph without their errors, for a flight a portion at a time."""
 
     def __init__(self, configuration: Configuration) -> None:
         """Begin at the start of a run."""
@@ -170,31 +169,31 @@ class IdealSensors:
                          for name in configuration.graph.sensors
                          if graph.spec_of(name).kind in ERRORS}
 
-    def compare(self, series: typing.Mapping[str, dict[str, Series]]) -> list[Comparison]:
-        """Return each quantity of each sensor that has measured, in the order of the graph."""
+    def compare(self, series: typing.Mapping[str, dict[str, Series]]) -> list[SensorComparison]:
+        """Return each quantity that each sensor has measured, in the order of the graph."""
         truth = _Truths(series)
-        comparisons: list[Comparison] = []
+        comparisons: list[SensorComparison] = []
         for sensor, ideal in self._sensors.items():
             topics = [topic for topic in self._configuration.graph.outputs(sensor)
                       if topic.kind in _QUANTITIES and topic.name in series]
             if topics:
-                comparisons += _compare_sensor(
+                comparisons += _comparisons_of(
                     sensor, ideal, self._configuration.world, topics, series, truth)
         return comparisons
 
 
-def compare(
+def compare_sensors(
     configuration: Configuration, series: typing.Mapping[str, dict[str, Series]],
-) -> list[Comparison]:
+) -> list[SensorComparison]:
     """Return each quantity of each sensor in a whole flight, in the order of the graph."""
     return IdealSensors(configuration).compare(series)
 
 
-def _compare_sensor(
+def _comparisons_of(
     sensor: str, ideal: typing.Any, world: WorldParameters, topics: list[graph.Topic],
     series: typing.Mapping[str, dict[str, Series]], truth: _Truths,
-) -> typing.Iterator[Comparison]:
-    # A bag that was cut off may have one topic of a time and not the other.
+) -> typing.Iterator[SensorComparison]:
+    # A truncated bag may have one topic of a time and not the other.
     times_us = np.unique(np.concatenate([
         _times_us(next(iter(series[topic.name].values()))) for topic in topics]))
     samples = {t.time_us: ideal.measure(t, around) for t, around in truth.at(times_us)}
@@ -209,9 +208,9 @@ def _compare_sensor(
             matching = [samples[t] for t in of_us[kept].tolist()]
             measured = np.array(quantity.measured(column.values[kept], world), float)
             measured[np.isin(of_us[kept], no_fix_us)] = np.nan
-            yield Comparison(
+            yield SensorComparison(
                 sensor, quantity.name, quantity.unit, quantity.axes, column.time_s[kept],
-                measured, np.array(quantity.ideal(matching, world), float), quantity.turns)
+                measured, np.array(quantity.ideal(matching, world), float), quantity.is_angle)
 
 
 def _ideal_sensor(configuration: Configuration, name: str) -> typing.Any:
@@ -231,7 +230,7 @@ def _without_errors(kind: str, parameters: Parameters) -> Parameters:
 def _without_fix_us(
     topics: list[graph.Topic], series: typing.Mapping[str, dict[str, Series]],
 ) -> np.ndarray:
-    """Return the times at which a receiver had no fix: what it tells then is old."""
+    """Return the times at which a receiver had no fix: its position is then an old one."""
     for topic in topics:
         status = series[topic.name].get('status')
         if status is not None:

@@ -13,13 +13,13 @@ FILE_NAME = 'metadata.yaml'
 _VERSION = 9
 _NS_PER_US = 1000
 _FOREVER = {'sec': 9223372036, 'nsec': 854775807}
-# What most tools have is faster by far than the one in Python.
+# That of libyaml is faster by far; not every installation has it.
 _DUMPER = getattr(yaml, 'CSafeDumper', yaml.SafeDumper)
 
 
 @dataclasses.dataclass
 class FileInfo:
-    """What is in one file of a bag; times are simulated."""
+    """The content of one file of a bag; times are simulated."""
 
     name: str
     first_us: int = 0
@@ -54,10 +54,9 @@ def write(
     folder: pathlib.Path, files: typing.Sequence[FileInfo],
     topics: typing.Mapping[TopicInfo, int], custom_data: dict[str, str], *, is_final: bool,
 ) -> None:
-    """Write the file in one go, so that it is whole at any time.
+    """Replace the file atomically, so that it is complete at any time.
 
-    Until it is final it is JSON: any YAML reader takes that, and it is written several times as
-    fast.
+    Until it is final it is JSON, which is YAML as well and is written several times as fast.
 
     :param topics: how many messages there are of each
     :raises OSError: it cannot be written; the one before stays
