@@ -18,6 +18,7 @@ if typing.TYPE_CHECKING:
 OPEN = 'rerun'
 # The node that shows a running graph.
 NODE = 'rerun_view'
+APPLICATION = 'px4_sim_ros'
 _SUFFIX = '.rrd'
 _SCHEMES = 'rerun+http', 'rerun+https'
 # Where a spawned viewer listens.
@@ -92,7 +93,6 @@ class RerunTarget:
         """
         import rerun
 
-        from px4_sim_ros.viewing.rerun_log import APPLICATION
         self._runs += 1
         stream = rerun.RecordingStream(APPLICATION)
         try:

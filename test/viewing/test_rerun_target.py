@@ -19,8 +19,8 @@ from rerun.chunk import RrdReader
 from px4_sim_ros.cli import command_line
 from px4_sim_ros.model.parameters import ParameterError
 from px4_sim_ros.viewing import rerun_target
-from px4_sim_ros.viewing.rerun_log import APPLICATION, TIMELINE
-from px4_sim_ros.viewing.rerun_target import RerunTarget, ViewerError
+from px4_sim_ros.viewing.rerun_blueprint import TIMELINE
+from px4_sim_ros.viewing.rerun_target import APPLICATION, RerunTarget, ViewerError
 
 SOON_S = 5.0
 # For what Rerun itself tries for a while.

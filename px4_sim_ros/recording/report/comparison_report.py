@@ -11,9 +11,10 @@ from rich.console import Group
 from rich.table import Table
 
 from px4_sim_ros.model.timebase import seconds_text
-from px4_sim_ros.recording.analysis.comparison import BagComparison, Difference, value_text
+from px4_sim_ros.recording.analysis.comparison import BagComparison, Difference
 from px4_sim_ros.recording.analysis.deviation import GROUPS, Deviation
 from px4_sim_ros.recording.analysis.integrator_study import TOLERANCE, IntegratorStudy
+from px4_sim_ros.recording.analysis.message_difference import value_text
 
 if typing.TYPE_CHECKING:       # it takes a third of a second to import
     from plotly.graph_objects import Figure
