@@ -15,10 +15,10 @@ from px4_sim_ros.messages.measurements import range_frame
 from px4_sim_ros.model.parameters import ParameterError
 from px4_sim_ros.model.rotation import matrix, to_world
 from px4_sim_ros.model.sensors.range_finder import RangeFinderParameters
+from px4_sim_ros.recording.analysis.annotations import Waypoint
 from px4_sim_ros.recording.analysis.attitudes import roll_pitch_yaw_deg
 from px4_sim_ros.recording.analysis.sensor_errors import IdealSensors, SensorComparison
-from px4_sim_ros.recording.analysis.series import Series
-from px4_sim_ros.recording.report.path_plots import Waypoint
+from px4_sim_ros.recording.analysis.series import AllSeries, Series
 from px4_sim_ros.recording.report.plots import TRUTH_COLOUR
 from px4_sim_ros.viewing.links import rotor_frame, sensor_links
 from px4_sim_ros.viewing.markers import (
@@ -39,8 +39,6 @@ _PATH_COLOUR = (0.95, 0.75, 0.20, 1.0)
 _LINE_POINTS, _THIN_POINTS, _WAYPOINT_POINTS = -1.5, -0.5, -5.0
 # Of the GNSS accuracy: it is large and Rerun's lines are opaque, so a dark outline is enough.
 _OUTLINE_COLOUR = (*(0.5 * part for part in GNSS_COLOUR[:3]), 1.0)
-
-_SeriesOf = typing.Mapping[str, dict[str, Series]]
 
 
 class RerunLog:
@@ -69,7 +67,7 @@ class RerunLog:
         self._draw_mission(waypoints)
         self._whole, self._arranged = whole, False
 
-    def add(self, series: _SeriesOf) -> None:
+    def add(self, series: AllSeries) -> None:
         """Write a portion of the run, later than those before.
 
         :raises ParameterError: the vehicle of the run is not that of the configuration
@@ -87,7 +85,7 @@ class RerunLog:
         for sensor in self._configuration.graph.instances['gps']:
             self._add_accuracy(sensor, series)
 
-    def _with_last_wind(self, series: _SeriesOf) -> _SeriesOf:
+    def _with_last_wind(self, series: AllSeries) -> AllSeries:
         """Return a portion in which the last wind of the portion before is held."""
         now = series['wind']['velocity_m_s'] if 'wind' in series else None
         known = [wind for wind in (self._last_wind, now) if wind is not None]
@@ -152,7 +150,7 @@ class RerunLog:
         self._stream.send(f'{WORLD}/path', time_s, rerun.LineStrips3D.columns(
             strips=list(np.stack([points[:-1], points[1:]], axis=1))))
 
-    def _add_rotors(self, series: _SeriesOf) -> None:
+    def _add_rotors(self, series: AllSeries) -> None:
         measured = series.get('joint_states')
         if measured is not None:
             time_s, speeds = measured['rotor_speed_rad_s']
@@ -214,7 +212,7 @@ class RerunLog:
             self._stream.send(f'{VEHICLE}/range', time_s[has_echo], rerun.LineStrips3D.columns(
                 strips=[np.array([start, end]) for end in ends]))
 
-    def _add_accuracy(self, sensor: str, series: _SeriesOf) -> None:
+    def _add_accuracy(self, sensor: str, series: AllSeries) -> None:
         fixes = next((series[topic.name] for topic in self._configuration.graph.outputs(sensor)
                       if topic.kind == 'gps/fix' and topic.name in series), None)
         if fixes is None:

@@ -13,11 +13,11 @@ from rerun.chunk import RrdReader
 from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.model.parameters import ParameterError
 from px4_sim_ros.model.timebase import US_PER_S
+from px4_sim_ros.recording.analysis.annotations import Waypoint
 from px4_sim_ros.recording.analysis.attitudes import roll_pitch_yaw_deg
 from px4_sim_ros.recording.analysis.sensor_errors import compare_sensors
 from px4_sim_ros.recording.analysis.series import Series, SeriesCollector, read_series
 from px4_sim_ros.recording.bag.bag_reader import BagReader
-from px4_sim_ros.recording.report.path_plots import Waypoint
 from px4_sim_ros.viewing.rerun_blueprint import TIMELINE
 from px4_sim_ros.viewing.rerun_log import RerunLog
 from px4_sim_ros.viewing.rotor_motion import SLOWED_DOWN

@@ -10,11 +10,11 @@ import numpy as np
 from px4_sim_ros.messages.diagnostics import level_of, node_name, values_of
 from px4_sim_ros.messages.stamps import stamp_us
 from px4_sim_ros.model.timebase import US_PER_S
-from px4_sim_ros.recording.analysis.series import Series
+from px4_sim_ros.recording.analysis.annotations import Mark
+from px4_sim_ros.recording.analysis.series import AllSeries, Series
 from px4_sim_ros.recording.bag import schema
 from px4_sim_ros.recording.bag.bag_reader import BagReader
 from px4_sim_ros.recording.bag.run_description import RunDescription
-from px4_sim_ros.recording.report.plots import Mark
 from px4_sim_ros.step import graph
 
 PILOT = 'pilot'
@@ -59,7 +59,7 @@ def read_contents(bag: BagReader) -> BagContents:
 
 
 def marks(
-    run: RunDescription, contents: BagContents, series: typing.Mapping[str, dict[str, Series]],
+    run: RunDescription, contents: BagContents, series: AllSeries,
 ) -> list[Mark]:
     """Return all marks of a flight, in the order of time."""
     side = contents.side

@@ -11,12 +11,11 @@ from px4_sim_ros.config.run_control import ManagerParameters
 from px4_sim_ros.mavlink.mission import GoTo, Mission, TakeOff
 from px4_sim_ros.model.body.dynamics_parameters import DynamicsParameters
 from px4_sim_ros.model.parameters import ParameterError
+from px4_sim_ros.recording.analysis.annotations import Mark, Waypoint
 from px4_sim_ros.recording.analysis.flight_events import ARRIVED, BagContents
 from px4_sim_ros.recording.analysis.lockstep_terms import SIMULATED_TIME
+from px4_sim_ros.recording.analysis.series import AllSeries
 from px4_sim_ros.recording.bag.run_description import RunDescription
-from px4_sim_ros.recording.report.flight_plots import AllSeries
-from px4_sim_ros.recording.report.path_plots import Waypoint
-from px4_sim_ros.recording.report.plots import Mark
 
 Facts = list[tuple[str, str]]
 

@@ -20,7 +20,7 @@ from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.model.truth import Truth
 from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.recording.analysis.attitudes import roll_pitch_yaw_deg
-from px4_sim_ros.recording.analysis.series import Series
+from px4_sim_ros.recording.analysis.series import AllSeries, Series
 from px4_sim_ros.step import graph
 
 _MICROTESLA = 1e6
@@ -169,7 +169,7 @@ class IdealSensors:
                          for name in configuration.graph.sensors
                          if graph.spec_of(name).kind in ERRORS}
 
-    def compare(self, series: typing.Mapping[str, dict[str, Series]]) -> list[SensorComparison]:
+    def compare(self, series: AllSeries) -> list[SensorComparison]:
         """Return each quantity that each sensor has measured, in the order of the graph."""
         truth = _Truths(series)
         comparisons: list[SensorComparison] = []
@@ -183,7 +183,7 @@ class IdealSensors:
 
 
 def compare_sensors(
-    configuration: Configuration, series: typing.Mapping[str, dict[str, Series]],
+    configuration: Configuration, series: AllSeries,
 ) -> list[SensorComparison]:
     """Return each quantity of each sensor in a whole flight, in the order of the graph."""
     return IdealSensors(configuration).compare(series)
@@ -191,7 +191,7 @@ def compare_sensors(
 
 def _comparisons_of(
     sensor: str, ideal: typing.Any, world: WorldParameters, topics: list[graph.Topic],
-    series: typing.Mapping[str, dict[str, Series]], truth: _Truths,
+    series: AllSeries, truth: _Truths,
 ) -> typing.Iterator[SensorComparison]:
     # A truncated bag may have one topic of a time and not the other.
     times_us = np.unique(np.concatenate([
@@ -228,7 +228,7 @@ def _without_errors(kind: str, parameters: Parameters) -> Parameters:
 
 
 def _without_fix_us(
-    topics: list[graph.Topic], series: typing.Mapping[str, dict[str, Series]],
+    topics: list[graph.Topic], series: AllSeries,
 ) -> np.ndarray:
     """Return the times at which a receiver had no fix: its position is then an old one."""
     for topic in topics:
@@ -247,7 +247,7 @@ def _times_us(series: Series) -> np.ndarray:
 class _Truths:
     """The true motion and the wind by time."""
 
-    def __init__(self, series: typing.Mapping[str, dict[str, Series]]) -> None:
+    def __init__(self, series: AllSeries) -> None:
         odometry, accel = series.get('ground_truth/odom'), series.get('ground_truth/accel')
         self._columns: list[list[typing.Any]] = []
         self._times_us = np.empty(0, int)

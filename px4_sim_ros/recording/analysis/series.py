@@ -21,6 +21,10 @@ class Series(typing.NamedTuple):
     values: np.ndarray     # (n, k)
 
 
+# By topic and field.
+AllSeries = typing.Mapping[str, dict[str, Series]]
+
+
 def _xyz(vector: typing.Any) -> tuple[float, float, float]:
     return vector.x, vector.y, vector.z
 

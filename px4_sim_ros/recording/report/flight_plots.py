@@ -7,10 +7,9 @@ import numpy as np
 
 from px4_sim_ros.recording.analysis.attitudes import in_world, roll_pitch_yaw_deg
 from px4_sim_ros.recording.analysis.sensor_errors import SensorComparison
-from px4_sim_ros.recording.analysis.series import Series
+from px4_sim_ros.recording.analysis.series import AllSeries, Series
 from px4_sim_ros.recording.report.plots import AXIS_COLOURS, COLOURS, Line, Row, axis_lines
 
-AllSeries = typing.Mapping[str, dict[str, Series]]
 _ENU, _XYZ = ('east', 'north', 'up'), ('x', 'y', 'z')
 
 

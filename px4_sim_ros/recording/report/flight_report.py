@@ -10,6 +10,7 @@ import numpy as np
 
 from px4_sim_ros.config.configuration import Configuration
 from px4_sim_ros.recording.analysis import flight_facts
+from px4_sim_ros.recording.analysis.annotations import Mark, Waypoint
 from px4_sim_ros.recording.analysis.counters import Counters, counters
 from px4_sim_ros.recording.analysis.flight_events import (
     MOST_MARKS,
@@ -19,11 +20,10 @@ from px4_sim_ros.recording.analysis.flight_events import (
 )
 from px4_sim_ros.recording.analysis.lockstep_terms import MISSES, REAL_TIME_FACTOR, SIMULATED_TIME
 from px4_sim_ros.recording.analysis.sensor_errors import ERRORS, SensorComparison, compare_sensors
-from px4_sim_ros.recording.analysis.series import read_series
+from px4_sim_ros.recording.analysis.series import AllSeries, read_series
 from px4_sim_ros.recording.bag.bag_reader import BagReader
 from px4_sim_ros.recording.report import report_page
 from px4_sim_ros.recording.report.flight_plots import (
-    AllSeries,
     battery_rows,
     motion_rows,
     rotor_rows,
@@ -35,8 +35,8 @@ from px4_sim_ros.recording.report.lockstep_health import (
     lockstep_rows,
     lockstep_table,
 )
-from px4_sim_ros.recording.report.path_plots import Waypoint, path_3d, path_from_above, path_points
-from px4_sim_ros.recording.report.plots import MARK_COLOURS, Mark, Row
+from px4_sim_ros.recording.report.path_plots import path_3d, path_from_above, path_points
+from px4_sim_ros.recording.report.plots import MARK_COLOURS, Row
 from px4_sim_ros.recording.report.report_page import (
     NOTHING_TO_PLOT,
     Section,

@@ -6,19 +6,13 @@ import typing
 import numpy as np
 import plotly.graph_objects as go
 
+from px4_sim_ros.recording.analysis.annotations import Waypoint
 from px4_sim_ros.recording.report.plots import AXIS_COLOURS, COLOURS, TRUTH_COLOUR, empty, extremes
 
 _PATH_PX = 470
 # From the first to the last time; none is lost on light or on dark paper.
 _TIME_COLOURS = [(0.0, AXIS_COLOURS[2]), (0.5, AXIS_COLOURS[1]), (1.0, AXIS_COLOURS[0])]
 _LONGEST = 0.9       # axis of the plot in space, so that its titles fit
-
-
-class Waypoint(typing.NamedTuple):
-    """A point that the mission leads to, drawn with the path."""
-
-    name: str
-    position_enu_m: tuple[float, float, float]
 
 
 def path_points(time_s: np.ndarray, position_m: np.ndarray, points: int) -> np.ndarray:

@@ -11,6 +11,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from px4_sim_ros.recording.analysis import lockstep_terms as terms
+from px4_sim_ros.recording.analysis.annotations import Mark
 
 # Of x, y, z, and of what else comes in threes: east, north, up and roll, pitch, yaw.
 AXIS_COLOURS = '#d1603d', '#2a9d8f', '#4a7fd4'
@@ -53,16 +54,6 @@ class Row(typing.NamedTuple):
     title: str
     unit: str
     lines: typing.Sequence[Line]
-
-
-class Mark(typing.NamedTuple):
-    """Something that happened at a time, or went on from one time to another."""
-
-    start_s: float
-    end_s: float
-    kind: str                  # one of MARK_COLOURS
-    who: str
-    text: str
 
 
 def axis_lines(

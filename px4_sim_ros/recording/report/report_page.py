@@ -12,7 +12,8 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
-from px4_sim_ros.recording.report.plots import Mark, Row, template, time_figure
+from px4_sim_ros.recording.analysis.annotations import Mark
+from px4_sim_ros.recording.report.plots import Row, template, time_figure
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1f262d; --soft: #66717c; --paper: #fbfbfa;
