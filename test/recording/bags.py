@@ -1,4 +1,4 @@
-"""Synthetic bags: messages that nobody has flown."""
+"""Synthetic bags: messages without a flight."""
 import contextlib
 import functools
 import resource
@@ -21,7 +21,7 @@ _TIME = struct.Struct('<iI')
 
 @functools.cache
 def description(namespace=''):
-    """Return a run that nobody has flown."""
+    """Return a run without a flight."""
     return RunDescription.of(
         load_configuration(None, {}), mode='core', autopilot='scripted', namespace=namespace)
 

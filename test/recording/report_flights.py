@@ -50,23 +50,23 @@ def rewritten(source, folder, keep=lambda message: True, added=(), run=None):
     return BagReader(folder)
 
 
-def _beside(topic, time_us, message):
+def _side_message(topic, time_us, message):
     type_name = schema.SIDE_TOPICS[topic].type
     return Message(topic, time_us, trimmed(serialize_message(message), type_name))
 
 
-def said(time_us, name, text, level=20):
-    return _beside('/rosout', time_us, Log(level=level, name=name, msg=text))
+def log_message(time_us, name, text, level=20):
+    return _side_message('/rosout', time_us, Log(level=level, name=name, msg=text))
 
 
 def link_state(time_us, state):
-    return _beside('hil/state', time_us, String(data=state))
+    return _side_message('hil/state', time_us, String(data=state))
 
 
-def absence(time_us, sensor):
+def no_measurement(time_us, sensor):
     header = Header(frame_id=sensor)
     set_stamp(header.stamp, time_us)
-    return _beside(graph.ABSENCE, time_us, header)
+    return _side_message(graph.ABSENCE, time_us, header)
 
 
 def diagnostics(time_us, node, values, level=0, sentence=''):
@@ -74,7 +74,7 @@ def diagnostics(time_us, node, values, level=0, sentence=''):
         level=bytes([level]), name=f'/{node}', message=sentence,
         values=[KeyValue(key=k, value=str(v)) for k, v in values.items()])])
     set_stamp(message.header.stamp, time_us)
-    return _beside('/diagnostics', time_us, message)
+    return _side_message('/diagnostics', time_us, message)
 
 
 class Page(html.parser.HTMLParser):
@@ -116,7 +116,7 @@ class Page(html.parser.HTMLParser):
             self.rows[-1][-1] += data
 
     def fact(self, name):
-        """Return what stands beside a name in a table."""
+        """Return the value after a name in a table."""
         return next(row[1] for row in self.rows if len(row) == 2 and row[0] == name)
 
     def time_figures(self):

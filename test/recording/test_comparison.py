@@ -126,7 +126,7 @@ def test_padding_and_what_follows_the_end_do_not_count(pair):
         changed, topic='battery_state', time_us=40_000, change=garbage)).identical
 
 
-def test_a_difference_beside_garbage_in_the_padding_is_found(pair):
+def test_a_difference_next_to_garbage_in_the_padding_is_found(pair):
     def garbage(data):
         at = padding_of_battery_state(data)
         voltage = at + 3
@@ -177,7 +177,7 @@ def test_the_first_difference_is_the_earliest_then_the_first_of_the_graph(pair):
         'mag': 60_000, 'baro': 60_000, 'gps/vel': 100_000}
 
 
-def test_what_is_beside_the_step_does_not_count(pair):
+def test_side_topics_do_not_count(pair):
     assert pair(lambda messages: [
         m for m in messages if m.topic in bags.description().graph.topics]).identical
 

@@ -97,7 +97,7 @@ def test_a_motion_out_of_bounds_has_an_infinite_error(tmp_path):
     assert found.integrators['euler'].maximum('position', everywhere) == math.inf
 
 
-def test_a_missing_command_is_told(bag, tmp_path, monkeypatch):
+def test_a_missing_command_is_reported(bag, tmp_path, monkeypatch):
     messages = [m for m in bag.messages()
                 if (m.topic, m.time_us) != ('actuators/command', 40_000)]
     monkeypatch.setattr(BagReader, 'messages', lambda self: iter(messages))
@@ -105,7 +105,7 @@ def test_a_missing_command_is_told(bag, tmp_path, monkeypatch):
         read_trajectory(BagReader(bag.folder))
 
 
-def test_a_bag_without_steps_is_told(bag, monkeypatch):
+def test_a_bag_without_steps_is_reported(bag, monkeypatch):
     monkeypatch.setattr(BagReader, 'messages', lambda self: iter(()))
     with pytest.raises(BagError, match='there is no step in it'):
         read_trajectory(BagReader(bag.folder))

@@ -1,4 +1,4 @@
-"""What Rerun gets of a flight is what the recording says: read back by Rerun's own reader."""
+"""Rerun gets of a flight what is in the recording: read back by Rerun's own reader."""
 import itertools
 
 import numpy as np
@@ -87,7 +87,7 @@ def portions(series):
 
 
 def written(path, configuration, parts):
-    """Write portions of a flight and what is said beside them; return what Rerun reads."""
+    """Write portions of a flight and log messages; return what Rerun reads."""
     stream = rerun.RecordingStream('test')
     stream.save(path)
     log = RerunLog(stream, configuration, PLACES)
@@ -282,7 +282,7 @@ def test_portions_are_the_same_as_the_whole(flight, read):
     assert again.static == read.static
 
 
-def test_a_vehicle_with_other_rotors_is_told(flight):
+def test_a_vehicle_with_other_rotors_is_reported(flight):
     configuration = load_configuration(None, {'': {'vehicle': 'hexa'}})
     log = RerunLog(rerun.RecordingStream('test'), configuration)
     with pytest.raises(ParameterError, match='it has 6 rotors and that of the graph has 4'):

@@ -1,4 +1,4 @@
-"""The path flown, how rotors turn for the eye, and what the text tells."""
+"""The path flown, the angles of rotors, and the text."""
 from __future__ import annotations
 
 import math
