@@ -61,10 +61,28 @@ def write(
     :param topics: how many messages there are of each
     :raises OSError: it cannot be written; the one before stays
     """
+    content = _content(files, topics, custom_data)
+    new = folder / f'{FILE_NAME}.new'
+    try:
+        with open(new, 'w', encoding='utf-8') as file:
+            if is_final:
+                yaml.dump(content, file, _DUMPER, sort_keys=False)
+            else:
+                json.dump(content, file, indent=1)
+        new.replace(folder / FILE_NAME)
+    except OSError:
+        new.unlink(missing_ok=True)
+        raise
+
+
+def _content(
+    files: typing.Sequence[FileInfo], topics: typing.Mapping[TopicInfo, int],
+    custom_data: dict[str, str],
+) -> dict[str, typing.Any]:
     filled = [file for file in files if file.messages]
     first_us = min((file.first_us for file in filled), default=0)
     last_us = max((file.last_us for file in filled), default=0)
-    content = {'rosbag2_bagfile_information': {
+    return {'rosbag2_bagfile_information': {
         'version': _VERSION,
         'storage_identifier': 'mcap',
         'duration': {'nanoseconds': (last_us - first_us) * _NS_PER_US},
@@ -89,17 +107,6 @@ def write(
         'custom_data': custom_data,
         'ros_distro': os.environ.get('ROS_DISTRO', 'jazzy'),
     }}
-    new = folder / f'{FILE_NAME}.new'
-    try:
-        with open(new, 'w', encoding='utf-8') as file:
-            if is_final:
-                yaml.dump(content, file, _DUMPER, sort_keys=False)
-            else:
-                json.dump(content, file, indent=1)
-        new.replace(folder / FILE_NAME)
-    except OSError:
-        new.unlink(missing_ok=True)
-        raise
 
 
 def file_names(folder: pathlib.Path) -> list[str]:
