@@ -45,10 +45,10 @@ def _step(control: Control, options: argparse.Namespace) -> None:
 
 
 def _reset(control: Control, options: argparse.Namespace) -> None:
-    resets = int(control.values['resets'])
+    resets = control.status.resets
     control.ask('reset')
     control.wait_for(
-        lambda: int(control.values['resets']) > resets and control.state != 'RESETTING',
+        lambda: control.status.resets > resets and control.state != 'RESETTING',
         _RESET_TIMEOUT_S, f'the reset has not come to an end within {_RESET_TIMEOUT_S:g} s')
 
 
@@ -150,7 +150,7 @@ def run(options: argparse.Namespace) -> int:
         try:
             _VERBS[options.command](control, options)
             if options.command == 'status' and options.json:
-                print(json.dumps(control.values | {'sentence': control.status.message}))
+                print(json.dumps(control.status.values() | {'sentence': control.status.sentence}))
             elif options.command not in ('stop', 'sensor'):
                 print(control.summary())
         except RuntimeError as error:

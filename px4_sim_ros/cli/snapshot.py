@@ -10,6 +10,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 
 from px4_sim_ros.config.resources import PACKAGE
 from px4_sim_ros.messages.diagnostics import node_name, values_of
+from px4_sim_ros.messages.run_status import RunStatus
 from px4_sim_ros.messages.stamps import stamp_us
 from px4_sim_ros.model.instances import kind_and_index
 from px4_sim_ros.model.timebase import US_PER_S
@@ -174,7 +175,7 @@ class Collector:
         self._namespace = namespace
         self._rounds = rounds
         self._since_s = now_s
-        self._status: DiagnosticStatus | None = None
+        self._status: RunStatus | None = None
         self._begins = 0
         # What is optional is shown when it is heard.
         self._nodes = {kind: _Node(rounds) for kind in graph.of_instances({}).nodes}
@@ -182,10 +183,10 @@ class Collector:
 
     # What is heard.
 
-    def on_status(self, status: DiagnosticStatus) -> None:
-        """Take in the manager's `sim/status`."""
-        before, after = _values(self._status or status), _values(status)
-        if after['run'] != before['run'] or _steps(after) < _steps(before):
+    def on_status(self, status: RunStatus) -> None:
+        """Take in the manager's run status."""
+        before = self._status or status
+        if status.run != before.run or status.steps < before.steps:
             self._begins += 1      # counters began at 0, even if they are past the old ones
         self._status = status
 
@@ -204,7 +205,7 @@ class Collector:
             time_us = stamp_us(message.header.stamp)
             self.expect(name)
             node = self._nodes[name]
-            node.take(_sample(status, time_us, self._begins, sent_s), _values(status), now_s)
+            node.take(_sample(status, time_us, self._begins, sent_s), values_of(status), now_s)
             told = counter_sample(status, time_us) if self._rounds else None
             if told:
                 node.told.append(told)
@@ -222,18 +223,17 @@ class Collector:
 
     def snapshot(self, now_s: float) -> Snapshot:
         """Sum up."""
-        status, values = self._status, _values(self._status)
-        state = values.get('state')
+        status = self._status
         interval = self._nodes['manager'].interval()
         silent = self._is_silent(self._nodes['manager'], now_s)
         return Snapshot(
-            state=state,
-            sentence=status.message if status and status.message != state else None,
-            run=_number(values, 'run', int),
-            sim_time_s=_number(values, 'sim_time_s'),
-            speed_factor=_number(values, 'speed_factor'),
+            state=status.state if status else None,
+            sentence=status.sentence if status and status.sentence != status.state else None,
+            run=status.run if status else None,
+            sim_time_s=status.sim_time_s if status else None,
+            speed_factor=status.speed_factor if status else None,
             real_time_factor=interval.real_time_factor if interval and not silent else None,
-            real_time_factor_since_start=_number(values, 'real_time_factor'),
+            real_time_factor_since_start=status.real_time_factor if status else None,
             link=self._link(now_s),
             nodes={name: self._node(self._nodes[name], now_s) for name in self._names()})
 
@@ -285,7 +285,7 @@ class Collector:
 
 
 def _sample(status: DiagnosticStatus, time_us: int, begin: int, sent_s: float) -> _Sample:
-    values = _values(status)
+    values = values_of(status)
     steps = _steps(values)
     return _Sample(
         sent_s, float(values.get('wall_time_s', sent_s)),
@@ -293,18 +293,8 @@ def _sample(status: DiagnosticStatus, time_us: int, begin: int, sent_s: float) -
         steps, float(values.get('busy_s', 0.0)), float(values.get('waited_s', 0.0)))
 
 
-def _values(status: DiagnosticStatus | None) -> dict[str, str]:
-    return values_of(status) if status else {}
-
-
 def _steps(values: typing.Mapping[str, str]) -> int:
     return int(values.get('steps', 0))
-
-
-def _number(
-    values: typing.Mapping[str, str], key: str, kind: typing.Callable[[str], typing.Any] = float,
-) -> typing.Any:
-    return kind(values[key]) if key in values else None
 
 
 def _known(value: typing.SupportsFloat) -> float | None:

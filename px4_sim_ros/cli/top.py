@@ -12,7 +12,7 @@ import time
 import typing
 
 import rclpy
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from diagnostic_msgs.msg import DiagnosticArray
 from rich.console import Console, Group
 from rich.live import Live
 from rich.table import Table
@@ -33,6 +33,7 @@ from px4_sim_ros.recording.analysis import lockstep_terms as terms
 from px4_sim_ros.recording.analysis.lockstep_terms import figure
 from px4_sim_ros.ros import qos
 from px4_sim_ros.ros.control_client import Control, ControlError
+from px4_sim_ros.ros.status_client import StatusClient
 from px4_sim_ros.ros.world import Stop
 from px4_sim_ros.step import graph
 
@@ -103,7 +104,7 @@ def _listen(control: Control, rounds: int) -> Collector:
     def on_diagnostics(message: DiagnosticArray, info: dict[str, int]) -> None:
         collector.on_diagnostics(message, info['source_timestamp'] * 1e-9, time.monotonic())
 
-    node.create_subscription(DiagnosticStatus, 'sim/status', collector.on_status, qos.LATCHED)
+    StatusClient(node, collector.on_status)
     node.create_subscription(String, 'hil/state', on_link, qos.LATCHED)
     node.create_subscription(DiagnosticArray, '/diagnostics', on_diagnostics, qos.DIAGNOSTICS)
     return collector

@@ -8,18 +8,18 @@ from rosgraph_msgs.msg import Clock
 from px4_sim_ros.messages import measurements
 from px4_sim_ros.messages.codec import Codec, Decoder, Encoder
 from px4_sim_ros.messages.surroundings import BATTERY
-from px4_sim_ros.messages.truth import ACCEL, ODOMETRY, POSE, ROTORS
-from px4_sim_ros.step.graph import COMMAND, Topic
+from px4_sim_ros.messages.truth import ACCEL, ODOMETRY, POSE, REFERENCES, ROTORS
+from px4_sim_ros.step.graph import CLOCK, COMMAND, Topic
 
 # By kind of topic.
 CODECS: dict[str, Codec] = measurements.CODECS | {
-    '/clock': Codec(lambda _: Clock(), (), lambda _: (), lambda time_us, n, frame: time_us),
+    CLOCK: Codec(lambda _: Clock(), (), lambda _: (), lambda time_us, n, frame: time_us),
     'ground_truth/odom': ODOMETRY,
     'ground_truth/accel': ACCEL,
     'ground_truth/pose': POSE,
     'joint_states': ROTORS,
     'battery_state': BATTERY,
-    COMMAND: ROTORS,
+    COMMAND: REFERENCES,
 }
 
 

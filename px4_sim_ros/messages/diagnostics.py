@@ -1,7 +1,9 @@
-"""Reads a DiagnosticStatus, from a topic or from a bag."""
+"""What is in a DiagnosticStatus, from a topic or from a bag."""
 from __future__ import annotations
 
 import typing
+
+OK, WARN, ERROR = 0, 1, 2      # levels of a DiagnosticStatus, as numbers
 
 
 def values_of(status: typing.Any) -> dict[str, str]:
@@ -10,13 +12,13 @@ def values_of(status: typing.Any) -> dict[str, str]:
 
 
 def level_of(status: typing.Any) -> int:
-    """Return the level of a DiagnosticStatus, 0 for OK."""
+    """Return the level of a DiagnosticStatus as a number."""
     level = status.level
     return level[0] if isinstance(level, bytes) else int(level)
 
 
 def node_name(namespace: str, full_name: str) -> str:
-    """Return the name of a node in the graph; `full_name` itself when it is in another one.
+    """Return the name of a node in the graph; `full_name` itself when it is of no such graph.
 
     :param namespace: of the graph, with slashes around it or without
     :param full_name: as it stands in a DiagnosticStatus

@@ -97,8 +97,8 @@ def _visual_odometry_value(time_us: int, n: Numbers, frame: str) -> VisualOdomet
         n[7], n[28], n[49])
 
 
-# By kind of topic. The GNSS receiver has two; what is read of its fix has no velocity, and what is
-# read of its velocity is only that. The flow's interval is the sensor's period: 0 as it is read.
+# By kind of topic. What is read of a topic that carries a part of a value are fields of it. The
+# flow's interval is the sensor's period: 0 as it is read.
 CODECS: dict[str, Codec] = {
     'wind': WIND,
     'imu/data_raw': Codec(
@@ -125,7 +125,7 @@ CODECS: dict[str, Codec] = {
         _fix_numbers, _fix_value),
     'gps/vel': Codec(
         lambda m: in_frame(TwistStamped(), WORLD_FRAME), ('twist.linear',),
-        lambda m: m.velocity_enu, lambda time_us, n, frame: n),
+        lambda m: m.velocity_enu, lambda time_us, n, frame: {'velocity_enu': n}),
     'airspeed': Codec(
         lambda m: in_frame(FluidPressure(), 'airspeed_link'), ('fluid_pressure', 'variance'),
         lambda m: (m.differential_pressure_pa, m.variance),

@@ -56,23 +56,23 @@ def _new_rotors(speeds_rad_s: Numbers) -> JointState:
 # Pose in map and twist in base_link. What is read has no acceleration and no rotors.
 ODOMETRY = Codec(_new_odometry, ('pose.pose', 'twist.twist'), _odometry_numbers, _odometry_value)
 
-# The acceleration of the body, without gravity, in base_link; what is read is both vectors.
+# The acceleration of the body, without gravity, in base_link; what is read are fields of `Truth`.
 ACCEL = Codec(
     lambda truth: in_frame(AccelStamped(), BODY_FRAME), ('accel',),
     lambda truth: (*truth.acceleration_flu, *truth.angular_acceleration_flu),
-    lambda time_us, n, frame: (n[0:3], n[3:6]))
+    lambda time_us, n, frame: {
+        'acceleration_flu': n[0:3], 'angular_acceleration_flu': n[3:6]})
 
 # The pose in map.
 POSE = Codec(
     lambda truth: in_frame(PoseStamped(), WORLD_FRAME), ('pose',), _pose_numbers, _pose_value)
 
-# Rotor speeds, or the references for them, in rad/s.
-ROTORS = Codec(_new_rotors, ('velocity',), lambda speeds_rad_s: speeds_rad_s,
-               lambda time_us, n, frame: n)
+# Rotor speeds in rad/s; what is read is a field of `Truth`.
+ROTORS = Codec(
+    lambda truth: _new_rotors(truth.rotor_speeds_rad_s), ('velocity',),
+    lambda truth: truth.rotor_speeds_rad_s,
+    lambda time_us, n, frame: {'rotor_speeds_rad_s': n})
 
-
-def with_accel(truth: Truth, accel: tuple[Vector, Vector]) -> Truth:
-    """Return the motion with what `ACCEL` has read."""
-    # `_replace` takes four times as long.
-    time_us, position, attitude, velocity, rate, _, _, rotors = truth
-    return Truth(time_us, position, attitude, velocity, rate, *accel, rotors)
+# The references for rotor speeds in rad/s.
+REFERENCES = Codec(_new_rotors, ('velocity',), lambda references_rad_s: references_rad_s,
+                   lambda time_us, n, frame: n)

@@ -7,23 +7,22 @@ import time
 import typing
 
 import rclpy
-from diagnostic_msgs.msg import DiagnosticStatus
 from rcl_interfaces.srv import SetParameters
 from rclpy.parameter import Parameter
 from rclpy.signals import SignalHandlerOptions
 from std_srvs.srv import Trigger
 
-from px4_sim_ros.messages.diagnostics import values_of
-from px4_sim_ros.ros import qos
+from px4_sim_ros.messages.run_status import RunState, RunStatus
 from px4_sim_ros.ros.lifecycle_client import ManagedNode, Sequence, SequenceRunner
 from px4_sim_ros.ros.node_status import NodeStatus
+from px4_sim_ros.ros.status_client import StatusClient
 from px4_sim_ros.run.processes import ros_environment
 
 _SPIN_S = 0.02
 _FOUND_TIMEOUT_S = 5.0
 _ANSWER_TIMEOUT_S = 5.0
 _CALL_TIMEOUT_S = 1.0
-# The manager tells its status twice a second.
+# The manager publishes its status twice a second.
 _SILENT_S = 3.0
 
 
@@ -39,22 +38,13 @@ class Control:
         os.environ.update(ros_environment())
         rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
         self.node = rclpy.create_node(f'control_{os.getpid()}', namespace=namespace)
-        self._status: DiagnosticStatus | None = None
-        self._statuses = 0             # how many have come
-        self._heard_s = 0.0            # wall time of the last
+        self._statuses = StatusClient(self.node)
         self._clients: dict[str, typing.Any] = {}
-        self._subscription = self.node.create_subscription(
-            DiagnosticStatus, 'sim/status', self._on_status, qos.LATCHED)
 
     def close(self) -> None:
         """Leave the domain."""
         self.node.destroy_node()
         rclpy.shutdown()
-
-    def _on_status(self, status: DiagnosticStatus) -> None:
-        self._status = status
-        self._statuses += 1
-        self._heard_s = time.monotonic()
 
     def wait_for(
         self, condition: typing.Callable[[], typing.Any], timeout_s: float, otherwise: str,
@@ -70,32 +60,31 @@ class Control:
             rclpy.spin_once(self.node, timeout_sec=_SPIN_S)
 
     @property
-    def status(self) -> DiagnosticStatus:
-        """The last status of the manager."""
+    def status(self) -> RunStatus:
+        """The last status of the manager.
+
+        :raises ControlError: there is none
+        """
         self.wait_for(
-            lambda: self._status, _FOUND_TIMEOUT_S,
+            lambda: self.is_heard, _FOUND_TIMEOUT_S,
             'no manager was found; does the graph run, with this ROS_DOMAIN_ID and namespace?')
-        return self._status
+        assert self._statuses.last is not None
+        return self._statuses.last
 
     @property
     def is_heard(self) -> bool:
         """Whether there is a status of a manager."""
-        return self._status is not None
-
-    @property
-    def values(self) -> dict[str, str]:
-        """The values in the last status."""
-        return values_of(self.status)
+        return self._statuses.last is not None
 
     @property
     def steps(self) -> int:
         """How many steps are complete."""
-        return int(self.values.get('steps', 0))
+        return self.status.steps
 
     @property
-    def state(self) -> str:
-        """The manager's state."""
-        return self.values['state']
+    def state(self) -> RunState:
+        """The run state."""
+        return self.status.state
 
     def ask(self, verb: str) -> str:
         """Call one of the services below `sim` and return what it says.
@@ -130,30 +119,30 @@ class Control:
 
     def summary(self) -> str:
         """Return the manager's status as a line."""
-        values, sentence = self.values, self.status.message
-        line = (f"{values['state']} at t = {values.get('sim_time_s', '0.000000')} s,"
-                f" run {values['run']}, real-time factor {values.get('real_time_factor', '0')}")
-        return line if sentence == values['state'] else f'{line}: {sentence}'
+        status = self.status
+        line = (f'{status.state} at t = {status.sim_time_s or 0.0:.6f} s, run {status.run},'
+                f' real-time factor {status.real_time_factor or 0.0:.3f}')
+        return line if status.sentence == status.state else f'{line}: {status.sentence}'
 
     def wait_for_steps(self, goal: int) -> None:
         """Wait until so many steps are complete, however long that takes.
 
         :raises ControlError: something holds time back
         """
-        run, told = self.values['run'], self._statuses
+        run, count = self.status.run, self._statuses.count
 
         def over() -> bool:
             # The first status may have been under way before the steps were asked for.
-            held = self.state != 'RUNNING' and self._statuses > told + 1
-            return self.steps >= goal or held or self.values['run'] != run or self._is_silent()
+            held = self.state is not RunState.RUNNING and self._statuses.count > count + 1
+            return self.steps >= goal or held or self.status.run != run or self._is_silent()
 
         self.wait_for(over, math.inf, '')
-        if self.steps < goal or self.values['run'] != run:
+        if self.steps < goal or self.status.run != run:
             raise ControlError('manager has fallen silent' if self._is_silent()
                                else self.summary())
 
     def _is_silent(self) -> bool:
-        return time.monotonic() - self._heard_s > _SILENT_S
+        return time.monotonic() - self._statuses.received_s > _SILENT_S
 
     def wait_until_ended(self, timeout_s: float) -> None:
         """Wait until the manager, which was asked to stop, is gone.
@@ -173,7 +162,7 @@ class Control:
         sensor = ManagedNode(self.node, name)
         statuses: list[NodeStatus] = []
 
-        def sequence() -> Sequence:
+        def sequence() -> Sequence[None]:
             yield from sensor.wait_until_there(time.monotonic() + _FOUND_TIMEOUT_S)
             if verb == 'start':
                 yield from sensor.start()

@@ -14,6 +14,7 @@ from rclpy.subscription import Subscription
 from rclpy.topic_endpoint_info import TopicEndpointInfo
 from std_msgs.msg import Header
 
+from px4_sim_ros.ros.node_status import NodeStatus
 from px4_sim_ros.step.graph import ABSENCE, Graph
 
 # The part of an endpoint's identity that all endpoints of a process share.
@@ -29,25 +30,38 @@ def participant_of(node: Node) -> str:
     return _participant(info)
 
 
-def matched_participants(
+def connections_of(
     node: Node, publishers: typing.Mapping[str, Publisher],
     subscriptions: typing.Mapping[str, Subscription],
-) -> dict[str, list[str]]:
-    """Return by topic with which participants a node's endpoints are matched.
+) -> dict[str, typing.Any]:
+    """Return the fields of a `NodeStatus` about the endpoints of a node, which are by topic.
 
-    An endpoint with a peer that is known and not matched yet counts for none. A sensor that
-    joins what another one measures has both kinds of endpoints on `sensors/absence`.
+    An endpoint with a peer that is known and not matched yet counts as matched with none. A
+    sensor that joins what another one measures has both kinds of endpoints on `sensors/absence`.
     """
     matched: dict[str, set[str]] = {}
+    sources: dict[str, list[str]] = {}
+    remapped: dict[str, str] = {}
     for topic, publisher in publishers.items():
-        known = node.get_subscriptions_info_by_topic(topic)
+        known = node.get_subscriptions_info_by_topic(publisher.topic_name)
+        _note_name(node, topic, publisher.topic_name, remapped)
         if publisher.get_subscription_count() >= len(known):
             matched.setdefault(topic, set()).update(map(_participant, known))
     for topic, subscription in subscriptions.items():
-        known = node.get_publishers_info_by_topic(topic)
+        known = node.get_publishers_info_by_topic(subscription.topic_name)
+        _note_name(node, topic, subscription.topic_name, remapped)
+        sources[topic] = sorted({info.node_name for info in known})
         if subscription.get_publisher_count() >= len(known):
             matched.setdefault(topic, set()).update(map(_participant, known))
-    return {topic: sorted(peers) for topic, peers in matched.items()}
+    return {'matched': {topic: sorted(peers) for topic, peers in matched.items()},
+            'sources': sources, 'remapped': remapped}
+
+
+def _note_name(node: Node, topic: str, name: str, remapped: dict[str, str]) -> None:
+    """Note the name of a topic if it is not the usual one."""
+    usual = topic if topic.startswith('/') else f"{node.get_namespace().rstrip('/')}/{topic}"
+    if name != usual:
+        remapped[topic] = name
 
 
 def other_publishers(node: Node, topic: str, participant: str) -> list[str]:
@@ -57,29 +71,36 @@ def other_publishers(node: Node, topic: str, participant: str) -> list[str]:
             if _participant(info) != participant or info.node_name != node.get_name()]
 
 
-def find_unmatched(
-    graph: Graph, participants: typing.Mapping[str, str],
-    matched: typing.Mapping[str, typing.Mapping[str, typing.Iterable[str]]],
-) -> str:
-    """Return a sentence about two nodes that are not matched yet, '' when all are.
+def find_unmatched(graph: Graph, statuses: typing.Mapping[str, NodeStatus]) -> str:
+    """Return a sentence about two nodes that are not connected yet, '' when all are.
 
-    :param participants: by node
-    :param matched: by node, what `matched_participants` returned there
+    Where a remapping puts a node of the user's between two of ours, it is enough that each of
+    them is matched with somebody.
+
+    :param statuses: by node
     """
-    for topic, publisher, subscriber in _connections(graph):
+    for topic, publisher, subscriber in _connections(graph, statuses):
+        names = {statuses[node].remapped.get(topic) for node in (publisher, subscriber)}
         for here, there in ((publisher, subscriber), (subscriber, publisher)):
-            if participants[there] not in matched[here].get(topic, ()):
+            peers = statuses[here].matched.get(topic, ())
+            if len(names) > 1 and not peers:
+                return (f'{here} is connected with nobody on'
+                        f' {statuses[here].remapped.get(topic, topic)}')
+            if len(names) == 1 and statuses[there].participant not in peers:
                 return f'{here} is not connected with {there} on {topic}'
     return ''
 
 
-def _connections(graph: Graph) -> typing.Iterator[tuple[str, str, str]]:
-    """Yield topic, publisher and subscriber of each connection of the step."""
+def _connections(
+    graph: Graph, statuses: typing.Mapping[str, NodeStatus],
+) -> typing.Iterator[tuple[str, str, str]]:
+    """Yield topic, publisher and subscriber of each connection of the step by DDS."""
     for topic in graph.topics.values():
         for subscriber in graph.subscribers(topic.name):
-            yield topic.name, topic.publisher, subscriber
-            if topic.publisher in graph.sensors:
-                yield ABSENCE, topic.publisher, subscriber
+            if topic.name not in statuses[subscriber].by_value:
+                yield topic.name, topic.publisher, subscriber
+                if topic.publisher in graph.sensors:
+                    yield ABSENCE, topic.publisher, subscriber
 
 
 def _participant(info: TopicEndpointInfo) -> str:

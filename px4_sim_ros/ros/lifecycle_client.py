@@ -11,13 +11,16 @@ import typing
 
 from lifecycle_msgs.msg import State, Transition
 from lifecycle_msgs.srv import ChangeState, GetState
+from rclpy.client import Client
 from rclpy.node import Node
 from rclpy.task import Future
 from std_srvs.srv import Trigger
 
 from px4_sim_ros.ros.node_status import NodeStatus
 
-Sequence = typing.Generator['Future | None', typing.Any, None]
+_Result = typing.TypeVar('_Result')
+# What yields futures, is sent their results, and returns a result of its own.
+Sequence = typing.Generator['Future | None', typing.Any, _Result]
 
 
 class TransitionError(RuntimeError):
@@ -58,7 +61,7 @@ class ManagedNode:
         """Whether the node can be asked, as far as is known."""
         return self._state.service_is_ready()
 
-    def wait_until_there(self, deadline_s: float) -> Sequence:
+    def wait_until_there(self, deadline_s: float) -> Sequence[None]:
         """Wait until all services are there."""
         services = self._change, self._state, self._status, self._forget, self._repeat
         while not all(client.service_is_ready() for client in services):
@@ -66,7 +69,7 @@ class ManagedNode:
                 raise TransitionError(f'{self.name} has not appeared')
             yield None
 
-    def _wait_until_ready(self, client: typing.Any) -> Sequence:
+    def _wait_until_ready(self, client: Client) -> Sequence[None]:
         """Wait until a service is there.
 
         It seems to be gone for a moment while another one of its name goes, such as that of a
@@ -80,7 +83,7 @@ class ManagedNode:
                 raise GoneError(f'{self.name} has gone')
             yield None
 
-    def _ask(self, client: typing.Any, request: typing.Any) -> Sequence:
+    def _ask(self, client: Client, request: object) -> Sequence[typing.Any]:
         """Return the answer to a question, which is asked again when none comes.
 
         A service that is there to its client may not know the client yet: then it acts, and
@@ -95,17 +98,17 @@ class ManagedNode:
                 client.remove_pending_request(call)
         raise TransitionError(f'{self.name} did not answer')
 
-    def state(self) -> Sequence:
+    def state(self) -> Sequence[int]:
         """Return the id of the state that the node is in."""
         response = yield from self._ask(self._state, GetState.Request())
         return response.current_state.id
 
-    def change(self, transition: tuple[int, int, str]) -> Sequence:
+    def change(self, transition: tuple[int, int, str]) -> Sequence[None]:
         """Ask for a transition and check the state afterwards."""
         number, goal, verb = transition
         request = ChangeState.Request(transition=Transition(id=number))
         refused = False
-        # Not asked twice: when the answer is lost, the state tells what came of it.
+        # Not asked twice: when the answer is lost, the state shows what came of it.
         call = self._change.call_async(request)
         try:
             refused = not (yield call).success
@@ -117,7 +120,7 @@ class ManagedNode:
             reason = status.problem or 'it gave no reason'
             raise TransitionError(f'{self.name} did not {verb}: {reason}')
 
-    def wait_until_able(self, deadline_s: float) -> Sequence:
+    def wait_until_able(self, deadline_s: float) -> Sequence[NodeStatus]:
         """Wait until the node can take part in a step; return its status."""
         while True:
             status = yield from self.status()
@@ -127,7 +130,7 @@ class ManagedNode:
                 raise TransitionError(f'{self.name} is not ready: {status.problem}')
             yield None
 
-    def status(self) -> Sequence:
+    def status(self) -> Sequence[NodeStatus]:
         """Return the node's status."""
         answer = yield from self._ask(self._status, Trigger.Request())
         return NodeStatus.from_json(answer.message)
@@ -147,12 +150,12 @@ class ManagedNode:
             return None
         return NodeStatus.from_json(call.result().message)
 
-    def configure(self) -> Sequence:
+    def configure(self) -> Sequence[None]:
         """Configure the node, unless it is."""
         if (yield from self.state()) == State.PRIMARY_STATE_UNCONFIGURED:
             yield from self.change(CONFIGURE)
 
-    def start(self) -> Sequence:
+    def start(self) -> Sequence[None]:
         """Bring the node to act, from whatever state."""
         state = yield from self.state()
         if state == State.PRIMARY_STATE_UNCONFIGURED:
@@ -160,7 +163,7 @@ class ManagedNode:
         if state != State.PRIMARY_STATE_ACTIVE:
             yield from self.change(ACTIVATE)
 
-    def stop(self) -> Sequence:
+    def stop(self) -> Sequence[None]:
         """Bring the node, if it acts, to rest."""
         state = yield from self.state()
         if state == State.PRIMARY_STATE_ACTIVE:
@@ -170,13 +173,13 @@ class ManagedNode:
         """Let the node publish again what its last step has published; nobody waits for that."""
         self._repeat.call_async(Trigger.Request())
 
-    def forget(self) -> Sequence:
+    def forget(self) -> Sequence[None]:
         """Let the node, which is at rest, begin at time 0 when it is started again."""
         answer = yield from self._ask(self._forget, Trigger.Request())
         if not answer.success:
             raise TransitionError(f'{self.name} did not forget its run: {answer.message}')
 
-    def end(self) -> Sequence:
+    def end(self) -> Sequence[None]:
         """Bring the node to its final state."""
         state = yield from self.state()
         if state == State.PRIMARY_STATE_FINALIZED:
@@ -194,7 +197,7 @@ class ManagedNode:
 class SequenceRunner:
     """Advances a sequence whenever `tick` is called."""
 
-    def __init__(self, sequence: Sequence, call_timeout_s: float) -> None:
+    def __init__(self, sequence: Sequence[None], call_timeout_s: float) -> None:
         self._sequence = sequence
         self._call_timeout_s = call_timeout_s
         self._future: Future | None = None

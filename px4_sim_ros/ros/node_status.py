@@ -19,6 +19,12 @@ class NodeStatus:
     participant: str = ''          # of DDS, that the node belongs to
     matched: dict[str, list[str]] = dataclasses.field(default_factory=dict)
     """The participants that its endpoints are matched with, by topic."""
+    by_value: list[str] = dataclasses.field(default_factory=list)
+    """The inputs that are handed over by value within its process."""
+    remapped: dict[str, str] = dataclasses.field(default_factory=dict)
+    """The names of those topics that are not called as in the graph."""
+    sources: dict[str, list[str]] = dataclasses.field(default_factory=dict)
+    """The nodes that publish its inputs, as far as they are known."""
     world: dict[str, typing.Any] = dataclasses.field(default_factory=dict)
     """The parameters that all nodes share."""
 

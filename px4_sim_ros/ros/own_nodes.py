@@ -10,7 +10,6 @@ import sys
 import typing
 
 from px4_sim_ros.model.parameters import ParameterError
-from px4_sim_ros.step.graph import spec_of
 
 if typing.TYPE_CHECKING:
     from px4_sim_ros.recording.bag.run_description import RunDescription
@@ -57,8 +56,7 @@ def _check(what: str, name: str, module: str, class_name: str) -> None:
     :param what: the beginning of the error sentence
     :raises ParameterError: it cannot
     """
-    from px4_sim_ros.ros.base import LoopNode
-    from px4_sim_ros.ros.sensor import SensorNode
+    from px4_sim_ros.step.block import Block
     # Only `python -m` has put the current folder there.
     if os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())
@@ -68,14 +66,12 @@ def _check(what: str, name: str, module: str, class_name: str) -> None:
         raise ParameterError(
             f'{what}: {module} cannot be imported from {os.getcwd()} or PYTHONPATH:'
             f' {type(error).__name__}: {error}') from error
-    # A sensor has to say as well when it has no measurement.
-    base = SensorNode if spec_of(name).model else LoopNode
     own_class = getattr(found, class_name, None)
     if own_class is None:
         raise ParameterError(f'{what}: there is no {class_name} in {found.__file__}')
-    if not (isinstance(own_class, type) and issubclass(own_class, base)):
+    if not (isinstance(own_class, type) and issubclass(own_class, Block)):
         raise ParameterError(
-            f'{what}: must be a subclass of {base.__module__}.{base.__name__}')
+            f'{what}: must be a subclass of {Block.__module__}.{Block.__name__}')
 
 
 def arguments(texts: typing.Iterable[str], names: typing.Container[str]) -> list[str]:

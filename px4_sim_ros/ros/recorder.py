@@ -13,6 +13,7 @@ from rclpy.serialization import deserialize_message
 from rclpy.subscription import Subscription
 from std_msgs.msg import Header
 
+from px4_sim_ros.config.configuration import NodeConfiguration
 from px4_sim_ros.messages.stamps import serialised_stamp_us, stamp_us
 from px4_sim_ros.model.parameters import ParameterError
 from px4_sim_ros.recording.bag import schema
@@ -23,9 +24,11 @@ from px4_sim_ros.recording.bag.bag_writer import BagWriter
 from px4_sim_ros.recording.bag.collector import ReorderBuffer
 from px4_sim_ros.recording.bag.run_description import BagError, RunDescription
 from px4_sim_ros.ros import qos
-from px4_sim_ros.ros.base import LoopNode
 from px4_sim_ros.ros.diagnostics import ERROR, OK, Status, status_message
+from px4_sim_ros.ros.endpoints import connections_of
+from px4_sim_ros.ros.graph_node import GraphNode
 from px4_sim_ros.ros.message_types import message_class
+from px4_sim_ros.ros.node_status import NodeStatus
 from px4_sim_ros.ros.polling import taken
 from px4_sim_ros.ros.recorder_watch import TOPIC, WINDOW_STEPS
 from px4_sim_ros.ros.wall_timer import create_wall_timer
@@ -35,45 +38,54 @@ from px4_sim_ros.step import graph
 _WAKE_S = 0.025
 
 
-class RecorderNode(LoopNode):
-    """Listens to all topics; nobody waits for it within a step.
+class RecorderNode(GraphNode):
+    """Subscribes to all topics; nobody waits for it within a step.
 
     Its thread takes the messages from their subscriptions now and then: a call of the executor
-    for each message would cost several times as much. On `recording/status` it tells up to which
-    time all is recorded, or why it has ended; the manager stays within a window of that.
+    for each message would cost several times as much. On `recording/status` it reports up to
+    which time all is recorded, or why it has ended; the manager stays within a window of that.
     """
 
-    def __init__(self, name: str) -> None:
-        self._beside: dict[str, Subscription] = {}
-        self._absences: Subscription | None = None
+    def __init__(self, name: str, *_: object) -> None:
+        self._step_subscriptions: dict[str, Subscription] = {}
+        self._side_subscriptions: dict[str, Subscription] = {}
         super().__init__(name)
+        self._collector: ReorderBuffer | None = None       # while it takes part in the steps
         self._bag: BagThread | None = None
         self._recordings = 0           # how many have begun: a reset begins another one
         self._folder = pathlib.Path()
-        self._reported = ''            # the last problem that was told
-        self.exit_code = 0
+        self._reported = ''            # the last problem that was reported
+        self._last_step_us, self._busy_s = 0, 0.0
         self._status_publisher = self.create_publisher(DiagnosticStatus, TOPIC, qos.LATCHED)
         self._timer = create_wall_timer(self, _WAKE_S, self._wake)
 
     @property
     def subscriptions(self) -> typing.Iterator[Subscription]:
         """Those that the executor looks after."""
-        taken_by_thread = [*getattr(self, '_inputs', {}).values(), *self._beside.values()]
+        taken_by_thread = [*self._step_subscriptions.values(), *self._side_subscriptions.values()]
         return (s for s in super().subscriptions if s not in taken_by_thread)
 
-    def configure(self) -> None:
-        """Read how the run was set up, and see that there is no such bag yet."""
+    def configure(self, configuration: NodeConfiguration, nodes: graph.Graph) -> None:
+        """Read how the run was set up, see that there is no such bag yet, and subscribe."""
+        self._parameters, self._world, self._graph = configuration.own, configuration.world, nodes
         try:
-            self._run = RunDescription.read(self.configuration.own.run_file)
+            self._run = RunDescription.read(self._parameters.run_file)
         except BagError as error:
             raise ParameterError(f'recorder.run_file: {error}') from error
         new_folder(self._next_folder())
+        self._subscribe()
 
     def activate(self) -> None:
         """Begin a bag."""
+        world = self._world
+        self._last_step_us, self._busy_s = 0, 0.0
+        self._collector = ReorderBuffer(
+            {name: topic.period_us(world.step_us, world.periods_us)
+             for name, topic in self._graph.topics.items()},
+            world.step_us, WINDOW_STEPS * world.step_us)
         self._discard()
         self._folder = make_folder(self._next_folder())
-        writer = BagWriter(self._folder, self._run, self.configuration.own)
+        writer = BagWriter(self._folder, self._run, self._parameters)
         self._recordings += 1
         self._bag = BagThread(writer, self._gather, self._announce)
         # The manager has to know of it before anything can go wrong.
@@ -85,37 +97,46 @@ class RecorderNode(LoopNode):
             bag, self._bag = self._bag, None
             bag.close()
             self._report(bag)
+        self._collector = None
+
+    def release(self) -> None:
+        """Subscribe no more, at the end."""
+        if self.finished:
+            for subscription in self._step_subscriptions.values():
+                self.destroy_subscription(subscription)
+            self._step_subscriptions.clear()
 
     def _next_folder(self) -> str:
         """Return where the next bag goes: after a reset beside the one before."""
-        folder = self.configuration.own.folder
+        folder = self._parameters.folder
         if not self._recordings:
             return folder
         return next(name for i in itertools.count(2)
                     if not pathlib.Path(name := f'{folder}_{i}').exists())
 
-    # Listening.
+    # What it hears.
 
-    def _join(self) -> None:
-        super()._join()
-        world = self.configuration.world
-        self.inbox = ReorderBuffer(
-            {name: topic.period_us(world.step_us, world.periods_us)
-             for name, topic in self.graph.topics.items()},
-            world.step_us, WINDOW_STEPS * world.step_us)
-
-    def _listen(self) -> None:
-        super()._listen()
+    def _subscribe(self) -> None:
+        topics = self._graph.topics
+        if set(self._step_subscriptions) == {*topics, graph.ABSENCE}:
+            return       # those that are there stay: they are matched with all
+        for subscription in self._step_subscriptions.values():
+            self.destroy_subscription(subscription)
+        self._step_subscriptions = {
+            name: self._subscription(name, topic.type, qos.LOOP)
+            for name, topic in topics.items()}
+        self._step_subscriptions[graph.ABSENCE] = self._subscription(
+            graph.ABSENCE, schema.SIDE_TOPICS[graph.ABSENCE].type,
+            absence_qos(len(self._graph.sensors)))
         for name, topic in schema.SIDE_TOPICS.items():
-            if name not in {graph.ABSENCE, *self._beside}:
-                self._beside[name] = self.create_subscription(
-                    message_class(topic.type), name, lambda message: None,
-                    qos.LATCHED_LOG if topic.latched else qos.LOOP, raw=True)
-        if self._inputs[graph.ABSENCE] is not self._absences:
-            self.destroy_subscription(self._inputs[graph.ABSENCE])
-            self._absences = self.create_subscription(
-                Header, graph.ABSENCE, lambda header: None, absence_qos(len(self.graph.sensors)))
-            self._inputs[graph.ABSENCE] = self._absences
+            if name not in {graph.ABSENCE, *self._side_subscriptions}:
+                self._side_subscriptions[name] = self._subscription(
+                    name, topic.type, qos.LATCHED_LOG if topic.latched else qos.LOOP)
+
+    def _subscription(self, name: str, kind: str, profile: QoSProfile) -> Subscription:
+        # Its thread takes the messages; nothing calls back.
+        return self.create_subscription(
+            message_class(kind), name, lambda message: None, profile, raw=True)
 
     def _wake(self) -> None:
         if self._bag is not None:
@@ -123,9 +144,9 @@ class RecorderNode(LoopNode):
 
     def _discard(self) -> None:
         """Forget what the run before has left; what is latched is of this one as well."""
-        passing = [subscription for name, subscription in self._beside.items()
+        passing = [subscription for name, subscription in self._side_subscriptions.items()
                    if not schema.SIDE_TOPICS[name].latched]
-        for subscription in [*self._inputs.values(), *passing]:
+        for subscription in [*self._step_subscriptions.values(), *passing]:
             for _ in taken(subscription):
                 pass
 
@@ -134,11 +155,11 @@ class RecorderNode(LoopNode):
 
         :raises LostError: a message was lost
         """
-        collector = self.inbox
-        for name, subscription in self._beside.items():
+        collector = self._collector
+        for name, subscription in self._side_subscriptions.items():
             for data in taken(subscription):
                 collector.add_side_message(name, data)
-        for name, subscription in self._inputs.items():
+        for name, subscription in self._step_subscriptions.items():
             for data in taken(subscription):
                 if name == graph.ABSENCE:
                     self._add_absence(data)
@@ -150,8 +171,8 @@ class RecorderNode(LoopNode):
 
     def _add_absence(self, data: bytes) -> None:
         header = deserialize_message(data, Header)
-        absent = [topic.name for topic in self.graph.outputs(header.frame_id)]
-        self.inbox.add_no_measurement(graph.ABSENCE, stamp_us(header.stamp), data, absent)
+        absent = [topic.name for topic in self._graph.outputs(header.frame_id)]
+        self._collector.add_no_measurement(graph.ABSENCE, stamp_us(header.stamp), data, absent)
 
     # What is told.
 
@@ -161,7 +182,6 @@ class RecorderNode(LoopNode):
         if bag is None:
             return       # the end of the bag is the end of the run
         self._busy_s = time.thread_time()
-        self._steps = self._last_step_us // self.period_us
         self._report(bag)
         self._tell(bag)
 
@@ -170,7 +190,7 @@ class RecorderNode(LoopNode):
         if bag.problem and bag.problem != self._reported:
             self._reported = bag.problem
             self.get_logger().error(bag.problem)
-            if self.configuration.own.on_failure == 'fail':
+            if self._parameters.on_failure == 'fail':
                 self.exit_code = 1
 
     def _tell(self, bag: BagThread) -> None:
@@ -181,11 +201,21 @@ class RecorderNode(LoopNode):
             self._last_step_us, ERROR if bag.problem else OK,
             bag.problem or f'recording into {self._folder}',
             {'recorded_us': self._last_step_us, 'flushed_us': bag.flushed_us,
-             'folder': self._folder, 'on_failure': self.configuration.own.on_failure})
+             'folder': self._folder, 'on_failure': self._parameters.on_failure})
 
-    def holds(self) -> str:
-        """Return that it is writing: what it lacks may have come already."""
-        return 'it is writing' if self._bag is not None and self._bag.is_writing else ''
+    def lockstep_status(self) -> NodeStatus:
+        """Return what it lacks; while it writes, that may have come already."""
+        collector, bag = self._collector, self._bag
+        return NodeStatus(
+            waits_for_us=collector.next_us if collector else 0,
+            waits_for=collector.waits_for() if collector else {},
+            holds='it is writing' if bag is not None and bag.is_writing else '',
+            **connections_of(self, {}, self._step_subscriptions))
+
+    def progress(self) -> tuple[int, dict[str, object]]:
+        """Return the time of the last step that is recorded, and counters."""
+        steps = self._last_step_us // self._world.step_us if self._collector else 0
+        return self._last_step_us, {'steps': steps, 'busy_s': f'{self._busy_s:.6f}'}
 
     def status(self) -> tuple[bytes, str, dict[str, object]]:
         """Return how far the recording is."""

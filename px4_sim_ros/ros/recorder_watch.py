@@ -40,7 +40,7 @@ class RecorderWatch:
         self._subscription = node.create_subscription(
             DiagnosticStatus, TOPIC, self._on_status, qos.LATCHED)
 
-    def begin_again(self) -> None:
+    def reset(self) -> None:
         """Expect a recording from time 0 on."""
         self.records = True
         self.recorded_us = self.flushed_us = 0

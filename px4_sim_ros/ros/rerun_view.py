@@ -11,14 +11,13 @@ import time
 import typing
 
 import rclpy.node
-from diagnostic_msgs.msg import DiagnosticStatus
 from rcl_interfaces.msg import Log
 from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
 from std_msgs.msg import String
 
 from px4_sim_ros.config.configuration import Configuration
-from px4_sim_ros.messages.diagnostics import values_of
+from px4_sim_ros.messages.run_status import RunStatus
 from px4_sim_ros.messages.stamps import serialised_stamp_us
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.recording.analysis.series import Series, SeriesCollector
@@ -26,6 +25,7 @@ from px4_sim_ros.recording.bag.message_definitions import decode
 from px4_sim_ros.ros import qos
 from px4_sim_ros.ros.message_types import message_class
 from px4_sim_ros.ros.polling import taken
+from px4_sim_ros.ros.status_client import StatusClient
 from px4_sim_ros.step import graph
 from px4_sim_ros.viewing.pose_motion import PoseMotion
 from px4_sim_ros.viewing.rerun_log import RerunLog
@@ -141,9 +141,8 @@ class RerunView:
         self._told: dict[str, str] = {}
         # Before the first run.
         self._lines: typing.Any = collections.deque(maxlen=_MOST_LINES)
+        self._status_client = StatusClient(node, self._on_status)
         self._beside = {
-            self._on_status: node.create_subscription(
-                DiagnosticStatus, 'sim/status', lambda message: None, qos.LATCHED, raw=True),
             self._on_link: node.create_subscription(
                 String, 'hil/state', lambda message: None, qos.LATCHED, raw=True),
             self._on_log: node.create_subscription(
@@ -191,6 +190,7 @@ class RerunView:
         begun = self._sorter.next_run()
         if begun is not None:
             self._begin_run(begun)
+        self._status_client.poll()
         for heard, subscription in self._beside.items():
             for data in taken(subscription):
                 heard(deserialize_message(data, subscription.msg_type))
@@ -234,8 +234,8 @@ class RerunView:
 
     # What is said.
 
-    def _on_status(self, status: DiagnosticStatus) -> None:
-        self._tell('manager', f"{values_of(status).get('state', '')} {status.message}".strip())
+    def _on_status(self, status: RunStatus) -> None:
+        self._tell('manager', f'{status.state} {status.sentence}'.strip())
 
     def _on_link(self, state: String) -> None:
         self._tell('hil_bridge', state.data)

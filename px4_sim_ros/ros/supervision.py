@@ -1,90 +1,171 @@
-"""Watches over the steps: names the node that owes a message when one is overdue."""
+"""What the manager does about nodes that block a step, fall silent, or are stopped by others."""
 from __future__ import annotations
 
-import time
+import functools
 import typing
 
-from px4_sim_ros.ros import sequences
-from px4_sim_ros.ros.lifecycle_client import SequenceRunner
-from px4_sim_ros.ros.node_status import NodeStatus
-from px4_sim_ros.ros.overdue import Debt, find_debt, find_lost_recorder, find_silent
-from px4_sim_ros.step.clock import Stepper
-from px4_sim_ros.step.graph import Graph
+from lifecycle_msgs.msg import State, TransitionEvent
 
-# Longer than the wait for the answers, which has its own bound.
-_CALL_TIMEOUT_S = 5.0
+from px4_sim_ros.model.timebase import seconds_text
+from px4_sim_ros.ros.bring_up import BringUp
+from px4_sim_ros.ros.clock_driver import ClockDriver
+from px4_sim_ros.ros.overdue import Overdue
+from px4_sim_ros.ros.overdue_watch import OverdueWatch
+from px4_sim_ros.ros.recorder_watch import RecorderWatch
+from px4_sim_ros.step import graph
+from px4_sim_ros.step.pacing import PaceWatch
+
+if typing.TYPE_CHECKING:
+    from px4_sim_ros.ros.manager import ManagerNode
 
 
 class Supervision:
-    """Asks all nodes around when a step is overdue, and now and then while time is paused."""
+    """Watches over the steps of a run."""
 
-    def __init__(
-        self, graph: Graph, nodes: sequences.Nodes, stepper: Stepper, topic: str,
-        on_debt: typing.Callable[[Debt], None], on_settled: typing.Callable[[Debt], None],
-        repeat: typing.Callable[[str], None],
-    ) -> None:
-        """Begin.
+    def __init__(self, manager: ManagerNode, driver: ClockDriver, bring_up: BringUp) -> None:
+        """Subscribe to what the nodes report by themselves."""
+        self._manager, self._driver, self._bring_up = manager, driver, bring_up
+        self._clock = driver.clock
+        self.unrecorded = ''                   # why the recorder has ended, if it has
+        self._deactivated: set[str] = set()    # nodes that others have stopped
+        self._pace_watch = PaceWatch(self._clock.step_us)
+        self._overdue_watch = OverdueWatch(
+            bring_up.graph, bring_up.nodes, self._clock, graph.COMMAND, self._on_overdue,
+            self._on_cleared, self._republish)
+        self._recorder = RecorderWatch(
+            manager, self._clock.step_us, self.limit, self._on_recorder_failure
+        ) if 'recorder' in bring_up.graph.nodes else None
+        self._subscriptions = [
+            manager.create_subscription(
+                TransitionEvent, f'{name}/transition_event',
+                functools.partial(self._on_transition, name), 10)
+            for name in bring_up.graph.managed]
 
-        :param topic: what ends a step
-        :param on_debt: called once for each debt that is found
-        :param on_settled: called when it exists no longer
-        :param repeat: lets a node publish again what it has published in its last step
-        """
-        self._graph, self._nodes, self._stepper, self._topic = graph, nodes, stepper, topic
-        self._on_debt, self._on_settled, self._repeat = on_debt, on_settled, repeat
-        self._inquiry: SequenceRunner | None = None
-        self._asked_s = 0.0
-        self._asked_us = 0             # the step that was under way then
-        self._suspected: Debt | None = None      # by the last round
-        self.debt: Debt | None = None
+    # The course of a run.
 
-    def begin_again(self) -> None:
-        """Forget what was found."""
-        self._inquiry = self._suspected = self.debt = None
+    def expect_recording(self) -> None:
+        """Expect a recording from time 0 on, if there is a recorder."""
+        if self._recorder is not None:
+            self._recorder.reset()
+            self.unrecorded = ''
 
-    def watch(self, timeout_s: float) -> None:
-        """Ask if it is time to, or go on with a question; call it some ten times a second.
+    def all_active(self) -> None:
+        """Take note that all nodes are active."""
+        self._deactivated.clear()
 
-        :param timeout_s: wall time after which a step is overdue
-        """
-        now_s = time.monotonic()
-        since_s = self._asked_s
-        if self._stepper.under_way or self._stepper.held:
-            since_s = max(since_s, self._stepper.begun_s)
-        if self._inquiry is None and now_s - since_s > timeout_s:
-            self._asked_s, self._asked_us = now_s, self._stepper.time_us
-            self._inquiry = SequenceRunner(
-                sequences.ask_all(self._nodes, self._conclude), _CALL_TIMEOUT_S)
-        if self._inquiry is not None and self._inquiry.tick():
-            self._inquiry = None
+    def reset(self) -> None:
+        """Forget who has blocked."""
+        self._overdue_watch.reset()
 
-    def settle(self) -> None:
+    @property
+    def overdue(self) -> Overdue | None:
+        """Who blocks the step, if it is overdue."""
+        return self._overdue_watch.overdue
+
+    def clear(self) -> None:
         """Take note that the step is complete."""
-        debt, self.debt, self._suspected = self.debt, None, None
-        if debt is not None:
-            self._on_settled(debt)
+        self._overdue_watch.clear()
 
-    def _conclude(self, statuses: dict[str, NodeStatus | None]) -> None:
-        stepper = self._stepper
-        if stepper.time_us != self._asked_us:
-            return       # time has gone on meanwhile
-        if stepper.under_way:
-            debt = find_debt(
-                self._graph, statuses, self._topic, stepper.time_us, stepper.complete_us,
-                stepper.step_us)
-        elif stepper.held:
-            debt = find_silent(statuses) or find_lost_recorder(
-                statuses['recorder'], stepper.complete_us)
+    def watch(self) -> None:
+        """Look at the steps; to be called some ten times a second while they go on."""
+        clock = self._clock
+        goes_on = clock.steps > 0 and not (clock.paused or clock.at_limit or self.overdue)
+        if sentence := self._pace_watch.remark(
+                clock.speed_factor, clock.steps, clock.lost_s, goes_on):
+            self._manager.get_logger().warning(sentence)
+        self._overdue_watch.watch(self._manager.get_parameter('step_timeout_s').value)
+
+    # Steps that are overdue.
+
+    def _on_overdue(self, overdue: Overdue) -> None:
+        """Report who blocks, and do what `on_overdue` says."""
+        if overdue.blocker == 'recorder':
+            self._drop_recorder(overdue.sentence)
+            return
+        logger = self._manager.get_logger()
+        if overdue.holds:
+            logger.info(overdue.sentence)
+        elif overdue.publisher:
+            logger.warning(overdue.sentence)
         else:
-            debt = find_silent(statuses)
-        # Nodes do not answer at one moment, so a single round may be wrong about who is at fault.
-        if debt != self._suspected:
-            self._suspected = debt
-            self._asked_s = 0.0
-        elif debt is None:
-            self.settle()
-        elif debt != self.debt:
-            self.debt = debt
-            self._on_debt(debt)
-        if debt is not None and debt == self.debt and debt.repeater:
-            self._repeat(debt.repeater)
+            logger.error(overdue.sentence)
+        self._manager.publish_status()
+        if overdue.holds or overdue.publisher:
+            return
+        policy = self._manager.get_parameter('on_overdue').value
+        if policy == 'pause':
+            self._manager.control.set_paused(True)
+        elif policy == 'fail':
+            self._manager.fail(overdue.sentence)
+
+    def _republish(self, name: str) -> None:
+        if name == 'manager':
+            self._driver.republish()
+            return
+        node, = (node for node in self._bring_up.nodes if node.name == name)
+        node.call_repeat()
+
+    def _on_cleared(self, overdue: Overdue) -> None:
+        back = '' if overdue.holds else f'{overdue.blocker} is back; '
+        self._manager.get_logger().info(
+            f'{back}t = {seconds_text(self._clock.complete_us)} is complete')
+        self._manager.publish_status()
+
+    # The recorder.
+
+    def limit(self) -> None:
+        """Let time go as far as the recorder allows."""
+        if self._recorder is not None:
+            self._clock.limit(self._recorder.limit_us)
+
+    def is_recorded(self) -> bool:
+        """Return whether all that is complete was recorded, if it is to be."""
+        recorder = self._recorder
+        return recorder is None or not recorder.records or (
+            recorder.recorded_us >= self._clock.complete_us)
+
+    def _on_recorder_failure(self, sentence: str) -> None:
+        """Go on without a recording, or end, as the recorder's parameter says."""
+        if self._recorder is not None and self._recorder.ends_run:
+            self._manager.fail(sentence)
+        else:
+            self.unrecorded = sentence
+            self._manager.publish_status()
+
+    def _drop_recorder(self, sentence: str) -> None:
+        """Wait no longer for a recorder that is gone or has lost a message."""
+        recorder = self._recorder
+        assert recorder is not None
+        sentence = f'{sentence}; on disk is all up to t = {seconds_text(recorder.flushed_us)}'
+        if not recorder.ends_run:
+            sentence += ', and the run goes on without it'
+        self._manager.get_logger().error(sentence)
+        self._bring_up.drop_recorder()
+        self._overdue_watch.reset()
+        recorder.give_up()
+        self._on_recorder_failure(sentence)
+        self._recorder = None
+
+    # What others than the manager do to a node.
+
+    def _on_transition(self, node: str, event: TransitionEvent) -> None:
+        if self._manager.is_busy or self._bring_up.was_dropped(node):
+            return
+        logger = self._manager.get_logger()
+        start, goal = event.start_state, event.goal_state
+        now = f't = {seconds_text(self._clock.complete_us)}'
+        if goal.id == State.PRIMARY_STATE_FINALIZED and self._is_optional(node):
+            self._drop_recorder(f'{node} was shut down')
+        elif goal.id == State.PRIMARY_STATE_FINALIZED:
+            logger.warning(f'{node} was shut down; the graph is taken down')
+            self._manager.stop(f'{node} was shut down')
+        elif start.id == State.TRANSITION_STATE_DEACTIVATING:
+            self._deactivated.add(node)
+            logger.info(f'{node} has stopped at {now}')
+        elif goal.id == State.PRIMARY_STATE_ACTIVE and node in self._deactivated:
+            self._deactivated.remove(node)
+            logger.info(f'{node} goes on from {now}')
+
+    def _is_optional(self, node: str) -> bool:
+        return (node == 'recorder' and self._recorder is not None
+                and not self._recorder.ends_run)

@@ -1,4 +1,4 @@
-"""Requests for transitions that do not fit the state that a node is in."""
+"""Requests for transitions that the state of a node does not have."""
 from __future__ import annotations
 
 import typing
@@ -8,12 +8,12 @@ from rclpy.lifecycle import LifecycleNode
 from rclpy.lifecycle.node import _rclpy
 
 
-def refuse_misfits(node: LifecycleNode) -> None:
-    """Let a node refuse what does not fit its state: rclpy would end the whole process."""
+def reject_invalid_transitions(node: LifecycleNode) -> None:
+    """Let a node reject transitions that its state does not have: rclpy would end the process."""
     service: typing.Any = node._service_change_state
     change = service.callback
 
-    def change_or_refuse(
+    def change_or_reject(
         request: ChangeState.Request, response: ChangeState.Response,
     ) -> ChangeState.Response:
         try:
@@ -25,4 +25,4 @@ def refuse_misfits(node: LifecycleNode) -> None:
             response.success = False
             return response
 
-    service.callback = change_or_refuse
+    service.callback = change_or_reject

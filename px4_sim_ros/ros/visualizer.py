@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import typing
 
-from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PointStamped, PoseStamped, TransformStamped
 from nav_msgs.msg import Path
 from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor
@@ -17,13 +16,14 @@ from sensor_msgs.msg import JointState, NavSatFix, Range
 from std_msgs.msg import String
 
 from px4_sim_ros.config.configuration import Configuration
-from px4_sim_ros.messages.diagnostics import values_of
+from px4_sim_ros.messages.run_status import RunStatus
 from px4_sim_ros.messages.stamps import in_frame, set_stamp, stamp_us
 from px4_sim_ros.messages.truth import BODY_FRAME, WORLD_FRAME
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.ros import qos
 from px4_sim_ros.ros.message_types import message_class
+from px4_sim_ros.ros.status_client import StatusClient
 from px4_sim_ros.ros.wall_timer import create_wall_timer
 from px4_sim_ros.viewing import topics
 from px4_sim_ros.viewing.links import ODOM_FRAME, Link, rotor_link, sensor_links
@@ -97,7 +97,7 @@ class VisualizerNode(Node):
             if name in known:
                 self.create_subscription(kind, name, heard, qos.LOOP)
         self.create_subscription(PointStamped, topics.SET_POINT, self._on_set_point, qos.LATCHED)
-        self.create_subscription(DiagnosticStatus, 'sim/status', self._on_status, qos.LATCHED)
+        self._status_client = StatusClient(self, self._on_status)
         self.create_subscription(String, 'hil/state', self._on_link, qos.LATCHED)
 
     # What is heard.
@@ -134,11 +134,9 @@ class VisualizerNode(Node):
         self._scene.set_point_enu_m = point.point.x, point.point.y, point.point.z
         self._changed = True
 
-    def _on_status(self, status: DiagnosticStatus) -> None:
-        values = values_of(status)
-        self._scene.state = values.get('state', '')
-        factor = values.get('real_time_factor')
-        self._scene.real_time_factor = None if factor is None else float(factor)
+    def _on_status(self, status: RunStatus) -> None:
+        self._scene.state = status.state
+        self._scene.real_time_factor = status.real_time_factor
         self._changed = True
 
     def _on_link(self, state: String) -> None:

@@ -16,7 +16,9 @@ from px4_sim_ros.config.resources import own_arguments
 from px4_sim_ros.model.parameters import ParameterError
 from px4_sim_ros.model.run_error import RunError
 from px4_sim_ros.ros import own_nodes
-from px4_sim_ros.ros.base import LoopNode
+from px4_sim_ros.ros.block_host import BlockHost
+from px4_sim_ros.ros.block_node import BlockNode
+from px4_sim_ros.ros.graph_node import GraphNode
 from px4_sim_ros.ros.step_executor import StepExecutor
 from px4_sim_ros.step import graph
 
@@ -64,12 +66,12 @@ def run(
         print(f'world: {error}', file=sys.stderr)
         return 2
     nodes: list[typing.Any] = []
-    executor = make_executor()
+    executor, host = make_executor(), BlockHost()
     try:
-        _make_nodes(names, nodes, own)
+        _make_nodes(names, nodes, own, host)
         for node in nodes:
             executor.add_node(node)
-        _spin(StepExecutor(executor, _in_order(nodes)), nodes, stop)
+        _spin(StepExecutor(executor, host), nodes, stop)
     except ParameterError as error:
         print(f'world: {error}', file=sys.stderr)
         return 2
@@ -78,7 +80,7 @@ def run(
         return 1
     finally:
         for node in nodes:
-            if isinstance(node, LoopNode) and not node.finished:
+            if isinstance(node, GraphNode) and not node.finished:
                 node.trigger_shutdown()
         executor.shutdown()
         for node in nodes:
@@ -89,26 +91,19 @@ def run(
 
 def _make_nodes(
     names: typing.Sequence[str], nodes: list[typing.Any], own: typing.Sequence[str],
+    host: BlockHost,
 ) -> None:
     """Make the nodes, the manager last in the list: it asks the others as soon as it runs."""
-    def make(name: str, own_class: str | None = None) -> typing.Any:
-        return graph.load(own_class or graph.spec_of(name).node)(name)
+    def make(name: str, *arguments: str) -> typing.Any:
+        return graph.load(graph.spec_of(name).node)(name, host, *arguments)
 
     manager = [make('manager')] if not names or 'manager' in names else []
     nodes += manager       # ended with the others if one of them cannot be made
     names = names or list(manager[0].configured_graph().nodes)
     classes = own_nodes.parse(own, names)
-    nodes[:0] = [make(name, classes.get(name)) for name in names if name != 'manager']
-
-
-def _in_order(nodes: typing.Sequence[typing.Any]) -> list[typing.Any]:
-    """Return the nodes that hear each other in the order of a step.
-
-    The recorder has a thread for what it hears.
-    """
-    kinds = list(graph.NODES)
-    return sorted((node for node in nodes if node.get_name() != 'recorder'),
-                  key=lambda node: kinds.index(graph.spec_of(node.get_name()).kind))
+    nodes[:0] = [make(name, classes.get(name, '')) for name in names if name != 'manager']
+    host.add([node for node in nodes if isinstance(node, BlockNode)],
+             manager[0].driver if manager else None)
 
 
 def _spin(executor: typing.Any, nodes: typing.Sequence[typing.Any], stop: Stop) -> None:

@@ -16,7 +16,7 @@ from rclpy.signals import SignalHandlerOptions
 from px4_sim_ros.config.configuration import load_vehicle
 from px4_sim_ros.config.resources import own_arguments
 from px4_sim_ros.model.parameters import ParameterError, sentence
-from px4_sim_ros.ros.run_watch import RunWatch
+from px4_sim_ros.ros.status_client import StatusClient
 from px4_sim_ros.ros.world import Stop
 from px4_sim_ros.run.autopilots import start_autopilot
 from px4_sim_ros.run.processes import Child
@@ -60,7 +60,7 @@ def keep(keeper: Keeper, ros_arguments: typing.Sequence[str]) -> int:
     stop = Stop()
     rclpy.init(args=list(ros_arguments), signal_handler_options=SignalHandlerOptions.NO)
     node = rclpy.create_node('autopilot_keeper')
-    watch = RunWatch(node)
+    watch = StatusClient(node)
     kept_run: int | None = None
     try:
         keeper.start()

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import queue
 import sys
+import typing
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rcl_interfaces.msg import Log
@@ -12,8 +13,8 @@ from std_msgs.msg import String
 from px4_sim_ros.config.configuration import Configuration
 from px4_sim_ros.config.recording import RecorderParameters
 from px4_sim_ros.config.resources import PACKAGE
+from px4_sim_ros.messages.publications import Publications
 from px4_sim_ros.messages.stamps import set_stamp
-from px4_sim_ros.messages.step_messages import StepMessages
 from px4_sim_ros.model.parameters import sentence
 from px4_sim_ros.model.timebase import seconds_text
 from px4_sim_ros.recording.bag import schema
@@ -22,7 +23,8 @@ from px4_sim_ros.recording.bag.bag_writer import BagWriter
 from px4_sim_ros.recording.bag.message_definitions import trimmed
 from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.run.flight_record import WorldStatus
-from px4_sim_ros.step.simulation import Step
+from px4_sim_ros.step.graph import COMMAND
+from px4_sim_ros.step.runner import Output
 
 
 class CoreRecorder:
@@ -35,7 +37,7 @@ class CoreRecorder:
         :raises OSError: nothing can be written there
         """
         parameters: RecorderParameters = configuration.nodes['recorder']
-        self._messages = StepMessages(configuration.graph, configuration.world)
+        self._publications = Publications(configuration.graph, configuration.world)
         self._ends_run = parameters.on_failure == 'fail'
         folder = make_folder(parameters.folder)
         try:
@@ -47,22 +49,24 @@ class CoreRecorder:
         self._types = {
             name: schema.topic_type(nodes, name) for name in [*nodes.topics, *schema.SIDE_TOPICS]}
         self._time_us = 0
-        self._link = ''
+        self._step: list[Output] = []      # that is not complete
         self._said: queue.SimpleQueue[str] = queue.SimpleQueue()
 
-    def add_step(self, step: Step, references_rad_s: tuple[float, ...], link: str) -> None:
-        """Take in a step.
-
-        :param references_rad_s: the command that ends it
-        :param link: the state of the link
-        """
-        self._time_us = step.truth.time_us
-        for topic, data in self._messages.of(step, references_rad_s):
-            self._write(topic, data)
-        if link != self._link:
-            self._link = link
-            self._write_beside('hil/state', String(data=link))
+    def send(self, outputs: typing.Sequence[Output]) -> None:
+        """Write the steps that are complete; what belongs to the next waits for its end."""
+        for output in outputs:
+            self._step.append(output)
+            if output.values is not None and COMMAND in output.values:
+                self._time_us = output.time_us
+                for its in self._step:
+                    for topic, data in self._publications.of(its):
+                        self._write(topic, data)
+                self._step.clear()
         self._write_said()
+
+    def add_side(self, topic: str, text: str) -> None:
+        """Write a text that a block publishes on a side topic."""
+        self._write_beside(topic, String(data=text))
 
     def add_status(self, status: WorldStatus) -> None:
         """Take in the counters; once a simulated second is enough."""

@@ -22,7 +22,7 @@ from px4_sim_ros.messages.diagnostics import values_of
 from px4_sim_ros.ros import own_nodes, qos
 from px4_sim_ros.ros.pilot_publisher import PilotVoice
 from px4_sim_ros.ros.polling import PollingNode
-from px4_sim_ros.ros.run_watch import RunWatch
+from px4_sim_ros.ros.status_client import StatusClient
 from px4_sim_ros.ros.world import make_executor
 from px4_sim_ros.run.flight_record import WorldStatus
 from px4_sim_ros.run.processes import Child, ros_environment
@@ -100,7 +100,7 @@ class RosWorld:
             _POSE, lambda data: deserialize_message(data, PoseStamped))
         self._diagnostics = self._node.create_subscription(
             DiagnosticArray, '/diagnostics', self._on_diagnostics, qos.DIAGNOSTICS)
-        self._watch = RunWatch(self._node)
+        self._watch = StatusClient(self._node)
         self.recording = ''        # the folder of the recording that began last
         self._recording_status = self._node.create_subscription(
             DiagnosticStatus, 'recording/status', self._on_recording, qos.LATCHED)

@@ -1,6 +1,6 @@
-"""The table of nodes and topics: the only list of them.
+"""The table of blocks and topics: the only list of them.
 
-Launch files, the command line, the manager and the nodes read it. It imports no ROS:
+The runner, the nodes, launch files and the command line read it. It imports none of them:
 classes are named as `module:Class` and message types as ROS writes them.
 """
 from __future__ import annotations
@@ -15,7 +15,8 @@ from px4_sim_ros.model.instances import instance_name, kind_and_index
 # Where a sensor that is stopped says so, for each time at which it would have measured.
 ABSENCE = 'sensors/absence'
 
-# What ends a step.
+# What begins a step, and what ends it.
+CLOCK = '/clock'
 COMMAND = 'actuators/command'
 
 # What `Topic.period` says when something happens in every step.
@@ -33,6 +34,7 @@ class Topic:
     like: str = ''             # the topic of the first instance, if this is of a further one
     meaning: str = ''          # what is in it, beyond what its type says
     instead: str = ''          # who publishes it in a graph that has such a node
+    part_of: str = ''          # the topic whose value it carries a part of
 
     def period_us(self, step_us: int, periods_us: typing.Mapping[str, int]) -> int:
         """Return the period in microseconds."""
@@ -45,24 +47,36 @@ class Topic:
 
     def of_instance(self, index: int) -> Topic:
         """Return the topic of a further instance: `imu/data_raw` becomes `imu_1/data_raw`."""
-        first, slash, rest = self.name.partition('/')
         return dataclasses.replace(
-            self, name=f'{instance_name(first, index)}{slash}{rest}',
-            publisher=instance_name(self.publisher, index), like=self.name)
+            self, name=_of_instance(self.name, index),
+            publisher=instance_name(self.publisher, index), like=self.name,
+            part_of=_of_instance(self.part_of, index) if self.part_of else '')
+
+    @property
+    def value(self) -> str:
+        """The topic that a block knows the value by: this one, or the one it is a part of."""
+        return self.part_of or self.name
+
+
+def _of_instance(topic: str, index: int) -> str:
+    first, slash, rest = topic.partition('/')
+    return f'{instance_name(first, index)}{slash}{rest}'
 
 
 @dataclasses.dataclass(frozen=True)
 class NodeSpec:
-    """A node: its class, its parameters and the topics it waits for in a step."""
+    """A block with its parameters and inputs, and the node that is its face in ROS."""
 
     name: str
-    node: str
+    block: str                 # '' for those that take no part in the mathematics of a step
     parameters: str
     inputs: tuple[str, ...] = ()
-    model: str = ''            # the core model that a sensor node runs
+    model: str = ''            # that a sensor's block runs
     instances: int = 1         # how many of it there may be
     previous: tuple[str, ...] = ()     # those of `inputs` that are of the step before
+    held: tuple[str, ...] = ()         # those whose last value holds until the next is due
     optional: bool = False     # there is none unless the configuration asks for it
+    node: str = 'px4_sim_ros.ros.block_node:BlockNode'
 
     @property
     def kind(self) -> str:
@@ -78,16 +92,18 @@ class NodeSpec:
 # Those of the first instances, with all that is optional. What is in them is a contract with a
 # version (`recording/schema.py`).
 TOPICS: dict[str, Topic] = {topic.name: topic for topic in (
-    Topic('/clock', 'rosgraph_msgs/msg/Clock', 'manager',
+    Topic(CLOCK, 'rosgraph_msgs/msg/Clock', 'manager',
           meaning='the end of the step that begins'),
     Topic('ground_truth/odom', 'nav_msgs/msg/Odometry', 'dynamics',
           meaning='true pose in map (ENU from home) and twist in base_link (FLU)'),
     Topic('ground_truth/accel', 'geometry_msgs/msg/AccelStamped', 'dynamics',
-          meaning='true acceleration, without gravity, and angular acceleration in base_link'),
+          meaning='true acceleration, without gravity, and angular acceleration in base_link',
+          part_of='ground_truth/odom'),
     Topic('ground_truth/pose', 'geometry_msgs/msg/PoseStamped', 'dynamics', 'display',
-          meaning='the pose of ground_truth/odom, for viewers'),
+          meaning='the pose of ground_truth/odom, for viewers', part_of='ground_truth/odom'),
     Topic('joint_states', 'sensor_msgs/msg/JointState', 'dynamics', 'display',
-          meaning='rotor speeds in rad/s as velocity, rotor_1 first'),
+          meaning='rotor speeds in rad/s as velocity, rotor_1 first',
+          part_of='ground_truth/odom'),
     Topic('battery_state', 'sensor_msgs/msg/BatteryState', 'dynamics', 'battery',
           meaning='of the bus; the current is negative while discharging; present is false'
           ' without a battery'),
@@ -102,7 +118,7 @@ TOPICS: dict[str, Topic] = {topic.name: topic for topic in (
     Topic('gps/fix', 'sensor_msgs/msg/NavSatFix', 'gps', 'gps',
           meaning='position over the WGS-84 ellipsoid, with the accuracy that is reported'),
     Topic('gps/vel', 'geometry_msgs/msg/TwistStamped', 'gps', 'gps',
-          meaning='velocity in ENU'),
+          meaning='velocity in ENU', part_of='gps/fix'),
     Topic('airspeed', 'sensor_msgs/msg/FluidPressure', 'airspeed', 'airspeed',
           meaning='total minus static pressure in Pa'),
     Topic('range', 'sensor_msgs/msg/Range', 'range_finder', 'range_finder',
@@ -115,50 +131,51 @@ TOPICS: dict[str, Topic] = {topic.name: topic for topic in (
           meaning='references of the rotor speeds in rad/s, for the step that follows'),
 )}
 
-_SENSOR_NODE = 'px4_sim_ros.ros.sensor:SensorNode'
+_BLOCKS = 'px4_sim_ros.step.model_blocks'
+_SENSOR = f'{_BLOCKS}:SensorBlock'
 _SENSORS = 'px4_sim_ros.model.sensors'
 _WIND = 'px4_sim_ros.model.environment.wind'
 # What an autopilot is told.
 _MEASURED = ('imu/data_raw', 'mag', 'baro', 'gps/fix', 'gps/vel', 'airspeed', 'range',
              'optical_flow', 'visual_odometry', 'battery_state')
 
-# In the order of a step: whoever comes later waits for those before.
+# In the order of a step: whoever comes later uses what those before put out.
 NODES: dict[str, NodeSpec] = {spec.name: spec for spec in (
-    NodeSpec('manager', 'px4_sim_ros.ros.manager:ManagerNode',
-             'px4_sim_ros.config.run_control:ManagerParameters', (COMMAND,)),
-    NodeSpec('wind', 'px4_sim_ros.ros.wind:WindNode', f'{_WIND}:WindParameters',
-             ('/clock', 'ground_truth/odom'), f'{_WIND}:Wind',
+    NodeSpec('manager', '', 'px4_sim_ros.config.run_control:ManagerParameters', (COMMAND,),
+             node='px4_sim_ros.ros.manager:ManagerNode'),
+    NodeSpec('wind', f'{_BLOCKS}:WindBlock', f'{_WIND}:WindParameters',
+             (CLOCK, 'ground_truth/odom'), f'{_WIND}:Wind',
              previous=('ground_truth/odom',), optional=True),
-    NodeSpec('dynamics', 'px4_sim_ros.ros.dynamics:DynamicsNode',
+    NodeSpec('dynamics', f'{_BLOCKS}:DynamicsBlock',
              'px4_sim_ros.model.body.dynamics_parameters:DynamicsParameters',
-             ('/clock', 'wind', COMMAND), previous=(COMMAND,)),
-    NodeSpec('imu', _SENSOR_NODE, f'{_SENSORS}.imu:ImuParameters',
+             (CLOCK, 'wind', COMMAND), previous=(COMMAND,), held=('wind',),
+             node='px4_sim_ros.ros.dynamics:DynamicsNode'),
+    NodeSpec('imu', _SENSOR, f'{_SENSORS}.imu:ImuParameters',
              ('ground_truth/odom', 'ground_truth/accel'), f'{_SENSORS}.imu:Imu', instances=3),
-    NodeSpec('magnetometer', _SENSOR_NODE, f'{_SENSORS}.magnetometer:MagnetometerParameters',
+    NodeSpec('magnetometer', _SENSOR, f'{_SENSORS}.magnetometer:MagnetometerParameters',
              ('ground_truth/odom', 'battery_state'), f'{_SENSORS}.magnetometer:Magnetometer',
-             instances=2),
-    NodeSpec('barometer', _SENSOR_NODE, f'{_SENSORS}.barometer:BarometerParameters',
-             ('ground_truth/odom', 'wind'), f'{_SENSORS}.barometer:Barometer'),
-    NodeSpec('gps', _SENSOR_NODE, f'{_SENSORS}.gnss:GnssParameters',
+             instances=2, held=('battery_state',)),
+    NodeSpec('barometer', _SENSOR, f'{_SENSORS}.barometer:BarometerParameters',
+             ('ground_truth/odom', 'wind'), f'{_SENSORS}.barometer:Barometer', held=('wind',)),
+    NodeSpec('gps', _SENSOR, f'{_SENSORS}.gnss:GnssParameters',
              ('ground_truth/odom',), f'{_SENSORS}.gnss:Gnss', instances=2),
-    NodeSpec('airspeed', _SENSOR_NODE, f'{_SENSORS}.airspeed:AirspeedParameters',
-             ('ground_truth/odom', 'wind'), f'{_SENSORS}.airspeed:Airspeed', optional=True),
-    NodeSpec('range_finder', _SENSOR_NODE, f'{_SENSORS}.range_finder:RangeFinderParameters',
+    NodeSpec('airspeed', _SENSOR, f'{_SENSORS}.airspeed:AirspeedParameters',
+             ('ground_truth/odom', 'wind'), f'{_SENSORS}.airspeed:Airspeed', held=('wind',),
+             optional=True),
+    NodeSpec('range_finder', _SENSOR, f'{_SENSORS}.range_finder:RangeFinderParameters',
              ('ground_truth/odom',), f'{_SENSORS}.range_finder:RangeFinder', optional=True),
-    NodeSpec('optical_flow', _SENSOR_NODE, f'{_SENSORS}.optical_flow:OpticalFlowParameters',
+    NodeSpec('optical_flow', _SENSOR, f'{_SENSORS}.optical_flow:OpticalFlowParameters',
              ('ground_truth/odom',), f'{_SENSORS}.optical_flow:OpticalFlow', optional=True),
-    NodeSpec('visual_odometry', _SENSOR_NODE,
-             f'{_SENSORS}.visual_odometry:VisualOdometryParameters',
+    NodeSpec('visual_odometry', _SENSOR, f'{_SENSORS}.visual_odometry:VisualOdometryParameters',
              ('ground_truth/odom',), f'{_SENSORS}.visual_odometry:VisualOdometry',
              optional=True),
-    NodeSpec('hil_bridge', 'px4_sim_ros.ros.hil_bridge:HilBridgeNode',
-             'px4_sim_ros.mavlink.lockstep:HilParameters',
-             _MEASURED),
-    NodeSpec('player', 'px4_sim_ros.ros.player:PlayerNode',
+    NodeSpec('hil_bridge', 'px4_sim_ros.mavlink.hil_block:HilBlock',
+             'px4_sim_ros.mavlink.lockstep:HilParameters', _MEASURED,
+             node='px4_sim_ros.ros.hil_bridge:HilBridgeNode'),
+    NodeSpec('player', 'px4_sim_ros.recording.playback:PlaybackBlock',
              'px4_sim_ros.config.recording:PlayerParameters', _MEASURED, optional=True),
-    NodeSpec('recorder', 'px4_sim_ros.ros.recorder:RecorderNode',
-             'px4_sim_ros.config.recording:RecorderParameters', tuple(TOPICS),
-             optional=True),
+    NodeSpec('recorder', '', 'px4_sim_ros.config.recording:RecorderParameters', tuple(TOPICS),
+             optional=True, node='px4_sim_ros.ros.recorder:RecorderNode'),
 )}
 
 
@@ -188,6 +205,7 @@ class Graph:
             for kind, count in counts.items()}
         self.managed = tuple(name for name in self.nodes if name != 'manager')
         self.sensors = tuple(name for name, spec in self.nodes.items() if spec.model)
+        self.blocks = tuple(name for name, spec in self.nodes.items() if spec.block)
 
     def outputs(self, node: str) -> tuple[Topic, ...]:
         """Return the topics that a node publishes in a step."""

@@ -1,82 +1,72 @@
-"""Joins the inputs of a time by their stamps, so that the order of arrival never matters."""
+"""Joins what comes from elsewhere by its stamps, so that the order of arrival never matters."""
 from __future__ import annotations
 
-import math
 import typing
 
-from px4_sim_ros.model.timebase import is_due
+from px4_sim_ros.step.schedule import Input
 
-Fire = typing.Callable[[int, dict[str, typing.Any]], None]
+NEVER_US = -1
 
-_NEVER_US = -1
+# Stands for the measurement of a sensor that is stopped.
+NO_MEASUREMENT = object()
 
 
-class Inbox:
-    """Calls `fire` once per period, in the order of time, when all that is due is there.
+class StampSynchronizer:
+    """Collects the inputs of one block, for one time after the other.
 
-    What is due at a time follows from the periods alone, so that nobody waits for a
-    message that will not come.
+    In lockstep nobody is ahead: what belongs to another time than the next was repeated, or was
+    left under way by the run before, and is dropped.
     """
 
-    def __init__(
-        self, input_periods_us: typing.Mapping[str, int], period_us: int, fire: Fire,
-        delays_us: typing.Mapping[str, int] | None = None,
-    ) -> None:
-        """Wait for the first multiple of `period_us`.
+    def __init__(self, inputs: typing.Sequence[Input], period_us: int) -> None:
+        """Wait for the first multiple of the period.
 
-        :param input_periods_us: how often each input comes
-        :param period_us: how often to fire
-        :param delays_us: how much older than what they are joined with some inputs are
+        :param period_us: how often the block acts
         """
-        self._delays_us = dict.fromkeys(input_periods_us, 0) | dict(delays_us or {})
-        self._inputs = [
-            (name, period_us, self._delays_us[name])
-            for name, period_us in input_periods_us.items()]
+        self._inputs = {i.topic.name: i for i in inputs}
         self._period_us = period_us
-        self._fire = fire
-        # Once all inputs have begun, what is due repeats itself.
-        self._cycle_us = math.lcm(period_us, *input_periods_us.values())
-        self._begun_us = max(self._delays_us.values(), default=0) + self._cycle_us
-        self._due_in_cycle: dict[int, tuple[str, ...]] = {}
-        self._last_us = dict.fromkeys(input_periods_us, _NEVER_US)
-        self._found: dict[str, typing.Any] = {}      # of what belongs to the next time
-        self.next_us = period_us
-        self.lacking = set(self._due(period_us))     # what the next time still waits for
+        self.reset()
 
-    def put(self, name: str, stamp_us: int, item: typing.Any) -> None:
-        """Take in an item; those that the next time does not wait for are dropped.
+    def reset(self) -> None:
+        """Wait for the first time again."""
+        self.last_us = dict.fromkeys(self._inputs, NEVER_US)   # the last stamp of each topic
+        self._held: dict[str, typing.Any] = {}
+        self._wait_for(self._period_us)
 
-        In lockstep nobody is ahead: what seems to be was left under way by the run before.
+    def _wait_for(self, time_us: int) -> None:
+        self.next_us = time_us
+        self._found: dict[str, typing.Any] = {}
+        self.lacking = {name for name, i in self._inputs.items() if i.is_due(time_us)}
 
-        :param item: None says that there is no measurement at this time: nobody waits for it
-            then, and `fire` does not get it
+    def put(self, name: str, stamp_us: int, read: typing.Callable[[], typing.Any]) -> None:
+        """Take in what has come on a topic.
+
+        :param read: returns the value, or NO_MEASUREMENT; called only if it is used
         """
-        time_us = stamp_us + self._delays_us[name]
+        time_us = stamp_us + self._inputs[name].delay_us
         if time_us > self.next_us:
             return
-        if stamp_us > self._last_us[name]:
-            self._last_us[name] = stamp_us
-        if time_us < self.next_us:
-            return
-        if item is not None:
-            self._found[name] = item
-        self.lacking.discard(name)
-        while not self.lacking:
-            fired_us, found = self.next_us, self._found
-            self.next_us, self._found = fired_us + self._period_us, {}
-            self.lacking = set(self._due(self.next_us))
-            self._fire(fired_us, found)
+        self.last_us[name] = max(stamp_us, self.last_us[name])
+        if time_us == self.next_us and name in self.lacking:
+            self._found[name] = read()
+            self.lacking.remove(name)
 
-    def _due(self, time_us: int) -> tuple[str, ...]:
-        """Return which inputs belong to a time; nobody says anything at time 0."""
-        if time_us > self._begun_us:
-            time_us = self._begun_us + (time_us - self._begun_us) % self._cycle_us
-        if time_us not in self._due_in_cycle:
-            self._due_in_cycle[time_us] = tuple(
-                name for name, period_us, delay_us in self._inputs
-                if (stamp_us := time_us - delay_us) > 0 and is_due(stamp_us, period_us))
-        return self._due_in_cycle[time_us]
-
-    def waits_for(self) -> dict[str, int]:
-        """Return which inputs the next step waits for, with the time of the last of each."""
-        return {name: last_us for name, last_us in self._last_us.items() if name in self.lacking}
+    def take(self) -> dict[str, typing.Any]:
+        """Return the values of the next time by topic, each whole, and wait for the one after."""
+        parts: list[tuple[str, dict[str, typing.Any]]] = []
+        values = self._held.copy()
+        for name, value in self._found.items():
+            if value is NO_MEASUREMENT:
+                continue
+            topic, _, _, is_held = self._inputs[name]
+            if topic.part_of:
+                parts.append((topic.part_of, value))
+            else:
+                values[name] = value
+                if is_held:
+                    self._held[name] = value
+        for whole, fields in parts:
+            if whole in values:
+                values[whole] = values[whole]._replace(**fields)
+        self._wait_for(self.next_us + self._period_us)
+        return values

@@ -27,7 +27,8 @@ from px4_sim_ros.ros import own_nodes, qos
 from px4_sim_ros.run.processes import Child, ros_environment
 
 INSTANCE = 88
-DOCS = pathlib.Path(__file__).resolve().parents[2] / 'docs'
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+DOCS, EXAMPLES = ROOT / 'docs', ROOT / 'examples'
 OWN = 'barometer=my_nodes:HoseBarometer'
 HOP = 'name: hop\nitems:\n  - take_off: {up_m: 2.0}\n  - land: {}\n'
 BARO_US = 20_000
@@ -43,8 +44,7 @@ def block(page):
 
 @pytest.fixture
 def folder(tmp_path):
-    """Return a folder with the code of both pages and a short mission."""
-    (tmp_path / 'my_sensor.py').write_text(block('own_sensor.md'))
+    """Return a folder with the code of the page about nodes and a short mission."""
     (tmp_path / 'my_nodes.py').write_text(block('own_node.md'))
     (tmp_path / 'hop.yaml').write_text(HOP)
     return tmp_path
@@ -79,7 +79,7 @@ def test_the_sensor_measures_beside_a_graph(folder):
             Range, topic, lambda m, seen=seen: seen.update({stamp_us(m.header.stamp): m}),
             qos.LOOP) for topic, seen in found.items()]
         world.record('ground_truth/odom')
-        words = [sys.executable, folder / 'my_sensor.py']
+        words = [sys.executable, EXAMPLES / 'own_sensor.py']
         sensors = [
             Child('sensor', words, environment=as_ros_comes(), log=folder / 'sensor_1.log'),
             Child('again', [*words, '--ros-args', '-r', 'beacon/range:=again/range'],

@@ -1,4 +1,4 @@
-"""What the pages about vehicles, PX4 and time say is true: it is run, or compared with the code."""
+"""What the pages about vehicles, PX4, time and run control say is true: run, or compared."""
 import contextlib
 import importlib
 import json
@@ -32,7 +32,7 @@ from px4_sim_ros.model.timebase import is_due
 from px4_sim_ros.model.vehicle.vehicle import MOST_ROTORS
 from px4_sim_ros.ros import recorder_watch
 from px4_sim_ros.ros.node_status import NodeStatus
-from px4_sim_ros.ros.overdue import find_debt
+from px4_sim_ros.ros.overdue import find_overdue
 from px4_sim_ros.run.px4 import Px4
 from px4_sim_ros.run.settings import settings
 from px4_sim_ros.step import graph, pacing
@@ -47,6 +47,7 @@ def page(name):
 
 
 VEHICLE, PX4, TIME = page('own_vehicle'), page('px4_and_ports'), page('time_and_lockstep')
+CONTROL = page('run_control')
 
 
 def blocks(text, language):
@@ -335,9 +336,9 @@ def test_the_node_that_is_late_is_named():
     sentence, = (b.strip() for b in blocks(TIME, 'text') if b.startswith('imu has'))
     statuses = {'hil_bridge': NodeStatus('active', '', T_US, {'imu/data_raw': T_US - STEP_US}),
                 'imu': None}
-    debt = find_debt(
+    overdue = find_overdue(
         graph.of_instances({}), statuses, graph.COMMAND, T_US, T_US - STEP_US, STEP_US)
-    assert debt.sentence == sentence
+    assert overdue.sentence == sentence
 
 
 def test_numbers_of_time():
@@ -345,13 +346,13 @@ def test_numbers_of_time():
     assert f"({defaults['step_timeout_s']:g} s)" in TIME
     assert '`wait` (the default)' in TIME
     assert defaults['on_overdue'] == 'wait'
-    assert f'behind by more than {pacing._MAX_LAG_S:g} s' in TIME
-    assert f'{recorder_watch.WINDOW_STEPS} steps behind' in TIME
+    assert f'behind by more than {pacing._MAX_LAG_S:g} s' in CONTROL
+    assert f'{recorder_watch.WINDOW_STEPS} steps behind' in CONTROL
     values = {name: defaults[name] for name in ManagerParameters.infos()}
     ManagerParameters.from_mapping('manager', values | {'speed_factor': 0.01})
     with pytest.raises(ParameterError, match=r'at least 0\.01'):
         ManagerParameters.from_mapping('manager', values | {'speed_factor': 0.009})
-    assert 'at least 0.01' in TIME
+    assert 'at least 0.01' in CONTROL
 
 
 def run(*words):
@@ -378,8 +379,8 @@ def stands_at_us(result):
 
 
 def test_the_example_with_the_clock(files, instance):
-    script, = blocks(TIME, 'python')
-    told, = (b for b in blocks(TIME, 'text') if 'times, from' in b)
+    script, = blocks(CONTROL, 'python')
+    told, = (b for b in blocks(CONTROL, 'text') if 'times, from' in b)
     with contextlib.ExitStack() as stack:
         def start(name, end, *command):
             file = files / name
@@ -409,14 +410,14 @@ def test_the_example_with_the_clock(files, instance):
         f'1 times, from {example_us} us to {example_us} us, apart by 0 us',
         f'250 times, from {example_us + STEP_US} us to {example_us + 250 * STEP_US} us, apart by'
         f' {{{STEP_US}}} us']
-    assert f'PAUSED at t = {(example_us - STEP_US) * 1e-6:.6f} s' in TIME
-    assert f'PAUSED at t = {(example_us + 1_000_000) * 1e-6:.6f} s' in TIME
+    assert f'PAUSED at t = {(example_us - STEP_US) * 1e-6:.6f} s' in CONTROL
+    assert f'PAUSED at t = {(example_us + 1_000_000) * 1e-6:.6f} s' in CONTROL
 
 
 # Commands that need files of the pages.
 
 COMMANDS = [shlex.split(re.sub(r'^(?:[A-Z0-9_]+=\S+ )+', '', line))
-            for text in (VEHICLE, PX4, TIME) for block in blocks(text, 'bash')
+            for text in (VEHICLE, PX4, TIME, CONTROL) for block in blocks(text, 'bash')
             for line in block.replace('\\\n', '').splitlines()]
 
 

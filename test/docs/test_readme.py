@@ -15,7 +15,8 @@ from px4_sim_ros.run.settings import settings
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DOCUMENTS = {path.relative_to(ROOT).as_posix(): path.read_text(encoding='utf-8')
-             for path in tables.documents(ROOT)}
+             for path in (*tables.documents(ROOT), ROOT / 'CONTRIBUTING.md',
+                          ROOT / 'examples' / 'README.md')}
 TEXT = '\n'.join(DOCUMENTS.values())
 
 
@@ -113,8 +114,37 @@ def test_launch_arguments_exist():
 
 
 def test_files_that_are_named_exist():
-    for name in re.findall(r'`((?:px4_sim_ros|config|docs|launch)/[\w./]+)`', TEXT):
+    for name in re.findall(
+            r'`((?:px4_sim_ros|config|docs|examples|launch|test)/[\w./]+)`', TEXT):
         assert (ROOT / name).exists(), name
+
+
+def anchors(path):
+    """Return what the headings of a document are called in links, as GitHub makes them."""
+    text = re.sub(r'```.*?```', '', path.read_text(encoding='utf-8'), flags=re.S)
+    return {re.sub(r'[^\w -]', '', heading.lower()).replace(' ', '-')
+            for heading in re.findall(r'^#+ (.*)$', text, re.M)}
+
+
+@pytest.mark.parametrize('name', DOCUMENTS)
+def test_links_lead_somewhere(name):
+    folder = (ROOT / name).parent
+    for link in re.findall(r'\]\(([^)\s]+)\)', DOCUMENTS[name]):
+        if '://' in link:
+            continue
+        file, _, anchor = link.partition('#')
+        target = folder / file if file else ROOT / name
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), link
+
+
+def test_each_page_is_on_the_map():
+    mapped = set(re.findall(r'\]\((docs/[\w]+\.md)\)', DOCUMENTS['README.md']))
+    assert mapped == {name for name in DOCUMENTS if name.startswith('docs/')}
+
+
+def test_the_readme_is_short():
+    assert len(DOCUMENTS['README.md'].splitlines()) <= 110
 
 
 def test_nothing_is_left_to_fill_in():

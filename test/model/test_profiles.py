@@ -15,7 +15,7 @@ def loaded(name):
 
 
 def test_there_are_profiles():
-    """Those that the README names."""
+    """Those that docs/models.md names."""
     assert [path.stem for path in PROFILES] == [
         'adis16448', 'cheap', 'gazebo-classic', 'ideal-but-quiet', 'iim42653']
 

@@ -84,7 +84,7 @@ def test_every_axis_over_time_has_its_unit_and_shows_the_same_time(page):
     for figure in figures:
         axes = {k: v for k, v in figure['layout'].items() if re.match('[xy]axis', k)}
         assert all(v['title']['text'] for k, v in axes.items() if k[0] == 'y')
-        assert all(v['range'] == [0.004, DURATION_S] for k, v in axes.items() if k[0] == 'x')
+        assert all(v['range'] == [0.0, DURATION_S] for k, v in axes.items() if k[0] == 'x')
 
 
 def test_path_shows_the_mission(page):

@@ -227,7 +227,7 @@ def test_a_second_clock_is_refused(make_node):
             executor.spin_once(timeout_sec=0.1)
             assert time.monotonic() < deadline_s
         assert manager.exit_code == 1
-        assert manager.stepper.steps == 0
+        assert manager.sim_clock.steps == 0
         assert all(node.finished for node in nodes)
     finally:
         executor.shutdown()

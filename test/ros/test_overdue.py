@@ -2,7 +2,7 @@
 import pytest
 
 from px4_sim_ros.ros.node_status import NodeStatus
-from px4_sim_ros.ros.overdue import Debt, find_debt, find_silent
+from px4_sim_ros.ros.overdue import Overdue, find_overdue, find_silent
 from px4_sim_ros.step import graph
 
 GRAPH = graph.of_instances({'imu': 2})
@@ -13,32 +13,33 @@ def waiting(*topics, time_us=T):
     return NodeStatus(state='active', waits_for_us=time_us, waits_for=dict.fromkeys(topics, LAST))
 
 
-def debt(**statuses):
-    """Return the debt when all others wait for the truth of the next step."""
+def find(**statuses):
+    """Return who blocks when all others wait for the truth of the next step."""
     everyone = {name: waiting('ground_truth/odom', time_us=T + 4000) for name in GRAPH.managed}
-    return find_debt(GRAPH, everyone | statuses, 'actuators/command', T, LAST, 4000)
+    return find_overdue(GRAPH, everyone | statuses, 'actuators/command', T, LAST, 4000)
 
 
 def test_a_sensor_that_does_not_answer():
-    found = debt(hil_bridge=waiting('imu/data_raw'), imu=None)
-    assert found == Debt('imu', 'imu has not published imu/data_raw for t = 12.004000 s; its last'
-                         ' was 12.000000 s; it does not answer')
+    found = find(hil_bridge=waiting('imu/data_raw'), imu=None)
+    assert found == Overdue(
+        'imu', 'imu has not published imu/data_raw for t = 12.004000 s; its last was 12.000000 s;'
+        ' it does not answer')
 
 
 def test_a_further_instance():
-    assert debt(hil_bridge=waiting('imu_1/data_raw'), imu_1=None).node == 'imu_1'
+    assert find(hil_bridge=waiting('imu_1/data_raw'), imu_1=None).blocker == 'imu_1'
 
 
 def test_the_chain_is_followed_to_its_end():
-    found = debt(hil_bridge=waiting('mag'), magnetometer=waiting('ground_truth/odom'),
+    found = find(hil_bridge=waiting('mag'), magnetometer=waiting('ground_truth/odom'),
                  dynamics=None)
-    assert found.node == 'dynamics'
+    assert found.blocker == 'dynamics'
     assert 'ground_truth/odom for t = 12.004000 s' in found.sentence
 
 
 def test_a_node_that_is_not_active():
     stopped = NodeStatus(state='inactive', problem='it is inactive')
-    found = debt(hil_bridge=waiting('mag'), magnetometer=waiting('ground_truth/odom'),
+    found = find(hil_bridge=waiting('mag'), magnetometer=waiting('ground_truth/odom'),
                  dynamics=stopped)
     assert found.sentence.endswith('its last was 12.000000 s: it is inactive')
 
@@ -46,59 +47,59 @@ def test_a_node_that_is_not_active():
 def test_a_sensor_that_is_stopped_is_part_of_the_chain():
     """It takes part in the steps all the same."""
     idle = NodeStatus('inactive', 'it is inactive', T, {'ground_truth/odom': LAST})
-    assert debt(hil_bridge=waiting('mag'), magnetometer=idle, dynamics=None).node == 'dynamics'
+    assert find(hil_bridge=waiting('mag'), magnetometer=idle, dynamics=None).blocker == 'dynamics'
 
 
 def test_a_step_that_is_held_knowingly():
-    found = debt(hil_bridge=NodeStatus('active', '', T + 4000, {'mag': LAST}, 'nobody is there'))
+    found = find(hil_bridge=NodeStatus('active', '', T + 4000, {'mag': LAST}, 'nobody is there'))
     assert found.holds
     assert found.sentence.endswith(': nobody is there')
 
 
 def test_none_was_published_yet():
-    found = find_debt(GRAPH, {'hil_bridge': None}, 'actuators/command', 4000, -1, 4000)
+    found = find_overdue(GRAPH, {'hil_bridge': None}, 'actuators/command', 4000, -1, 4000)
     assert found.sentence == ('hil_bridge has not published actuators/command for t = 0.004000 s;'
                               ' it has published none yet; it does not answer')
 
 
 def test_a_message_that_was_lost():
-    found = debt(hil_bridge=waiting('imu/data_raw'),
+    found = find(hil_bridge=waiting('imu/data_raw'),
                  imu=waiting('ground_truth/odom', time_us=T + 4000))
-    assert found.node == 'hil_bridge'
+    assert found.blocker == 'hil_bridge'
     assert found.sentence == ('hil_bridge has not got imu/data_raw for t = 12.004000 s, which imu'
                               ' has published: it was lost and is repeated')
-    assert found.repeater == 'imu'
+    assert found.publisher == 'imu'
 
 
 def test_a_tick_of_the_clock_that_was_lost():
-    found = debt(hil_bridge=waiting('mag'), magnetometer=waiting('ground_truth/odom'),
+    found = find(hil_bridge=waiting('mag'), magnetometer=waiting('ground_truth/odom'),
                  dynamics=waiting('/clock'))
-    assert (found.node, found.repeater) == ('dynamics', 'manager')
+    assert (found.blocker, found.publisher) == ('dynamics', 'manager')
 
 
 def test_a_node_that_has_begun_anew():
-    found = debt(hil_bridge=waiting('mag'), magnetometer=waiting('ground_truth/odom'),
+    found = find(hil_bridge=waiting('mag'), magnetometer=waiting('ground_truth/odom'),
                  dynamics=waiting('/clock', 'actuators/command', time_us=4000))
-    assert found.node == 'dynamics'
+    assert found.blocker == 'dynamics'
     assert 'it has begun anew' in found.sentence
 
 
 def test_what_is_of_the_step_before():
     """A command is of the step before: the bridge, which is at this one, has published it."""
-    found = debt(hil_bridge=waiting('mag'), magnetometer=waiting('ground_truth/odom'),
+    found = find(hil_bridge=waiting('mag'), magnetometer=waiting('ground_truth/odom'),
                  dynamics=waiting('actuators/command'))
-    assert (found.node, found.repeater) == ('dynamics', 'hil_bridge')
+    assert (found.blocker, found.publisher) == ('dynamics', 'hil_bridge')
     assert 'actuators/command for t = 12.000000 s' in found.sentence
 
 
 def test_nodes_that_wait_for_each_other_end_the_search():
-    found = debt(hil_bridge=waiting('mag'), magnetometer=waiting('ground_truth/odom'),
+    found = find(hil_bridge=waiting('mag'), magnetometer=waiting('ground_truth/odom'),
                  dynamics=waiting('mag'))
-    assert found.node == 'magnetometer'
+    assert found.blocker == 'magnetometer'
 
 
 @pytest.mark.parametrize('silent', [(), ('imu',), ('gps', 'imu')])
 def test_the_first_that_does_not_answer(silent):
     statuses = {name: None if name in silent else NodeStatus() for name in GRAPH.managed}
     found = find_silent(statuses)
-    assert found == (Debt('imu', 'imu does not answer') if silent else None)
+    assert found == (Overdue('imu', 'imu does not answer') if silent else None)

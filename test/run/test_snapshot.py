@@ -4,6 +4,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 
 from px4_sim_ros.cli.snapshot import FOUND_AFTER_S, SILENT_AFTER_S, Collector
 from px4_sim_ros.config.resources import PACKAGE
+from px4_sim_ros.messages.run_status import RunStatus
 from px4_sim_ros.messages.stamps import set_stamp
 from px4_sim_ros.step import graph
 
@@ -30,7 +31,7 @@ class Heard:
 
     def manager(self, message='RUNNING', **values):
         values = {'state': 'RUNNING', 'run': 1} | values
-        self.collector.on_status(said(values, '/manager', message))
+        self.collector.on_status(RunStatus.of(said(values, '/manager', message)))
 
     def snapshot(self, now_s):
         return self.collector.snapshot(now_s)

@@ -7,6 +7,7 @@ import typing
 
 import numpy as np
 
+from px4_sim_ros.messages import run_status
 from px4_sim_ros.messages.diagnostics import level_of, node_name, values_of
 from px4_sim_ros.messages.stamps import stamp_us
 from px4_sim_ros.model.timebase import US_PER_S
@@ -65,7 +66,7 @@ def marks(
     side = contents.side
     found = [
         *_log_marks(side['/rosout']), *_link_marks(side['hil/state']),
-        *_run_marks(side['sim/status']), *_diagnostic_marks(run, side['/diagnostics']),
+        *_run_marks(side[run_status.TOPIC]), *_diagnostic_marks(run, side['/diagnostics']),
         *_stopped_sensor_marks(run, side[graph.ABSENCE])]
     for name, fields in series.items():
         if 'status' in fields:

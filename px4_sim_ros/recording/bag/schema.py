@@ -9,6 +9,7 @@ import dataclasses
 import hashlib
 import json
 
+from px4_sim_ros.messages import run_status
 from px4_sim_ros.recording.bag.message_definitions import definition
 from px4_sim_ros.step import graph
 
@@ -30,7 +31,7 @@ SIDE_TOPICS: dict[str, SideTopic] = {topic.name: topic for topic in (
                 'time at which the sensor frame_id, which is stopped, would have measured'),
     SideTopic('hil/state', 'std_msgs/msg/String',
                 'state of the link: WAITING, FREEWHEEL, LOCKED, STALLED', latched=True),
-    SideTopic('sim/status', 'diagnostic_msgs/msg/DiagnosticStatus',
+    SideTopic(run_status.TOPIC, 'diagnostic_msgs/msg/DiagnosticStatus',
                 'what the manager is about, its counters and the real-time factor', latched=True),
     SideTopic('/diagnostics', 'diagnostic_msgs/msg/DiagnosticArray',
                 'each node: its counters and the wall time that it took'),

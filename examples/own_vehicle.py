@@ -1,0 +1,36 @@
+"""Flies my_quad.yaml, without and with a payload, and compares what it needs.
+
+For each payload the file is written anew, checked with `check-vehicle`, and flown by the embedded
+autopilot in mode `core`.
+"""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import yaml
+
+HERE = pathlib.Path(__file__).resolve().parent
+PAYLOADS_KG = 0.0, 0.5
+
+
+def px4_sim_ros(*words):
+    command = [sys.executable, '-m', 'px4_sim_ros', *map(str, words)]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+print('payload_kg  hover_command  endurance_s  top_of_flight_m  landed')
+with tempfile.TemporaryDirectory() as folder:
+    for payload_kg in PAYLOADS_KG:
+        content = yaml.safe_load((HERE / 'my_quad.yaml').read_text(encoding='utf-8'))
+        content['body']['mass_kg'] += payload_kg
+        vehicle, summary = pathlib.Path(folder, 'quad.yaml'), pathlib.Path(folder, 'flight.json')
+        vehicle.write_text(yaml.safe_dump(content), encoding='utf-8')
+        figures = json.loads(px4_sim_ros('check-vehicle', vehicle, '--json'))['figures']
+        px4_sim_ros('fly', '--mode', 'core', '--vehicle', vehicle, '--summary', summary,
+                    '--mission', HERE / 'first_hop.yaml', *sys.argv[1:])
+        flight = json.loads(summary.read_text(encoding='utf-8'))
+        print(f"{payload_kg:10.1f} {figures['hover_command']:14.3f}"
+              f" {figures['endurance_s']:12.0f} {flight['max_altitude_m']:16.2f}"
+              f"  {flight['landed']}", flush=True)

@@ -1,0 +1,134 @@
+"""The block `hil_bridge`: measurements become HIL frames, and the autopilot's reply a command."""
+from __future__ import annotations
+
+from px4_sim_ros.mavlink.battery_link import BatteryLink
+from px4_sim_ros.mavlink.hil_codec import HilEncoder, StepMeasurements
+from px4_sim_ros.mavlink.hil_server import HilServer, check_port_is_free, port_of
+from px4_sim_ros.mavlink.lockstep import HilParameters, LinkState, Lockstep
+from px4_sim_ros.step.block import Block, BlockConfiguration, BlockStatus, Inputs, Outputs
+from px4_sim_ros.step.graph import COMMAND
+
+_WORTH_A_WARNING = LinkState.STALLED, LinkState.WAITING
+
+
+class HilBlock(Block):
+    """The simulator's side of PX4's HIL link.
+
+    The server outlives a reset: a PX4 whose connection is closed never comes back, so it is kept
+    until it goes by itself. `close` closes it.
+    """
+
+    def __init__(self, configuration: BlockConfiguration[HilParameters]) -> None:
+        """See that the port is free."""
+        super().__init__(configuration)
+        hil = self._hil = configuration.parameters
+        # The topics of each kind, in the order of PX4's ids of the sensors.
+        self._topics: dict[str, list[str]] = {}
+        for name in configuration.graph.nodes[configuration.name].inputs:
+            self._topics.setdefault(configuration.graph.topics[name].kind, []).append(name)
+        self._encoder = HilEncoder()
+        self._server: HilServer | None = None
+        self._battery_link: BatteryLink | None = None
+        self.lockstep: Lockstep | None = None
+        self._frames = b''                  # of the step that waits for its command
+        self._is_exchanging = False         # a step was sent and not answered
+        self._is_held = False
+        self._published_state: LinkState | None = None
+        check_port_is_free(hil.host, port_of(hil.instance))
+
+    def reset(self) -> None:
+        """Listen for an autopilot; one that is there already belongs to the run before."""
+        self._has_first_imu = True          # whether it measured in the last step
+        self._is_exchanging = self._is_held = False
+        if self._server is None:
+            hil, c = self._hil, self.configuration
+            # Alone in its process it leaves the cores to the others.
+            self._server = HilServer(
+                hil.host, port_of(hil.instance), stays_awake=self.shares_process)
+            self.lockstep = Lockstep(self._server, hil, c.world.step_us)
+            self._battery_link = BatteryLink(hil.instance, c.vehicle.cells)
+        else:
+            self.lockstep.begin_again()
+        self._report()
+
+    def step(self, time_us: int, inputs: Inputs) -> None:
+        """Send what was measured at `time_us`; the command comes from `finish`."""
+        has_first_imu = self._topics['imu/data_raw'][0] in inputs
+        if has_first_imu is not self._has_first_imu:
+            self._has_first_imu = has_first_imu
+            self.lockstep.expect_gap()
+        self._frames = self._encoder.step(
+            time_us, self._measured(inputs), self.configuration.world.geoid_height_m,
+            self._hil.satellites)
+        self.lockstep.begin(time_us, self._frames)
+        self._is_exchanging = True
+        if 'battery_state' in inputs:
+            self._battery_link.tell(inputs['battery_state'], self._server.peer_host)
+
+    def finish(self, time_us: int) -> Outputs | None:
+        """Wait for the reply, and return the command; None while the link holds the step."""
+        reply = self.lockstep.exchange(time_us, self._frames)
+        self._is_held = reply is None
+        self._report()
+        if reply is None:
+            return None
+        self._is_exchanging = False
+        return {COMMAND: self.configuration.vehicle.rotor_speed_references_rad_s(
+            reply.controls, reply.armed)}
+
+    def _measured(self, inputs: Inputs) -> StepMeasurements:
+        """Return what was measured; each instance of a sensor has its place."""
+        topics, get = self._topics, inputs.get
+        flow = get('optical_flow')
+        if flow is not None:
+            flow = flow._replace(period_us=self.configuration.world.period_us('optical_flow'))
+        return StepMeasurements(
+            [get(name) for name in topics['imu/data_raw']], [get(name) for name in topics['mag']],
+            get('baro'), [get(name) for name in topics['gps/fix']], get('airspeed'), get('range'),
+            flow, get('visual_odometry'))
+
+    def idle(self) -> None:
+        """Look after the link between two exchanges."""
+        if self._server is not None and not self._is_exchanging:
+            self.lockstep.attend()
+            self._report()
+
+    def wait(self, timeout_s: float) -> None:
+        """While a step is held: wait for an autopilot, at most `timeout_s`."""
+        self.lockstep.wait(timeout_s)
+
+    def abort(self) -> None:
+        """Hold no step any more."""
+        self._is_exchanging = self._is_held = False
+
+    def close(self) -> None:
+        """Let the autopilot go and free the port."""
+        if self._server is not None:
+            self._server.close()
+            self._battery_link.close()
+            self._server = None
+
+    def _report(self) -> None:
+        state = self.lockstep.state
+        for sentence in self.lockstep.take_events():
+            self.log(state in _WORTH_A_WARNING, sentence)
+        if self._published_state is not state:
+            self._published_state = state
+            self.publish_side('hil/state', state.value)
+
+    def holds(self) -> str:
+        """Return what the link waits for while it holds a step."""
+        if not self._is_held:
+            return ''
+        port = port_of(self._hil.instance)
+        if self.lockstep.state is LinkState.WAITING:
+            return f'no autopilot is connected to TCP port {port}'
+        return f'the autopilot on TCP port {port} is silent, and on_stall is pause'
+
+    def status(self) -> BlockStatus | None:
+        """Return the state of the link and its counters."""
+        if self.lockstep is None:
+            return None
+        state = self.lockstep.state
+        return BlockStatus(
+            state in _WORTH_A_WARNING, f'link {state.value}', dict(self.lockstep.status()))

@@ -1,0 +1,48 @@
+"""What blocks put out, as the messages that observers see."""
+from __future__ import annotations
+
+import typing
+
+from std_msgs.msg import Header
+
+from px4_sim_ros.messages import codecs
+from px4_sim_ros.messages.codec import Codec, Encoder
+from px4_sim_ros.model.timebase import is_due
+from px4_sim_ros.model.world import WorldParameters
+from px4_sim_ros.step.graph import ABSENCE, Graph
+from px4_sim_ros.step.runner import Output
+
+_ABSENCE = Codec(
+    lambda sensor: Header(frame_id=sensor), (), lambda sensor: (), lambda time_us, n, frame: frame)
+
+
+class Publications:
+    """Turns outputs into serialised messages."""
+
+    def __init__(
+        self, graph: Graph, world: WorldParameters, wanted: typing.Container[str] | None = None,
+    ) -> None:
+        """Prepare for the topics of a graph.
+
+        :param wanted: topics that somebody wants; it may change. None: all
+        """
+        self._wanted = wanted
+        # By the topic that blocks know a value by: each topic that carries it, or a part of it.
+        self._topics: dict[str, list[tuple[str, int, Encoder]]] = {}
+        for name, topic in graph.topics.items():
+            self._topics.setdefault(topic.value, []).append(
+                (name, topic.period_us(world.step_us, world.periods_us), codecs.encoder(topic)))
+        self._absences = {sensor: Encoder(_ABSENCE) for sensor in graph.sensors}
+
+    def of(self, output: Output) -> typing.Iterator[tuple[str, bytes]]:
+        """Yield the topics and messages of an output."""
+        time_us, block, values = output
+        wanted = self._wanted
+        if values is None:
+            if wanted is None or ABSENCE in wanted:
+                yield ABSENCE, self._absences[block](time_us, block)
+            return
+        for value_name, value in values.items():
+            for name, period_us, encode in self._topics[value_name]:
+                if (wanted is None or name in wanted) and is_due(time_us, period_us):
+                    yield name, encode(time_us, value)

@@ -1,0 +1,58 @@
+"""The block `player`: recorded actuator commands in the place of the autopilot's."""
+from __future__ import annotations
+
+import typing
+
+from px4_sim_ros.config.recording import PlayerParameters
+from px4_sim_ros.model.parameters import ParameterError
+from px4_sim_ros.model.timebase import seconds_text
+from px4_sim_ros.recording.bag.bag_reader import BagReader
+from px4_sim_ros.recording.bag.run_description import BagError
+from px4_sim_ros.step.block import Block, BlockConfiguration, Inputs, Outputs
+from px4_sim_ros.step.graph import COMMAND
+
+
+def commands(bag: BagReader) -> typing.Iterator[tuple[int, tuple[float, ...]]]:
+    """Yield time and references (rad/s) of the commands in a recording."""
+    for message in bag.messages():
+        if message.topic == COMMAND:
+            yield message.time_us, tuple(map(float, bag.decode(message).velocity))
+
+
+class PlaybackBlock(Block):
+    """Ends each step with the command that ended it in the recording.
+
+    It has the same inputs as the bridge, so the lockstep is the same.
+    """
+
+    def __init__(self, configuration: BlockConfiguration[PlayerParameters]) -> None:
+        """See that there is such a bag."""
+        super().__init__(configuration)
+        try:
+            self._bag = BagReader(configuration.parameters.bag)
+        except BagError as error:
+            raise ParameterError(f'player.bag: {error}') from error
+        self._held_us = 0
+
+    def reset(self) -> None:
+        """Begin with the first command; the bag is read as time goes on, for it may be long."""
+        self._commands = commands(self._bag)
+        self._held_us = 0
+
+    def step(self, time_us: int, inputs: Inputs) -> Outputs | None:
+        """Return the command of this time; at the end of the recording hold the step."""
+        recorded_us, references_rad_s = next(self._commands, (0, ()))
+        if recorded_us != time_us:
+            self._held_us = time_us
+            return None
+        return {COMMAND: references_rad_s}
+
+    def abort(self) -> None:
+        """Hold no step any more."""
+        self._held_us = 0
+
+    def holds(self) -> str:
+        """Return that the recording is over, once it is."""
+        if not self._held_us:
+            return ''
+        return f'the recording has no command for t = {seconds_text(self._held_us)}'

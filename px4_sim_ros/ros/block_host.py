@@ -1,0 +1,115 @@
+"""The blocks of a process: one runner, behind whose port are the nodes that are their faces."""
+from __future__ import annotations
+
+import typing
+
+from rclpy.node import Node
+
+from px4_sim_ros.messages.publications import Publications
+from px4_sim_ros.model.instances import kind_and_index
+from px4_sim_ros.model.world import WorldParameters
+from px4_sim_ros.step.graph import ABSENCE, NODES, Graph, Topic
+from px4_sim_ros.step.runner import Output, Runner
+
+if typing.TYPE_CHECKING:
+    from px4_sim_ros.ros.block_node import BlockNode
+    from px4_sim_ros.ros.clock_driver import ClockDriver
+
+_Publish = typing.Callable[[bytes], None]
+
+
+class BlockHost:
+    """Hands values over within the process, and publishes what others subscribe to.
+
+    A message is made only for a topic that somebody subscribes to.
+    """
+
+    def __init__(self) -> None:
+        """Begin without nodes."""
+        self.runner = Runner(port=self)
+        self.nodes: dict[str, BlockNode] = {}      # in the order of the graph table
+        self._driver: ClockDriver | None = None
+        self._placed: set[str] = set()
+        self._publications: Publications | None = None    # none: no node was configured
+        self._wanted: dict[str, _Publish] = {}     # topics with a subscriber
+        self._last: dict[str, Output] = {}         # of each block
+
+    def add(self, nodes: typing.Iterable[BlockNode], driver: ClockDriver | None = None) -> None:
+        """Take the nodes of the process.
+
+        :param driver: of the clock, if the manager is in this process
+        """
+        kinds = list(NODES)
+        self.nodes = {node.get_name(): node for node in sorted(
+            nodes, key=lambda node: kinds.index(kind_and_index(node.get_name())[0]))}
+        self._driver = self.runner.clock = driver
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether the process has several blocks."""
+        return len(self.nodes) > 1
+
+    def hands_over(self, topic: Topic, subscriber: Node) -> bool:
+        """Return whether a node of this process gets a topic by value.
+
+        It does not if a remapping puts somebody else between publisher and subscriber.
+        """
+        if topic.publisher == 'manager':
+            return self._driver is not None
+        publisher = self.nodes.get(topic.publisher)
+        return publisher is not None and (
+            publisher.resolve_topic_name(topic.name) == subscriber.resolve_topic_name(topic.name))
+
+    def configure(self, graph: Graph, world: WorldParameters) -> None:
+        """Prepare for the topics of a graph."""
+        if not self._placed:
+            self._publications = Publications(graph, world, self._wanted)
+
+    def place(self, node: BlockNode) -> None:
+        """Let a block take part in the steps, from time 0 on."""
+        self._placed.add(node.get_name())
+        self.arrange()
+
+    def remove(self, node: BlockNode) -> None:
+        """Let a block take part no more; the next step of the others is their first."""
+        self._placed.discard(node.get_name())
+        self.arrange()
+
+    def arrange(self) -> None:
+        """Begin a new run with the blocks that take part."""
+        self._last.clear()
+        self.runner.place(
+            [node.slot for name, node in self.nodes.items() if name in self._placed],
+            self._driver.command if self._driver is not None else None)
+
+    # The port.
+
+    def refresh(self) -> None:
+        """See which topics somebody subscribes to."""
+        publishers = [node.step_publishers for node in self.nodes.values()]
+        if self._driver is not None:
+            publishers.append(self._driver.publishers)
+        self._wanted.clear()
+        for its in publishers:
+            for name, publisher in its.items():
+                if publisher.handle.get_subscription_count():
+                    self._wanted[name] = publisher.handle.publish_raw
+
+    def send(self, outputs: typing.Sequence[Output]) -> None:
+        """Publish outputs for those who subscribe to them."""
+        if self._wanted:
+            for output in outputs:
+                self._last[output.block] = output
+                self._publish(output)
+
+    def _publish(self, output: Output) -> None:
+        for topic, data in self._publications.of(output):
+            if topic == ABSENCE:
+                self.nodes[output.block].step_publishers[ABSENCE].handle.publish_raw(data)
+            else:
+                self._wanted[topic](data)
+
+    def repeat(self, block: str) -> None:
+        """Publish again what a block has put out last."""
+        if block in self._last:
+            self._publish(self._last[block])

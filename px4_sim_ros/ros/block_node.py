@@ -1,0 +1,185 @@
+"""The face of a block in ROS: parameters, lifecycle, publishers, status."""
+from __future__ import annotations
+
+import functools
+import typing
+
+from rclpy.publisher import Publisher
+from rclpy.serialization import deserialize_message
+from rclpy.subscription import Subscription
+from std_msgs.msg import Header
+
+from px4_sim_ros.config.configuration import NodeConfiguration, load_vehicle
+from px4_sim_ros.messages import codecs
+from px4_sim_ros.messages.stamps import serialised_stamp_us, stamp_us
+from px4_sim_ros.model.parameters import ParameterError
+from px4_sim_ros.model.world import WorldParameters
+from px4_sim_ros.ros import qos
+from px4_sim_ros.ros.block_host import BlockHost
+from px4_sim_ros.ros.diagnostics import OK, WARN
+from px4_sim_ros.ros.endpoints import connections_of
+from px4_sim_ros.ros.graph_node import GraphNode
+from px4_sim_ros.ros.message_types import message_class
+from px4_sim_ros.ros.node_status import NodeStatus
+from px4_sim_ros.step import graph
+from px4_sim_ros.step.block import Block, BlockConfiguration
+from px4_sim_ros.step.runner import Slot
+from px4_sim_ros.step.synchronizer import NO_MEASUREMENT
+
+
+class BlockNode(GraphNode):
+    """A managed node whose block the runner of the process steps.
+
+    Inputs from blocks of the process are handed over by value. Only those from elsewhere have
+    subscriptions: of a block in another process, or of a node that a remapping puts between.
+
+    A sensor that was active once takes part in every step until it is shut down. Stopped, it
+    says for each time at which it would have measured that there is no measurement: so nobody
+    waits for it, and all agree on the step at which it stops and starts.
+    """
+
+    def __init__(self, name: str, host: BlockHost, own_class: str = '') -> None:
+        """Declare parameters.
+
+        :param host: of the blocks of this process
+        :param own_class: `module:Class` of a block in the place of that of the graph table
+        """
+        self.block: Block | None = None
+        self.slot: Slot | None = None
+        self.step_publishers: dict[str, Publisher] = {}
+        self._step_subscriptions: dict[str, Subscription] = {}
+        self._host, self._own_class = host, own_class
+        self._by_value: list[str] = []
+        super().__init__(name)
+        if self.spec.model:
+            # No lifecycle publisher: it is used when the node is not active.
+            self.step_publishers[graph.ABSENCE] = self.create_publisher(
+                Header, graph.ABSENCE, qos.LOOP)
+        self._run_world: WorldParameters | None = None       # of the run that it takes part in
+
+    # Lifecycle.
+
+    def configure(self, configuration: NodeConfiguration, nodes: graph.Graph) -> None:
+        """Make the block, which checks what can be wrong, and the endpoints of its topics."""
+        world = configuration.world
+        if self._run_world is not None and world != self._run_world:
+            raise ParameterError(
+                f'{self.spec.name}: parameters that all nodes share cannot change within a run')
+        self.block = graph.load(self._own_class or self.spec.block)(BlockConfiguration(
+            self.spec.name, nodes, world, load_vehicle(world.vehicle), configuration.own))
+        self.block.shares_process = self._host.is_shared
+        self.block.log = self._log
+        self._graph = nodes
+        self._host.configure(nodes, world)
+        for topic in nodes.outputs(self.spec.name):
+            self.step_publishers[topic.name] = self.create_lifecycle_publisher(
+                message_class(topic.type), topic.name, qos.LOOP)
+        if self._run_world is None:
+            # /clock is handed over with the step.
+            remote = [name for name in self.spec.inputs
+                      if not self._host.hands_over(nodes.topics[name], self)]
+            self.slot = Slot(self.spec, nodes, world, remote)
+            self._subscribe(remote)
+            self._by_value = [name for name in self.spec.inputs if name not in remote]
+
+    def _subscribe(self, remote: typing.Sequence[str]) -> None:
+        # Those that are there stay, to the end: they are matched with all, and the executor may
+        # not see one that is made in place of another.
+        topics = self._graph.topics
+        if set(self._step_subscriptions) - {graph.ABSENCE} == set(remote):
+            return
+        self._unsubscribe()
+        for name in remote:
+            kind = message_class(topics[name].type)
+            read = codecs.decoder(
+                topics[name], functools.partial(deserialize_message, message_type=kind))
+            self._step_subscriptions[name] = self.create_subscription(
+                kind, name, functools.partial(self._on_message, name, read), qos.LOOP, raw=True)
+        if any(topics[name].publisher in self._graph.sensors for name in remote):
+            self._step_subscriptions[graph.ABSENCE] = self.create_subscription(
+                Header, graph.ABSENCE, self._on_absence, qos.LOOP)
+
+    def _unsubscribe(self) -> None:
+        for subscription in self._step_subscriptions.values():
+            self.destroy_subscription(subscription)
+        self._step_subscriptions.clear()
+
+    def activate(self) -> None:
+        """Let the block begin with the state of time 0, and take part in the steps."""
+        self.block.reset()
+        if self._run_world is None:
+            self._run_world = self.configuration.world
+            self._host.place(self)
+        self.slot.block = self.block
+
+    def deactivate(self) -> None:
+        """Stop the block; all but a sensor can go on with a new run only."""
+        if self.slot is not None:
+            self.slot.stop()
+        if self.block is not None:
+            self.block.abort()
+
+    def release(self) -> None:
+        """Let the block give back all that it has; the slot of a sensor stays in the run."""
+        if self.block is not None:
+            self.block.close()
+            self.block = None
+        for name in self.step_publishers.keys() - {graph.ABSENCE}:
+            self.destroy_lifecycle_publisher(self.step_publishers.pop(name))
+        self._host.refresh()
+        if self.finished:
+            self._unsubscribe()
+
+    def forget(self) -> None:
+        """Begin at time 0 with the next activation."""
+        self._run_world = None
+        self._host.remove(self)
+
+    # The step.
+
+    def _on_message(self, name: str, read: codecs.Decoder, data: bytes) -> None:
+        self.slot.synchronizer.put(
+            name, serialised_stamp_us(data), functools.partial(read, data))
+
+    def _on_absence(self, header: Header) -> None:
+        """Take note that a sensor has no measurement at a time."""
+        for topic in self._graph.outputs(header.frame_id):
+            if topic.name in self._step_subscriptions:
+                self.slot.synchronizer.put(
+                    topic.name, stamp_us(header.stamp), lambda: NO_MEASUREMENT)
+
+    def repeat(self) -> None:
+        """Publish again what the last step has published."""
+        self._host.repeat(self.spec.name)
+
+    def _log(self, is_warning: bool, sentence: str) -> None:
+        (self.get_logger().warning if is_warning else self.get_logger().info)(sentence)
+
+    # What is reported.
+
+    def progress(self) -> tuple[int, dict[str, object]]:
+        """Return the time of the last step, and counters."""
+        if self.slot is None:
+            return 0, {'steps': 0, 'busy_s': f'{0.0:.6f}'}
+        return self.slot.last_us, {
+            'steps': self.slot.steps, 'busy_s': f'{self.slot.busy_s:.6f}'}
+
+    def status(self) -> tuple[bytes, str, dict[str, object]]:
+        """Return what the block reports."""
+        found = self.block.status() if self.block is not None else None
+        if found is None:
+            return super().status()
+        return (WARN if found.is_warning else OK,
+                found.sentence or super().status()[1], found.values)
+
+    def lockstep_status(self) -> NodeStatus:
+        """Return what the block waits for, and whom the node is connected with."""
+        if self.slot is None or self._run_world is None:
+            next_us, waits_for = 0, {}
+        else:
+            next_us, waits_for = self._host.runner.waits_for(self.spec.name)
+        return NodeStatus(
+            waits_for_us=next_us, waits_for=waits_for,
+            holds=self.block.holds() if self.block is not None else '',
+            by_value=self._by_value,
+            **connections_of(self, self.step_publishers, self._step_subscriptions))

@@ -1,0 +1,75 @@
+"""The clock of the runner in the manager's process, with its topics for other processes."""
+from __future__ import annotations
+
+import functools
+import typing
+
+from rclpy.node import Node
+from rclpy.publisher import Publisher
+from rclpy.subscription import Subscription
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
+
+from px4_sim_ros.messages.stamps import serialised_stamp_us
+from px4_sim_ros.model.world import WorldParameters
+from px4_sim_ros.ros import qos
+from px4_sim_ros.ros.block_host import BlockHost
+from px4_sim_ros.step.clock import LockstepClock
+from px4_sim_ros.step.graph import CLOCK, COMMAND, Graph
+from px4_sim_ros.step.schedule import Input
+from px4_sim_ros.step.synchronizer import StampSynchronizer
+
+
+class ClockDriver:
+    """Lets the runner begin a step when the clock allows it."""
+
+    def __init__(
+        self, node: Node, host: BlockHost, clock: LockstepClock,
+        on_complete: typing.Callable[[], None],
+    ) -> None:
+        """Begin without endpoints.
+
+        :param host: of the blocks of this process; its runner calls `begin` and `complete`
+        :param on_complete: called after each step
+        """
+        self._node, self._host, self.clock, self._on_complete = node, host, clock, on_complete
+        self.publishers: dict[str, Publisher] = {}
+        self.subscriptions: dict[str, Subscription] = {}
+        self.command: StampSynchronizer | None = None
+        """Collects the command that ends a step, if it comes from another process."""
+
+    def open(self, nodes: Graph, world: WorldParameters) -> None:
+        """Make the endpoints."""
+        self._host.configure(nodes, world)
+        self.publishers[CLOCK] = self._node.create_publisher(Clock, CLOCK, qos.LOOP)
+        topic = nodes.topics[COMMAND]
+        if self._host.hands_over(topic, self._node):
+            return
+        step_us = self.clock.step_us
+        self.command = StampSynchronizer([Input(topic, step_us, 0, False)], step_us)
+        self.subscriptions[COMMAND] = self._node.create_subscription(
+            JointState, COMMAND, self._on_command, qos.LOOP, raw=True)
+        self._host.arrange()
+
+    def _on_command(self, data: bytes) -> None:
+        self.command.put(COMMAND, serialised_stamp_us(data), functools.partial(bytes, data))
+
+    def republish(self) -> None:
+        """Publish the time of this step again: somebody has not got it."""
+        self._host.repeat('manager')
+
+    # The clock, as the runner sees it.
+
+    @property
+    def speed_factor(self) -> float:
+        """Simulated over wall time; 0 is as fast as possible."""
+        return self.clock.speed_factor
+
+    def begin(self) -> int | None:
+        """Return the time of the step that begins now; None while none may begin."""
+        return self.clock.begin()
+
+    def complete(self, time_us: int) -> None:
+        """Take note that a step is complete."""
+        if self.clock.complete(time_us):
+            self._on_complete()

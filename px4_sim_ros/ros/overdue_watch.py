@@ -1,0 +1,94 @@
+"""Asks the nodes for their status when a step is overdue, and finds the one that blocks it."""
+from __future__ import annotations
+
+import time
+import typing
+
+from px4_sim_ros.ros import sequences
+from px4_sim_ros.ros.lifecycle_client import SequenceRunner
+from px4_sim_ros.ros.node_status import NodeStatus
+from px4_sim_ros.ros.overdue import Overdue, find_lost_recorder, find_overdue, find_silent
+from px4_sim_ros.step.clock import LockstepClock
+from px4_sim_ros.step.graph import Graph
+
+# Longer than the wait for the answers, which has its own bound.
+_CALL_TIMEOUT_S = 5.0
+
+
+class OverdueWatch:
+    """Asks all nodes when a step is overdue, and now and then while time is paused."""
+
+    def __init__(
+        self, graph: Graph, nodes: sequences.Nodes, clock: LockstepClock, topic: str,
+        on_overdue: typing.Callable[[Overdue], None],
+        on_cleared: typing.Callable[[Overdue], None],
+        republish: typing.Callable[[str], None],
+    ) -> None:
+        """Begin.
+
+        :param topic: what ends a step
+        :param on_overdue: called once for each blocker that is found
+        :param on_cleared: called when it blocks no longer
+        :param republish: lets a node publish again what it has published in its last step
+        """
+        self._graph, self._nodes, self._clock, self._topic = graph, nodes, clock, topic
+        self._on_overdue, self._on_cleared = on_overdue, on_cleared
+        self._republish = republish
+        self._inquiry: SequenceRunner | None = None
+        self._asked_s = 0.0
+        self._asked_us = 0             # the step that was under way then
+        self._suspected: Overdue | None = None      # by the last round
+        self.overdue: Overdue | None = None
+
+    def reset(self) -> None:
+        """Forget what was found."""
+        self._inquiry = self._suspected = self.overdue = None
+
+    def watch(self, timeout_s: float) -> None:
+        """Ask if it is time to, or go on with a question; call it some ten times a second.
+
+        :param timeout_s: wall time after which a step is overdue
+        """
+        now_s = time.monotonic()
+        since_s = self._asked_s
+        if self._clock.under_way or self._clock.at_limit:
+            since_s = max(since_s, self._clock.begun_s)
+        if self._inquiry is None and now_s - since_s > timeout_s:
+            self._asked_s, self._asked_us = now_s, self._clock.time_us
+            self._inquiry = SequenceRunner(
+                sequences.ask_all(self._nodes, self._conclude), _CALL_TIMEOUT_S)
+        if self._inquiry is not None and self._inquiry.tick():
+            self._inquiry = None
+
+    def clear(self) -> None:
+        """Take note that nothing blocks."""
+        overdue, self.overdue, self._suspected = self.overdue, None, None
+        if overdue is not None:
+            self._on_cleared(overdue)
+
+    def _conclude(self, statuses: dict[str, NodeStatus | None]) -> None:
+        if self._clock.time_us != self._asked_us:
+            return       # time has gone on meanwhile
+        overdue = self._find(statuses)
+        # Nodes do not answer at one moment, so a single round may be wrong about who is at fault.
+        if overdue != self._suspected:
+            self._suspected = overdue
+            self._asked_s = 0.0
+        elif overdue is None:
+            self.clear()
+        elif overdue != self.overdue:
+            self.overdue = overdue
+            self._on_overdue(overdue)
+        if overdue is not None and overdue == self.overdue and overdue.publisher:
+            self._republish(overdue.publisher)
+
+    def _find(self, statuses: dict[str, NodeStatus | None]) -> Overdue | None:
+        clock = self._clock
+        if clock.under_way:
+            return find_overdue(
+                self._graph, statuses, self._topic, clock.time_us, clock.complete_us,
+                clock.step_us)
+        silent = find_silent(statuses)
+        if silent is None and clock.at_limit:
+            return find_lost_recorder(statuses['recorder'], clock.complete_us)
+        return silent

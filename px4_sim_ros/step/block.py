@@ -1,0 +1,96 @@
+"""A block: a part of the simulated world that acts once a period, on plain values."""
+from __future__ import annotations
+
+import dataclasses
+import typing
+
+from px4_sim_ros.model.parameters import Parameters
+from px4_sim_ros.model.vehicle.vehicle import Vehicle
+from px4_sim_ros.model.world import WorldParameters
+from px4_sim_ros.step.graph import Graph
+
+# Values by topic, as the graph table names them.
+Inputs = typing.Mapping[str, typing.Any]
+Outputs = dict[str, typing.Any]
+
+OwnParameters = typing.TypeVar('OwnParameters', bound=Parameters)
+
+
+class BlockStatus(typing.NamedTuple):
+    """What a block reports about itself; an empty sentence: nothing beyond being active."""
+
+    is_warning: bool
+    sentence: str
+    values: dict[str, object]
+
+
+def _ignore(*arguments: object) -> None:
+    """Stand for a host that does not want to know."""
+
+
+@dataclasses.dataclass(frozen=True)
+class BlockConfiguration(typing.Generic[OwnParameters]):
+    """All that a block is configured with; it never changes."""
+
+    name: str
+    graph: Graph
+    world: WorldParameters
+    vehicle: Vehicle
+    parameters: OwnParameters
+
+
+class Block:
+    """Base of all blocks.
+
+    Inputs, outputs and period stand in the graph table. A block knows neither ROS nor who else
+    is there; the same object runs in every mode.
+    """
+
+    def __init__(self, configuration: BlockConfiguration[typing.Any]) -> None:
+        """Check all that can be wrong before the run; `reset` comes before the first step.
+
+        :raises ParameterError: a parameter is wrong, or a file that it names
+        """
+        self.configuration = configuration
+        # What the host of the block sets, before `reset`.
+        self.shares_process = True       # with other blocks of the step
+        self.log: typing.Callable[[bool, str], None] = _ignore
+        """Is given whether it is a warning, and a sentence for the user."""
+        self.publish_side: typing.Callable[[str, str], None] = _ignore
+        """Is given a side topic, and a text for it."""
+
+    def reset(self) -> None:
+        """Begin with the state of time 0."""
+
+    def step(self, time_us: int, inputs: Inputs) -> Outputs | None:
+        """Act at a time and return the outputs.
+
+        :param inputs: those that are due, and the last of those that are held. A sensor that is
+            stopped has none
+        :return: None if they are to be had from `finish`, once the outputs of others were sent
+        """
+        raise NotImplementedError
+
+    def finish(self, time_us: int) -> Outputs | None:
+        """Return the outputs that `step` left out; None while the step is held.
+
+        It may block, for a bounded time.
+        """
+        return None
+
+    def abort(self) -> None:
+        """Give up a step that is held; it must not fail when there is none."""
+
+    def close(self) -> None:
+        """Give back what was taken; it must not fail when there is nothing."""
+
+    def idle(self) -> None:
+        """Look after what is connected, while no step is under way."""
+
+    def holds(self) -> str:
+        """Return why a step is held, '' if none is."""
+        return ''
+
+    def status(self) -> BlockStatus | None:
+        """Return what there is to report beyond being active, if there is anything."""
+        return None

@@ -1,0 +1,53 @@
+"""docs/architecture.md has the rooms and the frames of the code."""
+import pathlib
+import re
+import tomllib
+
+from px4_sim_ros.messages.codecs import CODECS
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGE = (ROOT / 'docs' / 'architecture.md').read_text(encoding='utf-8')
+
+
+class Sample(tuple):
+    """What a message is made for, where that matters; the beam goes where it goes by default."""
+
+    direction = 'down'
+    rotor_speeds_rad_s = ()
+
+
+MESSAGES = {topic: codec.new(Sample()) for topic, codec in CODECS.items()}
+
+
+def rows(name):
+    """Return the cells of the table that follows `<!-- name -->`."""
+    table = re.search(f'<!-- {name} -->\n(.*?)<!-- end -->', PAGE, re.S)[1]
+    return [[cell.strip() for cell in line.strip('|').split('|')]
+            for line in table.splitlines()[2:]]
+
+
+def frames_of(message):
+    """Return the frames of a message: that of its header and, of an Odometry, of the child."""
+    return {frame for frame in (
+        message.header.frame_id if hasattr(message, 'header') else '',
+        getattr(message, 'child_frame_id', '')) if frame}
+
+
+def test_the_rooms_are_those_of_the_contract():
+    contracts = tomllib.loads((ROOT / 'pyproject.toml').read_text(encoding='utf-8'))[
+        'tool']['importlinter']['contracts']
+    layers, = (contract['layers'] for contract in contracts if contract['type'] == 'layers')
+    assert [room.strip('`') for room, _ in rows('rooms')] == layers
+
+
+def test_the_frames_are_those_of_the_messages():
+    told = {(topic, frame.strip('`')) for frame, _, content in rows('frames')
+            for topic in re.findall(r'`([\w/]+)`', content) if topic in CODECS}
+    assert told == {
+        (topic, frame) for topic, message in MESSAGES.items() for frame in frames_of(message)}
+
+
+def test_what_has_no_frame():
+    sentence = re.search(r'^(`.*) have no frame\.', PAGE, re.M)[1]
+    assert set(re.findall(r'`([\w/]+)`', sentence)) == {
+        topic for topic, message in MESSAGES.items() if not frames_of(message)}
