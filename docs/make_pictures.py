@@ -21,11 +21,12 @@ from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 from PIL import Image
 
 from px4_sim_ros.recording.analysis.flight_events import marks, read_contents
-from px4_sim_ros.recording.analysis.flight_facts import mission_places
+from px4_sim_ros.recording.analysis.flight_facts import mission_waypoints
 from px4_sim_ros.recording.analysis.series import Series, read_series
 from px4_sim_ros.recording.bag.bag_reader import BagReader
 from px4_sim_ros.step import graph
-from px4_sim_ros.viewing.rerun_log import RerunLog, blueprint
+from px4_sim_ros.viewing.rerun_blueprint import blueprint
+from px4_sim_ros.viewing.rerun_log import RerunLog
 
 _FOLDER = pathlib.Path(__file__).resolve().parent / 'pictures'
 # A flight with something to see, up to the third corner of the square.
@@ -140,11 +141,11 @@ def draw_flight(bag_folder: pathlib.Path, path: pathlib.Path, scratch: pathlib.P
     start = series['ground_truth/odom']['position_m'].values[0]
     stream = rerun.RecordingStream('px4_sim_ros')
     stream.save(scratch / 'flight.rrd')
-    log = RerunLog(stream, configuration, mission_places(bag.run, start))
+    log = RerunLog(stream, configuration, mission_waypoints(bag.run, start))
     log.add(series)
     for mark in marks(bag.run, read_contents(bag), series):
         if mark.start_s <= _SHOWN_UNTIL_S:
-            log.say(mark.start_s, 'INFO', mark.who, mark.text)
+            log.log_text(mark.start_s, 'INFO', mark.who, mark.text)
     end = series['ground_truth/pose']['position_m'].values[-1]
     stream.send_blueprint(blueprint(configuration, start_enu_m=end, at_end=True))
     stream.flush()

@@ -14,8 +14,7 @@ from rich.console import Console
 
 from px4_sim_ros.config.resources import check_writable
 from px4_sim_ros.model.errors import DivergedError, ParameterError, sentence
-from px4_sim_ros.recording.analysis.comparison import Comparison
-from px4_sim_ros.recording.analysis.comparison import compare as compare_bags
+from px4_sim_ros.recording.analysis.comparison import BagComparison, compare_bags
 from px4_sim_ros.recording.analysis.deviation import Deviation
 from px4_sim_ros.recording.analysis.deviation import deviation as deviation_of
 from px4_sim_ros.recording.analysis.integrator_study import WINDOW_S, study_integrators
@@ -63,7 +62,7 @@ def _compare(one: BagReader, other: BagReader, options: argparse.Namespace) -> i
 
 
 def report_comparison(
-    one: BagReader, other: BagReader, found: Comparison, options: argparse.Namespace, *,
+    one: BagReader, other: BagReader, found: BagComparison, options: argparse.Namespace, *,
     is_what_if: bool = False,
 ) -> None:
     """Print how two recordings compare, and write the files that `options` ask for.
@@ -87,7 +86,7 @@ def report_comparison(
         _write_files(found, apart, options)
 
 
-def _write_files(found: Comparison, apart: Deviation, options: argparse.Namespace) -> None:
+def _write_files(found: BagComparison, apart: Deviation, options: argparse.Namespace) -> None:
     """Write the files that `options` ask for.
 
     :raises ParameterError: there is nothing to plot

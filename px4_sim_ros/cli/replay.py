@@ -11,7 +11,7 @@ import tempfile
 from px4_sim_ros.cli.compare import report_comparison
 from px4_sim_ros.config.resources import check_writable
 from px4_sim_ros.model.errors import ParameterError, sentence
-from px4_sim_ros.recording.analysis.comparison import compare
+from px4_sim_ros.recording.analysis.comparison import compare_bags
 from px4_sim_ros.recording.bag.bag_reader import BagReader
 from px4_sim_ros.recording.bag.run_description import BagError
 from px4_sim_ros.run import replay as replaying
@@ -103,6 +103,6 @@ def _report(
 
     A what-if is expected to differ: how far it is apart is the result.
     """
-    found = dataclasses.replace(compare(bag, flown), names=(str(bag.folder), 'the replay'))
+    found = dataclasses.replace(compare_bags(bag, flown), names=(str(bag.folder), 'the replay'))
     report_comparison(bag, flown, found, options, is_what_if=is_what_if)
     return 0 if is_what_if or found.identical else _EXIT_FAILED

@@ -15,7 +15,7 @@ from px4_sim_ros.messages.run_status import RunStatus
 from px4_sim_ros.messages.stamps import stamp_us
 from px4_sim_ros.model.timebase import US_PER_S, kind_and_index
 from px4_sim_ros.recording.analysis import lockstep_terms as terms
-from px4_sim_ros.recording.analysis.counters import Counters, Told, columns, told_by
+from px4_sim_ros.recording.analysis.counters import Counters, CounterSample, columns, counter_sample
 from px4_sim_ros.ros import diagnostics
 from px4_sim_ros.step import graph
 
@@ -87,7 +87,8 @@ class _Node:
         self.heard_s: float | None = None
         self.later: _Sample | None = None
         self.earlier: _Sample | None = None
-        self.told: collections.deque[Told] = collections.deque(maxlen=rounds)   # of this run
+        # Of this run.
+        self.told: collections.deque[CounterSample] = collections.deque(maxlen=rounds)
 
     def take(self, sample: _Sample, values: dict[str, str], now_s: float) -> None:
         """Take note of a message."""
@@ -149,7 +150,7 @@ class SnapshotCollector:
             self.expect(name)
             node = self._nodes[name]
             node.take(_sample(status, time_us, self._begins, sent_s), values_of(status), now_s)
-            told = told_by(status, time_us) if self._rounds else None
+            told = counter_sample(status, time_us) if self._rounds else None
             if told:
                 node.told.append(told)
 

@@ -86,7 +86,7 @@ def picture() -> str:
 def recorded_topics() -> str:
     """Return what a recording contains."""
     rows = [(f'`{t.name}`', f'`{t.type}`', t.meaning) for t in graph.TOPICS.values()]
-    beside = [(f'`{t.name}`', f'`{t.type}`', t.meaning) for t in schema.BESIDE.values()]
+    beside = [(f'`{t.name}`', f'`{t.type}`', t.meaning) for t in schema.SIDE_TOPICS.values()]
     return '\n\n'.join([
         _table(('topic of the step', 'type', 'meaning'), rows),
         _table(('topic beside the step', 'type', 'meaning'), beside)])

@@ -51,17 +51,17 @@ def view(options: argparse.Namespace) -> int:
 def _show_bag(bag: BagReader, target: RerunTarget) -> None:
     """Write a whole recording."""
     from px4_sim_ros.recording.analysis.flight_events import marks, read_contents
-    from px4_sim_ros.recording.analysis.flight_facts import mission_places
+    from px4_sim_ros.recording.analysis.flight_facts import mission_waypoints
     from px4_sim_ros.recording.analysis.series import read_series
     from px4_sim_ros.viewing.rerun_log import RerunLog
     series = read_series(bag)
     odometry = series.get('ground_truth/odom')
-    places = mission_places(bag.run, odometry['position_m'].values[0]) if odometry else []
+    places = mission_waypoints(bag.run, odometry['position_m'].values[0]) if odometry else []
     stream = target.open_run(bag.folder.name)
     log = RerunLog(stream, bag.run.configuration({}), places, whole=True)
     log.add(series)
     for mark in marks(bag.run, read_contents(bag), series):
-        log.say(mark.start_s, _LEVELS.get(mark.kind, 'INFO'), mark.who or mark.kind, mark.text)
+        log.log_text(mark.start_s, _LEVELS.get(mark.kind, 'INFO'), mark.who or mark.kind, mark.text)
     target.close_run(stream)
     if bag.damage:
         print(bag.damage, file=sys.stderr)

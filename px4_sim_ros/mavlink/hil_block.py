@@ -1,6 +1,8 @@
 """The block `hil_bridge`: measurements become HIL frames, and the autopilot's reply a command."""
 from __future__ import annotations
 
+import typing
+
 from px4_sim_ros.mavlink.battery_link import BatteryLink
 from px4_sim_ros.mavlink.hil_codec import HilEncoder, StepMeasurements
 from px4_sim_ros.mavlink.hil_server import HilServer, check_port_is_free, port_of
@@ -10,6 +12,14 @@ from px4_sim_ros.step.block import Block, BlockConfiguration, BlockStatus, Input
 from px4_sim_ros.step.graph import COMMAND
 
 _WORTH_A_WARNING = LinkState.STALLED, LinkState.WAITING
+
+
+class _Link(typing.NamedTuple):
+    """What is open while the block is in use."""
+
+    server: HilServer
+    lockstep: Lockstep
+    battery: BatteryLink
 
 
 class HilBlock(Block):
@@ -28,9 +38,8 @@ class HilBlock(Block):
         for name in configuration.graph.nodes[configuration.name].inputs:
             self._topics.setdefault(configuration.graph.topics[name].kind, []).append(name)
         self._encoder = HilEncoder()
-        self._server: HilServer | None = None
-        self._battery_link: BatteryLink | None = None
-        self.lockstep: Lockstep | None = None
+        self._link: _Link | None = None
+        self._counters: dict[str, str] = {}     # of a link that was closed
         self._frames = b''                  # of the step that waits for its command
         self._is_exchanging = False         # a step was sent and not answered
         self._is_held = False
@@ -41,34 +50,40 @@ class HilBlock(Block):
         """Listen for an autopilot; one that is there already belongs to the run before."""
         self._has_first_imu = True          # whether it measured in the last step
         self._is_exchanging = self._is_held = False
-        if self._server is None:
+        if self._link is None:
             hil, c = self._hil, self.configuration
             # Alone in its process it leaves the cores to the others.
-            self._server = HilServer(
-                hil.host, port_of(hil.instance), stays_awake=self.shares_process)
-            self.lockstep = Lockstep(self._server, hil, c.world.step_us)
-            self._battery_link = BatteryLink(hil.instance, c.vehicle.cells)
+            server = HilServer(hil.host, port_of(hil.instance), stays_awake=self.shares_process)
+            self._link = _Link(server, Lockstep(server, hil, c.world.step_us),
+                               BatteryLink(hil.instance, c.vehicle.cells))
         else:
-            self.lockstep.reset()
+            self._link.lockstep.reset()
         self._report()
+
+    @property
+    def link(self) -> _Link:
+        """The link; there is one from `reset` to `close`."""
+        assert self._link is not None
+        return self._link
 
     def step(self, time_us: int, inputs: Inputs) -> None:
         """Send what was measured at `time_us`; the command comes from `finish`."""
+        server, lockstep, battery_link = self.link
         has_first_imu = self._topics['imu/data_raw'][0] in inputs
         if has_first_imu is not self._has_first_imu:
             self._has_first_imu = has_first_imu
-            self.lockstep.expect_gap()
+            lockstep.expect_gap()
         self._frames = self._encoder.step(
             time_us, self._measured(inputs), self.configuration.world.geoid_height_m,
             self._hil.satellites)
-        self.lockstep.begin(time_us, self._frames)
+        lockstep.begin(time_us, self._frames)
         self._is_exchanging = True
         if 'battery_state' in inputs:
-            self._battery_link.send(inputs['battery_state'], self._server.peer_host)
+            battery_link.send(inputs['battery_state'], server.peer_host)
 
     def finish(self, time_us: int) -> Outputs | None:
         """Wait for the reply, and return the command; None while the link holds the step."""
-        reply = self.lockstep.exchange(time_us, self._frames)
+        reply = self.link.lockstep.exchange(time_us, self._frames)
         self._is_held = reply is None
         self._report()
         if reply is None:
@@ -90,13 +105,13 @@ class HilBlock(Block):
 
     def idle(self) -> None:
         """Look after the link between two exchanges."""
-        if self._server is not None and not self._is_exchanging:
-            self.lockstep.service_idle_link()
+        if self._link is not None and not self._is_exchanging:
+            self._link.lockstep.service_idle_link()
             self._report()
 
     def wait(self, timeout_s: float) -> None:
         """While a step is held: wait for an autopilot, at most `timeout_s`."""
-        self.lockstep.wait(timeout_s)
+        self.link.lockstep.wait(timeout_s)
 
     def abort(self) -> None:
         """Hold no step any more."""
@@ -104,14 +119,19 @@ class HilBlock(Block):
 
     def close(self) -> None:
         """Let the autopilot go and free the port."""
-        if self._server is not None:
-            self._server.close()
-            self._battery_link.close()
-            self._server = None
+        if self._link is not None:
+            self._counters = self._link.lockstep.status()
+            self._link.server.close()
+            self._link.battery.close()
+            self._link = None
+
+    def counters(self) -> dict[str, str]:
+        """Return the counters of the link, also after it was closed."""
+        return self._link.lockstep.status() if self._link is not None else self._counters
 
     def _report(self) -> None:
-        state = self.lockstep.state
-        for sentence in self.lockstep.take_events():
+        state = self.link.lockstep.state
+        for sentence in self.link.lockstep.take_events():
             self.log(state in _WORTH_A_WARNING, sentence)
         if self._published_state is not state:
             self._published_state = state
@@ -122,14 +142,13 @@ class HilBlock(Block):
         if not self._is_held:
             return ''
         port = port_of(self._hil.instance)
-        if self.lockstep.state is LinkState.WAITING:
+        if self.link.lockstep.state is LinkState.WAITING:
             return f'no autopilot is connected to TCP port {port}'
         return f'the autopilot on TCP port {port} is silent, and on_stall is pause'
 
     def status(self) -> BlockStatus | None:
         """Return the state of the link and its counters."""
-        if self.lockstep is None:
+        if self._link is None:
             return None
-        state = self.lockstep.state
-        return BlockStatus(
-            state in _WORTH_A_WARNING, f'link {state.value}', dict(self.lockstep.status()))
+        state = self._link.lockstep.state
+        return BlockStatus(state in _WORTH_A_WARNING, f'link {state.value}', self.counters())

@@ -21,10 +21,10 @@ from px4_sim_ros.model.sensors.visual_odometry import VisualOdometryMeasurement
 from px4_sim_ros.model.timebase import instance_name, kind_and_index
 from px4_sim_ros.step.graph import Topic
 
-# REP-145: this value says that there is no orientation in the message.
+# REP-145: this value means that the message has no orientation.
 _NO_ORIENTATION = [-1.0] + [0.0] * 8
 
-# The camera tells no angular rates: all zeros would mean that they are known exactly.
+# The camera gives no angular rates: all zeros would mean that they are known exactly.
 _UNKNOWN_VARIANCE = 1e6
 
 _LINK = '_link'
@@ -52,7 +52,7 @@ def _fix_value(time_us: int, n: Numbers, frame: str) -> GnssMeasurement:
     # STATUS_UNKNOWN is -2.
     return GnssMeasurement(
         time_us, GeodeticPosition(n[1], n[2], n[3]), (0.0, 0.0, 0.0), n[4] ** 0.5, n[12] ** 0.5,
-        FixType(max(n[0], FixType.NONE)))
+        FixType(max(int(n[0]), FixType.NONE)))
 
 
 def _new_range(m: RangeMeasurement) -> Range:
@@ -93,7 +93,8 @@ def _pose_covariance(linear: float, angular: float) -> list[float]:
 
 def _visual_odometry_value(time_us: int, n: Numbers, frame: str) -> VisualOdometryMeasurement:
     return VisualOdometryMeasurement(
-        time_us, n[0:3], (n[6], n[3], n[4], n[5]), n[43:46], n[7], n[28], n[49])
+        time_us, (n[0], n[1], n[2]), (n[6], n[3], n[4], n[5]), (n[43], n[44], n[45]),
+        n[7], n[28], n[49])
 
 
 # By kind of topic. What is read of a topic that carries a part of a value are fields of it. The
@@ -104,12 +105,14 @@ CODECS: dict[str, Codec] = {
         lambda m: in_frame(Imu(orientation_covariance=_NO_ORIENTATION), 'imu_link'),
         ('angular_velocity', 'angular_velocity_covariance', 'linear_acceleration',
          'linear_acceleration_covariance'), _imu_numbers,
-        lambda time_us, n, frame: ImuMeasurement(time_us, n[12:15], n[0:3], n[15], n[3])),
+        lambda time_us, n, frame: ImuMeasurement(
+            time_us, (n[12], n[13], n[14]), (n[0], n[1], n[2]), n[15], n[3])),
     'mag': Codec(
         lambda m: in_frame(MagneticField(), 'mag_link'),
         ('magnetic_field', 'magnetic_field_covariance'),
         lambda m: (*m.field_flu_t, *_diagonal(m.variance, m.variance, m.variance)),
-        lambda time_us, n, frame: MagneticFieldMeasurement(time_us, n[0:3], n[3])),
+        lambda time_us, n, frame: MagneticFieldMeasurement(
+            time_us, (n[0], n[1], n[2]), n[3])),
     'baro': Codec(
         lambda m: in_frame(FluidPressure(), 'baro_link'), ('fluid_pressure', 'variance'),
         lambda m: (m.pressure_pa, m.variance),
@@ -134,7 +137,7 @@ CODECS: dict[str, Codec] = {
     # In rad/s; no standard message is for it.
     'optical_flow': Codec(
         lambda m: in_frame(Vector3Stamped(), BODY_FRAME), ('vector',), lambda m: m.rate_flu,
-        lambda time_us, n, frame: FlowMeasurement(time_us, n, 0)),
+        lambda time_us, n, frame: FlowMeasurement(time_us, (n[0], n[1], n[2]), 0)),
     'visual_odometry': Codec(
         _new_visual_odometry, ('pose', 'twist'), _visual_odometry_numbers,
         _visual_odometry_value),
@@ -153,7 +156,7 @@ def encoder(topic: Topic) -> Encoder:
 
 def frame_of(topic: Topic) -> str:
     """Return the frame of a topic's messages; that of a range finder depends on its direction."""
-    frame = CODECS[topic.kind].new(None).header.frame_id
+    frame: str = CODECS[topic.kind].new(None).header.frame_id
     if not frame.endswith(_LINK):
         return frame
     return instance_name(frame.removesuffix(_LINK), kind_and_index(topic.publisher)[1]) + _LINK

@@ -6,12 +6,19 @@ import typing
 
 from px4_sim_ros.model.timebase import US_PER_S
 
-# After the header that tells the byte order.
+# After the header that gives the byte order.
 STAMP_OFFSET = 4
 _LITTLE, _BIG = struct.Struct('<iI'), struct.Struct('>iI')
 
 
-def set_stamp(stamp: typing.Any, time_us: int) -> None:
+class Stamp(typing.Protocol):
+    """A builtin_interfaces/Time, of rclpy or of a bag."""
+
+    sec: int
+    nanosec: int
+
+
+def set_stamp(stamp: Stamp, time_us: int) -> None:
     """Write a time into a builtin_interfaces/Time."""
     stamp.sec, rest_us = divmod(time_us, US_PER_S)
     stamp.nanosec = rest_us * 1000
@@ -23,7 +30,7 @@ def in_frame(message: typing.Any, frame_id: str) -> typing.Any:
     return message
 
 
-def stamp_us(stamp: typing.Any) -> int:
+def stamp_us(stamp: Stamp) -> int:
     """Return the time of a builtin_interfaces/Time."""
     return stamp.sec * US_PER_S + stamp.nanosec // 1000
 
@@ -32,8 +39,9 @@ def serialised_stamp_us(data: bytes) -> int:
     """Return the stamp of a serialised message without deserialising the rest.
 
     It works for rosgraph_msgs/Clock and for every message that begins with a Header:
-    both begin with the stamp. The second byte of the CDR header tells the byte order.
+    both begin with the stamp. The second byte of the CDR header gives the byte order.
     """
     layout = _LITTLE if data[1] & 1 else _BIG
-    seconds, nanoseconds = layout.unpack_from(data, STAMP_OFFSET)
+    stamp: tuple[int, int] = layout.unpack_from(data, STAMP_OFFSET)
+    seconds, nanoseconds = stamp
     return seconds * US_PER_S + nanoseconds // 1000

@@ -13,7 +13,7 @@ from px4_sim_ros.model.inputs import BatteryStatus, WindSample
 
 
 def _new_battery(status: BatteryStatus | None) -> BatteryState:
-    """Return a message with all that never changes; what is not modelled is not a number."""
+    """Return a message with all that never changes; what is not modelled is NaN."""
     return in_frame(BatteryState(
         temperature=math.nan,
         power_supply_status=BatteryState.POWER_SUPPLY_STATUS_DISCHARGING,
@@ -22,7 +22,7 @@ def _new_battery(status: BatteryStatus | None) -> BatteryState:
 
 
 def _battery_numbers(status: BatteryStatus | None) -> Numbers:
-    """Return the numbers; None says that the vehicle has none.
+    """Return the numbers; None is for a vehicle without a battery.
 
     They have 32 bits, and the current is negative while discharging, as the message wants it.
     """
@@ -44,9 +44,9 @@ def _battery_value(time_us: int, n: Numbers, frame: str) -> BatteryStatus | None
 WIND = Codec(
     lambda sample: in_frame(TwistStamped(), WORLD_FRAME), ('twist.linear',),
     lambda sample: sample.velocity_enu,
-    lambda time_us, n, frame: WindSample(time_us, n))
+    lambda time_us, n, frame: WindSample(time_us, (n[0], n[1], n[2])))
 
-# What the battery is about; None is for a vehicle without one.
+# The state of the battery; None is for a vehicle without one.
 BATTERY = Codec(
     _new_battery, ('voltage', 'current', 'charge', 'capacity', 'design_capacity', 'percentage',
                    'present'), _battery_numbers, _battery_value)

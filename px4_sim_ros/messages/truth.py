@@ -26,19 +26,26 @@ def _new_odometry(truth: Truth) -> Odometry:
     return message
 
 
-def _pose_numbers(truth: Truth) -> tuple[float, ...]:
+def _pose_numbers(truth: Truth) -> Numbers:
     w, x, y, z = truth.attitude
     return (*truth.position_enu, x, y, z, w)
 
 
-def _odometry_numbers(truth: Truth) -> tuple[float, ...]:
+def _odometry_numbers(truth: Truth) -> Numbers:
     w, x, y, z = truth.attitude
     return (*truth.position_enu, x, y, z, w, *truth.velocity_flu, *truth.rate_flu)
 
 
 def _odometry_value(time_us: int, n: Numbers, frame: str) -> Truth:
-    return Truth(time_us, n[0:3], (n[6], n[3], n[4], n[5]), n[7:10], n[10:13],
+    x, y, z, qx, qy, qz, qw, vx, vy, vz, wx, wy, wz = n
+    return Truth(time_us, (x, y, z), (qw, qx, qy, qz), (vx, vy, vz), (wx, wy, wz),
                  _NO_VECTOR, _NO_VECTOR, ())
+
+
+def _pose_value(time_us: int, n: Numbers, frame: str) -> Truth:
+    x, y, z, qx, qy, qz, qw = n
+    return Truth(time_us, (x, y, z), (qw, qx, qy, qz), _NO_VECTOR, _NO_VECTOR, _NO_VECTOR,
+                 _NO_VECTOR, ())
 
 
 def _new_rotors(speeds_rad_s: Numbers) -> JointState:
@@ -58,9 +65,7 @@ ACCEL = Codec(
 
 # The pose in map.
 POSE = Codec(
-    lambda truth: in_frame(PoseStamped(), WORLD_FRAME), ('pose',), _pose_numbers,
-    lambda time_us, n, frame: Truth(
-        time_us, n[0:3], (n[6], n[3], n[4], n[5]), *(_NO_VECTOR,) * 4, ()))
+    lambda truth: in_frame(PoseStamped(), WORLD_FRAME), ('pose',), _pose_numbers, _pose_value)
 
 # Rotor speeds in rad/s; what is read is a field of `Truth`.
 ROTORS = Codec(

@@ -119,7 +119,7 @@ def _run(player: BagPlayer, executor: typing.Any, progress: tqdm.tqdm) -> None:
 
 
 def _profile(topic: str) -> QoSProfile:
-    if topic in schema.BESIDE and schema.BESIDE[topic].latched:
+    if topic in schema.SIDE_TOPICS and schema.SIDE_TOPICS[topic].latched:
         return qos.LATCHED_LOG if topic == _LOG else qos.LATCHED
     return _OUTPUT
 
@@ -151,7 +151,7 @@ class BagPlayer(Node):
         self._outputs = {
             name: self.create_publisher(
                 message_class(schema.topic_type(bag.run.graph, name)), name, _profile(name))
-            for name in [*bag.run.graph.topics, *schema.BESIDE] if name != run_status.TOPIC}
+            for name in [*bag.run.graph.topics, *schema.SIDE_TOPICS] if name != run_status.TOPIC}
         self._counts = dict.fromkeys(self._outputs, 0)
         self._hung: set[str] = set()          # topics with a listener that takes nothing
         self._control = RunControl(

@@ -9,7 +9,7 @@ from px4_sim_ros.messages.publications import Publications
 from px4_sim_ros.model.timebase import kind_and_index
 from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.step.graph import ABSENCE, NODES, Graph, Topic
-from px4_sim_ros.step.runner import Output, Runner
+from px4_sim_ros.step.runner import Output, Runner, Slot
 
 if typing.TYPE_CHECKING:
     from px4_sim_ros.ros.block_node import BlockNode
@@ -29,7 +29,7 @@ class BlockHost:
         self.runner = Runner(port=self)
         self.nodes: dict[str, BlockNode] = {}      # in the order of the graph table
         self._driver: ClockDriver | None = None
-        self._placed: set[str] = set()
+        self._placed: dict[str, Slot] = {}         # that take part in the steps
         self._publications: Publications | None = None    # none: no node was configured
         self._wanted: dict[str, _Publish] = {}     # topics with a subscriber
         self._last: dict[str, Output] = {}         # of each block
@@ -42,7 +42,8 @@ class BlockHost:
         kinds = list(NODES)
         self.nodes = {node.get_name(): node for node in sorted(
             nodes, key=lambda node: kinds.index(kind_and_index(node.get_name())[0]))}
-        self._driver = self.runner.clock = driver
+        self._driver = driver
+        self.runner.clock = driver
 
     @property
     def is_shared(self) -> bool:
@@ -65,21 +66,21 @@ class BlockHost:
         if not self._placed:
             self._publications = Publications(graph, world, self._wanted)
 
-    def place(self, node: BlockNode) -> None:
+    def place(self, slot: Slot) -> None:
         """Let a block take part in the steps, from time 0 on."""
-        self._placed.add(node.get_name())
+        self._placed[slot.name] = slot
         self.arrange()
 
-    def remove(self, node: BlockNode) -> None:
+    def remove(self, name: str) -> None:
         """Let a block take part no more; the next step of the others is their first."""
-        self._placed.discard(node.get_name())
+        self._placed.pop(name, None)
         self.arrange()
 
     def arrange(self) -> None:
         """Begin a new run with the blocks that take part."""
         self._last.clear()
         self.runner.place(
-            [node.slot for name, node in self.nodes.items() if name in self._placed],
+            [self._placed[name] for name in self.nodes if name in self._placed],
             self._driver.command if self._driver is not None else None)
 
     # The port.
@@ -103,6 +104,7 @@ class BlockHost:
                 self._publish(output)
 
     def _publish(self, output: Output) -> None:
+        assert self._publications is not None, 'who puts something out is configured'
         for topic, data in self._publications.of(output):
             if topic == ABSENCE:
                 self.nodes[output.block].step_publishers[ABSENCE].handle.publish_raw(data)

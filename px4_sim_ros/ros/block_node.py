@@ -11,6 +11,7 @@ from std_msgs.msg import Header
 
 from px4_sim_ros.config.configuration import NodeConfiguration, load_vehicle
 from px4_sim_ros.messages import codecs
+from px4_sim_ros.messages.codec import Decoder
 from px4_sim_ros.messages.stamps import serialised_stamp_us, stamp_us
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.world import WorldParameters
@@ -65,11 +66,11 @@ class BlockNode(GraphNode):
         if self._run_world is not None and world != self._run_world:
             raise ParameterError(
                 f'{self.spec.name}: parameters that all nodes share cannot change within a run')
-        self.block = graph.load(self._own_class or self.spec.block)(BlockConfiguration(
+        block: Block = graph.load(self._own_class or self.spec.block)(BlockConfiguration(
             self.spec.name, nodes, world, load_vehicle(world.vehicle), configuration.own))
-        self.block.shares_process = self._host.is_shared
-        self.block.log = self._log
-        self._graph = nodes
+        block.shares_process = self._host.is_shared
+        block.log, block.publish_side = self._log, self.publish_side
+        self.block, self._graph = block, nodes
         self._host.configure(nodes, world)
         for topic in nodes.outputs(self.spec.name):
             self.step_publishers[topic.name] = self.create_lifecycle_publisher(
@@ -106,10 +107,11 @@ class BlockNode(GraphNode):
 
     def activate(self) -> None:
         """Let the block begin with the state of time 0, and take part in the steps."""
+        assert self.block is not None and self.slot is not None, 'it is configured'
         self.block.reset()
         if self._run_world is None:
-            self._run_world = self.configuration.world
-            self._host.place(self)
+            self._run_world = self.block.configuration.world
+            self._host.place(self.slot)
         self.slot.block = self.block
 
     def deactivate(self) -> None:
@@ -133,24 +135,29 @@ class BlockNode(GraphNode):
     def forget(self) -> None:
         """Begin at time 0 with the next activation."""
         self._run_world = None
-        self._host.remove(self)
+        self._host.remove(self.spec.name)
 
     # The step.
 
-    def _on_message(self, name: str, read: codecs.Decoder, data: bytes) -> None:
-        self.slot.synchronizer.put(
-            name, serialised_stamp_us(data), functools.partial(read, data))
+    def _on_message(self, name: str, read: Decoder, data: bytes) -> None:
+        self._put(name, serialised_stamp_us(data), functools.partial(read, data))
+
+    def _put(self, name: str, stamp_us: int, read: typing.Callable[[], typing.Any]) -> None:
+        if self.slot is not None and self.slot.synchronizer is not None:
+            self.slot.synchronizer.put(name, stamp_us, read)
 
     def _on_absence(self, header: Header) -> None:
         """Take note that a sensor has no measurement at a time."""
         for topic in self._graph.outputs(header.frame_id):
             if topic.name in self._step_subscriptions:
-                self.slot.synchronizer.put(
-                    topic.name, stamp_us(header.stamp), lambda: NO_MEASUREMENT)
+                self._put(topic.name, stamp_us(header.stamp), lambda: NO_MEASUREMENT)
 
     def repeat(self) -> None:
         """Publish again what the last step has published."""
         self._host.repeat(self.spec.name)
+
+    def publish_side(self, topic: str, text: str) -> None:
+        """Publish a text of the block on a side topic; only some blocks have any."""
 
     def _log(self, is_warning: bool, sentence: str) -> None:
         (self.get_logger().warning if is_warning else self.get_logger().info)(sentence)
@@ -174,10 +181,8 @@ class BlockNode(GraphNode):
 
     def lockstep_status(self) -> NodeStatus:
         """Return what the block waits for, and whom the node is connected with."""
-        if self.slot is None or self._run_world is None:
-            next_us, waits_for = 0, {}
-        else:
-            next_us, waits_for = self._host.runner.waits_for(self.spec.name)
+        next_us, waits_for = (
+            (0, {}) if self._run_world is None else self._host.runner.waits_for(self.spec.name))
         return NodeStatus(
             waits_for_us=next_us, waits_for=waits_for,
             holds=self.block.holds() if self.block is not None else '',

@@ -1,7 +1,6 @@
 """The clock of the runner in the manager's process, with its topics for other processes."""
 from __future__ import annotations
 
-import functools
 import typing
 
 from rclpy.node import Node
@@ -35,8 +34,8 @@ class ClockDriver:
         self._node, self._host, self.clock, self._on_complete = node, host, clock, on_complete
         self.publishers: dict[str, Publisher] = {}
         self.subscriptions: dict[str, Subscription] = {}
+        # Collects the command that ends a step, if it comes from another process.
         self.command: StampSynchronizer | None = None
-        """Collects the command that ends a step, if it comes from another process."""
 
     def open(self, nodes: Graph, world: WorldParameters) -> None:
         """Make the endpoints."""
@@ -46,13 +45,14 @@ class ClockDriver:
         if self._host.hands_over(topic, self._node):
             return
         step_us = self.clock.step_us
-        self.command = StampSynchronizer([Input(topic, step_us, 0, False)], step_us)
-        self.subscriptions[COMMAND] = self._node.create_subscription(
-            JointState, COMMAND, self._on_command, qos.LOOP, raw=True)
-        self._host.arrange()
+        command = self.command = StampSynchronizer([Input(topic, step_us, 0, False)], step_us)
 
-    def _on_command(self, data: bytes) -> None:
-        self.command.put(COMMAND, serialised_stamp_us(data), functools.partial(bytes, data))
+        def on_command(data: bytes) -> None:
+            command.put(COMMAND, serialised_stamp_us(data), lambda: data)
+
+        self.subscriptions[COMMAND] = self._node.create_subscription(
+            JointState, COMMAND, on_command, qos.LOOP, raw=True)
+        self._host.arrange()
 
     def republish(self) -> None:
         """Publish the time of this step again: somebody has not got it."""

@@ -5,11 +5,9 @@ import typing
 
 from std_msgs.msg import String
 
-from px4_sim_ros.config.configuration import NodeConfiguration
 from px4_sim_ros.ros import qos
 from px4_sim_ros.ros.block_node import BlockNode
 from px4_sim_ros.ros.wall_timer import create_wall_timer
-from px4_sim_ros.step.graph import Graph
 
 # Wall time between two looks at the link while no exchange is under way.
 _IDLE_S = 0.02
@@ -24,13 +22,9 @@ class HilBridgeNode(BlockNode):
         # Nothing else would look at the link while no step is under way.
         self._idle_timer = create_wall_timer(self, _IDLE_S, self._idle)
 
-    def configure(self, configuration: NodeConfiguration, nodes: Graph) -> None:
-        """Make the block, which sees that the port is free."""
-        super().configure(configuration, nodes)
-        self.block.publish_side = self._publish_state
-
-    def _publish_state(self, topic: str, state: str) -> None:
-        self._state_publisher.publish(String(data=state))
+    def publish_side(self, topic: str, text: str) -> None:
+        """Publish the state of the link."""
+        self._state_publisher.publish(String(data=text))
 
     def _idle(self) -> None:
         if self.block is not None:

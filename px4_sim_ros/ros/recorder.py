@@ -20,7 +20,7 @@ from px4_sim_ros.recording.bag.bag_folder import make_folder, new_folder
 from px4_sim_ros.recording.bag.bag_reader import Message
 from px4_sim_ros.recording.bag.bag_thread import BagThread
 from px4_sim_ros.recording.bag.bag_writer import BagWriter
-from px4_sim_ros.recording.bag.collector import Collector
+from px4_sim_ros.recording.bag.collector import ReorderBuffer
 from px4_sim_ros.recording.bag.run_description import BagError, RunDescription
 from px4_sim_ros.ros import qos
 from px4_sim_ros.ros.diagnostics import ERROR, OK, Status, status_message
@@ -49,7 +49,7 @@ class RecorderNode(PollingNode, GraphNode):
         self._step_subscriptions: dict[str, Subscription] = {}
         self._side_subscriptions: dict[str, Subscription] = {}
         super().__init__(name)
-        self._collector: Collector | None = None       # while it takes part in the steps
+        self._collector: ReorderBuffer | None = None       # while it takes part in the steps
         self._bag: BagThread | None = None
         self._recordings = 0           # how many have begun: a reset begins another one
         self._folder = pathlib.Path()
@@ -60,9 +60,9 @@ class RecorderNode(PollingNode, GraphNode):
 
     def configure(self, configuration: NodeConfiguration, nodes: graph.Graph) -> None:
         """Read how the run was set up, see that there is no such bag yet, and subscribe."""
-        self._parameters, self._world, self._graph = configuration.own, configuration.world, nodes
+        self._own, self._world, self._graph = configuration.own, configuration.world, nodes
         try:
-            self._run = RunDescription.read(self._parameters.run_file)
+            self._run = RunDescription.read(self._own.run_file)
         except BagError as error:
             raise ParameterError(f'recorder.run_file: {error}') from error
         new_folder(self._next_folder())
@@ -72,13 +72,13 @@ class RecorderNode(PollingNode, GraphNode):
         """Begin a bag."""
         world = self._world
         self._last_step_us, self._busy_s = 0, 0.0
-        self._collector = Collector(
+        self._collector = ReorderBuffer(
             {name: topic.period_us(world.step_us, world.periods_us)
              for name, topic in self._graph.topics.items()},
             world.step_us, WINDOW_STEPS * world.step_us)
         self._discard()
         self._folder = make_folder(self._next_folder())
-        writer = BagWriter(self._folder, self._run, self._parameters)
+        writer = BagWriter(self._folder, self._run, self._own)
         self._recordings += 1
         self._bag = BagThread(writer, self._gather, self._announce)
         # The manager has to know of it before anything can go wrong.
@@ -101,7 +101,7 @@ class RecorderNode(PollingNode, GraphNode):
 
     def _next_folder(self) -> str:
         """Return where the next bag goes: after a reset beside the one before."""
-        folder = self._parameters.folder
+        folder = self._own.folder
         if not self._recordings:
             return folder
         return next(name for i in itertools.count(2)
@@ -120,7 +120,7 @@ class RecorderNode(PollingNode, GraphNode):
             for name, topic in topics.items()}
         self._step_subscriptions[graph.ABSENCE] = self.create_polled_subscription(
             Header, graph.ABSENCE, absence_qos(len(self._graph.sensors)))
-        for name, topic in schema.BESIDE.items():
+        for name, topic in schema.SIDE_TOPICS.items():
             if name not in {graph.ABSENCE, *self._side_subscriptions}:
                 self._side_subscriptions[name] = self.create_polled_subscription(
                     message_class(topic.type), name,
@@ -133,7 +133,7 @@ class RecorderNode(PollingNode, GraphNode):
     def _discard(self) -> None:
         """Forget what the run before has left; what is latched is of this one as well."""
         passing = [subscription for name, subscription in self._side_subscriptions.items()
-                   if not schema.BESIDE[name].latched]
+                   if not schema.SIDE_TOPICS[name].latched]
         for subscription in [*self._step_subscriptions.values(), *passing]:
             for _ in taken(subscription):
                 pass
@@ -146,7 +146,7 @@ class RecorderNode(PollingNode, GraphNode):
         collector = self._collector
         for name, subscription in self._side_subscriptions.items():
             for data in taken(subscription):
-                collector.add_beside(name, data)
+                collector.add_side_message(name, data)
         for name, subscription in self._step_subscriptions.items():
             for data in taken(subscription):
                 if name == graph.ABSENCE:
@@ -160,7 +160,7 @@ class RecorderNode(PollingNode, GraphNode):
     def _add_absence(self, data: bytes) -> None:
         header = deserialize_message(data, Header)
         absent = [topic.name for topic in self._graph.outputs(header.frame_id)]
-        self._collector.add_absence(graph.ABSENCE, stamp_us(header.stamp), data, absent)
+        self._collector.add_no_measurement(graph.ABSENCE, stamp_us(header.stamp), data, absent)
 
     # What is told.
 
@@ -178,7 +178,7 @@ class RecorderNode(PollingNode, GraphNode):
         if bag.problem and bag.problem != self._reported:
             self._reported = bag.problem
             self.get_logger().error(bag.problem)
-            if self._parameters.on_failure == 'fail':
+            if self._own.on_failure == 'fail':
                 self.exit_code = 1
 
     def _tell(self, bag: BagThread) -> None:
@@ -189,7 +189,7 @@ class RecorderNode(PollingNode, GraphNode):
             self._last_step_us, ERROR if bag.problem else OK,
             bag.problem or f'recording into {self._folder}',
             {'recorded_us': self._last_step_us, 'flushed_us': bag.flushed_us,
-             'folder': self._folder, 'on_failure': self._parameters.on_failure})
+             'folder': self._folder, 'on_failure': self._own.on_failure})
 
     def lockstep_status(self) -> NodeStatus:
         """Return what it lacks; while it writes, that may have come already."""
@@ -197,7 +197,7 @@ class RecorderNode(PollingNode, GraphNode):
         return NodeStatus(
             waits_for_us=collector.next_us if collector else 0,
             waits_for=collector.waits_for() if collector else {},
-            holds='it is writing' if bag is not None and bag.writes else '',
+            holds='it is writing' if bag is not None and bag.is_writing else '',
             **connections_of(self, {}, self._step_subscriptions))
 
     def progress(self) -> tuple[int, dict[str, object]]:

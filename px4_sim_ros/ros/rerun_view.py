@@ -259,7 +259,7 @@ class RerunView:
         if self._log is None:
             self._lines.append((level, who, text))
         else:
-            self._log.say(self._pose_us / US_PER_S, level, who, text)
+            self._log.log_text(self._pose_us / US_PER_S, level, who, text)
 
 
 def show_graph(

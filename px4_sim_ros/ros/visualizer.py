@@ -110,7 +110,7 @@ class VisualizerNode(Node):
         p, q = pose.pose.position, pose.pose.orientation
         time_s = stamp_us(pose.header.stamp) / US_PER_S
         if time_s < self._scene.time_s:       # the run has begun again
-            self._scene = self._scene.begun_again()
+            self._scene = self._scene.after_reset()
             self._path.clear()
         self._scene.move(time_s, (p.x, p.y, p.z), (q.w, q.x, q.y, q.z))
         self._path_changed |= self._path.add((p.x, p.y, p.z))

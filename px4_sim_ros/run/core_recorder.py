@@ -47,7 +47,7 @@ class CoreRecorder:
                 error.errno, f'no recording can begin in {folder}: {sentence(error)}') from error
         nodes = configuration.graph
         self._types = {
-            name: schema.topic_type(nodes, name) for name in [*nodes.topics, *schema.BESIDE]}
+            name: schema.topic_type(nodes, name) for name in [*nodes.topics, *schema.SIDE_TOPICS]}
         self._time_us = 0
         self._step: list[Output] = []      # that is not complete
         self._events: queue.SimpleQueue[str] = queue.SimpleQueue()

@@ -59,7 +59,7 @@ class CoreWorld:
         bridge_s = busy_s.pop('hil_bridge')
         return WorldStatus(
             clock.complete_us / US_PER_S, clock.wall_s, clock.steps,
-            self._bridge.lockstep.status(),
+            self._bridge.counters(),
             {'models': sum(busy_s.values()), 'hil_bridge': bridge_s}, clock.paced_s)
 
     def wait_until_seen(self) -> None:

@@ -21,7 +21,7 @@ class BlockStatus(typing.NamedTuple):
 
     is_warning: bool
     sentence: str
-    values: dict[str, object]
+    values: typing.Mapping[str, object]
 
 
 def _ignore(*arguments: object) -> None:

@@ -61,14 +61,15 @@ class DynamicsBlock(Block):
 
     def status(self) -> BlockStatus | None:
         """Return the state of the battery, with a warning when it is low."""
-        battery = self._dynamics.battery() if self._dynamics else None
-        if battery is None:
+        dynamics = self._dynamics
+        battery = dynamics.battery() if dynamics is not None else None
+        if dynamics is None or battery is None:
             return None
         left = battery.state_of_charge
         values = {'bus_voltage_v': f'{battery.voltage_v:.2f}',
                   'battery_current_a': f'{battery.current_a:.2f}', 'charge': f'{left:.3f}'}
         values |= {f'pack_{i + 1}': f'charge {charge:.3f}, {current_a:.2f} A'
-                   for i, (charge, current_a) in enumerate(self._dynamics.packs())}
+                   for i, (charge, current_a) in enumerate(dynamics.packs())}
         if left < LOW_CHARGE:
             return BlockStatus(
                 True, f'the battery is low: {100.0 * left:.0f} % are left', values)

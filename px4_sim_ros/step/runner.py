@@ -176,7 +176,8 @@ class Runner:
                     return True               # there is time for others while the autopilot works
                 self.values.update(outputs)
             elif slot.block is None and slot.is_sensor:
-                outputs = self._skip(slot)
+                self._skip(slot)
+                outputs = None
             else:
                 return self._wait(first)      # it is stopped, or was for a while
             self._outbox.append(Output(self.time_us, slot.name, outputs))

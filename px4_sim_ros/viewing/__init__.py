@@ -1,1 +1,1 @@
-"""What a viewer shows of a vehicle and its flight: no running ROS, no window."""
+"""What viewers show of a vehicle and its flight; it needs neither running nodes nor a window."""

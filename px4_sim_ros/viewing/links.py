@@ -7,20 +7,21 @@ from px4_sim_ros.config.configuration import Configuration
 from px4_sim_ros.messages.measurements import frame_of, range_frame
 from px4_sim_ros.messages.truth import BODY_FRAME, WORLD_FRAME
 from px4_sim_ros.model.frames import Quaternion, Vector
+from px4_sim_ros.model.parameters import Parameters
 from px4_sim_ros.model.rotation import from_rotation_vector
 from px4_sim_ros.model.sensors.imu import mounting_rotation
-from px4_sim_ros.model.sensors.range_finder import DIRECTIONS
+from px4_sim_ros.model.sensors.range_finder import DIRECTIONS, RangeFinderParameters
 from px4_sim_ros.model.vehicle.sections import Rotor
 from px4_sim_ros.step import graph
 
 # Where REP-105 has the drift of a local estimate; ours is the truth and has none.
 ODOM_FRAME = 'odom'
-UNTURNED: Quaternion = (1.0, 0.0, 0.0, 0.0)
+IDENTITY: Quaternion = (1.0, 0.0, 0.0, 0.0)
 _CENTRE: Vector = (0.0, 0.0, 0.0)
 _QUARTER_TURN = 1.5707963267948966
 # Turns the x axis of a frame into a direction of the body.
 _ALONG: dict[str, Quaternion] = {
-    'forward': UNTURNED,
+    'forward': IDENTITY,
     'backward': from_rotation_vector((0.0, 0.0, 2.0 * _QUARTER_TURN)),
     'left': from_rotation_vector((0.0, 0.0, _QUARTER_TURN)),
     'right': from_rotation_vector((0.0, 0.0, -_QUARTER_TURN)),
@@ -36,7 +37,7 @@ class Link(typing.NamedTuple):
     frame: str
     parent: str
     position_m: Vector = _CENTRE
-    attitude: Quaternion = UNTURNED      # turns its axes into those of the parent
+    attitude: Quaternion = IDENTITY      # turns its axes into those of the parent
 
 
 def rotor_joint(index: int) -> str:
@@ -65,12 +66,14 @@ def sensor_links(configuration: Configuration) -> list[Link]:
         for topic in configuration.graph.outputs(sensor):
             frame = _frame(topic, parameters)
             if frame not in (WORLD_FRAME, BODY_FRAME):
-                turned = _ALONG[parameters.direction] if topic.kind == 'range' else attitude
-                links.setdefault(frame, Link(frame, BODY_FRAME, position_m, turned))
+                links.setdefault(frame, Link(
+                    frame, BODY_FRAME, position_m,
+                    _ALONG[parameters.direction] if isinstance(parameters, RangeFinderParameters)
+                    else attitude))
     return list(links.values())
 
 
-def _frame(topic: graph.Topic, parameters: typing.Any) -> str:
-    if topic.kind == 'range':      # its frame says where the beam goes
+def _frame(topic: graph.Topic, parameters: Parameters) -> str:
+    if isinstance(parameters, RangeFinderParameters):      # its frame names the beam's direction
         return range_frame(parameters.direction)
     return frame_of(topic)

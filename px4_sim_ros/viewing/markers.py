@@ -29,7 +29,7 @@ BEAM_COLOUR: Colour = (0.90, 0.15, 0.15, 0.8)
 NO_ECHO_COLOUR: Colour = (0.60, 0.60, 0.60, 0.4)
 GNSS_COLOUR: Colour = (0.30, 0.85, 0.40, 0.25)
 _TEXT_COLOUR: Colour = (1.0, 1.0, 1.0, 1.0)
-# An arrow of a metre is a wind of 5 m/s; it stands beside the vehicle.
+# An arrow of a metre is a wind of 5 m/s; it starts above the vehicle.
 WIND_M_PER_M_S = 0.2
 WIND_ABOVE_M = 0.6
 _TEXT_ABOVE_M, _TEXT_HEIGHT_M = 1.1, 0.22
@@ -49,67 +49,69 @@ class Markers:
                        for link in sensor_links(configuration)}
 
     def of(self, scene: Scene) -> MarkerArray:
-        """Return the markers of a scene; what was not heard is deleted."""
-        if scene.position_enu_m is None:
+        """Return the markers of a scene; one without a value is deleted."""
+        position = scene.position_enu_m
+        if position is None:
             return MarkerArray(markers=[Marker(action=Marker.DELETEALL)])
         markers = [
-            *self._thrusts(scene), _wind(scene), _set_point(scene), self._beam(scene),
-            _accuracy(scene), _text(scene)]
+            *self._thrusts(scene, position), _wind(scene, position), _set_point(scene),
+            self._beam(scene, position), _accuracy(scene), _text(scene, position)]
         for marker in markers:
             in_frame(marker, WORLD_FRAME)
             set_stamp(marker.header.stamp, round(scene.time_s * US_PER_S))
         return MarkerArray(markers=markers)
 
-    def _thrusts(self, scene: Scene) -> typing.Iterator[Marker]:
+    def _thrusts(self, scene: Scene, position: Vector) -> typing.Iterator[Marker]:
         rotation = matrix(scene.attitude)
         lengths_m = self._thrust.lengths_m(scene.rotor_speeds_rad_s)
         for i, (hub_m, colour) in enumerate(self._rotors):
-            start = _add(scene.position_enu_m, to_world(rotation, hub_m))
+            start = _add(position, to_world(rotation, hub_m))
             length_m = lengths_m[i] if i < len(lengths_m) else 0.0
             end = _add(start, to_world(rotation, (0.0, 0.0, length_m)))
-            yield _arrow(THRUST, i, start, end, colour) if length_m > 0.01 else _none(THRUST, i)
+            yield _arrow(THRUST, i, start, end, colour) if length_m > 0.01 else _deleted(THRUST, i)
 
-    def _beam(self, scene: Scene) -> Marker:
+    def _beam(self, scene: Scene, position: Vector) -> Marker:
         if (scene.beam is None or scene.beam.frame not in self._beams
-                or not scene.beam.range_m > 0.0):      # -inf: nearer than it can tell
-            return _none(RANGE)
+                or not scene.beam.range_m > 0.0):      # -inf: below the minimum range
+            return _deleted(RANGE)
         mount_m, direction = self._beams[scene.beam.frame]
         rotation = matrix(scene.attitude)
-        seen = math.isfinite(scene.beam.range_m)
-        length_m = scene.beam.range_m if seen else scene.beam.max_range_m
-        start = _add(scene.position_enu_m, to_world(rotation, mount_m))
-        end = _add(start, to_world(rotation, tuple(length_m * d for d in direction)))
-        marker = _marker(RANGE, 0, Marker.LINE_LIST, BEAM_COLOUR if seen else NO_ECHO_COLOUR)
+        has_echo = math.isfinite(scene.beam.range_m)
+        length_m = scene.beam.range_m if has_echo else scene.beam.max_range_m
+        start = _add(position, to_world(rotation, mount_m))
+        end = _add(start, to_world(rotation, _scaled(length_m, direction)))
+        marker = _marker(RANGE, 0, Marker.LINE_LIST, BEAM_COLOUR if has_echo else NO_ECHO_COLOUR)
         marker.scale.x = _BEAM_M
         marker.points = [_point(start), _point(end)]
         return marker
 
 
-def _wind(scene: Scene) -> Marker:
+def _wind(scene: Scene, position: Vector) -> Marker:
     if scene.wind_enu_m_s is None or not any(scene.wind_enu_m_s):
-        return _none(WIND)
-    start = _add(scene.position_enu_m, (0.0, 0.0, WIND_ABOVE_M))
-    end = _add(start, tuple(WIND_M_PER_M_S * v for v in scene.wind_enu_m_s))
+        return _deleted(WIND)
+    start = _add(position, (0.0, 0.0, WIND_ABOVE_M))
+    end = _add(start, _scaled(WIND_M_PER_M_S, scene.wind_enu_m_s))
     return _arrow(WIND, 0, start, end, WIND_COLOUR)
 
 
 def _set_point(scene: Scene) -> Marker:
     if scene.set_point_enu_m is None:
-        return _none(SET_POINT)
-    return _sphere(SET_POINT, scene.set_point_enu_m, (_SET_POINT_M,) * 3, SET_POINT_COLOUR)
+        return _deleted(SET_POINT)
+    size_m = _SET_POINT_M, _SET_POINT_M, _SET_POINT_M
+    return _sphere(SET_POINT, scene.set_point_enu_m, size_m, SET_POINT_COLOUR)
 
 
 def _accuracy(scene: Scene) -> Marker:
     """Return an ellipsoid of one standard deviation about the position that was measured."""
     if scene.fix is None:
-        return _none(GNSS)
-    size_m = tuple(2.0 * s for s in scene.fix.deviation_enu_m)
+        return _deleted(GNSS)
+    size_m = _scaled(2.0, scene.fix.deviation_enu_m)
     return _sphere(GNSS, scene.fix.position_enu_m, size_m, GNSS_COLOUR)
 
 
-def _text(scene: Scene) -> Marker:
+def _text(scene: Scene, position: Vector) -> Marker:
     marker = _marker(TEXT, 0, Marker.TEXT_VIEW_FACING, _TEXT_COLOUR)
-    _place(marker, _add(scene.position_enu_m, (0.0, 0.0, _TEXT_ABOVE_M)))
+    _place(marker, _add(position, (0.0, 0.0, _TEXT_ABOVE_M)))
     marker.scale.z = _TEXT_HEIGHT_M
     marker.text = scene.text()
     return marker
@@ -122,7 +124,7 @@ def _marker(namespace: str, number: int, kind: int, colour: Colour) -> Marker:
     return marker
 
 
-def _none(namespace: str, number: int = 0) -> Marker:
+def _deleted(namespace: str, number: int = 0) -> Marker:
     return Marker(ns=namespace, id=number, action=Marker.DELETE)
 
 
@@ -148,6 +150,10 @@ def _place(marker: Marker, position: Vector) -> None:
 
 def _point(position: Vector) -> Point:
     return Point(x=position[0], y=position[1], z=position[2])
+
+
+def _scaled(factor: float, v: Vector) -> Vector:
+    return factor * v[0], factor * v[1], factor * v[2]
 
 
 def _add(a: Vector, b: Vector) -> Vector:

@@ -16,12 +16,12 @@ class FlownPath:
         self.clear()
 
     def clear(self) -> None:
-        """Begin again."""
+        """Remove all points."""
         self.points: list[Vector] = []
         self._spacing_m = _FIRST_SPACING_M
 
     def add(self, position_enu_m: Vector) -> bool:
-        """Take in where the vehicle is; return whether the path has grown."""
+        """Add a position unless it is too near; return whether it was added."""
         if self.points and math.dist(self.points[-1], position_enu_m) < self._spacing_m:
             return False
         self.points.append(position_enu_m)

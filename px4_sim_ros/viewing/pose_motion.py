@@ -1,4 +1,4 @@
-"""The motion between poses, by differences: for a viewer that does not hear every step."""
+"""The motion between poses, by differences, for a viewer that subscribes to poses only."""
 from __future__ import annotations
 
 import typing
@@ -11,17 +11,17 @@ _Fields = typing.Mapping[str, Series]
 
 
 class PoseMotion:
-    """Makes of poses what `ground_truth/odom` and `ground_truth/accel` would have said then.
+    """Estimates `ground_truth/odom` and `ground_truth/accel` from poses.
 
-    Central differences, so the last two poses of a portion wait for the next one. At the display
-    rate of 25 Hz a velocity is right to about a hundredth of what it changes by in a second.
+    By central differences, so the last two poses of a portion are kept for the next one. At the
+    display rate of 25 Hz the error of a velocity is about a hundredth of its change in a second.
     """
 
     def __init__(self) -> None:
         self._kept: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
 
     def of(self, poses: _Fields) -> dict[str, dict[str, Series]]:
-        """Return the motion at those poses that have neighbours by now; nothing if none has.
+        """Return the motion at the poses that have neighbours on both sides; empty if none has.
 
         :param poses: `position_m` in ENU and `attitude_wxyz`, later than those before
         """
@@ -41,7 +41,7 @@ class PoseMotion:
         accelerations = {
             'acceleration_m_s2': _to_body(attitude, np.gradient(velocity, time_s, axis=0)),
             'angular_acceleration_rad_s2': np.gradient(rate, time_s, axis=0)}
-        # Two at each end have not got their neighbours on both sides.
+        # Two at each end lack a neighbour for the second difference.
         inner = slice(2, -2)
         return {
             topic: {name: Series(time_s[inner], values[inner]) for name, values in columns.items()}
@@ -50,7 +50,7 @@ class PoseMotion:
 
 
 def _without_jumps(attitude: np.ndarray) -> np.ndarray:
-    """Return the same attitudes, none with the opposite sign of the one before."""
+    """Return the same attitudes, with signs such that neighbours are near each other."""
     flips = np.sum(attitude[1:] * attitude[:-1], axis=1) < 0.0
     signs = np.where(np.concatenate([[0], np.cumsum(flips)]) % 2, -1.0, 1.0)
     return attitude * signs[:, None]

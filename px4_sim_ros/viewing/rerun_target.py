@@ -1,4 +1,4 @@
-"""Where Rerun data goes: a viewer that is opened, one that runs already, or a file."""
+"""The sink of Rerun data: a viewer that is spawned, one that runs already, or a file."""
 from __future__ import annotations
 
 import importlib.util
@@ -16,33 +16,34 @@ if typing.TYPE_CHECKING:
     import rerun
 
 OPEN = 'rerun'
-# The node that shows a graph that runs.
+# The node that shows a running graph.
 NODE = 'rerun_view'
+APPLICATION = 'px4_sim_ros'
 _SUFFIX = '.rrd'
 _SCHEMES = 'rerun+http', 'rerun+https'
-# Where a viewer that is opened listens.
+# Where a spawned viewer listens.
 _OPENED = 'rerun+http://127.0.0.1:9876/proxy'
-_CONNECT_S = 2.0
-# A viewer that does not take its data holds nobody up for longer.
-_FLUSH_S = 3.0
-# Rerun itself waits for ever when its writer has failed, or when somebody else listens.
-_PATIENCE_S = 6.0
-# To hear that it is gone takes no time; one that is only slow may go on being so.
-_GLANCE_S = 0.02
-_SLOW = 'timed out'
+_CONNECT_TIMEOUT_S = 2.0
+# A viewer that does not read its data blocks us no longer than this.
+_FLUSH_TIMEOUT_S = 3.0
+# Rerun itself blocks for ever when its writer has failed, or when another program listens.
+_CALL_TIMEOUT_S = 6.0
+# A lost connection is reported at once; a viewer that is only slow is no error.
+_CHECK_TIMEOUT_S = 0.02
+_TIMED_OUT = 'timed out'
 # Of wall time.
 _LIVE_PORTION_S, _FILE_PORTION_S = 0.1, 1.0
 
 
 class ViewerError(RuntimeError):
-    """The viewer does not take its data."""
+    """The viewer does not accept data."""
 
 
 class RerunTarget:
     """A place for the recordings of one or several runs."""
 
     def __init__(self, text: str) -> None:
-        """Read what was asked for.
+        """Check that data can be sent there.
 
         :param text: `rerun`, the name of an `.rrd` file, or the URL of a viewer that runs
         :raises ParameterError: it is none of these, or the file cannot be written, or there is
@@ -63,16 +64,16 @@ class RerunTarget:
                 ' rerun-sdk` installs it')
         if self._path is None:
             self._check_viewer()
-        # Eyes want it at once; a file is smaller when it is written in large portions.
+        # A viewer shows data at once; a file is smaller when it is written in large portions.
         self.portion_s = _FILE_PORTION_S if self._path else _LIVE_PORTION_S
         self._runs = 0
-        # Rerun hangs, and so would the end of this process.
+        # Rerun hangs, and would block the exit of this process.
         self.hangs = False
 
     def _check_viewer(self) -> None:
-        """See early that there is a viewer, or that one can be opened."""
+        """Check early that there is a viewer, or that one can be spawned."""
         try:
-            self._call()
+            self._check_listens()
         except OSError as error:
             if self._text != OPEN:
                 raise ParameterError(f'viewer {self._text}: no viewer listens there:'
@@ -92,20 +93,19 @@ class RerunTarget:
         """
         import rerun
 
-        from px4_sim_ros.viewing.rerun_log import APPLICATION
         self._runs += 1
         stream = rerun.RecordingStream(APPLICATION)
         try:
             if self._path is not None:
-                stream.save(self._path_of_run())
+                stream.save(_path_of_run(self._path, self._runs))
             else:
                 if self._text == OPEN:
-                    # One that is open already is used again: it outlives the simulation.
+                    # One that is open already is used again: it outlives a run.
                     rerun.spawn(recording=stream, connect=False, hide_welcome_screen=True,
                                 executable_path=_viewer_program())
-                # Rerun itself would try for ten seconds, and write about it into the terminal.
-                self._call()
-                self._within(_PATIENCE_S, lambda: stream.connect_grpc(
+                # Rerun itself would retry for ten seconds, with messages in the terminal.
+                self._check_listens()
+                self._with_timeout(_CALL_TIMEOUT_S, lambda: stream.connect_grpc(
                     _OPENED if self._text == OPEN else self._text))
         except (OSError, RuntimeError, ValueError) as error:
             raise ViewerError(f'viewer {self._text}: {_first_line(error)}') from error
@@ -113,25 +113,25 @@ class RerunTarget:
         return stream
 
     def check(self, stream: rerun.RecordingStream) -> None:
-        """See that the data of a run is still taken.
+        """Check that the viewer or the disk still accepts the data of a run.
 
         :raises ViewerError: the viewer is gone, or the disk is full
         """
         try:
-            self._flush(stream, _GLANCE_S)
+            self._flush(stream, _CHECK_TIMEOUT_S)
         except (RuntimeError, ValueError) as error:
-            if _SLOW not in str(error):
+            if _TIMED_OUT not in str(error):
                 raise ViewerError(f'viewer {self._text}: it takes no more data:'
                                   f' {_first_line(error)}') from error
 
     def close_run(self, stream: rerun.RecordingStream) -> None:
-        """Hand over what is left of a run.
+        """Send what is left of a run, and disconnect.
 
-        :raises ViewerError: the viewer does not take it
+        :raises ViewerError: the viewer does not accept it
         """
         failures: list[Exception] = []
-        for call in lambda: self._flush(stream, _FLUSH_S), lambda: self._within(
-                _PATIENCE_S, stream.disconnect):
+        for call in (lambda: self._flush(stream, _FLUSH_TIMEOUT_S),
+                     lambda: self._with_timeout(_CALL_TIMEOUT_S, stream.disconnect)):
             if not self.hangs:
                 try:
                     call()
@@ -142,10 +142,11 @@ class RerunTarget:
                               f' {_first_line(failures[0])}') from failures[0]
 
     def _flush(self, stream: rerun.RecordingStream, timeout_s: float) -> None:
-        self._within(timeout_s + _FLUSH_S, lambda: stream.flush(timeout_sec=timeout_s))
+        self._with_timeout(
+            timeout_s + _FLUSH_TIMEOUT_S, lambda: stream.flush(timeout_sec=timeout_s))
 
-    def _within(self, timeout_s: float, call: typing.Callable[[], None]) -> None:
-        """Call Rerun; raise RuntimeError when it does not come back."""
+    def _with_timeout(self, timeout_s: float, call: typing.Callable[[], None]) -> None:
+        """Call Rerun; raise RuntimeError when it does not return in time."""
         failures: list[Exception] = []
 
         def run() -> None:
@@ -162,13 +163,14 @@ class RerunTarget:
         if failures:
             raise failures[0]
 
-    def _call(self) -> None:
-        """See that somebody listens; raise OSError otherwise."""
-        socket.create_connection(self._address, _CONNECT_S).close()
+    def _check_listens(self) -> None:
+        """Check that a viewer listens, unless it is a file; raise OSError otherwise."""
+        if self._address is not None:
+            socket.create_connection(self._address, _CONNECT_TIMEOUT_S).close()
 
-    def _path_of_run(self) -> pathlib.Path:
-        path = self._path
-        return path if self._runs == 1 else path.with_stem(f'{path.stem}_{self._runs}')
+
+def _path_of_run(path: pathlib.Path, number: int) -> pathlib.Path:
+    return path if number == 1 else path.with_stem(f'{path.stem}_{number}')
 
 
 def _address(url: str) -> tuple[str, int] | None:
@@ -183,7 +185,7 @@ def _address(url: str) -> tuple[str, int] | None:
 
 
 def _viewer_program() -> str | None:
-    """Return the viewer of the package, which may lie outside PATH; None to look for it there."""
+    """Return the viewer of the package, which may be outside PATH; None to search PATH."""
     package = importlib.util.find_spec('rerun_cli')
     folders = package.submodule_search_locations if package else None
     programs = [pathlib.Path(folder) / 'rerun' for folder in folders or ()]

@@ -1,4 +1,4 @@
-"""How rotors are shown: angles that turn slowly enough to be seen, and thrusts as arrows."""
+"""How rotors are shown: angles slow enough to see, and thrusts as arrows."""
 from __future__ import annotations
 
 import math
@@ -6,15 +6,15 @@ import typing
 
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 
-# Hovering at 600 rad/s, frames at 25 Hz would show a rotor anywhere. A hundredth of that is a
-# turn a second, in the right sense and in proportion.
+# At 25 Hz a rotor that hovers at 600 rad/s would be aliased. A hundredth of that is a turn a
+# second, in the right sense and in proportion.
 SLOWED_DOWN = 100.0
 # The arrow of a rotor that carries its share of the weight.
 _HOVER_ARROW_M = 0.35
 
 
 class RotorAngles:
-    """Turns speeds over time into angles, a hundred times slower than the rotors turn."""
+    """Integrates speeds to angles, a hundred times slower than the rotors turn."""
 
     def __init__(self, vehicle: Vehicle) -> None:
         self._spins = tuple(rotor.spin for rotor in vehicle.rotors)
@@ -22,7 +22,7 @@ class RotorAngles:
         self.angles_rad: tuple[float, ...] = (0.0,) * len(self._spins)
 
     def at(self, time_s: float, speeds_rad_s: typing.Sequence[float]) -> tuple[float, ...]:
-        """Return the angles about body z; when time goes back they begin at 0 again.
+        """Return the angles about body z; they are reset to 0 when time goes back.
 
         :param speeds_rad_s: at this time, of each rotor
         """

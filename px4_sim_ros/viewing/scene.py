@@ -1,4 +1,4 @@
-"""The latest of all that is shown in space: what the markers and the text are made of."""
+"""The latest values of all that is shown in space, for the markers and the text."""
 from __future__ import annotations
 
 import dataclasses
@@ -6,14 +6,14 @@ import math
 import typing
 
 from px4_sim_ros.model.frames import Quaternion, Vector
-from px4_sim_ros.viewing.links import UNTURNED
+from px4_sim_ros.viewing.links import IDENTITY
 
 # Speeds are differences of positions; over less time they would be rounding.
 _SPEED_OVER_S = 0.1
 
 
 class Beam(typing.NamedTuple):
-    """What a range finder sees; infinite when there is nothing, -infinite what is too near."""
+    """A range measurement; +inf without an echo, -inf below the minimum range (REP-117)."""
 
     frame: str
     range_m: float
@@ -21,7 +21,7 @@ class Beam(typing.NamedTuple):
 
 
 class Fix(typing.NamedTuple):
-    """Where a receiver says that the vehicle is, and how accurate it believes to be."""
+    """A GNSS position and its accuracy as reported by the receiver."""
 
     position_enu_m: Vector
     deviation_enu_m: Vector       # standard deviations
@@ -29,11 +29,11 @@ class Fix(typing.NamedTuple):
 
 @dataclasses.dataclass
 class Scene:
-    """What was heard last; None is what was not heard yet."""
+    """The last value received of each; None before the first."""
 
     time_s: float = 0.0
     position_enu_m: Vector | None = None
-    attitude: Quaternion = UNTURNED
+    attitude: Quaternion = IDENTITY
     speed_m_s: float = 0.0
     rotor_speeds_rad_s: tuple[float, ...] = ()
     wind_enu_m_s: Vector | None = None
@@ -45,12 +45,12 @@ class Scene:
     real_time_factor: float | None = None
     _speed_from: tuple[float, Vector] | None = None
 
-    def begun_again(self) -> Scene:
-        """Return the scene of a run that begins: what is told beside the steps still holds."""
+    def after_reset(self) -> Scene:
+        """Return the scene at the start of the next run; values of latched topics are kept."""
         return Scene(link=self.link, state=self.state, real_time_factor=self.real_time_factor)
 
     def move(self, time_s: float, position_enu_m: Vector, attitude: Quaternion) -> None:
-        """Take in a pose."""
+        """Set the pose, and the speed from its difference."""
         self.time_s, self.position_enu_m, self.attitude = time_s, position_enu_m, attitude
         if self._speed_from is None:
             self._speed_from = time_s, position_enu_m
@@ -60,7 +60,7 @@ class Scene:
             self._speed_from = time_s, position_enu_m
 
     def text(self) -> str:
-        """Return the lines beside the vehicle."""
+        """Return the lines shown above the vehicle."""
         up_m = self.position_enu_m[2] if self.position_enu_m else 0.0
         lines = [f'{up_m:.1f} m up  {self.speed_m_s:.1f} m/s', f't = {self.time_s:.1f} s']
         if self.real_time_factor is not None:

@@ -1,4 +1,4 @@
-"""What a vehicle looks like, made of simple shapes from the numbers in its file."""
+"""The look of a vehicle: simple shapes from the numbers in its file."""
 from __future__ import annotations
 
 import enum
@@ -9,13 +9,13 @@ from px4_sim_ros.messages.truth import BODY_FRAME
 from px4_sim_ros.model.frames import Quaternion, Vector
 from px4_sim_ros.model.rotation import from_rotation_vector
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
-from px4_sim_ros.viewing.links import UNTURNED, rotor_frame, rotor_joint
+from px4_sim_ros.viewing.links import IDENTITY, rotor_frame, rotor_joint
 
 Colour = tuple[float, float, float, float]       # red, green, blue, opacity: 0 to 1
 
 _DARK: Colour = (0.16, 0.18, 0.21, 1.0)
 _METAL: Colour = (0.45, 0.48, 0.52, 1.0)
-# Front rotors are not those at the back: one sees which way the vehicle looks.
+# Front and rear rotors differ, so that the heading can be seen.
 FRONT: Colour = (0.95, 0.45, 0.10, 1.0)
 BACK: Colour = (0.20, 0.45, 0.85, 1.0)
 _DISC_OPACITY = 0.22
@@ -28,7 +28,7 @@ _NOSE_SIZE = 0.14
 
 
 class Kind(enum.Enum):
-    """What a shape is; sizes are along its own x, y and z."""
+    """The kind of a shape; sizes are along its own x, y and z."""
 
     BOX = 'box'
     CYLINDER = 'cylinder'      # its axis is z, its diameter x = y
@@ -54,9 +54,9 @@ def vehicle_shapes(vehicle: Vehicle) -> list[Shape]:
     hub_m = _HUB_LENGTH * arm_m, _HUB_WIDTH * arm_m, _HUB_HEIGHT * arm_m
     nose_m = _NOSE_SIZE * arm_m
     shapes = [
-        Shape('hub', BODY_FRAME, Kind.BOX, hub_m, (0.0, 0.0, 0.0), UNTURNED, _DARK),
+        Shape('hub', BODY_FRAME, Kind.BOX, hub_m, (0.0, 0.0, 0.0), IDENTITY, _DARK),
         Shape('nose', BODY_FRAME, Kind.SPHERE, (nose_m,) * 3, (0.5 * hub_m[0], 0.0, 0.0),
-              UNTURNED, FRONT)]
+              IDENTITY, FRONT)]
     for i, rotor in enumerate(vehicle.rotors):
         x, y, z = rotor.position_m
         shapes += [
@@ -68,7 +68,7 @@ def vehicle_shapes(vehicle: Vehicle) -> list[Shape]:
         shapes += [
             _rod(f'leg_{i + 1}', hip, foot, _LEG_THICKNESS * arm_m, _METAL),
             Shape(f'foot_{i + 1}', BODY_FRAME, Kind.SPHERE, (2.0 * _LEG_THICKNESS * arm_m,) * 3,
-                  foot, UNTURNED, _DARK)]
+                  foot, IDENTITY, _DARK)]
     return shapes
 
 
@@ -89,27 +89,27 @@ def _motor_and_rotor(vehicle: Vehicle, index: int) -> list[Shape]:
     thickness_m = _BLADE_THICKNESS * diameter_m
     return [
         Shape(f'{joint}_motor', BODY_FRAME, Kind.CYLINDER, (width_m, width_m, height_m),
-              (x, y, z - 0.5 * height_m), UNTURNED, _DARK),
+              (x, y, z - 0.5 * height_m), IDENTITY, _DARK),
         Shape(f'{joint}_blades', frame, Kind.BOX,
-              (diameter_m, _BLADE_CHORD * diameter_m, thickness_m), (0.0, 0.0, 0.0), UNTURNED,
+              (diameter_m, _BLADE_CHORD * diameter_m, thickness_m), (0.0, 0.0, 0.0), IDENTITY,
               colour),
         Shape(f'{joint}_disc', frame, Kind.CYLINDER, (diameter_m, diameter_m, 0.3 * thickness_m),
-              (0.0, 0.0, 0.0), UNTURNED, (*colour[:3], _DISC_OPACITY))]
+              (0.0, 0.0, 0.0), IDENTITY, (*colour[:3], _DISC_OPACITY))]
 
 
 def _rod(name: str, start: Vector, end: Vector, thickness_m: float, colour: Colour) -> Shape:
     """Return a cylinder from one point of the body to another."""
-    along = tuple(b - a for a, b in zip(start, end))
-    middle = tuple(0.5 * (a + b) for a, b in zip(start, end))
+    along = end[0] - start[0], end[1] - start[1], end[2] - start[2]
+    middle = (0.5 * (start[0] + end[0]), 0.5 * (start[1] + end[1]), 0.5 * (start[2] + end[2]))
     return Shape(name, BODY_FRAME, Kind.CYLINDER,
                  (thickness_m, thickness_m, math.hypot(*along)), middle, _from_z_to(along), colour)
 
 
 def _from_z_to(direction: Vector) -> Quaternion:
-    """Return the shortest turn of the z axis into a direction."""
+    """Return the shortest rotation of the z axis into a direction."""
     x, y, z = direction
     across = math.hypot(x, y)
     if across == 0.0:
-        return UNTURNED if z >= 0.0 else (0.0, 1.0, 0.0, 0.0)
+        return IDENTITY if z >= 0.0 else (0.0, 1.0, 0.0, 0.0)
     angle = math.atan2(across, z)
     return from_rotation_vector((-y / across * angle, x / across * angle, 0.0))

@@ -1,4 +1,4 @@
-"""What the visualizer publishes: the only list of it."""
+"""The topics that the visualizer publishes: the only list."""
 from __future__ import annotations
 
 import typing
@@ -30,5 +30,5 @@ TF_STATIC = ViewTopic(
 TOPICS: dict[str, ViewTopic] = {
     topic.name: topic for topic in (MARKERS, PATH, JOINTS, DESCRIPTION, TF, TF_STATIC)}
 
-# What the pilot tells of where the autopilot wants to be; it is no part of a step.
+# The pilot publishes the autopilot's position set point there; it is no topic of the step.
 SET_POINT = 'autopilot/set_point'

@@ -35,9 +35,9 @@ def urdf(configuration: Configuration) -> str:
         link = ElementTree.SubElement(robot, 'link', name=rotor_frame(i))
         _add_shapes(link, [s for s in shapes if s.frame == rotor_frame(i)])
         _rotor_joint(robot, i, rotor)
-    for link in sensor_links(configuration):
-        ElementTree.SubElement(robot, 'link', name=link.frame)
-        _fixed(robot, link)
+    for sensor_link in sensor_links(configuration):
+        ElementTree.SubElement(robot, 'link', name=sensor_link.frame)
+        _fixed(robot, sensor_link)
     ElementTree.indent(robot)
     return ElementTree.tostring(robot, encoding='unicode', xml_declaration=True) + '\n'
 

@@ -1,4 +1,4 @@
-"""Synthetic bags: messages that nobody has flown."""
+"""Synthetic bags: messages without a flight."""
 import contextlib
 import functools
 import resource
@@ -21,7 +21,7 @@ _TIME = struct.Struct('<iI')
 
 @functools.cache
 def description(namespace=''):
-    """Return a run that nobody has flown."""
+    """Return a run without a flight."""
     return RunDescription.of(
         load_configuration(None, {}), mode='core', autopilot='scripted', namespace=namespace)
 
@@ -72,9 +72,9 @@ def messages_of(run, end_us, start_us=0):
         if time_us % topic.period_us(STEP_US, run.world.periods_us) == 0]
 
 
-def messages_beside(time_us=0):
+def side_messages(time_us=0):
     return [Message(name, time_us, serialised(topic.type))
-            for name, topic in schema.BESIDE.items()]
+            for name, topic in schema.SIDE_TOPICS.items()]
 
 
 def begin_bag(folder, run=None, **values):
@@ -91,7 +91,7 @@ def write_all(writer, messages):
 def write_bag(folder, end_us, run=None, **values):
     """Write a whole bag; return its messages."""
     run = run or description()
-    messages = messages_beside() + messages_of(run, end_us)
+    messages = side_messages() + messages_of(run, end_us)
     writer = begin_bag(folder, run, **values)
     write_all(writer, messages)
     writer.close()

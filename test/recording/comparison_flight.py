@@ -2,11 +2,12 @@
 import contextlib
 import math
 
+from scripted_flight import fly_scripted
+
 from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.recording.bag.bag_reader import BagReader
 from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.run.core_recorder import CoreRecorder
-from px4_sim_ros.run.core_world import make_simulation
 
 STILL_STEPS = 25
 
@@ -29,10 +30,7 @@ def record_flight(folder, steps, overrides=None):
     configuration = load_configuration(None, {
         node: own.get(node, {}) | overrides.get(node, {}) for node in {*own, *overrides}})
     run = RunDescription.of(configuration, mode='core', autopilot='scripted')
-    simulation = make_simulation(configuration)
-    references = (0.0,) * 4
     with contextlib.closing(CoreRecorder(configuration, run)) as recorder:
-        for command in commands(steps):
-            recorder.add_step(simulation.step(references), command, 'LOCKED')
-            references = command
+        recorder.add_side('hil/state', 'LOCKED')
+        fly_scripted(configuration, commands(steps), recorder.send)
     return BagReader(folder)

@@ -1,11 +1,14 @@
 """Recorded flights for the tests of the report: the real models, without an autopilot."""
+import contextlib
 import html.parser
 import json
+import typing
 
 from bags import begin_bag, write_all
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rcl_interfaces.msg import Log
 from rclpy.serialization import serialize_message
+from scripted_flight import fly_scripted
 from std_msgs.msg import Header, String
 
 from px4_sim_ros.config.configuration import load_configuration, mission_text
@@ -15,11 +18,17 @@ from px4_sim_ros.recording.bag.bag_reader import BagReader, Message
 from px4_sim_ros.recording.bag.message_definitions import trimmed
 from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.run.core_recorder import CoreRecorder
-from px4_sim_ros.run.core_world import make_simulation
 from px4_sim_ros.step import graph
 
 # All rotors; the Iris climbs with it.
 CLIMB_RAD_S = 850.0
+
+
+class Step(typing.NamedTuple):
+    """What the models have put out at one time."""
+
+    truth: typing.Any
+    measurements: dict[str, typing.Any]      # by sensor
 
 
 def fly(folder, duration_s, overrides=None):
@@ -29,15 +38,27 @@ def fly(folder, duration_s, overrides=None):
             '': {'recorder': True} | (overrides or {}).get('', {})})
     run = RunDescription.of(
         configuration, mode='core', autopilot='none', mission=mission_text('square'))
-    recorder = CoreRecorder(configuration, run)
-    simulation = make_simulation(configuration)
     references = (CLIMB_RAD_S,) * len(configuration.vehicle.rotors)
+    commands = [references] * round(duration_s * 1e6 / configuration.world.step_us)
+    found = []
+    with contextlib.closing(CoreRecorder(configuration, run)) as recorder:
+        def send(outputs):
+            found.extend(outputs)
+            recorder.send(outputs)
+        recorder.add_side('hil/state', 'LOCKED')
+        fly_scripted(configuration, commands, send)
+    return configuration, steps_of(found, configuration.graph.sensors)
+
+
+def steps_of(outputs, sensors):
+    """Return the outputs of blocks by step."""
     steps = []
-    for _ in range(round(duration_s * 1e6 / configuration.world.step_us)):
-        steps.append(simulation.step(references))
-        recorder.add_step(steps[-1], references, 'LOCKED')
-    recorder.close()
-    return configuration, steps
+    for output in outputs:
+        if output.block == 'dynamics':
+            steps.append(Step(output.values['ground_truth/odom'], {}))
+        elif output.block in sensors and output.block != 'wind':
+            steps[-1].measurements[output.block], *_ = output.values.values()
+    return steps
 
 
 def rewritten(source, folder, keep=lambda message: True, added=(), run=None):
@@ -50,23 +71,23 @@ def rewritten(source, folder, keep=lambda message: True, added=(), run=None):
     return BagReader(folder)
 
 
-def _beside(topic, time_us, message):
-    type_name = schema.BESIDE[topic].type
+def _side_message(topic, time_us, message):
+    type_name = schema.SIDE_TOPICS[topic].type
     return Message(topic, time_us, trimmed(serialize_message(message), type_name))
 
 
-def said(time_us, name, text, level=20):
-    return _beside('/rosout', time_us, Log(level=level, name=name, msg=text))
+def log_message(time_us, name, text, level=20):
+    return _side_message('/rosout', time_us, Log(level=level, name=name, msg=text))
 
 
 def link_state(time_us, state):
-    return _beside('hil/state', time_us, String(data=state))
+    return _side_message('hil/state', time_us, String(data=state))
 
 
-def absence(time_us, sensor):
+def no_measurement(time_us, sensor):
     header = Header(frame_id=sensor)
     set_stamp(header.stamp, time_us)
-    return _beside(graph.ABSENCE, time_us, header)
+    return _side_message(graph.ABSENCE, time_us, header)
 
 
 def diagnostics(time_us, node, values, level=0, sentence=''):
@@ -74,7 +95,7 @@ def diagnostics(time_us, node, values, level=0, sentence=''):
         level=bytes([level]), name=f'/{node}', message=sentence,
         values=[KeyValue(key=k, value=str(v)) for k, v in values.items()])])
     set_stamp(message.header.stamp, time_us)
-    return _beside('/diagnostics', time_us, message)
+    return _side_message('/diagnostics', time_us, message)
 
 
 class Page(html.parser.HTMLParser):
@@ -116,7 +137,7 @@ class Page(html.parser.HTMLParser):
             self.rows[-1][-1] += data
 
     def fact(self, name):
-        """Return what stands beside a name in a table."""
+        """Return the value after a name in a table."""
         return next(row[1] for row in self.rows if len(row) == 2 and row[0] == name)
 
     def time_figures(self):

@@ -1,4 +1,4 @@
-"""The thread that writes: it tells what came of it, also when that is a surprise."""
+"""The thread that writes: it reports its progress and every failure."""
 import errno
 import os
 import threading
@@ -13,7 +13,7 @@ PATIENCE_S = 20.0
 
 
 class Writer:
-    """Keeps what is written; waits or fails where it is told to."""
+    """Keeps what is written; blocks or fails on demand."""
 
     def __init__(self):
         self.folder, self.flushed_us = '/tmp/bag', 3_000_000
@@ -37,8 +37,8 @@ class Writer:
 
 class Rig:
     def __init__(self):
-        self.writer, self.gathered, self.told = Writer(), [], threading.Semaphore(0)
-        self.bag = BagThread(self.writer, self._gather, self.told.release)
+        self.writer, self.gathered, self.notified = Writer(), [], threading.Semaphore(0)
+        self.bag = BagThread(self.writer, self._gather, self.notified.release)
 
     def _gather(self):
         gathered, self.gathered = self.gathered, []
@@ -50,8 +50,8 @@ class Rig:
         self.gathered = gathered
         self.bag.wake()
 
-    def wait_told(self):
-        assert self.told.acquire(timeout=PATIENCE_S)
+    def wait_notified(self):
+        assert self.notified.acquire(timeout=PATIENCE_S)
 
 
 @pytest.fixture
@@ -66,11 +66,11 @@ MESSAGES = [Message('imu/data_raw', 4000, b'1'), Message('mag', 4000, b'2')]
 FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def test_what_is_gathered_is_written_and_told(rig):
+def test_what_is_gathered_is_written_and_notified(rig):
     rig.wake(MESSAGES)
-    rig.wait_told()
+    rig.wait_notified()
     assert rig.writer.written == MESSAGES
-    assert (rig.bag.problem, rig.bag.writes, rig.bag.flushed_us) == ('', False, 3_000_000)
+    assert (rig.bag.problem, rig.bag.is_writing, rig.bag.flushed_us) == ('', False, 3_000_000)
 
 
 def test_at_the_end_the_rest_is_written(rig):
@@ -83,10 +83,10 @@ def test_while_the_disk_is_slow_it_says_that_it_writes(rig):
     rig.writer.may_write.clear()
     rig.wake(MESSAGES)
     assert rig.writer.begun.wait(PATIENCE_S)
-    assert rig.bag.writes
+    assert rig.bag.is_writing
     rig.writer.may_write.set()
-    rig.wait_told()
-    assert not rig.bag.writes
+    rig.wait_notified()
+    assert not rig.bag.is_writing
 
 
 @pytest.mark.parametrize('failure, reason', [
@@ -94,9 +94,9 @@ def test_while_the_disk_is_slow_it_says_that_it_writes(rig):
 def test_a_failure_is_told_with_where_the_recording_ends(failure, reason, rig):
     rig.writer.failure = failure
     rig.wake(MESSAGES)
-    rig.wait_told()
+    rig.wait_notified()
     assert rig.bag.problem == f'the recording in /tmp/bag ends at t = 3.000000 s: {reason}'
-    assert not rig.bag.writes
+    assert not rig.bag.is_writing
     # Others may still wake and end it.
     rig.bag.wake()
     rig.bag.close()
@@ -105,13 +105,13 @@ def test_a_failure_is_told_with_where_the_recording_ends(failure, reason, rig):
 
 def test_after_a_message_was_lost_the_bag_is_finished(rig):
     rig.wake(LostError('mag for t = 3.020000 s was lost'))
-    rig.wait_told()
+    rig.wait_notified()
     rig.bag.close()
     assert rig.bag.problem.endswith('ends at t = 3.000000 s: mag for t = 3.020000 s was lost')
     assert rig.writer.closed
 
 
-def test_a_failure_at_the_end_is_told(rig):
+def test_a_failure_at_the_end_is_reported(rig):
     rig.writer.failure_at_end = FULL
     rig.bag.close()
     assert rig.bag.problem.endswith('ends at t = 3.000000 s: No space left on device')

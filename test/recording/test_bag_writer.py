@@ -14,10 +14,10 @@ from bags import (
     begin_bag,
     description,
     largest_file,
-    messages_beside,
     messages_of,
     read_all,
     recorder_parameters,
+    side_messages,
     write_all,
     write_bag,
 )
@@ -147,7 +147,7 @@ def test_nothing_that_was_flushed_is_lost(compression, tmp_path):
     """The folder is copied while the bag is open, as if the process were killed."""
     run, folder = description(), tmp_path / 'bag'
     writer = begin_bag(folder, run, compression=compression)
-    messages = messages_beside() + messages_of(run, S // 2)
+    messages = side_messages() + messages_of(run, S // 2)
     write_all(writer, messages)
     writer.flush()
     shutil.copytree(folder, tmp_path / 'copy/bag')

@@ -1,9 +1,9 @@
-"""The collector: whole steps in the order of time, whatever the order of arrival."""
+"""The reorder buffer: complete steps in the order of time, whatever the order of arrival."""
 import random
 
 import pytest
 
-from px4_sim_ros.recording.bag.collector import Collector, LostError
+from px4_sim_ros.recording.bag.collector import LostError, ReorderBuffer
 
 STEP_US = 4
 WINDOW_US = 80
@@ -11,7 +11,7 @@ PERIODS_US = {'clock': 4, 'imu': 4, 'gps': 20}
 
 
 def collector(periods_us=None):
-    return Collector(periods_us or PERIODS_US, STEP_US, WINDOW_US)
+    return ReorderBuffer(periods_us or PERIODS_US, STEP_US, WINDOW_US)
 
 
 def messages(end_us, start_us=0):
@@ -57,22 +57,22 @@ def test_nobody_waits_for_what_is_absent():
     assert taking.take() == [m for m in messages(24) if m[0] != 'imu' or not 8 <= m[1] <= 16]
 
 
-def test_an_absence_is_given_out_with_its_step_and_once():
+def test_a_missing_measurement_is_given_out_with_its_step_and_once():
     taking = collector(PERIODS_US | {'gps/vel': 20})
     for time_us in 20, 40:
         for _ in range(2):
-            taking.add_absence('absence', time_us, b'no gps', ['gps', 'gps/vel'])
+            taking.add_no_measurement('no measurement', time_us, b'no gps', ['gps', 'gps/vel'])
     for message in messages(36):
         if message[0] != 'gps':
             taking.add(*message)
     found = taking.take()
-    assert [m for m in found if m.topic == 'absence'] == [('absence', 20, b'no gps')]
-    assert [m.topic for m in found if m.time_us == 20] == ['clock', 'imu', 'absence']
+    assert [m for m in found if m.topic == 'no measurement'] == [('no measurement', 20, b'no gps')]
+    assert [m.topic for m in found if m.time_us == 20] == ['clock', 'imu', 'no measurement']
     for message in messages(40, 36):
         if message[0] != 'gps':
             taking.add(*message)
-    assert taking.take()[-1] == ('absence', 40, b'no gps')
-    taking.add_absence('absence', 40, b'no gps', ['gps', 'gps/vel'])
+    assert taking.take()[-1] == ('no measurement', 40, b'no gps')
+    taking.add_no_measurement('no measurement', 40, b'no gps', ['gps', 'gps/vel'])
     assert taking.take() == []
 
 
@@ -90,14 +90,14 @@ def test_what_comes_twice_is_given_out_once():
     assert not any(taking._waiting.values())
 
 
-def test_a_message_beside_gets_the_time_of_the_last_whole_step():
+def test_a_side_message_gets_the_time_of_the_last_whole_step():
     taking = collector()
-    taking.add_beside('log', b'first')
+    taking.add_side_message('log', b'first')
     for message in messages(8):
         taking.add(*message)
-    taking.add_beside('log', b'second')
+    taking.add_side_message('log', b'second')
     assert taking.take() == [('log', 0, b'first'), ('log', 0, b'second'), *messages(8)]
-    taking.add_beside('log', b'third')
+    taking.add_side_message('log', b'third')
     for message in messages(12, 8):
         taking.add(*message)
     assert taking.take() == [('log', 8, b'third'), *messages(12, 8)]
@@ -108,7 +108,7 @@ def test_times_never_go_back():
     for message in messages(400):
         taking.add(*message)
         if order.random() < 0.4:
-            taking.add_beside('log', b'')
+            taking.add_side_message('log', b'')
         if order.random() < 0.2:
             found += taking.take()
     times_us = [message.time_us for message in found]

@@ -14,7 +14,7 @@ from rosbags.typesys import Stores, get_typestore
 
 from px4_sim_ros.cli import compare as command
 from px4_sim_ros.config.configuration import load_configuration
-from px4_sim_ros.recording.analysis.comparison import Difference, compare
+from px4_sim_ros.recording.analysis.comparison import Difference, compare_bags
 from px4_sim_ros.recording.bag.bag_reader import BagReader
 from px4_sim_ros.recording.bag.run_description import RunDescription
 
@@ -47,12 +47,12 @@ def pair(tmp_path):
         readers = []
         for name, about, alter in (('one', one_run, one_change), ('other', run, change)):
             about = about or bags.description()
-            messages = bags.messages_beside() + bags.messages_of(about, END_US)
+            messages = bags.side_messages() + bags.messages_of(about, END_US)
             writer = bags.begin_bag(tmp_path / name, about)
             bags.write_all(writer, alter(messages) if alter else messages)
             writer.close()
             readers.append(BagReader(tmp_path / name))
-        return compare(*readers)
+        return compare_bags(*readers)
     return compared
 
 
@@ -126,7 +126,7 @@ def test_padding_and_what_follows_the_end_do_not_count(pair):
         changed, topic='battery_state', time_us=40_000, change=garbage)).identical
 
 
-def test_a_difference_beside_garbage_in_the_padding_is_found(pair):
+def test_a_difference_next_to_garbage_in_the_padding_is_found(pair):
     def garbage(data):
         at = padding_of_battery_state(data)
         voltage = at + 3
@@ -177,7 +177,7 @@ def test_the_first_difference_is_the_earliest_then_the_first_of_the_graph(pair):
         'mag': 60_000, 'baro': 60_000, 'gps/vel': 100_000}
 
 
-def test_what_is_beside_the_step_does_not_count(pair):
+def test_side_topics_do_not_count(pair):
     assert pair(lambda messages: [
         m for m in messages if m.topic in bags.description().graph.topics]).identical
 
@@ -225,7 +225,7 @@ def test_a_damaged_bag_is_compared_as_far_as_it_goes(tmp_path):
         bags.write_bag(tmp_path / name, 3_000_000, flush_us=100_000)
     path = tmp_path / 'other' / 'other_0.mcap'
     path.write_bytes(path.read_bytes()[:path.stat().st_size // 2])
-    found = compare(BagReader(tmp_path / 'one'), BagReader(tmp_path / 'other'))
+    found = compare_bags(BagReader(tmp_path / 'one'), BagReader(tmp_path / 'other'))
     assert found.agree and not found.identical
     assert found.damages[0] == '' and 'other_0.mcap' in found.damages[1]
     assert 0 < found.ends_us[1] < found.ends_us[0] == 3_000_000
@@ -240,12 +240,12 @@ def test_the_last_step_of_a_damaged_bag_may_be_incomplete(tmp_path):
     writer = bags.begin_bag(tmp_path / 'other')
     bags.write_all(writer, messages[:-3])
     writer.close()
-    whole = compare(BagReader(tmp_path / 'one'), BagReader(tmp_path / 'other'))
+    whole = compare_bags(BagReader(tmp_path / 'one'), BagReader(tmp_path / 'other'))
     assert whole.differences == 4
     path = tmp_path / 'other' / 'other_0.mcap'
     # Where the chunk of messages has ended comes the end of the data: without it, it is cut.
     path.write_bytes(cut_after_last_chunk(path.read_bytes()))
-    cut = compare(BagReader(tmp_path / 'one'), BagReader(tmp_path / 'other'))
+    cut = compare_bags(BagReader(tmp_path / 'one'), BagReader(tmp_path / 'other'))
     assert cut.damages[1] and cut.differences == 1
     assert cut.first.topic == 'imu/data_raw'
 
@@ -312,6 +312,7 @@ def test_bad_input_is_one_sentence(flights, capsys, arguments, sentence):
 
 def test_comparing_needs_no_ros(flights):
     """The libraries for comparing do not load rclpy."""
-    code = ('import sys; from px4_sim_ros.recording import comparison_report, integrator_study;'
+    code = ('import sys; from px4_sim_ros.recording.analysis import integrator_study;'
+            ' from px4_sim_ros.recording.report import comparison_report;'
             ' assert "rclpy" not in sys.modules')
     subprocess.run([sys.executable, '-c', code], check=True)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from rosbags.typesys import Stores, get_typestore
 
-from px4_sim_ros.recording.analysis.deviation import GROUPS, angle_rad, deviation
+from px4_sim_ros.recording.analysis.attitudes import angle_rad
+from px4_sim_ros.recording.analysis.deviation import GROUPS, deviation
 from px4_sim_ros.recording.bag.bag_reader import BagReader
 from px4_sim_ros.recording.report import comparison_report
 

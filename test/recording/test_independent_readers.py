@@ -67,8 +67,8 @@ def expected(bag):
 
 
 def type_of(name):
-    relative = name if name in {*graph.TOPICS, *schema.BESIDE} else name[1:]
-    return graph.TOPICS[relative].type if relative in graph.TOPICS else schema.BESIDE[
+    relative = name if name in {*graph.TOPICS, *schema.SIDE_TOPICS} else name[1:]
+    return graph.TOPICS[relative].type if relative in graph.TOPICS else schema.SIDE_TOPICS[
         relative].type
 
 
@@ -171,11 +171,11 @@ def test_definitions_are_complete(summaries):
 def test_metadata_and_channels_say_the_same(summaries, bag):
     information = yaml.safe_load((bag / 'metadata.yaml').read_text())[
         'rosbag2_bagfile_information']
-    told = {t['topic_metadata']['name']: t['topic_metadata']
+    described = {t['topic_metadata']['name']: t['topic_metadata']
             for t in information['topics_with_message_count']}
     for summary in summaries:
         for channel in summary.channels.values():
-            topic = told[channel.topic]
+            topic = described[channel.topic]
             assert channel.message_encoding == topic['serialization_format'] == 'cdr'
             assert summary.schemas[channel.schema_id].name == topic['type']
             assert yaml.safe_load(

@@ -1,4 +1,4 @@
-"""All integrators on a recorded flight."""
+"""All integrators on a recorded trajectory."""
 import argparse
 import json
 import math
@@ -9,7 +9,7 @@ from comparison_flight import STILL_STEPS, commands, record_flight
 
 from px4_sim_ros.cli import compare as command
 from px4_sim_ros.recording.analysis import integrator_study
-from px4_sim_ros.recording.analysis.integrator_study import read_flight, study_integrators
+from px4_sim_ros.recording.analysis.integrator_study import read_trajectory, study_integrators
 from px4_sim_ros.recording.bag.bag_reader import BagReader
 from px4_sim_ros.recording.bag.run_description import BagError
 
@@ -27,13 +27,13 @@ def study(bag):
 
 
 def test_the_flight_is_read_as_it_was_flown(bag):
-    flight = read_flight(bag)
-    assert len(flight.motion) == len(flight.references_rad_s) == len(flight.winds_enu) == STEPS
+    trajectory = read_trajectory(bag)
+    assert [len(column) for column in trajectory] == [STEPS] * 3
     wanted = [(0.0,) * 4, *commands(STEPS)][:STEPS]      # each is held in the step after it
-    assert flight.references_rad_s == wanted
+    assert trajectory.references_rad_s == wanted
     # The wind has a period of five steps, and there is none before the first.
-    assert flight.winds_enu[:4] == [(0.0, 0.0, 0.0)] * 4
-    assert flight.winds_enu[4] == flight.winds_enu[8] != flight.winds_enu[9]
+    assert trajectory.winds_enu[:4] == [(0.0, 0.0, 0.0)] * 4
+    assert trajectory.winds_enu[4] == trajectory.winds_enu[8] != trajectory.winds_enu[9]
 
 
 @pytest.mark.parametrize('integrator', ['euler', 'rk4', 'rk23', 'rk45'])
@@ -47,10 +47,10 @@ def test_the_own_integrator_gives_the_recorded_motion(tmp_path, integrator, monk
 
 def test_another_motion_is_not_taken_for_the_recorded_one(bag, monkeypatch):
     """One bit of the first position is another one."""
-    flight = read_flight(bag)
-    (x, y, z), *rest = flight.motion[0]
-    flight.motion[0] = ((x, y, math.nextafter(z, 1.0)), *rest)
-    monkeypatch.setattr(integrator_study, 'read_flight', lambda bag: flight)
+    trajectory = read_trajectory(bag)
+    (x, y, z), *rest = trajectory.motion[0]
+    trajectory.motion[0] = ((x, y, math.nextafter(z, 1.0)), *rest)
+    monkeypatch.setattr(integrator_study, 'read_trajectory', lambda bag: trajectory)
     assert not study_integrators(bag, names=()).is_reproduced
 
 
@@ -97,18 +97,18 @@ def test_a_motion_out_of_bounds_has_an_infinite_error(tmp_path):
     assert found.integrators['euler'].maximum('position', everywhere) == math.inf
 
 
-def test_a_missing_command_is_told(bag, tmp_path, monkeypatch):
+def test_a_missing_command_is_reported(bag, tmp_path, monkeypatch):
     messages = [m for m in bag.messages()
                 if (m.topic, m.time_us) != ('actuators/command', 40_000)]
     monkeypatch.setattr(BagReader, 'messages', lambda self: iter(messages))
     with pytest.raises(BagError, match=r'for t = 0\.044000 s is missing'):
-        read_flight(BagReader(bag.folder))
+        read_trajectory(BagReader(bag.folder))
 
 
-def test_a_bag_without_steps_is_told(bag, monkeypatch):
+def test_a_bag_without_steps_is_reported(bag, monkeypatch):
     monkeypatch.setattr(BagReader, 'messages', lambda self: iter(()))
     with pytest.raises(BagError, match='there is no step in it'):
-        read_flight(BagReader(bag.folder))
+        read_trajectory(BagReader(bag.folder))
 
 
 def test_the_command_prints_and_writes_the_study(tmp_path, capsys, monkeypatch):

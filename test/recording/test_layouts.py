@@ -12,7 +12,7 @@ import pytest
 from report_flights import fly
 
 from px4_sim_ros.config.configuration import load_configuration
-from px4_sim_ros.recording.analysis.sensor_errors import roll_pitch_yaw_deg
+from px4_sim_ros.recording.analysis.attitudes import roll_pitch_yaw_deg
 from px4_sim_ros.recording.bag import schema
 from px4_sim_ros.recording.bag.bag_reader import BagReader
 from px4_sim_ros.ros.message_types import message_class
@@ -30,10 +30,10 @@ VISUAL = {'visual/markers': 'visualization_msgs/msg/MarkerArray',
 # By the names that they have without a namespace.
 TYPES = {'/' + name.removeprefix('/'): type_name for name, type_name in itertools.chain(
     ((topic.name, topic.type) for topic in graph.TOPICS.values()),
-    ((topic.name, topic.type) for topic in schema.BESIDE.values()),
+    ((topic.name, topic.type) for topic in schema.SIDE_TOPICS.values()),
     VISUAL.items())}
 
-ABSOLUTE = {name for name in (*graph.TOPICS, *schema.BESIDE) if name.startswith('/')}
+ABSOLUTE = {name for name in (*graph.TOPICS, *schema.SIDE_TOPICS) if name.startswith('/')}
 
 # The panels of this kind of layout file and what can be set in them, as in the source of
 # Lichtblick 1.28.1, the open fork of Foxglove: packages/suite-base/src/panels. All panels have

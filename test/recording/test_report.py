@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from report_flights import (
     Page,
-    absence,
     diagnostics,
     fly,
     link_state,
+    log_message,
+    no_measurement,
     rewritten,
-    said,
 )
 
 from px4_sim_ros.cli import report as command
@@ -84,7 +84,7 @@ def test_every_axis_over_time_has_its_unit_and_shows_the_same_time(page):
     for figure in figures:
         axes = {k: v for k, v in figure['layout'].items() if re.match('[xy]axis', k)}
         assert all(v['title']['text'] for k, v in axes.items() if k[0] == 'y')
-        assert all(v['range'] == [0.004, DURATION_S] for k, v in axes.items() if k[0] == 'x')
+        assert all(v['range'] == [0.0, DURATION_S] for k, v in axes.items() if k[0] == 'x')
 
 
 def test_path_shows_the_mission(page):
@@ -162,10 +162,10 @@ def test_marks_are_on_all_plots_over_time(short, tmp_path):
     bag = rewritten(
         short, tmp_path / 'marked',
         lambda m: m.topic != 'imu_1/data_raw' or m.time_us not in silent_us,
-        [*(absence(time_us, 'imu_1') for time_us in silent_us),
-         link_state(350_000, 'STALLED'), said(400_000, 'pilot', 'armed'),
-         said(410_000, 'imu', 'nothing to mark'),
-         *(said(420_000 + i, 'imu', 'too <b>hot</b>', level=30) for i in range(3)),
+        [*(no_measurement(time_us, 'imu_1') for time_us in silent_us),
+         link_state(350_000, 'STALLED'), log_message(400_000, 'pilot', 'armed'),
+         log_message(410_000, 'imu', 'nothing to mark'),
+         *(log_message(420_000 + i, 'imu', 'too <b>hot</b>', level=30) for i in range(3)),
          diagnostics(500_000, 'gps', {'steps': 3}, level=2, sentence='no antenna')])
     page = Page(report(bag))
     events = [row[1:] for row in page.rows if len(row) == 6 and row[0].isdecimal()]
@@ -225,7 +225,7 @@ def test_bag_with_little_in_it_gives_a_page(tmp_path, duration_us):
     writer = bags.begin_bag(tmp_path / 'bag')
     if duration_us:
         bags.write_all(
-            writer, bags.messages_beside() + bags.messages_of(bags.description(), duration_us))
+            writer, bags.side_messages() + bags.messages_of(bags.description(), duration_us))
     writer.close()
     assert Page(report(BagReader(tmp_path / 'bag'))).sections == SECTIONS
 
@@ -258,9 +258,9 @@ def test_text_of_the_bag_means_nothing_but_itself(short, tmp_path):
         run, vehicle=run.vehicle.replace('name: iris', f"name: '{evil}'"),
         mission=f"name: '{evil}'", versions={'x': evil}, autopilot=evil)
     bag = rewritten(short, tmp_path / 'evil', run=run, added=[
-        said(100_000, 'pilot', evil), said(110_000, evil, evil, level=40),
+        log_message(100_000, 'pilot', evil), log_message(110_000, evil, evil, level=40),
         diagnostics(200_000, evil, {'steps': 1, evil: evil}, level=1, sentence=evil),
-        link_state(210_000, evil), absence(220_000, evil)])
+        link_state(210_000, evil), no_measurement(220_000, evil)])
     page = Page(report(bag))
     assert all(reference.startswith('#') for reference in page.references)
     assert page.fact('vehicle') == evil

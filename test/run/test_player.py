@@ -113,7 +113,7 @@ def recorded(bag):
     messages = collections.defaultdict(list)
     for message in bag.messages():
         messages[message.topic].append(message.data)
-    assert set(messages) == {*bag.run.graph.topics, *schema.BESIDE}
+    assert set(messages) == {*bag.run.graph.topics, *schema.SIDE_TOPICS}
     return messages
 
 
@@ -126,9 +126,9 @@ class Viewer(Observer):
         self.heard = collections.defaultdict(list)      # serialised, by topic
         self.times_s = []                               # wall times of /clock
         self._told = None                               # the last status
-        for name in [*bag.run.graph.topics, *schema.BESIDE]:
+        for name in [*bag.run.graph.topics, *schema.SIDE_TOPICS]:
             type_name = schema.topic_type(bag.run.graph, name)
-            is_latched = name in schema.BESIDE and schema.BESIDE[name].latched
+            is_latched = name in schema.SIDE_TOPICS and schema.SIDE_TOPICS[name].latched
             self._subscriptions.append(self.node.create_subscription(
                 message_class(type_name), self.full_name(name),
                 functools.partial(self._hear, name), _LATCHED if is_latched else _VOLATILE,
@@ -156,7 +156,7 @@ class Viewer(Observer):
     def values(self):
         """The values of the last status."""
         return {} if self._told is None else values_of(decode(
-            self._told, schema.BESIDE['sim/status'].type))
+            self._told, schema.SIDE_TOPICS['sim/status'].type))
 
     def wait_for(self, condition):
         deadline_s = time.monotonic() + PATIENCE_S

@@ -30,8 +30,8 @@ def shown(configuration):
     """Return a function that gives the markers of a scene at 3 m, with what is named."""
     drawn = markers.Markers(configuration)
 
-    def of(position=(1.0, 2.0, 3.0), attitude=LEVEL, **heard):
-        scene = Scene(**heard)
+    def of(position=(1.0, 2.0, 3.0), attitude=LEVEL, **received):
+        scene = Scene(**received)
         scene.move(1.5, position, attitude)
         return Shown(drawn.of(scene))
     return of

@@ -1,4 +1,4 @@
-"""What Rerun gets of a flight is what the recording says: read back by Rerun's own reader."""
+"""Rerun gets of a flight what is in the recording: read back by Rerun's own reader."""
 import itertools
 
 import numpy as np
@@ -13,11 +13,13 @@ from rerun.chunk import RrdReader
 from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.timebase import US_PER_S
-from px4_sim_ros.recording.analysis.sensor_errors import compare, roll_pitch_yaw_deg
+from px4_sim_ros.recording.analysis.annotations import Waypoint
+from px4_sim_ros.recording.analysis.attitudes import roll_pitch_yaw_deg
+from px4_sim_ros.recording.analysis.sensor_errors import compare_sensors
 from px4_sim_ros.recording.analysis.series import Series, SeriesCollector, read_series
 from px4_sim_ros.recording.bag.bag_reader import BagReader
-from px4_sim_ros.recording.report.path_plots import Place
-from px4_sim_ros.viewing.rerun_log import TIMELINE, RerunLog
+from px4_sim_ros.viewing.rerun_blueprint import TIMELINE
+from px4_sim_ros.viewing.rerun_log import RerunLog
 from px4_sim_ros.viewing.rotor_motion import SLOWED_DOWN
 from px4_sim_ros.viewing.shapes import vehicle_shapes
 
@@ -27,7 +29,7 @@ FLOAT32 = 1e-6
 # Their edges are no multiples of a period.
 PORTIONS_S = 0.1, 0.302, 0.304, 0.75
 SAID = (0.5, 'INFO', 'pilot', 'armed'), (0.7, 'WARN', 'imu', 'it is silent')
-PLACES = [Place('10 m up', (0.0, 0.0, 10.0)), Place('10 m north', (0.0, 10.0, 10.0))]
+PLACES = [Waypoint('10 m up', (0.0, 0.0, 10.0)), Waypoint('10 m north', (0.0, 10.0, 10.0))]
 
 
 class Read:
@@ -85,14 +87,14 @@ def portions(series):
 
 
 def written(path, configuration, parts):
-    """Write portions of a flight and what is said beside them; return what Rerun reads."""
+    """Write portions of a flight and log messages; return what Rerun reads."""
     stream = rerun.RecordingStream('test')
     stream.save(path)
     log = RerunLog(stream, configuration, PLACES)
     for part in parts:
         log.add(part)
     for line in SAID:
-        log.say(*line)
+        log.log_text(*line)
     stream.flush(timeout_sec=10.0)
     stream.disconnect()
     return Read(path)
@@ -206,7 +208,7 @@ def test_mission_wind_and_accuracy_are_there(flight, read):
     np.testing.assert_allclose(
         sizes[:, 0], series['gps/fix']['deviation_m'].values, rtol=FLOAT32)
     _, centres = read.of('/world/gps', 'Ellipsoids3D:centers')
-    measured, = [c for c in compare(flight[0], series)
+    measured, = [c for c in compare_sensors(flight[0], series)
                  if (c.sensor, c.quantity) == ('gps', 'position')]
     np.testing.assert_allclose(centres[:, 0], measured.measured, rtol=FLOAT32, atol=FLOAT32)
 
@@ -225,7 +227,7 @@ def test_the_beam_ends_where_the_range_says(flight, read):
 # Over time.
 
 def test_sensors_are_compared_with_the_truth(flight, read):
-    comparisons = compare(*flight[:2])
+    comparisons = compare_sensors(*flight[:2])
     assert {c.sensor for c in comparisons} >= {
         'imu', 'imu_1', 'magnetometer', 'barometer', 'gps', 'airspeed', 'range_finder',
         'optical_flow', 'visual_odometry'}
@@ -280,7 +282,7 @@ def test_portions_are_the_same_as_the_whole(flight, read):
     assert again.static == read.static
 
 
-def test_a_vehicle_with_other_rotors_is_told(flight):
+def test_a_vehicle_with_other_rotors_is_reported(flight):
     configuration = load_configuration(None, {'': {'vehicle': 'hexa'}})
     log = RerunLog(rerun.RecordingStream('test'), configuration)
     with pytest.raises(ParameterError, match='it has 6 rotors and that of the graph has 4'):

@@ -1,4 +1,4 @@
-"""Where Rerun data goes, and what is said when it cannot go there: one sentence, soon."""
+"""The sinks of Rerun data; one that does not accept data is reported soon, in one sentence."""
 import contextlib
 import importlib.util
 import signal
@@ -19,8 +19,8 @@ from rerun.chunk import RrdReader
 from px4_sim_ros.cli import command_line
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.viewing import rerun_target
-from px4_sim_ros.viewing.rerun_log import APPLICATION, TIMELINE
-from px4_sim_ros.viewing.rerun_target import RerunTarget, ViewerError
+from px4_sim_ros.viewing.rerun_blueprint import TIMELINE
+from px4_sim_ros.viewing.rerun_target import APPLICATION, RerunTarget, ViewerError
 
 SOON_S = 5.0
 # For what Rerun itself tries for a while.
@@ -29,15 +29,15 @@ COUNT = 1000
 
 
 @pytest.fixture
-def nobody():
-    """Return the URL of a port that is taken and where nobody listens."""
+def unused_url():
+    """Return the URL of a port that is taken and without a listener."""
     with socket.socket() as holder:
         holder.bind(('127.0.0.1', 0))
         yield f'rerun+http://127.0.0.1:{holder.getsockname()[1]}/proxy'
 
 
 @pytest.fixture
-def somebody():
+def other_url():
     """Return the URL of a port where a program listens that is no viewer, and never answers."""
     with socket.create_server(('127.0.0.1', 0)) as server:
         yield f'rerun+http://127.0.0.1:{server.getsockname()[1]}/proxy'
@@ -108,7 +108,7 @@ def test_a_name_may_begin_with_home(tmp_path, monkeypatch):
     assert (tmp_path / 'flight.rrd').is_file()
 
 
-def test_a_disk_that_takes_no_more_is_told(bag, tmp_path):
+def test_a_disk_that_takes_no_more_is_reported(bag, tmp_path):
     """Rerun's writer ends there, and Rerun may then wait for it for ever."""
     started_s = time.monotonic()
     result = subprocess.run(
@@ -120,13 +120,13 @@ def test_a_disk_that_takes_no_more_is_told(bag, tmp_path):
     assert time.monotonic() - started_s < PATIENCE_S
 
 
-def test_a_disk_that_is_full_from_the_start_is_told(tmp_path):
+def test_a_disk_that_is_full_from_the_start_is_reported(tmp_path):
     (tmp_path / 'flight.rrd').symlink_to('/dev/full')
     with pytest.raises(ViewerError, match=r'flight\.rrd: .*No space left on device'):
         RerunTarget(str(tmp_path / 'flight.rrd')).open_run('iris')
 
 
-def test_a_folder_of_that_name_is_told(tmp_path):
+def test_a_folder_of_that_name_is_reported(tmp_path):
     (tmp_path / 'flight.rrd').mkdir()
     with pytest.raises(ViewerError, match=r'flight\.rrd: .*Is a directory'):
         RerunTarget(str(tmp_path / 'flight.rrd')).open_run('iris')
@@ -155,7 +155,7 @@ def test_a_folder_that_is_missing_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize('text', ['rerun', 'flight.rrd', 'rerun+http://127.0.0.1:9876/proxy'])
-def test_the_missing_package_is_told(text, tmp_path, monkeypatch):
+def test_the_missing_package_is_reported(text, tmp_path, monkeypatch):
     find = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, 'find_spec',
                         lambda name, *more: None if name == 'rerun' else find(name, *more))
@@ -167,21 +167,21 @@ def test_the_missing_package_is_told(text, tmp_path, monkeypatch):
         ' installs it')
 
 
-def test_nobody_who_listens_is_told_at_once(nobody):
+def test_no_listener_is_reported_at_once(unused_url):
     started_s = time.monotonic()
     with pytest.raises(ParameterError) as error:
-        RerunTarget(nobody)
-    assert str(error.value) == f'viewer {nobody}: no viewer listens there: Connection refused'
+        RerunTarget(unused_url)
+    assert str(error.value) == f'viewer {unused_url}: no viewer listens there: Connection refused'
     assert time.monotonic() - started_s < SOON_S
 
 
-def test_an_unknown_host_is_told():
+def test_an_unknown_host_is_reported():
     with pytest.raises(ParameterError, match='no viewer listens there: '):
         RerunTarget('rerun+http://no-such-host.invalid:9876/proxy')
 
 
-def test_no_screen_is_told(nobody, no_screen, monkeypatch):
-    monkeypatch.setattr(rerun_target, '_OPENED', nobody)
+def test_no_screen_is_reported(unused_url, no_screen, monkeypatch):
+    monkeypatch.setattr(rerun_target, '_OPENED', unused_url)
     with pytest.raises(ParameterError) as error:
         RerunTarget('rerun')
     assert str(error.value) == (
@@ -189,8 +189,8 @@ def test_no_screen_is_told(nobody, no_screen, monkeypatch):
         ' such as flight.rrd and open it elsewhere')
 
 
-def test_with_a_screen_a_viewer_may_be_opened(nobody, monkeypatch):
-    monkeypatch.setattr(rerun_target, '_OPENED', nobody)
+def test_with_a_screen_a_viewer_may_be_opened(unused_url, monkeypatch):
+    monkeypatch.setattr(rerun_target, '_OPENED', unused_url)
     monkeypatch.setenv('DISPLAY', ':0')
     assert RerunTarget('rerun').portion_s < RerunTarget('flight.rrd').portion_s
 
@@ -198,14 +198,14 @@ def test_with_a_screen_a_viewer_may_be_opened(nobody, monkeypatch):
 def test_the_viewer_is_that_of_the_package(monkeypatch):
     """Also with `.venv/bin/python`, when `.venv/bin` is not in PATH."""
     monkeypatch.setenv('PATH', '')
-    said = subprocess.run([rerun_target._viewer_program(), '--version'], capture_output=True,
+    printed = subprocess.run([rerun_target._viewer_program(), '--version'], capture_output=True,
                           text=True, check=True).stdout
-    assert rerun.__version__ in said
+    assert rerun.__version__ in printed
 
 
 # Viewers that go away or never answer.
 
-def test_a_viewer_that_is_gone_is_told(tmp_path):
+def test_a_viewer_that_is_gone_is_reported(tmp_path):
     with listening(tmp_path / 'got.rrd') as (url, server):
         target = RerunTarget(url)
         stream = target.open_run('iris')
@@ -261,13 +261,13 @@ def test_view_sends_a_recording_to_a_viewer_that_runs(bag, tmp_path):
 
 
 def view(capsys, *words):
-    """Run the command here; return its exit code and the one sentence that it says."""
+    """Run the command here; return its exit code and the one sentence that it prints."""
     started_s = time.monotonic()
     code = command_line.main(['view', *map(str, words)])
     assert time.monotonic() - started_s < SOON_S
-    said = capsys.readouterr()
-    assert said.out == ''
-    line, = said.err.splitlines()
+    printed = capsys.readouterr()
+    assert printed.out == ''
+    line, = printed.err.splitlines()
     return code, line
 
 
@@ -277,8 +277,8 @@ def test_a_bad_recording_is_one_sentence(tmp_path, capsys):
     assert not list(tmp_path.iterdir())
 
 
-def test_wrong_viewers_are_one_sentence(bag, nobody, tmp_path, capsys):
-    for text, words in (('x.txt', 'must be rerun'), (nobody, 'no viewer listens there'),
+def test_wrong_viewers_are_one_sentence(bag, unused_url, tmp_path, capsys):
+    for text, words in (('x.txt', 'must be rerun'), (unused_url, 'no viewer listens there'),
                         (tmp_path / 'none' / 'x.rrd', 'its folder is missing')):
         code, line = view(capsys, bag, '--viewer', text)
         assert code == 2
@@ -302,12 +302,12 @@ def test_a_wrong_graph_is_one_sentence(words, sentence, tmp_path, capsys):
     assert line.startswith(sentence)
 
 
-def test_a_program_that_is_no_viewer_is_one_sentence(bag, somebody):
+def test_a_program_that_is_no_viewer_is_one_sentence(bag, other_url):
     started_s = time.monotonic()
-    result = run('view', bag, '--viewer', somebody, timeout_s=PATIENCE_S)
+    result = run('view', bag, '--viewer', other_url, timeout_s=PATIENCE_S)
     assert result.returncode == 1
     line, = result.stderr.splitlines()
-    assert line.startswith(f'view: viewer {somebody}: ')
+    assert line.startswith(f'view: viewer {other_url}: ')
     assert time.monotonic() - started_s < PATIENCE_S
 
 
@@ -320,9 +320,9 @@ def test_a_program_that_is_no_viewer_is_one_sentence(bag, somebody):
 def test_fly_refuses_before_anything_starts(words, sentence, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert command_line.main(['fly', *words]) == 2
-    said = capsys.readouterr()
-    assert said.out == ''
-    line, = said.err.splitlines()
+    printed = capsys.readouterr()
+    assert printed.out == ''
+    line, = printed.err.splitlines()
     assert line.startswith(f'fly: {sentence}')
     assert not list(tmp_path.iterdir())
 

@@ -22,7 +22,7 @@ from px4_sim_ros.viewing.urdf import urdf
 
 
 class Display(typing.NamedTuple):
-    """What a display of rviz2 hears, as its plugin has it (ros2/rviz, branch jazzy)."""
+    """The subscriptions of a display of rviz2, as its plugin has it (ros2/rviz, branch jazzy)."""
 
     type: str = ''               # of its messages; '' where it has no topic of its own
     topic: str = 'Topic'         # the name of its property
@@ -31,7 +31,7 @@ class Display(typing.NamedTuple):
 DISPLAYS = {
     'rviz_default_plugins/Grid': Display(),
     'rviz_default_plugins/Axes': Display(),
-    'rviz_default_plugins/TF': Display(),      # it hears what the frame manager hears
+    'rviz_default_plugins/TF': Display(),      # as the frame manager
     'rviz_default_plugins/RobotModel': Display('std_msgs/msg/String', 'Description Topic'),
     'rviz_default_plugins/MarkerArray': Display('visualization_msgs/msg/MarkerArray'),
     'rviz_default_plugins/Path': Display('nav_msgs/msg/Path'),
@@ -39,7 +39,7 @@ DISPLAYS = {
 }
 VIEWS = {'rviz_default_plugins/Orbit', 'rviz_default_plugins/ThirdPersonFollower'}
 PANELS = {'rviz_common/Displays', 'rviz_common/Views', 'rviz_common/Tool Properties'}
-# They look only; others would publish what nobody hears.
+# They look only; others would publish what has no subscriber.
 TOOLS = {f'rviz_default_plugins/{name}'
          for name in ('MoveCamera', 'Select', 'FocusCamera', 'Measure')}
 # How rviz2 writes the policies (qos_profile_property.cpp).
@@ -104,8 +104,8 @@ def frames(configuration):
     return {WORLD_FRAME, ODOM_FRAME, *URDF.from_xml_string(urdf(configuration).encode()).link_map}
 
 
-def heard(displays):
-    """Return the topics that displays hear: class and settings by name of the topic."""
+def subscribed(displays):
+    """Return the topics that displays subscribe to: class and settings by name of the topic."""
     found = {}
     for display in displays.values():
         known = DISPLAYS[display['Class']]
@@ -125,23 +125,23 @@ def test_there_is_only_what_rviz_has(rviz, displays):
 
 
 def test_topics_and_types_are_those_that_are_published(displays, published):
-    for topic, (display, _) in heard(displays).items():
+    for topic, (display, _) in subscribed(displays).items():
         assert published[topic][0] == display.type, topic
 
 
 def test_what_the_visualizer_publishes_is_shown(displays, published):
     # Angles of the rotors are for robot_state_publisher, and for TF without it.
     unseen = {topics.JOINTS.name, topics.TF.name, topics.TF_STATIC.name}
-    assert set(topics.TOPICS) - set(heard(displays)) == unseen
+    assert set(topics.TOPICS) - set(subscribed(displays)) == unseen
     assert {topics.MARKERS.name, topics.PATH.name, topics.DESCRIPTION.name} <= set(published)
 
 
 def test_topics_are_in_the_namespace_of_rviz(displays):
-    assert not [topic for topic in heard(displays) if topic.startswith('/')]
+    assert not [topic for topic in subscribed(displays) if topic.startswith('/')]
 
 
 def test_quality_of_service_fits_that_of_the_publisher(displays, published):
-    for topic, (_, settings) in heard(displays).items():
+    for topic, (_, settings) in subscribed(displays).items():
         offered = published[topic][1]
         reliability = RELIABILITY[settings['Reliability Policy']]
         durability = DURABILITY[settings['Durability Policy']]
@@ -154,14 +154,14 @@ def test_quality_of_service_fits_that_of_the_publisher(displays, published):
 
 
 def test_what_is_said_once_is_heard_by_those_who_come_later(displays, published):
-    for topic, (_, settings) in heard(displays).items():
+    for topic, (_, settings) in subscribed(displays).items():
         latched = published[topic][1].durability is DurabilityPolicy.TRANSIENT_LOCAL
         assert latched is (settings['Durability Policy'] == 'Transient Local'), topic
 
 
 def test_what_comes_with_the_steps_is_not_waited_for(displays):
     # A viewer of reliable loop topics would have to be sent again what it misses.
-    for topic, (_, settings) in heard(displays).items():
+    for topic, (_, settings) in subscribed(displays).items():
         if topic in graph.TOPICS:
             assert settings['Reliability Policy'] == 'Best Effort', topic
 

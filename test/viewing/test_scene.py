@@ -1,4 +1,4 @@
-"""The path flown, how rotors turn for the eye, and what the text tells."""
+"""The path flown, the angles of rotors, and the text."""
 from __future__ import annotations
 
 import math
@@ -93,5 +93,5 @@ def test_the_text_tells_altitude_speed_time_link_and_real_time():
 def test_a_run_that_begins_again_is_a_new_scene():
     scene = Scene(link='LOCKED', state='RUNNING', real_time_factor=1.0, beam=Beam('x', 1.0, 2.0))
     scene.move(3.0, (1.0, 2.0, 3.0), LEVEL)
-    again = scene.begun_again()
+    again = scene.after_reset()
     assert again == Scene(link='LOCKED', state='RUNNING', real_time_factor=1.0)

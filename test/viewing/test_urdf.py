@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 from rclpy.serialization import deserialize_message
 from scipy.spatial.transform import Rotation
+from scripted_flight import fly_scripted
 from transforms3d.euler import euler2mat
 from urdf_parser_py.urdf import URDF, Box, Cylinder, Sphere
 
 from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.config.resources import config_directory
-from px4_sim_ros.messages.step_messages import StepMessages
+from px4_sim_ros.messages.publications import Publications
 from px4_sim_ros.messages.truth import BODY_FRAME, WORLD_FRAME
 from px4_sim_ros.model.sensors.range_finder import DIRECTIONS
 from px4_sim_ros.ros.message_types import message_class
-from px4_sim_ros.run.core_world import make_simulation
 from px4_sim_ros.step import graph
 from px4_sim_ros.viewing.links import rotor_frame
 from px4_sim_ros.viewing.urdf import BODY_LINK, urdf
@@ -122,11 +122,12 @@ def test_every_frame_that_a_message_names_is_there(direction):
 
 def published(configuration):
     """Return a message of every topic of a run, as its bytes are read by ROS."""
-    simulation, found = make_simulation(configuration), {}
-    messages = StepMessages(configuration.graph, configuration.world)
+    found, outputs = {}, []
+    publications = Publications(configuration.graph, configuration.world)
     still = (0.0,) * len(configuration.vehicle.rotors)
-    for _ in range(STEPS):
-        found |= messages.of(simulation.step(still), still)
+    fly_scripted(configuration, [still] * STEPS, outputs.extend)
+    for output in outputs:
+        found |= publications.of(output)
     assert set(found) == set(configuration.graph.topics)
     return {name: deserialize_message(data, message_class(configuration.graph.topics[name].type))
             for name, data in found.items()}

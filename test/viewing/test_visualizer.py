@@ -1,4 +1,4 @@
-"""The node visualizer: what it hears, what it publishes, how often, and with what missing."""
+"""The node visualizer: its subscriptions, what it publishes, how often, and what may be missing."""
 from __future__ import annotations
 
 import argparse
@@ -56,7 +56,7 @@ class FakePublisher:
 
 
 class StillNode(VisualizerNode):
-    """A visualizer in a room of its own: the test tells it what is heard, and when time passes."""
+    """A visualizer in a room of its own: the test delivers messages and advances time."""
 
     def __init__(self, configuration, context, **parameters):
         self.out, self.ears, self.timers_by_period = {}, {}, {}
@@ -75,7 +75,7 @@ class StillNode(VisualizerNode):
     def create_timer(self, period, callback, **options):
         self.timers_by_period[period] = callback
 
-    def hear(self, topic, message):
+    def receive(self, topic, message):
         self.ears[topic](message)
 
     def show(self):
@@ -83,8 +83,8 @@ class StillNode(VisualizerNode):
         for callback in self.timers_by_period.values():
             callback()
 
-    def said(self, topic):
-        """Return what was published, and forget it."""
+    def published(self, topic):
+        """Return what was published, and clear it."""
         messages, self.out[topic].messages = self.out[topic].messages, []
         return messages
 
@@ -148,10 +148,10 @@ def frames(messages):
 
 
 def test_frames_are_one_tree_from_map_down(node, configuration):
-    node.hear('ground_truth/pose', pose(1.0, (1.0, 2.0, 3.0)))
-    node.hear('joint_states', rotors(1.0, *(600.0,) * 4))
+    node.receive('ground_truth/pose', pose(1.0, (1.0, 2.0, 3.0)))
+    node.receive('joint_states', rotors(1.0, *(600.0,) * 4))
     node.show()
-    parents, _ = frames([*node.said('/tf_static'), *node.said('/tf')])
+    parents, _ = frames([*node.published('/tf_static'), *node.published('/tf')])
     for frame in parents:
         chain = [frame]
         while chain[-1] in parents:
@@ -166,11 +166,11 @@ def test_frames_are_one_tree_from_map_down(node, configuration):
 
 def test_frames_that_move_are_where_the_vehicle_is(node, configuration):
     attitude, _ = turn(10.0, 20.0, 30.0)
-    node.hear('ground_truth/pose', pose(1.0, (1.0, 2.0, 3.0), attitude))
-    node.hear('joint_states', rotors(1.0, *(600.0,) * 4))
-    node.hear('joint_states', rotors(1.1, *(600.0,) * 4))
+    node.receive('ground_truth/pose', pose(1.0, (1.0, 2.0, 3.0), attitude))
+    node.receive('joint_states', rotors(1.0, *(600.0,) * 4))
+    node.receive('joint_states', rotors(1.1, *(600.0,) * 4))
     node.show()
-    _, found = frames(node.said('/tf'))
+    _, found = frames(node.published('/tf'))
     body = found[BODY_FRAME]
     assert (body.header.stamp.sec, body.header.stamp.nanosec) == (1, 0)
     t, r = body.transform.translation, body.transform.rotation
@@ -187,11 +187,11 @@ def test_frames_that_move_are_where_the_vehicle_is(node, configuration):
 
 def test_urdf_and_frames_tell_the_same_angles(node):
     for time_s in (0.0, 0.1):
-        node.hear('joint_states', rotors(time_s, 600.0, 500.0, 400.0, 300.0))
-    node.hear('ground_truth/pose', pose(0.1, (0.0, 0.0, 1.0)))
+        node.receive('joint_states', rotors(time_s, 600.0, 500.0, 400.0, 300.0))
+    node.receive('ground_truth/pose', pose(0.1, (0.0, 0.0, 1.0)))
     node.show()
-    [joints] = node.said('visual/joint_states')
-    _, found = frames(node.said('/tf'))
+    [joints] = node.published('visual/joint_states')
+    _, found = frames(node.published('/tf'))
     assert list(joints.name) == [f'rotor_{i + 1}' for i in range(4)]
     assert joints.position == pytest.approx([0.6, 0.5, -0.4, -0.3])
     for name, angle in zip(joints.name, joints.position):
@@ -201,10 +201,10 @@ def test_urdf_and_frames_tell_the_same_angles(node):
 
 def test_with_robot_state_publisher_only_the_vehicle_moves(configuration, context, tf2):
     node = StillNode(configuration, context, robot_state_publisher=True)
-    node.hear('ground_truth/pose', pose(1.0, (1.0, 2.0, 3.0)))
-    node.hear('joint_states', rotors(1.0, *(600.0,) * 4))
+    node.receive('ground_truth/pose', pose(1.0, (1.0, 2.0, 3.0)))
+    node.receive('joint_states', rotors(1.0, *(600.0,) * 4))
     node.show()
-    parents, _ = frames([*node.said('/tf_static'), *node.said('/tf')])
+    parents, _ = frames([*node.published('/tf_static'), *node.published('/tf')])
     assert parents == {ODOM_FRAME: WORLD_FRAME, BODY_FRAME: ODOM_FRAME}
     assert 'robot_description' not in node.out
     node.destroy_node()
@@ -215,11 +215,11 @@ def test_without_tf2_msgs_one_line_says_so_and_all_else_is_there(
     monkeypatch.setitem(sys.modules, 'tf2_msgs', None)
     message_class.cache_clear()
     node = StillNode(configuration, context)
-    node.hear('ground_truth/pose', pose(1.0, (1.0, 2.0, 3.0)))
-    node.hear('joint_states', rotors(1.0, *(600.0,) * 4))
+    node.receive('ground_truth/pose', pose(1.0, (1.0, 2.0, 3.0)))
+    node.receive('joint_states', rotors(1.0, *(600.0,) * 4))
     node.show()
     assert set(node.out) == set(topics.TOPICS) - {'/tf', '/tf_static'}
-    assert all(node.said(topic) for topic in node.out)
+    assert all(node.published(topic) for topic in node.out)
     [line] = [line for line in capfd.readouterr().err.splitlines() if line]
     assert 'tf2_msgs is not installed' in line and 'WARN' in line
     node.destroy_node()
@@ -227,23 +227,23 @@ def test_without_tf2_msgs_one_line_says_so_and_all_else_is_there(
 
 
 def test_it_tells_nothing_twice(node):
-    node.hear('ground_truth/pose', pose(1.0, (1.0, 2.0, 3.0)))
-    node.hear('joint_states', rotors(1.0, *(600.0,) * 4))
+    node.receive('ground_truth/pose', pose(1.0, (1.0, 2.0, 3.0)))
+    node.receive('joint_states', rotors(1.0, *(600.0,) * 4))
     node.show()
-    told = [topic for topic in node.out if node.said(topic)]
-    assert set(told) == set(topics.TOPICS)
+    shown = [topic for topic in node.out if node.published(topic)]
+    assert set(shown) == set(topics.TOPICS)
     node.show()
-    assert [topic for topic in node.out if node.said(topic)] == []
+    assert [topic for topic in node.out if node.published(topic)] == []
 
 
 def test_however_much_comes_a_picture_has_only_the_last(node):
     for i in range(500):
-        node.hear('ground_truth/pose', pose(0.04 * i, (0.1 * i, 0.0, 1.0)))
-        node.hear('joint_states', rotors(0.04 * i, *(600.0,) * 4))
+        node.receive('ground_truth/pose', pose(0.04 * i, (0.1 * i, 0.0, 1.0)))
+        node.receive('joint_states', rotors(0.04 * i, *(600.0,) * 4))
     node.show()
     for topic in ('visual/markers', '/tf', 'visual/joint_states'):
-        assert len(node.said(topic)) == 1
-    [path] = node.said('visual/path')
+        assert len(node.published(topic)) == 1
+    [path] = node.published('visual/path')
     assert path.header.frame_id == WORLD_FRAME and len(path.poses) == 500
 
 
@@ -255,16 +255,16 @@ def test_the_period_is_the_parameter(configuration, context, tf2):
 
 def test_a_run_that_begins_again_clears_path_and_scene(node):
     status = DiagnosticStatus(values=[KeyValue(key='state', value='RUNNING')])
-    node.hear('sim/status', status)
+    node.receive('sim/status', status)
     for i in range(50):
-        node.hear('ground_truth/pose', pose(0.04 * i, (i, 0.0, 1.0)))
-    node.hear('range', Range(range=1.0, max_range=25.0))
+        node.receive('ground_truth/pose', pose(0.04 * i, (i, 0.0, 1.0)))
+    node.receive('range', Range(range=1.0, max_range=25.0))
     node.show()
-    assert len(node.said('visual/path')[0].poses) == 50
-    node.said('visual/markers')
-    node.hear('ground_truth/pose', pose(0.0, (0.0, 0.0, 0.05)))
+    assert len(node.published('visual/path')[0].poses) == 50
+    node.published('visual/markers')
+    node.receive('ground_truth/pose', pose(0.0, (0.0, 0.0, 0.05)))
     node.show()
-    [path], [array] = node.said('visual/path'), node.said('visual/markers')
+    [path], [array] = node.published('visual/path'), node.published('visual/markers')
     assert len(path.poses) == 1
     found = Shown(array)
     assert found[markers.RANGE].action == Marker.DELETE
@@ -272,43 +272,43 @@ def test_a_run_that_begins_again_clears_path_and_scene(node):
 
 
 def test_what_sensors_say_is_shown_where_it_is(node):
-    node.hear('ground_truth/pose', pose(1.0, (0.0, 0.0, 2.0)))
+    node.receive('ground_truth/pose', pose(1.0, (0.0, 0.0, 2.0)))
     latitude, longitude, altitude = HOME
     fix = NavSatFix(latitude=latitude, longitude=longitude, altitude=altitude + 4.0)
     fix.position_covariance[::4] = [0.81, 0.64, 4.0]
     fix.status.status = NavSatStatus.STATUS_FIX
-    node.hear('gps/fix', fix)
+    node.receive('gps/fix', fix)
     beam = Range(range=1.96, max_range=25.0)
     beam.header.frame_id = 'range_down_link'
-    node.hear('range', beam)
+    node.receive('range', beam)
     wind = TwistStamped()
     wind.twist.linear.x = 5.0
-    node.hear('wind', wind)
+    node.receive('wind', wind)
     point = PointStamped()
     point.point.x, point.point.z = 3.0, 2.0
-    node.hear('autopilot/set_point', point)
-    node.hear('hil/state', String(data='LOCKED'))
+    node.receive('autopilot/set_point', point)
+    node.receive('hil/state', String(data='LOCKED'))
     node.show()
-    found = Shown(node.said('visual/markers')[0])
+    found = Shown(node.published('visual/markers')[0])
     assert at(found[markers.GNSS]) == pytest.approx((0.0, 0.0, 4.0), abs=1e-6)
     assert found[markers.GNSS].scale.z == pytest.approx(4.0)
     assert points(found[markers.RANGE])[1][2] == pytest.approx(0.0, abs=1e-6)
     assert points(found[markers.WIND])[1][0] == pytest.approx(5.0 * markers.WIND_M_PER_M_S)
     assert at(found[markers.SET_POINT]) == (3.0, 0.0, 2.0)
     assert 'LOCKED' in found[markers.TEXT].text
-    # A receiver that has none says so.
+    # A receiver without a fix.
     fix.status.status = NavSatStatus.STATUS_NO_FIX
-    node.hear('gps/fix', fix)
-    node.hear('ground_truth/pose', pose(1.1, (0.0, 0.0, 2.0)))
+    node.receive('gps/fix', fix)
+    node.receive('ground_truth/pose', pose(1.1, (0.0, 0.0, 2.0)))
     node.show()
-    assert Shown(node.said('visual/markers')[0])[markers.GNSS].action == Marker.DELETE
+    assert Shown(node.published('visual/markers')[0])[markers.GNSS].action == Marker.DELETE
 
 
 def test_a_status_without_a_factor_has_none_in_the_text(node):
-    node.hear('ground_truth/pose', pose(1.0, (0.0, 0.0, 2.0)))
-    node.hear('sim/status', DiagnosticStatus(values=[KeyValue(key='state', value='STOPPED')]))
+    node.receive('ground_truth/pose', pose(1.0, (0.0, 0.0, 2.0)))
+    node.receive('sim/status', DiagnosticStatus(values=[KeyValue(key='state', value='STOPPED')]))
     node.show()
-    text = Shown(node.said('visual/markers')[0])[markers.TEXT].text
+    text = Shown(node.published('visual/markers')[0])[markers.TEXT].text
     assert 'STOPPED' in text and 'nan' not in text and 'real time' not in text
 
 
@@ -337,7 +337,7 @@ def test_the_file_of_a_launch_gives_the_parameters_of_its_graph(configuration, n
 
 
 class Graph:
-    """Publishes what a graph would, in the namespace of the visualizer, and hears what it shows."""
+    """Publishes what a graph would, and subscribes to what the visualizer shows."""
 
     def __init__(self, namespace):
         self._context = rclpy.Context()
@@ -345,10 +345,10 @@ class Graph:
         self.node = rclpy.create_node('played_graph', namespace=namespace, context=self._context)
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self.node)
-        self.heard = {topic: [] for topic in topics.TOPICS}
+        self.received = {topic: [] for topic in topics.TOPICS}
         self._ears = [
             self.node.create_subscription(
-                kind, topic.name, self.heard[topic.name].append,
+                kind, topic.name, self.received[topic.name].append,
                 qos.LATCHED if topic.latched else qos.DIAGNOSTICS)
             for kind, topic in (
                 (MarkerArray, topics.MARKERS), (Path, topics.PATH), (JointState, topics.JOINTS),
@@ -374,7 +374,7 @@ class Graph:
             self._executor.spin_once(timeout_sec=0.02)
 
     def fly(self, duration_s, every_s=0.005):
-        """Let simulated time go eight times as fast as that of the wall; return what was told."""
+        """Fly at eight times real time; return the numbers of steps and of messages."""
         before = self.counts()
         started_s = now_s = time.monotonic()
         step = 0
@@ -389,10 +389,10 @@ class Graph:
         return step, {topic: n - before[topic] for topic, n in self.counts().items()}
 
     def counts(self):
-        return {topic: len(messages) for topic, messages in self.heard.items()}
+        return {topic: len(messages) for topic, messages in self.received.items()}
 
     def last(self, topic):
-        return self.heard[topic.name][-1]
+        return self.received[topic.name][-1]
 
 
 @pytest.fixture
@@ -410,11 +410,11 @@ def test_the_process_shows_what_happens_at_its_own_rate(graph, configuration, tm
                  env=os.environ | ros_environment()) as process:
         graph.wait_for(graph.is_matched, 'the visualizer')
         duration_s = 2.0
-        steps, told = graph.fly(duration_s)
+        steps, counts = graph.fly(duration_s)
         assert steps > 3 * RATE_HZ * duration_s
         for topic in (topics.MARKERS, topics.JOINTS):
-            assert 3 <= told[topic.name] <= RATE_HZ * duration_s + 2
-        assert told[topics.PATH.name] <= duration_s / 0.5 + 2
+            assert 3 <= counts[topic.name] <= RATE_HZ * duration_s + 2
+        assert counts[topics.PATH.name] <= duration_s / 0.5 + 2
         graph.wait_for(
             lambda: graph.last(topics.PATH).poses[-1].pose.position.x == 0.1 * (steps - 1),
             'the end of the path')

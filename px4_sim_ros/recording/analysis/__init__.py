@@ -1,1 +1,1 @@
-"""What recordings say: comparison, events, errors, integrator study."""
+"""Analysis of recordings: comparison, events, sensor errors, integrator study."""

@@ -5,13 +5,14 @@ import dataclasses
 import functools
 import itertools
 import math
-import struct
 import typing
 
-import numpy as np
-from rosbags.serde import SerdeError
-
 from px4_sim_ros.model.timebase import seconds_text
+from px4_sim_ros.recording.analysis.message_difference import (
+    differing_field,
+    value_mask,
+    value_text,
+)
 from px4_sim_ros.recording.bag.bag_reader import BagReader
 from px4_sim_ros.recording.bag.message_definitions import decode
 from px4_sim_ros.recording.bag.schema import topic_type
@@ -38,7 +39,7 @@ class TopicComparison(typing.NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class Comparison:
+class BagComparison:
     """What two runs have in common; pairs are of the first run and of the second.
 
     Messages are compared up to the end of the shorter run.
@@ -80,7 +81,7 @@ class Comparison:
 
     @property
     def sentence(self) -> str:
-        """What came of it, in one sentence."""
+        """The result in one sentence."""
         if not self.messages:
             return 'there is nothing to compare: the recordings have no message at the same time'
         if self.first is None:
@@ -113,20 +114,12 @@ def difference_text(difference: Difference, names: tuple[str, str]) -> str:
             f' {value_text(difference.other)}')
 
 
-def value_text(value: typing.Any) -> str:
-    """Return the value of a field; of a NaN its bits as well."""
-    if isinstance(value, float):
-        bits = f' (bits {struct.pack(">d", value).hex()})' if math.isnan(value) else ''
-        return f'{value}{bits}'
-    return repr(value)
+def compare_bags(one: BagReader, other: BagReader) -> BagComparison:
+    """Compare the topics of the step of two runs; side topics are left out.
 
-
-def compare(one: BagReader, other: BagReader) -> Comparison:
-    """Compare the topics of the step of two runs; what is beside it does not count.
-
-    A message is found by its topic and its time. Both bags are read side by side, so only the
-    messages of a few steps are held at a time. Of a bag that is cut off the last step may be
-    incomplete: what it lacks there is no difference.
+    A message is identified by its topic and its stamp. Both bags are read in step, so only the
+    messages of a few steps are in memory. The last step of a truncated bag may be incomplete:
+    what it lacks there is no difference.
 
     :raises BagError: a file cannot be read
     """
@@ -141,7 +134,7 @@ def compare(one: BagReader, other: BagReader) -> Comparison:
             if (data is not None or not mine.is_cut) and (
                     other_data is not None or not yours.is_cut):
                 counter.add(time_us, data, other_data)
-    return Comparison(
+    return BagComparison(
         (str(one.folder), str(other.folder)),
         {name: counter.result() for name, counter in counters.items()},
         _topics_of_one_run(one, other), (mine.last_us(), yours.last_us()),
@@ -162,12 +155,12 @@ class _Steps:
 
     @property
     def is_cut(self) -> bool:
-        """Whether the step that was taken is the last one of a damaged bag."""
+        """Whether the step last taken is the last one of a damaged bag."""
         return self.now is None and bool(self._bag.damage)
 
     def take(self, time_us: int) -> dict[str, bytes]:
         """Return the messages of a time, none if the next step is another one."""
-        if self.now[0] != time_us:
+        if self.now is None or self.now[0] != time_us:
             return {}
         messages = self.now[1]
         self._advance()
@@ -191,19 +184,20 @@ class _Counter:
     def __init__(self, topic: str, type_name: str) -> None:
         self._topic, self._type = topic, type_name
         self._masks: dict[int, int] = {}       # by length
-        self._equal = self._differ = 0
-        self._only = [0, 0]
+        self._equal = self._differ = self._only_one = self._only_other = 0
         self._first: Difference | None = None
 
     def add(self, time_us: int, one: bytes | None, other: bytes | None) -> None:
-        """Compare two serialised messages; None is one that is not there."""
+        """Compare two serialised messages; None is a missing one."""
         if one is None and other is None:
             return
         if one == other or self._differ_in_padding(one, other):
             self._equal += 1
             return
-        if one is None or other is None:
-            self._only[one is None] += 1
+        if other is None:
+            self._only_one += 1
+        elif one is None:
+            self._only_other += 1
         else:
             self._differ += 1
         if self._first is None:
@@ -211,13 +205,14 @@ class _Counter:
 
     def result(self) -> TopicComparison:
         """Return what was counted."""
-        return TopicComparison(self._equal, self._differ, *self._only, self._first)
+        return TopicComparison(
+            self._equal, self._differ, self._only_one, self._only_other, self._first)
 
     def _differ_in_padding(self, one: bytes | None, other: bytes | None) -> bool:
         """Return whether two messages differ only in the bytes that CDR leaves undefined.
 
-        These are between fields and, as what comes by a topic is filled up, at the end. Within a
-        topic messages of one length have one layout: all texts in them are constant.
+        These are between fields and, as the middleware pads a message, at the end. Within a topic
+        messages of one length have one layout: all texts in them are constant.
         """
         if one is None or other is None:
             return False
@@ -225,67 +220,20 @@ class _Counter:
         size = len(shorter)
         mask = self._masks.get(size)
         if mask is None:
-            mask = self._masks[size] = _mask(shorter, self._type)
+            mask = self._masks[size] = value_mask(shorter, self._type)
         return not (int.from_bytes(one[:size]) ^ int.from_bytes(other[:size])) & mask
 
     def _difference(self, one: bytes | None, other: bytes | None) -> tuple[str, object, object]:
         if one is None or other is None:
             return '', one, other
-        found = _differing_field('', decode(one, self._type), decode(other, self._type))
-        # rosbags makes an ordinary NaN of a signalling one with 32 bits.
+        found = differing_field('', decode(one, self._type), decode(other, self._type))
+        # rosbags makes a quiet NaN of a signalling one of 32 bits.
         return found or ('the kind of a NaN', math.nan, math.nan)
 
 
-def _mask(data: bytes, type_name: str) -> int:
-    """Return a number with all bits set of those bytes that mean something.
-
-    These are the bytes that change a field, or make the message unreadable, when they are
-    changed.
-    """
-    fields = decode(data, type_name)
-    mask = bytearray(len(data))
-    for i, byte in enumerate(data):
-        # All bits are not enough: they would leave a true as it is.
-        for other in (byte ^ 0xff, byte ^ 0x01):
-            changed = data[:i] + bytes([other]) + data[i + 1:]
-            try:
-                is_padding = _differing_field('', fields, decode(changed, type_name)) is None
-            except SerdeError:
-                is_padding = False
-            if not is_padding:
-                mask[i] = 0xff
-    return int.from_bytes(mask)
-
-
-def _differing_field(
-    path: str, one: typing.Any, other: typing.Any,
-) -> tuple[str, typing.Any, typing.Any] | None:
-    """Return path and values of the first field with other bits, None if there is none."""
-    if dataclasses.is_dataclass(one):
-        parts = ((f'{path}.{field.name}'.lstrip('.'), getattr(one, field.name),
-                  getattr(other, field.name)) for field in dataclasses.fields(one))
-    elif isinstance(one, (np.ndarray, list)):
-        if len(one) != len(other):
-            return f'the length of {path}', len(one), len(other)
-        if isinstance(one, np.ndarray) and one.tobytes() == other.tobytes():
-            return None
-        parts = ((f'{path}[{i}]', a, b) for i, (a, b) in enumerate(zip(one, other)))
-    else:
-        return None if _bits(one) == _bits(other) else (path, _plain(one), _plain(other))
-    return next((found for part in parts if (found := _differing_field(*part))), None)
-
-
-def _bits(value: typing.Any) -> typing.Any:
-    if isinstance(value, np.generic):
-        return value.tobytes()
-    return struct.pack('<d', value) if isinstance(value, float) else value
-
-
-def _plain(value: typing.Any) -> typing.Any:
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def _topics_of_one_run(one: BagReader, other: BagReader) -> tuple[tuple[str, ...], ...]:
+def _topics_of_one_run(
+    one: BagReader, other: BagReader,
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
     mine, yours = one.run.graph.topics, other.run.graph.topics
     return (tuple(name for name in mine if name not in yours),
             tuple(name for name in yours if name not in mine))

@@ -1,4 +1,4 @@
-"""What nodes have counted, from `/diagnostics`: of a recorded flight or of a graph that runs."""
+"""The counters of nodes from `/diagnostics`: of a recorded flight or of a running graph."""
 from __future__ import annotations
 
 import typing
@@ -10,18 +10,18 @@ from px4_sim_ros.messages.stamps import stamp_us
 from px4_sim_ros.model.timebase import US_PER_S
 
 
-class Told(typing.NamedTuple):
-    """What a node has told once."""
+class CounterSample(typing.NamedTuple):
+    """The counters of a node in one DiagnosticStatus."""
 
     time_s: float                       # simulated
     numbers: dict[str, float]
 
 
 class Counters(typing.NamedTuple):
-    """What a node has counted up to each of its times."""
+    """The counters of a node over time."""
 
     time_s: np.ndarray                  # simulated
-    values: dict[str, np.ndarray]       # those that are numbers; NaN where there was none
+    values: dict[str, np.ndarray]       # by name; NaN where a status has none
 
     def last(self, name: str) -> float:
         """Return the last number, NaN when there is none."""
@@ -37,29 +37,29 @@ class Counters(typing.NamedTuple):
 def counters(
     namespace: str, nodes: typing.Iterable[str], messages: typing.Iterable[typing.Any],
 ) -> dict[str, Counters]:
-    """Return the counters of each node that has told some, in the order of `nodes`.
+    """Return the counters of each node that has published some, in the order of `nodes`.
 
     :param messages: of `/diagnostics`
     """
-    found: dict[str, list[Told]] = {}
+    found: dict[str, list[CounterSample]] = {}
     for message in messages:
         time_us = stamp_us(message.header.stamp)
         for status in message.status:
-            told = told_by(status, time_us)
-            if told:
-                found.setdefault(node_name(namespace, status.name), []).append(told)
+            sample = counter_sample(status, time_us)
+            if sample:
+                found.setdefault(node_name(namespace, status.name), []).append(sample)
     return {name: columns(found[name]) for name in nodes if name in found}
 
 
-def told_by(status: typing.Any, time_us: int) -> Told | None:
-    """Return what a DiagnosticStatus tells; None before the node's first step.
+def counter_sample(status: typing.Any, time_us: int) -> CounterSample | None:
+    """Return the counters in a DiagnosticStatus; None before the node's first step.
 
-    Until then it tells an old time.
+    Until then its time is that of an earlier run.
     """
     numbers = {k: v for k, v in map(_number, values_of(status).items()) if v is not None}
     if not numbers.get('steps'):
         return None
-    return Told(time_us / US_PER_S, numbers | {'level': level_of(status)})
+    return CounterSample(time_us / US_PER_S, numbers | {'level': level_of(status)})
 
 
 def _number(item: tuple[str, str]) -> tuple[str, float | None]:
@@ -69,10 +69,11 @@ def _number(item: tuple[str, str]) -> tuple[str, float | None]:
         return item[0], None
 
 
-def columns(told: typing.Iterable[Told]) -> Counters:
-    """Return all that a node has told, in the order of time."""
-    told = sorted(told, key=lambda one: (one.time_s, one.numbers['steps']))
-    names = dict.fromkeys(name for one in told for name in one.numbers)
+def columns(samples: typing.Iterable[CounterSample]) -> Counters:
+    """Return the samples of a node as columns, in the order of time."""
+    ordered = sorted(samples, key=lambda sample: (sample.time_s, sample.numbers['steps']))
+    names = dict.fromkeys(name for sample in ordered for name in sample.numbers)
     return Counters(
-        np.array([one.time_s for one in told]),
-        {name: np.array([one.numbers.get(name, np.nan) for one in told]) for name in names})
+        np.array([sample.time_s for sample in ordered]),
+        {name: np.array([sample.numbers.get(name, np.nan) for sample in ordered])
+         for name in names})

@@ -1,4 +1,4 @@
-"""How far two runs are apart over time, by groups of the vehicle's state."""
+"""The deviation of two runs over time, by groups of the vehicle's state."""
 from __future__ import annotations
 
 import dataclasses
@@ -6,8 +6,8 @@ import typing
 
 import numpy as np
 
-from px4_sim_ros.model.rotation import matrix, to_world
 from px4_sim_ros.model.timebase import US_PER_S
+from px4_sim_ros.recording.analysis.attitudes import angle_rad, in_world
 from px4_sim_ros.recording.analysis.series import Series, read_series
 from px4_sim_ros.recording.bag.bag_reader import BagReader
 
@@ -44,7 +44,7 @@ class GroupDeviation:
 
     @property
     def maximum(self) -> float:
-        """The largest; not a number if a value is none."""
+        """The largest; NaN if a value is NaN."""
         return float(np.max(self.values))
 
     @property
@@ -67,27 +67,28 @@ class Deviation:
 
 
 def deviation(one: BagReader, other: BagReader) -> Deviation:
-    """Return how far two runs are apart, up to the end of the shorter one.
+    """Return the deviation of two runs, up to the end of the shorter one.
 
     :raises BagError: a file cannot be read
     """
     topics = _ODOMETRY, _ROTORS, _BATTERY
     mine, yours = read_series(one, topics), read_series(other, topics)
     found = {}
-    for topic, apart in (
-            (_ODOMETRY, motion_apart), (_ROTORS, _rotors_apart), (_BATTERY, _battery_apart)):
+    for topic, measure in (
+            (_ODOMETRY, motion_deviation), (_ROTORS, _rotor_deviation),
+            (_BATTERY, _battery_deviation)):
         if topic not in mine or topic not in yours:
             continue
         time_s, fields, other_fields = _at_common_times(mine[topic], yours[topic])
-        for name, values in apart(fields, other_fields).items():
+        for name, values in measure(fields, other_fields).items():
             if time_s.size and not np.isnan(values).all():
                 found[name] = GroupDeviation(GROUPS[name], time_s, values)
     return Deviation((str(one.folder), str(other.folder)),
                      {name: found[name] for name in GROUPS if name in found})
 
 
-def motion_apart(one: _Values, other: _Values) -> dict[str, np.ndarray]:
-    """Return how far two motions are apart, by the first four groups; arrays of (n,).
+def motion_deviation(one: _Values, other: _Values) -> dict[str, np.ndarray]:
+    """Return the deviation of two motions, by the first four groups; arrays of (n,).
 
     :param one: `position_m` (n, 3) in ENU, `velocity_m_s` and `rate_rad_s` (n, 3) in FLU, and
         `attitude_wxyz` (n, 4)
@@ -100,35 +101,25 @@ def motion_apart(one: _Values, other: _Values) -> dict[str, np.ndarray]:
         'rate': _lengths(one['rate_rad_s'] - other['rate_rad_s'])}
 
 
-def angle_rad(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Return the angle of the turn between unit quaternions of (n, 4), in [0, pi].
-
-    From the chord between them: that is exact for small angles and 0 for equal quaternions.
-    A quaternion and its negative are the same attitude.
-    """
-    chord = np.minimum(_lengths(one - other), _lengths(one + other))
-    return 4.0 * np.arcsin(np.minimum(0.5 * chord, np.sqrt(0.5)))
-
-
-def _rotors_apart(one: _Values, other: _Values) -> dict[str, np.ndarray]:
+def _rotor_deviation(one: _Values, other: _Values) -> dict[str, np.ndarray]:
     speeds, other_speeds = one['rotor_speed_rad_s'], other['rotor_speed_rad_s']
     if speeds.shape != other_speeds.shape:      # of another vehicle
         return {}
     return {'rotor speed': np.abs(speeds - other_speeds).max(axis=1)}
 
 
-def _battery_apart(one: _Values, other: _Values) -> dict[str, np.ndarray]:
+def _battery_deviation(one: _Values, other: _Values) -> dict[str, np.ndarray]:
     return {name: np.abs(one[field] - other[field])[:, 0]
             for name, field in (('battery voltage', 'voltage_v'), ('battery charge', 'charge_ah'))}
 
 
 def _world_velocity(motion: _Values) -> np.ndarray:
-    """Return the velocity in ENU, (n, 3)."""
-    return np.array(to_world(matrix(motion['attitude_wxyz'].T), motion['velocity_m_s'].T)).T
+    return in_world(motion['attitude_wxyz'], motion['velocity_m_s'])
 
 
 def _lengths(vectors: np.ndarray) -> np.ndarray:
-    return np.linalg.norm(vectors, axis=1)
+    lengths: np.ndarray = np.linalg.norm(vectors, axis=1)
+    return lengths
 
 
 def _at_common_times(

@@ -1,4 +1,4 @@
-"""What happened in a flight: events, states, faults and warnings, as marks on its time."""
+"""The events of a flight, changes of state, faults and warnings, as marks on its time."""
 from __future__ import annotations
 
 import collections
@@ -9,12 +9,13 @@ import numpy as np
 
 from px4_sim_ros.messages import run_status
 from px4_sim_ros.messages.diagnostics import level_of, node_name, values_of
+from px4_sim_ros.messages.stamps import stamp_us
 from px4_sim_ros.model.timebase import US_PER_S
-from px4_sim_ros.recording.analysis.series import Series
+from px4_sim_ros.recording.analysis.annotations import Mark
+from px4_sim_ros.recording.analysis.series import AllSeries, Series
 from px4_sim_ros.recording.bag import schema
 from px4_sim_ros.recording.bag.bag_reader import BagReader
 from px4_sim_ros.recording.bag.run_description import RunDescription
-from px4_sim_ros.recording.report.plots import Mark
 from px4_sim_ros.step import graph
 
 PILOT = 'pilot'
@@ -24,54 +25,54 @@ _LOG_WARNING, _LOG_ERROR = 30, 40
 _STATUS_ERROR = 2
 # At which charge PX4 warns, returns and lands by default (BAT_LOW_THR and the two after it).
 LOW_CHARGES = {0.15: 'low', 0.07: 'critical', 0.05: 'an emergency'}
-# A page with more marks than this says nothing any more.
+# A page with more marks than this is unreadable.
 MOST_MARKS = 150
 
 
-class Beside(typing.NamedTuple):
-    """A message of a topic beside the step, decoded."""
+class SideMessage(typing.NamedTuple):
+    """A decoded message of a side topic."""
 
     time_us: int
     content: typing.Any
 
 
 @dataclasses.dataclass
-class Contents:
-    """How many messages a bag has, and those that are beside the step."""
+class BagContents:
+    """How many messages a bag has by topic, and those of its side topics."""
 
     counts: collections.Counter[str]
-    beside: dict[str, list[Beside]]
+    side: dict[str, list[SideMessage]]     # by topic
     span_s: tuple[float, float]
 
 
-def read_contents(bag: BagReader) -> Contents:
-    """Go through a bag for all that is no number over time."""
+def read_contents(bag: BagReader) -> BagContents:
+    """Read all of a bag that is no time series."""
     counts: collections.Counter[str] = collections.Counter()
-    beside: dict[str, list[Beside]] = {name: [] for name in schema.BESIDE}
+    side: dict[str, list[SideMessage]] = {name: [] for name in schema.SIDE_TOPICS}
     first_us = last_us = None
     for message in bag.messages():
         counts[message.topic] += 1
         first_us = message.time_us if first_us is None else min(first_us, message.time_us)
         last_us = message.time_us if last_us is None else max(last_us, message.time_us)
-        if message.topic in beside:
-            beside[message.topic].append(Beside(message.time_us, bag.decode(message)))
-    return Contents(counts, beside, ((first_us or 0) / US_PER_S, (last_us or 0) / US_PER_S))
+        if message.topic in side:
+            side[message.topic].append(SideMessage(message.time_us, bag.decode(message)))
+    return BagContents(counts, side, ((first_us or 0) / US_PER_S, (last_us or 0) / US_PER_S))
 
 
 def marks(
-    run: RunDescription, contents: Contents, series: typing.Mapping[str, dict[str, Series]],
+    run: RunDescription, contents: BagContents, series: AllSeries,
 ) -> list[Mark]:
     """Return all marks of a flight, in the order of time."""
-    beside = contents.beside
+    side = contents.side
     found = [
-        *_said(beside['/rosout']), *_link_states(beside['hil/state']),
-        *_run_states(beside[run_status.TOPIC]), *_troubles(run, beside['/diagnostics']),
-        *_absences(run, beside[graph.ABSENCE])]
+        *_log_marks(side['/rosout']), *_link_marks(side['hil/state']),
+        *_run_marks(side[run_status.TOPIC]), *_diagnostic_marks(run, side['/diagnostics']),
+        *_stopped_sensor_marks(run, side[graph.ABSENCE])]
     for name, fields in series.items():
         if 'status' in fields:
-            found += _fix_losses(run.graph.topics[name].publisher, fields['status'])
+            found += _fix_loss_marks(run.graph.topics[name].publisher, fields['status'])
     if 'battery_state' in series:
-        found += _low_battery(series['battery_state']['percentage'])
+        found += _low_battery_marks(series['battery_state']['percentage'])
     return sorted(found, key=lambda mark: (mark.start_s, mark.end_s))
 
 
@@ -79,8 +80,8 @@ def _at(time_us: int, kind: str, who: str, text: str) -> Mark:
     return Mark(time_us / US_PER_S, time_us / US_PER_S, kind, who, text)
 
 
-def _said(log: typing.Iterable[Beside]) -> typing.Iterator[Mark]:
-    """Yield what the pilot has said, and all warnings and errors, each sentence once."""
+def _log_marks(log: typing.Iterable[SideMessage]) -> typing.Iterator[Mark]:
+    """Yield what the pilot has logged, and all warnings and errors, each text once."""
     repeated: dict[tuple[str, str, str], list[int]] = {}
     for time_us, message in log:
         # Loggers have the names of nodes, with their namespace: uav1.pilot.
@@ -99,7 +100,7 @@ def _times(times_us: list[int]) -> str:
     return f' ({len(times_us)} times, lastly at {times_us[-1] / US_PER_S:.3f} s)'
 
 
-def _link_states(states: typing.Iterable[Beside]) -> typing.Iterator[Mark]:
+def _link_marks(states: typing.Iterable[SideMessage]) -> typing.Iterator[Mark]:
     last = ''
     for time_us, message in states:
         if message.data != last:
@@ -108,8 +109,8 @@ def _link_states(states: typing.Iterable[Beside]) -> typing.Iterator[Mark]:
         last = message.data
 
 
-def _run_states(statuses: typing.Iterable[Beside]) -> typing.Iterator[Mark]:
-    """Yield what the manager was about beside running."""
+def _run_marks(statuses: typing.Iterable[SideMessage]) -> typing.Iterator[Mark]:
+    """Yield the changes of the run's state."""
     last = None
     for time_us, message in statuses:
         state = values_of(message).get('state', '')
@@ -120,10 +121,12 @@ def _run_states(statuses: typing.Iterable[Beside]) -> typing.Iterator[Mark]:
         last = state
 
 
-def _troubles(run: RunDescription, messages: typing.Iterable[Beside]) -> typing.Iterator[Mark]:
-    """Yield the sentences of nodes that are not well.
+def _diagnostic_marks(
+    run: RunDescription, messages: typing.Iterable[SideMessage],
+) -> typing.Iterator[Mark]:
+    """Yield the warnings and errors in the diagnostics of nodes.
 
-    What the manager is about and the state of the link have topics of their own.
+    The state of the run and that of the link have topics of their own.
     """
     repeated: dict[tuple[str, str, str], list[int]] = {}
     for time_us, message in messages:
@@ -136,16 +139,16 @@ def _troubles(run: RunDescription, messages: typing.Iterable[Beside]) -> typing.
         yield _at(times_us[0], kind, name, text + _times(times_us))
 
 
-def _absences(run: RunDescription, messages: typing.Iterable[Beside]) -> typing.Iterator[Mark]:
-    """Yield a mark for each time in which a sensor was stopped."""
+def _stopped_sensor_marks(
+    run: RunDescription, messages: typing.Iterable[SideMessage],
+) -> typing.Iterator[Mark]:
+    """Yield a mark for each interval in which a sensor was stopped."""
     times_us: dict[str, list[int]] = {}
     for _, message in messages:
-        stamp = message.stamp
-        times_us.setdefault(message.frame_id, []).append(
-            stamp.sec * US_PER_S + stamp.nanosec // 1000)
-    for name, absent_us in times_us.items():
+        times_us.setdefault(message.frame_id, []).append(stamp_us(message.stamp))
+    for name, missing_us in times_us.items():
         period_us = _period_us(run, name)
-        for start_us, last_us in _runs(np.array(sorted(absent_us)), period_us):
+        for start_us, last_us in _intervals(np.array(sorted(missing_us)), period_us):
             end_us = last_us + period_us
             yield Mark(start_us / US_PER_S, end_us / US_PER_S, 'sensor', name,
                        f'stopped for {(end_us - start_us) / US_PER_S:.3f} s')
@@ -157,13 +160,13 @@ def _period_us(run: RunDescription, sensor: str) -> int:
             else run.world.step_us)
 
 
-def _runs(times_us: np.ndarray, period_us: int) -> typing.Iterator[tuple[int, int]]:
-    """Yield the first and the last time of each row of times that are a period apart."""
+def _intervals(times_us: np.ndarray, period_us: int) -> typing.Iterator[tuple[int, int]]:
+    """Yield the first and the last of each series of times that are a period apart."""
     for part in np.split(times_us, np.flatnonzero(np.diff(times_us) > period_us) + 1):
         yield int(part[0]), int(part[-1])
 
 
-def _fix_losses(receiver: str, status: Series) -> typing.Iterator[Mark]:
+def _fix_loss_marks(receiver: str, status: Series) -> typing.Iterator[Mark]:
     lost = status.values[:, 0] < 0
     for part in np.split(np.arange(len(lost)), np.flatnonzero(np.diff(lost)) + 1):
         if lost[part[0]]:
@@ -174,7 +177,7 @@ def _fix_losses(receiver: str, status: Series) -> typing.Iterator[Mark]:
                        f'no fix for {end_s - start_s:.3f} s')
 
 
-def _low_battery(charge: Series) -> typing.Iterator[Mark]:
+def _low_battery_marks(charge: Series) -> typing.Iterator[Mark]:
     for limit, word in LOW_CHARGES.items():
         below = np.flatnonzero(charge.values[:, 0] < limit)
         if len(below):

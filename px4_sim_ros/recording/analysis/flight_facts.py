@@ -1,4 +1,4 @@
-"""The numbers of a flight that stand in tables: how it was set up, and what came of it."""
+"""The figures of a flight for tables: its configuration and its results."""
 from __future__ import annotations
 
 import math
@@ -7,14 +7,15 @@ import typing
 import numpy as np
 import yaml
 
+from px4_sim_ros.config.run_control import ManagerParameters
 from px4_sim_ros.mavlink.mission import GoTo, Mission, TakeOff
+from px4_sim_ros.model.body.integrators import DynamicsParameters
 from px4_sim_ros.model.errors import ParameterError
-from px4_sim_ros.recording.analysis.flight_events import ARRIVED, Contents
+from px4_sim_ros.recording.analysis.annotations import Mark, Waypoint
+from px4_sim_ros.recording.analysis.flight_events import ARRIVED, BagContents
 from px4_sim_ros.recording.analysis.lockstep_terms import SIMULATED_TIME
+from px4_sim_ros.recording.analysis.series import AllSeries
 from px4_sim_ros.recording.bag.run_description import RunDescription
-from px4_sim_ros.recording.report.flight_plots import AllSeries
-from px4_sim_ros.recording.report.path_plots import Place
-from px4_sim_ros.recording.report.plots import Mark
 
 Facts = list[tuple[str, str]]
 
@@ -28,53 +29,57 @@ def name_in(text: str) -> str:
     return str(content['name']) if isinstance(content, dict) and 'name' in content else ''
 
 
-def mission_places(run: RunDescription, start_enu_m: typing.Sequence[float]) -> list[Place]:
-    """Return where the mission leads, in its order, from where the vehicle took off."""
+def mission_waypoints(run: RunDescription, start_enu_m: typing.Sequence[float]) -> list[Waypoint]:
+    """Return the waypoints of the mission in ENU.
+
+    :param start_enu_m: where the vehicle took off
+    """
     try:
         mission = Mission.from_mapping('mission', yaml.safe_load(run.mission or 'null'))
     except (ParameterError, yaml.YAMLError):
         return []
-    places, north_m, east_m = [], 0.0, 0.0
+    waypoints, north_m, east_m = [], 0.0, 0.0
     for item in mission.items:
         if isinstance(item, GoTo):
             north_m, east_m = item.north_m, item.east_m
         if isinstance(item, GoTo | TakeOff):
             x, y, z = start_enu_m
-            places.append(Place(
+            waypoints.append(Waypoint(
                 f'{north_m:g} m north, {east_m:g} m east, {item.up_m:g} m up',
                 (x + east_m, y + north_m, z + item.up_m)))
-    return places
+    return waypoints
 
 
 class Arrival(typing.NamedTuple):
-    """Where the pilot was told to have arrived, and how far off that was."""
+    """An arrival that the pilot reports, and the position error of the truth then."""
 
     time_s: float
-    place: Place
+    waypoint: Waypoint
     error_m: float
     height_error_m: float
 
 
 def arrivals(
-    marks: typing.Iterable[Mark], places: typing.Iterable[Place], series: AllSeries,
+    marks: typing.Iterable[Mark], waypoints: typing.Iterable[Waypoint], series: AllSeries,
 ) -> list[Arrival]:
-    """Compare the pilot's arrivals, one for each place of the mission, with the truth."""
+    """Compare the pilot's arrivals, one for each waypoint, with the truth."""
     position = series['ground_truth/odom']['position_m']
     arrived = [m for m in marks if m.kind == 'pilot' and m.text.startswith(ARRIVED)]
     found = []
-    for mark, place in zip(arrived, places):
-        row = min(np.searchsorted(position.time_s, mark.start_s), len(position.time_s) - 1)
-        off = position.values[row] - place.position_enu_m
+    for mark, waypoint in zip(arrived, waypoints):
+        row = min(int(np.searchsorted(position.time_s, mark.start_s)), len(position.time_s) - 1)
+        error_m = position.values[row] - waypoint.position_enu_m
         found.append(Arrival(
-            mark.start_s, place, float(np.linalg.norm(off)), float(off[2])))
+            mark.start_s, waypoint, float(np.linalg.norm(error_m)), float(error_m[2])))
     return found
 
 
 def setup_facts(run: RunDescription) -> Facts:
-    """Return how a run was set up."""
+    """Return the configuration of a run."""
     configuration = run.configuration({})
-    world, manager = configuration.world, configuration.nodes['manager']
-    dynamics = configuration.nodes['dynamics']
+    world = configuration.world
+    manager = typing.cast(ManagerParameters, configuration.nodes['manager'])
+    dynamics = typing.cast(DynamicsParameters, configuration.nodes['dynamics'])
     sensors = ', '.join(configuration.graph.sensors)
     return [
         ('vehicle', name_in(run.vehicle) or world.vehicle),
@@ -101,8 +106,8 @@ def _wind(parameters: typing.Any, model: str) -> str:
     return f'{model}, {parameters.speed_m_s:g} m/s from {parameters.from_deg:g}°'
 
 
-def motion_facts(contents: Contents, series: AllSeries) -> Facts:
-    """Return what came of the motion and of the battery."""
+def motion_facts(contents: BagContents, series: AllSeries) -> Facts:
+    """Return the extremes of the motion and of the battery."""
     facts = [(SIMULATED_TIME, f'{contents.span_s[1]:.3f} s'),
              ('steps', str(contents.counts['/clock']))]
     if 'ground_truth/odom' in series:

@@ -1,9 +1,9 @@
-"""How well each integrator flies a recorded flight, and what it costs.
+"""The error of each integrator on a recorded flight, and its cost.
 
-The recorded commands and the recorded wind go through the dynamics alone. An open loop does not
-stay near the recorded flight: at take-off the moment at which the feet leave the ground decides
-about everything after it. So all integrators begin again in each window, at the motion that the
-run's own integrator has there. The error is what has come up since then.
+The recorded commands and the recorded wind drive the dynamics alone, in open loop. An open loop
+diverges from the recorded flight: at take-off the moment at which the feet leave the ground
+decides all that follows. So all integrators are reset in each window, to the motion of the run's
+own integrator. The error is what has accumulated since then.
 """
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from px4_sim_ros.model.body.dynamics import Dynamics
 from px4_sim_ros.model.body.integrators import INTEGRATOR_NAMES, DynamicsParameters, State
 from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.errors import DivergedError
-from px4_sim_ros.model.frames import Vector
+from px4_sim_ros.model.frames import Quaternion, Vector
 from px4_sim_ros.model.inputs import STILL
 from px4_sim_ros.model.timebase import US_PER_S, seconds_text
 from px4_sim_ros.model.truth import Truth
-from px4_sim_ros.recording.analysis.deviation import motion_apart
+from px4_sim_ros.recording.analysis.deviation import motion_deviation
 from px4_sim_ros.recording.bag.bag_reader import BagReader
 from px4_sim_ros.recording.bag.run_description import BagError
 
@@ -34,12 +34,14 @@ WINDOW_S = 1.0
 TOLERANCE = 1e-12
 
 _FIELDS = 'position_m', 'attitude_wxyz', 'velocity_m_s', 'rate_rad_s'
-_Motion = list[tuple]      # of each step, the fields above
-_LOST = tuple((math.nan,) * size for size in (3, 4, 3, 3))
+_StepMotion = tuple[Vector, Quaternion, Vector, Vector]      # the fields above
+_Motion = list[_StepMotion]
+_NO_VECTOR = math.nan, math.nan, math.nan
+_DIVERGED: _StepMotion = _NO_VECTOR, (math.nan, *_NO_VECTOR), _NO_VECTOR, _NO_VECTOR
 
 
-class Flight(typing.NamedTuple):
-    """What a recorded flight was, step by step."""
+class RecordedTrajectory(typing.NamedTuple):
+    """Inputs of the dynamics and their motion in a recorded flight, step by step."""
 
     references_rad_s: list[tuple[float, ...]]    # of the rotors, held in the step
     winds_enu: list[Vector]                      # held in the step
@@ -47,10 +49,10 @@ class Flight(typing.NamedTuple):
 
 
 class IntegratorError(typing.NamedTuple):
-    """What came of an integrator."""
+    """The error of an integrator, and its cost."""
 
     errors: dict[str, np.ndarray]    # (n,) by group of `deviation.GROUPS`, at the end of each step;
-                                     # infinite where the motion has left all bounds
+                                     # infinite where the motion has diverged
     wall_s: float                    # wall time of all steps
 
     def maximum(self, group: str, steps: np.ndarray) -> float:
@@ -70,7 +72,7 @@ class IntegratorStudy:
     name: str                   # the folder of the bag
     own: str                    # the integrator of the run
     is_reproduced: bool         # its own integrator gives the recorded motion bit for bit
-    window_s: float             # after so much all begin again; infinite for never
+    window_s: float             # between resets; infinite for none
     time_s: np.ndarray          # (n,), simulated
     in_air: np.ndarray          # (n,), whether no foot is near the ground in the whole window
     integrators: dict[str, IntegratorError]
@@ -81,10 +83,10 @@ class IntegratorStudy:
         return float(self.time_s[-1]) / self.integrators[integrator].wall_s
 
 
-def read_flight(bag: BagReader) -> Flight:
+def read_trajectory(bag: BagReader) -> RecordedTrajectory:
     """Return commands, wind and motion of a recording.
 
-    The command that ends a step is that of the next one; nobody commands the first. A wind holds
+    The command that ends a step is held in the next one; the first has none. A wind is held
     until the next one.
 
     :raises BagError: a message is missing, or there is none
@@ -96,7 +98,7 @@ def read_flight(bag: BagReader) -> Flight:
             found[message.topic][message.time_us] = bag.decode(message)
     commands, winds, odometry = found.values()
     rotors = len(bag.run.load_vehicle().rotors)
-    flight, wind_enu = Flight([], [], []), STILL.wind_enu
+    trajectory, wind_enu = RecordedTrajectory([], [], []), STILL.wind_enu
     step_us = bag.run.world.step_us
     for time_us in range(step_us, max(odometry, default=0) + 1, step_us):
         if time_us in winds:
@@ -105,13 +107,13 @@ def read_flight(bag: BagReader) -> Flight:
         if time_us not in odometry or (command is None and time_us > step_us):
             raise BagError(f'bag {bag.folder}: motion or command for t = {seconds_text(time_us)}'
                            ' is missing')
-        flight.references_rad_s.append(
+        trajectory.references_rad_s.append(
             tuple(command.velocity.tolist()) if command else (0.0,) * rotors)
-        flight.winds_enu.append(wind_enu)
-        flight.motion.append(_recorded_motion(odometry[time_us]))
-    if not flight.motion:
+        trajectory.winds_enu.append(wind_enu)
+        trajectory.motion.append(_recorded_motion(odometry[time_us]))
+    if not trajectory.motion:
         raise BagError(f'bag {bag.folder}: there is no step in it')
-    return flight
+    return trajectory
 
 
 def study_integrators(
@@ -119,31 +121,32 @@ def study_integrators(
     names: typing.Sequence[str] = INTEGRATOR_NAMES,
     on_progress: typing.Callable[[int, int], None] = lambda done, of: None,
 ) -> IntegratorStudy:
-    """Fly a recorded flight with each integrator, with the run's other parameters.
+    """Integrate a recorded flight with each integrator, with the run's other parameters.
 
-    :param window_s: after so much all begin again; infinite to fly the whole flight openly
-    :param on_progress: told after each window how many steps are done, and of how many
+    :param window_s: between resets; infinite for the whole flight in open loop
+    :param on_progress: called after each window with the number of steps done, and of all steps
     :raises BagError: the bag cannot be used
-    :raises DivergedError: the reference has left all bounds
+    :raises DivergedError: the reference has diverged
     """
-    flight = read_flight(bag)
+    trajectory = read_trajectory(bag)
     step_us = bag.run.world.step_us
-    own: DynamicsParameters = node_configuration('dynamics', bag.run.parameters['dynamics']).own
+    own = typing.cast(DynamicsParameters, node_configuration(
+        'dynamics', bag.run.parameters['dynamics']).own)
     make = _maker(bag)
-    steps = len(flight.motion)
+    steps = len(trajectory.motion)
     window = max(1, round(min(window_s * US_PER_S / step_us, steps)))
-    motion, states = _own_motion(make(own), flight, window)
-    runs = {name: _Run(make, dataclasses.replace(own, integrator=name), flight)
+    motion, states = _own_motion(make(own), trajectory, window)
+    runs = {name: _IntegratorRun(make, dataclasses.replace(own, integrator=name), trajectory)
             for name in names}
-    reference = _Run(make, tight(own), flight)
+    reference = _IntegratorRun(make, tight(own), trajectory)
     for start, state in zip(range(0, steps, window), states):
-        reference.fly(start, window, state, must_hold=True)
+        reference.integrate(start, window, state, must_hold=True)
         for run in runs.values():
-            run.fly(start, window, state)
+            run.integrate(start, window, state)
         on_progress(min(start + window, steps), steps)
     exact = _arrays(reference.motion)
     return IntegratorStudy(
-        str(bag.folder), own.integrator, _bits(motion) == _bits(flight.motion),
+        str(bag.folder), own.integrator, _bits(motion) == _bits(trajectory.motion),
         window_s, np.arange(1, steps + 1) * step_us / US_PER_S,
         _in_air(bag, exact['position_m'][:, 2], window),
         {name: IntegratorError(_errors(run.motion, exact), run.wall_s)
@@ -164,26 +167,26 @@ def tight(parameters: DynamicsParameters) -> DynamicsParameters:
         rotor_speed_tolerance_rad_s=1e3 * TOLERANCE, battery_tolerance=TOLERANCE, min_step_us=1)
 
 
-class _Run:
-    """An integrator on its way through the flight."""
+class _IntegratorRun:
+    """The motion of an integrator so far, and its wall time."""
 
     def __init__(
         self, make: typing.Callable[[DynamicsParameters], Dynamics],
-        parameters: DynamicsParameters, flight: Flight,
+        parameters: DynamicsParameters, trajectory: RecordedTrajectory,
     ) -> None:
-        self._make, self._parameters, self._flight = make, parameters, flight
+        self._make, self._parameters, self._trajectory = make, parameters, trajectory
         self.motion: _Motion = []
         self.wall_s = 0.0
 
-    def fly(self, start: int, steps: int, state: State, must_hold: bool = False) -> None:
-        """Fly steps from `start` on, beginning with a state; the last window may be shorter.
+    def integrate(self, start: int, steps: int, state: State, must_hold: bool = False) -> None:
+        """Integrate steps from `start` on, from a state; the last window may be shorter.
 
-        :raises DivergedError: the motion leaves all bounds and `must_hold` is set
+        :raises DivergedError: the motion diverges and `must_hold` is set
         """
         dynamics = self._make(self._parameters)
-        dynamics.state = state
-        references = self._flight.references_rad_s[start:start + steps]
-        winds = self._flight.winds_enu[start:start + steps]
+        dynamics.state = state.tolist()
+        references = self._trajectory.references_rad_s[start:start + steps]
+        winds = self._trajectory.winds_enu[start:start + steps]
         found: list[Truth] = []
         started_s = time.perf_counter()
         try:
@@ -194,15 +197,17 @@ class _Run:
                 raise
         self.wall_s += time.perf_counter() - started_s
         self.motion += [_true_motion(truth) for truth in found]
-        self.motion += [_LOST] * (len(references) - len(found))
+        self.motion += [_DIVERGED] * (len(references) - len(found))
 
 
 def _own_motion(
-    dynamics: Dynamics, flight: Flight, window: int,
+    dynamics: Dynamics, trajectory: RecordedTrajectory, window: int,
 ) -> tuple[_Motion, list[State]]:
     """Return the motion from the start to the end, and the state where each window begins."""
-    motion, states = [], []
-    for i, (references, wind) in enumerate(zip(flight.references_rad_s, flight.winds_enu)):
+    motion: _Motion = []
+    states: list[State] = []
+    inputs = zip(trajectory.references_rad_s, trajectory.winds_enu)
+    for i, (references, wind) in enumerate(inputs):
         if i % window == 0:
             states.append(dynamics.state)
         motion.append(_true_motion(dynamics.step(references, wind)))
@@ -225,7 +230,7 @@ def _in_air(bag: BagReader, heights_m: np.ndarray, window: int) -> np.ndarray:
 
 def _errors(motion: _Motion, exact: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     return {group: np.where(np.isnan(values), math.inf, values)
-            for group, values in motion_apart(_arrays(motion), exact).items()}
+            for group, values in motion_deviation(_arrays(motion), exact).items()}
 
 
 def _arrays(motion: _Motion) -> dict[str, np.ndarray]:
@@ -236,11 +241,11 @@ def _bits(motion: _Motion) -> list[bytes]:
     return [values.tobytes() for values in _arrays(motion).values()]
 
 
-def _true_motion(truth: Truth) -> tuple:
+def _true_motion(truth: Truth) -> _StepMotion:
     return truth.position_enu, truth.attitude, truth.velocity_flu, truth.rate_flu
 
 
-def _recorded_motion(odometry: typing.Any) -> tuple:
+def _recorded_motion(odometry: typing.Any) -> _StepMotion:
     pose, twist = odometry.pose.pose, odometry.twist.twist
     q = pose.orientation
     return _xyz(pose.position), (q.w, q.x, q.y, q.z), _xyz(twist.linear), _xyz(twist.angular)

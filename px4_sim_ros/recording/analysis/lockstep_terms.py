@@ -1,14 +1,13 @@
-"""What the figures of the lockstep are called and how they are defined.
+"""The figures of the lockstep: their names and definitions.
 
-`top` tells them of a graph that runs, the report of a recorded flight; both take them from here.
+`top` shows them of a running graph, the report of a recorded flight; both use this module.
 
-The real-time factor is simulated over wall time; without time that was spent in a pause, which
-the manager leaves out of its wall time.
+The real-time factor is simulated time over wall time; the manager's wall time excludes pauses.
 
-A node's busy time is the wall time in which it works. The bridge also holds its step while it
-waits for the autopilot: that time is not its own, and is told as the autopilot's.
+A node's busy time is the wall time in which it works. The bridge's step includes the time in
+which it blocks on the autopilot: that is reported as the autopilot's.
 
-A step is one of the run, in which time goes on; a node's own steps are those in which it has
+A step is one of the run, in which time advances; a node's own steps are those in which it has
 something to do, so that a sensor with a longer period has fewer of them.
 """
 from __future__ import annotations
@@ -30,7 +29,7 @@ BUSY_TIME = 'busy time by node'
 US_PER_STEP = 'µs a step'
 LINK_STATES = 'wall time in the states of the link'
 LINK_TROUBLES = 'troubles of the link, counted'
-# Who the time in which the bridge waits belongs to.
+# Whose time it is in which the bridge blocks.
 AUTOPILOT = 'autopilot'
 
 # Of nodes.
@@ -39,7 +38,7 @@ SIM_RATE, WALL_RATE = 'Hz sim', 'Hz wall'      # own steps per second of simulat
 US_PER_OWN_STEP = 'µs/own step'                # busy time
 BUSY_SHARE = '% wall'                          # busy time as a share of wall time
 
-# Counters of the bridge that tell of trouble; `replies` and `steps` do not.
+# Counters of the bridge that count errors; `replies` and `steps` do not.
 MISSES = 'misses'
 TROUBLES = (MISSES, 'stale_replies', 'bad_messages', 'unknown_messages', 'foreign_messages',
             'mavlink1_messages', 'limited_controls', 'dropped_sends', 'refused_clients')
@@ -61,24 +60,26 @@ def condition(state: str | None) -> str:
 
 
 def title(term: str) -> str:
-    """Return a term as it stands over something."""
+    """Return a term as a title."""
     return term[:1].upper() + term[1:]
 
 
 def counter_name(key: str) -> str:
-    """Return what a counter is called where it is shown."""
+    """Return the name of a counter for display."""
     return key.replace('_', ' ')
 
 
 def figure(value: float | None, form: str = '.4g') -> str:
-    """Return a number as it is shown; it may be unknown."""
+    """Return a number for display; None and NaN are unknown."""
     return NOT_KNOWN if value is None or not math.isfinite(value) else format(value, form)
 
 
 def ratio(part: Numbers, whole: Numbers) -> np.ndarray:
     """Return part over whole, NaN where there is no whole; of numbers or of arrays."""
     part, whole = np.asarray(part, float), np.asarray(whole, float)
-    return np.divide(part, whole, out=np.full(whole.shape, np.nan), where=whole > 0)
+    quotient = np.full(whole.shape, np.nan)
+    np.divide(part, whole, out=quotient, where=whole > 0)
+    return quotient
 
 
 def us_per_step(spent_s: Numbers, steps: Numbers) -> np.ndarray:
@@ -86,9 +87,9 @@ def us_per_step(spent_s: Numbers, steps: Numbers) -> np.ndarray:
     return ratio(np.asarray(spent_s) * US_PER_S, steps)
 
 
-def own_busy_s(busy_s: Numbers, waited_s: Numbers) -> Numbers:
-    """Return the busy time of a node without that in which it waited for the autopilot.
+def own_busy_s(busy_s: Numbers, waited_s: Numbers) -> np.ndarray:
+    """Return the busy time of a node without that in which it blocked on the autopilot.
 
-    :param waited_s: within `busy_s`; NaN where it tells none
+    :param waited_s: within `busy_s`; NaN where it has no such counter
     """
-    return busy_s - np.nan_to_num(waited_s)
+    return np.asarray(busy_s - np.nan_to_num(waited_s))

@@ -1,7 +1,7 @@
 """Each sensor of a flight against the truth.
 
-The truth is what the same sensor, in the same place and turned the same way, would have measured
-without errors: its own model, with all parameters at 0 that make it worse.
+The truth is what the same sensor with the same mounting would have measured without errors: its
+own model, with all error parameters at 0.
 """
 from __future__ import annotations
 
@@ -10,20 +10,22 @@ import math
 import typing
 
 import numpy as np
+import numpy.typing as npt
 
 from px4_sim_ros.config.configuration import Configuration
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition
-from px4_sim_ros.model.inputs import STILL, SensorInputs
+from px4_sim_ros.model.environment.surroundings import Surroundings
+from px4_sim_ros.model.inputs import STILL
 from px4_sim_ros.model.parameters import Parameters
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.model.truth import Truth
 from px4_sim_ros.model.world import WorldParameters
-from px4_sim_ros.recording.analysis.series import Series
+from px4_sim_ros.recording.analysis.attitudes import roll_pitch_yaw_deg
+from px4_sim_ros.recording.analysis.series import AllSeries, Series
 from px4_sim_ros.step import graph
 
 _MICROTESLA = 1e6
-# The parameters that make a sensor worse, by its kind. What is left says where it is and what it
-# can see.
+# The error parameters of a sensor, by its kind. Its others are its mounting and its range.
 ERRORS: dict[str, tuple[str, ...]] = {
     'imu': tuple(f'{part}_{error}' for part in ('gyro', 'accel') for error in (
         'noise_density', 'random_walk', 'turn_on_bias', 'scale_error', 'misalignment',
@@ -41,23 +43,27 @@ ERRORS: dict[str, tuple[str, ...]] = {
 }
 
 
+# Of samples of one sensor, each an object of its model.
+_Ideal = typing.Callable[[list[typing.Any], WorldParameters], npt.ArrayLike]
+
+
 class _Quantity(typing.NamedTuple):
-    """What is compared of a topic: how it is got from the message, and from the ideal sample."""
+    """What is compared of a topic: how to get it from its series, and from ideal samples."""
 
     field: str
     name: str
     unit: str
     axes: tuple[str, ...]
     measured: typing.Callable[[np.ndarray, WorldParameters], np.ndarray]
-    ideal: typing.Callable[[list, WorldParameters], list]
-    turns: bool = False        # an angle in degrees: 359 and -1 are the same
+    ideal: _Ideal
+    is_angle: bool = False     # in degrees: 359 and -1 are the same
 
 
-def _as_it_is(values: np.ndarray, world: WorldParameters) -> np.ndarray:
+def _unchanged(values: np.ndarray, world: WorldParameters) -> np.ndarray:
     return values
 
 
-def _of(name: str) -> typing.Callable[[list, WorldParameters], list]:
+def _of(name: str) -> _Ideal:
     return lambda samples, world: [getattr(sample, name) for sample in samples]
 
 
@@ -73,23 +79,14 @@ def _local_m(positions: typing.Iterable[GeodeticPosition], world: WorldParameter
     return np.array([frame.to_local(position) for position in positions])
 
 
-def roll_pitch_yaw_deg(attitude_wxyz: np.ndarray) -> np.ndarray:
-    """Return the angles of attitudes, one a row; yaw is counter-clockwise from east."""
-    w, x, y, z = attitude_wxyz.T
-    return np.degrees(np.stack([
-        np.arctan2(2.0 * (w * x + y * z), 1.0 - 2.0 * (x * x + y * y)),
-        np.arcsin(np.clip(2.0 * (w * y - z * x), -1.0, 1.0)),
-        np.arctan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))], axis=1))
-
-
 _XYZ, _ENU, _ANGLES = ('x', 'y', 'z'), ('east', 'north', 'up'), ('roll', 'pitch', 'yaw')
 
 # By topic of the first instance.
 _QUANTITIES: dict[str, tuple[_Quantity, ...]] = {
     'imu/data_raw': (
-        _Quantity('specific_force_m_s2', 'specific force', 'm/s²', _XYZ, _as_it_is,
+        _Quantity('specific_force_m_s2', 'specific force', 'm/s²', _XYZ, _unchanged,
                   _of('specific_force_flu')),
-        _Quantity('rate_rad_s', 'angular rate', 'rad/s', _XYZ, _as_it_is, _of('rate_flu'))),
+        _Quantity('rate_rad_s', 'angular rate', 'rad/s', _XYZ, _unchanged, _of('rate_flu'))),
     'mag': (
         _Quantity('field_t', 'magnetic field', 'µT', _XYZ, lambda v, _: v * _MICROTESLA,
                   lambda s, _: [[b * _MICROTESLA for b in m.field_flu_t] for m in s]),),
@@ -102,26 +99,26 @@ _QUANTITIES: dict[str, tuple[_Quantity, ...]] = {
                   lambda v, world: _local_m((GeodeticPosition(*row) for row in v), world),
                   lambda s, world: _local_m((m.position for m in s), world)),),
     'gps/vel': (
-        _Quantity('velocity_m_s', 'velocity', 'm/s', _ENU, _as_it_is, _of('velocity_enu')),),
+        _Quantity('velocity_m_s', 'velocity', 'm/s', _ENU, _unchanged, _of('velocity_enu')),),
     'airspeed': (
-        _Quantity('pressure_pa', 'differential pressure', 'Pa', ('forward',), _as_it_is,
+        _Quantity('pressure_pa', 'differential pressure', 'Pa', ('forward',), _unchanged,
                   lambda s, _: [[m.differential_pressure_pa] for m in s]),),
     'range': (
-        _Quantity('range_m', 'distance', 'm', ('beam',), _as_it_is,
+        _Quantity('range_m', 'distance', 'm', ('beam',), _unchanged,
                   lambda s, _: [[m.range_m] for m in s]),),
     'optical_flow': (
         _Quantity('rate_rad_s', 'flow', 'rad/s', ('x', 'y'), lambda v, _: v[:, :2],
                   lambda s, _: [m.rate_flu[:2] for m in s]),),
     'visual_odometry': (
-        _Quantity('position_m', 'position', 'm', _ENU, _as_it_is, _of('position_enu')),
+        _Quantity('position_m', 'position', 'm', _ENU, _unchanged, _of('position_enu')),
         _Quantity('attitude_wxyz', 'attitude', 'deg', _ANGLES,
                   lambda v, _: roll_pitch_yaw_deg(v),
                   lambda s, _: roll_pitch_yaw_deg(np.array([m.attitude for m in s])), True),
-        _Quantity('velocity_m_s', 'velocity', 'm/s', _XYZ, _as_it_is, _of('velocity_flu'))),
+        _Quantity('velocity_m_s', 'velocity', 'm/s', _XYZ, _unchanged, _of('velocity_flu'))),
 }
 
 
-class Statistics(typing.NamedTuple):
+class ErrorStatistics(typing.NamedTuple):
     """Of the error of one axis; NaN when nothing was measured."""
 
     samples: int
@@ -131,7 +128,7 @@ class Statistics(typing.NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class Comparison:
+class SensorComparison:
     """A quantity of a sensor, measured and true; a row a time, a column an axis."""
 
     sensor: str
@@ -141,30 +138,30 @@ class Comparison:
     time_s: np.ndarray
     measured: np.ndarray
     truth: np.ndarray
-    turns: bool = False
+    is_angle: bool = False     # in degrees
 
     @property
     def error(self) -> np.ndarray:
-        """What was measured minus the truth; NaN where there is no such number."""
+        """Measured minus true; NaN where one of them is not finite."""
         finite = np.isfinite(self.measured) & np.isfinite(self.truth)
         difference = np.full(self.measured.shape, np.nan)
         np.subtract(self.measured, self.truth, out=difference, where=finite)
-        return (difference + 180.0) % 360.0 - 180.0 if self.turns else difference
+        return (difference + 180.0) % 360.0 - 180.0 if self.is_angle else difference
 
-    def statistics(self) -> list[Statistics]:
+    def statistics(self) -> list[ErrorStatistics]:
         """Return the statistics of the error by axis."""
         return [_statistics(column[np.isfinite(column)]) for column in self.error.T]
 
 
-def _statistics(error: np.ndarray) -> Statistics:
+def _statistics(error: np.ndarray) -> ErrorStatistics:
     if not len(error):
-        return Statistics(0, math.nan, math.nan, math.nan)
-    return Statistics(
+        return ErrorStatistics(0, math.nan, math.nan, math.nan)
+    return ErrorStatistics(
         len(error), float(error.mean()), float(error.std()), float(np.abs(error).max()))
 
 
 class IdealSensors:
-    """All sensors of a graph without their errors, to measure a flight a portion at a time."""
+    """All sensors of a graph without their errors, for a flight a portion at a time."""
 
     def __init__(self, configuration: Configuration) -> None:
         """Begin at the start of a run."""
@@ -173,31 +170,31 @@ class IdealSensors:
                          for name in configuration.graph.sensors
                          if graph.spec_of(name).kind in ERRORS}
 
-    def compare(self, series: typing.Mapping[str, dict[str, Series]]) -> list[Comparison]:
-        """Return each quantity of each sensor that has measured, in the order of the graph."""
+    def compare(self, series: AllSeries) -> list[SensorComparison]:
+        """Return each quantity that each sensor has measured, in the order of the graph."""
         truth = _Truths(series)
-        comparisons = []
+        comparisons: list[SensorComparison] = []
         for sensor, ideal in self._sensors.items():
             topics = [topic for topic in self._configuration.graph.outputs(sensor)
                       if topic.kind in _QUANTITIES and topic.name in series]
             if topics:
-                comparisons += _compare_sensor(
+                comparisons += _comparisons_of(
                     sensor, ideal, self._configuration.world, topics, series, truth)
         return comparisons
 
 
-def compare(
-    configuration: Configuration, series: typing.Mapping[str, dict[str, Series]],
-) -> list[Comparison]:
+def compare_sensors(
+    configuration: Configuration, series: AllSeries,
+) -> list[SensorComparison]:
     """Return each quantity of each sensor in a whole flight, in the order of the graph."""
     return IdealSensors(configuration).compare(series)
 
 
-def _compare_sensor(
+def _comparisons_of(
     sensor: str, ideal: typing.Any, world: WorldParameters, topics: list[graph.Topic],
-    series: typing.Mapping[str, dict[str, Series]], truth: _Truths,
-) -> typing.Iterator[Comparison]:
-    # A bag that was cut off may have one topic of a time and not the other.
+    series: AllSeries, truth: _Truths,
+) -> typing.Iterator[SensorComparison]:
+    # A truncated bag may have one topic of a time and not the other.
     times_us = np.unique(np.concatenate([
         _times_us(next(iter(series[topic.name].values()))) for topic in topics]))
     samples = {t.time_us: ideal.measure(t, around) for t, around in truth.at(times_us)}
@@ -212,9 +209,9 @@ def _compare_sensor(
             matching = [samples[t] for t in of_us[kept].tolist()]
             measured = np.array(quantity.measured(column.values[kept], world), float)
             measured[np.isin(of_us[kept], no_fix_us)] = np.nan
-            yield Comparison(
+            yield SensorComparison(
                 sensor, quantity.name, quantity.unit, quantity.axes, column.time_s[kept],
-                measured, np.array(quantity.ideal(matching, world), float), quantity.turns)
+                measured, np.array(quantity.ideal(matching, world), float), quantity.is_angle)
 
 
 def _ideal_sensor(configuration: Configuration, name: str) -> typing.Any:
@@ -232,26 +229,28 @@ def _without_errors(kind: str, parameters: Parameters) -> Parameters:
 
 
 def _without_fix_us(
-    topics: list[graph.Topic], series: typing.Mapping[str, dict[str, Series]],
+    topics: list[graph.Topic], series: AllSeries,
 ) -> np.ndarray:
-    """Return the times at which a receiver had no fix: what it tells then is old."""
+    """Return the times at which a receiver had no fix: its position is then an old one."""
     for topic in topics:
         status = series[topic.name].get('status')
         if status is not None:
-            return _times_us(status)[status.values[:, 0] < 0]
+            times_us: np.ndarray = _times_us(status)[status.values[:, 0] < 0]
+            return times_us
     return np.empty(0, int)
 
 
 def _times_us(series: Series) -> np.ndarray:
-    return np.rint(series.time_s * US_PER_S).astype(int)
+    times_us: np.ndarray = np.rint(series.time_s * US_PER_S).astype(int)
+    return times_us
 
 
 class _Truths:
     """The true motion and the wind by time."""
 
-    def __init__(self, series: typing.Mapping[str, dict[str, Series]]) -> None:
+    def __init__(self, series: AllSeries) -> None:
         odometry, accel = series.get('ground_truth/odom'), series.get('ground_truth/accel')
-        self._columns: list[list] = []
+        self._columns: list[list[typing.Any]] = []
         self._times_us = np.empty(0, int)
         if odometry and accel:
             fields = [*odometry.values(), *accel.values()]
@@ -266,11 +265,14 @@ class _Truths:
         self._wind_us = _times_us(wind['velocity_m_s']) if wind else np.empty(0, int)
         self._wind = wind['velocity_m_s'].values.tolist() if wind else []
 
-    def at(self, times_us: np.ndarray) -> typing.Iterator[tuple[Truth, SensorInputs]]:
+    def at(self, times_us: np.ndarray) -> typing.Iterator[tuple[Truth, Surroundings]]:
         """Yield the truth and the last wind of those times of which the truth is known."""
         known = times_us[np.isin(times_us, self._times_us)]
         places = np.searchsorted(self._times_us, known).tolist()
         winds = np.searchsorted(self._wind_us, known, side='right').tolist()
         for time_us, place, wind in zip(known.tolist(), places, winds):
-            around = SensorInputs(tuple(self._wind[wind - 1])) if wind else STILL
-            yield Truth(time_us, *(column[place] for column in self._columns), ()), around
+            around = Surroundings(tuple(self._wind[wind - 1])) if wind else STILL
+            position, attitude, velocity, rate, acceleration, angular = (
+                column[place] for column in self._columns)
+            yield Truth(time_us, position, attitude, velocity, rate, acceleration, angular,
+                        ()), around

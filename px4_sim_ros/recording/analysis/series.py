@@ -1,4 +1,4 @@
-"""Numbers over time from a bag."""
+"""Time series of the fields of topics, from a bag or from a running graph."""
 from __future__ import annotations
 
 import bisect
@@ -15,10 +15,14 @@ _Read = typing.Callable[[typing.Any], typing.Sequence[float]]
 
 
 class Series(typing.NamedTuple):
-    """What one field of a topic was over time."""
+    """One field of a topic over time."""
 
     time_s: np.ndarray     # (n,), simulated
     values: np.ndarray     # (n, k)
+
+
+# By topic and field.
+AllSeries = typing.Mapping[str, dict[str, Series]]
 
 
 def _xyz(vector: typing.Any) -> tuple[float, float, float]:
@@ -69,7 +73,7 @@ FIELDS: dict[str, dict[str, _Read]] = {
 
 
 class SeriesCollector:
-    """Makes series of messages, a portion at a time."""
+    """Collects series from messages, a portion at a time."""
 
     def __init__(self, nodes: Graph, topics: typing.Container[str] | None = None) -> None:
         """Begin with nothing.
@@ -79,7 +83,7 @@ class SeriesCollector:
         self._reads = {name: FIELDS[topic.kind] for name, topic in nodes.topics.items()
                        if topic.kind in FIELDS and (topics is None or name in topics)}
         self._times_us: dict[str, list[int]] = {name: [] for name in self._reads}
-        self._values: dict[str, dict[str, list]] = {
+        self._values: dict[str, dict[str, list[typing.Sequence[float]]]] = {
             name: {field: [] for field in reads} for name, reads in self._reads.items()}
 
     def __contains__(self, topic: str) -> bool:
@@ -87,15 +91,15 @@ class SeriesCollector:
         return topic in self._reads
 
     def add(self, topic: str, time_us: int, message: typing.Any) -> None:
-        """Take in a decoded message of a topic that is wanted."""
+        """Add a decoded message of a topic that is wanted."""
         self._times_us[topic].append(time_us)
         for field, read in self._reads[topic].items():
             self._values[topic][field].append(read(message))
 
     def take(self, until_us: float = math.inf) -> dict[str, dict[str, Series]]:
-        """Return and forget what came, by topic and field; topics without messages have none.
+        """Return and drop what was added, by topic and field; topics without messages have none.
 
-        :param until_us: what is stamped later is kept for the next time
+        :param until_us: later messages are kept for the next call
         """
         taken = {}
         for name, times_us in self._times_us.items():
@@ -105,15 +109,16 @@ class SeriesCollector:
                 columns = self._values[name]
                 taken[name] = {field: Series(time_s, np.array(column[:count], float))
                                for field, column in columns.items()}
-                for kept in (times_us, *columns.values()):
-                    del kept[:count]
+                del times_us[:count]
+                for column in columns.values():
+                    del column[:count]
         return taken
 
 
 def read_series(
     bag: BagReader, topics: typing.Container[str] | None = None,
 ) -> dict[str, dict[str, Series]]:
-    """Return the numbers of a bag, by topic and field; topics without messages have none.
+    """Return the series of a bag, by topic and field; topics without messages have none.
 
     :param topics: which; all that have fields without it
     """

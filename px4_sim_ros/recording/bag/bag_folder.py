@@ -1,4 +1,4 @@
-"""The folder that a recording becomes."""
+"""The folder of a new recording."""
 from __future__ import annotations
 
 import os
@@ -8,7 +8,7 @@ from px4_sim_ros.model.errors import ParameterError
 
 
 def new_folder(folder: str | pathlib.Path) -> pathlib.Path:
-    """Return the absolute path of a bag that can be begun; nothing is made yet.
+    """Return the absolute path of a bag that can be created; nothing is created yet.
 
     :raises ParameterError: the folder exists, or cannot be made
     """
@@ -31,7 +31,7 @@ def new_folder(folder: str | pathlib.Path) -> pathlib.Path:
 
 
 def make_folder(folder: str | pathlib.Path) -> pathlib.Path:
-    """Make the folder that a bag becomes.
+    """Create the folder of a bag.
 
     :raises ParameterError: it exists, or cannot be made
     """

@@ -1,4 +1,4 @@
-"""Reads bags that `bag_writer` has written, also those that end too early."""
+"""Reads bags that `bag_writer` has written, also truncated and damaged ones."""
 from __future__ import annotations
 
 import pathlib
@@ -20,13 +20,13 @@ from px4_sim_ros.recording.bag.run_description import BagError, RunDescription
 
 _NS_PER_US = 1000
 _LARGEST_RECORD = 2**30
-# What the MCAP library and those below it raise when bytes are wrong; LZ4's is a RuntimeError.
+# What the MCAP library and its decompressors raise on damaged bytes; LZ4 a RuntimeError.
 _DAMAGED = (
     McapError, ValueError, RuntimeError, MemoryError, OverflowError, zstandard.ZstdError)
 
 
 class Message(typing.NamedTuple):
-    """A message of a bag, still serialised."""
+    """A serialised message of a bag."""
 
     topic: str         # its name in the graph
     time_us: int       # simulated
@@ -34,10 +34,10 @@ class Message(typing.NamedTuple):
 
 
 class BagReader:
-    """A bag to be read, as often as wanted."""
+    """A bag, read as often as needed."""
 
     def __init__(self, folder: str | pathlib.Path) -> None:
-        """Look at the files and read how the run was set up.
+        """Find the files and read the description of the run.
 
         :raises BagError: it is no bag, not one of ours, of another version, or lacks a topic
         """
@@ -61,16 +61,16 @@ class BagReader:
         self._check_topics(channels)
 
     def messages(self) -> typing.Iterator[Message]:
-        """Yield all messages as they were written: those of the step in the order of time.
+        """Yield all messages in the order written: those of the step in the order of time.
 
-        A file that is damaged or ends too early is read as far as it goes, and is the last one;
-        `damage` then tells of it.
+        A damaged or truncated file is read as far as possible and is the last one; `damage` then
+        describes it.
 
         :raises BagError: a file is no MCAP file, or cannot be read at all
         """
         self.damage = ''
         time_us = 0
-        # Of the next message of each topic. A file that has lost those before it may begin anyhow.
+        # Of the next message of each topic. Without the file before it, any may be the first.
         numbers: dict[str, int] = {}
         begins_at_0 = self.paths[0].stem.endswith('_0')
         for path in self.paths:
@@ -121,7 +121,7 @@ class BagReader:
         return run, types
 
     def _check_topics(self, types: typing.Mapping[str, str]) -> None:
-        for name in [*self.run.graph.topics, *schema.BESIDE]:
+        for name in [*self.run.graph.topics, *schema.SIDE_TOPICS]:
             found = types.get(self.run.full_name(name))
             if found is None and types:
                 raise BagError(f'bag {self.folder}: the topic {name} is missing')
@@ -132,7 +132,7 @@ class BagReader:
 
 
 class _Records:
-    """The records of a file, as far as it goes."""
+    """The records of a file, as far as it can be read."""
 
     def __init__(self, folder: pathlib.Path, path: pathlib.Path) -> None:
         self._folder, self._path = folder, path

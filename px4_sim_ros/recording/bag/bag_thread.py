@@ -1,4 +1,4 @@
-"""Writes a bag beside the steps: neither messages nor the disk hold them up."""
+"""Writes a bag in a thread of its own, so that the disk does not block the steps."""
 from __future__ import annotations
 
 import contextlib
@@ -14,9 +14,9 @@ from px4_sim_ros.recording.bag.collector import LostError
 
 
 class BagThread:
-    """A thread that writes what there is whenever it is woken.
+    """A thread that writes what was gathered whenever it is woken.
 
-    It works mostly while the world waits for the autopilot.
+    It works mostly while the step blocks on the autopilot.
     """
 
     def __init__(
@@ -25,23 +25,23 @@ class BagThread:
     ) -> None:
         """Begin.
 
-        :param gather: returns what is to be written; called in the thread
-        :param on_written: called in the thread after something was written, or has failed
+        :param gather: returns the messages to write; called in the thread
+        :param on_written: called in the thread after each write and after a failure
         """
         self._writer, self._gather, self._on_written = writer, gather, on_written
-        self.problem = ''          # why nothing more is written, as a sentence
-        self.writes = False        # whether it is busy with what it has gathered
+        self.problem = ''          # why it has stopped writing, as a sentence
+        self.is_writing = False    # gathered messages are not all written yet
         self._woken = threading.Event()
         self._ending = False
         self._thread = threading.Thread(target=self._run, name='bag')
         self._thread.start()
 
     def wake(self) -> None:
-        """Let it write what there is."""
+        """Gather and write."""
         self._woken.set()
 
     def close(self) -> None:
-        """Write what there is, finish the bag and end; `problem` says what came of it."""
+        """Gather and write once more, finish the bag and join; `problem` has a failure."""
         self._ending = True
         self._woken.set()
         self._thread.join()
@@ -59,32 +59,32 @@ class BagThread:
                 self._finish()
             self._fail(sentence(error))
         except Exception as error:
-            # A fault of ours: the run has to know all the same.
+            # A bug: it must reach the run all the same.
             traceback.print_exc()
             self._fail(f'{type(error).__name__}: {error}')
             self._finish()
 
     @property
     def flushed_us(self) -> int:
-        """Up to which time all is on the disk."""
+        """Up to which time all is on disk."""
         return self._writer.flushed_us
 
     def _fail(self, reason: str) -> None:
         self.problem = (f'the recording in {self._writer.folder} ends at'
                         f' t = {seconds_text(self._writer.flushed_us)}: {reason}')
-        self.writes = False
+        self.is_writing = False
         self._on_written()
 
     def _write_gathered(self) -> None:
         messages = self._gather()
         if messages:
-            self.writes = True
+            self.is_writing = True
             for message in messages:
                 self._writer.write(*message)
-            self.writes = False
+            self.is_writing = False
             self._on_written()
 
     def _finish(self) -> None:
-        """Finish the bag; what cannot be written any more is lost as well."""
+        """Finish the bag as far as it can be written."""
         with contextlib.suppress(OSError):
             self._writer.close()

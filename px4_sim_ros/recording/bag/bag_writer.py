@@ -27,25 +27,25 @@ _CHUNK_BYTES = 16 * 1024 * 1024
 
 def topics_of(run: RunDescription) -> dict[str, TopicInfo]:
     """Return what a recording of a run contains, by name in the graph."""
-    names = [*run.graph.topics, *schema.BESIDE]
+    names = [*run.graph.topics, *schema.SIDE_TOPICS]
     types = {name: schema.topic_type(run.graph, name) for name in names}
     return {name: TopicInfo(
         run.full_name(name), types[name], message_definitions.type_hash(types[name]),
-        name in schema.BESIDE and schema.BESIDE[name].latched) for name in names}
+        name in schema.SIDE_TOPICS and schema.SIDE_TOPICS[name].latched) for name in names}
 
 
 class BagWriter:
     """A bag that is being written.
 
-    After `flush` all that was written is in the files, and `metadata.yaml` tells of it: whoever
-    kills the process afterwards loses only what came later. After an OSError the bag ends with
-    the last flush and is closed.
+    After `flush` all that was written is in the files and counted in `metadata.yaml`: a process
+    that is killed afterwards loses only later messages. After an OSError the bag ends with the
+    last flush and is closed.
     """
 
     def __init__(
         self, folder: pathlib.Path, run: RunDescription, parameters: RecorderParameters,
     ) -> None:
-        """Begin in a folder that is there and empty.
+        """Begin in an empty folder.
 
         :raises OSError: nothing can be written there
         """
@@ -61,7 +61,7 @@ class BagWriter:
         self.counts = dict.fromkeys(self._topics, 0)       # written, by topic
         self._files: list[FileInfo] = []
         self._flush_at_us = run.world.step_us
-        self.flushed_us = 0        # up to which time the files hold all
+        self.flushed_us = 0        # up to which time all is on disk
         self._last_us = 0
         try:
             self._open()
@@ -74,8 +74,8 @@ class BagWriter:
         """Write a serialised message.
 
         :param topic: its name in the graph
-        :param time_us: simulated time; those of the step may not go back
-        :raises OSError: what was to be flushed cannot be written
+        :param time_us: simulated time; that of topics of the step must not decrease
+        :raises OSError: a flush has failed
         """
         if time_us > self._flush_at_us:
             self.flush()
@@ -84,14 +84,14 @@ class BagWriter:
             if self._is_full(time_us):
                 self._finish_file()
                 self._open()
-                # Some readers want to see a message in each file, also if it ends here.
+                # Some readers need a message in each file, even if the run ends here.
                 self._flush_at_us = time_us
         time_ns = time_us * _NS_PER_US
         count = self.counts[topic]
         try:
             self._writer.add_message(self._channels[topic], time_ns, data, time_ns, count)
-        except OSError:      # a chunk has become too long
-            self._cut()
+        except OSError:      # a chunk was full and was flushed
+            self._truncate()
             raise
         self.counts[topic] = count + 1
         self._last_us = time_us
@@ -100,12 +100,12 @@ class BagWriter:
         self._in_file += 1
 
     def flush(self) -> None:
-        """Bring all that was written to the disk.
+        """Flush all that was written to disk.
 
         :raises OSError: it cannot be written
         """
-        with self._cut_on_failure():
-            self._writer.flush()
+        with self._truncate_on_failure():
+            self._flush_chunk()
             self._note_flushed()
 
     def close(self) -> None:
@@ -113,8 +113,8 @@ class BagWriter:
 
         :raises OSError: its end cannot be written
         """
-        with self._cut_on_failure():
-            self._writer.flush()
+        with self._truncate_on_failure():
+            self._flush_chunk()
             self._note_flushed(is_final=True)
         self._finish_file()
 
@@ -124,10 +124,13 @@ class BagWriter:
         self._files.append(info)
         self._flushed_bytes = 0
         self._in_file = 0          # how many messages
-        with self._cut_on_failure():
+        with self._truncate_on_failure():
             self._writer = Writer(
                 self._stream, chunk_size=_CHUNK_BYTES,
                 compression=CompressionType[self._parameters.compression.upper()])
+            # The library gives these two no types.
+            self._flush_chunk: typing.Callable[[], None] = self._writer.flush
+            self._finish_mcap: typing.Callable[[], None] = self._writer.finish
             self._writer.start('ros2', f'px4_sim_ros {__version__}')
             self._writer.add_metadata(METADATA, self._custom_data)
             self._writer.add_attachment(
@@ -137,7 +140,7 @@ class BagWriter:
             self._note_flushed()
 
     def _register_channels(self) -> dict[str, int]:
-        """Make a channel for each topic; return their numbers by name in the graph."""
+        """Register a channel for each topic; return their ids by name in the graph."""
         types = {topic.type for topic in self._topics.values()}
         schemas = {
             name: self._writer.register_schema(
@@ -156,8 +159,8 @@ class BagWriter:
                 or 0.0 < split_bytes <= self._flushed_bytes)
 
     def _finish_file(self) -> None:
-        with self._cut_on_failure():
-            self._writer.finish()
+        with self._truncate_on_failure():
+            self._finish_mcap()
             self._stream.flush()
         self._stream.close()
 
@@ -171,19 +174,19 @@ class BagWriter:
         self.flushed_us = self._last_us
 
     @contextlib.contextmanager
-    def _cut_on_failure(self) -> typing.Iterator[None]:
+    def _truncate_on_failure(self) -> typing.Iterator[None]:
         try:
             yield
         except OSError:
-            self._cut()
+            self._truncate()
             raise
 
-    def _cut(self) -> None:
-        """Cut the file to what `metadata.yaml` tells of, and give it an end."""
-        # Not by the stream: it would try once more to write what it holds back.
+    def _truncate(self) -> None:
+        """Truncate the file to what `metadata.yaml` counts, and write a footer."""
+        # Not by the stream: closing it would flush its buffer once more.
         self._stream.raw.close()
         path = self.folder / self._files[-1].name
-        # Without an end it can be read as well.
+        # Without a footer it can be read as well.
         with contextlib.suppress(OSError):
             if not self._flushed_bytes:
                 path.unlink()
@@ -198,4 +201,5 @@ def _end_without_summary() -> bytes:
     records = RecordBuilder()
     DataEnd(0).write(records)
     Footer(summary_start=0, summary_offset_start=0, summary_crc=0).write(records)
-    return records.end() + MCAP0_MAGIC
+    end: typing.Callable[[], bytes] = records.end       # the library gives it no type
+    return end() + MCAP0_MAGIC

@@ -1,4 +1,4 @@
-"""Definitions of ROS messages, as bags carry them and as they are decoded."""
+"""Definitions of ROS messages, for bags to carry and for decoding."""
 from __future__ import annotations
 
 import functools
@@ -41,10 +41,9 @@ def decode(data: bytes, type_name: str) -> typing.Any:
 
 
 def trimmed(data: bytes, type_name: str) -> bytes:
-    """Return a message without what follows its end.
+    """Return a message without the padding at its end.
 
-    What rclpy serialises itself may be followed by bytes that mean nothing; what comes by a
-    topic is not.
+    The middleware may pad a message that rclpy serialises; one from a topic is not padded.
     """
     definition = _STORE.get_msgdef(type_name)
     return data[:4 + definition.deserialize_cdr_le(data[4:], 0, definition.cls, _STORE)[1]]

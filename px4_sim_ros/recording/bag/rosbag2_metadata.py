@@ -13,13 +13,13 @@ FILE_NAME = 'metadata.yaml'
 _VERSION = 9
 _NS_PER_US = 1000
 _FOREVER = {'sec': 9223372036, 'nsec': 854775807}
-# What most tools have is faster by far than the one in Python.
+# That of libyaml is faster by far; not every installation has it.
 _DUMPER = getattr(yaml, 'CSafeDumper', yaml.SafeDumper)
 
 
 @dataclasses.dataclass
 class FileInfo:
-    """What is in one file of a bag; times are simulated."""
+    """The content of one file of a bag; times are simulated."""
 
     name: str
     first_us: int = 0
@@ -54,18 +54,35 @@ def write(
     folder: pathlib.Path, files: typing.Sequence[FileInfo],
     topics: typing.Mapping[TopicInfo, int], custom_data: dict[str, str], *, is_final: bool,
 ) -> None:
-    """Write the file in one go, so that it is whole at any time.
+    """Replace the file atomically, so that it is complete at any time.
 
-    Until it is final it is JSON: any YAML reader takes that, and it is written several times as
-    fast.
+    Until it is final it is JSON, which is YAML as well and is written several times as fast.
 
     :param topics: how many messages there are of each
     :raises OSError: it cannot be written; the one before stays
     """
+    content = _content(files, topics, custom_data)
+    new = folder / f'{FILE_NAME}.new'
+    try:
+        with open(new, 'w', encoding='utf-8') as file:
+            if is_final:
+                yaml.dump(content, file, _DUMPER, sort_keys=False)
+            else:
+                json.dump(content, file, indent=1)
+        new.replace(folder / FILE_NAME)
+    except OSError:
+        new.unlink(missing_ok=True)
+        raise
+
+
+def _content(
+    files: typing.Sequence[FileInfo], topics: typing.Mapping[TopicInfo, int],
+    custom_data: dict[str, str],
+) -> dict[str, typing.Any]:
     filled = [file for file in files if file.messages]
     first_us = min((file.first_us for file in filled), default=0)
     last_us = max((file.last_us for file in filled), default=0)
-    content = {'rosbag2_bagfile_information': {
+    return {'rosbag2_bagfile_information': {
         'version': _VERSION,
         'storage_identifier': 'mcap',
         'duration': {'nanoseconds': (last_us - first_us) * _NS_PER_US},
@@ -90,17 +107,6 @@ def write(
         'custom_data': custom_data,
         'ros_distro': os.environ.get('ROS_DISTRO', 'jazzy'),
     }}
-    new = folder / f'{FILE_NAME}.new'
-    try:
-        with open(new, 'w', encoding='utf-8') as file:
-            if is_final:
-                yaml.dump(content, file, _DUMPER, sort_keys=False)
-            else:
-                json.dump(content, file, indent=1)
-        new.replace(folder / FILE_NAME)
-    except OSError:
-        new.unlink(missing_ok=True)
-        raise
 
 
 def file_names(folder: pathlib.Path) -> list[str]:

@@ -1,4 +1,4 @@
-"""What a bag carries beside messages: all that is needed to fly it again."""
+"""The description of a run that its bag carries: all that a replay needs."""
 from __future__ import annotations
 
 import dataclasses
@@ -20,6 +20,7 @@ from px4_sim_ros.config.configuration import (
     node_configuration,
     vehicle_text,
 )
+from px4_sim_ros.config.recording import RecorderParameters
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.model.world import WorldParameters
@@ -28,18 +29,18 @@ from px4_sim_ros.step import graph
 
 # Numbers may differ in their last bits between versions of these.
 _LIBRARIES = 'numba', 'numpy', 'pygeomag', 'pymavlink', 'pyproj'
-# What most tools have is faster by far than those in Python.
+# Those of libyaml are faster by far; not every installation has them.
 _LOADER = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
 _DUMPER = getattr(yaml, 'CSafeDumper', yaml.SafeDumper)
 
 
 class BagError(RuntimeError):
-    """A bag cannot be used; the text is one sentence that names it and says why."""
+    """A bag cannot be used; the text is one sentence with its name and the reason."""
 
 
 @dataclasses.dataclass(frozen=True)
 class RunDescription:
-    """A run as it was set up."""
+    """The configuration of a run."""
 
     schema_version: int
     mode: str
@@ -55,14 +56,14 @@ class RunDescription:
         cls, configuration: Configuration, *, mode: str, autopilot: str, namespace: str = '',
         mission: str = '',
     ) -> RunDescription:
-        """Describe a run that is about to begin."""
+        """Describe a run before it begins."""
         return cls(schema.VERSION, mode, autopilot, namespace.strip('/'),
                    vehicle_text(configuration.world.vehicle), mission,
                    flat_parameters(configuration), versions())
 
     @functools.cached_property
     def world(self) -> WorldParameters:
-        """What all nodes of the run share."""
+        """The parameters that all nodes of the run share."""
         return node_configuration('manager', self.parameters['manager']).world
 
     @functools.cached_property
@@ -74,14 +75,14 @@ class RunDescription:
         self, overrides: typing.Mapping[str, FlatParameters],
         base: typing.Mapping[str, FlatParameters] | None = None,
     ) -> Configuration:
-        """Return the parameters of the run, with others laid over them.
+        """Return the parameters of the run with overrides.
 
-        The vehicle is that of the recording, whatever has become of its file, unless it is set.
+        The vehicle is that of the recording, even if its file has changed, unless it is overridden.
 
-        :param base: laid over those of the run and under `overrides`
+        :param base: overrides of lower priority than `overrides`
         :raises ParameterError: one of them is not allowed
         """
-        # Nodes that the run did not have share what its nodes share.
+        # Further nodes share these as well.
         laid = {'': flat_values(self.world)} | self.parameters
         for node, values in (base or {}).items():
             laid[node] = laid.get(node, {}) | values
@@ -108,7 +109,7 @@ class RunDescription:
 
     def relative_name(self, topic: str) -> str:
         """Return a topic's name in the graph from its absolute name."""
-        if topic in graph.TOPICS or topic in schema.BESIDE:
+        if topic in graph.TOPICS or topic in schema.SIDE_TOPICS:
             return topic
         prefix = f'/{self.namespace}/' if self.namespace else '/'
         return topic.removeprefix(prefix)
@@ -168,7 +169,8 @@ def with_run_file(
     """Write the description of a run for the recorder; return parameters that refer to it."""
     path = folder / 'run.yaml'
     path.write_text(run.to_yaml(), encoding='utf-8')
-    recorder = dataclasses.replace(configuration.nodes['recorder'], run_file=str(path))
+    recorder = dataclasses.replace(
+        typing.cast(RecorderParameters, configuration.nodes['recorder']), run_file=str(path))
     return dataclasses.replace(
         configuration, nodes=configuration.nodes | {'recorder': recorder})
 

@@ -17,8 +17,8 @@ VERSION = 1
 
 
 @dataclasses.dataclass(frozen=True)
-class BesideTopic:
-    """A topic beside the step: it has no time of its own and is not repeated by a replay."""
+class SideTopic:
+    """A topic that is no output of a step: it is recorded, but a replay does not repeat it."""
 
     name: str
     type: str
@@ -26,16 +26,16 @@ class BesideTopic:
     latched: bool = False
 
 
-BESIDE: dict[str, BesideTopic] = {topic.name: topic for topic in (
-    BesideTopic(graph.ABSENCE, 'std_msgs/msg/Header',
+SIDE_TOPICS: dict[str, SideTopic] = {topic.name: topic for topic in (
+    SideTopic(graph.ABSENCE, 'std_msgs/msg/Header',
                 'time at which the sensor frame_id, which is stopped, would have measured'),
-    BesideTopic('hil/state', 'std_msgs/msg/String',
+    SideTopic('hil/state', 'std_msgs/msg/String',
                 'state of the link: WAITING, FREEWHEEL, LOCKED, STALLED', latched=True),
-    BesideTopic(run_status.TOPIC, 'diagnostic_msgs/msg/DiagnosticStatus',
+    SideTopic(run_status.TOPIC, 'diagnostic_msgs/msg/DiagnosticStatus',
                 'what the manager is about, its counters and the real-time factor', latched=True),
-    BesideTopic('/diagnostics', 'diagnostic_msgs/msg/DiagnosticArray',
+    SideTopic('/diagnostics', 'diagnostic_msgs/msg/DiagnosticArray',
                 'each node: its counters and the wall time that it took'),
-    BesideTopic('/rosout', 'rcl_interfaces/msg/Log',
+    SideTopic('/rosout', 'rcl_interfaces/msg/Log',
                 'what nodes and the pilot have said', latched=True),
 )}
 
@@ -45,15 +45,15 @@ def topic_type(nodes: graph.Graph, name: str) -> str:
 
     :raises KeyError: no recording has it
     """
-    return nodes.topics[name].type if name in nodes.topics else BESIDE[name].type
+    return nodes.topics[name].type if name in nodes.topics else SIDE_TOPICS[name].type
 
 
 def fingerprint() -> str:
-    """Return a short hash of all that the contract says; it changes when the contract does."""
+    """Return a short hash of the contract; it changes whenever the contract does."""
     contract = {
         'step': [[t.name, t.type, t.publisher, t.instead, t.period, t.meaning]
                  for t in graph.TOPICS.values()],
-        'beside': [[t.name, t.type, t.meaning] for t in BESIDE.values()],
-        'definitions': {t.type: definition(t.type)
-                        for t in [*graph.TOPICS.values(), *BESIDE.values()]}}
+        'beside': [[t.name, t.type, t.meaning] for t in SIDE_TOPICS.values()],
+        'definitions': {name: definition(name) for name in (
+            *(t.type for t in graph.TOPICS.values()), *(t.type for t in SIDE_TOPICS.values()))}}
     return hashlib.sha256(json.dumps(contract, sort_keys=True).encode()).hexdigest()[:16]

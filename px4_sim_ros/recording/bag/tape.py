@@ -37,7 +37,8 @@ class Tape:
         for _ in range(_SKIPPED_AT_ONCE):
             if self._next is None or self._next.time_us >= self.start_us:
                 return True
-            if self._next.topic in schema.BESIDE and schema.BESIDE[self._next.topic].latched:
+            side = schema.SIDE_TOPICS.get(self._next.topic)
+            if side is not None and side.latched:
                 self._latched[self._next.topic] = self._next
             self._next = next(self._messages, None)
         return False

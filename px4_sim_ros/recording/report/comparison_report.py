@@ -11,9 +11,10 @@ from rich.console import Group
 from rich.table import Table
 
 from px4_sim_ros.model.timebase import seconds_text
-from px4_sim_ros.recording.analysis.comparison import Comparison, Difference, value_text
+from px4_sim_ros.recording.analysis.comparison import BagComparison, Difference
 from px4_sim_ros.recording.analysis.deviation import GROUPS, Deviation
 from px4_sim_ros.recording.analysis.integrator_study import TOLERANCE, IntegratorStudy
+from px4_sim_ros.recording.analysis.message_difference import value_text
 
 if typing.TYPE_CHECKING:       # it takes a third of a second to import
     from plotly.graph_objects import Figure
@@ -23,7 +24,7 @@ _ROW_HEIGHT_PX = 220
 _FLIGHT_PARTS = 'in the air', 'whole flight'
 
 
-def comparison_table(comparison: Comparison) -> Group:
+def comparison_table(comparison: BagComparison) -> Group:
     """Return how many messages of each topic agree, and the first of each that does not."""
     counts = _table('topic', *(f'>{head}' for head in ('equal', 'differ', 'only 1st', 'only 2nd')))
     firsts = _table('topic', '>first at t', 'field', '1st', '2nd')
@@ -39,7 +40,7 @@ def comparison_table(comparison: Comparison) -> Group:
 
 
 def deviation_table(deviation: Deviation) -> Table:
-    """Return how far two runs are apart, by groups of the state."""
+    """Return the deviation of two runs, by groups of the state."""
     table = _table('deviation', '>maximum', '>at t', '>rms', 'unit', 'what is measured')
     for name, group in deviation.groups.items():
         table.add_row(name, f'{group.maximum:.3g}', f'{group.maximum_at_s:.3f} s',
@@ -72,7 +73,7 @@ def study_sentence(study: IntegratorStudy) -> str:
             f' {np.mean(study.in_air):.0%} of the flight count as in the air.')
 
 
-def comparison_json(comparison: Comparison) -> dict[str, typing.Any]:
+def comparison_json(comparison: BagComparison) -> dict[str, typing.Any]:
     """Return a comparison as JSON holds it; values of fields are texts."""
     return {
         'bags': list(comparison.names), 'identical': comparison.identical,
@@ -135,7 +136,7 @@ def study_figure(study: IntegratorStudy) -> Figure:
     return figure
 
 
-# Told apart by those who see few colours as well (Okabe and Ito).
+# Distinct for colour-blind readers as well (Okabe and Ito).
 _COLOURS = '#D55E00', '#0072B2', '#009E73', '#CC79A7'
 
 
@@ -176,11 +177,13 @@ def _table(*heads: str) -> Table:
     return table
 
 
-def _first_texts(difference: Difference) -> tuple[str, ...]:
+def _first_texts(difference: Difference) -> tuple[str, str, str, str]:
     """Return when it is, the field and both values."""
     when = seconds_text(difference.time_us)
     if not difference.field:
-        return when, '', *('missing' if value is None else 'there' for value in difference[3:])
+        one, other = ('missing' if value is None else 'present'
+                      for value in (difference.one, difference.other))
+        return when, '', one, other
     return when, difference.field, value_text(difference.one), value_text(difference.other)
 
 
@@ -202,8 +205,8 @@ def _masks(study: IntegratorStudy) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _window_text(study: IntegratorStudy) -> str:
-    return (f'begun again every {study.window_s:g} s' if math.isfinite(study.window_s)
-            else 'the whole flight at a stretch')
+    return (f'reset every {study.window_s:g} s' if math.isfinite(study.window_s)
+            else 'the whole flight in open loop')
 
 
 def _finite(value: float) -> float | None:

@@ -1,33 +1,31 @@
-"""What is plotted of a flight over its time."""
+"""The plots of a flight over time."""
 from __future__ import annotations
 
 import typing
 
 import numpy as np
 
-from px4_sim_ros.model.rotation import matrix, to_world
-from px4_sim_ros.recording.analysis.sensor_errors import Comparison, roll_pitch_yaw_deg
-from px4_sim_ros.recording.analysis.series import Series
+from px4_sim_ros.recording.analysis.attitudes import in_world, roll_pitch_yaw_deg
+from px4_sim_ros.recording.analysis.sensor_errors import SensorComparison
+from px4_sim_ros.recording.analysis.series import AllSeries, Series
 from px4_sim_ros.recording.report.plots import AXIS_COLOURS, COLOURS, Line, Row, axis_lines
 
-AllSeries = typing.Mapping[str, dict[str, Series]]
 _ENU, _XYZ = ('east', 'north', 'up'), ('x', 'y', 'z')
 
 
-def motion_rows(series: AllSeries, comparisons: typing.Iterable[Comparison]) -> list[Row]:
+def motion_rows(series: AllSeries, comparisons: typing.Iterable[SensorComparison]) -> list[Row]:
     """Return height, velocity, attitude and rate."""
     if 'ground_truth/odom' not in series:
         return []
     odometry = series['ground_truth/odom']
     time_s = odometry['position_m'].time_s
     attitude = odometry['attitude_wxyz'].values
-    velocity_enu = np.stack(np.broadcast_arrays(*to_world(
-        matrix(attitude.T), odometry['velocity_m_s'].values.T)), axis=1)
+    velocity_enu = in_world(attitude, odometry['velocity_m_s'].values)
     angles = roll_pitch_yaw_deg(attitude)
     angles[:, 2] = np.unwrap(angles[:, 2], period=360.0)
     measured = [Line(c.sensor, c.time_s, c.measured[:, -1], colour, pale=True)
                 for c, colour in zip(
-                    (c for c in comparisons if _tells_height(c)), COLOURS[1:])]
+                    (c for c in comparisons if _is_height(c)), COLOURS[1:])]
     return [
         Row('Height above home, truth and measured', 'm', [
             *measured, Line('truth', time_s, odometry['position_m'].values[:, 2],
@@ -39,12 +37,12 @@ def motion_rows(series: AllSeries, comparisons: typing.Iterable[Comparison]) -> 
             axis_lines(_XYZ, time_s, odometry['rate_rad_s'].values))]
 
 
-def _tells_height(comparison: Comparison) -> bool:
+def _is_height(comparison: SensorComparison) -> bool:
     return comparison.unit == 'm' and comparison.axes[-1] == 'up'
 
 
 def rotor_rows(series: AllSeries) -> list[Row]:
-    """Return the speeds of the rotors and what they should be."""
+    """Return the speeds of the rotors and their references."""
     lines = []
     for topic, word in (('actuators/command', 'reference'), ('joint_states', 'speed')):
         for speeds in series.get(topic, {}).values():
@@ -54,7 +52,7 @@ def rotor_rows(series: AllSeries) -> list[Row]:
 
 
 def battery_rows(series: AllSeries) -> list[Row]:
-    """Return what the battery was about."""
+    """Return voltage, current and charge of the battery."""
     if 'battery_state' not in series:
         return []
     battery = series['battery_state']
@@ -78,7 +76,7 @@ def wind_rows(series: AllSeries) -> list[Row]:
     return [Row('Wind: where it blows to', 'm/s', axis_lines(_ENU, *velocity))]
 
 
-def sensor_rows(comparisons: typing.Iterable[Comparison]) -> dict[str, list[Row]]:
+def sensor_rows(comparisons: typing.Iterable[SensorComparison]) -> dict[str, list[Row]]:
     """Return what each sensor has measured, and its error, by sensor."""
     figures: dict[str, list[Row]] = {}
     for c in comparisons:

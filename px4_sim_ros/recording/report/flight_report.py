@@ -10,15 +10,20 @@ import numpy as np
 
 from px4_sim_ros.config.configuration import Configuration
 from px4_sim_ros.recording.analysis import flight_facts
+from px4_sim_ros.recording.analysis.annotations import Mark, Waypoint
 from px4_sim_ros.recording.analysis.counters import Counters, counters
-from px4_sim_ros.recording.analysis.flight_events import MOST_MARKS, Contents, marks, read_contents
+from px4_sim_ros.recording.analysis.flight_events import (
+    MOST_MARKS,
+    BagContents,
+    marks,
+    read_contents,
+)
 from px4_sim_ros.recording.analysis.lockstep_terms import MISSES, REAL_TIME_FACTOR, SIMULATED_TIME
-from px4_sim_ros.recording.analysis.sensor_errors import ERRORS, Comparison, compare
-from px4_sim_ros.recording.analysis.series import read_series
+from px4_sim_ros.recording.analysis.sensor_errors import ERRORS, SensorComparison, compare_sensors
+from px4_sim_ros.recording.analysis.series import AllSeries, read_series
 from px4_sim_ros.recording.bag.bag_reader import BagReader
 from px4_sim_ros.recording.report import report_page
 from px4_sim_ros.recording.report.flight_plots import (
-    AllSeries,
     battery_rows,
     motion_rows,
     rotor_rows,
@@ -30,8 +35,8 @@ from px4_sim_ros.recording.report.lockstep_health import (
     lockstep_rows,
     lockstep_table,
 )
-from px4_sim_ros.recording.report.path_plots import Place, path_3d, path_from_above, path_points
-from px4_sim_ros.recording.report.plots import MARK_COLOURS, Mark, Row
+from px4_sim_ros.recording.report.path_plots import path_3d, path_from_above, path_points
+from px4_sim_ros.recording.report.plots import MARK_COLOURS, Row
 from px4_sim_ros.recording.report.report_page import (
     NOTHING_TO_PLOT,
     Section,
@@ -42,7 +47,7 @@ from px4_sim_ros.recording.report.report_page import (
     time_plot,
 )
 
-# What the page may have beside Plotly: a point is two numbers of 4 bytes, written in base 64.
+# Of the data on the page, without Plotly: a point is two numbers of 4 bytes in base 64.
 _DATA_BYTES = 2_200_000
 _BYTES_PER_POINT = 10.7
 _LEAST_POINTS, _MOST_POINTS = 200, 2400
@@ -50,18 +55,18 @@ _PATH_POINTS = 3000
 
 
 @dataclasses.dataclass(frozen=True)
-class _Flight:
-    """All that the page is made of."""
+class _ReportData:
+    """The data of the page."""
 
     bag: BagReader
     configuration: Configuration
-    contents: Contents
+    contents: BagContents
     series: AllSeries
     marks: list[Mark]
-    more_marks: int                    # that were left out
-    comparisons: list[Comparison]
+    more_marks: int                    # that are left out
+    comparisons: list[SensorComparison]
     counters: dict[str, Counters]
-    places: list[Place]
+    waypoints: list[Waypoint]
 
     @property
     def span_s(self) -> tuple[float, float]:
@@ -93,48 +98,48 @@ def report(bag: BagReader) -> str:
 
     :raises BagError: the bag cannot be read
     """
-    # Numbers that are none, or too large for a plot, become gaps.
+    # NaN and numbers too large for a plot become gaps.
     with np.errstate(all='ignore'):
         return _page(_read(bag))
 
 
-def _page(flight: _Flight) -> str:
-    bag = flight.bag
+def _page(data: _ReportData) -> str:
+    bag = data.bag
     parts = [
-        _Part('motion', 'Motion', '', {'': motion_rows(flight.series, flight.comparisons)}),
-        _Part('rotors', 'Rotors', '', {'': rotor_rows(flight.series)}),
+        _Part('motion', 'Motion', '', {'': motion_rows(data.series, data.comparisons)}),
+        _Part('rotors', 'Rotors', '', {'': rotor_rows(data.series)}),
         _Part('power', 'Battery and wind', '',
-              {'': [*battery_rows(flight.series), *wind_rows(flight.series)]}),
-        _Part('sensors', 'Sensors against the truth', _statistics(flight),
-              sensor_rows(flight.comparisons)),
-        _Part('lockstep', 'Lockstep', lockstep_table(flight.counters),
-              {'': lockstep_rows(flight.counters, flight.configuration.world.step_us)})]
+              {'': [*battery_rows(data.series), *wind_rows(data.series)]}),
+        _Part('sensors', 'Sensors against the truth', _statistics(data),
+              sensor_rows(data.comparisons)),
+        _Part('lockstep', 'Lockstep', lockstep_table(data.counters),
+              {'': lockstep_rows(data.counters, data.configuration.world.step_us)})]
     lines = [line for part in parts for rows in part.figures.values()
              for row in rows for line in row.lines]
     points = _points(len(lines))
     sections = [
-        Section('path', 'Path', _path(flight)), Section('events', 'Events', _events(flight)),
-        *(Section(part.anchor, part.title, part.before + _plots(flight, part, points))
+        Section('path', 'Path', _path(data)), Section('events', 'Events', _events(data)),
+        *(Section(part.anchor, part.title, part.before + _plots(data, part, points))
           for part in parts),
-        Section('facts', 'The run', _facts(flight))]
-    name = flight_facts.name_in(bag.run.vehicle) or flight.configuration.world.vehicle
+        Section('facts', 'The run', _facts(data))]
+    name = flight_facts.name_in(bag.run.vehicle) or data.configuration.world.vehicle
     return report_page.page(
-        f'Flight of {name}', _head(flight, sum(len(line.values) for line in lines), points),
+        f'Flight of {name}', _head(data, sum(len(line.values) for line in lines), points),
         sections)
 
 
-def _read(bag: BagReader) -> _Flight:
+def _read(bag: BagReader) -> _ReportData:
     contents = read_contents(bag)
     series = read_series(bag)
     configuration = bag.run.configuration({})
     found = marks(bag.run, contents, series)
     odometry = series.get('ground_truth/odom')
-    return _Flight(
+    return _ReportData(
         bag, configuration, contents, series, found[:MOST_MARKS],
-        max(0, len(found) - MOST_MARKS), compare(configuration, series),
+        max(0, len(found) - MOST_MARKS), compare_sensors(configuration, series),
         counters(bag.run.namespace, bag.run.graph.nodes,
-                 (message.content for message in contents.beside['/diagnostics'])),
-        flight_facts.mission_places(bag.run, odometry['position_m'].values[0])
+                 (message.content for message in contents.side['/diagnostics'])),
+        flight_facts.mission_waypoints(bag.run, odometry['position_m'].values[0])
         if odometry else [])
 
 
@@ -144,27 +149,27 @@ def _points(lines: int) -> int:
     return min(_MOST_POINTS, max(_LEAST_POINTS, wanted))
 
 
-# What is on the page beside plots
+# All but plots
 
 
-def _head(flight: _Flight, values: int, points: int) -> str:
-    run, world = flight.bag.run, flight.configuration.world
+def _head(data: _ReportData, values: int, points: int) -> str:
+    run, world = data.bag.run, data.configuration.world
     mission = flight_facts.name_in(run.mission) or 'none'
-    facts = dict(flight_facts.motion_facts(flight.contents, flight.series)
-                 + lockstep_facts(flight.counters))
+    facts = dict(flight_facts.motion_facts(data.contents, data.series)
+                 + lockstep_facts(data.counters))
     shown = [('mission', mission), ('autopilot', run.autopilot), ('mode', run.mode),
              ('seed', str(world.seed)), ('wind', world.wind)]
     shown += [(name, facts[name]) for name in (
         SIMULATED_TIME, 'greatest height over the take-off', 'greatest speed',
         'distance from the take-off at the end', 'lowest voltage', REAL_TIME_FACTOR,
         MISSES) if name in facts]
-    damage = flight.bag.damage
+    damage = data.bag.damage
     return (
         (paragraph(damage, 'warning') if damage else '')
         + report_page.tiles(shown)
         + paragraph(
-            f'From the recording {flight.bag.folder.name}. Truth is the state of the simulated'
-            ' vehicle; measured is what a sensor has told. All plots over time show the same'
+            f'From the recording {data.bag.folder.name}. Truth is the state of the simulated'
+            ' vehicle; measured is the output of a sensor. All plots over time show the same'
             ' time: drag over one to look closer in all, double-click to see all of it again.'
             ' Numbers over the plots are those of the events.')
         + paragraph(
@@ -173,42 +178,42 @@ def _head(flight: _Flight, values: int, points: int) -> str:
             ' is between them is not drawn.'))
 
 
-def _events(flight: _Flight) -> str:
-    if not flight.marks:
-        return paragraph('Nothing was said and no state has changed.')
+def _events(data: _ReportData) -> str:
+    if not data.marks:
+        return paragraph('There are no log messages and no changes of state.')
     rows = [(i, f'{mark.start_s:.3f}', f'{mark.end_s:.3f}' if mark.end_s > mark.start_s else '',
              report_page.dot(MARK_COLOURS[mark.kind], mark.kind), mark.who, mark.text)
-            for i, mark in enumerate(flight.marks, 1)]
-    left_out = paragraph(f'{flight.more_marks} later ones are left out.', 'warning') \
-        if flight.more_marks else ''
+            for i, mark in enumerate(data.marks, 1)]
+    left_out = paragraph(f'{data.more_marks} later ones are left out.', 'warning') \
+        if data.more_marks else ''
     content = table(('', 'time, s', 'until, s', 'kind', 'who', 'what'), rows) + left_out
-    if 'ground_truth/odom' in flight.series:
-        found = flight_facts.arrivals(flight.marks, flight.places, flight.series)
+    if 'ground_truth/odom' in data.series:
+        found = flight_facts.arrivals(data.marks, data.waypoints, data.series)
         if found:
             content += heading('Arrivals against the truth') + table(
                 ('mission', 'time, s', 'off by, m', 'of that in height, m'),
-                [(a.place.name, f'{a.time_s:.3f}', f'{a.error_m:.3f}', f'{a.height_error_m:.3f}')
+                [(a.waypoint.name, f'{a.time_s:.3f}', f'{a.error_m:.3f}', f'{a.height_error_m:.3f}')
                  for a in found], 1)
     return content
 
 
-def _statistics(flight: _Flight) -> str:
+def _statistics(data: _ReportData) -> str:
     """Return the table of errors."""
     rows = [
         # The sensor and the quantity stand there once.
         (c.sensor if first else '', f'{c.quantity}, {c.unit}' if first else '', axis, s.samples,
          *map(_digits, s[1:]))
-        for c in flight.comparisons
+        for c in data.comparisons
         for first, axis, s in zip((True, False, False), c.axes, c.statistics())]
-    silent = [name for name, spec in flight.configuration.graph.nodes.items()
-              if spec.kind in ERRORS and name not in {c.sensor for c in flight.comparisons}]
-    told = paragraph(f"Nothing was measured by: {', '.join(silent)}.") if silent else ''
+    silent = [name for name, spec in data.configuration.graph.nodes.items()
+              if spec.kind in ERRORS and name not in {c.sensor for c in data.comparisons}]
+    remark = paragraph(f"Nothing was measured by: {', '.join(silent)}.") if silent else ''
     if not rows:
-        return told
+        return remark
     return paragraph(
         'The error is what was measured minus what the same sensor, where it is mounted and at the'
         ' age that its parameters give, would have measured without errors. Where a sensor was'
-        ' stopped, had no fix or saw nothing there is no error.') + told + table(
+        ' stopped, had no fix or saw nothing there is no error.') + remark + table(
         ('sensor', 'quantity', 'axis', 'samples', 'mean error', 'standard deviation',
          'largest error'), rows, 3)
 
@@ -218,13 +223,13 @@ def _digits(value: float) -> str:
     return f'{value:#.3g}' if math.isfinite(value) else '-'
 
 
-def _facts(flight: _Flight) -> str:
-    run, counts = flight.bag.run, flight.contents.counts
+def _facts(data: _ReportData) -> str:
+    run, counts = data.bag.run, data.contents.counts
     topics = [(topic, f'{count}') for topic, count in sorted(counts.items())]
     return (
         heading('How it was set up') + table((), flight_facts.setup_facts(run))
         + heading('What came of it')
-        + table((), flight_facts.motion_facts(flight.contents, flight.series))
+        + table((), flight_facts.motion_facts(data.contents, data.series))
         + heading('Messages') + table(('topic', 'messages'), topics, 1)
         + paragraph(f'{sum(counts.values()):,} messages in all.')
         + report_page.folded('vehicle file', f'<pre>{report_page.text(run.vehicle)}</pre>')
@@ -237,18 +242,18 @@ def _facts(flight: _Flight) -> str:
 # Plots
 
 
-def _plots(flight: _Flight, part: _Part, points: int) -> str:
+def _plots(data: _ReportData, part: _Part, points: int) -> str:
     content = ''
     for title, rows in part.figures.items():
-        plot = time_plot(rows, flight.marks, flight.span_s, points)
+        plot = time_plot(rows, data.marks, data.span_s, points)
         content += heading(title) + plot if plot and title else plot
     return content or NOTHING_TO_PLOT
 
 
-def _path(flight: _Flight) -> str:
-    if 'ground_truth/odom' not in flight.series:
+def _path(data: _ReportData) -> str:
+    if 'ground_truth/odom' not in data.series:
         return NOTHING_TO_PLOT
-    position = flight.series['ground_truth/odom']['position_m']
+    position = data.series['ground_truth/odom']['position_m']
     known = np.isfinite(position.values).all(axis=1)
     if not known.any():
         return NOTHING_TO_PLOT
@@ -256,5 +261,5 @@ def _path(flight: _Flight) -> str:
     kept = path_points(time_s, values, _PATH_POINTS)
     shown = values[kept]
     return ('<div class="pair">'
-            f'<div>{figure(path_3d(time_s[kept], shown, flight.places))}</div>'
-            f'<div>{figure(path_from_above(shown, flight.places))}</div></div>')
+            f'<div>{figure(path_3d(time_s[kept], shown, data.waypoints))}</div>'
+            f'<div>{figure(path_from_above(shown, data.waypoints))}</div></div>')

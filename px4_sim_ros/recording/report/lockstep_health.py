@@ -1,7 +1,6 @@
-"""How the lockstep went: its pace and what each node took, as tables and as rows of plots.
+"""The health of the lockstep: its pace and the wall time of each node, as tables and plots.
 
-Of a recorded flight or of a graph that runs; what it is called and how it is defined stands in
-`lockstep_terms`.
+Of a recorded flight or of a running graph; `lockstep_terms` defines the figures.
 """
 from __future__ import annotations
 
@@ -17,13 +16,13 @@ from px4_sim_ros.recording.analysis.lockstep_terms import figure, ratio, us_per_
 from px4_sim_ros.recording.report.plots import COLOURS, Line, Row
 from px4_sim_ros.recording.report.report_page import heading, paragraph, table
 
-# A node speaks once a second, and once more when it stops; what is closer is no interval.
+# A node publishes its counters once a second, and once more when it stops: too soon for a rate.
 _SHORTEST_S = 0.05
 _MANAGER, _BRIDGE = 'manager', 'hil_bridge'
 
 
 def _intervals(clock_s: np.ndarray) -> np.ndarray:
-    """Return which samples to take differences of, so that none is of nearly no time."""
+    """Return the indices of samples that are far enough apart for rates."""
     kept: list[int] = []
     last_s = -math.inf
     for i, at_s in enumerate(clock_s.tolist()):
@@ -46,7 +45,7 @@ def lockstep_rows(found: typing.Mapping[str, Counters], step_us: int) -> list[Ro
 
 
 def pace_rows(manager: Counters) -> list[Row]:
-    """Return how fast simulated time went."""
+    """Return the pace of simulated time."""
     kept = _intervals(manager.column('wall_time_s'))
     time_s = manager.time_s[kept][1:]
     wall_s, paced_s, sim_s, steps = (
@@ -65,7 +64,7 @@ def pace_rows(manager: Counters) -> list[Row]:
 
 def busy_row(all_counters: typing.Mapping[str, Counters], step_us: int) -> Row:
     """Return the wall time that each node took for a step of the run."""
-    lines = []
+    lines: list[Line] = []
     for name, own in all_counters.items():
         kept = _intervals(own.time_s)
         steps = np.diff(own.time_s[kept]) * US_PER_S / step_us
@@ -79,7 +78,7 @@ def busy_row(all_counters: typing.Mapping[str, Counters], step_us: int) -> Row:
 
 
 def trouble_row(bridge: Counters) -> Row:
-    """Return what went wrong on the link, counted; without lines when nothing did."""
+    """Return the error counters of the link that are not 0."""
     shown = [name for name in terms.TROUBLES if bridge.last(name) > 0]
     return Row(terms.title(terms.LINK_TROUBLES), 'so far', [
         Line(terms.counter_name(name), bridge.time_s, bridge.column(name), colour, steps=True)
@@ -87,20 +86,22 @@ def trouble_row(bridge: Counters) -> Row:
 
 
 def _busy_s(name: str, own: Counters) -> dict[str, np.ndarray]:
-    """Return the busy time of a node, and that of the autopilot if it has waited for it."""
+    """Return the busy time of a node, and that of the autopilot if it has blocked on it."""
     waited_s = own.column('waited_s')
     parts = {name: terms.own_busy_s(own.column('busy_s'), waited_s)}
-    return parts | {terms.AUTOPILOT: waited_s} if np.isfinite(waited_s).any() else parts
+    if np.isfinite(waited_s).any():
+        parts[terms.AUTOPILOT] = waited_s
+    return parts
 
 
 # Tables
 
 
 def lockstep_table(all_counters: typing.Mapping[str, Counters]) -> str:
-    """Return, as HTML, how the lockstep went on the whole."""
+    """Return the figures of the whole run as HTML."""
     facts = lockstep_facts(all_counters)
     if not facts:
-        return paragraph('No node has told its counters.')
+        return paragraph('No node has published counters.')
     busy = busy_totals_us(all_counters)
     total_us = sum(us for _, us in busy)
     content = table((), facts)
@@ -113,7 +114,7 @@ def lockstep_table(all_counters: typing.Mapping[str, Counters]) -> str:
 
 
 def lockstep_facts(all_counters: typing.Mapping[str, Counters]) -> list[tuple[str, str]]:
-    """Return how the lockstep went on the whole, as names and texts."""
+    """Return the figures of the whole run, as names and texts."""
     facts: list[tuple[str, str]] = []
     if _MANAGER in all_counters:
         manager = all_counters[_MANAGER]
@@ -121,8 +122,9 @@ def lockstep_facts(all_counters: typing.Mapping[str, Counters]) -> list[tuple[st
         facts += [
             (terms.WALL_TIME, f'{figure(wall_s)} s'),
             (terms.REAL_TIME_FACTOR, figure(manager.last('real_time_factor'))),
-            (terms.STEP_TIME, f'{figure(us_per_step(wall_s, steps))} µs, of which waiting for'
-             f' the pace {figure(us_per_step(paced_s, steps))} µs')]
+            (terms.STEP_TIME,
+             f'{figure(float(us_per_step(wall_s, steps)))} µs, of which waiting for'
+             f' the pace {figure(float(us_per_step(paced_s, steps)))} µs')]
     if _BRIDGE in all_counters:
         bridge = all_counters[_BRIDGE]
         facts += [(terms.LINK_STATES, ', '.join(

@@ -1,4 +1,4 @@
-"""Plots of where a vehicle went."""
+"""Plots of the path of a vehicle."""
 from __future__ import annotations
 
 import typing
@@ -6,19 +6,13 @@ import typing
 import numpy as np
 import plotly.graph_objects as go
 
+from px4_sim_ros.recording.analysis.annotations import Waypoint
 from px4_sim_ros.recording.report.plots import AXIS_COLOURS, COLOURS, TRUTH_COLOUR, empty, extremes
 
 _PATH_PX = 470
 # From the first to the last time; none is lost on light or on dark paper.
 _TIME_COLOURS = [(0.0, AXIS_COLOURS[2]), (0.5, AXIS_COLOURS[1]), (1.0, AXIS_COLOURS[0])]
 _LONGEST = 0.9       # axis of the plot in space, so that its titles fit
-
-
-class Place(typing.NamedTuple):
-    """A point that a path is to be compared with."""
-
-    name: str
-    position_enu_m: tuple[float, float, float]
 
 
 def path_points(time_s: np.ndarray, position_m: np.ndarray, points: int) -> np.ndarray:
@@ -29,7 +23,7 @@ def path_points(time_s: np.ndarray, position_m: np.ndarray, points: int) -> np.n
 
 
 def path_3d(
-    time_s: np.ndarray, position_enu_m: np.ndarray, places: typing.Sequence[Place],
+    time_s: np.ndarray, position_enu_m: np.ndarray, waypoints: typing.Sequence[Waypoint],
 ) -> go.Figure:
     """Return the path in space, coloured by time, with its shadow on the ground."""
     east, north, up = position_enu_m.T.astype(np.float32)
@@ -44,12 +38,12 @@ def path_3d(
               'colorbar': {'title': {'text': 'time, s'}, 'thickness': 10, 'len': 0.6, 'x': 1.0}},
         hovertemplate='%{customdata:.2f} s<br>%{x:.2f} m east<br>%{y:.2f} m north'
         '<br>%{z:.2f} m up<extra></extra>')
-    for name, colour, symbol, points in _points(position_enu_m, places):
+    for name, colour, symbol, points in _points(position_enu_m, waypoints):
         figure.add_scatter3d(
             x=points[:, 0], y=points[:, 1], z=points[:, 2], mode='markers', name=name,
             marker={'size': 4, 'color': colour, 'symbol': symbol},
             hovertemplate='%{x:.2f} m east<br>%{y:.2f} m north<br>%{z:.2f} m up')
-    ranges = _ranges(np.vstack([position_enu_m, *[[p.position_enu_m] for p in places]]))
+    ranges = _ranges(np.vstack([position_enu_m, *[[p.position_enu_m] for p in waypoints]]))
     lengths = _LONGEST * np.diff(ranges, axis=1)[:, 0] / np.diff(ranges).max()
     axes = zip(('xaxis', 'yaxis', 'zaxis'), ('east, m', 'north, m', 'up, m'), ranges)
     figure.update_layout(
@@ -63,18 +57,18 @@ def path_3d(
 
 
 def path_from_above(
-    position_enu_m: np.ndarray, places: typing.Sequence[Place],
+    position_enu_m: np.ndarray, waypoints: typing.Sequence[Waypoint],
 ) -> go.Figure:
     """Return the path as seen from above; both axes have the same scale."""
     figure = empty(_PATH_PX, 10)
     figure.add_scatter(
         x=position_enu_m[:, 0].astype(np.float32), y=position_enu_m[:, 1].astype(np.float32),
         mode='lines', name='path (truth)', line={'color': AXIS_COLOURS[2], 'width': 1.5})
-    for name, colour, symbol, points in _points(position_enu_m, places):
+    for name, colour, symbol, points in _points(position_enu_m, waypoints):
         figure.add_scatter(
             x=points[:, 0], y=points[:, 1], mode='markers', name=name,
             marker={'size': 10, 'color': colour, 'symbol': symbol, 'line': {'width': 1}})
-    seen = np.vstack([position_enu_m, *[[p.position_enu_m] for p in places]]) * (1.0, 1.0, 0.0)
+    seen = np.vstack([position_enu_m, *[[p.position_enu_m] for p in waypoints]]) * (1.0, 1.0, 0.0)
     east, north, _ = _ranges(seen)
     figure.update_layout(
         xaxis={'title': {'text': 'east, m'}, 'range': east, 'constrain': 'domain'},
@@ -86,13 +80,13 @@ def path_from_above(
 
 
 def _points(
-    position_enu_m: np.ndarray, places: typing.Sequence[Place],
+    position_enu_m: np.ndarray, waypoints: typing.Sequence[Waypoint],
 ) -> typing.Iterator[tuple[str, str, str, np.ndarray]]:
-    """Yield name, colour, symbol and positions of what stands beside a path."""
+    """Yield name, colour, symbol and positions of the markers of a path."""
     yield 'take-off', AXIS_COLOURS[1], 'circle', position_enu_m[:1]
     yield 'end', AXIS_COLOURS[0], 'square', position_enu_m[-1:]
-    if places:
-        yield 'mission', COLOURS[4], 'diamond', np.array([p.position_enu_m for p in places])
+    if waypoints:
+        yield 'mission', COLOURS[4], 'diamond', np.array([p.position_enu_m for p in waypoints])
 
 
 def _ranges(position_enu_m: np.ndarray) -> list[list[float]]:
@@ -103,4 +97,5 @@ def _ranges(position_enu_m: np.ndarray) -> list[list[float]]:
     lowest_up = min(0.0, float(low[2]))
     limits = np.stack([middle - half, middle + half], axis=1)
     limits[2] = [lowest_up, max(float(high[2]) + 0.05 * float(half[2]), lowest_up + 2 * half[2])]
-    return limits.tolist()
+    ranges: list[list[float]] = limits.tolist()
+    return ranges

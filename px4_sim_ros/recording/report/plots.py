@@ -11,6 +11,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from px4_sim_ros.recording.analysis import lockstep_terms as terms
+from px4_sim_ros.recording.analysis.annotations import Mark
 
 # Of x, y, z, and of what else comes in threes: east, north, up and roll, pitch, yaw.
 AXIS_COLOURS = '#d1603d', '#2a9d8f', '#4a7fd4'
@@ -20,7 +21,7 @@ TRUTH_COLOUR = '#7d8792'
 MARK_COLOURS = {
     'pilot': '#4a7fd4', 'link': '#9a6fc0', 'simulation': '#7d8792', 'sensor': '#b0883b',
     'battery': '#c2577f', 'warning': '#d98a1f', 'error': '#cf3f3f'}
-# Of states, by what `lockstep_terms.condition` says of them.
+# Of states, by their `lockstep_terms.condition`.
 CONDITION_COLOURS = {
     terms.WELL: '#2a9d8f', terms.NOTABLE: MARK_COLOURS['warning'],
     terms.TROUBLE: MARK_COLOURS['error'], terms.UNKNOWN: TRUTH_COLOUR}
@@ -53,16 +54,6 @@ class Row(typing.NamedTuple):
     title: str
     unit: str
     lines: typing.Sequence[Line]
-
-
-class Mark(typing.NamedTuple):
-    """Something that happened at a time, or went on from one time to another."""
-
-    start_s: float
-    end_s: float
-    kind: str                  # one of MARK_COLOURS
-    who: str
-    text: str
 
 
 def axis_lines(
@@ -106,7 +97,7 @@ def drawn(
     if not len(values):
         return np.empty(0, np.float32), np.empty(0, np.float32)
     kept = extremes(time_s, values, span_s, points)
-    # Of samples that are missing or have no value the line tells by a gap.
+    # Missing samples and those without a value are a gap in the line.
     usual_s = np.median(np.diff(line.time_s)) if len(line.time_s) > 1 else 0.0
     piece = np.cumsum(np.diff(time_s, prepend=time_s[0]) > 2.5 * usual_s)
     breaks = np.flatnonzero(np.diff(piece[kept])) + 1

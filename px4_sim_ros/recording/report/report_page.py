@@ -1,4 +1,7 @@
-"""An HTML page with figures that needs no network, and no other file unless it is told to."""
+"""An HTML page with figures that loads nothing from the network.
+
+It is one file, unless it is a live page: that loads Plotly from a file of its own.
+"""
 from __future__ import annotations
 
 import html
@@ -9,7 +12,8 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
-from px4_sim_ros.recording.report.plots import Mark, Row, template, time_figure
+from px4_sim_ros.recording.analysis.annotations import Mark
+from px4_sim_ros.recording.report.plots import Row, template, time_figure
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1f262d; --soft: #66717c; --paper: #fbfbfa;
@@ -54,8 +58,8 @@ pre { background: var(--card); border: 1px solid var(--grid); border-radius: 8px
   padding: .7rem; overflow-x: auto; font-size: 12px; line-height: 1.4; }
 """
 
-# Draws one figure after the other, keeps their look that of the system, and lets all plots over
-# time show the same time.
+# Draws the figures in turn, follows the colour scheme of the system, and links the time axes of
+# all plots over time.
 _SCRIPT = """
 const dark = matchMedia('(prefers-color-scheme: dark)');
 const theme = () => THEMES[dark.matches ? 'dark' : 'light'];
@@ -90,10 +94,10 @@ dark.addEventListener('change', () => {
 drawAll();
 """
 
-# The browser itself sees to it that nothing else is loaded.
+# The browser enforces that nothing else is loaded.
 _POLICY = ("default-src 'none'; script-src 'unsafe-inline'{}; style-src 'unsafe-inline';"
            ' img-src data: blob:')
-_FILES_BESIDE = " 'self' file:"
+_LOCAL_FILES = " 'self' file:"
 
 
 class Section(typing.NamedTuple):
@@ -105,7 +109,7 @@ class Section(typing.NamedTuple):
 
 
 def text(value: object) -> str:
-    """Return a text as HTML that means nothing but the text."""
+    """Return a text escaped for HTML."""
     return html.escape(str(value))
 
 
@@ -156,7 +160,7 @@ def dot(colour: str, label: str) -> Html:
 
 
 def tiles(facts: typing.Iterable[tuple[str, object]]) -> str:
-    """Return the few numbers that matter most, large."""
+    """Return the most important numbers, large."""
     return '<div class="tiles">' + ''.join(
         f'<div class="tile"><b>{_cell(value)}</b><span>{text(name)}</span></div>'
         for name, value in facts) + '</div>'
@@ -180,15 +184,15 @@ def time_plot(
 
 
 def folded(title: str, content: str) -> str:
-    """Return something long that is shown when it is asked for."""
+    """Return content that is folded until it is opened."""
     return f'<details><summary>{text(title)}</summary>{content}</details>'
 
 
 class Live(typing.NamedTuple):
-    """What a page has that is written again and again."""
+    """The settings of a page that is rewritten while a graph runs."""
 
-    plotly_file: str           # its name, beside the page, which is spared the script
-    refresh_s: float           # after which the browser reads the page again
+    plotly_file: str           # in the folder of the page, which does not contain the script
+    refresh_s: float           # after which the browser reloads the page
 
 
 def page(
@@ -198,7 +202,7 @@ def page(
 
     :param head: HTML that comes before the first section
     """
-    policy = _POLICY.format(_FILES_BESIDE if live else '')
+    policy = _POLICY.format(_LOCAL_FILES if live else '')
     refresh = f'\n<meta http-equiv="refresh" content="{live.refresh_s:g}">' if live else ''
     plotly = (f'<script src="{text(live.plotly_file)}"></script>' if live
               else f'<script>{get_plotlyjs()}</script>')

@@ -1,0 +1,73 @@
+"""Writes columns of data into the stream of a Rerun recording."""
+from __future__ import annotations
+
+import typing
+
+import numpy as np
+import rerun
+
+from px4_sim_ros.recording.report.plots import COLOURS
+from px4_sim_ros.viewing.rerun_blueprint import LOG, TIMELINE
+
+
+class RerunStream:
+    """A stream with one timeline, that of simulated time."""
+
+    def __init__(self, stream: rerun.RecordingStream) -> None:
+        self._stream = stream
+        self._described: set[str] = set()
+        stream.set_log_time_enabled(False)
+        stream.set_log_tick_enabled(False)
+
+    def log_static(self, entity: str, archetype: rerun.AsComponents) -> None:
+        """Write what holds for all times."""
+        self._stream.log(entity, archetype, static=True)
+
+    def describe(self, entity: str, archetype: rerun.AsComponents) -> None:
+        """Write the look of an entity before its first data; later calls do nothing."""
+        if entity not in self._described:
+            self._described.add(entity)
+            self.log_static(entity, archetype)
+
+    def send(
+        self, entity: str, time_s: np.ndarray, columns: typing.Iterable[typing.Any],
+    ) -> None:
+        """Write data over time."""
+        self._stream.send_columns(
+            entity, indexes=[rerun.TimeColumn(TIMELINE, duration=time_s)], columns=columns)
+
+    def plot(
+        self, entity: str, time_s: np.ndarray, values: np.ndarray, names: typing.Sequence[str],
+        unit: str, colours: typing.Sequence[str] = COLOURS,
+    ) -> None:
+        """Write lines over time as one entity.
+
+        :param values: (n, k), with a name for each column
+        """
+        count = values.shape[1]
+        self.describe(entity, rerun.SeriesLines(
+            names=[f'{name}, {unit}' for name in names],
+            colors=[_hex(colours[i % len(colours)]) for i in range(count)]))
+        self.send(entity, time_s, rerun.Scalars.columns(
+            scalars=values.ravel()).partition([count] * len(time_s)))
+
+    def log_text(self, time_s: float, level: str, who: str, text: str) -> None:
+        """Write a line into the log.
+
+        :param level: as Rerun has them: INFO, WARN, ERROR
+        """
+        self._stream.set_time(TIMELINE, duration=time_s)
+        self._stream.log(f'{LOG}/{who}', rerun.TextLog(text, level=level))
+
+    def send_blueprint(self, blueprint: typing.Any) -> None:
+        """Write how a viewer arranges the recording."""
+        self._stream.send_blueprint(blueprint)
+
+
+def rgba(colour: tuple[float, ...]) -> list[int]:
+    """Return a colour of parts from 0 to 1 as Rerun has it."""
+    return [round(255.0 * part) for part in colour]
+
+
+def _hex(colour: str) -> list[int]:
+    return [int(colour[i:i + 2], 16) for i in (1, 3, 5)]
