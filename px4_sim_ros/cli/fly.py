@@ -237,7 +237,7 @@ def _make_world(
             configuration, lambda step, _: record.add_truth(step.truth.position_enu),
             core_recorder)
     from px4_sim_ros.run.ros_world import RosWorld
-    spare = ('recorder',) if recorder is not None and recorder.on_failure == 'continue' else ()
+    optional = ('recorder',) if recorder is not None and recorder.on_failure == 'continue' else ()
     file = write_configuration(folder, configuration)
     viewer = None
     if options.viewer is not None:
@@ -245,7 +245,7 @@ def _make_world(
         viewer = start_viewer(options.viewer, file)
         stack.callback(viewer.stop)
     return RosWorld(
-        options.mode, configuration.graph, [file], record.add_truth, spare, options.node, viewer)
+        options.mode, configuration.graph, [file], record.add_truth, optional, options.node, viewer)
 
 
 class _Flight:

@@ -68,7 +68,7 @@ def top(options: argparse.Namespace) -> int:
     with contextlib.closing(control):
         try:
             collector = _listen(control, page.rounds if page else 0)
-            _ = control.status        # so that a graph that is not there is told as such
+            _ = control.status        # so that a graph that is not there is reported as such
             if live:
                 _show_live(control, collector, page)
             else:

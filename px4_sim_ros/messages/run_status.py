@@ -26,10 +26,10 @@ class RunState(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True)
 class RunStatus:
-    """What a DiagnosticStatus on `sim/status` says; None is what it does not say."""
+    """The content of a DiagnosticStatus on `sim/status`; None is a value that it lacks."""
 
     state: RunState
-    sentence: str = ''                        # the state, or what there is to say about it
+    sentence: str = ''                        # the state, or what explains it
     level: int = 0                            # of DiagnosticStatus
     run: int = 0                              # how many times time has begun at 0
     resets: int = 0                           # how many were asked for

@@ -66,13 +66,13 @@ class Control:
         :raises ControlError: there is none
         """
         self.wait_for(
-            lambda: self.is_heard, _FOUND_TIMEOUT_S,
+            lambda: self.has_status, _FOUND_TIMEOUT_S,
             'no manager was found; does the graph run, with this ROS_DOMAIN_ID and namespace?')
         assert self._statuses.last is not None
         return self._statuses.last
 
     @property
-    def is_heard(self) -> bool:
+    def has_status(self) -> bool:
         """Whether there is a status of a manager."""
         return self._statuses.last is not None
 
@@ -108,7 +108,7 @@ class Control:
             raise ControlError(result.reason)
 
     def _call(self, kind: type, name: str, request: typing.Any) -> typing.Any:
-        _ = self.status       # so that a graph that is not there is told as such
+        _ = self.status       # so that a graph that is not there is reported as such
         if name not in self._clients:
             self._clients[name] = self.node.create_client(kind, name)
         client = self._clients[name]

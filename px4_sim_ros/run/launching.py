@@ -191,8 +191,8 @@ def _world(
             arguments=[*names, *own_nodes.arguments(own, names)],
             exec_name=names[0] if len(names) == 1 else 'world',
             parameters=[str(file)], output='screen', **_bounded())
-        spare = names == ['recorder'] and recorder.on_failure == 'continue'
-        actions += [node] if spare else started(node)
+        optional = names == ['recorder'] and recorder.on_failure == 'continue'
+        actions += [node] if optional else started(node)
     return actions
 
 

@@ -71,14 +71,14 @@ class RosWorld:
     def __init__(
         self, mode: str, nodes: graph.Graph, parameter_files: typing.Sequence[pathlib.Path],
         on_position: typing.Callable[[tuple[float, float, float]], None],
-        spare: typing.Container[str] = (), own: typing.Sequence[str] = (),
+        optional: typing.Container[str] = (), own: typing.Sequence[str] = (),
         viewer: Child | None = None,
     ) -> None:
         """Start the processes.
 
         :param parameter_files: later ones win
         :param on_position: called with true positions, at the display rate
-        :param spare: nodes in processes of their own without which the others go on
+        :param optional: nodes in processes of their own without which the others go on
         :param own: classes in place of those of the graph, each `NAME=MODULE:CLASS`
         :param viewer: a process that looks on, and is to see all
         """
@@ -108,8 +108,8 @@ class RosWorld:
         self.say, self.show_set_point = voice.say, voice.show
         self._stop_client = self._node.create_client(Trigger, 'sim/stop')
         children = start_graph(nodes.process_groups(mode), parameter_files, own)
-        self._children = [child for names, child in children if names[0] not in spare]
-        self._spare_children = [child for names, child in children if names[0] in spare]
+        self._children = [child for names, child in children if names[0] not in optional]
+        self._optional_children = [child for names, child in children if names[0] in optional]
 
     def wait_until_seen(self) -> None:
         """Wait until the topics that are watched are matched.
@@ -123,7 +123,7 @@ class RosWorld:
         while not (
                 self._pose.get_publisher_count() and self._watch.run and self._all_report()
                 and self._viewer_listens()):
-            self._spin(self._children + self._spare_children)
+            self._spin(self._children + self._optional_children)
             if time.monotonic() > deadline_s:
                 raise WorldError(f'the node graph has not come up within {_SEEN_TIMEOUT_S:g} s')
 
@@ -147,7 +147,7 @@ class RosWorld:
         """
         run = self._watch.run
         while not stop.is_set() and self._watch.run == run:
-            # Of a spare node that has ended the manager tells.
+            # The manager reports it when an optional node has ended.
             self._spin(self._children)
 
     def _spin(self, needed: typing.Iterable[Child]) -> None:
@@ -163,7 +163,7 @@ class RosWorld:
 
         :raises WorldError: one tells of a failure
         """
-        for child in [*self._children, *self._spare_children]:
+        for child in [*self._children, *self._optional_children]:
             # One that had to be killed has said nothing.
             if child.exit_code is not None and child.exit_code > 0:
                 raise WorldError(f'{child.name} has ended with exit code {child.exit_code}')
@@ -178,7 +178,7 @@ class RosWorld:
             return
         self._closed = True
         deadline_s = time.monotonic() + _STOP_TIMEOUT_S
-        children = [*self._children, *self._spare_children]
+        children = [*self._children, *self._optional_children]
         whole = all(child.exit_code is None for child in self._children)
         if whole and self._stop_client.wait_for_service(timeout_sec=1.0):
             self._stop_client.call_async(Trigger.Request())
