@@ -82,7 +82,7 @@ class Control:
         return self.status.steps
 
     @property
-    def state(self) -> RunState:
+    def state(self) -> str:
         """The run state."""
         return self.status.state
 
@@ -133,7 +133,7 @@ class Control:
 
         def over() -> bool:
             # The first status may have been under way before the steps were asked for.
-            held = self.state is not RunState.RUNNING and self._statuses.count > count + 1
+            held = self.state != RunState.RUNNING and self._statuses.count > count + 1
             return self.steps >= goal or held or self.status.run != run or self._is_silent()
 
         self.wait_for(over, math.inf, '')

@@ -33,7 +33,11 @@ def test_values_that_are_not_there_are_none():
         'state': 'STARTING', 'run': '0', 'resets': '0', 'lifecycle': '', 'steps': '0'}
 
 
-@pytest.mark.parametrize('texts, error', [({}, KeyError), ({'state': 'LOCKED'}, ValueError)])
-def test_a_status_without_a_run_state_is_none(texts, error):
-    with pytest.raises(error):
-        RunStatus.of(message(texts))
+@pytest.mark.parametrize('state', RunState)
+def test_a_state_is_known_by_its_text(state):
+    assert RunStatus.of(message({'state': state.value})).state == state
+
+
+def test_a_text_in_place_of_a_number_is_an_error():
+    with pytest.raises(ValueError):
+        RunStatus.of(message({'state': 'RUNNING', 'sim_time_s': 'soon'}))
