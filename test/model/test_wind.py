@@ -217,6 +217,7 @@ def specified_spectrum(axis, height, airspeed, frequencies_hz):
     return per_rad_m * 2.0 * math.pi / airspeed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('run', RUNS)
 def test_spectra_of_the_turbulence(gusts, run):
     """Welch's method against the specification, averaged over bands: within 10 %.
