@@ -180,7 +180,7 @@ class CoreWorld:
     def _answer(
         self, time_us: int, frames: bytes, stop: threading.Event,
     ) -> ActuatorControls | None:
-        """Return the reply that ends a step, or None when told to stop."""
+        """Return the reply that ends a step, or None when `stop` is set."""
         while not stop.is_set():
             reply = self._lockstep.exchange(time_us, frames)
             for sentence in self._lockstep.take_events():
