@@ -22,7 +22,7 @@ class Window(typing.NamedTuple):
     most_us: int            # of simulated time, whatever the wall time
 
 
-class Figures(typing.NamedTuple):
+class WindowFigures(typing.NamedTuple):
     """A window in figures; times are wall times of a step."""
 
     real_time_factor: float
@@ -64,7 +64,7 @@ class WorkLog:
             and all(_passed(samples, window.from_us)[0] > 0
                     for samples in list(self._parts.values())))
 
-    def figures(self, window: Window, step_us: int) -> Figures:
+    def figures(self, window: Window, step_us: int) -> WindowFigures:
         """Return the figures of a window that is covered.
 
         Each part is measured from its first to its last report in the window, so that it does not
@@ -80,8 +80,8 @@ class WorkLog:
         if 'hil_bridge' in parts_us:
             parts_us['hil_bridge'] -= parts_us['autopilot']
         parts_us['rest'] = total_us - sum(parts_us.values())
-        return Figures(simulated_us / US_PER_S / wall_s, simulated_us / US_PER_S, wall_s, total_us,
-                       parts_us)
+        return WindowFigures(
+            simulated_us / US_PER_S / wall_s, simulated_us / US_PER_S, wall_s, total_us, parts_us)
 
 
 def _passed(samples: typing.Sequence[CounterSample], from_us: int) -> tuple[int, float]:
