@@ -39,7 +39,7 @@ CALIBRATION = 'calibration loop'
 _CALIBRATION_TURNS = 1000
 # Short enough that a vehicle without control stays upright.
 _STEPS = 250
-# So few that nobody else runs meanwhile.
+# So few that no other process runs meanwhile.
 _EXCHANGES = 25
 _LIGHT_AIR_ENU = (0.002, 0.001, 0.0)
 _ACCEPT_TIMEOUT_S = 5.0
@@ -80,7 +80,7 @@ def calibration_us(wall_s: float) -> float:
 class _Bench:
     """Measures calls; each part gets the same share of the time.
 
-    What counts is the least of many short rounds: in that one nobody else has run.
+    What counts is the least of many short rounds: in that one no other process has run.
     """
 
     def __init__(self, share_s: float, rounds: int) -> None:

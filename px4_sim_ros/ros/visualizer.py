@@ -210,8 +210,8 @@ def run(configuration: Configuration, arguments: typing.Sequence[str]) -> None:
     :raises ParameterError: ROS refuses the arguments
     """
     stop = Stop()
-    os.nice(OBSERVER_NICENESS)
     with ros_session(arguments):
+        os.nice(OBSERVER_NICENESS)
         node = VisualizerNode(configuration)
         try:
             while not stop.asked:

@@ -35,6 +35,8 @@ from px4_sim_ros.ros import bag_player as player_module
 from px4_sim_ros.ros.message_types import message_class
 from px4_sim_ros.run.core_world import make_simulation
 
+pytestmark = pytest.mark.slow       # starts processes and waits
+
 STEP_US = 4000
 END_US = 2 * US_PER_S
 START_S = 0.4
