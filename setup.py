@@ -30,10 +30,10 @@ setup(
     package_data={'px4_sim_ros.bench': ['ceiling.c']},
     zip_safe=False,
     entry_points={'console_scripts': [
-        f'{PACKAGE} = {PACKAGE}.apps.command_line:main',
-        f'world = {PACKAGE}.apps.world:main',
-        f'visualizer = {PACKAGE}.apps.visualizer:main',
-        f'keeper = {PACKAGE}.apps.keeper:main',
+        f'{PACKAGE} = {PACKAGE}.cli.command_line:main',
+        f'world = {PACKAGE}.ros.world:main',
+        f'visualizer = {PACKAGE}.cli.visualizer:main',
+        f'autopilot_supervisor = {PACKAGE}.run.autopilot_supervisor:main',
         f'autopilot = {PACKAGE}.autopilot.process:main',
     ]},
 )

@@ -73,7 +73,7 @@ class Controller:
         self.thrust_fraction = 0.0       # of the weight, as last commanded
 
     def reset(self) -> None:
-        """Forget the integral, before a take-off."""
+        """Set the integral to zero, before a take-off."""
         self._integral = (0.0, 0.0, 0.0)
 
     def velocity_to(self, target: Vector, position: Vector) -> Vector:
@@ -102,9 +102,10 @@ class Controller:
         limit = p.max_vertical_acceleration_m_s2
         limited = x * scale, y * scale, min(max(z, -limit), limit)
         # The integral stands still on an axis that is at its limit.
-        self._integral = tuple(
+        ix, iy, iz = (
             i + (p.velocity_integral_gain_hz2 * dt * e if a == b else 0.0)
             for i, e, a, b in zip(self._integral, error, (x, y, z), limited))
+        self._integral = ix, iy, iz
         return limited
 
     def _torque(self, estimate: Estimator, attitude: Quaternion) -> Vector:
@@ -116,9 +117,10 @@ class Controller:
             min(max(gain * e, -limit), limit) - r for e, r in zip((x, y, z), estimate.rate))
         gains = p.rate_gain_hz, p.rate_gain_hz, p.yaw_rate_gain_hz
         inertia = self._body.inertia_kg_m2
-        momentum = tuple(i * r for i, r in zip(inertia, estimate.rate))
-        coupling = cross(estimate.rate, momentum)
-        return tuple(i * g * e + c for i, g, e, c in zip(inertia, gains, errors, coupling))
+        lx, ly, lz = (i * r for i, r in zip(inertia, estimate.rate))      # angular momentum
+        coupling = cross(estimate.rate, (lx, ly, lz))
+        tx, ty, tz = (i * g * e + c for i, g, e, c in zip(inertia, gains, errors, coupling))
+        return tx, ty, tz
 
 
 def _attitude_along(force: Vector, yaw: float) -> Quaternion:

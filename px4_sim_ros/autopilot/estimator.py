@@ -66,8 +66,8 @@ class Estimator:
         self._gravity = gravity_m_s2
         self._year = magnetic_field_year
         self._force, self._field, self._height, self._fix = _Mean(), _Mean(), _Mean(), _Mean()
-        self._time_us: int | None = None
-        self._started_us: int | None = None
+        self._time_us = 0                        # of the last IMU sample
+        self._started_us: int | None = None      # of the first
         self._magnetic_heading = 0.0
         self._rotation = matrix((1.0, 0.0, 0.0, 0.0))
         self.frame: LocalFrame | None = None     # None until aligned
@@ -84,15 +84,16 @@ class Estimator:
 
     def imu(self, time_us: int, force: Vector, rate: Vector) -> None:
         """Integrate one IMU sample (m/s^2 and rad/s, FLU)."""
-        if self._time_us is None:
+        if self._started_us is None:
             self._time_us = self._started_us = time_us
         dt = (time_us - self._time_us) * 1e-6
         self._time_us = time_us
-        self.rate = tuple(w - b for w, b in zip(rate, self._gyro_bias))
+        wx, wy, wz = (w - b for w, b in zip(rate, self._gyro_bias))
+        self.rate = wx, wy, wz
         if not self.aligned:
-            self._align(force)
+            self._align(force, (time_us - self._started_us) * 1e-6)
             return
-        half_turn = from_rotation_vector(tuple(0.5 * dt * w for w in self.rate))
+        half_turn = from_rotation_vector((0.5 * dt * wx, 0.5 * dt * wy, 0.5 * dt * wz))
         middle = multiply(self.attitude, half_turn)
         ax, ay, az = to_world(matrix(middle), force)
         az -= self._gravity
@@ -126,7 +127,7 @@ class Estimator:
 
     def gnss(self, fix: GeodeticPosition, velocity: Vector, dt: float) -> None:
         """Correct position, velocity and tilt with a fix; `dt` is the time since the last one."""
-        if not self.aligned:
+        if self.frame is None:
             self._fix.add((fix.latitude_deg, fix.longitude_deg, fix.ellipsoid_altitude_m))
             return
         p = self._parameters
@@ -145,17 +146,17 @@ class Estimator:
         """Turn the attitude by a small rotation in the world; learn the gyro bias from it."""
         self._set_attitude(multiply(from_rotation_vector(correction), self.attitude))
         gain = self._parameters.gyro_bias_gain_hz
-        self._gyro_bias = tuple(
+        x, y, z = (
             b - gain * c for b, c in zip(self._gyro_bias, to_body(self._rotation, correction)))
+        self._gyro_bias = x, y, z
 
     def _set_attitude(self, attitude: Quaternion) -> None:
         self.attitude = normalised(attitude)
         self._rotation = matrix(self.attitude)
 
-    def _align(self, force: Vector) -> None:
+    def _align(self, force: Vector, waited_s: float) -> None:
         """Average at rest, then start level with gravity and along the magnetic field."""
         self._force.add(force)
-        waited_s = (self._time_us - self._started_us) * 1e-6
         if waited_s < self._parameters.alignment_time_s or not (
                 self._field.count and self._height.count and self._fix.count):
             return
@@ -166,7 +167,8 @@ class Estimator:
         roll, pitch = math.atan2(fy, fz), math.atan2(-fx, math.hypot(fy, fz))
         level = multiply(
             from_rotation_vector((0.0, pitch, 0.0)), from_rotation_vector((roll, 0.0, 0.0)))
-        x, y, _ = to_world(matrix(level), self._field.value)
+        mx, my, mz = self._field.value
+        x, y, _ = to_world(matrix(level), (mx, my, mz))
         yaw = wrap_rad(self._magnetic_heading - math.atan2(y, x))
         self._set_attitude(multiply(from_rotation_vector((0.0, 0.0, yaw)), level))
         self.frame = LocalFrame(origin)

@@ -16,10 +16,11 @@ from pymavlink.dialects.v20 import common as mavlink
 from px4_sim_ros.autopilot.commander import Commander, CommanderParameters
 from px4_sim_ros.autopilot.controller import Controller, ControllerParameters
 from px4_sim_ros.autopilot.estimator import Estimator, EstimatorParameters
-from px4_sim_ros.autopilot.mavlink_face import MavlinkFace
+from px4_sim_ros.autopilot.mavlink_interface import MavlinkInterface
 from px4_sim_ros.config.configuration import load_vehicle
 from px4_sim_ros.config.resources import config_directory, own_arguments, read_yaml
 from px4_sim_ros.mavlink import hil_codec
+from px4_sim_ros.mavlink.hil_fields import packed
 from px4_sim_ros.mavlink.hil_server import port_of
 from px4_sim_ros.model.environment.atmosphere import STANDARD_GRAVITY_M_S2
 from px4_sim_ros.model.frames import Vector
@@ -46,9 +47,9 @@ class Autopilot:
         self._commander = Commander(
             CommanderParameters.from_mapping('commander', gains['commander']), self._estimator,
             controller)
-        self.face = MavlinkFace(instance, self._commander, self._estimator)
+        self.interface = MavlinkInterface(instance, self._commander, self._estimator)
         self._last_us: dict[str, int] = {}
-        self._spare_imu: tuple[Vector, Vector] | None = None
+        self._second_imu: tuple[Vector, Vector] | None = None
         self._mav = mavlink.MAVLink(
             None, srcSystem=instance + 1, srcComponent=mavlink.MAV_COMP_ID_AUTOPILOT1)
         self._mav.robust_parsing = True
@@ -61,7 +62,7 @@ class Autopilot:
             if kind == 'HIL_SENSOR' and message.id == 0:
                 replies += self._step(message)
             elif kind == 'HIL_SENSOR':
-                self._spare_imu = self._imu(message) or self._spare_imu
+                self._second_imu = self._imu(message) or self._second_imu
             elif kind == 'HIL_GPS' and message.id == 0 and hil_codec.has_fix(message):
                 self._estimator.gnss(
                     *hil_codec.gps_from_hil(message), self._since('gps', message.time_usec))
@@ -70,7 +71,7 @@ class Autopilot:
     def _step(self, message: mavlink.MAVLink_hil_sensor_message) -> bytes:
         time_us = message.time_usec
         # The sample of another IMU is one step old: it comes after this message.
-        imu = self._imu(message) or self._spare_imu
+        imu = self._imu(message) or self._second_imu
         dt = self._since('imu', time_us)
         if imu is not None:
             self._estimator.imu(time_us, *imu)
@@ -81,11 +82,11 @@ class Autopilot:
         if pressure is not None:
             self._estimator.barometer(pressure, self._since('baro', time_us))
         controls = self._commander.controls(dt)
-        self.face.telemetry(time_us)
+        self.interface.telemetry(time_us)
         mode = hil_codec.ModeFlag.CUSTOM
         if self._commander.armed:
             mode |= hil_codec.ModeFlag.ARMED
-        return hil_codec.packed(self._mav, self._mav.hil_actuator_controls_encode(
+        return packed(self._mav, self._mav.hil_actuator_controls_encode(
             time_us, controls, mode, _LOCKSTEP_FLAG))
 
     @staticmethod
@@ -112,7 +113,7 @@ class _Stop:
 
 
 def _connect(address: tuple[str, int], stop: _Stop) -> socket.socket | None:
-    """Try until the simulator accepts; return None when told to stop."""
+    """Try until the simulator accepts; return None after a signal to stop."""
     while not stop.asked:
         connection = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         if connection.connect_ex(address) == 0:
@@ -124,7 +125,7 @@ def _connect(address: tuple[str, int], stop: _Stop) -> socket.socket | None:
 
 
 def run(instance: int, vehicle: Vehicle, host: str) -> None:
-    """Fly until the simulator goes away or a signal comes.
+    """Fly until the simulator closes the connection or a signal comes.
 
     :raises OSError: a port is taken
     """
@@ -135,18 +136,18 @@ def run(instance: int, vehicle: Vehicle, host: str) -> None:
     simulator = _connect((host, port_of(instance)), stop)
     try:
         while simulator and not stop.asked:
-            readable, _, _ = select.select([simulator, autopilot.face.socket], [], [], 0.2)
-            if autopilot.face.socket in readable:
-                autopilot.face.receive()
+            readable, _, _ = select.select([simulator, autopilot.interface.socket], [], [], 0.2)
+            if autopilot.interface.socket in readable:
+                autopilot.interface.receive()
             if simulator in readable:
                 data = simulator.recv(65536)
                 if not data:
                     return
                 simulator.sendall(autopilot.answer(data))
     except (ConnectionResetError, BrokenPipeError):
-        return   # the simulator has ended; so does its stand-in autopilot
+        return   # the simulator has ended, and this process with it
     finally:
-        autopilot.face.close()
+        autopilot.interface.close()
         if simulator:
             simulator.close()
 

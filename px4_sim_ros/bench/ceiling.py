@@ -11,8 +11,13 @@ import threading
 from px4_sim_ros.bench.worklog import WorkLog
 from px4_sim_ros.config.configuration import Configuration
 from px4_sim_ros.mavlink.hil_server import port_of
+from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.environment.magnetic_field import MagneticField
+from px4_sim_ros.model.sensors.barometer import BarometerParameters
+from px4_sim_ros.model.sensors.gnss import GnssParameters
+from px4_sim_ros.model.sensors.imu import ImuParameters
+from px4_sim_ros.model.sensors.magnetometer import MagnetometerParameters
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.run.processes import Child
 
@@ -41,11 +46,12 @@ def build(folder: pathlib.Path) -> pathlib.Path:
 
 
 def arguments(configuration: Configuration) -> list[str]:
-    """Return what the server is told: our vehicle, place, periods and noise."""
+    """Return the arguments of the server: our vehicle, place, periods and noise."""
     world, vehicle = configuration.world, configuration.vehicle
     environment = Environment.of(world)
-    hil = configuration.nodes['hil_bridge']
-    imu, field = configuration.nodes['imu'], configuration.nodes['magnetometer']
+    hil = configuration.of_node('hil_bridge', HilParameters)
+    imu = configuration.of_node('imu', ImuParameters)
+    field = configuration.of_node('magnetometer', MagnetometerParameters)
     body, rotor = vehicle.body, vehicle.rotor_model
     # White noise of a density, sampled.
     imu_root = math.sqrt(US_PER_S / world.period_us('imu'))
@@ -69,8 +75,9 @@ def arguments(configuration: Configuration) -> list[str]:
         'mag_up': mag_up, 'accel_noise': imu.accel_noise_density * imu_root,
         'gyro_noise': imu.gyro_noise_density * imu_root,
         'mag_noise': field.noise_density * mag_root,
-        'baro_noise': configuration.nodes['barometer'].noise_pa,
-        'velocity_noise': configuration.nodes['gps'].velocity_noise_m_s}
+        'baro_noise': configuration.of_node('barometer', BarometerParameters).noise_pa,
+        'velocity_noise': configuration.of_node(
+            'gps', GnssParameters).velocity_noise_m_s}
     rotors = [f'rotor={r.position_m[0]!r},{r.position_m[1]!r},{r.spin}' for r in vehicle.rotors]
     return [f'{name}={value!r}' for name, value in values.items()] + rotors
 

@@ -43,8 +43,8 @@ _TRIVIAL_SHARE = 1.03
 _MOST_S = 90.0
 
 
-class Flight(typing.NamedTuple):
-    """What is to be flown and how long."""
+class FlightSettings(typing.NamedTuple):
+    """What is flown, and how long."""
 
     kind: Kind = CEILING_KIND
     instance: int = 0
@@ -61,7 +61,7 @@ class Flight(typing.NamedTuple):
         return json.dumps(self._asdict())
 
     @classmethod
-    def from_json(cls, text: str) -> Flight:
+    def from_json(cls, text: str) -> FlightSettings:
         """Return it from a text."""
         values = json.loads(text)
         return cls(**values | {'kind': Kind(*values['kind'])})
@@ -85,21 +85,21 @@ def _own_name(kind: Kind) -> str:
 
 
 class _Measurement:
-    """Waits for the hover and measures it, in a thread beside the world."""
+    """Waits for the hover and measures it, in a thread of its own."""
 
-    def __init__(self, flight: Flight, world: typing.Any, autopilot: Child) -> None:
+    def __init__(self, settings: FlightSettings, world: typing.Any, autopilot: Child) -> None:
         self.stop = threading.Event()
         self.failure = ''
         self.window: Window | None = None
         self.processes: list[dict[str, typing.Any]] = []
-        self._flight = flight
+        self._settings = settings
         self._log = world.log
         self._autopilot = autopilot
-        self._usage = Usage(_own_name(flight.kind))
+        self._usage = Usage(_own_name(settings.kind))
         self.hovers_from_s: float | None = None       # simulated time
         self.pilot_is_over = threading.Event()
         self._pilot: PilotProcess | None = None
-        if flight.kind.autopilot == 'trivial':
+        if settings.kind.autopilot == 'trivial':
             self.hovers_from_s = 0.0
         self._thread = threading.Thread(target=self._run, name='measurement')
         self._thread.start()
@@ -109,14 +109,11 @@ class _Measurement:
         self._thread.join()
 
     def watch(self, pilot: PilotProcess) -> None:
-        """Look after the pilot as well."""
+        """Watch the pilot as well."""
         self._pilot = pilot
 
-    def stop_pilot(self) -> None:
-        self._pilot.stop()
-
     def on_event(self, event: Event) -> None:
-        """Take note of what the pilot tells."""
+        """Take note of the first event at which it hovers."""
         if event.target_enu is not None and self.hovers_from_s is None:
             self.hovers_from_s = event.time_s
 
@@ -125,7 +122,7 @@ class _Measurement:
         self.stop.set()
 
     def _run(self) -> None:
-        deadline_s = time.monotonic() + self._flight.timeout_s
+        deadline_s = time.monotonic() + self._settings.timeout_s
         while not self.stop.wait(_LOOK_S):
             if self._autopilot.exit_code is not None:
                 self.fail(f'{self._autopilot.name} has ended with exit code'
@@ -133,7 +130,7 @@ class _Measurement:
             elif self._pilot is not None and self._pilot.failure:
                 self.fail(self._pilot.failure)
             elif time.monotonic() > deadline_s:
-                self.fail(f'not measured within {self._flight.timeout_s:g} s;'
+                self.fail(f'not measured within {self._settings.timeout_s:g} s;'
                           f' simulated time is {self._log.latest_us / US_PER_S:g} s')
             elif self.window is None:
                 self._begin_if_hovering()
@@ -142,59 +139,61 @@ class _Measurement:
                 self.stop.set()
 
     def _begin_if_hovering(self) -> None:
-        flight = self._flight
+        settings = self._settings
         if self.hovers_from_s is None:
             return
-        from_us = round((self.hovers_from_s + flight.settle_s) * US_PER_S)
+        from_us = round((self.hovers_from_s + settings.settle_s) * US_PER_S)
         if self._log.latest_us >= from_us:
             self.window = Window(
-                self._log.latest_us, round(flight.least_s * US_PER_S), flight.least_wall_s,
+                self._log.latest_us, round(settings.least_s * US_PER_S), settings.least_wall_s,
                 round(_MOST_S * US_PER_S))
             self._usage.begin()
 
 
-def fly(flight: Flight) -> dict[str, typing.Any]:
-    """Fly and return the figures; all that was started is ended.
+def measure(settings: FlightSettings) -> dict[str, typing.Any]:
+    """Fly and return the figures; end all that was started.
 
     :raises FlightError: that has failed
     """
     with contextlib.ExitStack() as stack:
         folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
         overrides: dict[str, typing.Any] = {
-            'manager': {'speed_factor': 0.0}, 'hil_bridge': {'instance': flight.instance}}
-        if flight.kind.recorder:
+            'manager': {'speed_factor': 0.0}, 'hil_bridge': {'instance': settings.instance}}
+        if settings.kind.recorder:
             overrides |= {'': {'recorder': True}, 'recorder': {'folder': str(folder / 'bag')}}
         configuration = load_configuration(None, overrides)
-        world = _make_world(flight, configuration, folder)
+        world = _make_world(settings, configuration, folder)
         stack.callback(world.close)
         world.wait_until_seen()
-        autopilot = _start_autopilot(flight, configuration)
+        autopilot = _start_autopilot(settings, configuration)
         stack.callback(autopilot.stop)
-        measurement = _Measurement(flight, world, autopilot)
+        measurement = _Measurement(settings, world, autopilot)
         stack.callback(measurement.join)
-        if flight.kind.autopilot != 'trivial':
-            measurement.watch(PilotProcess(
-                flight.instance, _MISSION, measurement.on_event, lambda set_point: None,
-                measurement.pilot_is_over))
-            stack.callback(measurement.stop_pilot)
+        if settings.kind.autopilot != 'trivial':
+            pilot = PilotProcess(
+                settings.instance, _MISSION, measurement.on_event, lambda set_point: None,
+                measurement.pilot_is_over)
+            stack.callback(pilot.stop)
+            measurement.watch(pilot)
         world.run(measurement.stop)
         misses = world.misses
         # Before the autopilot, which would be missed.
         world.close()
-    if measurement.failure:
-        raise FlightError(measurement.failure)
-    figures = world.log.figures(measurement.window, configuration.world.step_us)
+    window = measurement.window
+    if measurement.failure or window is None:
+        raise FlightError(measurement.failure or 'ended before it hovered')
+    figures = world.log.figures(window, configuration.world.step_us)
     return figures._asdict() | {
-        'from_s': measurement.window.from_us / US_PER_S, 'height_m': round(world.height_m, 2),
+        'from_s': window.from_us / US_PER_S, 'height_m': round(world.height_m, 2),
         'misses': misses, 'processes': measurement.processes}
 
 
 def _make_world(
-    flight: Flight, configuration: Configuration, folder: pathlib.Path,
+    settings: FlightSettings, configuration: Configuration, folder: pathlib.Path,
 ) -> typing.Any:
-    kind = flight.kind
+    kind = settings.kind
     if kind.mode == CEILING:
-        return ceiling.CeilingWorld(pathlib.Path(flight.ceiling), configuration, folder)
+        return ceiling.CeilingWorld(pathlib.Path(settings.ceiling), configuration, folder)
     run = None
     if kind.recorder:
         configuration, run = worlds.with_recording(
@@ -204,17 +203,17 @@ def _make_world(
     return worlds.GraphLog(configuration, kind.mode, folder)
 
 
-def _start_autopilot(flight: Flight, configuration: Configuration) -> Child:
-    if flight.kind.autopilot == 'trivial':
+def _start_autopilot(settings: FlightSettings, configuration: Configuration) -> Child:
+    if settings.kind.autopilot == 'trivial':
         control = _TRIVIAL_SHARE * hover_control(configuration)
         return Child('the trivial peer', [
             sys.executable, '-m', 'px4_sim_ros.bench.trivial_peer', '--port',
-            str(port_of(flight.instance)), '--system', str(flight.instance + 1),
+            str(port_of(settings.instance)), '--system', str(settings.instance + 1),
             '--control', repr(control)])
-    cores = 'all' if flight.kind.all_cores else flight.px4_cores
-    px4 = Px4.find(flight.px4_dir, cores) if flight.kind.autopilot == 'px4' else None
+    cores = 'all' if settings.kind.all_cores else settings.px4_cores
+    px4 = Px4.find(settings.px4_dir, cores) if settings.kind.autopilot == 'px4' else None
     return start_autopilot(
-        px4, configuration.world.vehicle, flight.instance, log_in_folder=True)
+        px4, configuration.world.vehicle, settings.instance, log_in_folder=True)
 
 
 def main(arguments: typing.Sequence[str] | None = None) -> int:
@@ -223,7 +222,7 @@ def main(arguments: typing.Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        result = fly(Flight.from_json(description))
+        result = measure(FlightSettings.from_json(description))
     except KeyboardInterrupt:
         return 130
     except (ParameterError, OSError, RuntimeError) as error:

@@ -9,7 +9,7 @@ import typing
 
 import tqdm
 
-from px4_sim_ros.bench.flight import Flight, FlightError
+from px4_sim_ros.bench.flight import FlightError, FlightSettings
 from px4_sim_ros.bench.kinds import CEILING, Kind, free_instance
 from px4_sim_ros.bench.results import Round
 from px4_sim_ros.bench.unit_costs import calibration_us
@@ -24,17 +24,17 @@ _CALIBRATION_S = 0.1
 _OUTPUT = '{output}'
 
 
-class Plan(typing.NamedTuple):
+class RoundPlan(typing.NamedTuple):
     """What a round is."""
 
     kinds: typing.Sequence[Kind]
-    flight: Flight                  # how long; kind and instance are set for each
+    flight: FlightSettings          # how long; kind and instance are set for each
     share_s: float                  # wall time for each part alone
     share_rounds: int
     folder: pathlib.Path            # for all that is written on the way
 
 
-def fly(plan: Plan, repeat: int) -> list[Round]:
+def run_rounds(plan: RoundPlan, repeat: int) -> list[Round]:
     """Return the figures of `repeat` rounds.
 
     Kinds take turns, so that a machine that slows down slows all of them.
@@ -58,14 +58,14 @@ def fly(plan: Plan, repeat: int) -> list[Round]:
     return rounds
 
 
-def _flight(plan: Plan, kind: Kind) -> dict[str, typing.Any]:
-    flight = plan.flight._replace(kind=kind, instance=free_instance())
+def _flight(plan: RoundPlan, kind: Kind) -> dict[str, typing.Any]:
+    settings = plan.flight._replace(kind=kind, instance=free_instance())
     # PX4 writes its log on the cores that fly; its parameters and folders are not to be kept.
     environment = {'PX4_PARAM_SDLOG_BACKEND': '0', 'ROS_HOME': str(plan.folder / 'ros')}
     if kind.mode == CEILING:
         environment['PX4_PARAM_SIM_BAT_ENABLE'] = '1'       # this server has no battery for it
     before_us = calibration_us(_CALIBRATION_S)
-    figures = _run(kind.name, ['-m', 'px4_sim_ros.bench.flight', flight.to_json(), _OUTPUT],
+    figures = _run(kind.name, ['-m', 'px4_sim_ros.bench.flight', settings.to_json(), _OUTPUT],
                    plan.folder, environment)
     after_us = calibration_us(_CALIBRATION_S)
     return figures | {'calibration_us': 0.5 * (before_us + after_us)}
@@ -97,6 +97,6 @@ def _run(
 
 
 def _last_error(log: pathlib.Path) -> str:
-    """Return the last line in which somebody has told of an error, '' for none."""
+    """Return the last line that reports an error, '' for none."""
     lines = log.read_text(encoding='utf-8', errors='replace').split('\n')
     return next((line.strip() for line in reversed(lines) if 'rror' in line), '')

@@ -78,9 +78,9 @@ class Answers:
 
 
 def connect(port: int) -> socket.socket:
-    """Connect as soon as somebody listens.
+    """Connect as soon as the simulator listens.
 
-    :raises OSError: nobody does
+    :raises ConnectionRefusedError: it does not in time
     """
     deadline_s = time.monotonic() + _CONNECT_TIMEOUT_S
     while True:

@@ -6,11 +6,9 @@ is nearly the same on every machine.
 from __future__ import annotations
 
 import contextlib
-import functools
 import itertools
 import json
 import math
-import os
 import pathlib
 import select
 import socket
@@ -20,14 +18,15 @@ import typing
 
 from px4_sim_ros.bench.trivial_peer import Answers
 from px4_sim_ros.config.configuration import Configuration, load_configuration
-from px4_sim_ros.mavlink.hil_codec import HilDecoder, HilEncoder
-from px4_sim_ros.model.body.dynamics import Dynamics
+from px4_sim_ros.mavlink.hil_codec import HilEncoder
+from px4_sim_ros.mavlink.hil_decoder import HilDecoder
+from px4_sim_ros.model.body.dynamics import Dynamics, DynamicsParameters
 from px4_sim_ros.model.body.integrators import INTEGRATOR_NAMES
 from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.environment.surroundings import STILL
 from px4_sim_ros.model.timebase import is_due
 from px4_sim_ros.run.core_world import hil_frames, make_simulation
-from px4_sim_ros.run.processes import Child, ros_environment
+from px4_sim_ros.run.processes import Child
 from px4_sim_ros.step import graph
 from px4_sim_ros.step.simulation import Step
 
@@ -38,7 +37,7 @@ _STEPS = 250
 # So few that nobody else runs meanwhile.
 _EXCHANGES = 25
 _LIGHT_AIR_ENU = (0.002, 0.001, 0.0)
-_MATCH_TIMEOUT_S = 5.0
+_ACCEPT_TIMEOUT_S = 5.0
 _EXCHANGE_TIMEOUT_S = 2.0
 
 
@@ -112,7 +111,9 @@ def dynamics_us(integrator: str, rounds: int) -> float:
     references = (speed,) * len(vehicle.rotors)
     found = []
     for _ in range(rounds):
-        dynamics = Dynamics(configuration.nodes['dynamics'], vehicle, environment, world.step_us)
+        dynamics = Dynamics(
+            configuration.of_node('dynamics', DynamicsParameters), vehicle, environment,
+            world.step_us)
         for _ in range(_STEPS):
             dynamics.step(references, _LIGHT_AIR_ENU)
         started_s = time.perf_counter()
@@ -139,8 +140,8 @@ def _flown(configuration: Configuration) -> tuple[tuple[float, ...], list[Step]]
 
 def _models(bench: _Bench, configuration: Configuration, steps: typing.Sequence[Step]) -> None:
     world = configuration.world
-    bench.costs['dynamics'] = Cost(
-        dynamics_us(configuration.nodes['dynamics'].integrator, _flights(bench.rounds)), 1.0)
+    integrator = configuration.of_node('dynamics', DynamicsParameters).integrator
+    bench.costs['dynamics'] = Cost(dynamics_us(integrator, _flights(bench.rounds)), 1.0)
     for name in configuration.graph.sensors:
         model = graph.load(graph.spec_of(name).model)(name, configuration.nodes[name], world)
         period_us = world.period_us(name)
@@ -161,11 +162,9 @@ def _conversion(
     steps: typing.Sequence[Step],
 ) -> list[list[tuple[str, bytes]]]:
     """Measure both ways of all messages of a step, and return the messages."""
-    from rclpy.serialization import deserialize_message
-
     from px4_sim_ros.messages import codecs
     from px4_sim_ros.messages.step_messages import StepMessages
-    from px4_sim_ros.ros.message_types import message_class
+    from px4_sim_ros.ros.bench_node import deserialiser
     nodes = configuration.graph
     messages = StepMessages(nodes, configuration.world)
     found = [messages.of(step, references) for step in steps]
@@ -182,9 +181,8 @@ def _conversion(
             if is_due(step.truth.time_us, own_us):
                 read += [(topic, present[topic]) for topic in spec.inputs
                          if topic in present and name != 'manager' and topic != '/clock']
-    decoders = {name: codecs.decoder(topic, functools.partial(
-        deserialize_message, message_type=message_class(topic.type)))
-        for name, topic in nodes.topics.items()}
+    decoders = {name: codecs.decoder(topic, deserialiser(topic.type))
+                for name, topic in nodes.topics.items()}
     bench.measure('messages, read', lambda: [decoders[name](data) for name, data in read],
                   len(read), len(read) / len(steps))
     hops = sum(len(nodes.subscribers(t.name)) * step_us / t.period_us(step_us, periods_us)
@@ -194,58 +192,18 @@ def _conversion(
 
 
 def _middleware(bench: _Bench, data: bytes, hops: float) -> None:
-    """Measure the way from a publisher to a callback within a process.
+    """Measure the way from a publisher to a subscription within a process.
 
+    :param data: a serialised Imu
     :param hops: how many there are in a step
     """
-    os.environ.update(ros_environment())
-    import rclpy
-    from rclpy.signals import SignalHandlerOptions
-    from sensor_msgs.msg import Imu
-
-    from px4_sim_ros.ros import qos
-    from px4_sim_ros.ros.polling import taken
-    from px4_sim_ros.ros.world import make_executor
-    rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
-    node = rclpy.create_node('unit_costs')
-    publisher = node.create_publisher(Imu, 'unit_costs/polled', qos.LOOP)
-    subscription = node.create_subscription(
-        Imu, 'unit_costs/polled', lambda m: None, qos.LOOP, raw=True)
-    _until(lambda: publisher.get_subscription_count() > 0)
-
-    def polled() -> None:
-        publisher.publish(data)
-        _until(lambda: any(taken(subscription)))
-
-    bench.measure('middleware, polled', polled, 1.0, hops)
-    node.destroy_node()
-    node = rclpy.create_node('unit_costs')
-    heard: list[bytes] = []
-    publisher = node.create_publisher(Imu, 'unit_costs/called', qos.LOOP)
-    subscription = node.create_subscription(
-        Imu, 'unit_costs/called', heard.append, qos.LOOP, raw=True)
-    _until(lambda: publisher.get_subscription_count() > 0)
-    executor = make_executor()
-    executor.add_node(node)
-
-    def called() -> None:
-        heard.clear()
-        publisher.publish(data)
-        deadline_s = time.monotonic() + _EXCHANGE_TIMEOUT_S
-        while not heard and time.monotonic() < deadline_s:
-            executor.spin_once(timeout_sec=0.1)
-
-    bench.measure('middleware, by executor', called, 1.0, hops)
-    executor.shutdown()
-    node.destroy_node()
-    rclpy.shutdown()
-
-
-def _until(condition: typing.Callable[[], object]) -> None:
-    deadline_s = time.monotonic() + _MATCH_TIMEOUT_S
-    while not condition():
-        if time.monotonic() > deadline_s:
-            raise RuntimeError('no message comes through the middleware')
+    from px4_sim_ros.ros.bench_node import called_hop, polled_hop
+    from px4_sim_ros.ros.session import ros_session
+    with ros_session():
+        with polled_hop(data) as hop:
+            bench.measure('middleware, polled', hop, 1.0, hops)
+        with called_hop(data) as hop:
+            bench.measure('middleware, by executor', hop, 1.0, hops)
 
 
 def _link(bench: _Bench, configuration: Configuration, steps: typing.Sequence[Step]) -> None:
@@ -268,9 +226,14 @@ def _link(bench: _Bench, configuration: Configuration, steps: typing.Sequence[St
                           ('socket, with the trivial peer', control)):
         with contextlib.ExitStack() as stack:
             exchange = _exchange_with(options, stack)
-            some = sent[:_EXCHANGES]
-            bench.measure(name, lambda exchange=exchange, some=some: [
-                exchange(data) for data in some], len(some))
+            _exchanges(bench, name, exchange, sent[:_EXCHANGES])
+
+
+def _exchanges(
+    bench: _Bench, name: str, exchange: typing.Callable[[bytes], bytes],
+    sent: typing.Sequence[bytes],
+) -> None:
+    bench.measure(name, lambda: [exchange(data) for data in sent], len(sent))
 
 
 def _exchange_with(
@@ -281,7 +244,7 @@ def _exchange_with(
     :param stack: ends what was started
     """
     listener = stack.enter_context(socket.create_server(('127.0.0.1', 0)))
-    listener.settimeout(_MATCH_TIMEOUT_S)
+    listener.settimeout(_ACCEPT_TIMEOUT_S)
     peer = Child('the other side', [
         sys.executable, '-m', 'px4_sim_ros.bench.trivial_peer', '--port',
         str(listener.getsockname()[1]), *options])

@@ -13,7 +13,7 @@ from px4_sim_ros.run.core_world import CoreWorld
 from px4_sim_ros.step.simulation import Step
 
 if typing.TYPE_CHECKING:
-    from diagnostic_msgs.msg import DiagnosticArray
+    from px4_sim_ros.recording.bag.run_description import RunDescription
 
 # In mode core: how often the counters are read, in simulated time.
 _READ_US = 200_000
@@ -21,7 +21,7 @@ _READ_US = 200_000
 
 def with_recording(
     configuration: Configuration, mode: str, autopilot: str, folder: pathlib.Path,
-) -> tuple[Configuration, typing.Any]:
+) -> tuple[Configuration, RunDescription]:
     """Return the configuration of a run that is recorded, and the description of the run."""
     from px4_sim_ros.recording.bag.run_description import RunDescription, with_run_file
     run = RunDescription.of(configuration, mode=mode, autopilot=autopilot)
@@ -31,7 +31,7 @@ def with_recording(
 class CoreLog:
     """Mode `core`, in this process."""
 
-    def __init__(self, configuration: Configuration, run: typing.Any) -> None:
+    def __init__(self, configuration: Configuration, run: RunDescription | None) -> None:
         """Listen for the autopilot.
 
         :param run: the description for a recording, None for none
@@ -75,7 +75,7 @@ class CoreLog:
 
 
 class GraphLog:
-    """Modes `composed` and `separate`; what the nodes tell on `/diagnostics` is the log."""
+    """Modes `composed` and `separate`; what the nodes report on `/diagnostics` is the log."""
 
     def __init__(
         self, configuration: Configuration, mode: str, folder: pathlib.Path,
@@ -84,11 +84,7 @@ class GraphLog:
 
         :param folder: for the parameter file
         """
-        import rclpy
-        from diagnostic_msgs.msg import DiagnosticArray
-        from rclpy.executors import SingleThreadedExecutor
-
-        from px4_sim_ros.ros import qos
+        from px4_sim_ros.ros.bench_node import DiagnosticsThread
         from px4_sim_ros.run.ros_world import RosWorld
 
         self.log = WorkLog()
@@ -98,31 +94,19 @@ class GraphLog:
         self._world = RosWorld(
             mode, configuration.graph, [write_configuration(folder, configuration)],
             self._on_position)
-        self._node = rclpy.create_node('bench')
-        self._subscription = self._node.create_subscription(
-            DiagnosticArray, '/diagnostics', self._on_diagnostics, qos.DIAGNOSTICS)
-        self._executor = SingleThreadedExecutor()
-        self._executor.add_node(self._node)
-        self._thread = threading.Thread(target=self._executor.spin, name='diagnostics')
-        self._thread.start()
+        self._diagnostics = DiagnosticsThread(self._on_report)
 
     def _on_position(self, position_enu: tuple[float, float, float]) -> None:
         self.height_m = position_enu[2]
 
-    def _on_diagnostics(self, message: DiagnosticArray) -> None:
-        from px4_sim_ros.messages.diagnostics import values_of
-        from px4_sim_ros.messages.stamps import stamp_us
-        time_us = stamp_us(message.header.stamp)
-        for status in message.status:
-            part, values = status.name.removeprefix('/'), values_of(status)
-            if part not in self._nodes or 'busy_s' not in values:
-                continue
-            self.log.add_busy(part, time_us, float(values['busy_s']))
-            if part == 'manager':
-                self.log.add_wall(
-                    time_us, float(values['wall_time_s']) - float(values['paced_s']))
-            elif 'waited_s' in values:
-                self.log.add_busy('autopilot', time_us, float(values['waited_s']))
+    def _on_report(self, part: str, time_us: int, values: dict[str, str]) -> None:
+        if part not in self._nodes or 'busy_s' not in values:
+            return
+        self.log.add_busy(part, time_us, float(values['busy_s']))
+        if part == 'manager':
+            self.log.add_wall(time_us, float(values['wall_time_s']) - float(values['paced_s']))
+        elif 'waited_s' in values:
+            self.log.add_busy('autopilot', time_us, float(values['waited_s']))
 
     @property
     def misses(self) -> int:
@@ -145,8 +129,6 @@ class GraphLog:
         if self._closed:
             return
         self._closed = True
-        self._executor.shutdown()
-        self._thread.join()
-        self._node.destroy_node()
+        self._diagnostics.close()
         self._world.close()
         self._world.check_end()

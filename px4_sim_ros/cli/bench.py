@@ -12,7 +12,7 @@ import tempfile
 
 from px4_sim_ros.bench import ceiling, kinds, rounds, table
 from px4_sim_ros.bench.budget import Budget, budget_file
-from px4_sim_ros.bench.flight import Flight
+from px4_sim_ros.bench.flight import FlightSettings
 from px4_sim_ros.bench.machine import Machine
 from px4_sim_ros.bench.results import Results
 from px4_sim_ros.config.resources import check_writable
@@ -67,7 +67,7 @@ def bench(options: argparse.Namespace) -> int:
     except (OSError, RuntimeError, ParameterError) as error:
         print(f'bench: {sentence(error)}', file=sys.stderr)
         return _EXIT_FAILED
-    _tell(options, machine, results, budget)
+    _report(options, machine, results, budget)
     return 0
 
 
@@ -77,8 +77,8 @@ def _measure(
 ) -> Results:
     print(machine, flush=True)
     if machine.busy:
-        print('Others work on this machine: take the figures for no more than a sign that it'
-              ' works.', flush=True)
+        print('The machine is busy with other work: the figures show no more than that it works.',
+              flush=True)
     server = ''
     if any(kind.mode == kinds.CEILING for kind in chosen):
         if ceiling.compiler() is None:
@@ -86,17 +86,17 @@ def _measure(
             chosen = [kind for kind in chosen if kind.mode != kinds.CEILING]
         else:
             server = str(ceiling.build(folder))
-    flight = Flight(
+    flight = FlightSettings(
         px4_dir=options.px4_dir, px4_cores=options.px4_cores, ceiling=server)
-    plan = rounds.Plan(chosen, flight, 0.5, 100, folder)
+    plan = rounds.RoundPlan(chosen, flight, 0.5, 100, folder)
     if options.quick:
         plan = plan._replace(
             flight=flight._replace(settle_s=1.0, least_s=2.0, least_wall_s=0.3),
             share_s=0.05, share_rounds=15)
-    return Results(rounds.fly(plan, 1 if options.quick else options.repeat))
+    return Results(rounds.run_rounds(plan, 1 if options.quick else options.repeat))
 
 
-def _tell(
+def _report(
     options: argparse.Namespace, machine: Machine, results: Results, budget: Budget,
 ) -> None:
     print()

@@ -6,6 +6,7 @@ import json
 import sys
 
 from px4_sim_ros.config.configuration import load_configuration, load_vehicle
+from px4_sim_ros.model.body.dynamics import DynamicsParameters
 from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.parameters import ParameterError
 from px4_sim_ros.model.timebase import US_PER_S
@@ -30,7 +31,8 @@ def check_vehicle(options: argparse.Namespace) -> int:
         return _EXIT_BAD_INPUT
     configuration = load_configuration(None, {})
     world = configuration.world
-    step_s = world.step_us / configuration.nodes['dynamics'].substeps / US_PER_S
+    substeps = configuration.of_node('dynamics', DynamicsParameters).substeps
+    step_s = world.step_us / substeps / US_PER_S
     found = figures(vehicle, Environment.of(world), step_s)
     problems = implausible(found)
     if options.json:

@@ -16,6 +16,7 @@ from px4_sim_ros.config.resources import check_writable
 from px4_sim_ros.model.parameters import ParameterError, sentence
 from px4_sim_ros.model.truth import DivergedError
 from px4_sim_ros.recording.analysis.comparison import BagComparison, compare_bags
+from px4_sim_ros.recording.analysis.deviation import Deviation
 from px4_sim_ros.recording.analysis.deviation import deviation as deviation_of
 from px4_sim_ros.recording.analysis.integrator_study import WINDOW_S, study_integrators
 from px4_sim_ros.recording.bag.bag_reader import BagReader
@@ -48,8 +49,8 @@ def compare(options: argparse.Namespace) -> int:
             raise ParameterError(f'window {options.window:g}: must be at least 0 s')
         check_writable('json', options.json)
         check_writable('plot', options.plot)
-        bags = [BagReader(folder) for folder in options.bags]
-        return _study(bags[0], options) if options.integrators else _compare(*bags, options)
+        first, *others = (BagReader(folder) for folder in options.bags)
+        return _compare(first, others[0], options) if others else _study(first, options)
     except (BagError, ParameterError, DivergedError, OSError) as error:
         print(f'compare: {sentence(error)}', file=sys.stderr)
         return _EXIT_BAD_INPUT
@@ -57,11 +58,11 @@ def compare(options: argparse.Namespace) -> int:
 
 def _compare(one: BagReader, other: BagReader, options: argparse.Namespace) -> int:
     found = compare_bags(one, other)
-    tell(one, other, found, options)
+    report_comparison(one, other, found, options)
     return 0 if found.identical else _EXIT_DIFFERENT
 
 
-def tell(
+def report_comparison(
     one: BagReader, other: BagReader, found: BagComparison, options: argparse.Namespace, *,
     is_what_if: bool = False,
 ) -> None:
@@ -70,18 +71,27 @@ def tell(
     :param is_what_if: only how far they are apart is of interest
     :raises ParameterError: there is nothing to plot
     """
-    apart = None
+    apart: Deviation | None = None
     if not found.identical or options.json or options.plot:
         apart = dataclasses.replace(deviation_of(one, other), names=found.names)
     console = Console()
     if not is_what_if and not found.identical:
         console.print(report.comparison_table(found))
-    if not found.agree:
+    if apart is not None and not found.agree:
         console.print(report.deviation_table(apart))
     for damage in filter(None, found.damages):
         print(damage, file=sys.stderr)
     if not is_what_if or found.agree:
         print(found.sentence)
+    if apart is not None:
+        _write_files(found, apart, options)
+
+
+def _write_files(found: BagComparison, apart: Deviation, options: argparse.Namespace) -> None:
+    """Write the files that `options` ask for.
+
+    :raises ParameterError: there is nothing to plot
+    """
     if options.json:
         _write_json(options.json, {'comparison': report.comparison_json(found),
                                    'deviation': report.deviation_json(apart)})

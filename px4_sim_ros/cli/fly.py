@@ -9,7 +9,6 @@ import pathlib
 import signal
 import sys
 import tempfile
-import threading
 import typing
 
 from px4_sim_ros.cli.progress import Progress
@@ -19,25 +18,22 @@ from px4_sim_ros.config.configuration import (
     load_mission,
     mission_text,
     profile_parameters,
-    write_configuration,
 )
+from px4_sim_ros.config.recording import RecorderParameters
 from px4_sim_ros.config.resources import check_writable
 from px4_sim_ros.mavlink.hil_server import check_port_is_free, port_of
+from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.mavlink.mission import Mission
-from px4_sim_ros.mavlink.pilot import Event, MissionError
 from px4_sim_ros.model.parameters import ParameterError, sentence
 from px4_sim_ros.recording.bag.bag_folder import new_folder
-from px4_sim_ros.ros import own_nodes
+from px4_sim_ros.ros import node_overrides
 from px4_sim_ros.run import settings
-from px4_sim_ros.run.autopilots import start_autopilot
-from px4_sim_ros.run.flight_record import FlightRecord, WorldStatus
-from px4_sim_ros.run.pilot_process import PilotProcess
+from px4_sim_ros.run.flight import AUTOPILOTS, MODES, FlightPlan, conduct
+from px4_sim_ros.run.flight_record import FlightRecord
 from px4_sim_ros.run.px4 import Px4, add_cores_argument
 from px4_sim_ros.step.pacing import speed_factor
 from px4_sim_ros.viewing.rerun_target import RerunTarget
 
-MODES = ('core', 'composed', 'separate')
-AUTOPILOTS = ('embedded', 'px4')
 # A flight without a wish is as fast as possible.
 _BASE = {'manager': {'speed_factor': 0.0}}
 _EXIT_FAILED, _EXIT_BAD_INPUT, _EXIT_INTERRUPTED = 1, 2, 130
@@ -59,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help='simulated over wall time; max by default')
     parser.add_argument('--instance', type=int, help='as PX4: TCP port 4560 + instance')
     settings.add_arguments(parser)
-    own_nodes.add_argument(parser)
+    node_overrides.add_argument(parser)
     parser.add_argument('--params-file', type=pathlib.Path, help='a ROS 2 parameter file')
     parser.add_argument('--record', metavar='DIR', help='write all messages into this new folder,'
                         ' a rosbag2 bag; how is set with --set recorder.PARAMETER=VALUE')
@@ -84,22 +80,10 @@ def _fly(
     options: argparse.Namespace, folder: pathlib.Path, bag: str | pathlib.Path | None,
 ) -> int:
     try:
-        overrides = _overrides(options, bag)
-        base = _BASE | profile_parameters(options.profile)
-        configuration = load_configuration(options.params_file, overrides, base=base)
-        mission = load_mission(options.mission)
-        if options.node and options.mode == 'core':
-            raise ParameterError(f'node {options.node[0]!r}: mode core has no nodes; fly in mode'
-                                 ' composed or separate')
-        own_nodes.parse(options.node, configuration.graph.nodes)
-        check_viewer(options)
-        px4 = Px4.find(options.px4_dir, options.px4_cores) if options.autopilot == 'px4' else None
-        hil = configuration.nodes['hil_bridge']
-        check_port_is_free(hil.host, port_of(hil.instance))
+        configuration = _configuration(options, bag)
+        plan = _plan(options, configuration)
         check_writable('summary', options.summary)
         check_writable('report', options.report)
-        if 'recorder' in configuration.nodes:
-            new_folder(configuration.nodes['recorder'].folder)
     except (ParameterError, OSError) as error:
         print(f'fly: {sentence(error)}', file=sys.stderr)
         return _EXIT_BAD_INPUT
@@ -107,14 +91,17 @@ def _fly(
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     record = FlightRecord()
     try:
-        status, bag = _run(options, configuration, mission, px4, record, folder)
+        with contextlib.closing(Progress(plan.mission.events)) as progress:
+            status, bag = conduct(
+                plan, configuration, record, folder, on_event=progress.show,
+                on_restart=lambda: progress.print('the run begins again: so does the flight'))
     except KeyboardInterrupt:
         print('fly: interrupted', file=sys.stderr)
         return _EXIT_INTERRUPTED
     except (OSError, RuntimeError) as error:
         print(f'fly: {sentence(error)}', file=sys.stderr)
         return _EXIT_FAILED
-    summary = record.summary(_head(options, configuration, mission, bag), status)
+    summary = record.summary(_head(options, configuration, plan.mission, bag), status)
     _print_summary(summary)
     if options.summary:
         options.summary.write_text(json.dumps(summary, indent=2) + '\n', encoding='utf-8')
@@ -123,8 +110,43 @@ def _fly(
     return 0 if summary['landed'] else _EXIT_FAILED
 
 
-def check_viewer(options: argparse.Namespace) -> None:
-    """See that the flight can be shown, if that is wanted.
+def _configuration(
+    options: argparse.Namespace, bag: str | pathlib.Path | None,
+) -> Configuration:
+    """Return the parameters of the flight.
+
+    :param bag: where it is recorded; None unless the parameters ask for a recording
+    :raises ParameterError: one of them is wrong, or there is such a recording already
+    """
+    configuration = load_configuration(
+        options.params_file, _overrides(options, bag),
+        base=_BASE | profile_parameters(options.profile))
+    if 'recorder' in configuration.nodes:
+        new_folder(configuration.of_node('recorder', RecorderParameters).folder)
+    return configuration
+
+
+def _plan(options: argparse.Namespace, configuration: Configuration) -> FlightPlan:
+    """Return what is to be flown.
+
+    :raises ParameterError: an option is wrong
+    :raises OSError: the port of the autopilot is in use
+    """
+    mission = load_mission(options.mission)
+    if options.node and options.mode == 'core':
+        raise ParameterError(f'node {options.node[0]!r}: mode core has no nodes; fly in mode'
+                             ' composed or separate')
+    node_overrides.parse(options.node, configuration.graph.nodes)
+    _check_viewer(options)
+    px4 = Px4.find(options.px4_dir, options.px4_cores) if options.autopilot == 'px4' else None
+    hil = configuration.of_node('hil_bridge', HilParameters)
+    check_port_is_free(hil.host, port_of(hil.instance))
+    return FlightPlan(options.mode, options.autopilot, px4, mission, mission_text(options.mission),
+                      options.node, options.viewer)
+
+
+def _check_viewer(options: argparse.Namespace) -> None:
+    """Check that the flight can be shown, if that is wanted.
 
     :raises ParameterError: it cannot, and why
     """
@@ -174,129 +196,6 @@ def _overrides(
         found['']['recorder'] = True
         found.setdefault('recorder', {})['folder'] = str(new_folder(bag))
     return found
-
-
-def _run(
-    options: argparse.Namespace, configuration: Configuration, mission: Mission,
-    px4: Px4 | None, record: FlightRecord, folder: pathlib.Path,
-) -> tuple[WorldStatus, str]:
-    """Fly; return the counters and the folder of the recording, '' for none.
-
-    Everything that is started here is ended here, whatever happens.
-
-    :param folder: for files that are needed on the way
-    """
-    with contextlib.ExitStack() as stack:
-        progress = Progress(mission.events)
-        stack.callback(progress.close)
-        world = _make_world(options, configuration, folder, record, stack)
-        stack.callback(world.close)
-        world.wait_until_seen()
-        while True:
-            flight = _Flight(configuration, px4, mission, record, progress, world)
-            stack.callback(flight.end)
-            world.run(flight.over)
-            if flight.over.is_set():
-                break
-            flight.end()
-            record.begin_again()
-            progress.say('the run begins again: so does the flight')
-        # Before the autopilot is stopped, so that the world's counters end with the flight.
-        world.close()
-    # When a part of the world fails the autopilot ends, too: the first cause comes first.
-    world.check_end()
-    flight.check()
-    record.mission_flown = True
-    return world.status(), world.recording
-
-
-def _make_world(
-    options: argparse.Namespace, configuration: Configuration, folder: pathlib.Path,
-    record: FlightRecord, stack: contextlib.ExitStack,
-) -> typing.Any:
-    """Return the world of a mode; it is recorded if the configuration has a recorder.
-
-    :param stack: ends a viewer, if there is one, after the world
-    """
-    recorder = configuration.nodes.get('recorder')
-    # Each mode loads what it needs: rclpy to record and to run a graph, Numba for `core`.
-    if recorder is not None:
-        from px4_sim_ros.recording.bag.run_description import RunDescription, with_run_file
-        run = RunDescription.of(
-            configuration, mode=options.mode, autopilot=options.autopilot,
-            mission=mission_text(options.mission))
-        run = own_nodes.noted(run, options.node)
-        configuration = with_run_file(configuration, run, folder)
-    if options.mode == 'core':
-        from px4_sim_ros.run.core_world import CoreWorld
-        core_recorder = None
-        if recorder is not None:
-            from px4_sim_ros.run.core_recorder import CoreRecorder
-            core_recorder = CoreRecorder(configuration, run)
-        return CoreWorld(
-            configuration, lambda time_us, values: record.add_truth(
-                values['ground_truth/odom'].position_enu),
-            core_recorder)
-    from px4_sim_ros.run.ros_world import RosWorld
-    spare = ('recorder',) if recorder is not None and recorder.on_failure == 'continue' else ()
-    file = write_configuration(folder, configuration)
-    viewer = None
-    if options.viewer is not None:
-        from px4_sim_ros.cli.view import start_viewer
-        viewer = start_viewer(options.viewer, file)
-        stack.callback(viewer.stop)
-    return RosWorld(
-        options.mode, configuration.graph, [file], record.add_truth, spare, options.node, viewer)
-
-
-class _Flight:
-    """An autopilot and its pilot, from their start until the mission is flown or lost."""
-
-    def __init__(
-        self, configuration: Configuration, px4: Px4 | None, mission: Mission,
-        record: FlightRecord, progress: Progress, world: typing.Any,
-    ) -> None:
-        self.over = threading.Event()
-        instance = configuration.nodes['hil_bridge'].instance
-
-        def report(event: Event) -> None:
-            record.add_event(event)
-            progress.show(event)
-            world.say(event.text)
-
-        with contextlib.ExitStack() as stack:
-            self._autopilot = start_autopilot(
-                px4, configuration.world.vehicle, instance, log_in_folder=True)
-            stack.callback(self._autopilot.stop)
-            self._pilot = PilotProcess(
-                instance, mission, report, world.show_set_point, self.over)
-            stack.callback(self._pilot.stop)
-            watch = threading.Thread(target=self._watch, name='watch')
-            watch.start()
-            stack.callback(watch.join)
-            stack.callback(self.over.set)
-            self._started = stack.pop_all()
-
-    def end(self) -> None:
-        """End the pilot, then the autopilot; a second time nothing happens."""
-        self._started.close()
-
-    def _watch(self) -> None:
-        """End the flight when the autopilot ends: nothing would fly it any more."""
-        while not self.over.wait(0.2):
-            if self._autopilot.exit_code is not None:
-                self.over.set()
-
-    def check(self) -> None:
-        """See that the mission was flown.
-
-        :raises MissionError: it was not, and why
-        """
-        if self._pilot.failure:
-            raise MissionError(self._pilot.failure)
-        if not self._pilot.flown:
-            raise MissionError(
-                f'{self._autopilot.name} has ended with exit code {self._autopilot.exit_code}')
 
 
 def _print_summary(summary: dict[str, typing.Any]) -> None:

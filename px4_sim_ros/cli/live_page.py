@@ -1,8 +1,8 @@
 """The page of `top`: what a running graph does, with the plots of a flight's report.
 
 While the graph runs the page is written again and again, and the browser reads it again by
-itself; no server is needed. Plotly lies beside it meanwhile, as it is larger than all else by far.
-What is left at the end is one file.
+itself; no server is needed. Plotly is a file of its own meanwhile, as it is by far the largest
+part. What is left at the end is one file.
 """
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import typing
 import numpy as np
 from plotly.offline import get_plotlyjs
 
-from px4_sim_ros.cli.snapshot import NODE_FIGURES, LinkSnapshot, NodeSnapshot, Snapshot
+from px4_sim_ros.cli.graph_snapshot import NODE_FIGURES, LinkSnapshot, NodeSnapshot, Snapshot
 from px4_sim_ros.model.parameters import sentence
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.recording.analysis import lockstep_terms as terms
@@ -35,7 +35,7 @@ AllCounters = typing.Mapping[str, Counters]
 
 
 class LivePage:
-    """Writes the page; whoever reads it meanwhile finds the one before, and finds it whole."""
+    """Writes the page; whoever reads it meanwhile gets the whole of the one before."""
 
     rounds = _ROUNDS           # of messages that it shows of each node
 

@@ -1,4 +1,4 @@
-"""How far a flight is, for who looks on."""
+"""The progress of a flight on the terminal."""
 from __future__ import annotations
 
 import sys
@@ -18,12 +18,12 @@ class Progress:
 
     def show(self, event: Event) -> None:
         """Show an event."""
-        self.say(f't = {event.time_s:7.2f} s  {event.text}')
+        self.print(f't = {event.time_s:7.2f} s  {event.text}')
         if self._bar is not None:
             self._bar.update()
 
-    def say(self, line: str) -> None:
-        """Show a line beside the events."""
+    def print(self, line: str) -> None:
+        """Print a line between the events."""
         if self._bar is None:
             print(line, flush=True)
         else:

@@ -111,11 +111,11 @@ PARTS: dict[str, typing.Callable[[], str]] = {
 
 def fill(text: str) -> str:
     """Return a text with each part put between its `<!-- name -->` and `<!-- end -->`."""
-    for name, part in PARTS.items():
-        text = re.sub(
-            f'(<!-- {name} -->\n).*?(<!-- end -->)',
-            lambda match, part=part: f'{match[1]}{part()}\n{match[2]}', text, flags=re.S)
-    return text
+    def filled(match: re.Match[str]) -> str:
+        part = PARTS.get(match[2])
+        return match[0] if part is None else f'{match[1]}{part()}\n{match[3]}'
+
+    return re.sub(r'(<!-- ([\w ]+) -->\n).*?(<!-- end -->)', filled, text, flags=re.S)
 
 
 if __name__ == '__main__':

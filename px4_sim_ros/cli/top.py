@@ -11,7 +11,6 @@ import sys
 import time
 import typing
 
-import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
 from rich.console import Console, Group
 from rich.live import Live
@@ -19,20 +18,15 @@ from rich.table import Table
 from rich.text import Text
 from std_msgs.msg import String
 
-from px4_sim_ros.cli.snapshot import (
-    FOUND_AFTER_S,
-    NODE_FIGURES,
-    Collector,
-    LinkSnapshot,
-    NodeSnapshot,
-    Snapshot,
-)
+from px4_sim_ros.cli.graph_snapshot import NODE_FIGURES, LinkSnapshot, NodeSnapshot, Snapshot
+from px4_sim_ros.cli.snapshot_collector import FOUND_AFTER_S, SnapshotCollector
 from px4_sim_ros.config.resources import check_writable
 from px4_sim_ros.model.parameters import ParameterError
 from px4_sim_ros.recording.analysis import lockstep_terms as terms
 from px4_sim_ros.recording.analysis.lockstep_terms import figure
 from px4_sim_ros.ros import qos
 from px4_sim_ros.ros.control_client import Control, ControlError
+from px4_sim_ros.ros.session import spin_once
 from px4_sim_ros.ros.status_client import StatusClient
 from px4_sim_ros.ros.world import Stop
 from px4_sim_ros.step import graph
@@ -68,7 +62,7 @@ def top(options: argparse.Namespace) -> int:
     with contextlib.closing(control):
         try:
             collector = _listen(control, page.rounds if page else 0)
-            _ = control.status        # so that a graph that is not there is told as such
+            _ = control.status        # raises when there is no graph
             if live:
                 _show_live(control, collector, page)
             else:
@@ -93,10 +87,10 @@ def _can_redraw() -> bool:
     return sys.stdout.isatty() and not Console().is_dumb_terminal
 
 
-def _listen(control: Control, rounds: int) -> Collector:
-    """Return a collector that hears the graph whenever the node of `control` is spun."""
+def _listen(control: Control, rounds: int) -> SnapshotCollector:
+    """Return a collector that takes in the graph's messages when the node of `control` is spun."""
     node = control.node
-    collector = Collector(node.get_namespace(), time.monotonic(), rounds)
+    collector = SnapshotCollector(node.get_namespace(), time.monotonic(), rounds)
 
     def on_link(state: String) -> None:
         collector.link_state = state.data
@@ -106,25 +100,28 @@ def _listen(control: Control, rounds: int) -> Collector:
 
     StatusClient(node, collector.on_status)
     node.create_subscription(String, 'hil/state', on_link, qos.LATCHED)
-    node.create_subscription(DiagnosticArray, '/diagnostics', on_diagnostics, qos.DIAGNOSTICS)
+    # A callback with the message's info is allowed, whatever rclpy's annotations say.
+    node.create_subscription(
+        DiagnosticArray, '/diagnostics',
+        typing.cast(typing.Callable[[DiagnosticArray], None], on_diagnostics), qos.DIAGNOSTICS)
     return collector
 
 
-def _look_out(control: Control, collector: Collector) -> None:
-    """Expect those that the manager listens to: a dead one does not make itself known."""
+def _expect_managed(control: Control, collector: SnapshotCollector) -> None:
+    """Expect the nodes that the manager subscribes to: a dead one does not report itself."""
     for name in _MANAGED:
         if control.node.count_subscribers(f'{name}/transition_event'):
             collector.expect(name)
 
 
 def _print_once(
-    control: Control, collector: Collector, as_json: bool, page: LivePage | None,
+    control: Control, collector: SnapshotCollector, as_json: bool, page: LivePage | None,
 ) -> None:
     def is_complete() -> bool:
-        _look_out(control, collector)
+        _expect_managed(control, collector)
         return collector.has_two_rounds()
 
-    with contextlib.suppress(ControlError):      # some node is silent, which is told
+    with contextlib.suppress(ControlError):      # some node is silent, which the snapshot shows
         control.wait_for(is_complete, _TWO_ROUNDS_S, '')
     snapshot = collector.snapshot(time.monotonic())
     print(to_json(snapshot) if as_json else to_text(snapshot, _columns()))
@@ -136,19 +133,19 @@ def _columns() -> int:
     return Console().width if sys.stdout.isatty() else _UNBOUNDED_COLUMNS
 
 
-def _show_live(control: Control, collector: Collector, page: LivePage | None) -> None:
+def _show_live(control: Control, collector: SnapshotCollector, page: LivePage | None) -> None:
     """Show the graph until Ctrl-C, on a terminal, on a page or on both."""
     stop = Stop()
     with _screen() as show:
         while not stop.asked:
-            _look_out(control, collector)
+            _expect_managed(control, collector)
             now_s = time.monotonic()
             snapshot = collector.snapshot(now_s)
             show(snapshot)
             if page and page.is_due(now_s):
                 page.write(snapshot, collector.counters(), now_s)
             while not stop.asked and time.monotonic() < now_s + _REFRESH_S:
-                rclpy.spin_once(control.node, timeout_sec=_SPIN_S)
+                spin_once(control.node, _SPIN_S)
     if page:
         page.finish(collector.snapshot(time.monotonic()), collector.counters())
         print(f'{page.path}: {page.path.stat().st_size / 1e6:.1f} MB')

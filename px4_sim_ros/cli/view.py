@@ -3,18 +3,15 @@ from __future__ import annotations
 
 import argparse
 import os
-import pathlib
 import signal
 import sys
 import threading
-import typing
 
 from px4_sim_ros.model.parameters import ParameterError, sentence
 from px4_sim_ros.recording.bag.bag_reader import BagReader
 from px4_sim_ros.recording.bag.run_description import BagError
-from px4_sim_ros.run import viewed
-from px4_sim_ros.run.processes import Child, ros_environment
-from px4_sim_ros.viewing.rerun_target import NODE, OPEN, RerunTarget, ViewerError
+from px4_sim_ros.run import settings
+from px4_sim_ros.viewing.rerun_target import OPEN, RerunTarget, ViewerError
 
 _LEVELS = {'warning': 'WARN', 'error': 'ERROR'}
 
@@ -26,17 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--viewer', default=OPEN, metavar='rerun|FILE.rrd|URL',
                         help='open the viewer, write a file for it, or send to one that runs')
     parser.add_argument('--namespace', default='', help='of the graph that runs')
-    viewed.add_arguments(parser)
-
-
-def start_viewer(viewer: str, params_file: pathlib.Path) -> Child:
-    """Return a process that shows the graph with these parameters.
-
-    :param viewer: as `RerunTarget` wants it
-    """
-    return Child('the viewer', [
-        sys.executable, '-m', 'px4_sim_ros', 'view', '--viewer', viewer,
-        '--params-file', params_file], environment=os.environ | ros_environment())
+    settings.add_graph_arguments(parser)
 
 
 def view(options: argparse.Namespace) -> int:
@@ -81,28 +68,10 @@ def _show_bag(bag: BagReader, target: RerunTarget) -> None:
 
 
 def _show_graph(options: argparse.Namespace, target: RerunTarget) -> None:
-    """Show a graph that runs, and each that comes after it, until a signal comes."""
-    import rclpy
-    from rclpy.exceptions import InvalidNamespaceException
-    from rclpy.signals import SignalHandlerOptions
-
-    from px4_sim_ros.ros.rerun_view import RerunView
-    configuration = viewed.configuration_of(options, options.namespace)
+    """Show the graph that runs, and each that comes after it, until a signal comes."""
+    from px4_sim_ros.ros.rerun_view import show_graph
+    configuration = settings.graph_configuration(options, options.namespace)
     stop = threading.Event()
     for number in signal.SIGINT, signal.SIGTERM:
         signal.signal(number, lambda *_: stop.set())
-    os.environ.update(ros_environment())
-    # Whoever flies comes first where there are few cores.
-    os.nice(viewed.NICENESS)
-    rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
-    node: typing.Any = None
-    try:
-        node = rclpy.create_node(NODE, namespace=options.namespace)
-        RerunView(node, configuration, target).run(stop)
-    except InvalidNamespaceException:
-        raise ParameterError(
-            f'namespace {options.namespace!r}: must be a ROS namespace such as uav1') from None
-    finally:
-        if node is not None:
-            node.destroy_node()
-        rclpy.shutdown()
+    show_graph(configuration, options.namespace, target, stop)

@@ -2,52 +2,28 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import typing
 
-import rclpy
-from rclpy.signals import SignalHandlerOptions
-
 from px4_sim_ros.config.resources import own_arguments
 from px4_sim_ros.model.parameters import ParameterError
-from px4_sim_ros.ros.world import Stop
-from px4_sim_ros.run import viewed
-from px4_sim_ros.run.processes import ros_environment
-
-_SPIN_S = 0.1
-
-
-def visualizer(options: argparse.Namespace, ros_arguments: typing.Sequence[str] = ()) -> int:
-    """Publish until a signal comes; return the exit code."""
-    from px4_sim_ros.ros.visualizer import VisualizerNode
-    try:
-        configuration = viewed.configuration_of(options)
-    except ParameterError as error:
-        print(f'visualizer: {error}', file=sys.stderr)
-        return 2
-    stop = Stop()
-    # Whoever flies comes first where there are few cores.
-    os.nice(viewed.NICENESS)
-    os.environ.update(ros_environment())
-    try:
-        rclpy.init(args=list(ros_arguments), signal_handler_options=SignalHandlerOptions.NO)
-    except RuntimeError as error:      # what rclpy raises for ROS arguments that are wrong
-        print(f'visualizer: {error}', file=sys.stderr)
-        return 2
-    node = VisualizerNode(configuration)
-    try:
-        while not stop.asked:
-            rclpy.spin_once(node, timeout_sec=_SPIN_S)
-    finally:
-        node.destroy_node()
-        rclpy.shutdown()
-    return 0
+from px4_sim_ros.run import settings
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the command's options."""
-    viewed.add_arguments(parser)
+    settings.add_graph_arguments(parser)
+
+
+def visualizer(options: argparse.Namespace) -> int:
+    """Publish until a signal comes; return the exit code."""
+    from px4_sim_ros.ros.visualizer import run
+    try:
+        run(settings.graph_configuration(options), options.ros_arguments)
+    except ParameterError as error:
+        print(f'visualizer: {error}', file=sys.stderr)
+        return 2
+    return 0
 
 
 def main(arguments: typing.Sequence[str] | None = None) -> int:
@@ -55,7 +31,10 @@ def main(arguments: typing.Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     parser = argparse.ArgumentParser(prog='visualizer', description=__doc__)
     add_arguments(parser)
-    return visualizer(parser.parse_args(own_arguments(arguments)[0]), arguments)
+    own, _ = own_arguments(arguments)
+    options = parser.parse_args(own)
+    options.ros_arguments = arguments
+    return visualizer(options)
 
 
 if __name__ == '__main__':

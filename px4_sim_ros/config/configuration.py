@@ -26,6 +26,7 @@ from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.step import graph
 
 FlatParameters = dict[str, typing.Any]
+_OwnParameters = typing.TypeVar('_OwnParameters', bound=Parameters)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,6 +49,17 @@ class Configuration:
     def graph(self) -> graph.Graph:
         """The nodes and topics."""
         return graph.of_instances(self.world.node_counts)
+
+    def of_node(self, name: str, kind: type[_OwnParameters]) -> _OwnParameters:
+        """Return the parameters of a node.
+
+        :param kind: their class, as the graph table has it
+        :raises TypeError: they are of another class
+        """
+        parameters = self.nodes[name]
+        if not isinstance(parameters, kind):
+            raise TypeError(f'the parameters of {name} are no {kind.__name__}')
+        return parameters
 
 
 def default_parameters(node: str) -> FlatParameters:

@@ -29,22 +29,22 @@ _UNKNOWN = -1
 
 
 class BatteryLink:
-    """Tells PX4 about the battery twice a second of simulated time."""
+    """Sends the state of the battery to PX4 twice a second of simulated time."""
 
     def __init__(self, instance: int, cells: int) -> None:
-        """Open a socket; nobody has to listen.
+        """Open a socket; PX4 need not listen yet.
 
         :param cells: in series; their voltage is taken to be equal
         """
         self._port = PAYLOAD_PORT + instance
-        self._told_us = -_PERIOD_US
+        self._sent_us = -_PERIOD_US
         self._cells = min(cells, _MOST_CELLS)
         self._mav = mavlink.MAVLink(
             None, srcSystem=instance + 1, srcComponent=mavlink.MAV_COMP_ID_BATTERY)
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.setblocking(False)
 
-    def tell(self, status: BatteryStatus | None, host: str | None) -> None:
+    def send(self, status: BatteryStatus | None, host: str | None) -> None:
         """Send a status, if it is time to.
 
         :param status: None when there is no battery
@@ -53,9 +53,9 @@ class BatteryLink:
         if status is None or host is None:
             return
         # Time begins again with a reset.
-        if 0 <= status.time_us - self._told_us < _PERIOD_US:
+        if 0 <= status.time_us - self._sent_us < _PERIOD_US:
             return
-        self._told_us = status.time_us
+        self._sent_us = status.time_us
         with contextlib.suppress(OSError):      # PX4 gets the next one
             self._socket.sendto(self.frame(status), (host, self._port))
 

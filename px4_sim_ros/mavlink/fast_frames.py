@@ -22,8 +22,8 @@ _crc: typing.Callable[[bytes], int] = getattr(
 def frames_of(data: bytes, ids: typing.Container[int]) -> bytes:
     """Return those frames in `data` that carry some messages, the others left out.
 
-    All of it if it is anything else than whole frames of MAVLink 2 that are not signed. Check
-    sums are not looked at.
+    All of `data` if it is anything else than whole frames of MAVLink 2 that are not signed.
+    Check sums are not verified.
 
     :param ids: of the messages
     """
@@ -60,7 +60,7 @@ class FramePacker(_Frames):
     ) -> None:
         """Begin.
 
-        :param mav: who sends, and counts what is sent
+        :param mav: the sender, which numbers the frames
         """
         super().__init__(message)
         self._mav = mav
@@ -72,11 +72,11 @@ class FramePacker(_Frames):
         :raises struct.error: one is no number for its field
         """
         # Zeros at the end are not sent, but for the first byte.
-        payload = self._layout.pack(*values)
+        payload: bytes = self._layout.pack(*values)
         payload = payload.rstrip(b'\0') or payload[:1]
         mav = self._mav
-        frame = bytes((_MARKER, len(payload), 0, 0, mav.seq, mav.srcSystem, mav.srcComponent)) + (
-            self._id + payload)
+        header = bytes((_MARKER, len(payload), 0, 0, mav.seq, mav.srcSystem, mav.srcComponent))
+        frame: bytes = header + self._id + payload
         mav.seq = (mav.seq + 1) % 256
         return frame + self._check_sum(frame)
 

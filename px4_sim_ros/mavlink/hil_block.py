@@ -4,7 +4,8 @@ from __future__ import annotations
 from px4_sim_ros.mavlink.battery_link import BatteryLink
 from px4_sim_ros.mavlink.hil_codec import HilEncoder, StepMeasurements
 from px4_sim_ros.mavlink.hil_server import HilServer, check_port_is_free, port_of
-from px4_sim_ros.mavlink.lockstep import HilParameters, LinkState, Lockstep
+from px4_sim_ros.mavlink.link_state import HilParameters, LinkState
+from px4_sim_ros.mavlink.lockstep import Lockstep
 from px4_sim_ros.step.block import Block, BlockConfiguration, BlockStatus, Inputs, Outputs
 from px4_sim_ros.step.graph import COMMAND
 
@@ -48,7 +49,7 @@ class HilBlock(Block):
             self.lockstep = Lockstep(self._server, hil, c.world.step_us)
             self._battery_link = BatteryLink(hil.instance, c.vehicle.cells)
         else:
-            self.lockstep.begin_again()
+            self.lockstep.reset()
         self._report()
 
     def step(self, time_us: int, inputs: Inputs) -> None:
@@ -63,7 +64,7 @@ class HilBlock(Block):
         self.lockstep.begin(time_us, self._frames)
         self._is_exchanging = True
         if 'battery_state' in inputs:
-            self._battery_link.tell(inputs['battery_state'], self._server.peer_host)
+            self._battery_link.send(inputs['battery_state'], self._server.peer_host)
 
     def finish(self, time_us: int) -> Outputs | None:
         """Wait for the reply, and return the command; None while the link holds the step."""
@@ -90,7 +91,7 @@ class HilBlock(Block):
     def idle(self) -> None:
         """Look after the link between two exchanges."""
         if self._server is not None and not self._is_exchanging:
-            self.lockstep.attend()
+            self.lockstep.service_idle_link()
             self._report()
 
     def wait(self, timeout_s: float) -> None:

@@ -1,7 +1,8 @@
 """The messages of PX4's simulator link: SI units in ENU/FLU to and from HIL fields.
 
 Every HIL unit is converted here, or in `hil_optional` for sensors that not every vehicle has,
-and nowhere else. Values outside a field's range are limited to it.
+and nowhere else. Values outside a field's range are limited to it. `hil_decoder` finds the
+actuator controls in the bytes of the autopilot.
 """
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ import typing
 
 from pymavlink.dialects.v20 import common as mavlink
 
-from px4_sim_ros.mavlink.fast_frames import FramePacker, FrameReader
+from px4_sim_ros.mavlink.fast_frames import FramePacker
 from px4_sim_ros.mavlink.hil_fields import (
     INT16_MAX,
     INT16_MIN,
@@ -47,6 +48,9 @@ _YAW_UNKNOWN = 0
 _MIN_SPEED_FOR_COURSE_M_S = 0.1
 
 
+_T = typing.TypeVar('_T')
+
+
 class SensorFields(enum.IntFlag):
     """Groups of HIL_SENSOR.fields_updated; PX4 uses a group only if all its bits are set."""
 
@@ -65,7 +69,6 @@ class ModeFlag(enum.IntFlag):
 
 
 # As plain numbers: operations on flags take a microsecond each.
-_ARMED = int(ModeFlag.ARMED)
 IMU_GROUPS = int(SensorFields.ACCEL | SensorFields.GYRO)
 _MAG_GROUP, _BARO_GROUP = int(SensorFields.MAG), int(SensorFields.BARO)
 _DIFFERENTIAL_PRESSURE_GROUP = int(SensorFields.DIFFERENTIAL_PRESSURE)
@@ -193,105 +196,11 @@ class HilEncoder:
             _YAW_UNKNOWN)
 
 
-def _first(values: typing.Sequence[typing.Any]) -> typing.Any:
+def _first(values: typing.Sequence[_T | None]) -> _T | None:
     return values[0] if values else None
 
 
-# Takes the kind of something odd and a sentence about it.
-Remark = typing.Callable[[str, str], None]
-
-
-class HilDecoder:
-    """Finds the actuator controls in the bytes that an autopilot sends.
-
-    The system that says the first HEARTBEAT or HIL_ACTUATOR_CONTROLS of a connection is the
-    autopilot; controls of others are ignored. All that is odd is counted and remarked on.
-    """
-
-    def __init__(self, remark: Remark = lambda kind, sentence: None) -> None:
-        self._remark = remark
-        self._controls_frames = FrameReader(mavlink.MAVLink_hil_actuator_controls_message)
-        self.bad_messages = 0
-        self.unknown_messages = 0
-        self.foreign_messages = 0
-        self.mavlink1_messages = 0
-        self.limited_controls = 0
-        self.begin_connection()
-
-    def begin_connection(self) -> None:
-        """Forget the last autopilot and half a message of it; the counters go on."""
-        self._mav = mavlink.MAVLink(None)
-        # Without it a single wrong byte raises; with it the byte becomes BAD_DATA.
-        self._mav.robust_parsing = True
-        self._system: int | None = None
-
-    def controls(self, data: bytes) -> list[ActuatorControls]:
-        """Return the actuator controls completed by `data`; other messages are skipped."""
-        if not self._mav.buf and (frame := self._controls_frames.read(data)) is not None:
-            system, (time_us, _, *controls, mode) = frame
-            if system == self._system:
-                return [ActuatorControls(
-                    time_us, bool(mode & _ARMED), self._all_limited(controls))]
-        found = []
-        for message in self._mav.parse_buffer(data) or ():
-            kind = message.get_type()
-            if kind == 'HIL_ACTUATOR_CONTROLS':
-                if self._is_from_autopilot(message):
-                    found.append(ActuatorControls(
-                        message.time_usec,
-                        bool(message.mode & _ARMED),
-                        self._all_limited(message.controls)))
-            elif kind == 'HEARTBEAT' and self._system is None:
-                self._system = message.get_srcSystem()
-            self._count_odd(kind, message)
-        # pymavlink frees its buffer only when that ends with a whole message.
-        del self._mav.buf[:self._mav.buf_index]
-        self._mav.buf_index = 0
-        return found
-
-    def _is_from_autopilot(self, message: mavlink.MAVLink_message) -> bool:
-        system = message.get_srcSystem()
-        if self._system is None:
-            self._system = system
-        if system == self._system:
-            return True
-        self.foreign_messages += 1
-        self._remark('foreign', f'controls from system {system} are ignored: the autopilot is'
-                     f' system {self._system}')
-        return False
-
-    def _count_odd(self, kind: str, message: mavlink.MAVLink_message) -> None:
-        """Count what a PX4 of today does not send."""
-        if kind == 'BAD_DATA':
-            self.bad_messages += 1
-            self._remark('bad', f'{len(message.data)} bytes that are no MAVLink came in'
-                         f' ({message.reason}); they are counted as bad_messages')
-        elif kind.startswith('UNKNOWN_'):
-            self.unknown_messages += 1
-            self._remark('unknown', f'message {kind.removeprefix("UNKNOWN_")} is none of the'
-                         ' common dialect; such are counted as unknown_messages')
-        elif message.get_msgbuf()[0] == mavlink.PROTOCOL_MARKER_V1:
-            self.mavlink1_messages += 1
-            self._remark('mavlink1', f'{kind} came in as MAVLink 1; such messages are read, too,'
-                         ' and counted as mavlink1_messages')
-
-    def _all_limited(self, controls: typing.Sequence[float]) -> tuple[float, ...]:
-        # A sum with NaN in it is NaN, which min and max would not tell.
-        if min(controls) >= -1.0 and max(controls) <= 1.0 and not math.isnan(sum(controls)):
-            return tuple(controls)
-        return tuple(self._limited(u) for u in controls)
-
-    def _limited(self, control: float) -> float:
-        """Return a control within [-1, 1]; NaN, which means "off", becomes 0."""
-        if -1.0 <= control <= 1.0:
-            return control
-        self.limited_controls += 1
-        self._remark('limited', f'a control of {control:g} came in; such are limited to -1 .. 1'
-                     ' (NaN, which means "off", to 0) and counted as limited_controls')
-        return 0.0 if math.isnan(control) else math.copysign(1.0, control)
-
-
-def imu_from_hil(message: typing.Any) -> tuple[Vector, Vector]:
+def imu_from_hil(message: mavlink.MAVLink_hil_sensor_message) -> tuple[Vector, Vector]:
     """Return specific force and rate in FLU from a HIL_SENSOR, as an autopilot reads it."""
     return (
         frd_to_flu((message.xacc, message.yacc, message.zacc)),
@@ -299,7 +208,9 @@ def imu_from_hil(message: typing.Any) -> tuple[Vector, Vector]:
     )
 
 
-def magnetic_field_from_hil(message: typing.Any) -> Vector | None:
+def magnetic_field_from_hil(
+    message: mavlink.MAVLink_hil_sensor_message,
+) -> Vector | None:
     """Return the field in tesla, FLU, or None when the HIL_SENSOR has none."""
     if not has_group(message, _MAG_GROUP):
         return None
@@ -307,12 +218,14 @@ def magnetic_field_from_hil(message: typing.Any) -> Vector | None:
     return x / GAUSS_PER_TESLA, y / GAUSS_PER_TESLA, z / GAUSS_PER_TESLA
 
 
-def pressure_from_hil(message: typing.Any) -> float | None:
+def pressure_from_hil(message: mavlink.MAVLink_hil_sensor_message) -> float | None:
     """Return the static pressure in Pa, or None when the HIL_SENSOR has none."""
     return message.abs_pressure * PA_PER_HPA if has_group(message, _BARO_GROUP) else None
 
 
-def gps_from_hil(message: typing.Any) -> tuple[GeodeticPosition, Vector]:
+def gps_from_hil(
+    message: mavlink.MAVLink_hil_gps_message,
+) -> tuple[GeodeticPosition, Vector]:
     """Return position (altitude above mean sea level) and ENU velocity from a HIL_GPS."""
     return (
         GeodeticPosition(message.lat * 1e-7, message.lon * 1e-7, message.alt * 1e-3),
@@ -320,11 +233,11 @@ def gps_from_hil(message: typing.Any) -> tuple[GeodeticPosition, Vector]:
     )
 
 
-def has_fix(message: typing.Any) -> bool:
+def has_fix(message: mavlink.MAVLink_hil_gps_message) -> bool:
     """Return whether a HIL_GPS has a position in three dimensions."""
-    return message.fix_type >= HIL_FIX_TYPES[FixType.FIX]
+    return bool(message.fix_type >= HIL_FIX_TYPES[FixType.FIX])
 
 
-def has_group(message: typing.Any, group: int) -> bool:
+def has_group(message: mavlink.MAVLink_hil_sensor_message, group: int) -> bool:
     """Return whether all bits of a group are set in a HIL_SENSOR."""
-    return message.fields_updated & group == group
+    return bool(message.fields_updated & group == group)

@@ -34,9 +34,18 @@ def float32(value: float) -> float:
 
 def packed(mav: mavlink.MAVLink, message: mavlink.MAVLink_message) -> bytes:
     """Return the frame of a message, numbered: pymavlink counts only what it sends itself."""
-    frame = message.pack(mav)
+    frame: bytes = message.pack(mav)
     mav.seq = (mav.seq + 1) % 256
     return frame
+
+
+def heartbeat(mav: mavlink.MAVLink, system_type: int) -> bytes:
+    """Return the frame of the HEARTBEAT of a system that is no autopilot.
+
+    :param system_type: MAV_TYPE
+    """
+    return packed(mav, mav.heartbeat_encode(
+        system_type, mavlink.MAV_AUTOPILOT_INVALID, 0, 0, mavlink.MAV_STATE_ACTIVE))
 
 
 def simulator_mavlink() -> mavlink.MAVLink:

@@ -12,29 +12,31 @@ import typing
 import psutil
 from pymavlink.dialects.v20 import common as mavlink
 
-from px4_sim_ros.mavlink.hil_fields import simulator_mavlink
+from px4_sim_ros.mavlink.hil_fields import packed, simulator_mavlink
 
-FIRST_PORT = 4560
-# What a flood can bring at a time: read within some 20 ms, so that nobody is held up.
+# Of PX4 instance 0; each further instance has the next port.
+HIL_PORT = 4560
+# What a flood can bring at a time: read within some 20 ms, so that the step is not held up.
 _RECEIVE_BYTES = 16384
-# A reply takes an autopilot some 0.2 ms. Who sleeps so long wakes up late and with cold caches,
-# which costs as much again; longer waits are slept.
+# A reply takes an autopilot some 0.2 ms. To sleep so long is to wake up late and with cold caches,
+# which costs as much again; in longer waits the process sleeps.
 _AWAKE_S = 5e-4
 
 
 class PortTakenError(OSError):
-    """The port of the link is in use by somebody else."""
+    """The port of the link is in use by another process."""
 
 
 def port_of(instance: int) -> int:
     """Return the TCP port that PX4 instance `instance` connects to."""
-    return FIRST_PORT + instance
+    return HIL_PORT + instance
 
 
 def holder_of(port: int) -> str:
-    """Return who listens on a TCP port, as far as the system tells."""
+    """Return which process listens on a TCP port, as far as the system shows it."""
     for connection in psutil.net_connections('tcp'):
-        if connection.status == psutil.CONN_LISTEN and connection.laddr.port == port:
+        if connection.status == psutil.CONN_LISTEN and (
+                connection.laddr and connection.laddr.port == port):
             if connection.pid is None:
                 return 'a process of another user'
             return f'{psutil.Process(connection.pid).name()} (process {connection.pid})'
@@ -58,10 +60,10 @@ def _bound_socket(host: str, port: int) -> socket.socket:
 
 
 def _refusal() -> bytes:
-    """Return what a client is told while another one is served."""
+    """Return the STATUSTEXT that refuses a client while another one is served."""
     mav = simulator_mavlink()
-    return mav.statustext_encode(
-        mavlink.MAV_SEVERITY_ERROR, b'This simulator already serves an autopilot').pack(mav)
+    return packed(mav, mav.statustext_encode(
+        mavlink.MAV_SEVERITY_ERROR, b'This simulator already serves an autopilot'))
 
 
 class HilServer:
@@ -75,7 +77,7 @@ class HilServer:
         """Start to listen.
 
         :param stays_awake: do not sleep while a reply is near, if there is another core
-        :raises PortTakenError: naming the port and, where the system tells, its holder
+        :raises PortTakenError: naming the port and, where the system shows it, its holder
         """
         self._stays_awake = stays_awake and len(os.sched_getaffinity(0)) > 1
         self._client: socket.socket | None = None
@@ -104,10 +106,11 @@ class HilServer:
     @property
     def peer_host(self) -> str | None:
         """Where the autopilot is, None when there is none."""
-        if not self.connected:
+        if self._client is None or self._is_retired:
             return None
         try:
-            return self._client.getpeername()[0]
+            host: str = self._client.getpeername()[0]
+            return host
         except OSError:
             return None      # it has just gone, which the next exchange will notice
 
@@ -168,18 +171,18 @@ class HilServer:
         """
         if not self.connected:
             return b''
-        data = self._awaited(timeout_s)
-        if data or not self.connected:
+        data = self._receive_awake(timeout_s)
+        if data or self._client is None:
             return data
         ready = [number for number, _ in self._poll.poll(1e3 * timeout_s)]
         if self._client.fileno() in ready:
-            # It may be the end; then the one who waits is the next and not a second one.
+            # It may be the end; then the client that waits is the next and not a second one.
             return self._read()
         if ready:
             self._refuse_next()
         return b''
 
-    def _awaited(self, timeout_s: float) -> bytes:
+    def _receive_awake(self, timeout_s: float) -> bytes:
         """Return what comes within `_AWAKE_S`, without sleeping."""
         if not self._stays_awake:
             return b''
@@ -190,6 +193,9 @@ class HilServer:
         return b''
 
     def _read(self) -> bytes:
+        """Return what has come from the client; close the connection at its end."""
+        if self._client is None:
+            return b''
         try:
             data = self._client.recv(_RECEIVE_BYTES)
         except BlockingIOError:
@@ -228,7 +234,7 @@ def check_port_is_free(host: str, port: int) -> None:
 
     A PX4 that already waits must not connect to a check: it never connects a second time.
 
-    :raises PortTakenError: naming the port and, where the system tells, its holder
+    :raises PortTakenError: naming the port and, where the system shows it, its holder
     """
     _bound_socket(host, port).close()
 

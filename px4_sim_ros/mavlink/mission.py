@@ -37,7 +37,7 @@ class Land(Parameters):
 
 Item = TakeOff | Hold | GoTo | Land
 
-_ITEMS: dict[str, type[Parameters]] = {
+_ITEMS: dict[str, type[Item]] = {
     'take_off': TakeOff, 'hold': Hold, 'go_to': GoTo, 'land': Land}
 
 

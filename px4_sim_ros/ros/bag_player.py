@@ -18,6 +18,7 @@ from rclpy.qos import QoSProfile
 from rclpy.signals import SignalHandlerOptions
 
 from px4_sim_ros.config.configuration import FlatParameters, node_configuration
+from px4_sim_ros.config.ros_environment import ros_environment
 from px4_sim_ros.messages import run_status
 from px4_sim_ros.messages.run_status import RunState, RunStatus
 from px4_sim_ros.model.parameters import ParameterError
@@ -31,7 +32,6 @@ from px4_sim_ros.ros.message_types import message_class
 from px4_sim_ros.ros.run_control import RunControl
 from px4_sim_ros.ros.status_publisher import StatusPublisher
 from px4_sim_ros.ros.world import make_executor
-from px4_sim_ros.run.processes import ros_environment
 from px4_sim_ros.step.clock import LockstepClock
 
 _NAME = 'manager'

@@ -12,11 +12,11 @@ from rclpy.parameter import Parameter
 from rclpy.signals import SignalHandlerOptions
 from std_srvs.srv import Trigger
 
+from px4_sim_ros.config.ros_environment import ros_environment
 from px4_sim_ros.messages.run_status import RunState, RunStatus
 from px4_sim_ros.ros.lifecycle_client import ManagedNode, Sequence, SequenceRunner
 from px4_sim_ros.ros.node_status import NodeStatus
 from px4_sim_ros.ros.status_client import StatusClient
-from px4_sim_ros.run.processes import ros_environment
 
 _SPIN_S = 0.02
 _FOUND_TIMEOUT_S = 5.0

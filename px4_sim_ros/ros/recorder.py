@@ -5,7 +5,6 @@ import copy
 import itertools
 import pathlib
 import time
-import typing
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.qos import QoSProfile
@@ -29,7 +28,7 @@ from px4_sim_ros.ros.endpoints import connections_of
 from px4_sim_ros.ros.graph_node import GraphNode
 from px4_sim_ros.ros.message_types import message_class
 from px4_sim_ros.ros.node_status import NodeStatus
-from px4_sim_ros.ros.polling import taken
+from px4_sim_ros.ros.polling import PollingNode, taken
 from px4_sim_ros.ros.recorder_watch import TOPIC, WINDOW_STEPS
 from px4_sim_ros.ros.wall_timer import create_wall_timer
 from px4_sim_ros.step import graph
@@ -38,7 +37,7 @@ from px4_sim_ros.step import graph
 _WAKE_S = 0.025
 
 
-class RecorderNode(GraphNode):
+class RecorderNode(PollingNode, GraphNode):
     """Subscribes to all topics; nobody waits for it within a step.
 
     Its thread takes the messages from their subscriptions now and then: a call of the executor
@@ -58,12 +57,6 @@ class RecorderNode(GraphNode):
         self._last_step_us, self._busy_s = 0, 0.0
         self._status_publisher = self.create_publisher(DiagnosticStatus, TOPIC, qos.LATCHED)
         self._timer = create_wall_timer(self, _WAKE_S, self._wake)
-
-    @property
-    def subscriptions(self) -> typing.Iterator[Subscription]:
-        """Those that the executor looks after."""
-        taken_by_thread = [*self._step_subscriptions.values(), *self._side_subscriptions.values()]
-        return (s for s in super().subscriptions if s not in taken_by_thread)
 
     def configure(self, configuration: NodeConfiguration, nodes: graph.Graph) -> None:
         """Read how the run was set up, see that there is no such bag yet, and subscribe."""
@@ -123,20 +116,15 @@ class RecorderNode(GraphNode):
         for subscription in self._step_subscriptions.values():
             self.destroy_subscription(subscription)
         self._step_subscriptions = {
-            name: self._subscription(name, topic.type, qos.LOOP)
+            name: self.create_polled_subscription(message_class(topic.type), name, qos.LOOP)
             for name, topic in topics.items()}
-        self._step_subscriptions[graph.ABSENCE] = self._subscription(
-            graph.ABSENCE, schema.SIDE_TOPICS[graph.ABSENCE].type,
-            absence_qos(len(self._graph.sensors)))
+        self._step_subscriptions[graph.ABSENCE] = self.create_polled_subscription(
+            Header, graph.ABSENCE, absence_qos(len(self._graph.sensors)))
         for name, topic in schema.SIDE_TOPICS.items():
             if name not in {graph.ABSENCE, *self._side_subscriptions}:
-                self._side_subscriptions[name] = self._subscription(
-                    name, topic.type, qos.LATCHED_LOG if topic.latched else qos.LOOP)
-
-    def _subscription(self, name: str, kind: str, profile: QoSProfile) -> Subscription:
-        # Its thread takes the messages; nothing calls back.
-        return self.create_subscription(
-            message_class(kind), name, lambda message: None, profile, raw=True)
+                self._side_subscriptions[name] = self.create_polled_subscription(
+                    message_class(topic.type), name,
+                    qos.LATCHED_LOG if topic.latched else qos.LOOP)
 
     def _wake(self) -> None:
         if self._bag is not None:

@@ -6,6 +6,7 @@ Messages are taken as bytes, some times a second, and go on in portions.
 from __future__ import annotations
 
 import collections
+import os
 import threading
 import time
 import typing
@@ -25,10 +26,12 @@ from px4_sim_ros.recording.bag.message_definitions import decode
 from px4_sim_ros.ros import qos
 from px4_sim_ros.ros.message_types import message_class
 from px4_sim_ros.ros.polling import taken
+from px4_sim_ros.ros.session import OBSERVER_NICENESS, ros_node
 from px4_sim_ros.ros.status_client import StatusClient
 from px4_sim_ros.step import graph
 from px4_sim_ros.viewing.pose_motion import PoseMotion
 from px4_sim_ros.viewing.rerun_log import RerunLog
+from px4_sim_ros.viewing.rerun_target import NODE as VIEWER_NODE
 from px4_sim_ros.viewing.rerun_target import RerunTarget
 
 POSE = 'ground_truth/pose'
@@ -257,3 +260,17 @@ class RerunView:
             self._lines.append((level, who, text))
         else:
             self._log.log_text(self._pose_us / US_PER_S, level, who, text)
+
+
+def show_graph(
+    configuration: Configuration, namespace: str, target: RerunTarget, stop: threading.Event,
+) -> None:
+    """Show a graph in a node of its own until `stop` is set.
+
+    :param configuration: of the graph
+    :raises ViewerError: the viewer does not take its data
+    :raises ParameterError: the namespace is wrong, or the graph is another one
+    """
+    os.nice(OBSERVER_NICENESS)
+    with ros_node(VIEWER_NODE, namespace=namespace) as node:
+        RerunView(node, configuration, target).run(stop)

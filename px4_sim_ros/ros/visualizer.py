@@ -6,6 +6,7 @@ and it publishes at most so often in wall time, however fast simulated time goes
 from __future__ import annotations
 
 import math
+import os
 import typing
 
 from geometry_msgs.msg import PointStamped, PoseStamped, TransformStamped
@@ -23,8 +24,10 @@ from px4_sim_ros.model.environment.geodesy import GeodeticPosition
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.ros import qos
 from px4_sim_ros.ros.message_types import message_class
+from px4_sim_ros.ros.session import OBSERVER_NICENESS, ros_session, spin_once
 from px4_sim_ros.ros.status_client import StatusClient
 from px4_sim_ros.ros.wall_timer import create_wall_timer
+from px4_sim_ros.ros.world import Stop
 from px4_sim_ros.viewing import topics
 from px4_sim_ros.viewing.links import ODOM_FRAME, Link, rotor_link, sensor_links
 from px4_sim_ros.viewing.markers import Markers
@@ -34,6 +37,7 @@ from px4_sim_ros.viewing.scene import Beam, Fix, Scene
 from px4_sim_ros.viewing.urdf import BODY_LINK, urdf
 
 _RATE_HZ = 20.0
+_SPIN_S = 0.1
 # A path has many points and changes little; viewers that come later want it whole.
 _PATH_EVERY_S = 0.5
 _NO_TF = ('tf2_msgs is not installed: no transforms are published, so a viewer cannot draw the'
@@ -193,6 +197,24 @@ class VisualizerNode(Node):
             p.x, p.y, p.z = point
             path.poses.append(pose)
         self._publish(topics.PATH, path)
+
+
+def run(configuration: Configuration, arguments: typing.Sequence[str]) -> None:
+    """Publish until SIGINT or SIGTERM comes.
+
+    :param configuration: of the graph that is looked at
+    :param arguments: `--ros-args` and what follows
+    :raises ParameterError: ROS refuses the arguments
+    """
+    stop = Stop()
+    os.nice(OBSERVER_NICENESS)
+    with ros_session(arguments):
+        node = VisualizerNode(configuration)
+        try:
+            while not stop.asked:
+                spin_once(node, _SPIN_S)
+        finally:
+            node.destroy_node()
 
 
 def transform(link: Link, time_us: int) -> TransformStamped:

@@ -15,7 +15,7 @@ from rclpy.signals import SignalHandlerOptions
 from px4_sim_ros.config.resources import own_arguments
 from px4_sim_ros.model.parameters import ParameterError
 from px4_sim_ros.model.run_error import RunError
-from px4_sim_ros.ros import own_nodes
+from px4_sim_ros.ros import node_overrides
 from px4_sim_ros.ros.block_host import BlockHost
 from px4_sim_ros.ros.block_node import BlockNode
 from px4_sim_ros.ros.graph_node import GraphNode
@@ -100,7 +100,7 @@ def _make_nodes(
     manager = [make('manager')] if not names or 'manager' in names else []
     nodes += manager       # ended with the others if one of them cannot be made
     names = names or list(manager[0].configured_graph().nodes)
-    classes = own_nodes.parse(own, names)
+    classes = node_overrides.parse(own, names)
     nodes[:0] = [make(name, classes.get(name, '')) for name in names if name != 'manager']
     host.add([node for node in nodes if isinstance(node, BlockNode)],
              manager[0].driver if manager else None)
@@ -126,7 +126,7 @@ def main(arguments: typing.Sequence[str] | None = None) -> int:
     parser.add_argument(
         'nodes', nargs='*', metavar='NODE', default=[],
         help=f"which nodes, of {', '.join(graph.NODES)}; all by default")
-    own_nodes.add_argument(parser)
+    node_overrides.add_argument(parser)
     options = parser.parse_args(own_arguments(arguments)[0])
     for name in options.nodes:
         try:

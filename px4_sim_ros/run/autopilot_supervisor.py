@@ -1,4 +1,4 @@
-"""Keeps an autopilot, and a pilot if one is wanted, beside a graph; starts them anew at a reset.
+"""Runs an autopilot, and a pilot if one is wanted, with a graph; restarts both at a reset.
 
 PX4's time cannot go back, so a reset of the world needs a new PX4. A launch file cannot
 start a process twice; this program can.
@@ -10,12 +10,10 @@ import pathlib
 import sys
 import typing
 
-import rclpy
-from rclpy.signals import SignalHandlerOptions
-
 from px4_sim_ros.config.configuration import load_vehicle
 from px4_sim_ros.config.resources import own_arguments
 from px4_sim_ros.model.parameters import ParameterError, sentence
+from px4_sim_ros.ros.session import ros_node, spin_once
 from px4_sim_ros.ros.status_client import StatusClient
 from px4_sim_ros.ros.world import Stop
 from px4_sim_ros.run.autopilots import start_autopilot
@@ -25,8 +23,8 @@ from px4_sim_ros.run.px4 import Px4, add_cores_argument
 _SPIN_S = 0.05
 
 
-class Keeper:
-    """The processes beside the graph."""
+class AutopilotSupervisor:
+    """The processes of an autopilot and its pilot."""
 
     def __init__(
         self, px4: Px4 | None, vehicle: str, instance: int, mission: str,
@@ -37,50 +35,54 @@ class Keeper:
         self._pilot_command = [
             sys.executable, '-m', 'px4_sim_ros', 'pilot', '--mission', mission, '--instance',
             str(instance), *ros_arguments] if mission else []
-        self.autopilot: Child | None = None
+        self._autopilot: Child | None = None
         self._pilot: Child | None = None
 
-    def start(self) -> None:
-        """Start all, ending those of the run before."""
+    def restart(self) -> None:
+        """Start both, after ending those of the run before."""
         self.stop()
-        self.autopilot = self._start_autopilot()
+        self._autopilot = self._start_autopilot()
         if self._pilot_command:
             self._pilot = Child('the pilot', self._pilot_command)
 
     def stop(self) -> None:
-        """End all."""
-        for child in (self._pilot, self.autopilot):
+        """End both."""
+        for child in (self._pilot, self._autopilot):
             if child is not None:
                 child.stop()
-        self.autopilot = self._pilot = None
+        self._autopilot = self._pilot = None
+
+    def autopilot_end(self) -> tuple[str, int] | None:
+        """Return the autopilot's name and exit code when it has ended."""
+        autopilot = self._autopilot
+        if autopilot is None or autopilot.exit_code is None:
+            return None
+        return autopilot.name, autopilot.exit_code
 
 
-def keep(keeper: Keeper, ros_arguments: typing.Sequence[str]) -> int:
-    """Keep the processes until the autopilot ends or a signal comes; return the exit code."""
+def supervise(supervisor: AutopilotSupervisor, ros_arguments: typing.Sequence[str]) -> int:
+    """Run the processes until the autopilot ends or a signal comes; return the exit code."""
     stop = Stop()
-    rclpy.init(args=list(ros_arguments), signal_handler_options=SignalHandlerOptions.NO)
-    node = rclpy.create_node('autopilot_keeper')
-    watch = StatusClient(node)
-    kept_run: int | None = None
-    try:
-        keeper.start()
-        while not stop.asked:
-            rclpy.spin_once(node, timeout_sec=_SPIN_S)
-            if kept_run is not None and watch.run != kept_run:
-                print('the run begins again: so does its autopilot', flush=True)
-                keeper.start()
-            kept_run = watch.run
-            if keeper.autopilot.exit_code == 0:
-                return 0     # the graph was stopped
-            if keeper.autopilot.exit_code is not None:
-                print(f'{keeper.autopilot.name} has ended with exit code'
-                      f' {keeper.autopilot.exit_code}', file=sys.stderr)
-                return 1
-        return 0
-    finally:
-        keeper.stop()
-        node.destroy_node()
-        rclpy.shutdown()
+    with ros_node('autopilot_supervisor', ros_arguments) as node:
+        watch = StatusClient(node)
+        run: int | None = None
+        try:
+            supervisor.restart()
+            while not stop.asked:
+                spin_once(node, _SPIN_S)
+                if run is not None and watch.run != run:
+                    print('the run begins again: so does its autopilot', flush=True)
+                    supervisor.restart()
+                run = watch.run
+                if (end := supervisor.autopilot_end()) is not None:
+                    name, exit_code = end
+                    if exit_code == 0:
+                        return 0     # the graph was stopped
+                    print(f'{name} has ended with exit code {exit_code}', file=sys.stderr)
+                    return 1
+            return 0
+        finally:
+            supervisor.stop()
 
 
 def _without_name(ros_arguments: typing.Sequence[str]) -> list[str]:
@@ -95,11 +97,11 @@ def _without_name(ros_arguments: typing.Sequence[str]) -> list[str]:
 def main(arguments: typing.Sequence[str] | None = None) -> int:
     """Run from the command line."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
-    parser = argparse.ArgumentParser(prog='keeper', description=__doc__)
+    parser = argparse.ArgumentParser(prog='autopilot_supervisor', description=__doc__)
     parser.add_argument('--instance', type=int, default=0, help='as PX4: TCP port 4560 + instance')
     parser.add_argument('--vehicle', default='iris', help='name in config/vehicles, or a path')
     parser.add_argument('--px4-build', type=pathlib.Path,
-                        help='build folder of a PX4; without it the embedded autopilot is kept')
+                        help='build folder of a PX4; without it the embedded autopilot runs')
     add_cores_argument(parser)
     parser.add_argument('--mission', default='', help='for a pilot; without it there is none')
     own, _ = own_arguments(arguments)
@@ -107,11 +109,12 @@ def main(arguments: typing.Sequence[str] | None = None) -> int:
     try:
         load_vehicle(options.vehicle)
         px4 = Px4.find(options.px4_build, options.px4_cores) if options.px4_build else None
-        keeper = Keeper(px4, options.vehicle, options.instance, options.mission,
-                        _without_name(arguments[len(own):]))
-        return keep(keeper, arguments)
+        supervisor = AutopilotSupervisor(
+            px4, options.vehicle, options.instance, options.mission,
+            _without_name(arguments[len(own):]))
+        return supervise(supervisor, arguments)
     except (ParameterError, OSError) as error:
-        print(f'keeper: {sentence(error)}', file=sys.stderr)
+        print(f'autopilot_supervisor: {sentence(error)}', file=sys.stderr)
         return 2
 
 

@@ -36,7 +36,7 @@ class CoreRecorder:
         :raises ParameterError: its folder exists, or cannot be made
         :raises OSError: nothing can be written there
         """
-        parameters: RecorderParameters = configuration.nodes['recorder']
+        parameters = configuration.of_node('recorder', RecorderParameters)
         self._publications = Publications(configuration.graph, configuration.world)
         self._ends_run = parameters.on_failure == 'fail'
         folder = make_folder(parameters.folder)
@@ -50,7 +50,7 @@ class CoreRecorder:
             name: schema.topic_type(nodes, name) for name in [*nodes.topics, *schema.SIDE_TOPICS]}
         self._time_us = 0
         self._step: list[Output] = []      # that is not complete
-        self._said: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._events: queue.SimpleQueue[str] = queue.SimpleQueue()
 
     def send(self, outputs: typing.Sequence[Output]) -> None:
         """Write the steps that are complete; what belongs to the next waits for its end."""
@@ -62,20 +62,20 @@ class CoreRecorder:
                     for topic, data in self._publications.of(its):
                         self._write(topic, data)
                 self._step.clear()
-        self._write_said()
+        self._write_events()
 
     def add_side(self, topic: str, text: str) -> None:
         """Write a text that a block publishes on a side topic."""
         self._write_beside(topic, String(data=text))
 
     def add_status(self, status: WorldStatus) -> None:
-        """Take in the counters; once a simulated second is enough."""
+        """Record the counters; once a simulated second is enough."""
         factor = status.sim_time_s / status.wall_time_s if status.wall_time_s else 0.0
-        parts = {
+        parts: dict[str, dict[str, object]] = {
             'manager': {'steps': status.steps, 'sim_time_s': f'{status.sim_time_s:.6f}',
                         'wall_time_s': f'{status.wall_time_s:.6f}',
                         'real_time_factor': f'{factor:.3f}', 'paced_s': f'{status.paced_s:.6f}'},
-            'hil_bridge': status.link}
+            'hil_bridge': {**status.link}}
         for part, values in parts.items():
             message = DiagnosticArray(status=[DiagnosticStatus(
                 name=f'/{part}', hardware_id=PACKAGE,
@@ -84,26 +84,26 @@ class CoreRecorder:
             set_stamp(message.header.stamp, self._time_us)
             self._write_beside('/diagnostics', message)
 
-    def say(self, text: str) -> None:
-        """Record what the pilot says, from whatever thread."""
-        self._said.put(text)
+    def add_event(self, text: str) -> None:
+        """Record an event of the pilot, from any thread."""
+        self._events.put(text)
 
     def close(self) -> None:
         """Finish the bag; a second time nothing happens.
 
         :raises OSError: its end cannot be written, and that ends the run
         """
-        self._write_said()
+        self._write_events()
         if self._writer is not None:
             try:
                 self._writer.close()
             except OSError as error:
-                self._give_up(error)
+                self._give_up(self._writer, error)
             self._writer = None
 
-    def _write_said(self) -> None:
-        while not self._said.empty():
-            message = Log(level=20, name='pilot', msg=self._said.get())        # INFO
+    def _write_events(self) -> None:
+        while not self._events.empty():
+            message = Log(level=20, name='pilot', msg=self._events.get())        # INFO
             set_stamp(message.stamp, self._time_us)
             self._write_beside('/rosout', message)
 
@@ -111,17 +111,19 @@ class CoreRecorder:
         self._write(topic, trimmed(serialize_message(message), self._types[topic]))
 
     def _write(self, topic: str, data: bytes) -> None:
-        """Write a message."""
         if self._writer is None:
             return
         try:
             self._writer.write(topic, self._time_us, data)
         except OSError as error:
-            self._give_up(error)
+            self._give_up(self._writer, error)
 
-    def _give_up(self, error: OSError) -> None:
-        """After a failure go on without a recording, or not at all."""
-        writer, self._writer = self._writer, None
+    def _give_up(self, writer: BagWriter, error: OSError) -> None:
+        """After a failure go on without a recording, or not at all.
+
+        :raises OSError: the failure ends the run
+        """
+        self._writer = None
         problem = (f'the recording in {writer.folder} ends at'
                    f' t = {seconds_text(writer.flushed_us)}: {sentence(error)}')
         if self._ends_run:

@@ -8,8 +8,10 @@ import typing
 from px4_sim_ros.config.blocks import make_block, run_in_process
 from px4_sim_ros.config.compile_ahead import prepare_compiler
 from px4_sim_ros.config.configuration import Configuration
+from px4_sim_ros.config.recording import RecorderParameters
+from px4_sim_ros.config.run_control import ManagerParameters
 from px4_sim_ros.mavlink.hil_block import HilBlock
-from px4_sim_ros.mavlink.pilot import SetPoint
+from px4_sim_ros.mavlink.pilot_link import SetPoint
 from px4_sim_ros.model.timebase import US_PER_S, is_due
 from px4_sim_ros.run.flight_record import WorldStatus
 from px4_sim_ros.step.clock import LockstepClock
@@ -41,8 +43,8 @@ class CoreWorld:
         self._configuration = configuration
         self._observer = observer
         self._recorder = recorder
-        self._clock = LockstepClock(
-            configuration.world.step_us, configuration.nodes['manager'].speed_factor)
+        manager = configuration.of_node('manager', ManagerParameters)
+        self._clock = LockstepClock(configuration.world.step_us, manager.speed_factor)
         self._blocks = {
             name: make_block(configuration, name) for name in configuration.graph.blocks}
         self._bridge = typing.cast(HilBlock, self._blocks['hil_bridge'])
@@ -74,18 +76,20 @@ class CoreWorld:
     @property
     def recording(self) -> str:
         """The folder of the recording, '' for none."""
-        return self._configuration.nodes['recorder'].folder if self._recorder else ''
+        if self._recorder is None:
+            return ''
+        return self._configuration.of_node('recorder', RecorderParameters).folder
 
     def check_end(self) -> None:
         """Nothing: a failure at the end was raised by `close`."""
 
-    def say(self, text: str) -> None:
-        """Record what the pilot says."""
+    def publish_event(self, text: str) -> None:
+        """Record an event of the pilot."""
         if self._recorder:
-            self._recorder.say(text)
+            self._recorder.add_event(text)
 
-    def show_set_point(self, set_point: SetPoint) -> None:
-        """Nothing: nobody looks on."""
+    def publish_set_point(self, set_point: SetPoint) -> None:
+        """Nothing: this mode has no topics."""
 
     def run(self, stop: threading.Event) -> None:
         """Step until `stop` is set."""

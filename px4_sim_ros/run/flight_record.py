@@ -1,4 +1,4 @@
-"""What a flight comes to: figures from the truth, the pilot and the link."""
+"""The figures of a flight: from the truth, the pilot and the link."""
 from __future__ import annotations
 
 import dataclasses
@@ -8,13 +8,14 @@ import typing
 
 from px4_sim_ros.mavlink.pilot import Event
 from px4_sim_ros.model.frames import Vector
+from px4_sim_ros.model.timebase import US_PER_S
 
 _LANDED_HEIGHT_M = 0.1
 
 
 @dataclasses.dataclass
 class WorldStatus:
-    """What a world says about itself at the end."""
+    """The counters of a world, all of one moment."""
 
     sim_time_s: float = 0.0
     wall_time_s: float = 0.0
@@ -53,15 +54,47 @@ class WorldStatus:
             for key, value in self.link.items() if key.startswith(prefix)}
 
 
+class GraphReports:
+    """What the nodes of a graph have reported last on `/diagnostics`.
+
+    Each node reports at its own moments, and the last report of a process that ends may be lost.
+    """
+
+    def __init__(self) -> None:
+        self._last: dict[str, tuple[int, dict[str, str]]] = {}
+
+    def add(self, node: str, time_us: int, values: dict[str, str]) -> None:
+        """Take in a report of a node at its simulated time."""
+        if node == 'hil_bridge' and 'replies' not in values:
+            return       # it has no link yet
+        self._last[node] = time_us, values
+
+    def status(self) -> WorldStatus:
+        """Return the counters at the time of the bridge's report, which counts steps and replies.
+
+        The manager's wall times grow with simulated time: they are scaled to that time. The scale
+        is 1 unless one of the two reports is missing at the end.
+        """
+        if not {'manager', 'hil_bridge'} <= self._last.keys():
+            return WorldStatus()
+        end_us, link = self._last['hil_bridge']
+        manager_us, manager = self._last['manager']
+        scale = end_us / manager_us if manager_us else 1.0
+        busy_s = {node: float(values['busy_s']) for node, (_, values) in self._last.items()}
+        return WorldStatus(
+            end_us / US_PER_S, float(manager['wall_time_s']) * scale, int(link['steps']), link,
+            busy_s | {'manager': busy_s['manager'] * scale}, float(manager['paced_s']) * scale)
+
+
 class FlightRecord:
     """Collects the true positions and compares the pilot's events with them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self.begin_again()
+        self.reset()
 
-    def begin_again(self) -> None:
-        """Forget what was collected."""
+    def reset(self) -> None:
+        """Begin with nothing."""
         self._start: Vector | None = None
         self._position: Vector = (0.0, 0.0, 0.0)
         self._max_height_m = 0.0
@@ -111,4 +144,5 @@ class FlightRecord:
 
     def _from_start(self) -> Vector:
         start = self._start or self._position
-        return tuple(a - b for a, b in zip(self._position, start))
+        return (self._position[0] - start[0], self._position[1] - start[1],
+                self._position[2] - start[2])

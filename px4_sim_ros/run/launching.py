@@ -1,4 +1,4 @@
-"""What the launch files share: arguments, and the actions that follow from them."""
+"""The actions of the launch files, from their arguments."""
 from __future__ import annotations
 
 import dataclasses
@@ -8,7 +8,6 @@ import tempfile
 import typing
 
 from ament_index_python.packages import PackageNotFoundError, get_package_prefix
-from launch import LaunchContext, LaunchDescriptionEntity
 from launch.actions import (
     EmitEvent,
     ExecuteProcess,
@@ -17,10 +16,11 @@ from launch.actions import (
 )
 from launch.event_handlers import OnProcessExit, OnShutdown
 from launch.events import Shutdown
+from launch.launch_context import LaunchContext
+from launch.launch_description_entity import LaunchDescriptionEntity
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
-from px4_sim_ros.cli.replay import prepare, survey
 from px4_sim_ros.config.configuration import (
     Configuration,
     load_configuration,
@@ -30,15 +30,20 @@ from px4_sim_ros.config.configuration import (
     write_configuration,
 )
 from px4_sim_ros.config.resources import PACKAGE, config_directory
+from px4_sim_ros.config.ros_environment import ros_environment
+from px4_sim_ros.config.run_control import ManagerParameters
 from px4_sim_ros.mavlink.hil_server import check_port_is_free, port_of
+from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.model.parameters import ParameterError
 from px4_sim_ros.recording.bag.bag_folder import new_folder
 from px4_sim_ros.recording.bag.bag_reader import BagReader
 from px4_sim_ros.recording.bag.run_description import RunDescription, with_run_file
-from px4_sim_ros.ros import own_nodes
+from px4_sim_ros.ros import node_overrides
+from px4_sim_ros.run.flight import optional_nodes
 from px4_sim_ros.run.launch_arguments import ARGUMENTS, REPLAY_ARGUMENTS
-from px4_sim_ros.run.processes import DIE_WITH_PARENT, ros_environment
+from px4_sim_ros.run.processes import DIE_WITH_PARENT
 from px4_sim_ros.run.px4 import Px4
+from px4_sim_ros.run.replay import prepare, survey
 from px4_sim_ros.step.pacing import speed_factor
 from px4_sim_ros.viewing import topics
 from px4_sim_ros.viewing.rerun_target import OPEN, RerunTarget
@@ -83,8 +88,8 @@ def actions(context: LaunchContext, vehicle: str) -> list[LaunchDescriptionEntit
     _check_viewers(given['rviz'], given['viewer'])
     base = {'': {'vehicle': vehicle}} | profile_parameters(given['profile'])
     overrides = {
-        '': _given(given, 'seed', int) | _given(given, 'vehicle', str) | _given(
-            given, 'wind', str),
+        '': (_given(given, 'seed', int) | _given(given, 'vehicle', str)
+             | _given(given, 'wind', str)),
         'manager': _given(given, 'speed_factor', speed_factor),
         'hil_bridge': _given(given, 'instance', int),
     }
@@ -93,24 +98,24 @@ def actions(context: LaunchContext, vehicle: str) -> list[LaunchDescriptionEntit
         overrides['recorder'] = {'folder': str(new_folder(given['record']))}
     params_file = given['params_file'] or None
     configuration = load_configuration(params_file, overrides, given['namespace'], base)
-    instance = configuration.nodes['hil_bridge'].instance
+    hil = configuration.of_node('hil_bridge', HilParameters)
     mission = _mission(given['mission'], given['autopilot'])
-    own = given['nodes'].split(',') if given['nodes'] else []
-    own_nodes.parse(own, configuration.graph.nodes)
+    overridden = given['nodes'].split(',') if given['nodes'] else []
+    node_overrides.parse(overridden, configuration.graph.nodes)
     px4_dir = given['px4_dir'] or os.environ.get('PX4_DIR', '')
     px4 = Px4.find(px4_dir, given['px4_cores']) if given['autopilot'] == 'px4' else None
-    check_port_is_free(configuration.nodes['hil_bridge'].host, port_of(instance))
+    check_port_is_free(hil.host, port_of(hil.instance))
     folder = tempfile.TemporaryDirectory(prefix=f'{PACKAGE}_')
     if 'recorder' in configuration.nodes:
         run = RunDescription.of(
             configuration, mode=given['mode'], autopilot=given['autopilot'],
             namespace=given['namespace'], mission=mission_text(mission) if mission else '')
         configuration = with_run_file(
-            configuration, own_nodes.noted(run, own), pathlib.Path(folder.name))
+            configuration, node_overrides.noted(run, overridden), pathlib.Path(folder.name))
     file = write_configuration(pathlib.Path(folder.name), configuration)
     return [
         *_surroundings(folder),
-        *_world(configuration, given['mode'], given['namespace'], file, _essential, own),
+        *_world(configuration, given['mode'], given['namespace'], file, _essential, overridden),
         *_autopilot(given['autopilot'], px4, configuration, mission, given['namespace']),
         *_viewers(given, configuration, file),
     ]
@@ -126,11 +131,11 @@ def replay_actions(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     _check_viewers(given['rviz'], given['viewer'])
     folder = tempfile.TemporaryDirectory(prefix=f'{PACKAGE}_')
     bag = BagReader(given['bag'])
-    flight = prepare(
-        bag, given['mode'], survey(bag).steps, {}, pathlib.Path(folder.name),
+    replay = prepare(
+        bag, given['mode'], survey(bag), {}, pathlib.Path(folder.name),
         record=given['record'] or None, namespace=given['namespace'])
-    configuration = flight.configuration
-    # For eyes: otherwise it is over before there is a window.
+    configuration = replay.configuration
+    # To be watched: otherwise it is over before there is a window.
     if given['rviz'] == 'true' or given['viewer'] == OPEN:
         configuration = _in_real_time(configuration)
     file = write_configuration(pathlib.Path(folder.name), configuration)
@@ -143,12 +148,13 @@ def replay_actions(context: LaunchContext) -> list[LaunchDescriptionEntity]:
             package=PACKAGE, executable=PACKAGE, exec_name='replay', output='screen',
             namespace=given['namespace'],
             arguments=['replay', given['bag'], '--namespace', given['namespace'],
-                       '--join', str(flight.bag)], **_bounded())),
+                       '--join', str(replay.bag)], **_bounded())),
     ]
 
 
 def _in_real_time(configuration: Configuration) -> Configuration:
-    manager = dataclasses.replace(configuration.nodes['manager'], speed_factor=1.0)
+    manager = dataclasses.replace(
+        configuration.of_node('manager', ManagerParameters), speed_factor=1.0)
     return dataclasses.replace(configuration, nodes=configuration.nodes | {'manager': manager})
 
 
@@ -176,39 +182,40 @@ def _essential(process: ExecuteProcess) -> list[LaunchDescriptionEntity]:
 def _world(
     configuration: Configuration, mode: str, namespace: str, file: pathlib.Path,
     started: typing.Callable[[ExecuteProcess], list[LaunchDescriptionEntity]],
-    own: typing.Sequence[str] = (),
+    overridden: typing.Sequence[str] = (),
 ) -> list[LaunchDescriptionEntity]:
     """Return the processes of the graph, each with what `started` adds to it.
 
     :param file: their parameters
-    :param own: classes in place of those of the graph, each `NAME=MODULE:CLASS`
+    :param overridden: classes in place of those of the graph, each `NAME=MODULE:CLASS`
     """
-    recorder = configuration.nodes.get('recorder')
-    actions = []
+    optional = optional_nodes(configuration)
+    actions: list[LaunchDescriptionEntity] = []
     for names in configuration.graph.process_groups(mode):
         node = Node(
             package=PACKAGE, executable='world', namespace=namespace,
-            arguments=[*names, *own_nodes.arguments(own, names)],
+            arguments=[*names, *node_overrides.arguments(overridden, names)],
             exec_name=names[0] if len(names) == 1 else 'world',
             parameters=[str(file)], output='screen', **_bounded())
-        spare = names == ['recorder'] and recorder.on_failure == 'continue'
-        actions += [node] if spare else started(node)
+        actions += [node] if names[0] in optional else started(node)
     return actions
 
 
 def _autopilot(
     kind: str, px4: Px4 | None, configuration: Configuration, mission: str, namespace: str,
 ) -> list[LaunchDescriptionEntity]:
-    """Return what keeps the autopilot and its pilot; both begin again with the world."""
+    """Return what runs the autopilot and its pilot; both are restarted with the world."""
+    instance = configuration.of_node('hil_bridge', HilParameters).instance
     if kind == 'none':
-        return _pilot(mission, configuration.nodes['hil_bridge'].instance)
-    arguments = ['--instance', str(configuration.nodes['hil_bridge'].instance),
+        return _pilot(mission, instance)
+    arguments = ['--instance', str(instance),
                  '--vehicle', configuration.world.vehicle, '--mission', mission]
     if px4 is not None:
         arguments += ['--px4-build', str(px4.build), '--px4-cores', px4.cores]
     return _essential(Node(
-        package=PACKAGE, executable='keeper', namespace=namespace, arguments=arguments,
-        exec_name='px4' if px4 else 'autopilot', output='screen', **_bounded()))
+        package=PACKAGE, executable='autopilot_supervisor', namespace=namespace,
+        arguments=arguments, exec_name='px4' if px4 else 'autopilot', output='screen',
+        **_bounded()))
 
 
 def _pilot(mission: str, instance: int) -> list[LaunchDescriptionEntity]:
@@ -228,9 +235,9 @@ def _installed(package: str) -> bool:
 
 
 def _check_viewers(rviz: str, viewer: str) -> None:
-    """Refuse a viewer that is not there, before anything starts.
+    """Check before anything starts that the viewers are installed.
 
-    :raises ParameterError: one sentence
+    :raises ParameterError: one is not
     """
     if viewer:
         RerunTarget(viewer)
@@ -261,7 +268,7 @@ def _viewers(
         Node(package=PACKAGE, executable='visualizer', exec_name='visualizer',
              arguments=['--params-file', str(file)],
              parameters=[{'robot_state_publisher': helped}], **shared),
-        # In simulated time it notices that a run begins again, and forgets the frames of the last.
+        # In simulated time it notices a reset, and drops the frames of the run before.
         Node(package='rviz2', executable='rviz2', exec_name='rviz2',
              arguments=['-d', str(config_directory() / 'iris.rviz')],
              parameters=[{'use_sim_time': True}], **shared)]

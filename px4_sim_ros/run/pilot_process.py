@@ -12,7 +12,8 @@ import threading
 import typing
 
 from px4_sim_ros.mavlink.mission import Mission
-from px4_sim_ros.mavlink.pilot import Event, MissionError, Pilot, SetPoint
+from px4_sim_ros.mavlink.pilot import Event, MissionError, Pilot
+from px4_sim_ros.mavlink.pilot_link import SetPoint
 from px4_sim_ros.model.parameters import sentence
 from px4_sim_ros.run.processes import DIE_WITH_PARENT
 
@@ -20,7 +21,7 @@ _STOP_TIMEOUT_S = 2.0
 
 
 class PilotProcess:
-    """Flies a mission, tells what happens, and sets an event at its end."""
+    """Flies a mission, reports its events, and sets an event at its end."""
 
     def __init__(
         self, instance: int, mission: Mission, report: typing.Callable[[Event], None],
@@ -29,17 +30,19 @@ class PilotProcess:
         """Start it.
 
         :param report: called at each event, in a thread
-        :param show: called with each set point that the autopilot tells, in the same thread
+        :param show: called with each set point that the autopilot reports, in the same thread
         :param over: is set when the mission is flown or lost
         """
         self.flown = False
         self.failure = ''
         self._report, self._show, self._over = report, show, over
         self._stopped = False
-        self._process = subprocess.Popen(
+        process = subprocess.Popen(
             [*DIE_WITH_PARENT, sys.executable, '-m', 'px4_sim_ros.run.pilot_process',
              str(instance), json.dumps(mission.to_mapping())],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, start_new_session=True)
+        assert process.stdout is not None        # it is a pipe
+        self._process, self._lines = process, process.stdout
         self._thread = threading.Thread(target=self._listen, name='pilot')
         self._thread.start()
 
@@ -53,11 +56,11 @@ class PilotProcess:
             self._process.kill()
             self._process.wait()
         self._thread.join()
-        self._process.stdout.close()
+        self._lines.close()
 
     def _listen(self) -> None:
         try:
-            for line in self._process.stdout:
+            for line in self._lines:
                 (kind, content), = json.loads(line).items()
                 if kind == 'event':
                     text, time_s, target = content
@@ -76,10 +79,10 @@ class PilotProcess:
 
 
 def main(arguments: typing.Sequence[str]) -> int:
-    """Fly, as the process: tell each thing as a line of JSON."""
+    """Fly, as the process: write each report as a line of JSON."""
     instance, mission = int(arguments[0]), json.loads(arguments[1])
 
-    def tell(kind: str, content: object) -> None:
+    def report(kind: str, content: object) -> None:
         print(json.dumps({kind: content}), flush=True)
 
     last: list[object] = []
@@ -87,15 +90,15 @@ def main(arguments: typing.Sequence[str]) -> int:
     def show(set_point: SetPoint) -> None:
         if last != [set_point.position_enu]:
             last[:] = [set_point.position_enu]
-            tell('set_point', set_point)
+            report('set_point', set_point)
 
     try:
-        pilot = Pilot(instance, lambda event: tell('event', event), threading.Event(), show)
+        pilot = Pilot(instance, lambda event: report('event', event), threading.Event(), show)
         pilot.fly(Mission.from_mapping('mission', mission))
     except (MissionError, OSError) as error:
-        tell('failure', sentence(error))
+        report('failure', sentence(error))
         return 1
-    tell('flown', True)
+    report('flown', True)
     return 0
 
 

@@ -8,28 +8,9 @@ import signal
 import subprocess
 import typing
 
-from px4_sim_ros.config.resources import config_directory
-
-# What Fast DDS calls the file of its settings: to Jazzy, and since Kilted.
-_PROFILES = 'FASTRTPS_DEFAULT_PROFILES_FILE', 'FASTDDS_DEFAULT_PROFILES_FILE'
-_CHOICES = (
-    'FASTDDS_BUILTIN_TRANSPORTS', 'ROS_AUTOMATIC_DISCOVERY_RANGE', 'ROS_LOCALHOST_ONLY',
-    'ROS_STATIC_PEERS', 'ROS_DISCOVERY_SERVER')
-
 # The kernel sends SIGTERM when the parent is gone, even if it was killed. (`setpriv` is part
 # of util-linux; Python's preexec_fn is not safe in a process with threads.)
 DIE_WITH_PARENT = ('setpriv', '--pdeathsig', 'TERM', '--')
-
-
-def ros_environment() -> dict[str, str]:
-    """Return the environment for ROS processes: they find each other on this machine.
-
-    A user who has chosen anything about that gets what was chosen.
-    """
-    if any(name in os.environ for name in (*_PROFILES, *_CHOICES)):
-        return dict(os.environ)
-    profile = str(config_directory() / 'fastdds.xml')
-    return dict.fromkeys(_PROFILES, profile) | dict(os.environ)
 
 
 class Child:

@@ -1,13 +1,22 @@
-"""Parameters from the command line: `--set wind.speed_m_s=8`, `--wind dryden`, `--vehicle x500`."""
+"""Parameters from the command line: `--set wind.speed_m_s=8`, `--wind dryden`, `--vehicle x500`.
+
+Viewers take them as well: the parameters of the graph that they show.
+"""
 from __future__ import annotations
 
 import argparse
 import contextlib
+import pathlib
 import typing
 
 import yaml
 
-from px4_sim_ros.config.configuration import FlatParameters
+from px4_sim_ros.config.configuration import (
+    Configuration,
+    FlatParameters,
+    load_configuration,
+    profile_parameters,
+)
 from px4_sim_ros.model.parameters import ParameterError
 from px4_sim_ros.step import graph
 
@@ -23,6 +32,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         ' config/profiles, or a path')
     parser.add_argument('--set', action='append', default=[], metavar='[NODE.]PARAMETER=VALUE',
                         help='set any parameter, for example wind.speed_m_s=8; may be repeated')
+
+
+def add_graph_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the options that give the parameters of a graph that runs."""
+    add_arguments(parser)
+    parser.add_argument('--params-file', type=pathlib.Path,
+                        help='the parameter file that the graph was started with')
+
+
+def graph_configuration(options: argparse.Namespace, namespace: str = '') -> Configuration:
+    """Return the parameters of the graph that these options describe.
+
+    :raises ParameterError: one of them is not allowed
+    """
+    return load_configuration(
+        options.params_file, settings(options), namespace,
+        base=profile_parameters(options.profile))
 
 
 def settings(options: argparse.Namespace) -> Settings:

@@ -170,7 +170,7 @@ NODES: dict[str, NodeSpec] = {spec.name: spec for spec in (
              ('ground_truth/odom',), f'{_SENSORS}.visual_odometry:VisualOdometry',
              optional=True),
     NodeSpec('hil_bridge', 'px4_sim_ros.mavlink.hil_block:HilBlock',
-             'px4_sim_ros.mavlink.lockstep:HilParameters', _MEASURED,
+             'px4_sim_ros.mavlink.link_state:HilParameters', _MEASURED,
              node='px4_sim_ros.ros.hil_bridge:HilBridgeNode'),
     NodeSpec('player', 'px4_sim_ros.recording.playback:PlaybackBlock',
              'px4_sim_ros.config.recording:PlayerParameters', _MEASURED, optional=True),

@@ -114,7 +114,7 @@ class Runner:
         :param clock: None: it is in another process
         """
         self._port, self.clock = port, clock
-        self._slots: dict[str, Slot] = {}
+        self.slots: dict[str, Slot] = {}
         # What lets the clock go on, if it comes from elsewhere.
         self.command: StampSynchronizer | None = None
         self._held: set[str] = set()
@@ -131,7 +131,7 @@ class Runner:
         self._is_under_way = False
         self._is_unfinished = False           # the block of that row has its reply to come
         self._outbox: list[Output] = []
-        for slot in self._slots.values():
+        for slot in self.slots.values():
             slot.reset()
         if self.command is not None:
             self.command.reset()
@@ -141,12 +141,12 @@ class Runner:
 
         :param command: what collects the command that ends a step, if it comes from elsewhere
         """
-        self._slots = {slot.name: slot for slot in slots}
+        self.slots = {slot.name: slot for slot in slots}
         self.command = command
         self._held = {
-            i.topic.name for slot in self._slots.values() for i in slot.local if i.is_held}
+            i.topic.name for slot in self.slots.values() for i in slot.local if i.is_held}
         self._cycle_us = math.lcm(*(
-            period_us for slot in self._slots.values()
+            period_us for slot in self.slots.values()
             for period_us in (slot.period_us, *(i.period_us for i in slot.local))))
         self._plans = {}
         self.reset()
@@ -193,8 +193,8 @@ class Runner:
             if time_us is None:
                 return False
             self._outbox.append(Output(time_us, 'manager', {CLOCK: time_us}))
-        elif self._slots:
-            time_us = min(slot.next_us for slot in self._slots.values())
+        elif self.slots:
+            time_us = min(slot.next_us for slot in self.slots.values())
         else:
             return False
         self.time_us, self._plan, self._index = time_us, self._plan_of(time_us), 0
@@ -275,24 +275,24 @@ class Runner:
             plan = self._plans[phase_us] = tuple(
                 _Row(slot, tuple(dict.fromkeys(
                     i.topic.value for i in slot.local if i.is_held or i.is_due(time_us))))
-                for slot in self._slots.values() if is_due(time_us, slot.period_us))
+                for slot in self.slots.values() if is_due(time_us, slot.period_us))
         return plan
 
     # What others ask.
 
     def busy_s(self) -> dict[str, float]:
         """Return the wall time that each block took so far."""
-        return {name: slot.busy_s for name, slot in self._slots.items()}
+        return {name: slot.busy_s for name, slot in self.slots.items()}
 
     def waits_for(self, name: str) -> tuple[int, dict[str, int]]:
         """Return the next time of a block, and what it still lacks with the last stamp of each."""
-        slot = self._slots[name]
+        slot = self.slots[name]
         time_us = slot.next_us
         lacking: dict[str, int] = {}
         if slot.synchronizer is not None:
             lacking = {n: slot.synchronizer.last_us[n] for n in sorted(slot.synchronizer.lacking)}
         for i in slot.local:
-            publisher = self._slots.get(i.topic.publisher)
+            publisher = self.slots.get(i.topic.publisher)
             if publisher is not None and i.is_due(time_us) and (
                     publisher.last_us < time_us - i.delay_us):
                 lacking[i.topic.name] = publisher.last_us or -1

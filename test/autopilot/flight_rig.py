@@ -9,7 +9,8 @@ import socket
 from pymavlink.dialects.v20 import common as mavlink
 
 from px4_sim_ros.autopilot.process import Autopilot
-from px4_sim_ros.mavlink.hil_codec import HilDecoder, HilEncoder
+from px4_sim_ros.mavlink.hil_codec import HilEncoder
+from px4_sim_ros.mavlink.hil_decoder import HilDecoder
 from px4_sim_ros.run.core_world import hil_frames, make_simulation
 
 HOST = '127.0.0.1'
@@ -36,7 +37,7 @@ class Rig:
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.bind((HOST, 14540 + instance))
         self._socket.setblocking(False)
-        self.said: list[mavlink.MAVLink_message] = []      # by the autopilot over UDP
+        self.received: list[mavlink.MAVLink_message] = []      # from the autopilot over UDP
         self.stopped: set[str] = set()                     # sensors
         self.truth = None
         self.reply = None
@@ -44,7 +45,7 @@ class Rig:
     def close(self) -> None:
         """Free the ports."""
         self._socket.close()
-        self.autopilot.face.close()
+        self.autopilot.interface.close()
 
     def frames(self) -> bytes:
         """Advance the world by one step and return what the simulator sends."""
@@ -100,14 +101,14 @@ class Rig:
 
     def last(self, kind: str) -> mavlink.MAVLink_message:
         """Return the last message of a kind."""
-        return next(m for m in reversed(self.said) if m.get_type() == kind)
+        return next(m for m in reversed(self.received) if m.get_type() == kind)
 
     def _result(self, message: mavlink.MAVLink_message) -> int:
-        heard = len(self.said)
+        count = len(self.received)
         self._socket.sendto(message.pack(self._mav), self._autopilot_address)
-        assert select.select([self.autopilot.face.socket], [], [], TIME_LIMIT_S)[0]
-        self.autopilot.face.receive()
-        while not any(m.get_type() == 'COMMAND_ACK' for m in self.said[heard:]):
+        assert select.select([self.autopilot.interface.socket], [], [], TIME_LIMIT_S)[0]
+        self.autopilot.interface.receive()
+        while not any(m.get_type() == 'COMMAND_ACK' for m in self.received[count:]):
             assert select.select([self._socket], [], [], TIME_LIMIT_S)[0]
             self._listen()
         acknowledgement = self.last('COMMAND_ACK')
@@ -117,4 +118,4 @@ class Rig:
     def _listen(self) -> None:
         with contextlib.suppress(BlockingIOError):
             while True:
-                self.said += self._mav.parse_buffer(self._socket.recv(65536))
+                self.received += self._mav.parse_buffer(self._socket.recv(65536))

@@ -26,9 +26,11 @@ from pymavlink.dialects.v20 import common as mavlink
 
 from px4_sim_ros.autopilot.process import Autopilot
 from px4_sim_ros.config.configuration import load_configuration
-from px4_sim_ros.mavlink.hil_codec import DISARMED, HilDecoder, HilEncoder
+from px4_sim_ros.mavlink.hil_codec import DISARMED, HilEncoder
+from px4_sim_ros.mavlink.hil_decoder import HilDecoder
 from px4_sim_ros.mavlink.hil_server import Deadline, HilServer, port_of
-from px4_sim_ros.mavlink.lockstep import HilParameters, Lockstep
+from px4_sim_ros.mavlink.link_state import HilParameters
+from px4_sim_ros.mavlink.lockstep import Lockstep
 from px4_sim_ros.model.rotation import yaw_rad
 from px4_sim_ros.model.sensors.imu import ImuMeasurement
 
@@ -43,7 +45,7 @@ def imu(time_us):
 # The HIL link
 
 def test_each_hil_sensor_is_answered_with_its_time(rig):
-    """Whatever else the step holds, and disarmed until told otherwise."""
+    """Whatever else the step holds, and disarmed until commanded otherwise."""
     for k in range(1, 501):
         reply, = HilDecoder().controls(rig.autopilot.answer(rig.frames()))
         assert reply == DISARMED._replace(time_us=4000 * k)
@@ -107,7 +109,7 @@ def test_acknowledgements_name_who_asked(rig):
 def test_telemetry_before_alignment(rig):
     """Alive and not ready; no position yet."""
     rig.wait(0.9)
-    kinds = {m.get_type() for m in rig.said}
+    kinds = {m.get_type() for m in rig.received}
     assert kinds == {'SYS_STATUS', 'EXTENDED_SYS_STATE'}
     health = rig.last('SYS_STATUS').onboard_control_sensors_health
     assert not health & mavlink.MAV_SYS_STATUS_PREARM_CHECK
@@ -119,10 +121,10 @@ def test_telemetry_before_alignment(rig):
 def test_telemetry_rates(rig):
     """In simulated time: heartbeat 1 Hz, states 5 Hz, position about 21 Hz."""
     rig.wait(2.0)
-    rig.said.clear()
+    rig.received.clear()
     rig.wait(12.0)
     counts = {}
-    for message in rig.said:
+    for message in rig.received:
         assert (message.get_srcSystem(), message.get_srcComponent()) == (rig.system_id, 1)
         counts[message.get_type()] = counts.get(message.get_type(), 0) + 1
     assert counts == {
@@ -138,7 +140,7 @@ def test_ports_taken(instance, iris):
             Autopilot(instance, iris)
     assert error.value.strerror == (
         f'UDP port {14580 + instance} is taken: Address already in use')
-    Autopilot(instance, iris).face.close()
+    Autopilot(instance, iris).interface.close()
 
 
 # Flights

@@ -19,12 +19,13 @@ from sensor_msgs.msg import FluidPressure, Range
 
 from px4_sim_ros.cli import command_line
 from px4_sim_ros.config.configuration import load_configuration
+from px4_sim_ros.config.ros_environment import ros_environment
 from px4_sim_ros.messages.stamps import stamp_us
 from px4_sim_ros.model.sensors.barometer import Barometer
 from px4_sim_ros.model.truth import Truth
 from px4_sim_ros.recording.bag.bag_reader import BagReader
-from px4_sim_ros.ros import own_nodes, qos
-from px4_sim_ros.run.processes import Child, ros_environment
+from px4_sim_ros.ros import node_overrides, qos
+from px4_sim_ros.run.processes import Child
 
 INSTANCE = 88
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -190,8 +191,8 @@ def test_the_node_has_a_process_of_its_own(folder):
 
 def test_each_process_is_told_of_its_own_nodes_only():
     texts = [OWN, 'imu_1=mine:Imu']
-    assert own_nodes.arguments(texts, ['barometer']) == ['--node', OWN]
-    assert own_nodes.arguments(texts, ['imu']) == []
+    assert node_overrides.arguments(texts, ['barometer']) == ['--node', OWN]
+    assert node_overrides.arguments(texts, ['imu']) == []
 
 
 # Bad input.

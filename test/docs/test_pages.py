@@ -7,7 +7,6 @@ import os
 import pathlib
 import re
 import shlex
-import socket
 import subprocess
 import sys
 import threading
@@ -15,10 +14,11 @@ import time
 
 import pytest
 import yaml
-from pymavlink.dialects.v20 import common as mavlink
+from stand_in_autopilot import StandInAutopilot
 
-from px4_sim_ros.autopilot.mavlink_face import AUTOPILOT_PORT
+from px4_sim_ros.autopilot.mavlink_interface import AUTOPILOT_PORT
 from px4_sim_ros.cli import check_vehicle, command_line, fly
+from px4_sim_ros.cli import pilot as pilot_command
 from px4_sim_ros.config.configuration import (
     default_parameters,
     load_configuration,
@@ -26,7 +26,15 @@ from px4_sim_ros.config.configuration import (
     load_vehicle,
 )
 from px4_sim_ros.config.run_control import ManagerParameters
-from px4_sim_ros.mavlink import battery_link, hil_server, lockstep, pilot
+from px4_sim_ros.mavlink import (
+    battery_link,
+    hil_server,
+    link_state,
+    lockstep,
+    pilot,
+    pilot_link,
+    replies,
+)
 from px4_sim_ros.model.parameters import ParameterError
 from px4_sim_ros.model.timebase import is_due
 from px4_sim_ros.model.vehicle.vehicle import MOST_ROTORS
@@ -177,14 +185,14 @@ def test_a_vehicle_that_is_refused(files, capsys):
 def test_ports():
     ports = {row[0] for row in rows(PX4, 'port |')}
     of_instance = {f'{protocol} {first} + i' for protocol, first in (
-        ('TCP', hil_server.FIRST_PORT), ('UDP', pilot.FIRST_PORT), ('UDP', AUTOPILOT_PORT),
+        ('TCP', hil_server.HIL_PORT), ('UDP', pilot_link.PILOT_PORT), ('UDP', AUTOPILOT_PORT),
         ('UDP', battery_link.PAYLOAD_PORT))}
     assert of_instance <= ports
-    assert hil_server.port_of(7) == hil_server.FIRST_PORT + 7
-    assert f'{pilot.FIRST_PORT} + 40 is {AUTOPILOT_PORT}' in PX4
-    assert pilot.FIRST_PORT + 40 == AUTOPILOT_PORT
-    assert pilot.FIRST_PORT + 10 == 14550
-    assert pilot.FIRST_PORT + 12 == 14552      # of the sentence about instances from 10 on
+    assert hil_server.port_of(7) == hil_server.HIL_PORT + 7
+    assert f'{pilot_link.PILOT_PORT} + 40 is {AUTOPILOT_PORT}' in PX4
+    assert pilot_link.PILOT_PORT + 40 == AUTOPILOT_PORT
+    assert pilot_link.PILOT_PORT + 10 == 14550
+    assert pilot_link.PILOT_PORT + 12 == 14552      # of the sentence about instances from 10 on
 
 
 @pytest.mark.skipif(not os.environ.get('PX4_DIR'), reason='PX4_DIR does not point to a built PX4')
@@ -201,20 +209,20 @@ def test_defaults_of_the_link():
     defaults = default_parameters('hil_bridge')
     for name, value in rows(PX4, 'parameter of `hil_bridge`'):
         assert value == str(defaults[name])
-    info = lockstep.HilParameters.infos()['instance']
+    info = link_state.HilParameters.infos()['instance']
     assert f"at least {info['minimum']} and at most {info['maximum']}" in PX4
     choices = {row[0] for row in rows(PX4, 'value | what follows')}
-    assert choices == set(lockstep.HilParameters.infos()['on_stall']['choices'])
+    assert choices == set(link_state.HilParameters.infos()['on_stall']['choices'])
     states = [row[0] for row in rows(PX4, 'state | meaning')]
-    assert states == [state.value for state in lockstep.LinkState]
+    assert states == [state.value for state in link_state.LinkState]
 
 
 def test_numbers_of_the_link():
     for text, value in (
-            (r'among the last (\d+)\.', lockstep._STEPS_REMEMBERED),
+            (r'among the last (\d+)\.', replies.STEPS_REMEMBERED),
             (r'until (\d+) steps in a row', lockstep._TRUSTED_REPLIES),
             (r'a step waits ([\d.]+) s at most', lockstep._GAP_TIMEOUT_S),
-            (r'sends a HEARTBEAT each ([\d.]+) s', lockstep.QUIET_S),
+            (r'sends a HEARTBEAT each ([\d.]+) s', lockstep.HEARTBEAT_PERIOD_S),
             (r'takes longer than ([\d.]+) s', lockstep.RESTART_S),
             (r'gives up after ([\d.]+) s', pilot._SILENCE_LIMIT_S)):
         found = re.search(text, PX4.replace('\n', ' '))
@@ -262,25 +270,23 @@ def test_a_folder_without_px4():
 def test_sentences_of_the_link(instance, monkeypatch):
     silence, restart = (b.strip() for b in blocks(PX4, 'text') if b.startswith('the autopilot'))
     values = default_parameters('hil_bridge')
-    parameters = lockstep.HilParameters.from_mapping('hil_bridge', {
-        name: values[name] for name in lockstep.HilParameters.infos()} | {
+    parameters = link_state.HilParameters.from_mapping('hil_bridge', {
+        name: values[name] for name in link_state.HilParameters.infos()} | {
             'on_stall': 'fail', 'freewheel_pause_s': 0.5, 'instance': instance})
     monkeypatch.setattr(lockstep, 'RESTART_S', 0.0)
-    mav = mavlink.MAVLink(None, srcSystem=1, srcComponent=1)
     with contextlib.ExitStack() as stack:
         port = hil_server.port_of(instance)
         server = stack.enter_context(
             contextlib.closing(hil_server.HilServer('127.0.0.1', port)))
         link = lockstep.Lockstep(server, parameters, STEP_US)
-        peer = stack.enter_context(socket.create_connection(('127.0.0.1', port)))
+        autopilot = stack.enter_context(contextlib.closing(StandInAutopilot(port)))
         link.wait(1.0)
-        peer.sendall(
-            mav.hil_actuator_controls_encode(T_US - STEP_US, [0.0] * 16, 1, 1).pack(mav))
+        autopilot.reply(T_US - STEP_US)
         assert link.exchange(T_US - STEP_US, b'frames') is not None
-        assert link.state is lockstep.LinkState.LOCKED
+        assert link.state is link_state.LinkState.LOCKED
         with said(silence, lockstep.StallError):
             link.exchange(T_US, b'frames')
-        link.begin_again()
+        link.reset()
         link.take_events()
         assert link.exchange(STEP_US, b'frames') is None
         assert link.take_events() == [f'WAITING: {restart}']
@@ -437,7 +443,7 @@ def test_commands(words, files, monkeypatch):
     assert module == 'px4_sim_ros'
     seen = []
     monkeypatch.setattr(fly, 'fly', lambda o: seen.append(o) or 0)
-    monkeypatch.setattr(command_line, '_pilot', lambda o, launched: seen.append(o) or 0)
+    monkeypatch.setattr(pilot_command, 'pilot', lambda o: seen.append(o) or 0)
     monkeypatch.setattr(check_vehicle, 'check_vehicle', lambda o: seen.append(o) or 0)
     assert command_line.main(options) == 0
     given, = seen

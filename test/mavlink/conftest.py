@@ -4,11 +4,12 @@ from __future__ import annotations
 import contextlib
 
 import pytest
-from scripted_peer import HOST, TIME_LIMIT_S, ScriptedPeer
+from stand_in_autopilot import HOST, TIME_LIMIT_S, StandInAutopilot
 
 from px4_sim_ros.mavlink.hil_codec import HilEncoder
 from px4_sim_ros.mavlink.hil_server import Deadline, HilServer, port_of
-from px4_sim_ros.mavlink.lockstep import HilParameters, Lockstep
+from px4_sim_ros.mavlink.link_state import HilParameters
+from px4_sim_ros.mavlink.lockstep import Lockstep
 from px4_sim_ros.model.sensors.imu import ImuMeasurement
 
 
@@ -24,13 +25,13 @@ def connect(server, instance):
     """Return a function that connects one more peer."""
     peers = []
 
-    def connected(**options) -> ScriptedPeer:
-        peers.append(ScriptedPeer(port_of(instance), **options))
+    def connected(**options) -> StandInAutopilot:
+        peers.append(StandInAutopilot(port_of(instance), **options))
         return peers[-1]
 
     yield connected
     for peer in peers:
-        peer.hang_up()
+        peer.close()
 
 
 class Link:
@@ -53,12 +54,12 @@ class Link:
         imu = ImuMeasurement(time_us, (0.0, 0.0, 9.8), zero, 0.0, 0.0)
         return self._encoder.sensor(time_us, imu)
 
-    def attend_until(self, condition) -> None:
-        """Attend until a condition holds."""
+    def service_until(self, condition) -> None:
+        """Service the idle link until a condition holds."""
         deadline = Deadline(TIME_LIMIT_S)
         while not condition():
             assert deadline.remaining_s
-            self.lockstep.attend()
+            self.lockstep.service_idle_link()
 
     @property
     def state(self) -> str:

@@ -35,7 +35,7 @@ def received(px4):
 
 
 def test_each_field(px4, link):
-    link.tell(STATUS, HOST)
+    link.send(STATUS, HOST)
     message = received(px4)
     assert message.get_type() == 'BATTERY_STATUS'
     assert message.get_srcSystem() == 4
@@ -51,7 +51,7 @@ def test_each_field(px4, link):
 @pytest.mark.parametrize(('period_us', 'count'), [(20_000, 4), (18_000, 4), (700_000, 2)])
 def test_twice_a_second_of_simulated_time(px4, link, period_us, count):
     for time_us in range(period_us, 2_000_001, period_us):
-        link.tell(STATUS._replace(time_us=time_us), HOST)
+        link.send(STATUS._replace(time_us=time_us), HOST)
     assert [received(px4).get_seq() for _ in range(count)] == list(range(count))
     px4.setblocking(False)
     with pytest.raises(BlockingIOError):
@@ -59,8 +59,8 @@ def test_twice_a_second_of_simulated_time(px4, link, period_us, count):
 
 
 def test_nothing_is_said_of_no_battery(px4, link):
-    link.tell(None, HOST)
-    link.tell(STATUS._replace(voltage_v=12.0), HOST)
+    link.send(None, HOST)
+    link.send(STATUS._replace(voltage_v=12.0), HOST)
     assert received(px4).voltages[0] == 4000
 
 
@@ -71,31 +71,31 @@ def test_nothing_is_said_of_no_battery(px4, link):
     (STATUS._replace(current_a=-2.0), 'current_battery', -200),
 ])
 def test_limits(px4, link, status, field, value):
-    link.tell(status, HOST)
+    link.send(status, HOST)
     assert getattr(received(px4), field) == value
 
 
 def test_a_pack_of_many_cells_keeps_its_voltage(px4):
     """PX4 reads ten cells at most and adds them up."""
     link = BatteryLink(3, cells=12)
-    link.tell(STATUS._replace(voltage_v=45.0), HOST)
+    link.send(STATUS._replace(voltage_v=45.0), HOST)
     link.close()
     assert received(px4).voltages == [4500] * 10
 
 
-def test_time_may_begin_again(px4, link):
-    link.tell(STATUS._replace(time_us=90_000_000), HOST)
-    link.tell(STATUS._replace(time_us=20_000), HOST)
+def test_time_may_start_over(px4, link):
+    link.send(STATUS._replace(time_us=90_000_000), HOST)
+    link.send(STATUS._replace(time_us=20_000), HOST)
     assert [received(px4).get_seq() for _ in range(2)] == [0, 1]
 
 
 def test_no_autopilot_is_told_nothing(px4, link):
-    link.tell(STATUS, None)
-    link.tell(STATUS._replace(voltage_v=12.0), HOST)
+    link.send(STATUS, None)
+    link.send(STATUS._replace(voltage_v=12.0), HOST)
     assert received(px4).voltages[0] == 4000
 
 
 @pytest.mark.parametrize('host', [HOST, '255.255.255.255'])
 def test_nobody_has_to_listen(link, host):
     for second in range(3):
-        link.tell(STATUS._replace(time_us=second * 1_000_000), host)
+        link.send(STATUS._replace(time_us=second * 1_000_000), host)

@@ -60,7 +60,7 @@ def test_an_autopilot_that_comes_in_between(make_link, connect):
     assert peer.sensor_times() == [STEP_US]
 
 
-@pytest.mark.parametrize('how', ['hang_up', 'reset'])
+@pytest.mark.parametrize('how', ['close', 'reset'])
 def test_an_autopilot_that_goes_in_between(make_locked, connect, how):
     """The step is offered to the next one."""
     link, first = make_locked()
@@ -78,7 +78,7 @@ def test_time_starts_over_in_between(make_locked, connect):
     """The retired autopilot does not answer the first step of the next run."""
     link, first = make_locked()
     link.begin(2 * STEP_US)
-    link.lockstep.begin_again()
+    link.lockstep.reset()
     first.reply(2 * STEP_US)
     assert link.exchange(2 * STEP_US) is None
     second = connect()

@@ -11,7 +11,7 @@ import time
 
 import pytest
 from pymavlink.dialects.v20 import common as mavlink
-from scripted_peer import HOST, TIME_LIMIT_S
+from stand_in_autopilot import HOST, TIME_LIMIT_S
 
 from px4_sim_ros.mavlink.hil_codec import HilEncoder
 from px4_sim_ros.mavlink.hil_server import (
@@ -56,7 +56,7 @@ def test_instance_chooses_the_port():
 
 
 def test_port_taken_by_this_process(server, instance):
-    """The sentence names port and holder and says what to do."""
+    """The sentence names port, holder and remedy."""
     with pytest.raises(PortTakenError) as error:
         HilServer(HOST, port_of(instance))
     sentence = error.value.strerror
@@ -119,7 +119,7 @@ def test_receive_times_out(greeted):
     assert server.connected
 
 
-@pytest.mark.parametrize('how', ['hang_up', 'reset'])
+@pytest.mark.parametrize('how', ['close', 'reset'])
 def test_the_client_goes_and_the_next_comes(greeted, connect, how):
     """The end of file and the reset are both noticed; nothing has to be restarted."""
     server, peer = greeted
@@ -152,7 +152,7 @@ def receive_until_refused(server, number):
     return received
 
 
-def test_a_second_client_is_told_and_refused(greeted, connect):
+def test_a_second_client_gets_a_reason_and_is_refused(greeted, connect):
     """One sentence, the end of file, and the first one is served on."""
     server, first = greeted
     refused = []
@@ -176,7 +176,7 @@ def test_a_second_client_that_is_gone_already(greeted, connect):
     """Nor do those who reset the connection disturb the first."""
     server, first = greeted
     connect().reset()
-    connect().hang_up()
+    connect().close()
     receive_until_refused(server, 2)
     first.send(b'from the first')
     assert server.receive(TIME_LIMIT_S) == b'from the first'
@@ -185,10 +185,10 @@ def test_a_second_client_that_is_gone_already(greeted, connect):
 
 @pytest.mark.parametrize('last_words', [b'', b'last words'])
 def test_the_next_client_is_no_second_one(greeted, connect, last_words):
-    """The first has ended before it connected, though nobody has read that yet."""
+    """The first has ended before it connected, though that was not read yet."""
     server, first = greeted
     first.send(last_words)
-    first.hang_up()
+    first.close()
     connect()
     received, deadline = b'', Deadline(TIME_LIMIT_S)
     while server.connected:
@@ -203,7 +203,7 @@ def test_the_next_client_is_no_second_one(greeted, connect, last_words):
 # A retired client
 
 def test_a_retired_client_is_kept(greeted):
-    """It is not served, but can be told something."""
+    """It is not served, but can be sent something."""
     server, peer = greeted
     server.retire_client()
     assert server.retired and not server.connected
@@ -221,9 +221,9 @@ def test_retiring_nobody(server):
     assert not server.retired and not server.connected
 
 
-@pytest.mark.parametrize('how', ['hang_up', 'reset'])
+@pytest.mark.parametrize('how', ['close', 'reset'])
 def test_a_retired_client_goes(greeted, connect, how):
-    """Then there is nobody; the next one is served."""
+    """Then no client is left; the next one is served."""
     server, peer = greeted
     server.retire_client()
     getattr(peer, how)()

@@ -11,7 +11,7 @@ import tracemalloc
 import mavlink_frames
 import pytest
 from mavlink_frames import controls_payload, frame, frame_v1
-from scripted_peer import ARMED_MODE, TIME_LIMIT_S
+from stand_in_autopilot import ARMED_MODE, TIME_LIMIT_S
 
 STEP_US = 4000
 PIECES = 10_000

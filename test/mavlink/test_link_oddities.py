@@ -7,7 +7,7 @@ import time
 import mavlink_frames
 import pytest
 from mavlink_frames import controls_frame, controls_payload, frame, frame_v1
-from scripted_peer import ARMED_MODE, TIME_LIMIT_S, marker, px4_greeting, reply
+from stand_in_autopilot import ARMED_MODE, TIME_LIMIT_S, marker, px4_greeting, reply
 
 from px4_sim_ros.mavlink.hil_codec import DISARMED
 from px4_sim_ros.mavlink.hil_server import Deadline
@@ -55,10 +55,10 @@ def test_odd_bytes_before_a_reply(make_locked, connect, odd, counter, sentence):
     assert link.lockstep.take_events() == []
     assert (link.state, link.lockstep.misses) == ('LOCKED', 0)
 
-    peer.hang_up()
-    link.attend_until(lambda: link.state == 'WAITING')
+    peer.close()
+    link.service_until(lambda: link.state == 'WAITING')
     connect().send(odd + reply(4 * STEP_US))
-    link.attend_until(lambda: link.state == 'FREEWHEEL')
+    link.service_until(lambda: link.state == 'FREEWHEEL')
     link.exchange(4 * STEP_US)
     assert any(e.startswith('FREEWHEEL: ') and sentence.partition('t =')[0] in e
                for e in link.lockstep.take_events()[2:])
@@ -168,7 +168,7 @@ def test_a_reply_that_is_too_late_does_not_lock(make_locked):
 
 
 def test_a_foreign_system_alone_never_locks(make_link, connect):
-    """The autopilot has said HEARTBEAT; the controls of somebody else are not its."""
+    """The HEARTBEAT has named the autopilot; controls of another system are not its."""
     link, peer = make_link(), connect()
     for k in range(1, 11):
         peer.send(controls_frame(k * STEP_US, OTHER_CONTROLS, mode=129, system=42))

@@ -1,4 +1,4 @@
-"""The states of the link, with a peer that says what each test wants."""
+"""The states of the link, with a stand-in that sends what each test wants."""
 from __future__ import annotations
 
 import os
@@ -10,8 +10,8 @@ import sys
 import time
 
 import pytest
-import scripted_peer
-from scripted_peer import TIME_LIMIT_S, marker, reply
+import stand_in_autopilot
+from stand_in_autopilot import TIME_LIMIT_S, marker, reply
 
 from px4_sim_ros.mavlink.hil_codec import DISARMED
 from px4_sim_ros.mavlink.hil_server import Deadline, port_of
@@ -35,7 +35,7 @@ def is_reply_to(command, time_us):
 # WAITING
 
 def test_waiting_holds_the_step(make_link):
-    """Nobody is connected: no step ends, nothing is counted."""
+    """No autopilot is connected: no step ends, nothing is counted."""
     link = make_link()
     assert [link.exchange(STEP_US) for _ in range(3)] == [None, None, None]
     assert (link.state, counters(link)) == ('WAITING', (0, 0, 0, 0))
@@ -148,7 +148,7 @@ def test_half_a_reply_waits_for_the_rest(make_link, connect):
 def test_other_messages_do_not_end_a_step(make_locked):
     """The greeting of PX4 is no reply."""
     link, peer = make_locked()
-    peer.send(scripted_peer.px4_greeting(), reply(2 * STEP_US))
+    peer.send(stand_in_autopilot.px4_greeting(), reply(2 * STEP_US))
     assert is_reply_to(link.exchange(2 * STEP_US), 2 * STEP_US)
     assert counters(link) == (2, 2, 0, 0)
 
@@ -208,7 +208,7 @@ def test_a_rover(make_link, connect):
     assert (link.lockstep.steps, link.lockstep.replies) == (49, 10)
 
 
-def test_gaps_after_a_stall_cost_a_step_each_and_are_told_once(make_locked):
+def test_gaps_after_a_stall_cost_a_step_each_and_are_reported_once(make_locked):
     """Only after 50 answers in a row the whole bound is waited again."""
     link, peer = make_locked(reply_timeout_s=2.0)
     started_s, step = time.monotonic(), 1
@@ -246,7 +246,7 @@ def test_on_stall_pause(make_locked):
 
 
 def test_on_stall_fail(make_locked):
-    """One sentence says what happened."""
+    """One sentence names the step and the bound."""
     link, _ = make_locked(on_stall='fail')
     with pytest.raises(StallError) as error:
         link.exchange(12_000)
@@ -264,7 +264,7 @@ def test_on_stall_fail_leaves_booting_alone(make_link, connect):
 
 # The autopilot goes and the next one comes.
 
-@pytest.mark.parametrize('how', ['hang_up', 'reset'])
+@pytest.mark.parametrize('how', ['close', 'reset'])
 @pytest.mark.parametrize('on_stall', ['continue', 'pause', 'fail'])
 def test_the_same_step_is_offered_to_the_next_autopilot(make_locked, connect, how, on_stall):
     """Disarmed, as a fresh autopilot is."""
@@ -286,7 +286,7 @@ def test_half_a_reply_of_the_last_autopilot_is_forgotten(make_link, connect):
     link, first = make_link(), connect()
     first.send(b'rubbish', reply(STEP_US)[:30])
     assert link.exchange(STEP_US) == DISARMED
-    first.hang_up()
+    first.close()
     assert link.exchange(2 * STEP_US) is None
     connect().reply(2 * STEP_US)
     assert is_reply_to(link.exchange(2 * STEP_US), 2 * STEP_US)
@@ -312,7 +312,7 @@ def test_the_end_while_stalled(make_locked, connect):
     """Also a held step is offered again."""
     link, first = make_locked(on_stall='pause')
     assert link.exchange(2 * STEP_US) is None
-    first.hang_up()
+    first.close()
     assert link.exchange(2 * STEP_US) is None
     assert link.state == 'WAITING'
     second = connect()
@@ -323,7 +323,7 @@ def test_the_end_while_stalled(make_locked, connect):
 def test_a_stopped_process(make_link, instance):
     """SIGSTOP stalls the link, SIGCONT locks it again: nothing has to be restarted."""
     link = make_link()
-    program = pathlib.Path(scripted_peer.__file__)
+    program = pathlib.Path(stand_in_autopilot.__file__)
     times = iter(range(STEP_US, 1_000_000_000, STEP_US))
 
     def step_until(state):
@@ -352,15 +352,15 @@ def test_a_stopped_process(make_link, instance):
             peer.kill()
 
 
-# What it tells.
+# Reports
 
 def test_events_are_sentences(make_locked, connect):
-    """One for each change of state; each is told once."""
+    """One for each change of state; each is reported once."""
     link, peer = make_locked()
     link.exchange(2 * STEP_US)
     peer.reply(3 * STEP_US)
     link.exchange(3 * STEP_US)
-    peer.hang_up()
+    peer.close()
     link.exchange(4 * STEP_US)
     assert link.lockstep.take_events() == [
         'FREEWHEEL: an autopilot has connected',
@@ -383,7 +383,7 @@ def test_state_seconds_add_up(make_link, connect):
     link.exchange(3 * STEP_US)             # LOCKED, 0.1 s
     link.exchange(4 * STEP_US)             # STALLED, 0.004 s
     asked_s = time.monotonic()
-    seconds = link.lockstep.state_seconds()
+    seconds = link.lockstep.report.state_seconds()
     assert list(seconds) == ['WAITING', 'FREEWHEEL', 'LOCKED', 'STALLED']
     assert asked_s - made_s <= sum(seconds.values()) <= time.monotonic() - before_s
     assert seconds['FREEWHEEL'] >= 0.02
@@ -391,10 +391,10 @@ def test_state_seconds_add_up(make_link, connect):
     assert seconds['STALLED'] >= 0.004
 
 
-def test_status_tells_every_counter(make_locked):
+def test_status_has_every_counter(make_locked):
     """As texts, for diagnostics and summary."""
     link, peer = make_locked()
-    peer.send(b'rubbish', scripted_peer.controls_frame(2 * STEP_US, (2.0,)))
+    peer.send(b'rubbish', stand_in_autopilot.controls_frame(2 * STEP_US, (2.0,)))
     link.exchange(2 * STEP_US)
     status = link.lockstep.status()
     assert status | {'state': 'LOCKED', 'steps': '2', 'replies': '2', 'misses': '0',
@@ -434,7 +434,7 @@ def test_random_bytes_between_replies(make_locked):
 
 
 @pytest.mark.parametrize('on_stall', ['continue', 'pause', 'fail'])
-def test_an_expected_gap_is_told_soon(make_locked, on_stall):
+def test_an_expected_gap_is_reported_soon(make_locked, on_stall):
     """Not after the whole bound: PX4 changes to another IMU only if its time goes on."""
     link, peer = make_locked(on_stall=on_stall, reply_timeout_s=5.0)
     link.lockstep.expect_gap()

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 from pymavlink.dialects.v20 import common as mavlink
-from scripted_peer import HOST
+from stand_in_autopilot import HOST
 from udp_autopilot import HOME, UdpAutopilot, metres_per_degree
 
 from px4_sim_ros.mavlink.mission import GoTo, Hold, Land, Mission, TakeOff
@@ -103,7 +103,7 @@ def test_what_is_rejected_is_sent_again(fly, autopilot, command):
     autopilot.result = result
     fly(TakeOff(10.0), GoTo(1.0, 2.0, 3.0), Land())
     assert [m.command for m in autopilot.commands].count(command) == 4
-    times = [t for t, m in autopilot.heard if getattr(m, 'command', None) == command]
+    times = [t for t, m in autopilot.received if getattr(m, 'command', None) == command]
     assert times[-1] - times[0] >= 3 * 0.8
 
 
@@ -118,7 +118,7 @@ def test_nothing_is_commanded_before_it_is_ready(fly, autopilot, events):
     fly()
     assert events[0].text == 'ready to fly'
     assert events[0].time_s > 8.0
-    assert min(t for t, m in autopilot.heard if m.get_type() == 'COMMAND_LONG') > 8.0
+    assert min(t for t, m in autopilot.received if m.get_type() == 'COMMAND_LONG') > 8.0
 
 
 def test_heartbeats_keep_the_autopilots_time(fly, autopilot):
@@ -130,7 +130,7 @@ def test_heartbeats_keep_the_autopilots_time(fly, autopilot):
 
 
 def test_no_heartbeats_while_time_stands_still(fly, autopilot, stop):
-    """One for the first time that is told, and no more."""
+    """One for the first time that is received, and no more."""
     autopilot.ready = False
     ticks = []
 
@@ -196,7 +196,7 @@ def test_a_landing_that_does_not_end(fly, autopilot, change, sentence):
 
 
 def test_a_hold_ends_though_time_jumps(fly, autopilot, events):
-    """A message that comes late says that the time is over, not that it stands still."""
+    """After a late message the time is over; it does not stand still."""
     jumps = iter([100.0])
 
     def on_tick():
@@ -217,7 +217,7 @@ def test_an_autopilot_that_never_speaks(instance, stop, monkeypatch):
 
 
 def test_time_goes_on_without_a_position(fly, autopilot):
-    """Limits hold when the autopilot tells no position any more."""
+    """Limits hold when the autopilot sends no position any more."""
     mav = mavlink.MAVLink(None, srcSystem=autopilot.system_id, srcComponent=1)
     whole = autopilot._telemetry
 

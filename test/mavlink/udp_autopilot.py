@@ -1,6 +1,6 @@
-"""An autopilot for the pilot to talk to: a MAVLink face over UDP without any flight behind it.
+"""An autopilot for the pilot to talk to: MAVLink over UDP without any flight behind it.
 
-It is where it was told to be at once, and its clock is as fast as the test likes.
+It is at once where it was commanded to be, and its clock is as fast as the test likes.
 """
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import threading
 import typing
 
 from pymavlink.dialects.v20 import common as mavlink
-from scripted_peer import HOST
+from stand_in_autopilot import HOST
 
 # Lausanne, 400 m above mean sea level.
 HOME = (46.5197, 6.6323, 400.0)
@@ -49,7 +49,7 @@ class UdpAutopilot:
         self.armed = False
         self.text = ''
         # What came, in order: (time, message), and the commands alone.
-        self.heard: list[tuple[float, typing.Any]] = []
+        self.received: list[tuple[float, typing.Any]] = []
         self.commands: list[typing.Any] = []
         # For a test to replace: the result of a command, and what happens before each telemetry.
         self.result: typing.Callable[[typing.Any], int] = lambda message: 0
@@ -68,7 +68,7 @@ class UdpAutopilot:
 
     def count(self, kind: str) -> int:
         """Return how many messages of a kind came from the pilot."""
-        return sum(message.get_type() == kind for _, message in self.heard)
+        return sum(message.get_type() == kind for _, message in self.received)
 
     def _run(self) -> None:
         while not self._stop.is_set():
@@ -76,10 +76,10 @@ class UdpAutopilot:
             if self._landed_s is not None and self.time_s - self._landed_s > DISARM_DELAY_S:
                 self.armed, self._landed_s = False, None
             self.on_tick()
-            self._say(*self._telemetry())
+            self._send(*self._telemetry())
             while select.select([self._socket], [], [], _PAUSE_S)[0]:
                 for message in self._mav.parse_buffer(self._socket.recv(65536)):
-                    self.heard.append((self.time_s, message))
+                    self.received.append((self.time_s, message))
                     if message.get_type().startswith('COMMAND'):
                         self._carry_out(message)
 
@@ -88,7 +88,7 @@ class UdpAutopilot:
         result = self.result(message)
         if result == mavlink.MAV_RESULT_ACCEPTED:
             self._obey(message)
-        self._say(self._mav.command_ack_encode(message.command, result))
+        self._send(self._mav.command_ack_encode(message.command, result))
 
     def _obey(self, message: typing.Any) -> None:
         if message.command == mavlink.MAV_CMD_NAV_TAKEOFF:
@@ -131,7 +131,7 @@ class UdpAutopilot:
             messages.append(mav.statustext_encode(4, self.text.encode()))
         return messages
 
-    def _say(self, *messages: mavlink.MAVLink_message) -> None:
+    def _send(self, *messages: mavlink.MAVLink_message) -> None:
         """Send messages in one datagram, so that none of them gets lost alone."""
         self.send(b''.join(m.pack(self._mav) for m in messages))
 

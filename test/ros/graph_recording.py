@@ -8,19 +8,20 @@ import threading
 import time
 
 import rclpy
+from px4_sim_ros.messages.step_messages import StepMessages
+from px4_sim_ros.ros.base import LoopNode
 from rclpy.serialization import deserialize_message
 from rclpy.signals import SignalHandlerOptions
-from scripted_autopilot import ARMED_FROM_US, connect, scripted_controls
+from stand_in_autopilot import ARMED_FROM_US, connect, scripted_controls
 
 from px4_sim_ros.config.configuration import load_configuration, write_parameters
+from px4_sim_ros.config.ros_environment import ros_environment
 from px4_sim_ros.messages.stamps import serialised_stamp_us
-from px4_sim_ros.messages.step_messages import StepMessages
 from px4_sim_ros.ros import qos
-from px4_sim_ros.ros.base import LoopNode
 from px4_sim_ros.ros.message_types import message_class
 from px4_sim_ros.ros.world import make_executor
 from px4_sim_ros.run.core_world import CoreWorld
-from px4_sim_ros.run.processes import Child, ros_environment
+from px4_sim_ros.run.processes import Child
 from px4_sim_ros.step import graph
 
 INSTANCE = 80

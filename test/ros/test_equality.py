@@ -10,7 +10,7 @@ from graph_recording import (
     record_shuffled,
     same_message,
 )
-from scripted_autopilot import ARMED_FROM_US
+from stand_in_autopilot import ARMED_FROM_US
 
 from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.messages.stamps import serialised_stamp_us

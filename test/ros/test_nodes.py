@@ -11,6 +11,7 @@ from rclpy.lifecycle import TransitionCallbackReturn
 from rclpy.parameter import Parameter
 from rclpy.signals import SignalHandlerOptions
 from rosgraph_msgs.msg import Clock
+from stand_in_autopilot import StandInAutopilot
 from std_srvs.srv import Trigger
 
 from px4_sim_ros.config.configuration import write_parameters
@@ -123,7 +124,7 @@ def test_a_port_that_is_taken_between_configure_and_activate(make_node):
 def begin_step(make_node, monkeypatch):
     """Return a function that lets a bridge, beside some nodes or none, act at 4 ms.
 
-    It returns the bridge, the times of its commands, and the socket of an autopilot.
+    It returns the bridge, the times of its commands, and an autopilot.
     """
     autopilots = []
 
@@ -134,7 +135,7 @@ def begin_step(make_node, monkeypatch):
         assert bridge.trigger_activate() == SUCCESS
         monkeypatch.setattr(
             type(bridge), 'tell', lambda self, name, time_us, value: told_us.append(time_us))
-        autopilots.append(socket.create_connection(('127.0.0.1', port_of(INSTANCE)), 20.0))
+        autopilots.append(StandInAutopilot(port_of(INSTANCE)))
         bridge.step(STEP_US, {
             'imu/data_raw': ImuMeasurement(STEP_US, (0.0, 0.0, 9.8), (0.0,) * 3, 0.0, 0.0)})
         return bridge, told_us, autopilots[-1]
@@ -150,14 +151,14 @@ def test_a_bridge_alone_waits_at_once(begin_step):
     bridge.finish()
     bridge._attend()
     assert told_us == [STEP_US]
-    assert autopilot.recv(1)
+    assert autopilot.messages()
 
 
 @pytest.mark.parametrize('end', ['finish', '_attend'])
 def test_a_bridge_beside_others_sends_and_waits_when_they_had_their_turn(begin_step, end):
     """Looked after too early, it waits then."""
     bridge, told_us, autopilot = begin_step(frozenset({'imu'}))
-    assert autopilot.recv(1)
+    assert autopilot.messages()
     assert told_us == []
     assert bridge.holds() == ''
     getattr(bridge, end)()

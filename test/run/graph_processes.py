@@ -22,18 +22,19 @@ from rclpy.experimental import EventsExecutor
 from rclpy.parameter import Parameter
 from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.signals import SignalHandlerOptions
-from scripted_autopilot import connect
+from stand_in_autopilot import connect
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
 from px4_sim_ros.config.configuration import load_configuration, write_parameters
+from px4_sim_ros.config.ros_environment import ros_environment
 from px4_sim_ros.mavlink.hil_server import port_of
 from px4_sim_ros.messages.diagnostics import values_of
 from px4_sim_ros.messages.stamps import serialised_stamp_us
 from px4_sim_ros.model.parameters import ParameterError
 from px4_sim_ros.ros import qos
 from px4_sim_ros.ros.message_types import message_class
-from px4_sim_ros.run.processes import Child, ros_environment
+from px4_sim_ros.run.processes import Child
 from px4_sim_ros.step import graph
 
 STEP_US = 4000

@@ -12,7 +12,9 @@ import time
 import psutil
 import pytest
 from commands import command, family, interrupt, run, running, wait_for_line, wait_gone
+from mavlink_frames import controls_frame
 from pymavlink.dialects.v20 import common as mavlink
+from stand_in_autopilot import StandInAutopilot
 
 from px4_sim_ros.bench import ceiling, kinds
 from px4_sim_ros.bench.budget import ALLOWED, Budget
@@ -347,19 +349,21 @@ def test_the_peer_answers_the_first_imu_only_whatever_the_pieces():
 
 # The ceiling
 
-def receive(link, mav, wanted_us):
+def receive(autopilot, wanted_us):
     """Return the messages of a step."""
     found = []
     while True:
-        found += mav.parse_buffer(link.recv(4096)) or []
-        if found and found[-1].get_type() == 'HIL_SENSOR':
+        messages = autopilot.messages()
+        assert messages, 'the link has ended'
+        found += messages
+        if found[-1].get_type() == 'HIL_SENSOR':
             assert found[-1].time_usec == wanted_us
             return found
 
 
 @pytest.fixture
 def server(tmp_path):
-    """Compile and start the server; return a connection, and what reads its last line."""
+    """Compile and start the server; return an autopilot, and what reads its last line."""
     if ceiling.compiler() is None:
         pytest.skip('no C compiler')
     configuration = load_configuration(None, {})
@@ -370,26 +374,19 @@ def server(tmp_path):
     words = [*ceiling.arguments(configuration), f'port={port}', 'freewheel_s=5']
     lines = tmp_path / 'lines.txt'
     child = Child('the ceiling', [ceiling.build(tmp_path), *words], log=lines)
-    deadline_s = time.monotonic() + 5.0
-    while True:
-        try:
-            link = socket.create_connection(('127.0.0.1', port), timeout=5.0)
-            break
-        except ConnectionRefusedError:
-            assert time.monotonic() < deadline_s, lines.read_text()
-    yield link, lambda: lines.read_text().splitlines()
-    link.close()
+    autopilot = StandInAutopilot(port)
+    yield autopilot, lambda: lines.read_text().splitlines()
+    autopilot.close()
     assert child.wait(2.0)
     assert child.exit_code == 0
 
 
 def test_the_ceiling_talks_as_a_simulator_does_and_flies(server):
-    link, lines = server
-    mav, peer = mavlink.MAVLink(None), mavlink.MAVLink(None, 1, 1)
+    autopilot, lines = server
     vertical, up = [], []
     for k in range(1, 501):
         time_us = k * STEP_US
-        *others, sensor = receive(link, mav, time_us)
+        *others, sensor = receive(autopilot, time_us)
         assert [m.get_type() for m in others] == (['HIL_GPS'] if k % 25 == 0 else [])
         slow = 0x1BC0 if k % 5 == 0 else 0
         assert sensor.fields_updated == 0x3F | slow
@@ -399,14 +396,14 @@ def test_the_ceiling_talks_as_a_simulator_does_and_flies(server):
             assert 0.45 < field < 0.52                     # gauss, near Zurich
             assert sensor.abs_pressure == pytest.approx(956.0, abs=2.0)
         armed = k > 250
-        link.sendall(peer.hil_actuator_controls_encode(
-            time_us, [0.8 if armed else 0.0] * 16, 129 if armed else 1, 1).pack(peer))
+        autopilot.send(controls_frame(
+            time_us, (0.8 if armed else 0.0,) * 16, mode=129 if armed else 1))
     assert sum(vertical) / len(vertical) == pytest.approx(-G, abs=0.01)
     assert sum(up[-100:]) / 100 < -1.1 * G
     gps, = (m for m in others if m.get_type() == 'HIL_GPS')
     assert (gps.lat, gps.lon) == pytest.approx((473977420, 85455940), abs=50)
     assert gps.alt > 488_000 + 500 and gps.vd < -50
-    receive(link, mav, 501 * STEP_US)                      # so the line of 2 s is there
+    receive(autopilot, 501 * STEP_US)                      # so the line of 2 s is there
     first, second = (line.split() for line in lines())
     assert (first[0], second[0]) == ('1000000', '2000000')
     assert float(second[3]) == pytest.approx((gps.alt - 488_000) / 1e3, abs=0.01)
@@ -415,20 +412,15 @@ def test_the_ceiling_talks_as_a_simulator_does_and_flies(server):
 
 
 def test_the_ceiling_waits_for_its_answer_and_refuses_wrong_ones(server):
-    link, _ = server
-    mav, peer = mavlink.MAVLink(None), mavlink.MAVLink(None, 1, 1)
-
-    def answer(time_us):
-        return peer.hil_actuator_controls_encode(time_us, [0.0] * 16, 1, 1).pack(peer)
-
-    receive(link, mav, STEP_US)
-    link.sendall(answer(STEP_US))
-    receive(link, mav, 2 * STEP_US)
-    damaged = bytearray(answer(2 * STEP_US))
+    autopilot, _ = server
+    receive(autopilot, STEP_US)
+    autopilot.send(controls_frame(STEP_US))
+    receive(autopilot, 2 * STEP_US)
+    damaged = bytearray(controls_frame(2 * STEP_US))
     struct.pack_into('<H', damaged, len(damaged) - 2, 0)
-    link.sendall(damaged + answer(STEP_US))
-    link.settimeout(0.1)
+    autopilot.send(damaged + controls_frame(STEP_US))
+    autopilot.socket.settimeout(0.1)
     with pytest.raises(TimeoutError):
-        link.recv(4096)
-    link.sendall(answer(2 * STEP_US))
-    receive(link, mav, 3 * STEP_US)
+        autopilot.messages()
+    autopilot.send(controls_frame(2 * STEP_US))
+    receive(autopilot, 3 * STEP_US)

@@ -6,7 +6,7 @@ from commands import command, running, wait_for_line
 from graph_processes import COMMAND, PATIENCE_S, STEP_US, KeptGraph, running_graph
 from graph_recording import OVERRIDES, RECORDED, WHOLE, record_core, same_message
 from rclpy.serialization import deserialize_message
-from scripted_autopilot import ARMED_FROM_US
+from stand_in_autopilot import ARMED_FROM_US
 
 from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.ros.message_types import message_class

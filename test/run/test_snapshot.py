@@ -2,7 +2,11 @@
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 
-from px4_sim_ros.cli.snapshot import FOUND_AFTER_S, SILENT_AFTER_S, Collector
+from px4_sim_ros.cli.snapshot_collector import (
+    FOUND_AFTER_S,
+    SILENT_AFTER_S,
+    SnapshotCollector,
+)
 from px4_sim_ros.config.resources import PACKAGE
 from px4_sim_ros.messages.run_status import RunStatus
 from px4_sim_ros.messages.stamps import set_stamp
@@ -22,7 +26,7 @@ class Heard:
     """A collector, and the nodes that it hears."""
 
     def __init__(self, namespace='/', rounds=0):
-        self.collector = Collector(namespace, 0.0, rounds)
+        self.collector = SnapshotCollector(namespace, 0.0, rounds)
 
     def node(self, name, now_s, *, time_us=0, owner=PACKAGE, **values):
         message = DiagnosticArray(status=[said(values, name, owner=owner)])

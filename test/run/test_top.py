@@ -9,7 +9,7 @@ import termios
 import pytest
 from commands import command, flown_world, run, running
 
-from px4_sim_ros.cli.snapshot import Collector
+from px4_sim_ros.cli.snapshot_collector import SnapshotCollector
 from px4_sim_ros.cli.top import to_text
 from px4_sim_ros.step import graph
 
@@ -96,5 +96,5 @@ def test_a_terminal_is_redrawn_until_ctrl_c(world):
 
 @pytest.mark.parametrize('columns', [0, 1, 20, 79, 200])
 def test_a_narrow_terminal_is_no_failure(columns):
-    lines = to_text(Collector('/', 0.0).snapshot(10.0), columns).splitlines()
+    lines = to_text(SnapshotCollector('/', 0.0).snapshot(10.0), columns).splitlines()
     assert all(len(line) <= max(columns, 1) for line in lines)

@@ -13,8 +13,9 @@ from graph_processes import PATIENCE_S, STEP_US, running_graph
 pytest.importorskip('rerun', reason='rerun-sdk is not installed')
 from rerun.chunk import RrdReader
 
+from px4_sim_ros.config.ros_environment import ros_environment
 from px4_sim_ros.ros.rerun_view import POSE, RunSorter, Stamped
-from px4_sim_ros.run.processes import Child, ros_environment
+from px4_sim_ros.run.processes import Child
 from px4_sim_ros.viewing import rerun_target
 from px4_sim_ros.viewing.rerun_target import NODE
 

@@ -22,13 +22,13 @@ from std_msgs.msg import String
 from visualization_msgs.msg import Marker, MarkerArray
 
 from px4_sim_ros.config.configuration import load_configuration, write_configuration
+from px4_sim_ros.config.ros_environment import ros_environment
 from px4_sim_ros.messages.stamps import set_stamp
 from px4_sim_ros.messages.truth import BODY_FRAME, WORLD_FRAME
 from px4_sim_ros.ros import qos
 from px4_sim_ros.ros.message_types import message_class
 from px4_sim_ros.ros.visualizer import VisualizerNode
-from px4_sim_ros.run import viewed
-from px4_sim_ros.run.processes import ros_environment
+from px4_sim_ros.run import settings
 from px4_sim_ros.viewing import markers, topics
 from px4_sim_ros.viewing.links import ODOM_FRAME
 
@@ -331,8 +331,9 @@ def test_the_file_of_a_launch_gives_the_parameters_of_its_graph(configuration, n
     for started in (mine, configuration):
         file = write_configuration(tmp_path, started)
         parser = argparse.ArgumentParser()
-        viewed.add_arguments(parser)
-        assert viewed.configuration_of(parser.parse_args(['--params-file', str(file)])) == started
+        settings.add_graph_arguments(parser)
+        options = parser.parse_args(['--params-file', str(file)])
+        assert settings.graph_configuration(options) == started
 
 
 class Graph:

@@ -1,4 +1,4 @@
-"""The autopilot's ordinary MAVLink link: telemetry out, commands in, over UDP.
+"""The autopilot's ordinary MAVLink interface: telemetry out, commands in, over UDP.
 
 As PX4's "onboard" link: instance N listens on 14580+N and sends to 14540+N. Rates are
 paced in simulated time.
@@ -14,21 +14,22 @@ from pymavlink.dialects.v20 import common as mavlink
 from px4_sim_ros.autopilot.commander import Commander, Mode
 from px4_sim_ros.autopilot.estimator import Estimator
 from px4_sim_ros.mavlink.hil_fields import packed
-from px4_sim_ros.mavlink.pilot import FIRST_PORT as PILOT_PORT
-from px4_sim_ros.model.environment.geodesy import GeodeticPosition
+from px4_sim_ros.mavlink.pilot_link import PILOT_PORT
+from px4_sim_ros.model.environment.geodesy import GeodeticPosition, LocalFrame
 from px4_sim_ros.model.frames import enu_to_ned, flu_to_frd, quaternion_enu_flu_to_ned_frd
 from px4_sim_ros.model.timebase import is_due
 
 AUTOPILOT_PORT = 14580
 
 _HEARTBEAT_US, _STATE_US, _POSITION_US = 1_000_000, 200_000, 48_000
-_POSITION_ONLY = sum(2**bit for bit in range(3, 12))      # what a set point does not tell
+# A set point has no velocity, acceleration or yaw.
+_POSITION_ONLY = sum(2**bit for bit in range(3, 12))
 _UNKNOWN = 0xFFFF
 _PREARM = mavlink.MAV_SYS_STATUS_PREARM_CHECK
 
 
-class MavlinkFace:
-    """Speaks MAVLink for a commander and an estimator."""
+class MavlinkInterface:
+    """Sends the state of a commander and an estimator, and receives commands."""
 
     def __init__(self, instance: int, commander: Commander, estimator: Estimator) -> None:
         """Bind the port.
@@ -63,8 +64,9 @@ class MavlinkFace:
         if is_due(time_us, _STATE_US):
             self._send(self._system_status())
             self._send(self._landed_state())
-        if is_due(time_us, _POSITION_US) and self._estimator.aligned:
-            for message in [*self._position(), *self._set_point()]:
+        frame = self._estimator.frame
+        if is_due(time_us, _POSITION_US) and frame is not None:
+            for message in [*self._position(frame), *self._set_point()]:
                 self._send(message)
 
     def receive(self) -> None:
@@ -142,12 +144,12 @@ class MavlinkFace:
             state = mavlink.MAV_LANDED_STATE_IN_AIR
         return self._mav.extended_sys_state_encode(mavlink.MAV_VTOL_STATE_UNDEFINED, state)
 
-    def _position(self) -> list[mavlink.MAVLink_message]:
+    def _position(self, frame: LocalFrame) -> list[mavlink.MAVLink_message]:
         estimator, mav = self._estimator, self._mav
         time_ms = self._time_us // 1000
         north, east, down = enu_to_ned(estimator.position)
         vn, ve, vd = enu_to_ned(estimator.velocity)
-        here = estimator.frame.to_geodetic(estimator.position)
+        here = frame.to_geodetic(estimator.position)
         attitude = quaternion_enu_flu_to_ned_frd(estimator.attitude)
         return [
             mav.local_position_ned_encode(time_ms, north, east, down, vn, ve, vd),
@@ -167,6 +169,6 @@ class MavlinkFace:
             *enu_to_ned(target), 0, 0, 0, 0, 0, 0, 0, 0)]
 
     def _send(self, message: mavlink.MAVLink_message) -> None:
-        # Nobody listening on the pilot's port is an ordinary state.
+        # A pilot need not listen on its port.
         with contextlib.suppress(BlockingIOError, ConnectionRefusedError):
             self.socket.sendto(packed(self._mav, message), self._pilot)

@@ -5,7 +5,7 @@ import time
 
 import pytest
 from pymavlink.dialects.v20 import common as mavlink
-from scripted_peer import TIME_LIMIT_S, reply
+from stand_in_autopilot import TIME_LIMIT_S, reply
 
 from px4_sim_ros.mavlink import lockstep
 from px4_sim_ros.mavlink.hil_codec import DISARMED
@@ -21,41 +21,41 @@ def kinds(messages):
 
 # Coming and going
 
-@pytest.mark.parametrize('how', ['hang_up', 'reset'])
+@pytest.mark.parametrize('how', ['close', 'reset'])
 def test_the_end_is_noticed(make_locked, connect, how):
-    """Also behind a reply that nobody has read; the next autopilot is served."""
+    """Also behind a reply that was not read; the next autopilot is served."""
     link, peer = make_locked()
     peer.reply(2 * STEP_US)
     getattr(peer, how)()
-    link.attend_until(lambda: link.state == 'WAITING')
+    link.service_until(lambda: link.state == 'WAITING')
     assert link.lockstep.take_events()[-1] == (
         'WAITING: the autopilot has gone; waiting for the next one')
     connect()
-    link.attend_until(lambda: link.state == 'FREEWHEEL')
+    link.service_until(lambda: link.state == 'FREEWHEEL')
     assert link.lockstep.status()['refused_clients'] == '0'
 
 
 def test_an_autopilot_that_connects_meanwhile(make_link, connect):
     """It is taken and gets its first frames with the next step."""
     link = make_link()
-    link.lockstep.attend()
+    link.lockstep.service_idle_link()
     assert link.state == 'WAITING'
     peer = connect()
-    link.attend_until(lambda: link.state == 'FREEWHEEL')
+    link.service_until(lambda: link.state == 'FREEWHEEL')
     assert link.lockstep.take_events() == ['FREEWHEEL: an autopilot has connected']
     assert link.exchange(STEP_US) == DISARMED
     assert peer.sensor_times() == [STEP_US]
 
 
 def test_a_second_autopilot_is_refused(make_locked, connect):
-    """The first one does not notice; it is told once a connection."""
+    """The first one does not notice; it is reported once a connection."""
     link, first = make_locked()
     second = connect()
-    link.attend_until(lambda: link.lockstep.status()['refused_clients'] == '1')
+    link.service_until(lambda: link.lockstep.status()['refused_clients'] == '1')
     assert kinds(second.messages()) == ['STATUSTEXT']
     assert second.socket.recv(1) == b''
     third = connect()
-    link.attend_until(lambda: link.lockstep.status()['refused_clients'] == '2')
+    link.service_until(lambda: link.lockstep.status()['refused_clients'] == '2')
     assert kinds(third.messages()) == ['STATUSTEXT']
     assert link.lockstep.take_events()[2:] == [
         f'LOCKED: a second autopilot from {second.address} was refused; one is connected already']
@@ -89,7 +89,7 @@ def test_late_replies_are_counted_and_change_nothing(make_link, connect):
         assert link.state == state
         stale = link.lockstep.stale_replies
         peer.reply(step * STEP_US)
-        link.attend_until(lambda stale=stale: link.lockstep.stale_replies == stale + 1)
+        link.service_until(lambda stale=stale: link.lockstep.stale_replies == stale + 1)
         assert link.state == state
         if state == 'FREEWHEEL':
             peer.reply((step + 1) * STEP_US)
@@ -101,7 +101,7 @@ def test_the_reply_to_a_held_step_is_not_late(make_locked):
     link, peer = make_locked(on_stall='pause')
     assert link.exchange(2 * STEP_US) is None
     peer.reply(2 * STEP_US)
-    link.attend_until(lambda: link.lockstep.replies == 2)
+    link.service_until(lambda: link.lockstep.replies == 2)
     assert link.state == 'STALLED'
     assert link.exchange(2 * STEP_US).time_us == 2 * STEP_US
     assert (link.state, link.lockstep.stale_replies) == ('LOCKED', 0)
@@ -113,11 +113,11 @@ def test_the_reply_to_a_held_step_is_not_late(make_locked):
 
 def test_heartbeats_while_nothing_else_is_sent(make_locked, monkeypatch):
     """They are numbered and come from the simulator."""
-    monkeypatch.setattr(lockstep, 'QUIET_S', 0.02)
+    monkeypatch.setattr(lockstep, 'HEARTBEAT_PERIOD_S', 0.02)
     link, peer = make_locked()
     peer.sensor_times()
     heard, started_s = [], time.monotonic()
-    link.attend_until(lambda: heard.extend(peer.messages_so_far()) or len(heard) >= 5)
+    link.service_until(lambda: heard.extend(peer.messages_so_far()) or len(heard) >= 5)
     assert time.monotonic() - started_s >= 0.08
     assert kinds(heard) == ['HEARTBEAT'] * 5
     assert [m.get_seq() for m in heard] == list(range(5))
@@ -129,29 +129,29 @@ def test_heartbeats_while_nothing_else_is_sent(make_locked, monkeypatch):
 
 def test_no_heartbeats_while_frames_flow(make_link, connect, monkeypatch):
     """Attended or not."""
-    monkeypatch.setattr(lockstep, 'QUIET_S', 0.3)
+    monkeypatch.setattr(lockstep, 'HEARTBEAT_PERIOD_S', 0.3)
     link, peer = make_link(), connect()
     heard, time_us, deadline = [], 0, Deadline(0.7)
     while deadline.remaining_s:
         time_us += STEP_US
         link.exchange(time_us)
-        link.lockstep.attend()
+        link.lockstep.service_idle_link()
         heard += peer.messages_so_far()
     assert set(kinds(heard)) == {'HIL_SENSOR'}
 
 
 def test_a_held_step_is_quiet_too(make_locked, monkeypatch):
     """A step held for a stall is sent once; after that only heartbeats are."""
-    monkeypatch.setattr(lockstep, 'QUIET_S', 0.02)
+    monkeypatch.setattr(lockstep, 'HEARTBEAT_PERIOD_S', 0.02)
     link, peer = make_locked(on_stall='pause')
     assert [link.exchange(2 * STEP_US) for _ in range(3)] == [None] * 3
-    said = kinds(peer.messages_so_far())
-    assert said[:2] == ['HIL_SENSOR'] * 2
-    assert set(said[2:]) == {'HEARTBEAT'}
+    seen = kinds(peer.messages_so_far())
+    assert seen[:2] == ['HIL_SENSOR'] * 2
+    assert set(seen[2:]) == {'HEARTBEAT'}
 
 
 def test_a_step_that_waits_for_its_reply_is_quiet_too(make_locked, monkeypatch):
-    monkeypatch.setattr(lockstep, 'QUIET_S', 0.02)
+    monkeypatch.setattr(lockstep, 'HEARTBEAT_PERIOD_S', 0.02)
     link, peer = make_locked()
     link.exchange(2 * STEP_US)
     assert kinds(peer.messages_so_far())[:3] == ['HIL_SENSOR', 'HIL_SENSOR', 'HEARTBEAT']
@@ -159,29 +159,29 @@ def test_a_step_that_waits_for_its_reply_is_quiet_too(make_locked, monkeypatch):
 
 def test_nobody_hears_heartbeats(make_link, connect, monkeypatch):
     """They are no reason to fail, and nothing of them is left for who comes."""
-    monkeypatch.setattr(lockstep, 'QUIET_S', 0.0)
+    monkeypatch.setattr(lockstep, 'HEARTBEAT_PERIOD_S', 0.0)
     link = make_link()
     for _ in range(3):
-        link.lockstep.attend()
+        link.lockstep.service_idle_link()
     peer = connect()
-    monkeypatch.setattr(lockstep, 'QUIET_S', 60.0)
+    monkeypatch.setattr(lockstep, 'HEARTBEAT_PERIOD_S', 60.0)
     link.exchange(STEP_US)
     assert kinds(peer.messages()) == ['HIL_SENSOR']
 
 
 def test_an_autopilot_that_neither_reads_nor_answers(make_link, connect, monkeypatch):
     """Attending does not wait for it; what has no room is dropped."""
-    monkeypatch.setattr(lockstep, 'QUIET_S', 0.0)
+    monkeypatch.setattr(lockstep, 'HEARTBEAT_PERIOD_S', 0.0)
     link, peer = make_link(), connect(receive_buffer=4096)
     longest_s, deadline = 0.0, Deadline(3 * TIME_LIMIT_S)
     while link.lockstep.status()['dropped_sends'] != '20':
         assert deadline.remaining_s
         started_s = time.perf_counter()
-        link.lockstep.attend()
+        link.lockstep.service_idle_link()
         longest_s = max(longest_s, time.perf_counter() - started_s)
     assert longest_s < 1.0
     assert link.state == 'FREEWHEEL'
-    monkeypatch.setattr(lockstep, 'QUIET_S', 60.0)
+    monkeypatch.setattr(lockstep, 'HEARTBEAT_PERIOD_S', 60.0)
     time_us, seen = 0, []
     while 'HIL_SENSOR' not in seen:               # what comes is whole, or the peer would raise
         assert deadline.remaining_s
@@ -191,7 +191,7 @@ def test_an_autopilot_that_neither_reads_nor_answers(make_link, connect, monkeyp
     assert set(seen) == {'HEARTBEAT', 'HIL_SENSOR'}
 
 
-# Nobody is connected and the world runs on.
+# No autopilot is connected and the world runs on.
 
 def test_on_waiting_run(make_link, connect):
     """Disarmed, at once; an autopilot begins at the time of then."""
@@ -209,6 +209,6 @@ def test_on_waiting_run(make_link, connect):
 def test_on_waiting_run_when_the_autopilot_goes(make_locked):
     """Its last command does not outlive it."""
     link, peer = make_locked(on_waiting='run')
-    peer.hang_up()
+    peer.close()
     assert [link.exchange(k * STEP_US) for k in (2, 3)] == [DISARMED] * 2
     assert (link.state, link.lockstep.steps, link.lockstep.misses) == ('WAITING', 3, 0)

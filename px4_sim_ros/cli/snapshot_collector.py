@@ -1,4 +1,4 @@
-"""What a running graph does, worked out from what its nodes say about themselves."""
+"""Snapshots of a running graph, from what its nodes report about themselves."""
 from __future__ import annotations
 
 import collections
@@ -8,6 +8,7 @@ import typing
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 
+from px4_sim_ros.cli.graph_snapshot import LinkSnapshot, NodeSnapshot, Snapshot
 from px4_sim_ros.config.resources import PACKAGE
 from px4_sim_ros.messages.diagnostics import node_name, values_of
 from px4_sim_ros.messages.run_status import RunStatus
@@ -16,7 +17,6 @@ from px4_sim_ros.model.instances import kind_and_index
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.recording.analysis import lockstep_terms as terms
 from px4_sim_ros.recording.analysis.counters import Counters, CounterSample, columns, counter_sample
-from px4_sim_ros.recording.analysis.lockstep_terms import figure
 from px4_sim_ros.ros import diagnostics
 from px4_sim_ros.step import graph
 
@@ -26,61 +26,6 @@ FOUND_AFTER_S = 5.0
 # Messages that come closer together than this count as one: a node also speaks when it stops.
 _SHORTEST_INTERVAL_S = diagnostics.PERIOD_S / 2
 _KINDS = list(graph.NODES)
-
-
-@dataclasses.dataclass(frozen=True)
-class NodeSnapshot:
-    """A node; None is what is not known."""
-
-    lifecycle: str | None = None
-    silent: bool = False
-    heard_ago_s: float | None = None
-    steps: int | None = None
-    sim_rate_hz: float | None = None        # own steps per simulated second
-    wall_rate_hz: float | None = None       # own steps per wall second
-    busy_us_per_step: float | None = None   # of its own; without the wait for the autopilot
-    busy_percent: float | None = None       # of wall time
-    waits_for: tuple[str, ...] = ()
-
-    @property
-    def state(self) -> str | None:
-        """What is shown as its state."""
-        return terms.SILENT if self.silent else self.lifecycle
-
-
-# The columns of the table of nodes, beside name and state.
-NODE_FIGURES: dict[str, typing.Callable[[NodeSnapshot], str]] = {
-    terms.SIM_RATE: lambda node: figure(node.sim_rate_hz, '.1f'),
-    terms.WALL_RATE: lambda node: figure(node.wall_rate_hz, '.1f'),
-    terms.US_PER_OWN_STEP: lambda node: figure(node.busy_us_per_step, '.0f'),
-    terms.BUSY_SHARE: lambda node: figure(node.busy_percent, '.1f')}
-
-
-@dataclasses.dataclass(frozen=True)
-class LinkSnapshot:
-    """The link to the autopilot; None is what is not known."""
-
-    state: str | None = None
-    replies: int | None = None
-    misses: int | None = None
-    other_counters: dict[str, int] = dataclasses.field(default_factory=dict)   # that are not 0
-    wait_us_per_step: float | None = None   # sending, and waiting for the autopilot
-    wait_percent: float | None = None       # of wall time
-
-
-@dataclasses.dataclass(frozen=True)
-class Snapshot:
-    """A graph at a time; None is what is not known."""
-
-    state: str | None
-    sentence: str | None
-    run: int | None
-    sim_time_s: float | None
-    speed_factor: float | None              # that was asked for; 0 is as fast as possible
-    real_time_factor: float | None          # over the last interval
-    real_time_factor_since_start: float | None
-    link: LinkSnapshot
-    nodes: dict[str, NodeSnapshot]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -157,13 +102,13 @@ class _Node:
 
     def interval(self) -> _Interval | None:
         """Return what it did between the last two messages; None when that is not known."""
-        if self.earlier is None:
+        if self.earlier is None or self.later is None:
             return None
         interval = _Interval(self.earlier, self.later)
         return interval if interval.known else None
 
 
-class Collector:
+class SnapshotCollector:
     """Takes in the messages of a graph and sums them up."""
 
     def __init__(self, namespace: str, now_s: float, rounds: int = 0) -> None:
@@ -252,7 +197,7 @@ class Collector:
         return now_s - node.heard_s > SILENT_AFTER_S
 
     def _node(self, node: _Node, now_s: float) -> NodeSnapshot:
-        if node.later is None:
+        if node.later is None or node.heard_s is None:
             return NodeSnapshot(silent=self._is_silent(node, now_s))
         last = NodeSnapshot(
             lifecycle=node.values.get('lifecycle'),

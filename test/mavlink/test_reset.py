@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import pytest
-from scripted_peer import TIME_LIMIT_S
+from stand_in_autopilot import TIME_LIMIT_S
 
 from px4_sim_ros.mavlink import lockstep
 from px4_sim_ros.mavlink.hil_codec import DISARMED
@@ -32,14 +32,14 @@ def exchange_until(link, time_us, condition):
 
 
 @pytest.fixture
-def begun_again(make_locked):
+def restarted(make_locked):
     """Return a function that makes a link that has begun again, and the old peer."""
     def made(**changes):
         link, old = make_locked(**changes)
         lock(link, old, 2 * STEP_US)
         old.messages_so_far()
         link.lockstep.take_events()
-        link.lockstep.begin_again()
+        link.lockstep.reset()
         return link, old
     return made
 
@@ -48,7 +48,7 @@ def test_nobody_is_connected(make_link, connect):
     """A fresh start."""
     link = make_link(on_waiting='run')
     link.exchange(STEP_US)
-    link.lockstep.begin_again()
+    link.lockstep.reset()
     assert (link.state, link.lockstep.steps) == ('WAITING', 0)
     peer = connect()
     lock(link, peer)
@@ -56,15 +56,15 @@ def test_nobody_is_connected(make_link, connect):
         'FREEWHEEL: an autopilot has connected', 'LOCKED: locked at t = 0.004000 s']
 
 
-@pytest.mark.parametrize('accept', ['wait', 'attend'])
+@pytest.mark.parametrize('accept', ['wait', 'service_idle_link'])
 def test_an_autopilot_that_has_not_begun(make_link, connect, accept):
     """Its time has not started either; it need not be restarted."""
     link, peer = make_link(), connect()
     link.lockstep.wait(TIME_LIMIT_S)
-    if accept == 'attend':
-        link.lockstep.attend()
+    if accept == 'service_idle_link':
+        link.lockstep.service_idle_link()
         assert link.state == 'FREEWHEEL'
-    link.lockstep.begin_again()
+    link.lockstep.reset()
     assert link.exchange(STEP_US) == DISARMED
     assert peer.sensor_times() == [STEP_US]
     lock(link, peer, 2 * STEP_US)
@@ -80,17 +80,17 @@ def test_counters_start_over(make_locked, connect):
     before = link.lockstep.status()
     assert [before[c] for c in ('steps', 'misses', 'bad_messages', 'refused_clients')] == [
         '2', '1', '1', '1']
-    link.lockstep.begin_again()
+    link.lockstep.reset()
     status = link.lockstep.status()
     assert {status[c] for c in COUNTERS} == {'0'}
     assert status['state'] == 'WAITING'
     assert float(status['waited_s']) == float(status['seconds_LOCKED']) == 0.0
 
 
-def test_the_old_autopilot_is_restarted(begun_again, connect):
+def test_the_old_autopilot_is_restarted(restarted, connect):
     """By its owner, at once: no word about the old one."""
-    link, old = begun_again()
-    old.hang_up()
+    link, old = restarted()
+    old.close()
     assert link.exchange(STEP_US) is None
     lock(link, connect())
     assert link.lockstep.take_events() == [
@@ -98,16 +98,16 @@ def test_the_old_autopilot_is_restarted(begun_again, connect):
 
 
 @pytest.mark.parametrize('on_waiting', ['hold', 'run'])
-def test_the_old_autopilot_stays(begun_again, on_waiting, monkeypatch):
-    """It gets no frame of the new run and is kept quiet; its owner is told what to do."""
-    monkeypatch.setattr(lockstep, 'QUIET_S', 0.0)
-    link, old = begun_again(on_waiting=on_waiting)
-    old.reply(STEP_US, 2 * STEP_US, 3 * STEP_US)       # whatever it says is of no use
+def test_the_old_autopilot_stays(restarted, on_waiting, monkeypatch):
+    """It gets no frame of the new run and is kept quiet; an event asks to restart it."""
+    monkeypatch.setattr(lockstep, 'HEARTBEAT_PERIOD_S', 0.0)
+    link, old = restarted(on_waiting=on_waiting)
+    old.reply(STEP_US, 2 * STEP_US, 3 * STEP_US)       # no reply of its is of use
     expected = None if on_waiting == 'hold' else DISARMED
     assert [link.exchange(k * STEP_US) for k in (1, 2, 3)] == [expected] * 3
     assert link.lockstep.take_events() == []
     monkeypatch.setattr(lockstep, 'RESTART_S', 0.0)
-    link.lockstep.attend()
+    link.lockstep.service_idle_link()
     link.exchange(4 * STEP_US)
     assert link.lockstep.take_events() == [RESTART]
     assert [m.get_type() for m in old.messages_so_far()] == ['HEARTBEAT'] * 5
@@ -115,10 +115,10 @@ def test_the_old_autopilot_stays(begun_again, on_waiting, monkeypatch):
     assert link.lockstep.steps == (0 if on_waiting == 'hold' else 4)
 
 
-def test_the_next_autopilot_takes_its_place(begun_again, connect, monkeypatch):
+def test_the_next_autopilot_takes_its_place(restarted, connect, monkeypatch):
     """It is the one who was waited for and no second one; the old one sees the end."""
     monkeypatch.setattr(lockstep, 'RESTART_S', 0.0)
-    link, old = begun_again()
+    link, old = restarted()
     assert link.exchange(STEP_US) is None
     new = connect()
     exchange_until(link, STEP_US, lambda: link.state == 'FREEWHEEL')
@@ -130,9 +130,9 @@ def test_the_next_autopilot_takes_its_place(begun_again, connect, monkeypatch):
         RESTART, 'FREEWHEEL: an autopilot has connected', 'LOCKED: locked at t = 0.008000 s']
 
 
-def test_waiting_for_the_next_one(begun_again, connect):
+def test_waiting_for_the_next_one(restarted, connect):
     """A held step goes on at once when it comes, and not because of the old one."""
-    link, old = begun_again()
+    link, old = restarted()
     link.lockstep.wait(0.01)
     assert link.exchange(STEP_US) is None
     connect()
@@ -141,9 +141,9 @@ def test_waiting_for_the_next_one(begun_again, connect):
     assert old.socket.recv(100) == b''
 
 
-def test_a_third_autopilot_is_refused_again(begun_again, connect):
+def test_a_third_autopilot_is_refused_again(restarted, connect):
     """Once the next one is there."""
-    link, _ = begun_again()
+    link, _ = restarted()
     connect()
     exchange_until(link, STEP_US, lambda: link.state == 'FREEWHEEL')
     third = connect()
@@ -151,12 +151,12 @@ def test_a_third_autopilot_is_refused_again(begun_again, connect):
     assert third.messages()[0].get_type() == 'STATUSTEXT'
 
 
-def test_again_and_again(begun_again, connect, monkeypatch):
-    """Each run has its own autopilot, and each old one is told of once."""
+def test_again_and_again(restarted, connect, monkeypatch):
+    """Each run has its own autopilot, and each old one is reported once."""
     monkeypatch.setattr(lockstep, 'RESTART_S', 0.0)
-    link, _ = begun_again()
+    link, _ = restarted()
     for _ in range(2):
-        link.lockstep.begin_again()
+        link.lockstep.reset()
         link.exchange(STEP_US)
         link.exchange(STEP_US)
         assert link.lockstep.take_events() == [RESTART]
@@ -164,7 +164,7 @@ def test_again_and_again(begun_again, connect, monkeypatch):
         new = connect()
         exchange_until(link, STEP_US, lambda: link.state == 'FREEWHEEL')
         lock(link, new, 2 * STEP_US)
-        link.lockstep.begin_again()
+        link.lockstep.reset()
     assert link.state == 'WAITING'
 
 
@@ -173,17 +173,17 @@ def test_a_step_that_was_held_is_forgotten(make_locked, connect):
     link, old = make_locked(on_stall='pause')
     assert link.exchange(2 * STEP_US) is None
     old.reply(2 * STEP_US)
-    link.attend_until(lambda: link.lockstep.replies == 2)
-    link.lockstep.begin_again()
+    link.service_until(lambda: link.lockstep.replies == 2)
+    link.lockstep.reset()
     connect()
     exchange_until(link, STEP_US, lambda: link.state == 'FREEWHEEL')
     assert link.exchange(2 * STEP_US) == DISARMED
 
 
-def test_an_old_autopilot_that_does_not_read(begun_again, monkeypatch):
+def test_an_old_autopilot_that_does_not_read(restarted, monkeypatch):
     """Heartbeats that have no room are dropped; the world runs on."""
-    monkeypatch.setattr(lockstep, 'QUIET_S', 0.0)
-    link, _ = begun_again(on_waiting='run')
+    monkeypatch.setattr(lockstep, 'HEARTBEAT_PERIOD_S', 0.0)
+    link, _ = restarted(on_waiting='run')
     deadline = Deadline(3 * TIME_LIMIT_S)
     while link.lockstep.status()['dropped_sends'] != '20':
         assert deadline.remaining_s

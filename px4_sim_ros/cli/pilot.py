@@ -1,0 +1,68 @@
+"""The command `pilot`: flies a mission with an autopilot that runs already."""
+from __future__ import annotations
+
+import argparse
+import contextlib
+import sys
+import threading
+import typing
+
+from px4_sim_ros.cli.progress import Progress
+from px4_sim_ros.config.configuration import load_mission
+from px4_sim_ros.mavlink.pilot import Event, MissionError, Pilot
+from px4_sim_ros.model.parameters import ParameterError, sentence
+
+if typing.TYPE_CHECKING:       # it needs rclpy, which a pilot without a graph does without
+    from px4_sim_ros.ros.pilot_publisher import PilotPublisher
+
+_EXIT_FAILED, _EXIT_BAD_INPUT, _EXIT_INTERRUPTED = 1, 2, 130
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the command's options."""
+    parser.add_argument('--mission', default='square', help='name in config/missions, or a path')
+    parser.add_argument('--instance', type=int, default=0, help='as PX4: UDP port 14540 + instance')
+
+
+def pilot(options: argparse.Namespace) -> int:
+    """Fly the mission; return the exit code.
+
+    With ROS arguments, as ros2 launch gives them, it publishes events and set points as a node.
+    """
+    try:
+        with contextlib.ExitStack() as stack:
+            publisher = None
+            if options.ros_arguments:
+                from px4_sim_ros.ros.pilot_publisher import pilot_node
+                publisher = stack.enter_context(pilot_node(options.ros_arguments))
+            return _fly(options, publisher)
+    except (ParameterError, OSError) as error:
+        print(f'pilot: {sentence(error)}', file=sys.stderr)
+        return _EXIT_BAD_INPUT
+
+
+def _fly(options: argparse.Namespace, publisher: PilotPublisher | None) -> int:
+    """Fly the mission; return the exit code.
+
+    :raises ParameterError: the mission is wrong
+    :raises OSError: the port is in use
+    """
+    mission = load_mission(options.mission)
+    with contextlib.closing(Progress(mission.events)) as progress:
+        def report(event: Event) -> None:
+            progress.show(event)
+            if publisher is not None:
+                publisher.publish_event(event.text)
+
+        observers = [publisher.publish_set_point] if publisher is not None else []
+        with contextlib.closing(
+                Pilot(options.instance, report, threading.Event(), *observers)) as link:
+            try:
+                link.fly(mission)
+            except MissionError as error:
+                print(f'pilot: {error}', file=sys.stderr)
+                return _EXIT_FAILED
+            except KeyboardInterrupt:
+                # Under ros2 launch Ctrl-C is the ordinary end of every node.
+                return _EXIT_INTERRUPTED if publisher is None else 0
+    return 0

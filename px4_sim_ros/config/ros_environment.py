@@ -1,0 +1,23 @@
+"""The environment of ROS processes: how they discover each other."""
+from __future__ import annotations
+
+import os
+
+from px4_sim_ros.config.resources import config_directory
+
+# What Fast DDS calls the file of its settings: to Jazzy, and since Kilted.
+_PROFILES = 'FASTRTPS_DEFAULT_PROFILES_FILE', 'FASTDDS_DEFAULT_PROFILES_FILE'
+_CHOICES = (
+    'FASTDDS_BUILTIN_TRANSPORTS', 'ROS_AUTOMATIC_DISCOVERY_RANGE', 'ROS_LOCALHOST_ONLY',
+    'ROS_STATIC_PEERS', 'ROS_DISCOVERY_SERVER')
+
+
+def ros_environment() -> dict[str, str]:
+    """Return the environment for ROS processes: they find each other on this machine.
+
+    A user who has set anything about discovery keeps those settings.
+    """
+    if any(name in os.environ for name in (*_PROFILES, *_CHOICES)):
+        return dict(os.environ)
+    profile = str(config_directory() / 'fastdds.xml')
+    return dict.fromkeys(_PROFILES, profile) | dict(os.environ)

@@ -1,0 +1,116 @@
+"""Finds HIL_ACTUATOR_CONTROLS in the bytes of the autopilot, whatever else is in them."""
+from __future__ import annotations
+
+import math
+import typing
+
+from pymavlink.dialects.v20 import common as mavlink
+
+from px4_sim_ros.mavlink.fast_frames import FrameReader
+from px4_sim_ros.mavlink.hil_codec import ActuatorControls, ModeFlag
+
+# As a plain number: operations on flags take a microsecond each.
+_ARMED = int(ModeFlag.ARMED)
+
+# Takes the kind of something odd and a sentence about it.
+Remark = typing.Callable[[str, str], None]
+
+
+class HilDecoder:
+    """Finds the actuator controls in the bytes that an autopilot sends.
+
+    The system that sends the first HEARTBEAT or HIL_ACTUATOR_CONTROLS of a connection is the
+    autopilot; controls of others are ignored. Every oddity is counted and remarked on.
+    """
+
+    def __init__(self, remark: Remark = lambda kind, sentence: None) -> None:
+        self._remark = remark
+        self._controls_frames = FrameReader(mavlink.MAVLink_hil_actuator_controls_message)
+        self.bad_messages = 0
+        self.unknown_messages = 0
+        self.foreign_messages = 0
+        self.mavlink1_messages = 0
+        self.limited_controls = 0
+        self.begin_connection()
+
+    def begin_connection(self) -> None:
+        """Forget the last autopilot and half a message of it; the counters go on."""
+        self._mav = mavlink.MAVLink(None)
+        # Without it a single wrong byte raises; with it the byte becomes BAD_DATA.
+        self._mav.robust_parsing = True
+        self._system: int | None = None
+
+    def counters(self) -> dict[str, int]:
+        """Return the counters of oddities, by name."""
+        return {
+            'bad_messages': self.bad_messages,
+            'unknown_messages': self.unknown_messages,
+            'foreign_messages': self.foreign_messages,
+            'mavlink1_messages': self.mavlink1_messages,
+            'limited_controls': self.limited_controls,
+        }
+
+    def controls(self, data: bytes) -> list[ActuatorControls]:
+        """Return the actuator controls completed by `data`; other messages are skipped."""
+        if not self._mav.buf and (frame := self._controls_frames.read(data)) is not None:
+            system, (time_us, _, *controls, mode) = frame
+            if system == self._system:
+                return [ActuatorControls(
+                    time_us, bool(mode & _ARMED), self._all_limited(controls))]
+        found = []
+        for message in self._mav.parse_buffer(data) or ():
+            kind = message.get_type()
+            if kind == 'HIL_ACTUATOR_CONTROLS':
+                if self._is_from_autopilot(message):
+                    found.append(ActuatorControls(
+                        message.time_usec,
+                        bool(message.mode & _ARMED),
+                        self._all_limited(message.controls)))
+            elif kind == 'HEARTBEAT' and self._system is None:
+                self._system = message.get_srcSystem()
+            self._count_odd(kind, message)
+        # pymavlink frees its buffer only when that ends with a whole message.
+        del self._mav.buf[:self._mav.buf_index]
+        self._mav.buf_index = 0
+        return found
+
+    def _is_from_autopilot(self, message: mavlink.MAVLink_message) -> bool:
+        system = message.get_srcSystem()
+        if self._system is None:
+            self._system = system
+        if system == self._system:
+            return True
+        self.foreign_messages += 1
+        self._remark('foreign', f'controls from system {system} are ignored: the autopilot is'
+                     f' system {self._system}')
+        return False
+
+    def _count_odd(self, kind: str, message: mavlink.MAVLink_message) -> None:
+        """Count what a PX4 of today does not send."""
+        if kind == 'BAD_DATA':
+            self.bad_messages += 1
+            self._remark('bad', f'{len(message.data)} bytes that are no MAVLink came in'
+                         f' ({message.reason}); they are counted as bad_messages')
+        elif kind.startswith('UNKNOWN_'):
+            self.unknown_messages += 1
+            self._remark('unknown', f'message {kind.removeprefix("UNKNOWN_")} is none of the'
+                         ' common dialect; such are counted as unknown_messages')
+        elif message.get_msgbuf()[0] == mavlink.PROTOCOL_MARKER_V1:
+            self.mavlink1_messages += 1
+            self._remark('mavlink1', f'{kind} came in as MAVLink 1; such messages are read, too,'
+                         ' and counted as mavlink1_messages')
+
+    def _all_limited(self, controls: typing.Sequence[float]) -> tuple[float, ...]:
+        # A sum with NaN in it is NaN, which min and max would not show.
+        if min(controls) >= -1.0 and max(controls) <= 1.0 and not math.isnan(sum(controls)):
+            return tuple(controls)
+        return tuple(self._limited(u) for u in controls)
+
+    def _limited(self, control: float) -> float:
+        """Return a control within [-1, 1]; NaN, which means "off", becomes 0."""
+        if -1.0 <= control <= 1.0:
+            return control
+        self.limited_controls += 1
+        self._remark('limited', f'a control of {control:g} came in; such are limited to -1 .. 1'
+                     ' (NaN, which means "off", to 0) and counted as limited_controls')
+        return 0.0 if math.isnan(control) else math.copysign(1.0, control)

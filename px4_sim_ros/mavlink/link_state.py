@@ -1,0 +1,97 @@
+"""The link to the autopilot: its parameters, its states, and what is reported of it.
+
+WAITING    no autopilot is connected: the step is held, or goes on disarmed, as configured.
+FREEWHEEL  connected, no step answered yet: PX4 boots in simulated time, so steps go on, each
+           after a short pause.
+LOCKED     each step waits for its reply, with a bound.
+STALLED    connected but silent: steps go on with the last command, at most at real-time
+           pace, until the next reply (or are held, or the run fails, as configured).
+"""
+from __future__ import annotations
+
+import dataclasses
+import enum
+import time
+
+from px4_sim_ros.model.parameters import Parameters, parameter
+
+
+@dataclasses.dataclass(frozen=True)
+class HilParameters(Parameters):
+    """Parameters of the link to the autopilot."""
+
+    host: str = parameter('address to listen on')
+    instance: int = parameter(
+        'PX4 instance; the TCP port is 4560 + instance', minimum=0, maximum=99)
+    reply_timeout_s: float = parameter(
+        'wall time until a silent link is stalled', 's', above=0, maximum=60)
+    freewheel_pause_s: float = parameter(
+        'wall time a step while the autopilot boots', 's', minimum=0, maximum=1)
+    on_waiting: str = parameter(
+        'what to do while no autopilot is connected', choices=('hold', 'run'))
+    on_stall: str = parameter(
+        'what to do when the autopilot is silent', choices=('continue', 'pause', 'fail'))
+    satellites: int = parameter('satellites that the GNSS receiver sees', minimum=0, maximum=254)
+
+
+class LinkState(enum.Enum):
+    """States of the link; see the module's text."""
+
+    WAITING = 'WAITING'
+    FREEWHEEL = 'FREEWHEEL'
+    LOCKED = 'LOCKED'
+    STALLED = 'STALLED'
+
+
+class LinkReport:
+    """The state of the link, the wall time spent in each state, and the events of the link."""
+
+    def __init__(self) -> None:
+        self._events: list[str] = []
+        self.reset()
+        self.begin_connection()
+
+    def reset(self) -> None:
+        """Be WAITING, with no time spent in any state; events not yet taken are kept."""
+        self.state = LinkState.WAITING
+        self._reported: LinkState | None = None      # by the last `add_event`
+        self._since_s = time.monotonic()
+        self._spent_s = dict.fromkeys(LinkState, 0.0)
+
+    def begin_connection(self) -> None:
+        """Report each kind of oddity again, as of a new connection."""
+        self._remarked: set[str] = set()
+
+    def enter(self, state: LinkState) -> None:
+        """Change to a state."""
+        if state is self.state:
+            return
+        now = time.monotonic()
+        self._spent_s[self.state] += now - self._since_s
+        self._since_s = now
+        self.state = state
+
+    def add_event(self, sentence: str) -> None:
+        """Report the state, unless it was the last one reported."""
+        if self.state is not self._reported:
+            self._reported = self.state
+            self._events.append(f'{self.state.value}: {sentence}')
+
+    def add_remark(self, kind: str, sentence: str) -> None:
+        """Report something odd, once a connection and kind."""
+        if kind not in self._remarked:
+            self._remarked.add(kind)
+            self._events.append(f'{self.state.value}: {sentence}')
+
+    def take_events(self) -> list[str]:
+        """Return the sentences about the link since the last call."""
+        events, self._events = self._events, []
+        return events
+
+    def state_seconds(self) -> dict[str, float]:
+        """Return the wall time spent in each state so far."""
+        now = time.monotonic()
+        return {
+            state.value: spent + (now - self._since_s if state is self.state else 0.0)
+            for state, spent in self._spent_s.items()
+        }

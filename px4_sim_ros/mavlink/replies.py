@@ -1,0 +1,68 @@
+"""Which of the controls that come in answer which step.
+
+Only controls with the time of a step that was sent, lately, and is not answered yet are a
+reply, and only the first ones. Controls with any other time are counted and change nothing.
+"""
+from __future__ import annotations
+
+import collections
+
+from px4_sim_ros.mavlink.hil_codec import ActuatorControls
+from px4_sim_ros.mavlink.hil_decoder import HilDecoder, Remark
+from px4_sim_ros.model.timebase import seconds_text
+
+# How many steps a reply may be late.
+STEPS_REMEMBERED = 250
+# Stands for no time of a step.
+NONE_US = -1
+
+
+class ReplyMatcher:
+    """Finds the reply to a step in the bytes that the autopilot sends, and counts the rest."""
+
+    def __init__(self, remark: Remark) -> None:
+        self._remark = remark
+        self.reset_counters()
+        self.begin_connection()
+
+    def reset_counters(self) -> None:
+        """Count from 0."""
+        self.decoder = HilDecoder(self._remark)
+        self.replies = 0
+        self.stale_replies = 0
+
+    def begin_connection(self) -> None:
+        """Forget the steps and the autopilot of the last connection; the counters go on."""
+        self.decoder.begin_connection()
+        self._pending_us: collections.deque[int] = collections.deque(maxlen=STEPS_REMEMBERED)
+        self.sent_us = NONE_US               # time of the last step sent
+        self.answered_us = NONE_US           # newest step answered
+        self.is_out_of_step = False          # controls came that were no reply
+
+    def add_step(self, time_us: int) -> None:
+        """Expect a reply to a step that has been sent."""
+        self.sent_us = time_us
+        self._pending_us.append(time_us)
+
+    def reply_to(self, time_us: int, data: bytes) -> ActuatorControls | None:
+        """Count the controls in `data` and return those that are the reply to `time_us`."""
+        reply = None
+        for controls in self.decoder.controls(data):
+            self.replies += 1
+            if self._is_reply(controls.time_us) and controls.time_us == time_us:
+                reply = controls
+            else:
+                self.stale_replies += 1
+        return reply
+
+    def _is_reply(self, time_us: int) -> bool:
+        """Return whether a step was pending; then it, and those before it, no longer are."""
+        if time_us in self._pending_us:
+            while self._pending_us.popleft() != time_us:
+                pass
+            self.answered_us = time_us
+            return True
+        self.is_out_of_step = True
+        self._remark('time', f'controls for t = {seconds_text(time_us)} answer no step that waits'
+                     ' for an answer; such are counted as stale_replies')
+        return False

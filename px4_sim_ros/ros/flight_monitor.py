@@ -1,0 +1,112 @@
+"""The node `flight_monitor`: what a flight in a graph reports, seen from outside the graph."""
+from __future__ import annotations
+
+import contextlib
+import typing
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from geometry_msgs.msg import PoseStamped
+from rclpy.serialization import deserialize_message
+from std_srvs.srv import Trigger
+
+from px4_sim_ros.config.resources import PACKAGE
+from px4_sim_ros.messages import codecs
+from px4_sim_ros.messages.diagnostics import values_of
+from px4_sim_ros.messages.stamps import stamp_us
+from px4_sim_ros.model.frames import Vector
+from px4_sim_ros.ros import qos
+from px4_sim_ros.ros.pilot_publisher import PilotPublisher
+from px4_sim_ros.ros.polling import PollingNode, taken
+from px4_sim_ros.ros.session import ros_session
+from px4_sim_ros.ros.status_client import StatusClient
+from px4_sim_ros.ros.world import make_executor
+from px4_sim_ros.step import graph
+from px4_sim_ros.viewing.rerun_target import NODE as VIEWER_NODE
+
+_POSE = graph.TOPICS['ground_truth/pose']
+
+
+class FlightMonitor:
+    """Subscribes to position, diagnostics and recorder of a graph; publishes for the pilot."""
+
+    def __init__(
+        self, on_position: typing.Callable[[Vector], None],
+        on_report: typing.Callable[[str, int, dict[str, str]], None],
+    ) -> None:
+        """Join ROS as a node.
+
+        :param on_position: called with true positions in m, ENU, at the display rate
+        :param on_report: called with the name of a node, the simulated time in us and the values
+            of its diagnostics
+        """
+        self._on_position, self._on_report = on_position, on_report
+        self._joined = contextlib.ExitStack()
+        self._joined.enter_context(ros_session())
+        # Poses come many times a second: they are polled when there is nothing else to do.
+        self._node = PollingNode('flight_monitor')
+        self._joined.callback(self._node.destroy_node)
+        # The default executor would be woken by what is polled.
+        self._executor = make_executor()
+        self._joined.callback(self._executor.shutdown)
+        self._executor.add_node(self._node)
+        self._pose = self._node.create_polled_subscription(PoseStamped, _POSE.name, qos.LOOP)
+        self._read_pose = codecs.decoder(
+            _POSE, lambda data: deserialize_message(data, PoseStamped))
+        self._diagnostics = self._node.create_subscription(
+            DiagnosticArray, '/diagnostics', self._on_diagnostics, qos.DIAGNOSTICS)
+        self._watch = StatusClient(self._node)
+        self.recording = ''        # the folder of the recording that began last
+        self._recording_status = self._node.create_subscription(
+            DiagnosticStatus, 'recording/status', self._on_recording, qos.LATCHED)
+        self._stop_client = self._node.create_client(Trigger, 'sim/stop')
+        self.pilot = PilotPublisher(self._node)
+
+    def close(self) -> None:
+        """Leave ROS."""
+        self._joined.close()
+
+    @property
+    def run(self) -> int | None:
+        """How many times the graph's time has begun at 0; None until the manager is known."""
+        return self._watch.run
+
+    def is_matched(self, nodes: typing.Iterable[str], *, viewer: bool) -> bool:
+        """Return whether nothing of a flight is missed.
+
+        :param nodes: whose diagnostics are needed
+        :param viewer: whether a viewer has to be subscribed
+        """
+        return bool(self._pose.get_publisher_count() and self.run and self._all_report(nodes)
+                    and (not viewer or self._viewer_is_subscribed()))
+
+    def _all_report(self, nodes: typing.Iterable[str]) -> bool:
+        reporting = self._node.get_publishers_info_by_topic('/diagnostics')
+        names = {info.node_name for info in reporting}
+        matched = self._diagnostics.get_publisher_count() >= len(reporting)
+        return matched and names.issuperset(nodes)
+
+    def _viewer_is_subscribed(self) -> bool:
+        subscriptions = self._node.get_subscriptions_info_by_topic(_POSE.name)
+        return any(info.node_name == VIEWER_NODE for info in subscriptions)
+
+    def spin(self, timeout_s: float) -> None:
+        """Take in what has come, waiting for it up to a time."""
+        for data in taken(self._pose):
+            self._on_position(self._read_pose(data).position_enu)
+        self._executor.spin_once(timeout_sec=timeout_s)
+
+    def request_stop(self, timeout_s: float) -> bool:
+        """Ask the manager to take the graph down; return whether it can be asked."""
+        if not self._stop_client.wait_for_service(timeout_sec=timeout_s):
+            return False
+        self._stop_client.call_async(Trigger.Request())
+        return True
+
+    def _on_recording(self, message: DiagnosticStatus) -> None:
+        self.recording = values_of(message)['folder']
+
+    def _on_diagnostics(self, message: DiagnosticArray) -> None:
+        time_us = stamp_us(message.header.stamp)
+        for status in message.status:
+            if status.hardware_id == PACKAGE:
+                self._on_report(status.name.removeprefix('/'), time_us, values_of(status))

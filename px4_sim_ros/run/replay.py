@@ -1,0 +1,213 @@
+"""Flies the commands of a recording again: prepares the run, and conducts it."""
+from __future__ import annotations
+
+import contextlib
+import pathlib
+import typing
+
+from px4_sim_ros.config.blocks import make_block, run_in_process
+from px4_sim_ros.config.compile_ahead import prepare_compiler
+from px4_sim_ros.config.configuration import (
+    Configuration,
+    FlatParameters,
+    profile_parameters,
+    write_configuration,
+)
+from px4_sim_ros.model.parameters import ParameterError
+from px4_sim_ros.model.timebase import seconds_text
+from px4_sim_ros.recording.bag.bag_folder import new_folder
+from px4_sim_ros.recording.bag.bag_reader import BagReader
+from px4_sim_ros.recording.bag.run_description import BagError, RunDescription, with_run_file
+from px4_sim_ros.recording.playback import commands
+from px4_sim_ros.run import settings
+from px4_sim_ros.run.processes import Child
+from px4_sim_ros.step import graph
+from px4_sim_ros.step.clock import LockstepClock
+
+_STARTED_TIMEOUT_S = 30.0
+
+
+class PreparedReplay(typing.NamedTuple):
+    """A recording, ready to be flown again."""
+
+    configuration: Configuration
+    run: RunDescription
+    survey: Survey
+    bag: pathlib.Path          # that comes of it
+
+
+def prepare(
+    bag: BagReader, mode: str, survey: Survey, overrides: settings.Settings, folder: pathlib.Path,
+    *, profile: str = '', record: str | None = None, namespace: str = '',
+) -> PreparedReplay:
+    """Return what is needed to fly a recording again.
+
+    :param overrides: parameters that are not as they were
+    :param folder: for files that are needed on the way
+    :param record: where the new bag goes; into `folder` without it
+    :raises ParameterError: a parameter is wrong, or there is such a bag already
+    """
+    new = new_folder(record if record is not None else folder / 'replay')
+    configuration = _configuration(bag, overrides, profile, folder, new, survey.steps)
+    run = RunDescription.of(configuration, mode=mode, autopilot='recording',
+                            namespace=namespace, mission=bag.run.mission)
+    survey = survey._replace(interruptions=[
+        i for i in survey.interruptions if i.sensor in configuration.graph.nodes])
+    return PreparedReplay(with_run_file(configuration, run, folder), run, survey, new)
+
+
+class Interruption(typing.NamedTuple):
+    """A sensor was stopped or started in flight."""
+
+    steps: int                     # that were complete then
+    sensor: str
+    verb: str                      # `stop` or `start`
+
+
+class Survey(typing.NamedTuple):
+    """What a replay has to know of a recording beforehand."""
+
+    steps: int                     # that have a command, from the first on
+    interruptions: list[Interruption]      # in the order of time
+
+
+def survey(bag: BagReader) -> Survey:
+    """Look through a recording.
+
+    :raises BagError: there is no command in it, or one is missing
+    """
+    step_us, steps = bag.run.world.step_us, 0
+    absent_us: dict[str, list[int]] = {}
+    for message in bag.messages():
+        if message.topic == graph.COMMAND:
+            steps += 1
+            if message.time_us != steps * step_us:
+                raise BagError(f'bag {bag.folder}: {graph.COMMAND} for'
+                               f' t = {seconds_text(steps * step_us)} is missing')
+        elif message.topic == graph.ABSENCE:
+            absent_us.setdefault(bag.decode(message).frame_id, []).append(message.time_us)
+    if not steps:
+        raise BagError(f'bag {bag.folder}: there is no message of {graph.COMMAND} in it')
+    return Survey(steps, sorted(
+        interruption for sensor, times_us in absent_us.items()
+        for interruption in _interruptions(bag, sensor, times_us) if interruption.steps < steps))
+
+
+def _interruptions(
+    bag: BagReader, sensor: str, absent_us: typing.Sequence[int],
+) -> typing.Iterator[Interruption]:
+    """Yield when a sensor was stopped and started.
+
+    :param absent_us: the times at which it would have measured
+    """
+    step_us, period_us = bag.run.world.step_us, bag.run.world.period_us(sensor)
+    absent = set(absent_us)
+    for time_us in absent:
+        if time_us - period_us not in absent:
+            yield Interruption(time_us // step_us - 1, sensor, 'stop')
+        if time_us + period_us not in absent:
+            yield Interruption((time_us + period_us) // step_us - 1, sensor, 'start')
+
+
+def _configuration(
+    bag: BagReader, overrides: settings.Settings, profile: str, folder: pathlib.Path,
+    new: pathlib.Path, steps: int,
+) -> Configuration:
+    """Return the parameters of a recording for a run with its commands.
+
+    The vehicle is that of the recording, whatever has become of its file.
+    """
+    vehicle = folder / 'vehicle.yaml'
+    vehicle.write_text(bag.run.vehicle, encoding='utf-8')
+    own: dict[str, FlatParameters] = {
+        '': {'commands': 'recording', 'recorder': True},
+        'manager': {'paused': True, 'step_count': steps, 'speed_factor': 0.0},
+        'player': {'bag': str(bag.folder.absolute())},
+        'recorder': {'folder': str(new), 'on_failure': 'fail', 'compression': 'none',
+                     'split_size_mb': 0.0, 'split_duration_s': 0.0}}
+    laid = {node: overrides.get(node, {}) | own.get(node, {}) for node in {*overrides, *own}}
+    laid[''] = {'vehicle': str(vehicle)} | laid['']
+    configuration = bag.run.configuration(laid, base=profile_parameters(profile))
+    if configuration.world.step_us != bag.run.world.step_us:
+        raise ParameterError(
+            f'step_us = {configuration.world.step_us}: must be that of the recording,'
+            f' {bag.run.world.step_us}: each step has a command')
+    rotors, recorded = len(configuration.vehicle.rotors), len(next(commands(bag))[1])
+    if rotors != recorded:
+        raise ParameterError(f'vehicle {configuration.vehicle.name}: it has {rotors} rotors, and'
+                             f' the recording commands {recorded}')
+    return configuration
+
+
+def run(replay: PreparedReplay, folder: pathlib.Path) -> None:
+    """Fly a recording again in the mode that was prepared.
+
+    :param folder: for files that are needed on the way
+    :raises ControlError: the graph does not come up, or does not go on
+    """
+    if replay.run.mode == 'core':
+        _run_core(replay)
+    else:
+        _run_graph(replay, folder)
+
+
+def _run_core(replay: PreparedReplay) -> None:
+    # It needs messages, which mode `core` does without while nothing is recorded.
+    from px4_sim_ros.run.core_recorder import CoreRecorder
+    prepare_compiler()
+    configuration, survey = replay.configuration, replay.survey
+    clock = LockstepClock(configuration.world.step_us, 0.0)
+    blocks = {name: make_block(configuration, name) for name in configuration.graph.blocks}
+    with contextlib.closing(CoreRecorder(configuration, replay.run)) as recorder:
+        runner = run_in_process(configuration, blocks, clock, recorder)
+        for steps, sensor, verb in [*survey.interruptions, Interruption(survey.steps, '', '')]:
+            clock.step(steps - clock.steps)
+            while clock.steps < steps:
+                runner.run()
+            if verb == 'stop':
+                runner.slots[sensor].stop()
+            elif verb == 'start':
+                blocks[sensor].reset()
+                runner.slots[sensor].block = blocks[sensor]
+        runner.flush()
+
+
+def _run_graph(replay: PreparedReplay, folder: pathlib.Path) -> None:
+    from px4_sim_ros.run.ros_world import start_graph
+    groups = replay.configuration.graph.process_groups(replay.run.mode)
+    with contextlib.ExitStack() as stack:
+        file = write_configuration(folder, replay.configuration)
+        children = [child for _, child in start_graph(groups, [file])]
+        for child in children:
+            stack.callback(child.stop)
+        conduct('', replay.survey, children)
+
+
+def conduct(namespace: str, survey: Survey, children: list[Child]) -> None:
+    """Let a graph that begins paused take the steps of a recording, then end it.
+
+    :param children: its processes, as far as they are ours
+    :raises ControlError: it does not come up, or does not go on
+    """
+    from px4_sim_ros.ros.control_client import Control, ControlError
+    with contextlib.closing(Control(namespace)) as control:
+        def is_up() -> bool:
+            for child in children:
+                if child.exit_code is not None:
+                    raise ControlError(
+                        f'{child.name} has ended with exit code {child.exit_code}')
+            # One that has taken steps already is somebody else's.
+            return control.is_heard and control.state == 'PAUSED' and control.steps == 0
+
+        control.wait_for(is_up, _STARTED_TIMEOUT_S, 'the node graph has not come up')
+        for steps, sensor, verb in survey.interruptions:
+            if steps > control.steps:
+                control.set('step_count', steps - control.steps)
+                control.ask('step')
+                control.wait_for_steps(steps)
+            control.sensor(sensor, verb)
+        control.set('step_count', survey.steps - control.steps)
+        control.ask('step')
+        control.wait_for_steps(survey.steps)
+        control.ask('stop')
+        control.wait_until_ended(_STARTED_TIMEOUT_S)
