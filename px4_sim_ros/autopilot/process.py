@@ -23,8 +23,8 @@ from px4_sim_ros.mavlink import hil_codec
 from px4_sim_ros.mavlink.hil_fields import packed
 from px4_sim_ros.mavlink.hil_server import port_of
 from px4_sim_ros.model.environment.atmosphere import STANDARD_GRAVITY_M_S2
+from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.model.frames import Vector
-from px4_sim_ros.model.parameters import ParameterError, sentence
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 
 _RETRY_S = 0.02

@@ -24,7 +24,7 @@ from px4_sim_ros.mavlink.hil_server import port_of
 from px4_sim_ros.mavlink.mission import Hold, Land, Mission, TakeOff
 from px4_sim_ros.mavlink.pilot import Event
 from px4_sim_ros.model.environment.environment import Environment
-from px4_sim_ros.model.parameters import ParameterError, sentence
+from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.model.vehicle.steady_states import SteadyStates
 from px4_sim_ros.run.autopilots import start_autopilot

@@ -5,7 +5,7 @@ import fnmatch
 import socket
 import typing
 
-from px4_sim_ros.model.parameters import ParameterError
+from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.run.flight import MODES
 
 # `trivial` only answers: with it our own side is what limits.

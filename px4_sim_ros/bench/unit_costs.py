@@ -20,10 +20,10 @@ from px4_sim_ros.bench.trivial_peer import Answers
 from px4_sim_ros.config.configuration import Configuration, load_configuration
 from px4_sim_ros.mavlink.hil_codec import HilEncoder
 from px4_sim_ros.mavlink.hil_decoder import HilDecoder
-from px4_sim_ros.model.body.dynamics import Dynamics, DynamicsParameters
-from px4_sim_ros.model.body.integrators import INTEGRATOR_NAMES
+from px4_sim_ros.model.body.dynamics import Dynamics
+from px4_sim_ros.model.body.integrators import INTEGRATOR_NAMES, DynamicsParameters
 from px4_sim_ros.model.environment.environment import Environment
-from px4_sim_ros.model.environment.surroundings import STILL
+from px4_sim_ros.model.inputs import STILL
 from px4_sim_ros.model.timebase import is_due
 from px4_sim_ros.run.core_world import hil_frames, make_simulation
 from px4_sim_ros.run.processes import Child

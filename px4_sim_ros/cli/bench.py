@@ -16,7 +16,7 @@ from px4_sim_ros.bench.flight import FlightSettings
 from px4_sim_ros.bench.machine import Machine
 from px4_sim_ros.bench.results import Results
 from px4_sim_ros.config.resources import check_writable
-from px4_sim_ros.model.parameters import ParameterError, sentence
+from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.run.px4 import Px4, add_cores_argument
 
 _EXIT_FAILED, _EXIT_BAD_INPUT, _EXIT_INTERRUPTED = 1, 2, 130

@@ -6,12 +6,11 @@ import json
 import sys
 
 from px4_sim_ros.config.configuration import load_configuration, load_vehicle
-from px4_sim_ros.model.body.dynamics import DynamicsParameters
+from px4_sim_ros.model.body.integrators import DynamicsParameters
 from px4_sim_ros.model.environment.environment import Environment
-from px4_sim_ros.model.parameters import ParameterError
+from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.timebase import US_PER_S
-from px4_sim_ros.model.vehicle.vehicle_check import as_json, implausible
-from px4_sim_ros.model.vehicle.vehicle_figures import Figures, figures
+from px4_sim_ros.model.vehicle.vehicle_figures import Figures, as_json, figures, implausible
 
 _EXIT_IMPLAUSIBLE, _EXIT_BAD_INPUT = 1, 2
 

@@ -13,8 +13,7 @@ import tqdm
 from rich.console import Console
 
 from px4_sim_ros.config.resources import check_writable
-from px4_sim_ros.model.parameters import ParameterError, sentence
-from px4_sim_ros.model.truth import DivergedError
+from px4_sim_ros.model.errors import DivergedError, ParameterError, sentence
 from px4_sim_ros.recording.analysis.comparison import BagComparison, compare_bags
 from px4_sim_ros.recording.analysis.deviation import Deviation
 from px4_sim_ros.recording.analysis.deviation import deviation as deviation_of

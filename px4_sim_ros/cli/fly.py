@@ -24,7 +24,7 @@ from px4_sim_ros.config.resources import check_writable
 from px4_sim_ros.mavlink.hil_server import check_port_is_free, port_of
 from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.mavlink.mission import Mission
-from px4_sim_ros.model.parameters import ParameterError, sentence
+from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.recording.bag.bag_folder import new_folder
 from px4_sim_ros.ros import node_overrides
 from px4_sim_ros.run import settings

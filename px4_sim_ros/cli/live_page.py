@@ -16,7 +16,7 @@ import numpy as np
 from plotly.offline import get_plotlyjs
 
 from px4_sim_ros.cli.graph_snapshot import NODE_FIGURES, LinkSnapshot, NodeSnapshot, Snapshot
-from px4_sim_ros.model.parameters import sentence
+from px4_sim_ros.model.errors import sentence
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.recording.analysis import lockstep_terms as terms
 from px4_sim_ros.recording.analysis.counters import Counters

@@ -10,7 +10,7 @@ import typing
 from px4_sim_ros.cli.progress import Progress
 from px4_sim_ros.config.configuration import load_mission
 from px4_sim_ros.mavlink.pilot import Event, MissionError, Pilot
-from px4_sim_ros.model.parameters import ParameterError, sentence
+from px4_sim_ros.model.errors import ParameterError, sentence
 
 if typing.TYPE_CHECKING:       # it needs rclpy, which a pilot without a graph does without
     from px4_sim_ros.ros.pilot_publisher import PilotPublisher

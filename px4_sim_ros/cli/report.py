@@ -6,7 +6,7 @@ import pathlib
 import sys
 
 from px4_sim_ros.config.resources import check_writable
-from px4_sim_ros.model.parameters import ParameterError, sentence
+from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.recording.bag.bag_reader import BagReader
 from px4_sim_ros.recording.bag.run_description import BagError
 

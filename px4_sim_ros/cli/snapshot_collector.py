@@ -13,8 +13,7 @@ from px4_sim_ros.config.resources import PACKAGE
 from px4_sim_ros.messages.diagnostics import node_name, values_of
 from px4_sim_ros.messages.run_status import RunStatus
 from px4_sim_ros.messages.stamps import stamp_us
-from px4_sim_ros.model.instances import kind_and_index
-from px4_sim_ros.model.timebase import US_PER_S
+from px4_sim_ros.model.timebase import US_PER_S, kind_and_index
 from px4_sim_ros.recording.analysis import lockstep_terms as terms
 from px4_sim_ros.recording.analysis.counters import Counters, CounterSample, columns, counter_sample
 from px4_sim_ros.ros import diagnostics

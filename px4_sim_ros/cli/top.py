@@ -21,7 +21,7 @@ from std_msgs.msg import String
 from px4_sim_ros.cli.graph_snapshot import NODE_FIGURES, LinkSnapshot, NodeSnapshot, Snapshot
 from px4_sim_ros.cli.snapshot_collector import FOUND_AFTER_S, SnapshotCollector
 from px4_sim_ros.config.resources import check_writable
-from px4_sim_ros.model.parameters import ParameterError
+from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.recording.analysis import lockstep_terms as terms
 from px4_sim_ros.recording.analysis.lockstep_terms import figure
 from px4_sim_ros.ros import qos

@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 
-from px4_sim_ros.model.parameters import ParameterError, sentence
+from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.recording.bag.bag_reader import BagReader
 from px4_sim_ros.recording.bag.run_description import BagError
 from px4_sim_ros.run import settings

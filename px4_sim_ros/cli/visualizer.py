@@ -6,7 +6,7 @@ import sys
 import typing
 
 from px4_sim_ros.config.resources import own_arguments
-from px4_sim_ros.model.parameters import ParameterError
+from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.run import settings
 
 

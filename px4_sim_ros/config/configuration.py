@@ -15,12 +15,9 @@ import yaml
 
 from px4_sim_ros.config.resources import config_directory, named_file, read_yaml
 from px4_sim_ros.mavlink.mission import Mission
-from px4_sim_ros.model.instances import instance_name
-from px4_sim_ros.model.parameters import (
-    ParameterError,
-    Parameters,
-    unknown_key_error,
-)
+from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.parameters import Parameters, unknown_key_error
+from px4_sim_ros.model.timebase import instance_name
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.step import graph

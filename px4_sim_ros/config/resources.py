@@ -7,7 +7,7 @@ import typing
 
 import yaml
 
-from px4_sim_ros.model.parameters import ParameterError
+from px4_sim_ros.model.errors import ParameterError
 
 PACKAGE = 'px4_sim_ros'
 

@@ -3,7 +3,8 @@ from __future__ import annotations
 
 import dataclasses
 
-from px4_sim_ros.model.parameters import ParameterError, Parameters, parameter
+from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.parameters import Parameters, parameter
 
 _SLOWEST = 0.01
 

@@ -19,7 +19,7 @@ from px4_sim_ros.mavlink.hil_fields import (
     packed,
     saturated,
 )
-from px4_sim_ros.model.environment.surroundings import BatteryStatus
+from px4_sim_ros.model.inputs import BatteryStatus
 
 # PX4's payload link of instance 0; each further instance has the next port.
 PAYLOAD_PORT = 14280

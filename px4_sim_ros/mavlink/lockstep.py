@@ -23,7 +23,7 @@ from px4_sim_ros.mavlink.hil_fields import heartbeat, simulator_mavlink
 from px4_sim_ros.mavlink.hil_server import Deadline, HilServer
 from px4_sim_ros.mavlink.link_state import HilParameters, LinkReport, LinkState
 from px4_sim_ros.mavlink.replies import NONE_US, ReplyMatcher
-from px4_sim_ros.model.run_error import RunError
+from px4_sim_ros.model.errors import RunError
 from px4_sim_ros.model.timebase import US_PER_S, seconds_text
 
 # Answers in a row after a stall until the link is trusted with the whole bound again.

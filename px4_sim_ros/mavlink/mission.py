@@ -4,7 +4,8 @@ from __future__ import annotations
 import dataclasses
 import typing
 
-from px4_sim_ros.model.parameters import ParameterError, Parameters, parameter
+from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.parameters import Parameters, parameter
 
 
 @dataclasses.dataclass(frozen=True)

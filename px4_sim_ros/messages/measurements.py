@@ -10,7 +10,6 @@ from px4_sim_ros.messages.stamps import in_frame
 from px4_sim_ros.messages.surroundings import WIND
 from px4_sim_ros.messages.truth import BODY_FRAME, WORLD_FRAME
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition
-from px4_sim_ros.model.instances import instance_name, kind_and_index
 from px4_sim_ros.model.sensors.airspeed import DifferentialPressureMeasurement
 from px4_sim_ros.model.sensors.barometer import PressureMeasurement
 from px4_sim_ros.model.sensors.gnss import FixType, GnssMeasurement
@@ -19,6 +18,7 @@ from px4_sim_ros.model.sensors.magnetometer import MagneticFieldMeasurement
 from px4_sim_ros.model.sensors.optical_flow import FlowMeasurement
 from px4_sim_ros.model.sensors.range_finder import RangeMeasurement
 from px4_sim_ros.model.sensors.visual_odometry import VisualOdometryMeasurement
+from px4_sim_ros.model.timebase import instance_name, kind_and_index
 from px4_sim_ros.step.graph import Topic
 
 # REP-145: this value means that the message has no orientation.

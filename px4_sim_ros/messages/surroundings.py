@@ -9,7 +9,7 @@ from sensor_msgs.msg import BatteryState
 from px4_sim_ros.messages.codec import Codec, Numbers
 from px4_sim_ros.messages.stamps import in_frame
 from px4_sim_ros.messages.truth import BODY_FRAME, WORLD_FRAME
-from px4_sim_ros.model.environment.surroundings import BatteryStatus, WindSample
+from px4_sim_ros.model.inputs import BatteryStatus, WindSample
 
 
 def _new_battery(status: BatteryStatus | None) -> BatteryState:

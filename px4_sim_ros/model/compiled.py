@@ -4,7 +4,7 @@ The bits are those of plain Python: no fast-math, no fused operations, and `math
 library. What differs is `math.hypot`, which Python computes in its own way; compiled functions do
 without it. With NUMBA_DISABLE_JIT=1 in the environment all of them run as plain Python.
 
-The machine code is kept in the user's cache, in a folder for each state of the sources of `core`:
+The machine code is kept in the user's cache, in a folder for each state of the sources of `model`:
 Numba itself only looks at the file of a function and not at those of the functions that it calls.
 Folders of states that are gone can be removed at any time.
 """
@@ -15,11 +15,13 @@ import hashlib
 import os
 import pathlib
 import sys
+import types
 import typing
 
 import numba
 import numpy as np
 
+_config: typing.Any = numba.config     # Numba makes its attributes at run time.
 _LINEAR_ALGEBRA = 'scipy.linalg'
 
 Function = typing.TypeVar('Function', bound=typing.Callable[..., typing.Any])
@@ -33,19 +35,19 @@ def compiled(function: Function, *, inline: bool = False) -> Function:
     :param inline: put its text into those that call it; needed of one that takes a function, for
         the machine code of its callers could not be kept otherwise
     """
-    how = 'always' if inline else 'never'
+    how: typing.Literal['always', 'never'] = 'always' if inline else 'never'
     folder = _cache_folder()
     if folder is None:
-        return numba.njit(inline=how)(function)
-    before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, str(folder)
+        return typing.cast(Function, numba.njit(function, inline=how))
+    before, _config.CACHE_DIR = _config.CACHE_DIR, str(folder)
     try:
-        return numba.njit(cache=True, inline=how)(function)
+        return typing.cast(Function, numba.njit(function, cache=True, inline=how))
     finally:
-        numba.config.CACHE_DIR = before
+        _config.CACHE_DIR = before
 
 
 def load_compiler() -> None:
-    """Load what Numba needs for the first compiled function of a process.
+    """Start Numba: load what the first compiled function of a process needs.
 
     Where SciPy is installed Numba would load its linear algebra as well, for functions that are
     not used here: that takes as long as all the rest, and 16 MiB. No other thread may import it
@@ -54,11 +56,12 @@ def load_compiler() -> None:
     if _LINEAR_ALGEBRA in sys.modules:
         _nothing()
         return
-    sys.modules[_LINEAR_ALGEBRA] = None        # as if it were not installed
+    modules = typing.cast('dict[str, types.ModuleType | None]', sys.modules)
+    modules[_LINEAR_ALGEBRA] = None        # as if it were not installed
     try:
         _nothing()
     finally:
-        del sys.modules[_LINEAR_ALGEBRA]
+        del modules[_LINEAR_ALGEBRA]
 
 
 def is_kept(function: typing.Callable[..., typing.Any]) -> bool:
@@ -66,7 +69,7 @@ def is_kept(function: typing.Callable[..., typing.Any]) -> bool:
 
     There is machine code of it from an earlier process, or it runs as plain Python.
     """
-    if numba.config.DISABLE_JIT:
+    if _config.DISABLE_JIT:
         return True
     folder = _cache_folder()
     if folder is None:
@@ -86,7 +89,7 @@ def records(
     """Return rows of constants for compiled functions, which read them as attributes."""
     array = np.array(rows, dtype=[(name, float) for name in names])
     # As a recarray plain Python could read them so as well, but passing it takes ten times as long.
-    return array.view(np.recarray) if numba.config.DISABLE_JIT else array
+    return array.view(np.recarray) if _config.DISABLE_JIT else array
 
 
 @functools.cache
@@ -106,4 +109,4 @@ def _cache_folder() -> pathlib.Path | None:
 
 @compiled
 def _nothing() -> None:
-    """Be what is compiled first."""
+    """No-op that triggers Numba's start-up."""

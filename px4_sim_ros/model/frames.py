@@ -6,11 +6,18 @@ A vector is (x, y, z); a quaternion is (w, x, y, z) and turns body into world ax
 from __future__ import annotations
 
 import math
+import typing
 
 Vector = tuple[float, float, float]
 Quaternion = tuple[float, float, float, float]
 
 _HALF_SQRT2 = math.sqrt(0.5)
+
+
+def vector(values: typing.Iterable[float]) -> Vector:
+    """Return three numbers as a vector."""
+    x, y, z = values
+    return x, y, z
 
 
 def enu_to_ned(v: Vector) -> Vector:

@@ -1,7 +1,7 @@
 """Described, validated parameters: one frozen dataclass a model.
 
 The numbers live in `config/`; a dataclass gives each one its unit, its meaning and
-its range. The same description is declared to ROS (see `nodes/parameters.py`).
+its range. The same description is declared to ROS (see `ros/parameters.py`).
 """
 from __future__ import annotations
 
@@ -11,14 +11,11 @@ import difflib
 import math
 import typing
 
+from px4_sim_ros.model.errors import ParameterError
 
-class ParameterError(ValueError):
-    """A parameter is missing, unknown, of the wrong type or out of range."""
-
-
-def sentence(error: Exception) -> str:
-    """Return the sentence of an error for the user; an OSError's is without its number."""
-    return getattr(error, 'strerror', None) or str(error)
+Scalar = float | int | str | bool
+Info = typing.Mapping[str, typing.Any]
+"""What `parameter` was given, by name, and the type as a text."""
 
 
 def parameter(
@@ -43,7 +40,7 @@ def parameter(
     })
 
 
-def range_text(info: typing.Mapping[str, typing.Any]) -> str:
+def range_text(info: Info) -> str:
     """Return in words what values are allowed."""
     if info['choices']:
         return 'one of ' + ', '.join(info['choices'])
@@ -63,7 +60,7 @@ def range_text(info: typing.Mapping[str, typing.Any]) -> str:
     return (' and '.join(bounds) or anything) + unit
 
 
-def _convert(name: str, value: typing.Any, kind: type, info: typing.Mapping) -> typing.Any:
+def _convert(name: str, value: typing.Any, kind: type[Scalar], info: Info) -> Scalar:
     """Return `value` as `kind`, checked against its range."""
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
@@ -87,7 +84,7 @@ def _convert(name: str, value: typing.Any, kind: type, info: typing.Mapping) -> 
 
 
 def unknown_key_error(owner: str, key: str, known: typing.Iterable[str]) -> ParameterError:
-    """Return the error for a key that nobody reads, with the closest known names."""
+    """Return the error for an unknown key, with the closest known names."""
     known = sorted(known)
     if not known:
         return ParameterError(f'{owner}.{key}: unknown parameter; there are none')
@@ -101,7 +98,7 @@ class Parameters:
     """Base of all parameter dataclasses: build them with `from_mapping`."""
 
     @classmethod
-    def infos(cls) -> dict[str, typing.Mapping[str, typing.Any]]:
+    def infos(cls) -> dict[str, Info]:
         """Return the metadata of each field by name."""
         return {field.name: dict(field.metadata) | {'type': field.type}
                 for field in dataclasses.fields(cls)}
@@ -137,7 +134,7 @@ class Parameters:
         """
 
     @staticmethod
-    def _field(name: str, value: typing.Any, kind: typing.Any, info: typing.Mapping) -> typing.Any:
+    def _field(name: str, value: typing.Any, kind: typing.Any, info: Info) -> typing.Any:
         origin, inner = typing.get_origin(kind), typing.get_args(kind)
         if origin is dict:
             if not isinstance(value, typing.Mapping):
@@ -147,7 +144,7 @@ class Parameters:
             # An array is what rclpy gives.
             if not isinstance(value, (list, tuple, array.array)) or len(value) != len(inner):
                 raise ParameterError(f'{name} = {value!r}: must be {len(inner)} numbers')
-            element = info | {'type': 'float'}
+            element = {**info, 'type': 'float'}
             return tuple(
                 _convert(f'{name}[{i}]', v, k, element)
                 for i, (v, k) in enumerate(zip(value, inner)))

@@ -1,9 +1,18 @@
-"""Simulated time: integer microseconds, and periods that are whole numbers of steps."""
+"""Simulated time in integer microseconds, and the names of the sensors that are due at it.
+
+A period is a whole number of steps. All sensors of a kind have the same; further ones of a kind
+are named by number: `imu`, `imu_1`, `imu_2`.
+"""
 from __future__ import annotations
 
-from px4_sim_ros.model.parameters import ParameterError
+import functools
+import re
+
+from px4_sim_ros.model.errors import ParameterError
 
 US_PER_S = 1_000_000
+
+_FURTHER = re.compile(r'(.+)_([1-9])')
 
 
 def is_due(time_us: int, period_us: int) -> bool:
@@ -29,3 +38,15 @@ def check_period(name: str, period_us: int, step_us: int) -> None:
 def seconds_text(time_us: int) -> str:
     """Return a time as exact seconds, such as `12.004000 s`."""
     return f'{time_us // US_PER_S}.{time_us % US_PER_S:06d} s'
+
+
+def instance_name(kind: str, index: int) -> str:
+    """Return the name of a sensor; the first has the name of its kind."""
+    return f'{kind}_{index}' if index else kind
+
+
+@functools.cache
+def kind_and_index(name: str) -> tuple[str, int]:
+    """Return the kind of a sensor, and its number from 0 on."""
+    match = _FURTHER.fullmatch(name)
+    return (match[1], int(match[2])) if match else (name, 0)

@@ -1,14 +1,9 @@
-"""The true motion of a vehicle, as the world tells it to its sensors."""
+"""The true motion of a vehicle, which its sensors measure."""
 from __future__ import annotations
 
 import typing
 
 from px4_sim_ros.model.frames import Quaternion, Vector
-from px4_sim_ros.model.run_error import RunError
-
-
-class DivergedError(RunError):
-    """The motion has left all bounds: the step is too long for the vehicle, or a value is wild."""
 
 
 class Truth(typing.NamedTuple):

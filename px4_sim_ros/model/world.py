@@ -7,9 +7,8 @@ from px4_sim_ros.model.environment.atmosphere import Atmosphere
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition, LocalFrame
 from px4_sim_ros.model.environment.gravity import GRAVITY_MODELS, Gravity
 from px4_sim_ros.model.environment.wind import WIND_MODELS
-from px4_sim_ros.model.instances import kind_and_index
 from px4_sim_ros.model.parameters import Parameters, parameter
-from px4_sim_ros.model.timebase import check_period
+from px4_sim_ros.model.timebase import check_period, kind_and_index
 
 
 @dataclasses.dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 import typing
 
 from px4_sim_ros.config.recording import PlayerParameters
-from px4_sim_ros.model.parameters import ParameterError
+from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.timebase import seconds_text
 from px4_sim_ros.recording.bag.bag_reader import BagReader
 from px4_sim_ros.recording.bag.run_description import BagError

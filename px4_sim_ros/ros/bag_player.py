@@ -21,7 +21,7 @@ from px4_sim_ros.config.configuration import FlatParameters, node_configuration
 from px4_sim_ros.config.ros_environment import ros_environment
 from px4_sim_ros.messages import run_status
 from px4_sim_ros.messages.run_status import RunState, RunStatus
-from px4_sim_ros.model.parameters import ParameterError
+from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.timebase import US_PER_S, seconds_text
 from px4_sim_ros.recording.bag import schema
 from px4_sim_ros.recording.bag.bag_reader import BagReader, Message

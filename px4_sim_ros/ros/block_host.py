@@ -6,7 +6,7 @@ import typing
 from rclpy.node import Node
 
 from px4_sim_ros.messages.publications import Publications
-from px4_sim_ros.model.instances import kind_and_index
+from px4_sim_ros.model.timebase import kind_and_index
 from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.step.graph import ABSENCE, NODES, Graph, Topic
 from px4_sim_ros.step.runner import Output, Runner

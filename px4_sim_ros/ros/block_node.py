@@ -12,7 +12,7 @@ from std_msgs.msg import Header
 from px4_sim_ros.config.configuration import NodeConfiguration, load_vehicle
 from px4_sim_ros.messages import codecs
 from px4_sim_ros.messages.stamps import serialised_stamp_us, stamp_us
-from px4_sim_ros.model.parameters import ParameterError
+from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.ros import qos
 from px4_sim_ros.ros.block_host import BlockHost

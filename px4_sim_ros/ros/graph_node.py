@@ -16,7 +16,7 @@ from rclpy.parameter import Parameter
 from std_srvs.srv import Trigger
 
 from px4_sim_ros.config.configuration import NodeConfiguration
-from px4_sim_ros.model.parameters import ParameterError, sentence
+from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.ros import parameters
 from px4_sim_ros.ros.diagnostics import OK, Diagnostics, Status
 from px4_sim_ros.ros.endpoints import participant_of

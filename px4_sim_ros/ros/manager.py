@@ -13,7 +13,7 @@ from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackRet
 from px4_sim_ros.config.configuration import load_vehicle
 from px4_sim_ros.messages.diagnostics import ERROR, OK, WARN
 from px4_sim_ros.messages.run_status import RunState, RunStatus
-from px4_sim_ros.model.parameters import ParameterError
+from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.ros import parameters, sequences
 from px4_sim_ros.ros.block_host import BlockHost
 from px4_sim_ros.ros.bring_up import BringUp

@@ -9,7 +9,7 @@ import re
 import sys
 import typing
 
-from px4_sim_ros.model.parameters import ParameterError
+from px4_sim_ros.model.errors import ParameterError
 
 if typing.TYPE_CHECKING:
     from px4_sim_ros.recording.bag.run_description import RunDescription

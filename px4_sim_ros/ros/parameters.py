@@ -13,7 +13,8 @@ from px4_sim_ros.config.configuration import (
     default_parameters,
     node_configuration,
 )
-from px4_sim_ros.model.parameters import ParameterError, range_text
+from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.parameters import range_text
 from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.step import graph
 

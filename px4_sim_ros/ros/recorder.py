@@ -14,7 +14,7 @@ from std_msgs.msg import Header
 
 from px4_sim_ros.config.configuration import NodeConfiguration
 from px4_sim_ros.messages.stamps import serialised_stamp_us, stamp_us
-from px4_sim_ros.model.parameters import ParameterError
+from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.recording.bag import schema
 from px4_sim_ros.recording.bag.bag_folder import make_folder, new_folder
 from px4_sim_ros.recording.bag.bag_reader import Message

@@ -11,7 +11,7 @@ from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
 from px4_sim_ros.config.ros_environment import ros_environment
-from px4_sim_ros.model.parameters import ParameterError
+from px4_sim_ros.model.errors import ParameterError
 
 # Added to the niceness of processes that only observe: the flight comes first where there are
 # few cores.

@@ -13,8 +13,7 @@ import rclpy
 from rclpy.signals import SignalHandlerOptions
 
 from px4_sim_ros.config.resources import own_arguments
-from px4_sim_ros.model.parameters import ParameterError
-from px4_sim_ros.model.run_error import RunError
+from px4_sim_ros.model.errors import ParameterError, RunError
 from px4_sim_ros.ros import node_overrides
 from px4_sim_ros.ros.block_host import BlockHost
 from px4_sim_ros.ros.block_node import BlockNode

@@ -15,7 +15,7 @@ from px4_sim_ros.config.recording import RecorderParameters
 from px4_sim_ros.config.resources import PACKAGE
 from px4_sim_ros.messages.publications import Publications
 from px4_sim_ros.messages.stamps import set_stamp
-from px4_sim_ros.model.parameters import sentence
+from px4_sim_ros.model.errors import sentence
 from px4_sim_ros.model.timebase import seconds_text
 from px4_sim_ros.recording.bag import schema
 from px4_sim_ros.recording.bag.bag_folder import make_folder

@@ -14,7 +14,7 @@ import typing
 from px4_sim_ros.mavlink.mission import Mission
 from px4_sim_ros.mavlink.pilot import Event, MissionError, Pilot
 from px4_sim_ros.mavlink.pilot_link import SetPoint
-from px4_sim_ros.model.parameters import sentence
+from px4_sim_ros.model.errors import sentence
 from px4_sim_ros.run.processes import DIE_WITH_PARENT
 
 _STOP_TIMEOUT_S = 2.0

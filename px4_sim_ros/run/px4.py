@@ -7,7 +7,7 @@ import datetime
 import os
 import pathlib
 
-from px4_sim_ros.model.parameters import ParameterError
+from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 
 _BUILD = pathlib.Path('build/px4_sitl_default')

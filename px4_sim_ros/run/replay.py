@@ -13,7 +13,7 @@ from px4_sim_ros.config.configuration import (
     profile_parameters,
     write_configuration,
 )
-from px4_sim_ros.model.parameters import ParameterError
+from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.timebase import seconds_text
 from px4_sim_ros.recording.bag.bag_folder import new_folder
 from px4_sim_ros.recording.bag.bag_reader import BagReader

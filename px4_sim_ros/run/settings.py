@@ -17,7 +17,7 @@ from px4_sim_ros.config.configuration import (
     load_configuration,
     profile_parameters,
 )
-from px4_sim_ros.model.parameters import ParameterError
+from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.step import graph
 
 Settings = dict[str, FlatParameters]      # by node, `''` meaning every node

@@ -10,7 +10,7 @@ import functools
 import importlib
 import typing
 
-from px4_sim_ros.model.instances import instance_name, kind_and_index
+from px4_sim_ros.model.timebase import instance_name, kind_and_index
 
 # Where a sensor that is stopped says so, for each time at which it would have measured.
 ABSENCE = 'sensors/absence'
@@ -147,7 +147,7 @@ NODES: dict[str, NodeSpec] = {spec.name: spec for spec in (
              (CLOCK, 'ground_truth/odom'), f'{_WIND}:Wind',
              previous=('ground_truth/odom',), optional=True),
     NodeSpec('dynamics', f'{_BLOCKS}:DynamicsBlock',
-             'px4_sim_ros.model.body.dynamics_parameters:DynamicsParameters',
+             'px4_sim_ros.model.body.integrators:DynamicsParameters',
              (CLOCK, 'wind', COMMAND), previous=(COMMAND,), held=('wind',),
              node='px4_sim_ros.ros.dynamics:DynamicsNode'),
     NodeSpec('imu', _SENSOR, f'{_SENSORS}.imu:ImuParameters',

@@ -1,15 +1,15 @@
 """The models as blocks: wind, dynamics and sensors."""
 from __future__ import annotations
 
-from px4_sim_ros.model.body.battery_model import LOW_CHARGE
 from px4_sim_ros.model.body.dynamics import Dynamics
-from px4_sim_ros.model.body.dynamics_parameters import DynamicsParameters
+from px4_sim_ros.model.body.integrators import DynamicsParameters
 from px4_sim_ros.model.environment.environment import Environment
-from px4_sim_ros.model.environment.surroundings import STILL, Surroundings
 from px4_sim_ros.model.environment.wind import Wind, wind_at
+from px4_sim_ros.model.errors import RunError
+from px4_sim_ros.model.inputs import STILL, SensorInputs
 from px4_sim_ros.model.parameters import Parameters
-from px4_sim_ros.model.run_error import RunError
 from px4_sim_ros.model.timebase import is_due
+from px4_sim_ros.model.vehicle.sections import LOW_CHARGE
 from px4_sim_ros.step.block import Block, BlockConfiguration, BlockStatus, Inputs, Outputs
 from px4_sim_ros.step.graph import COMMAND, load
 
@@ -97,9 +97,9 @@ class SensorBlock(Block):
             inputs['ground_truth/odom'], _sensed(inputs) if self._has_inputs else STILL)}
 
 
-def _sensed(inputs: Inputs) -> Surroundings:
+def _sensed(inputs: Inputs) -> SensorInputs:
     """Return what is measured beside the motion: wind and current, as they came last."""
     wind, battery = inputs.get('wind'), inputs.get('battery_state')
-    return Surroundings(
+    return SensorInputs(
         STILL.wind_enu if wind is None else wind.velocity_enu,
         STILL.current_a if battery is None else battery.current_a)

@@ -11,7 +11,7 @@ from px4_sim_ros.model.parameters import Parameters
 from px4_sim_ros.model.rotation import from_rotation_vector
 from px4_sim_ros.model.sensors.imu import mounting_rotation
 from px4_sim_ros.model.sensors.range_finder import DIRECTIONS, RangeFinderParameters
-from px4_sim_ros.model.vehicle.vehicle import Rotor
+from px4_sim_ros.model.vehicle.sections import Rotor
 from px4_sim_ros.step import graph
 
 # Where REP-105 has the drift of a local estimate; ours is the truth and has none.

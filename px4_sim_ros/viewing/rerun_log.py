@@ -12,7 +12,7 @@ import rerun
 
 from px4_sim_ros.config.configuration import Configuration
 from px4_sim_ros.messages.measurements import range_frame
-from px4_sim_ros.model.parameters import ParameterError
+from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.rotation import matrix, to_world
 from px4_sim_ros.model.sensors.range_finder import RangeFinderParameters
 from px4_sim_ros.recording.analysis.annotations import Waypoint

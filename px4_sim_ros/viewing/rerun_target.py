@@ -10,7 +10,7 @@ import typing
 import urllib.parse
 
 from px4_sim_ros.config.resources import check_writable
-from px4_sim_ros.model.parameters import ParameterError
+from px4_sim_ros.model.errors import ParameterError
 
 if typing.TYPE_CHECKING:
     import rerun

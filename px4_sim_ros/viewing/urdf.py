@@ -8,7 +8,7 @@ from px4_sim_ros.config.configuration import Configuration
 from px4_sim_ros.messages.truth import BODY_FRAME
 from px4_sim_ros.model.frames import Quaternion, Vector
 from px4_sim_ros.model.rotation import matrix
-from px4_sim_ros.model.vehicle.vehicle import Body, Rotor
+from px4_sim_ros.model.vehicle.sections import Body, Rotor
 from px4_sim_ros.viewing.links import Link, rotor_frame, rotor_joint, sensor_links
 from px4_sim_ros.viewing.shapes import Colour, Kind, Shape, vehicle_shapes
 

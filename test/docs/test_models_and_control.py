@@ -2,9 +2,9 @@
 import pathlib
 import re
 
-from px4_sim_ros.model.body.dynamics_parameters import DynamicsParameters
+from px4_sim_ros.messages.run_status import RunState
+from px4_sim_ros.model.body.integrators import DynamicsParameters
 from px4_sim_ros.model.world import WorldParameters
-from px4_sim_ros.ros.manager import RunState
 from px4_sim_ros.run.flight_record import FlightRecord, WorldStatus
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]

@@ -35,7 +35,7 @@ from px4_sim_ros.mavlink import (
     pilot_link,
     replies,
 )
-from px4_sim_ros.model.parameters import ParameterError
+from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.timebase import is_due
 from px4_sim_ros.model.vehicle.vehicle import MOST_ROTORS
 from px4_sim_ros.ros import recorder_watch

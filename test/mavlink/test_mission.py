@@ -6,7 +6,7 @@ import yaml
 
 from px4_sim_ros.config.resources import named_file, read_yaml
 from px4_sim_ros.mavlink.mission import GoTo, Hold, Land, Mission, TakeOff
-from px4_sim_ros.model.parameters import ParameterError
+from px4_sim_ros.model.errors import ParameterError
 
 GOOD = """
 name: there and back

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from px4_sim_ros.model.environment.atmosphere import Atmosphere
-from px4_sim_ros.model.environment.surroundings import Surroundings
+from px4_sim_ros.model.inputs import SensorInputs
 from px4_sim_ros.model.sensors.barometer import Barometer
 
 FACING_NORTH = (math.sqrt(0.5), 0.0, 0.0, math.sqrt(0.5))
@@ -83,11 +83,11 @@ def test_wind_on_the_port(build, still_truth):
     # Nose north, 5 m/s ahead and 2 to the left: (-2, 5) in ENU; climbing does not matter.
     truth = still_truth._replace(
         attitude=FACING_NORTH, velocity_flu=(5.0, 2.0, 9.0), position_enu=(0.0, 0.0, 100.0))
-    wind = Surroundings(wind_enu=(7.0, -3.0, 4.0))
+    wind = SensorInputs(wind_enu=(7.0, -3.0, 4.0))
     density = Atmosphere().density_kg_m3(588.0)
-    for surroundings, squared in ((wind, 9.0 ** 2 + 8.0 ** 2), (Surroundings(), 5 ** 2 + 2 ** 2)):
-        error = (barometer.measure(truth, surroundings).pressure_pa
-                 - true.measure(truth, surroundings).pressure_pa)
+    for inputs, squared in ((wind, 9.0 ** 2 + 8.0 ** 2), (SensorInputs(), 5 ** 2 + 2 ** 2)):
+        error = (barometer.measure(truth, inputs).pressure_pa
+                 - true.measure(truth, inputs).pressure_pa)
         assert error == pytest.approx(-0.3 * 0.5 * density * squared, abs=1e-9)
     assert barometer.measure(
         still_truth._replace(velocity_flu=(7.0, -3.0, 0.0)), wind).pressure_pa == pytest.approx(

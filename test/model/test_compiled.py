@@ -37,8 +37,9 @@ assert max(map(abs, truth.attitude[1:3])) > 0.01 and dynamics.anchors[0, 0] != 0
 
 
 ONE_CALL = """
-from px4_sim_ros.model.compiled_rotation import to_body
-print(to_body((0.0, 1.0, 0.0, -1.0, 0.0, 0.0, 0.0, 0.0, 1.0), (1.0, 2.0, 3.0)))
+from px4_sim_ros.model import rotation
+from px4_sim_ros.model.compiled import compiled
+print(compiled(rotation.to_body)((0.0, 1.0, 0.0, -1.0, 0.0, 0.0, 0.0, 0.0, 1.0), (1.0, 2.0, 3.0)))
 """
 
 

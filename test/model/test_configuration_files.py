@@ -5,7 +5,7 @@ import pytest
 import yaml
 
 from px4_sim_ros.config.configuration import load_configuration, write_parameters
-from px4_sim_ros.model.parameters import ParameterError
+from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.step import graph
 
 

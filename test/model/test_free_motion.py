@@ -7,8 +7,6 @@ import numpy as np
 import pytest
 from transforms3d.quaternions import quat2mat
 
-from px4_sim_ros.model.rotation import yaw_rad
-
 REST = (0.0,) * 4
 TILTED = (0.8, 0.4, -0.2, 0.4)         # a unit quaternion
 
@@ -19,43 +17,6 @@ def run(dynamics, duration_s):
     while dynamics.time_us < end_us:
         truth = dynamics.step(REST)
     return truth
-
-
-def test_free_fall(dragless, build_dynamics, world):
-    """After 1 s z = -g t^2 / 2."""
-    truth = run(build_dynamics(dragless), 1.0)
-    assert truth.time_us == 1_000_000
-    assert truth.position_enu == pytest.approx((0.0, 0.0, -0.5 * world.gravity_m_s2), abs=1e-9)
-
-
-def test_throw_with_linear_drag(dragless, alter, build_dynamics, world):
-    """From m v' = m g - c v, with T = m/c, r = T g t + (v0 - T g) T (1 - exp(-t/T))."""
-    drag, duration = 0.8, 2.0
-    vehicle = alter(dragless, body={'linear_drag_n_s_m': drag})
-    dynamics = build_dynamics(vehicle)
-    start = np.array([5.0, -3.0, 8.0])
-    dynamics.state[3:6] = start.tolist()
-    dynamics.state[6:10] = TILTED
-    truth = run(dynamics, duration)
-    t_drag = vehicle.body.mass_kg / drag
-    final = t_drag * np.array([0.0, 0.0, -world.gravity_m_s2])
-    decay = math.exp(-duration / t_drag)
-    assert truth.position_enu == pytest.approx(
-        final * duration + (start - final) * t_drag * (1.0 - decay), abs=1e-6)
-    velocity = quat2mat(truth.attitude) @ truth.velocity_flu
-    assert velocity == pytest.approx(final + (start - final) * decay, abs=1e-6)
-
-
-def test_fall_with_quadratic_drag(dragless, alter, build_dynamics, world):
-    """With V = sqrt(m g / k): v = V tanh(g t / V), z = -(V^2/g) ln cosh(g t / V)."""
-    drag, duration, g = 0.018, 3.0, world.gravity_m_s2
-    vehicle = alter(dragless, body={'quadratic_drag_n_s2_m2': drag})
-    truth = run(build_dynamics(vehicle), duration)
-    terminal = math.sqrt(vehicle.body.mass_kg * g / drag)
-    phase = g * duration / terminal
-    assert truth.velocity_flu[2] == pytest.approx(-terminal * math.tanh(phase), abs=1e-6)
-    assert truth.position_enu[2] == pytest.approx(
-        -terminal ** 2 / g * math.log(math.cosh(phase)), abs=1e-6)
 
 
 def test_rise_against_quadratic_drag(dragless, alter, build_dynamics, world):
@@ -98,35 +59,6 @@ def test_drifts_with_the_wind(dragless, alter, build_dynamics):
     share = 1.0 - math.exp(-drag * 2.0 / vehicle.body.mass_kg)
     velocity = quat2mat(truth.attitude) @ truth.velocity_flu
     assert velocity == pytest.approx(wind * share, abs=1e-9)
-
-
-def test_torque_free_asymmetric_top(dragless, alter, build_dynamics):
-    """Energy and inertial angular momentum stay: I = (2, 1, 0.5), w = (1, 2, 3), 2 s at 1 ms."""
-    inertia = np.array([2.0, 1.0, 0.5])
-    vehicle = alter(dragless, body={'inertia_kg_m2': tuple(inertia)})
-    dynamics = build_dynamics(vehicle, step_us=1000, gravity_m_s2=0.0)
-    dynamics.state[6:10] = TILTED
-    dynamics.state[10:13] = [1.0, 2.0, 3.0]
-
-    def energy_and_momentum(truth):
-        rate = np.array(truth.rate_flu)
-        return 0.5 * rate @ (inertia * rate), quat2mat(truth.attitude) @ (inertia * rate)
-
-    energy, momentum = energy_and_momentum(dynamics.truth())
-    truth = run(dynamics, 2.0)
-    energy_after, momentum_after = energy_and_momentum(truth)
-    assert energy_after == pytest.approx(energy, rel=1e-6)
-    assert momentum_after == pytest.approx(momentum, abs=1e-4)
-    assert math.hypot(*truth.attitude) == pytest.approx(1.0, abs=1e-10)
-    assert truth.rate_flu != pytest.approx((1.0, 2.0, 3.0), abs=0.1)   # it did tumble
-
-
-def test_constant_yaw_rate(dragless, build_dynamics):
-    """Turning at pi rad/s: a quarter turn left after 0.5 s, half a turn after 1 s."""
-    dynamics = build_dynamics(dragless)
-    dynamics.state[12] = math.pi
-    assert yaw_rad(run(dynamics, 0.5).attitude) == pytest.approx(0.5 * math.pi, abs=1e-6)
-    assert abs(yaw_rad(run(dynamics, 0.5).attitude)) == pytest.approx(math.pi, abs=1e-6)
 
 
 def test_attitude_keeps_unit_length(dragless, build_dynamics):

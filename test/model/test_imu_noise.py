@@ -4,15 +4,12 @@ from __future__ import annotations
 import dataclasses
 import math
 
-import allantools
 import numpy as np
 import pytest
 
 from px4_sim_ros.model.random_streams import NormalStream
 from px4_sim_ros.model.sensors.imu import Imu
-from px4_sim_ros.model.sensors.noise import DriftingBias, Wander
-
-RATE_HZ = 250.0
+from px4_sim_ros.model.sensors.noise import GaussMarkov, GaussMarkovVector
 
 
 def measured(imu, truth, count):
@@ -20,14 +17,6 @@ def measured(imu, truth, count):
     samples = [imu.measure(truth) for _ in range(count)]
     return (np.array([s.rate_flu for s in samples]),
             np.array([s.specific_force_flu for s in samples]) - (0.0, 0.0, 9.80665))
-
-
-def allan_deviation(samples, tau_s):
-    """Return the overlapping Allan deviation over the three axes, by allantools."""
-    deviations = [
-        allantools.oadev(axis, rate=RATE_HZ, data_type='freq', taus=[tau_s])[1][0]
-        for axis in samples.T]
-    return np.sqrt(np.mean(np.square(deviations)))
 
 
 @pytest.fixture(scope='module')
@@ -46,25 +35,6 @@ def only(configuration):
     def parameters(**changes):
         return dataclasses.replace(quiet, **changes)
     return parameters
-
-
-@pytest.mark.parametrize('sensor', ['gyro', 'accel'])
-@pytest.mark.parametrize('tau_s', [0.1, 1.0])
-def test_allan_deviation_is_the_configured_density(default_samples, configuration, sensor, tau_s):
-    """White noise of density N has the Allan deviation N / sqrt(tau)."""
-    samples = default_samples[('gyro', 'accel').index(sensor)]
-    density = getattr(configuration.nodes['imu'], f'{sensor}_noise_density')
-    assert allan_deviation(samples, tau_s) * math.sqrt(tau_s) == pytest.approx(density, rel=0.1)
-
-
-def test_allan_deviation_of_the_bias_random_walk(only, world, still_truth):
-    """A bias driven by noise of density K has K sqrt(tau / 3): the slope is +1/2."""
-    drives = 3.8785e-5, 6e-3
-    imu = Imu('imu', only(gyro_random_walk=drives[0], accel_random_walk=drives[1]), world)
-    for samples, drive in zip(measured(imu, still_truth, 100_000), drives):
-        short, long = (allan_deviation(samples, tau_s) for tau_s in (0.1, 1.6))
-        assert short == pytest.approx(drive * math.sqrt(0.1 / 3.0), rel=0.1)
-        assert math.log(long / short) / math.log(16.0) == pytest.approx(0.5, abs=0.04)
 
 
 def test_sample_noise_is_density_times_root_of_the_rate(
@@ -99,7 +69,7 @@ def test_white_noise_is_the_same_with_a_bias(configuration, world, still_truth):
 def test_drifting_bias_is_a_gauss_markov_process():
     """Stationary variance q^2 tau / 2 and correlation exp(-h / tau), 30000 time constants."""
     drive, tau, period, turn_on = 0.3, 2.0, 1.0, 0.3
-    bias = DriftingBias(drive, tau, turn_on, period, NormalStream(1, 'bias'))
+    bias = GaussMarkovVector(drive, tau, turn_on, period, NormalStream(1, 'bias'))
     x = np.array([bias.next() for _ in range(60_000)])
     assert x.var() == pytest.approx(drive ** 2 * tau / 2.0, rel=0.03)
     assert np.mean(x[1:] * x[:-1]) / x.var() == pytest.approx(math.exp(-period / tau), rel=0.03)
@@ -107,11 +77,11 @@ def test_drifting_bias_is_a_gauss_markov_process():
 
 def test_wander_is_a_gauss_markov_process():
     """The configured standard deviation, from the first sample on, and exp(-h / tau)."""
-    wander = Wander(0.7, 2.0, 1.0, NormalStream(1, 'wander'))
+    wander = GaussMarkov(0.7, 2.0, 1.0, NormalStream(1, 'wander'))
     x = np.array([wander.next() for _ in range(60_000)])
     assert x.std() == pytest.approx(0.7, rel=0.02)
     assert np.mean(x[1:] * x[:-1]) / x.var() == pytest.approx(math.exp(-0.5), rel=0.03)
-    first = [Wander(0.7, 1e9, 1.0, NormalStream(seed, 'wander')).next() for seed in range(400)]
+    first = [GaussMarkov(0.7, 1e9, 1.0, NormalStream(seed, 'wander')).next() for seed in range(400)]
     assert np.std(first) == pytest.approx(0.7, rel=0.1)
 
 

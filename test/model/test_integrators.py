@@ -1,4 +1,4 @@
-"""The integrators alone, on motions with a closed form or an independent solution."""
+"""The integrators alone: coefficients, equal steps, and steps that follow the tolerance."""
 from __future__ import annotations
 
 import itertools
@@ -9,38 +9,22 @@ import numpy as np
 import pytest
 import scipy.integrate
 import scipy.special
-from fixed_step import FixedStep
+from verification.fixed_step import FixedStep
+from verification.integrators import adaptive, kepler, oscillator, pendulum
 
 from px4_sim_ros.model.body.integrators import (
     ADAPTIVE,
     FIXED,
     INTEGRATOR_NAMES,
-    INTEGRATORS,
     Adaptive,
     check_substeps,
     euler,
     rk4,
 )
-from px4_sim_ros.model.parameters import ParameterError
+from px4_sim_ros.model.errors import ParameterError
 
 PAIRS = tuple(ADAPTIVE)
 NODES = {'rk23': '0 1/2 3/4 1', 'rk45': '0 1/5 3/10 4/5 8/9 1 1'}
-
-
-def oscillator(x):
-    """Return the rates of x'' = -x."""
-    return np.array([x[1], -x[0]])
-
-
-def pendulum(x):
-    """Return the rates of phi'' = -sin(phi)."""
-    return np.array([x[1], -math.sin(x[0])])
-
-
-def kepler(x):
-    """Return the rates of r'' = -r / |r|^3."""
-    cubed = math.hypot(x[0], x[1]) ** 3
-    return np.array([x[2], x[3], -x[0] / cubed, -x[1] / cubed])
 
 
 def tumbling(x):
@@ -56,18 +40,6 @@ def tumbling(x):
 
 
 TUMBLING = [1.0, 2.0, 3.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
-
-
-def adaptive(name, tolerance, components, *, relative=0.0, min_step_us=1):
-    """Return an adaptive integrator with the same tolerance for all components."""
-    return Adaptive(ADAPTIVE[name], relative, [tolerance] * components, min_step_us)
-
-
-def fine(name, components):
-    """Return an integrator that is exact enough for ten turns: small steps or tolerances."""
-    if name in FIXED:
-        return FixedStep(FIXED[name], 8000)
-    return adaptive(name, {'rk23': 1e-9, 'rk45': 1e-10}[name], components)
 
 
 # The coefficients.
@@ -147,23 +119,6 @@ def test_the_stages_written_out_are_those_of_the_coefficients(name):
 
 # Fixed steps.
 
-@pytest.mark.parametrize(
-    ('name', 'order', 'steps'), [
-        ('euler', 1, (40, 80, 160, 320)), ('rk23', 3, (40, 80, 160, 320)),
-        ('rk4', 4, (40, 80, 160, 320)),
-        # Few steps: beyond them the error is that of the last bits.
-        ('rk45', 5, (30, 40, 60, 80))])
-def test_error_falls_with_the_order_of_the_method(name, order, steps):
-    """The solution of x' = x (1 - x), x(0) = 0.1 is 1 / (1 + 9 exp(-t))."""
-    exact = 1.0 / (1.0 + 9.0 * math.exp(-2.0))
-    errors = [
-        abs(FixedStep(INTEGRATORS[name], n).advance(
-            lambda x: np.array([x[0] * (1.0 - x[0])]), [0.1], 2_000_000)[0] - exact)
-        for n in steps]
-    slope = np.polyfit(np.log(steps), np.log(errors), 1)[0]
-    assert -slope == pytest.approx(order, abs=0.1)
-
-
 def test_one_euler_step_is_the_tangent():
     """It is x + h f(x)."""
     assert list(euler(oscillator, [1.0, 2.0], 0.5)) == [2.0, 1.5]
@@ -199,39 +154,6 @@ def test_other_parts_are_refused_with_the_nearest_valid(step_us, substeps, valid
     assert str(error.value) == (
         f'substeps = {substeps}: must divide step_us = {step_us} into whole microseconds;'
         f' the nearest valid {valid}')
-
-
-# Motions with a closed form.
-
-@pytest.mark.parametrize('name', ['rk4', *PAIRS])
-def test_harmonic_oscillator_for_ten_periods(name):
-    """The solution is (cos t, -sin t), its energy 1/2."""
-    x = fine(name, 2).advance(oscillator, [1.0, 0.0], 62_832_000)
-    assert x == pytest.approx([math.cos(62.832), -math.sin(62.832)], abs=1e-5)
-    assert 0.5 * (x[0] ** 2 + x[1] ** 2) == pytest.approx(0.5, rel=1e-6)
-
-
-@pytest.mark.parametrize('name', ['rk4', *PAIRS])
-def test_pendulum_is_the_elliptic_function(name):
-    """From rest at 2 rad: sin(phi/2) = k sn(t + K), phi' = 2 k cn(t + K), k = sin(1)."""
-    def energy(x):
-        return 0.5 * x[1] ** 2 - math.cos(x[0])
-
-    start, k = [2.0, 0.0], math.sin(1.0)
-    end = fine(name, 2).advance(pendulum, start, 20_000_000)
-    sn, cn, _, _ = scipy.special.ellipj(20.0 + scipy.special.ellipk(k * k), k * k)
-    assert end == pytest.approx([2.0 * math.asin(k * sn), 2.0 * k * cn], abs=1e-5)
-    assert energy(end) == pytest.approx(energy(start), rel=1e-6)
-
-
-@pytest.mark.parametrize('name', ['rk4', *PAIRS])
-def test_circular_kepler_orbit_for_ten_turns(name):
-    """Radius 1, speed 1, energy -1/2."""
-    x = fine(name, 4).advance(kepler, [1.0, 0.0, 0.0, 1.0], 62_832_000)
-    c, s = math.cos(62.832), math.sin(62.832)
-    assert x == pytest.approx([c, s, -s, c], abs=1e-5)
-    energy = 0.5 * (x[2] ** 2 + x[3] ** 2) - 1.0 / math.hypot(x[0], x[1])
-    assert energy == pytest.approx(-0.5, rel=1e-6)
 
 
 # Adaptive steps.

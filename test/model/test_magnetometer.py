@@ -11,7 +11,7 @@ from transforms3d.euler import euler2mat
 from transforms3d.quaternions import mat2quat
 
 from px4_sim_ros.model.environment.magnetic_field import field_enu_t
-from px4_sim_ros.model.environment.surroundings import Surroundings
+from px4_sim_ros.model.inputs import SensorInputs
 from px4_sim_ros.model.sensors.magnetometer import Magnetometer
 
 BODY_TO_WORLD = axangle2mat((2, -1, 3), 1.1)
@@ -89,7 +89,7 @@ def test_current_interferes(build, tilted, earth_flu_t):
     per_ampere = (1e-7, -2e-7, 3e-7)
     magnetometer = build(field_per_current=per_ampere)
     for current in (0.0, 20.0, -5.0):
-        measured = magnetometer.measure(tilted, Surroundings(current_a=current))
+        measured = magnetometer.measure(tilted, SensorInputs(current_a=current))
         assert measured.field_flu_t == pytest.approx(
             earth_flu_t + current * np.array(per_ampere), abs=1e-13)
 
@@ -99,9 +99,9 @@ def test_mounting(build, tilted):
     errors = {
         'hard_iron': (1e-6, -2e-6, 3e-6), 'soft_iron': (0.01, 0.02, -0.03, 0.04, 0.05, -0.06),
         'field_per_current': (1e-7, -2e-7, 3e-7)}
-    surroundings = Surroundings(current_a=20.0)
-    in_body = build(**errors).measure(tilted, surroundings).field_flu_t
-    mounted = build(**errors, mounting_deg=(20.0, -35.0, 130.0)).measure(tilted, surroundings)
+    inputs = SensorInputs(current_a=20.0)
+    in_body = build(**errors).measure(tilted, inputs).field_flu_t
+    mounted = build(**errors, mounting_deg=(20.0, -35.0, 130.0)).measure(tilted, inputs)
     sensor_to_body = euler2mat(*np.radians((20.0, -35.0, 130.0)), 'sxyz')
     assert mounted.field_flu_t == pytest.approx(sensor_to_body.T @ in_body, abs=1e-15)
 

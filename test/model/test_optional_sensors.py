@@ -10,8 +10,8 @@ import pytest
 from transforms3d.axangles import axangle2mat
 from transforms3d.quaternions import axangle2quat, quat2mat
 
-from px4_sim_ros.model.environment.surroundings import Surroundings
-from px4_sim_ros.model.parameters import ParameterError
+from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.inputs import SensorInputs
 from px4_sim_ros.model.sensors.airspeed import Airspeed, AirspeedParameters
 from px4_sim_ros.model.sensors.optical_flow import OpticalFlow, OpticalFlowParameters
 from px4_sim_ros.model.sensors.range_finder import (
@@ -30,8 +30,8 @@ def turned(axis, angle_deg):
 
 
 def wind(*enu):
-    """Return surroundings in which the air moves so."""
-    return Surroundings(wind_enu=enu)
+    """Return inputs in which the air moves so."""
+    return SensorInputs(wind_enu=enu)
 
 
 # Airspeed
@@ -48,10 +48,10 @@ def pitot(world):
     return Airspeed('airspeed', AirspeedParameters(CENTRE, 0.0, 0.0), world)
 
 
-def pressure_of(sensor, truth, surroundings=None):
+def pressure_of(sensor, truth, inputs=None):
     """Return the differential pressure alone."""
-    surroundings = surroundings or Surroundings()
-    return sensor.measure(truth, surroundings).differential_pressure_pa
+    inputs = inputs or SensorInputs()
+    return sensor.measure(truth, inputs).differential_pressure_pa
 
 
 def test_density_at_home(density):

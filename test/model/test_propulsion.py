@@ -7,12 +7,10 @@ import math
 
 import numpy as np
 import pytest
-from scipy.optimize import brentq
 
 from px4_sim_ros.model.body.rotors import OUT_OF_GROUND_EFFECT, RotorSet
-from px4_sim_ros.model.parameters import ParameterError
-from px4_sim_ros.model.truth import DivergedError
-from px4_sim_ros.model.vehicle.vehicle import MotorModel, Rotor
+from px4_sim_ros.model.errors import DivergedError, ParameterError
+from px4_sim_ros.model.vehicle.sections import MotorModel, Rotor
 
 STILL = (0.0, 0.0, 0.0)
 DENSITY = 1.225                         # the reference density of the Iris
@@ -60,59 +58,11 @@ def downwash(hover_thrust):
     return math.sqrt(hover_thrust / (2.0 * DENSITY * AREA))
 
 
-def implicit_thrust(hover_thrust, downwash, zero_thrust, along, across):
-    """Return the thrust that blade element and momentum theory agree on, by a root finder.
-
-    T = T_h - s (v + v_i - v_h) with T = 0 at v = zero_thrust, v_i = 0; and
-    T = 2 rho A v_i sqrt(V^2 + (v + v_i)^2).
-    """
-    slope = hover_thrust / (zero_thrust - downwash)
-
-    def blades(induced):
-        return hover_thrust - slope * (along + induced - downwash)
-
-    def surplus(induced):
-        return 2.0 * DENSITY * AREA * induced * math.hypot(across, along + induced) - blades(
-            induced)
-
-    # In descent the disc is between the flow that it sucks through and the wake: the larger root.
-    least = max(0.0, -along) if across == 0.0 else 0.0
-    return blades(brentq(surplus, least, zero_thrust - along + 1e-9, xtol=1e-14))
-
-
-@pytest.fixture(scope='module')
-def implicit(hover_thrust, downwash):
-    """Return a function from the flow to the thrust of the implicit equations."""
-    zero_thrust = 0.67 * 0.254 * SPEED / (2.0 * math.pi)    # J = V / (n D)
-    return lambda along, across: implicit_thrust(
-        hover_thrust, downwash, zero_thrust, along, across)
-
-
 def test_thrust_in_hover_grows_with_density_and_speed_squared(thrust, model):
     """T = k w^2 rho / rho_ref."""
     for speed, density in itertools.product((1.0, 100.0, 807.0, 1100.0), (1.225, 1.167, 0.5)):
         assert thrust(speed=speed, density=density) == pytest.approx(
             model.thrust_coefficient_n_s2 * speed ** 2 * density / 1.225, rel=1e-13)
-
-
-@pytest.mark.parametrize('share', [-3.0, -2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 3.0, 3.9])
-def test_thrust_along_the_shaft_is_exact(thrust, implicit, downwash, share):
-    """In climb and descent, by multiples of the induced velocity in hover."""
-    along = share * downwash
-    assert thrust((0.0, 0.0, along)) == pytest.approx(implicit(along, 0.0), abs=1e-9)
-
-
-@pytest.mark.parametrize(('lowest', 'highest', 'deviation'), [
-    (0.0, 2.0, 0.020), (-0.5, 0.0, 0.035), (-1.0, -0.5, 0.055)])
-def test_thrust_across_the_shaft_is_near_the_implicit_equations(
-    thrust, implicit, hover_thrust, downwash, lowest, highest, deviation,
-):
-    """Within 2 % of hover thrust in level flight and climb, 6 % in descent, as documented."""
-    differences = [
-        thrust((across, 0.0, along)) - implicit(along, across)
-        for along in np.linspace(lowest, highest, 11) * downwash
-        for across in np.linspace(0.01, 4.0, 30) * downwash]
-    assert np.max(np.abs(differences)) < deviation * hover_thrust
 
 
 def test_thrust_falls_in_climb_and_grows_in_descent_and_forward_flight(thrust):
@@ -144,16 +94,6 @@ def test_thrust_saturates_in_descent(thrust, hover_thrust, downwash):
 
 
 # Near the ground.
-
-@pytest.mark.parametrize('height', [0.07, 0.127, 0.254, 0.5, 1.0, 5.0])
-@pytest.mark.parametrize('across', [0.0, 3.0, 12.0])
-def test_ground_effect(thrust, downwash, height, across):
-    """T / T_free = 1 / (1 - (R / 4z)^2 / (1 + (V / v_h)^2))."""
-    flow = (across, 0.0, 0.0)
-    factor = 1.0 / (1.0 - (RADIUS / (4.0 * height)) ** 2 / (1.0 + (across / downwash) ** 2))
-    assert thrust(flow, above_ground=(height, 0.0, 0.0, 1.0)) == pytest.approx(
-        factor * thrust(flow), rel=1e-12)
-
 
 def test_ground_effect_is_bounded_below_half_a_radius(thrust):
     """4/3 in hover, also with the hub in the ground."""

@@ -1,9 +1,7 @@
 """Rotors: signs of every force and torque, and their lag."""
 from __future__ import annotations
 
-import dataclasses
 import functools
-import math
 
 import numpy as np
 import pytest
@@ -36,61 +34,6 @@ def rotors(iris):
 def wrench(rotors):
     """Return a function from speeds and flow to force and torque of the Iris's rotors."""
     return functools.partial(wrench_of, rotors)
-
-
-@pytest.mark.parametrize(('index', 'roll', 'pitch', 'yaw'), [
-    (FRONT_RIGHT, -1, -1, -1),          # right side up: left roll; nose up; ccw: body cw
-    (BACK_LEFT, 1, 1, -1),
-    (FRONT_LEFT, 1, -1, 1),
-    (BACK_RIGHT, -1, 1, 1),
-])
-def test_signs_of_each_rotor(wrench, index, roll, pitch, yaw):
-    """FLU: roll > 0 is left side up, pitch > 0 nose down, yaw > 0 to the left."""
-    assert np.sign(wrench(alone(index))[3:]).tolist() == [roll, pitch, yaw]
-
-
-@pytest.mark.parametrize('index', range(4))
-def test_torque_of_each_rotor_is_arm_times_thrust(wrench, iris, index):
-    """T = k w^2 e_z, torque = r x T - spin c_m T e_z."""
-    rotor, model = iris.rotors[index], iris.rotor_model
-    x, y, _ = rotor.position_m
-    thrust = model.thrust_coefficient_n_s2 * HOVER * HOVER
-    spin = 1.0 if rotor.turns == 'ccw' else -1.0
-    assert wrench(alone(index)) == pytest.approx((
-        0.0, 0.0, thrust, y * thrust, -x * thrust, -spin * model.moment_coefficient_m * thrust),
-        rel=1e-14, abs=0.0)
-
-
-def test_reaction_torque_accelerates_the_body_against_the_rotor(iris, build_dynamics):
-    """Both ccw rotors faster than the cw ones: the body yaws clockwise."""
-    dynamics = build_dynamics(iris)
-    dynamics.state[13:17] = [900.0, 900.0, 700.0, 700.0]
-    assert dynamics.truth().angular_acceleration_flu[2] < 0.0
-
-
-def test_swapping_left_and_right_turns_roll_and_yaw_round(wrench, iris):
-    """The mirrored vehicle (y -> -y, ccw <-> cw) has the mirrored torques, exactly."""
-    mirrored = RotorSet(iris.rotor_model, [
-        dataclasses.replace(
-            r, position_m=(r.position_m[0], -r.position_m[1], r.position_m[2]),
-            turns='cw' if r.turns == 'ccw' else 'ccw') for r in iris.rotors])
-    speeds = (900.0, 700.0, 800.0, 600.0)
-    fx, fy, fz, tx, ty, tz = wrench(speeds, (1.0, 2.0, 3.0), (0.3, 0.2, 0.1))
-    assert wrench_of(mirrored, speeds, (1.0, -2.0, 3.0), (-0.3, 0.2, -0.1)) == (
-        fx, -fy, fz, -tx, ty, -tz)
-
-
-def test_gyroscopic_torque(iris):
-    """The torque that the shafts' inertia J adds is -w x H, H = J sum(spin speed) e_z."""
-    inertia, rate, speeds = 2.0e-3, (0.7, -1.1, 0.4), (900.0, 500.0, 300.0, 600.0)
-
-    def torque(shaft_inertia):
-        model = dataclasses.replace(iris.rotor_model, inertia_kg_m2=shaft_inertia)
-        rotors = RotorSet(model, iris.rotors)
-        return np.array(wrench_of(rotors, speeds, (1.0, 2.0, 3.0), rate)[3:])
-
-    momentum = np.array([0.0, 0.0, inertia * (900.0 + 500.0 - 300.0 - 600.0)])
-    assert torque(inertia) - torque(0.0) == pytest.approx(-np.cross(rate, momentum), abs=1e-12)
 
 
 def test_thrust_loss_follows_the_hub_and_damps_roll(dragless):
@@ -145,22 +88,6 @@ def test_standing_rotors_do_nothing(wrench, speed):
     """Also in wind, and without a division by zero."""
     for airspeed in (STILL, (0.0, 0.0, -10.0), (0.0, 0.0, 10.0), (8.0, 0.0, -3.0)):
         assert wrench((speed,) * 4, airspeed) == (0.0,) * 6
-
-
-@pytest.mark.parametrize(('start', 'reference', 'constant'), [
-    (100.0, 900.0, 'time_constant_up_s'), (900.0, 100.0, 'time_constant_down_s')])
-def test_motor_step_reaches_63_percent_at_its_time_constant(
-    on_mains, build_dynamics, start, reference, constant,
-):
-    """w(tau) = w_ref + (w_0 - w_ref) / e, with tau of 12.5 ms up and 25 ms down."""
-    tau_us = round(getattr(on_mains.rotor_model, constant) * 1e6)
-    assert tau_us == {'time_constant_up_s': 12_500, 'time_constant_down_s': 25_000}[constant]
-    dynamics = build_dynamics(on_mains, step_us=tau_us, substeps=50)
-    dynamics.state[13:] = [start] * 4
-    truth = dynamics.step((reference,) * 4)
-    for speed in truth.rotor_speeds_rad_s:
-        share = (speed - start) / (reference - start)
-        assert share == pytest.approx(1.0 - math.exp(-1.0), abs=1e-6)
 
 
 def test_a_speed_above_the_highest_is_not_reached(on_mains, build_dynamics):

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import pytest
 
-from px4_sim_ros.model.parameters import ParameterError
+from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.timebase import check_period, is_due, seconds_text
 
 

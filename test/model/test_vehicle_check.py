@@ -7,8 +7,12 @@ import math
 import pytest
 
 from px4_sim_ros.model.environment.environment import Environment
-from px4_sim_ros.model.vehicle.vehicle_check import as_json, implausible
-from px4_sim_ros.model.vehicle.vehicle_figures import contact_rates_rad_s, figures
+from px4_sim_ros.model.vehicle.vehicle_figures import (
+    as_json,
+    contact_rates_rad_s,
+    figures,
+    implausible,
+)
 
 STEP_S = 0.004
 G = 9.80665

@@ -11,8 +11,7 @@ from px4_sim_ros.config.resources import config_directory
 from px4_sim_ros.model.body.dynamics import Dynamics
 from px4_sim_ros.model.body.rotors import OUT_OF_GROUND_EFFECT, RotorSet
 from px4_sim_ros.model.environment.environment import Environment
-from px4_sim_ros.model.vehicle.vehicle_check import implausible
-from px4_sim_ros.model.vehicle.vehicle_figures import figures
+from px4_sim_ros.model.vehicle.vehicle_figures import figures, implausible
 
 NAMES = sorted(path.stem for path in (config_directory() / 'vehicles').glob('*.yaml'))
 

@@ -2,28 +2,19 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import math
 
 import numpy as np
 import pytest
 from scipy.linalg import expm
-from scipy.signal import welch
+from verification.wind import FT, LOW, PARAMETERS, gusts, low_scales
 
 from px4_sim_ros.model.environment.turbulence import DrydenTurbulence, Transverse, scales
-from px4_sim_ros.model.environment.wind import Wind, WindParameters
+from px4_sim_ros.model.environment.wind import Wind
 from px4_sim_ros.model.timebase import US_PER_S
 
 HOME = REST = (0.0, 0.0, 0.0)
-FT = 0.3048
 MODELS = ('constant', 'gust', 'ornstein_uhlenbeck', 'dryden')
-PARAMETERS = WindParameters(
-    speed_m_s=8.0, from_deg=270.0, climb_m_s=0.0,
-    gust_speed_m_s=6.0, gust_start_s=2.0, gust_duration_s=4.0, gust_interval_s=0.0,
-    ou_intensity_m_s=1.5, ou_vertical_intensity_m_s=0.5, ou_correlation_time_s=0.5,
-    dryden_medium_intensity_m_s=2.0)
-
-
 @pytest.fixture(scope='module')
 def build(world):
     """Return a function that builds a model of wind."""
@@ -180,73 +171,13 @@ def test_states_of_the_transverse_filter_give_the_spectrum_of_the_specification(
     assert a + a.T + np.outer(b, b) == pytest.approx(np.zeros((2, 2)), abs=1e-15)
 
 
-# Dryden turbulence: spectra. Height in m, airspeed in m/s, period in us.
-RUNS = [
-    (6.0, 20.0, 4_000), (6.0, 20.0, 20_000), (6.0, 5.0, 48_000),
-    (60.0, 20.0, 120_000), (60.0, 5.0, 480_000)]
-SAMPLES = 60_000
-SEEDS = range(1, 7)
+# Dryden turbulence: correlation and strength.
 
-
-@pytest.fixture(scope='module')
-def gusts(build):
-    """Return a function from a run to its gusts (seed, sample, axis), beyond the mean."""
-    @functools.cache
-    def blown(height, airspeed, period_us):
-        return np.array([
-            blow(build('dryden', period_us=period_us, seed=seed), SAMPLES, period_us,
-                 (0.0, 0.0, height), (8.0, airspeed, 0.0)) - (8.0, 0.0, 0.0)
-            for seed in SEEDS])
-    return blown
-
-
-def expected(height):
-    """Return lengths in m and standard deviations in m/s of u, v and w: MIL-F-8785C, 3.7.3.4."""
-    feet = height / FT
-    length = height / (0.177 + 0.000823 * feet) ** 1.2
-    sigma = 0.8 / (0.177 + 0.000823 * feet) ** 0.4
-    return (length, length, height), (sigma, sigma, 0.8)
-
-
-def specified_spectrum(axis, height, airspeed, frequencies_hz):
-    """Return the one-sided spectrum in (m/s)^2/Hz: MIL-F-8785C, 3.7.1.2, over 2 pi f = V Omega."""
-    lengths, sigmas = expected(height)
-    x = lengths[axis] * 2.0 * math.pi * frequencies_hz / airspeed
-    per_rad_m = sigmas[axis] ** 2 * lengths[axis] / math.pi * (
-        2.0 / (1.0 + x * x) if axis == 0 else (1.0 + 3.0 * x * x) / (1.0 + x * x) ** 2)
-    return per_rad_m * 2.0 * math.pi / airspeed
-
-
-@pytest.mark.parametrize('run', RUNS)
-def test_spectra_of_the_turbulence(gusts, run):
-    """Welch's method against the specification, averaged over bands: within 10 %.
-
-    The bands end at a twentieth of the sampling rate, where folding adds less than 1 %; by
-    chance they scatter by 1 % to 3 %.
-    """
-    height, airspeed, period_us = run
-    frequencies, power = welch(
-        gusts(*run), fs=US_PER_S / period_us, nperseg=4096, axis=1, detrend=False)
-    power = power.mean(axis=0)
-    for axis in range(3):
-        specified = specified_spectrum(axis, height, airspeed, frequencies)
-        for first, last in ((6, 36), (36, 90), (90, 204)):
-            ratio = power[first:last, axis].sum() / specified[first:last].sum()
-            assert ratio == pytest.approx(1.0, abs=0.1), (axis, first)
-
-
-@pytest.mark.parametrize('run', RUNS[1:])
-def test_strength_of_the_turbulence(gusts, run):
-    """The root mean square of each axis within 10 %."""
-    rms = np.sqrt((gusts(*run) ** 2).mean(axis=(0, 1)))
-    assert rms == pytest.approx(expected(run[0])[1], rel=0.1)
-
-
-@pytest.mark.parametrize('run', RUNS[1:])
-def test_correlation_of_the_turbulence(gusts, run):
+@pytest.mark.parametrize('run', LOW[1:])
+def test_correlation_of_the_turbulence(run):
     """f(x) = exp(-x) along the flow and g(x) = exp(-x) (1 - x / 2) across it, x = V t / L."""
     height, airspeed, period_us = run
-    blown, (lengths, sigmas) = gusts(*run), expected(height)
+    blown, (lengths, sigmas) = gusts(run), low_scales(height)
     for axis in range(3):
         for lag in (10, 40, 100):
             x = airspeed * lag * period_us / US_PER_S / lengths[axis]
@@ -277,7 +208,7 @@ def test_first_sample_is_as_strong_as_any(build, model):
     first = np.array([
         build(model, seed=seed).sample(20_000, (0.0, 0.0, 20.0), REST).velocity_enu
         for seed in range(1000)]) - (8.0, 0.0, 0.0)
-    sigmas = (1.5, 1.5, 0.5) if model == 'ornstein_uhlenbeck' else expected(20.0)[1]
+    sigmas = (1.5, 1.5, 0.5) if model == 'ornstein_uhlenbeck' else low_scales(20.0)[1]
     assert first.std(axis=0) == pytest.approx(sigmas, rel=0.08)
     assert np.corrcoef(first.T) == pytest.approx(np.eye(3), abs=0.1)
 

@@ -1,7 +1,7 @@
 """Folders for recordings: what can be made, and what is refused."""
 import pytest
 
-from px4_sim_ros.model.parameters import ParameterError
+from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.recording.bag.bag_folder import make_folder, new_folder
 
 

@@ -12,7 +12,7 @@ from px4_sim_ros.messages import codecs
 from px4_sim_ros.messages.stamps import serialised_stamp_us, set_stamp, stamp_us
 from px4_sim_ros.messages.truth import with_accel
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition
-from px4_sim_ros.model.environment.surroundings import BatteryStatus, WindSample
+from px4_sim_ros.model.inputs import BatteryStatus, WindSample
 from px4_sim_ros.model.sensors.airspeed import DifferentialPressureMeasurement
 from px4_sim_ros.model.sensors.barometer import PressureMeasurement
 from px4_sim_ros.model.sensors.gnss import GnssMeasurement

@@ -16,7 +16,7 @@ from std_srvs.srv import Trigger
 
 from px4_sim_ros.config.configuration import write_parameters
 from px4_sim_ros.mavlink.hil_server import check_port_is_free, port_of
-from px4_sim_ros.model.run_error import RunError
+from px4_sim_ros.model.errors import RunError
 from px4_sim_ros.model.sensors.imu import ImuMeasurement
 from px4_sim_ros.ros.node_status import NodeStatus
 from px4_sim_ros.ros.world import make_executor

@@ -31,7 +31,7 @@ from px4_sim_ros.config.ros_environment import ros_environment
 from px4_sim_ros.mavlink.hil_server import port_of
 from px4_sim_ros.messages.diagnostics import values_of
 from px4_sim_ros.messages.stamps import serialised_stamp_us
-from px4_sim_ros.model.parameters import ParameterError
+from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.ros import qos
 from px4_sim_ros.ros.message_types import message_class
 from px4_sim_ros.run.processes import Child

@@ -27,7 +27,7 @@ from px4_sim_ros.bench.worklog import Window, WorkLog
 from px4_sim_ros.cli import command_line
 from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.mavlink.hil_codec import HilEncoder
-from px4_sim_ros.model.parameters import ParameterError
+from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.sensors.imu import ImuMeasurement
 from px4_sim_ros.run.processes import Child
 from px4_sim_ros.step import graph

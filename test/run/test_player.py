@@ -10,6 +10,7 @@ import pytest
 from commands import command, family, interrupt, running
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from graph_processes import Observer
+from px4_sim_ros.messages.step_messages import StepMessages
 from rcl_interfaces.msg import Log
 from rcl_interfaces.srv import SetParameters
 from rclpy.parameter import Parameter
@@ -22,8 +23,7 @@ from px4_sim_ros.cli.command_line import main
 from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.messages.diagnostics import values_of
 from px4_sim_ros.messages.stamps import serialised_stamp_us
-from px4_sim_ros.messages.step_messages import StepMessages
-from px4_sim_ros.model.parameters import ParameterError
+from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.timebase import US_PER_S, seconds_text
 from px4_sim_ros.recording.bag import schema
 from px4_sim_ros.recording.bag.bag_folder import make_folder

@@ -12,7 +12,7 @@ from px4_sim_ros.config.configuration import (
     write_configuration,
 )
 from px4_sim_ros.config.resources import config_directory
-from px4_sim_ros.model.parameters import ParameterError
+from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.ros import parameters
 from px4_sim_ros.run import settings
 from px4_sim_ros.step import graph

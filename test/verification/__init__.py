@@ -4,7 +4,7 @@ from __future__ import annotations
 import pathlib
 import sys
 
-_TEST = pathlib.Path(__file__).resolve().parent.parent
-# Without pytest, too, the package and the helpers of the core's tests are found.
-sys.path[:0] = [
-    folder for folder in (str(_TEST.parent), str(_TEST / 'model')) if folder not in sys.path]
+# Without pytest, too, the package is found.
+_ROOT = str(pathlib.Path(__file__).resolve().parents[2])
+if _ROOT not in sys.path:
+    sys.path.insert(0, _ROOT)

@@ -6,8 +6,8 @@ import importlib
 import typing
 
 MODULES = (
-    'frames', 'motion', 'ground', 'propulsion', 'battery', 'environment', 'wind', 'sensors',
-    'integrators',
+    'frames', 'motion', 'rotors', 'ground', 'propulsion', 'battery', 'environment', 'wind',
+    'sensors', 'integrators',
 )
 
 

@@ -1,29 +1,42 @@
 """Air, gravity, the shape of the Earth and its magnetic field."""
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 
 import numpy as np
 from scipy.integrate import quad
-from test_atmosphere_table import TABLE
-from test_geodesy_and_field import (
-    FLATTENING,
-    SEMI_MAJOR_M,
-    WMM2025_TEST_VALUES,
-    field_by_differences_nt,
-)
-from test_gravity import closed_form
 
 from px4_sim_ros.model.environment.atmosphere import Atmosphere
-from px4_sim_ros.model.environment.geodesy import GeodeticPosition
+from px4_sim_ros.model.environment.geodesy import GeodeticPosition, LocalFrame
 from px4_sim_ros.model.environment.gravity import Gravity
 from px4_sim_ros.model.environment.magnetic_field import MagneticField, field_enu_t
 from verification.checks import Plot, Result, Series, check
+from verification.earth import (
+    WMM2025_TEST_VALUES,
+    closed_form,
+    earth_fixed,
+    east_north_up,
+    field_by_differences_nt,
+)
 from verification.plants import world
 
+# By geopotential height: m, K, Pa, kg/m^3.
+TABLE = [
+    (0.0, 288.150, 101325.0, 1.22500),
+    (500.0, 284.900, 95460.8, 1.16727),
+    (1000.0, 281.650, 89874.6, 1.11164),
+    (2000.0, 275.150, 79495.2, 1.00649),
+    (5000.0, 255.650, 54019.9, 0.736116),
+    (8000.0, 236.150, 35599.8, 0.525168),
+    (11000.0, 216.650, 22632.1, 0.363918),
+]
+
 ISA = 'ISO 2533 / US Standard Atmosphere 1976, table by geopotential height'
+ELLIPSOIDAL = 'closed form in ellipsoidal coordinates, NIMA TR8350.2, equations 4-5 to 4-19'
 WMM = 'NOAA/BGS, WMM2025 test values'
+POTENTIAL = "slope of the potential with NOAA's coefficients, summed with scipy.special.lpmv"
 
 
 # Air.
@@ -71,7 +84,7 @@ def isa_density():
 
 @check(
     'pressure at 488 m', model='atmosphere at home',
-    reference='hydrostatic equation, integrated by scipy.integrate.quad', tolerance=1e-3,
+    reference='hydrostatic equation, integrated by scipy.integrate.quad', tolerance=1e-12,
     unit='relative')
 def pressure_at_home():
     """Return the difference."""
@@ -86,8 +99,7 @@ def pressure_at_home():
 
 @check(
     'normal gravity', model='wgs84, all latitudes, up to 1 km over a home at 500 m',
-    reference='closed form in ellipsoidal coordinates, NIMA TR8350.2, equations 4-5 to 4-19',
-    tolerance=1e-6, unit='m/s^2')
+    reference=ELLIPSOIDAL, tolerance=1.1e-7, unit='m/s^2')
 def gravity_of_the_ellipsoid():
     """Return the largest difference."""
     latitudes, finer = list(range(-90, 91, 15)), list(range(-90, 91, 3))
@@ -102,14 +114,25 @@ def gravity_of_the_ellipsoid():
 
 
 @check(
-    'gravity at pole and equator', model='wgs84 on the ellipsoid',
-    reference='NIMA TR8350.2, table 3.4: 9.8321849378 and 9.7803253359 m/s^2', tolerance=1e-9,
-    unit='m/s^2')
-def gravity_at_pole_and_equator():
-    """Return the larger difference."""
+    'normal gravity on the ellipsoid', model='wgs84, all latitudes', reference=ELLIPSOIDAL,
+    tolerance=1e-9, unit='m/s^2')
+def gravity_on_the_ellipsoid():
+    """Return the largest difference."""
     return Result(max(
-        abs(Gravity.wgs84(90.0, 0.0).at_home - 9.8321849378),
-        abs(Gravity.wgs84(0.0, 0.0).at_home - 9.7803253359)))
+        abs(Gravity.wgs84(latitude, 0.0).at_home - closed_form(latitude, 0.0))
+        for latitude in range(-90, 91, 15)))
+
+
+@check(
+    'gravity at pole and equator', model='wgs84 on the ellipsoid, and at 45 deg',
+    reference='NIMA TR8350.2, table 3.4: 9.8321849378 and 9.7803253359 m/s^2; 9.8061977694 m/s^2',
+    tolerance=2e-10, unit='m/s^2')
+def gravity_at_pole_and_equator():
+    """Return the largest difference."""
+    return Result(max(
+        abs(Gravity.wgs84(latitude, 0.0).at_home - expected) for latitude, expected in (
+            (90.0, 9.8321849378), (-90.0, 9.8321849378), (0.0, 9.7803253359),
+            (45.0, 9.8061977694))))
 
 
 # The Earth.
@@ -132,28 +155,6 @@ def local_round_trip():
         math.dist(frame.to_local(frame.to_geodetic(p)), p) for p in disc_of_positions()))
 
 
-def earth_fixed(position):
-    """Return Cartesian coordinates of a WGS-84 position, m."""
-    latitude, longitude = (
-        math.radians(v) for v in (position.latitude_deg, position.longitude_deg))
-    height = position.ellipsoid_altitude_m
-    e2 = FLATTENING * (2.0 - FLATTENING)
-    prime = SEMI_MAJOR_M / math.sqrt(1.0 - e2 * math.sin(latitude) ** 2)
-    return np.array([
-        (prime + height) * math.cos(latitude) * math.cos(longitude),
-        (prime + height) * math.cos(latitude) * math.sin(longitude),
-        (prime * (1.0 - e2) + height) * math.sin(latitude)])
-
-
-def east_north_up(position):
-    """Return the axes at a position as rows in earth-fixed coordinates."""
-    lat, lon = math.radians(position.latitude_deg), math.radians(position.longitude_deg)
-    return np.array([
-        (-math.sin(lon), math.cos(lon), 0.0),
-        (-math.sin(lat) * math.cos(lon), -math.sin(lat) * math.sin(lon), math.cos(lat)),
-        (math.cos(lat) * math.cos(lon), math.cos(lat) * math.sin(lon), math.sin(lat))])
-
-
 @check(
     'local frame', model='local frame at home, 50 km around',
     reference='ellipsoid of NIMA TR8350.2, equation 4-14, turned into east, north and up',
@@ -170,56 +171,74 @@ def local_frame():
 
 # The magnetic field.
 
-def _percent(field_t, reference_nt):
-    """Return the length of the difference in percent of the field."""
-    field = 1e9 * np.array(field_t)
-    return 100.0 * np.linalg.norm(field - reference_nt) / np.linalg.norm(reference_nt)
-
-
 def _published(rows):
-    return Result(max(
-        _percent(field_enu_t(GeodeticPosition(lat, lon, 1e3 * height_km), year),
-                 (east, north, -down))
-        for year, height_km, lat, lon, north, east, down in rows))
+    """Return the largest difference of a component from published values."""
+    return max(
+        _off_nt(field_enu_t(GeodeticPosition(lat, lon, 1e3 * height_km), year),
+                (east, north, -down))
+        for year, height_km, lat, lon, north, east, down in rows)
+
+
+def _from_the_potential(*position):
+    """Return the largest difference of a component from the slope of the potential."""
+    place = GeodeticPosition(*position)
+    return _off_nt(field_enu_t(place, 2026.5), field_by_differences_nt(place, 2026.5))
+
+
+def _off_nt(field_t, reference_nt):
+    return np.abs(1e9 * np.array(field_t) - reference_nt).max()
 
 
 @check(
-    'magnetic field near the pole', model='World Magnetic Model 2025, 80 to 89 deg',
-    reference=WMM, tolerance=1.0, unit='%')
+    'magnetic field near the pole', model='World Magnetic Model 2025, 80 to 89.9 deg',
+    reference=f'{WMM}; {POTENTIAL}', tolerance=0.1, unit='nT')
 def field_near_the_pole():
-    """Return the largest difference."""
-    return _published([row for row in WMM2025_TEST_VALUES if abs(row[2]) >= 80.0])
+    """Return the largest difference of a component."""
+    rows = [row for row in WMM2025_TEST_VALUES if abs(row[2]) >= 80.0]
+    return Result(max(_published(rows), _from_the_potential(89.9, 30.0, 0.0)))
 
 
 @check(
     'magnetic field on the equator', model='World Magnetic Model 2025',
-    reference=WMM, tolerance=1.0, unit='%')
+    reference=f'{WMM}; {POTENTIAL}', tolerance=0.1, unit='nT')
 def field_on_the_equator():
-    """Return the largest difference."""
-    return _published([row for row in WMM2025_TEST_VALUES if row[2] == 0.0])
+    """Return the largest difference of a component."""
+    rows = [row for row in WMM2025_TEST_VALUES if row[2] == 0.0]
+    return Result(max(_published(rows), _from_the_potential(0.0, 0.0, 0.0)))
 
 
 @check(
-    'magnetic field at Zurich', model='World Magnetic Model 2025, home',
-    reference="slope of the potential with NOAA's coefficients, summed with scipy.special.lpmv",
-    tolerance=1.0, unit='%')
+    'magnetic field at Zurich', model='World Magnetic Model 2025, home', reference=POTENTIAL,
+    tolerance=0.1, unit='nT')
 def field_at_zurich():
-    """Return the difference; NOAA's test values have no place near."""
+    """Return the largest difference of a component; NOAA's test values have no place near."""
     home = world().local_frame().origin
-    return Result(_percent(field_enu_t(home, 2026.5), field_by_differences_nt(home, 2026.5)))
+    return Result(_from_the_potential(*dataclasses.astuple(home)))
+
+
+HOMES = ((47.397742, 8.545594), (0.0, 179.99), (80.0, -100.0), (-65.0, 140.0), (90.0, 0.0))
 
 
 @check(
-    'magnetic field around home', model='field with constant slopes, 10 km around, 500 m up',
-    reference="slope of the potential with NOAA's coefficients, turned to home's axes",
-    tolerance=1.0, unit='%')
+    'magnetic field around home', reference=f"{POTENTIAL}, turned to home's axes", tolerance=1.0,
+    unit='nT', model='field with constant slopes, 10 km around five homes, 500 m up')
 def field_around_home():
-    """Return the largest difference."""
-    frame = world().local_frame()
-    field = MagneticField(frame, 2026.5)
-    return Result(max(
-        _percent(field.at(position), _turned(frame, position))
-        for position in ((10e3, 0.0, 0.0), (0.0, -10e3, 0.0), (7e3, 7e3, 500.0))))
+    """Return the largest distance."""
+    worst = 0.0
+    for latitude, longitude in HOMES:
+        frame = LocalFrame(GeodeticPosition(latitude, longitude, 500.0))
+        field = MagneticField(frame, 2026.5)
+        for position in ((0.0, 0.0, 0.0), *_around()):
+            worst = max(worst, math.dist(
+                1e9 * np.array(field.at(position)), _turned(frame, position)))
+    return Result(worst)
+
+
+def _around():
+    return [
+        (1e4 * math.cos(angle), 1e4 * math.sin(angle), height)
+        for angle in np.linspace(0.0, math.tau, 8, endpoint=False).tolist()
+        for height in (0.0, 500.0)]
 
 
 def _turned(frame, position):

@@ -69,11 +69,11 @@ def round_trip_of_an_attitude():
 
 
 @check(
-    'rotations', model='matrix, product, turned vectors, rotation vector',
-    reference='transforms3d 0.4', tolerance=1e-14, unit='1')
+    'rotations', model='matrix, product, inverse, turned vectors, rotation vector',
+    reference='transforms3d 0.4', tolerance=1e-15, unit='1')
 def rotations():
-    """Return the largest difference over random attitudes and the vector (1, 2, 3)."""
-    v, worst = (1.0, 2.0, 3.0), 0.0
+    """Return the largest difference over random attitudes and a unit vector."""
+    v, worst = (2.0 / 7.0, 3.0 / 7.0, 6.0 / 7.0), 0.0
     quaternions = unit_quaternions()
     for p, q in itertools.pairwise(quaternions):
         matrix = rotation.matrix(q)
@@ -83,6 +83,7 @@ def rotations():
                 (rotation.to_world(matrix, v), quat2mat(q) @ v),
                 (rotation.to_body(matrix, v), quat2mat(q).T @ v),
                 (rotation.multiply(p, q), qmult(p, q)),
+                (rotation.multiply(q, rotation.conjugate(q)), (1.0, 0.0, 0.0, 0.0)),
                 (np.reshape(rotation.matrix(rotation.from_rotation_vector(turn)), (3, 3)),
                  axangle2mat(turn, math.hypot(*turn)))):
             worst = max(worst, float(np.abs(np.subtract(got, expected)).max()))

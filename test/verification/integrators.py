@@ -8,9 +8,12 @@ import math
 import numpy as np
 import scipy.integrate
 import scipy.special
-from fixed_step import FixedStep
-from test_integrators import fine, kepler, oscillator, pendulum
-from test_plant_equations import (
+
+from px4_sim_ros.model.body.integrators import ADAPTIVE, FIXED, INTEGRATORS, Adaptive
+from px4_sim_ros.model.vehicle.sections import BatteryModel
+from verification.checks import Plot, Result, Series, check
+from verification.fixed_step import FixedStep
+from verification.plant_equations import (
     DURATION_US,
     LOOSE,
     PACKS,
@@ -20,10 +23,6 @@ from test_plant_equations import (
     environment,
     equations_of_motion,
 )
-
-from px4_sim_ros.model.body.battery_model import BatteryModel
-from px4_sim_ros.model.body.integrators import INTEGRATORS
-from verification.checks import Plot, Result, Series, check
 from verification.plants import altered, build, iris
 
 METHODS = ('rk4', 'rk23', 'rk45')
@@ -81,8 +80,8 @@ PLANT_STEPS_US = {
     'euler': (1000, 500, 250, 125), 'rk23': (4000, 2000, 1000, 500),
     'rk4': (4000, 2000, 1000, 500), 'rk45': (12_000, 8000, 6000, 4000)}
 EQUATIONS = (
-    'equations of motion written a second time (test/model/test_plant_equations.py), integrated by'
-    " SciPy's DOP853 at 1e-13")
+    'equations of motion written a second time (test/verification/plant_equations.py), integrated'
+    " by SciPy's DOP853 at 1e-13")
 
 
 @functools.cache
@@ -100,25 +99,33 @@ def dense_vehicle():
 
 
 @functools.cache
-def plant_reference():
+def quick_vehicle():
+    """Return the same with the rotors of the Iris, which are slower down than up."""
+    return altered(
+        dense_vehicle(),
+        rotor_model={'time_constant_up_s': 0.0125, 'time_constant_down_s': 0.025})
+
+
+@functools.cache
+def plant_reference(vehicle):
     """Return the state at the end, by the independent equations."""
     solution = scipy.integrate.solve_ivp(
-        equations_of_motion(dense_vehicle()), (0.0, DURATION_US / 1e6), START,
+        equations_of_motion(vehicle()), (0.0, DURATION_US / 1e6), START,
         method='DOP853', rtol=1e-13, atol=1e-13)
     end = solution.y[:, -1]
     end[6:10] /= np.linalg.norm(end[6:10])
     return end
 
 
-def plant_error(integrator, step_us, **parameters):
+def plant_error(integrator, step_us, vehicle=dense_vehicle, **parameters):
     """Return the differences of the plant's state at the end, relative where it is above one."""
     dynamics = build(
-        dense_vehicle(), environment(), integrator=integrator, step_us=step_us, ground=True,
+        vehicle(), environment(), integrator=integrator, step_us=step_us, ground=True,
         **parameters)
     dynamics.state = START.tolist()
     for _ in range(DURATION_US // step_us):
         dynamics.step(REFERENCES, WIND)
-    reference = plant_reference()
+    reference = plant_reference(vehicle)
     return (np.array(dynamics.state) - reference) / np.maximum(np.abs(reference), 1.0)
 
 
@@ -138,7 +145,8 @@ def plant_convergence():
 def _plant_order_check(name, order):
     @check(
         f'order of {name} on the plant', model=f'plant with {name}, 192 ms of flight',
-        reference=f'order {order}; {EQUATIONS}', tolerance=0.2, unit='of slope')
+        reference=f'order {order}; {EQUATIONS}', tolerance=0.1 if order == 1 else 0.2,
+        unit='of slope')
     def order_on_the_plant():
         errors, plot = plant_convergence()
         return Result(abs(slope(PLANT_STEPS_US[name], errors[name]) - order), plot)
@@ -155,6 +163,13 @@ def plant_in_flight():
     return Result(np.abs(plant_error('rk4', 250)).max())
 
 
+@check('plant in flight, quick rotors', model='plant, RK4 at 250 us, 192 ms, lags of iris.sdf',
+       reference=EQUATIONS, tolerance=1e-6, unit='relative')
+def plant_with_quick_rotors():
+    """Return the largest difference over all components of the state."""
+    return Result(np.abs(plant_error('rk4', 250, quick_vehicle)).max())
+
+
 @check('plant with adaptive steps', model='plant, rk23 and rk45 with the default tolerances',
        reference=EQUATIONS, tolerance=1e-5, unit='relative')
 def plant_with_adaptive_steps():
@@ -166,6 +181,34 @@ def plant_with_adaptive_steps():
 
 
 # Motions with a closed form.
+
+def oscillator(x):
+    """Return the rates of x'' = -x."""
+    return np.array([x[1], -x[0]])
+
+
+def pendulum(x):
+    """Return the rates of phi'' = -sin(phi)."""
+    return np.array([x[1], -math.sin(x[0])])
+
+
+def kepler(x):
+    """Return the rates of r'' = -r / |r|^3."""
+    cubed = math.hypot(x[0], x[1]) ** 3
+    return np.array([x[2], x[3], -x[0] / cubed, -x[1] / cubed])
+
+
+def adaptive(name, tolerance, components, *, relative=0.0, min_step_us=1):
+    """Return an adaptive integrator with the same tolerance for all components."""
+    return Adaptive(ADAPTIVE[name], relative, [tolerance] * components, min_step_us)
+
+
+def fine(name, components):
+    """Return an integrator that is exact enough for ten turns: small steps or tolerances."""
+    if name in FIXED:
+        return FixedStep(FIXED[name], 8000)
+    return adaptive(name, {'rk23': 1e-9, 'rk45': 1e-10}[name], components)
+
 
 def _worst(f, start, duration_us, exact, energy):
     """Return by method the largest errors of the state and, relative, of the energy."""

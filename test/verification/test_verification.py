@@ -24,7 +24,7 @@ ROWS = {
     'order of convergence': tuple(f'order of {method}' for method in METHODS),
     'order of convergence on the whole plant': (
         *(f'order of {method} on the plant' for method in METHODS), 'plant in flight',
-        'plant with adaptive steps'),
+        'plant in flight, quick rotors', 'plant with adaptive steps'),
     'integrators alone': tuple(
         f'{motion}: {what}' for motion in ('harmonic oscillator', 'pendulum', 'Kepler orbit')
         for what in ('state', 'energy')),
@@ -41,7 +41,8 @@ ROWS = {
         for where in ('at rest', 'in free fall', 'on a circle', 'on a lever')),
     'ISA': ('ISA temperature', 'ISA pressure', 'ISA density', 'pressure at 488 m'),
     'WGS-84': ('local to WGS-84 and back', 'local frame'),
-    'gravity': ('normal gravity', 'gravity at pole and equator'),
+    'gravity': (
+        'normal gravity', 'normal gravity on the ellipsoid', 'gravity at pole and equator'),
     'magnetic field': (
         'magnetic field near the pole', 'magnetic field on the equator',
         'magnetic field at Zurich', 'magnetic field around home'),
@@ -60,7 +61,7 @@ ROWS = {
         'round trip of an attitude', 'rotations'),
     'propulsion': (
         'thrust in climb and descent', 'thrust in level flight', 'thrust in oblique climb',
-        'thrust in oblique descent', 'ground effect'),
+        'thrust in slow oblique descent', 'thrust in oblique descent', 'ground effect'),
 }
 
 

@@ -11,7 +11,7 @@ import rerun
 from rerun.chunk import RrdReader
 
 from px4_sim_ros.config.configuration import load_configuration
-from px4_sim_ros.model.parameters import ParameterError
+from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.recording.analysis.annotations import Waypoint
 from px4_sim_ros.recording.analysis.attitudes import roll_pitch_yaw_deg

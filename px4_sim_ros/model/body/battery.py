@@ -16,44 +16,45 @@ import typing
 
 import numpy as np
 
-from px4_sim_ros.model.body.battery_model import BatteryModel
 from px4_sim_ros.model.compiled import compiled, records
+from px4_sim_ros.model.vehicle.sections import BatteryModel
 
 _S_PER_H = 3600.0
 
+State = np.ndarray | typing.Sequence[float]
+"""Of all packs: for each its charge as a share of its capacity (0..1), its polarisation voltage."""
+
 
 class Battery:
-    """The packs on their bus.
-
-    The state of all packs is a flat sequence: for each its charge as a share of its capacity
-    (0..1), then its polarisation voltage.
-    """
+    """The packs on their bus."""
 
     def __init__(self, model: BatteryModel) -> None:
+        self.model = model
         self.constants = packs_on_a_bus(model)
-        self._capacities_ah = tuple(pack.capacity_ah for pack in model.packs)
 
     def initial(self, charge: float) -> np.ndarray:
         """Return the state of rested packs, each with this share of its capacity."""
         return np.array([charge, 0.0] * len(self.constants))
 
-    def voltage_v(self, state: typing.Sequence[float], power_w: float) -> float:
+    def voltage_v(self, state: State, power_w: float) -> float:
         """Return `bus_voltage_v` of these packs."""
         return bus_voltage_v(self.constants, np.array(state, float), float(power_w))
 
-    def currents_a(self, state: typing.Sequence[float], voltage_v: float) -> list[float]:
+    def currents_a(self, state: State, voltage_v: float) -> list[float]:
         """Return the current out of each pack; negative into one that is being charged."""
         return [
             pack_current_a(self.constants, i, float(charge), float(polarisation), float(voltage_v))
             for i, (charge, polarisation) in enumerate(zip(state[::2], state[1::2]))]
 
-    def rates(self, state: typing.Sequence[float], voltage_v: float) -> np.ndarray:
+    def rates(self, state: State, voltage_v: float) -> np.ndarray:
         """Return `pack_rates` of these packs."""
         return pack_rates(self.constants, np.array(state, float), float(voltage_v))
 
-    def charge_ah(self, state: typing.Sequence[float]) -> float:
+    def charge_ah(self, state: State) -> float:
         """Return what is left in all packs."""
-        return sum(c * capacity for c, capacity in zip(state[::2], self._capacities_ah))
+        charge: float = sum(
+            c * pack.capacity_ah for c, pack in zip(state[::2], self.model.packs))
+        return charge
 
 
 def packs_on_a_bus(model: BatteryModel | None) -> np.ndarray:
@@ -81,12 +82,12 @@ def bus_voltage_v(packs: np.ndarray, state: np.ndarray, power_w: float) -> float
 
     :param packs: from `packs_on_a_bus`, at least one
     """
-    weighted = 0.0
+    weighted: float = 0.0
     for i in range(len(packs)):
         pack = packs[i]
         weighted += pack.conductance_s * (
             pack.empty_voltage_v + pack.voltage_span_v * state[2 * i] - state[2 * i + 1])
-    conductance = packs[0].bus_conductance_s
+    conductance: float = packs[0].bus_conductance_s
     source = weighted / conductance
     square = source * source - 4.0 * power_w / conductance
     return 0.5 * (source + math.sqrt(square)) if square > 0.0 else 0.5 * source
@@ -99,7 +100,8 @@ def pack_current_a(
     """Return the current out of a pack; negative into one that is being charged."""
     pack = packs[index]
     source = pack.empty_voltage_v + pack.voltage_span_v * charge - polarisation_v
-    return (source - voltage_v) * pack.conductance_s
+    current: float = (source - voltage_v) * pack.conductance_s
+    return current
 
 
 @compiled

@@ -12,9 +12,11 @@ import typing
 import numpy as np
 
 from px4_sim_ros.model.compiled import compiled
-from px4_sim_ros.model.compiled_rotation import to_world
 from px4_sim_ros.model.frames import Vector
-from px4_sim_ros.model.vehicle.vehicle import ContactModel
+from px4_sim_ros.model.rotation import to_world
+from px4_sim_ros.model.vehicle.sections import ContactModel
+
+_to_world = compiled(to_world)
 
 
 def contact_constants(
@@ -61,7 +63,7 @@ def contact_wrench(
     stiffness, damping = c.stiffness_n_m, c.damping_n_s_m
     x, y, z = position
     ux, uy, uz = velocity
-    wx, wy, wz = to_world(rotation, rate_flu)
+    wx, wy, wz = _to_world(rotation, rate_flu)
     fx = fy = fz = tx = ty = tz = 0.0
     for i in range(len(points)):
         rx, ry, rz = _arm(points, i, rotation)
@@ -116,7 +118,7 @@ def move_anchors(
 @compiled
 def _arm(points: np.ndarray, index: int, rotation: tuple[float, ...]) -> Vector:
     """Return where a foot is from the body's origin, in ENU."""
-    return to_world(rotation, (points[index, 0], points[index, 1], points[index, 2]))
+    return _to_world(rotation, (points[index, 0], points[index, 1], points[index, 2]))
 
 
 @compiled

@@ -7,29 +7,33 @@ import numpy as np
 
 from px4_sim_ros.model.body.battery import Battery
 from px4_sim_ros.model.body.contact import no_anchors, resting_height_m
-from px4_sim_ros.model.body.dynamics_parameters import DynamicsParameters
-from px4_sim_ros.model.body.integrators import ADAPTIVE, FIXED, Adaptive, State
+from px4_sim_ros.model.body.integrators import ADAPTIVE, FIXED, Adaptive, DynamicsParameters, State
 from px4_sim_ros.model.body.motion import (
+    ATTITUDE,
+    POSITION,
+    RATE,
     ROTORS,
-    Felt,
-    Held,
+    HeldInputs,
+    MotionOutputs,
     Plant,
     advance,
     derivative,
-    settle,
+    project_state,
 )
 from px4_sim_ros.model.environment.environment import Environment
-from px4_sim_ros.model.environment.surroundings import BatteryStatus
+from px4_sim_ros.model.errors import DivergedError
 from px4_sim_ros.model.frames import Vector
+from px4_sim_ros.model.inputs import BatteryStatus
 from px4_sim_ros.model.timebase import US_PER_S, seconds_text
-from px4_sim_ros.model.truth import DivergedError, Truth
+from px4_sim_ros.model.truth import Truth
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 
 _NOTHING = (0.0, 0.0, 0.0)
+_LEVEL_FACING_EAST = (1.0, 0.0, 0.0, 0.0)
 
 
 class Dynamics:
-    """Motion of one vehicle over flat ground; what its state is, `motion` tells."""
+    """Motion of one vehicle over flat ground; for its state see `motion`."""
 
     def __init__(
         self, parameters: DynamicsParameters, vehicle: Vehicle, environment: Environment,
@@ -45,32 +49,32 @@ class Dynamics:
         self._name = vehicle.name
         self._plant = Plant.of(vehicle, environment, ground=ground)
         self._packs = ROTORS + len(vehicle.rotors)     # where they begin in the state
-        self._battery_model = vehicle.battery
         self._battery = Battery(vehicle.battery) if vehicle.battery is not None else None
         self.time_us = 0
         self.force_enu: Vector = _NOTHING
-        """A force of somebody else on the centre of mass, N."""
+        """An external force on the centre of mass, N; zero unless it is set."""
         weight = vehicle.body.mass_kg * environment.gravity_m_s2(0.0)
         height = resting_height_m(
             vehicle.contact_model, vehicle.contact_points_m, weight) if ground else 0.0
         # In one array, so that all is written at once.
         self._inputs = np.zeros(6 + len(vehicle.rotors))
-        self._held = Held(self._inputs[6:], self._inputs[:3], self._inputs[3:6],
-                          no_anchors(len(self._plant.feet)))
+        self._held = HeldInputs(
+            self._inputs[6:], self._inputs[:3], self._inputs[3:6],
+            no_anchors(len(self._plant.feet)))
         self.state = [
-            0.0, 0.0, height, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0,
+            0.0, 0.0, height, *_NOTHING, *_LEVEL_FACING_EAST, *_NOTHING,
             *self._held.references_rad_s,
             *(self._battery.initial(parameters.initial_charge) if self._battery else ())]
         self._is_rk4 = parameters.integrator == 'rk4'
-        self._parts = parameters.substeps
+        self._substeps = parameters.substeps
         self._adaptive = (
             None if parameters.integrator in FIXED
             else _adaptive(parameters, len(vehicle.rotors), len(self.state)))
-        self.truth()       # it takes a while the first time, as the first step may not
+        self.truth()       # Warm up: compile now, not in the first step.
 
     @property
     def state(self) -> np.ndarray:
-        """The state now, see `motion`; what is written into it holds."""
+        """The state now, see `motion`; it can be written to."""
         return self._state
 
     @state.setter
@@ -94,22 +98,22 @@ class Dynamics:
         """
         self._inputs[:] = *wind_enu, *self.force_enu, *rotor_speed_references_rad_s
         if self._adaptive is None:
-            part_s = self._step_us // self._parts / US_PER_S
-            self._state = self._state.copy()       # somebody may keep the one before
+            substep_s = self._step_us // self._substeps / US_PER_S
+            self._state = self._state.copy()       # the caller may keep the one before
             now = advance(
-                self._state, *self._plant, *self._held, part_s, self._parts, self._is_rk4)
+                self._state, *self._plant, *self._held, substep_s, self._substeps, self._is_rk4)
             self.time_us += self._step_us
-            return self._truth(Felt(*now))
+            return self._truth(MotionOutputs(*now))
         self._adapt(self._adaptive)
         self.time_us += self._step_us
         return self.truth()
 
     def _adapt(self, integrator: Adaptive) -> None:
-        """Bring the state one step on."""
+        """Integrate the state over one step."""
         def f(x: State) -> State:
             return derivative(x, self._plant, self._held)
         self._state = integrator.advance(f, self._state, self._step_us)
-        settle(self._state, self._plant, self._held.anchors)
+        project_state(self._state, self._plant, self._held.anchors)
 
     def _diverged(self) -> DivergedError:
         return DivergedError(
@@ -123,15 +127,15 @@ class Dynamics:
         :raises DivergedError: it has left all bounds
         """
         now = advance(self._state, *self._plant, *self._held, 0.0, 0, self._is_rk4)
-        return self._truth(Felt(*now))
+        return self._truth(MotionOutputs(*now))
 
-    def _truth(self, now: Felt) -> Truth:
+    def _truth(self, now: MotionOutputs) -> Truth:
         self._bus = now.bus_voltage_v, now.bus_current_a
-        if not now.is_sound:
+        if not now.is_valid:
             raise self._diverged()
         x = self._state.tolist()
         return Truth(
-            self.time_us, tuple(x[:3]), tuple(x[6:10]), now.velocity_flu, tuple(x[10:13]),
+            self.time_us, tuple(x[POSITION]), tuple(x[ATTITUDE]), now.velocity_flu, tuple(x[RATE]),
             now.acceleration_flu, now.angular_acceleration_flu, tuple(x[ROTORS:self._packs]))
 
     def battery(self) -> BatteryStatus | None:
@@ -139,7 +143,7 @@ class Dynamics:
         if self._battery is None:
             return None
         charge_ah = self._battery.charge_ah(self._charges())
-        return BatteryStatus(self.time_us, *self._bus, charge_ah, self._battery_model.capacity_ah)
+        return BatteryStatus(self.time_us, *self._bus, charge_ah, self._battery.model.capacity_ah)
 
     def packs(self) -> list[tuple[float, float]]:
         """Return charge (0..1) and current (A) of each pack, at the time of the last truth."""
@@ -150,7 +154,8 @@ class Dynamics:
 
     def _charges(self) -> list[float]:
         """Return the state of the packs."""
-        return self._state[self._packs:].tolist()
+        charges: list[float] = self._state[self._packs:].tolist()
+        return charges
 
 
 def _adaptive(parameters: DynamicsParameters, rotors: int, size: int) -> Adaptive:

@@ -13,7 +13,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from px4_sim_ros.model.parameters import ParameterError
+from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.timebase import US_PER_S
 
 State = np.ndarray
@@ -24,7 +25,7 @@ Weights = typing.Sequence[typing.Sequence[float]]
 Trial = tuple[State, State, State]
 
 
-# These two are compiled as well, for the motion; there the derivative needs what is held.
+# These two are compiled as well, for the motion; there the derivative takes held inputs.
 
 def euler(f: Derivative, x: State, h: float, held: tuple[typing.Any, ...] = ()) -> State:
     """Return the state after a step of `h` seconds, first order (explicit Euler).
@@ -48,7 +49,7 @@ def rk4(f: Derivative, x: State, h: float, held: tuple[typing.Any, ...] = ()) ->
 
 
 @dataclasses.dataclass(frozen=True)
-class Pair:
+class EmbeddedRungeKutta:
     """A Runge-Kutta method with a second one, an order lower, in the same stages.
 
     The difference of the two estimates the error. The higher order is kept.
@@ -109,7 +110,7 @@ def _fractions(text: str) -> tuple[Fraction, ...]:
     return tuple(Fraction(word) for word in text.split())
 
 
-BOGACKI_SHAMPINE = Pair(
+BOGACKI_SHAMPINE = EmbeddedRungeKutta(
     order=3,
     rows=(
         _fractions('1/2'),
@@ -120,7 +121,7 @@ BOGACKI_SHAMPINE = Pair(
     unrolled=_four_stages,
 )
 
-DORMAND_PRINCE = Pair(
+DORMAND_PRINCE = EmbeddedRungeKutta(
     order=5,
     rows=(
         _fractions('1/5'),
@@ -138,13 +139,13 @@ rk23: Method = BOGACKI_SHAMPINE.step
 rk45: Method = DORMAND_PRINCE.step
 
 FIXED: dict[str, Method] = {'euler': euler, 'rk4': rk4}
-ADAPTIVE: dict[str, Pair] = {'rk23': BOGACKI_SHAMPINE, 'rk45': DORMAND_PRINCE}
+ADAPTIVE: dict[str, EmbeddedRungeKutta] = {'rk23': BOGACKI_SHAMPINE, 'rk45': DORMAND_PRINCE}
 INTEGRATORS: dict[str, Method] = {**FIXED, 'rk23': rk23, 'rk45': rk45}
 INTEGRATOR_NAMES = tuple(INTEGRATORS)
 
 
 def check_substeps(step_us: int, substeps: int) -> None:
-    """Check that a step falls into so many parts of whole microseconds.
+    """Check that the substeps of a step are whole microseconds.
 
     :raises ParameterError: naming the nearest valid values
     """
@@ -159,8 +160,41 @@ def check_substeps(step_us: int, substeps: int) -> None:
         f" {' and '.join(valid)}")
 
 
+@dataclasses.dataclass(frozen=True)
+class DynamicsParameters(Parameters):
+    """How the motion is integrated, and how full the battery is at the start."""
+
+    integrator: str = parameter(
+        'integration method; euler and rk4 take equal steps, rk23 and rk45 choose theirs',
+        choices=INTEGRATOR_NAMES)
+    substeps: int = parameter(
+        'integration steps of euler and rk4 in one step', minimum=1, maximum=1000)
+    relative_tolerance: float = parameter(
+        'error of a step of rk23 and rk45 per value', above=0, maximum=1)
+    position_tolerance_m: float = parameter('least error that counts', 'm', above=0)
+    velocity_tolerance_m_s: float = parameter('least error that counts', 'm/s', above=0)
+    attitude_tolerance: float = parameter(
+        'least error that counts, of a quaternion component', above=0)
+    rate_tolerance_rad_s: float = parameter('least error that counts', 'rad/s', above=0)
+    rotor_speed_tolerance_rad_s: float = parameter('least error that counts', 'rad/s', above=0)
+    battery_tolerance: float = parameter(
+        'least error that counts, of the share of charge and of volts', above=0)
+    min_step_us: int = parameter(
+        'a step of rk23 and rk45 this short is taken whatever its error', 'us', minimum=1)
+    initial_charge: float = parameter(
+        'share of its capacity in each pack at the start', minimum=0, maximum=1)
+
+    def check_step(self, step_us: int) -> None:
+        """Check that the substeps are whole microseconds, of a method that takes them.
+
+        :raises ParameterError: naming the nearest valid values
+        """
+        if self.integrator in FIXED:
+            check_substeps(step_us, self.substeps)
+
+
 class Adaptive:
-    """A pair whose steps are as long as the tolerances allow.
+    """An embedded method whose steps are as long as the tolerances allow.
 
     It counts derivatives in `evaluations`, and `accepted_steps`, `rejected_steps` and
     `forced_steps`: those accepted although their error was too large. `proposal_us` is the next
@@ -172,16 +206,16 @@ class Adaptive:
     GROW = 5.0
 
     def __init__(
-        self, pair: Pair, relative_tolerance: float, absolute_tolerances: typing.Sequence[float],
-        min_step_us: int,
+        self, method: EmbeddedRungeKutta, relative_tolerance: float,
+        absolute_tolerances: typing.Sequence[float], min_step_us: int,
     ) -> None:
         """Start with no proposal: the first call's duration is the first.
 
         :param absolute_tolerances: one for each component of the state, above zero
         :param min_step_us: a step of this or less is accepted whatever its error; at least 1
         """
-        self._pair = pair
-        self._exponent = -1.0 / pair.order
+        self._method = method
+        self._exponent = -1.0 / method.order
         self._relative = relative_tolerance
         self._absolute = np.array(absolute_tolerances, float)
         self._min_step_us = min_step_us
@@ -200,7 +234,7 @@ class Adaptive:
         """
         if len(x) != len(self._absolute):
             raise ValueError(f'{len(x)} components but {len(self._absolute)} tolerances')
-        trial, min_step_us = self._pair.trial, self._min_step_us
+        trial, min_step_us = self._method.trial, self._min_step_us
         proposal_us = self.proposal_us or max(duration_us, min_step_us)
         remaining_us = duration_us
         # Inputs and state may have changed since the last call: its last derivative is void.
@@ -210,7 +244,7 @@ class Adaptive:
         while remaining_us > 0:
             h_us = min(proposal_us, remaining_us)
             new, k_new, error = trial(f, x, h_us / US_PER_S, k)
-            self.evaluations += len(self._pair.rows)
+            self.evaluations += len(self._method.rows)
             ratio = self._error_ratio(x, new, error)
             next_us = max(min_step_us, int(h_us * min(grow, self._factor(ratio))))
             if ratio > 1.0 and h_us > min_step_us:
@@ -238,4 +272,5 @@ class Adaptive:
         """Return by how much the next step may differ for its error to meet the tolerance."""
         if ratio == 0.0:
             return self.GROW
-        return min(self.GROW, max(self.SHRINK, self.SAFETY * ratio ** self._exponent))
+        factor: float = self.SAFETY * ratio ** self._exponent
+        return min(self.GROW, max(self.SHRINK, factor))

@@ -1,8 +1,8 @@
 """The equations of motion of a vehicle, compiled: rigid body, rotors, drag, battery and ground.
 
-The state is an array: position (3) and velocity (3) in ENU, attitude (w, x, y, z), body rate (3)
-in FLU, rotor speeds, then for each pack of the battery its charge (0..1) and its polarisation
-voltage. All of it is integrated together.
+The state is an array: position (m) and velocity (m/s) in ENU, attitude (w, x, y, z), body rate
+(rad/s) in FLU, rotor speeds (rad/s), then for each pack of the battery its charge (0..1) and its
+polarisation voltage (V). All of it is integrated together.
 """
 from __future__ import annotations
 
@@ -23,19 +23,24 @@ from px4_sim_ros.model.body.battery import (
 from px4_sim_ros.model.body.contact import contact_constants, contact_wrench, move_anchors
 from px4_sim_ros.model.body.rotors import OUT_OF_GROUND_EFFECT, RotorSet, speed_rate, wrench
 from px4_sim_ros.model.compiled import compiled, record
-from px4_sim_ros.model.compiled_rotation import matrix, to_body, to_world
 from px4_sim_ros.model.environment import atmosphere, gravity
 from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 
-ROTORS = 13        # where they begin in the state
+# Indices of the state; from ROTORS on there are the rotor speeds, then the packs.
+X, Y, Z, VX, VY, VZ, QW, QX, QY, QZ, WX, WY, WZ, ROTORS = range(14)
+POSITION, ATTITUDE, RATE = slice(X, VX), slice(QW, WX), slice(WX, ROTORS)
+
 # No vehicle moves at so many m/s, nor turns at so many rad/s.
 _WILD = 1e6
 
 _density_kg_m3 = compiled(atmosphere.density_kg_m3)
 _gravity_m_s2 = compiled(gravity.gravity_m_s2)
+_matrix = compiled(rotation.matrix)
 _normalised = compiled(rotation.normalised)
+_to_body = compiled(rotation.to_body)
+_to_world = compiled(rotation.to_world)
 _euler = compiled(integrators.euler, inline=True)
 _rk4 = compiled(integrators.rk4, inline=True)
 
@@ -72,68 +77,73 @@ class Plant(typing.NamedTuple):
             rotors.hubs, packs_on_a_bus(battery), np.array(feet_m, float).reshape(-1, 3))
 
 
-class Held(typing.NamedTuple):
-    """What is held over an integration step."""
+class HeldInputs(typing.NamedTuple):
+    """Inputs that are held over a step."""
 
     references_rad_s: np.ndarray   # (rotors,), as reached at nominal voltage
     wind_enu: np.ndarray           # (3,), m/s
-    force_enu: np.ndarray          # (3,), N, at the centre of mass, beside all others
-    anchors: np.ndarray            # (feet, 2), where feet hold on to the ground
+    force_enu: np.ndarray          # (3,), N, on the centre of mass, added to all others
+    anchors: np.ndarray            # (feet, 2), m, where feet hold on to the ground
 
 
-class Felt(typing.NamedTuple):
-    """What a vehicle feels in a state."""
+class MotionOutputs(typing.NamedTuple):
+    """Motion and battery in a state, as far as they are not in the state itself."""
 
     velocity_flu: Vector
     acceleration_flu: Vector
     angular_acceleration_flu: Vector
     bus_voltage_v: float
     bus_current_a: float           # out of all packs
-    is_sound: bool                 # the state is within all bounds
+    is_valid: bool                 # the state is within all bounds
+
+
+Outputs = tuple[Vector, Vector, Vector, float, float, bool]
+"""The fields of `MotionOutputs`."""
 
 
 @compiled
 def advance(
     x: np.ndarray, constants: np.ndarray, hubs: np.ndarray, packs: np.ndarray, feet: np.ndarray,
     references_rad_s: np.ndarray, wind_enu: np.ndarray, force_enu: np.ndarray,
-    anchors: np.ndarray, part_s: float, parts: int, is_rk4: bool,
-) -> tuple[typing.Any, ...]:
-    """Bring a state some equal integration steps on, by `rk4` or `euler`; return a `Felt`.
+    anchors: np.ndarray, substep_s: float, substeps: int, is_rk4: bool,
+) -> Outputs:
+    """Integrate a state over equal substeps by `rk4` or `euler`; return the fields of its outputs.
 
-    Plant and what is held are given by their fields: as tuples they would take longer to pass
-    than a step of `euler`.
+    Plant and held inputs are given by their fields: as tuples they would take longer to pass than
+    a step of `euler`.
 
     State and anchors of the feet change in place, and what is returned is a plain tuple of
     numbers: when compiled code makes other objects, Python may run a signal handler, whose
-    exception Numba does not bear there.
+    exception Numba cannot handle there.
 
-    :param part_s: one of these steps, s
+    :param x: the state
+    :param substep_s: length of a substep, s
     """
     plant = Plant(constants, hubs, packs, feet)
-    held = Held(references_rad_s, wind_enu, force_enu, anchors)
-    for _ in range(parts):
+    held = HeldInputs(references_rad_s, wind_enu, force_enu, anchors)
+    for _ in range(substeps):
         if is_rk4:
-            x[:] = _rk4(derivative, x, part_s, (plant, held))
+            x[:] = _rk4(derivative, x, substep_s, (plant, held))
         else:
-            x[:] = _euler(derivative, x, part_s, (plant, held))
-        settle(x, plant, anchors)
-    return _felt(x, plant, held)
+            x[:] = _euler(derivative, x, substep_s, (plant, held))
+        project_state(x, plant, anchors)
+    return _outputs(x, plant, held)
 
 
 @compiled
-def derivative(x: np.ndarray, plant: Plant, held: Held) -> np.ndarray:
+def derivative(x: np.ndarray, plant: Plant, held: HeldInputs) -> np.ndarray:
     """Return the derivative of the state."""
     acceleration, angular_acceleration, power = _accelerations(x, plant, held)
-    qw, qx, qy, qz, wx, wy, wz = x[6], x[7], x[8], x[9], x[10], x[11], x[12]
+    qw, qx, qy, qz, wx, wy, wz = x[QW], x[QX], x[QY], x[QZ], x[WX], x[WY], x[WZ]
     rates = np.empty(len(x))
-    rates[0], rates[1], rates[2] = x[3], x[4], x[5]
-    rates[3], rates[4], rates[5] = acceleration
+    rates[X], rates[Y], rates[Z] = x[VX], x[VY], x[VZ]
+    rates[VX], rates[VY], rates[VZ] = acceleration
     # q' = q * (0, w) / 2
-    rates[6] = 0.5 * (-qx * wx - qy * wy - qz * wz)
-    rates[7] = 0.5 * (qw * wx + qy * wz - qz * wy)
-    rates[8] = 0.5 * (qw * wy + qz * wx - qx * wz)
-    rates[9] = 0.5 * (qw * wz + qx * wy - qy * wx)
-    rates[10], rates[11], rates[12] = angular_acceleration
+    rates[QW] = 0.5 * (-qx * wx - qy * wy - qz * wz)
+    rates[QX] = 0.5 * (qw * wx + qy * wz - qz * wy)
+    rates[QY] = 0.5 * (qw * wy + qz * wx - qx * wz)
+    rates[QZ] = 0.5 * (qw * wz + qx * wy - qy * wx)
+    rates[WX], rates[WY], rates[WZ] = angular_acceleration
     constants, packs = plant.constants, plant.packs
     first_pack = ROTORS + len(plant.hubs)
     voltage_share = 1.0
@@ -148,21 +158,21 @@ def derivative(x: np.ndarray, plant: Plant, held: Held) -> np.ndarray:
 
 
 @compiled
-def settle(x: np.ndarray, plant: Plant, anchors: np.ndarray) -> None:
-    """Bring a state that was integrated to where it belongs, in place.
+def project_state(x: np.ndarray, plant: Plant, anchors: np.ndarray) -> None:
+    """Project an integrated state onto its constraints, in place.
 
-    Its attitude gets unit length, charges get within 0..1, and feet hold on to the ground.
+    The attitude gets unit length, charges are clamped to 0..1, and the anchors of the feet follow.
     """
-    attitude = _normalised((x[6], x[7], x[8], x[9]))
-    x[6], x[7], x[8], x[9] = attitude
+    attitude = _normalised((x[QW], x[QX], x[QY], x[QZ]))
+    x[QW], x[QX], x[QY], x[QZ] = attitude
     clamp_charges(x, ROTORS + len(plant.hubs))
-    move_anchors(plant.constants, plant.feet, anchors, (x[0], x[1], x[2]), matrix(attitude))
+    move_anchors(plant.constants, plant.feet, anchors, (x[X], x[Y], x[Z]), _matrix(attitude))
 
 
 @compiled
-def _felt(x: np.ndarray, plant: Plant, held: Held) -> tuple[typing.Any, ...]:
-    """Return the fields of a `Felt`."""
-    r = matrix((x[6], x[7], x[8], x[9]))
+def _outputs(x: np.ndarray, plant: Plant, held: HeldInputs) -> Outputs:
+    """Return the outputs in a state."""
+    r = _matrix((x[QW], x[QX], x[QY], x[QZ]))
     acceleration, angular_acceleration, power = _accelerations(x, plant, held)
     voltage, current, packs = plant.constants[0].nominal_voltage_v, 0.0, plant.packs
     if len(packs):
@@ -170,40 +180,40 @@ def _felt(x: np.ndarray, plant: Plant, held: Held) -> tuple[typing.Any, ...]:
         voltage = bus_voltage_v(packs, charges, power)
         for i in range(len(packs)):
             current += pack_current_a(packs, i, charges[2 * i], charges[2 * i + 1], voltage)
-    speed, rest = x[3:6].sum(), x[10:].sum()
+    speed, rest = x[VX:QW].sum(), x[WX:].sum()
     return (
-        to_body(r, (x[3], x[4], x[5])), to_body(r, acceleration), angular_acceleration,
+        _to_body(r, (x[VX], x[VY], x[VZ])), _to_body(r, acceleration), angular_acceleration,
         voltage, current,
-        # Not true for what is no number.
+        # Not true for NaN.
         -_WILD < speed < _WILD and -_WILD < rest < _WILD)
 
 
 @compiled
 def _accelerations(
-    x: np.ndarray, plant: Plant, held: Held,
+    x: np.ndarray, plant: Plant, held: HeldInputs,
 ) -> tuple[Vector, Vector, float]:
     """Return acceleration in ENU, angular acceleration in FLU, and the power drawn in W."""
     constants, feet = plant.constants, plant.feet
     c = constants[0]
-    height, vx, vy, vz = x[2], x[3], x[4], x[5]
-    rate = wx, wy, wz = x[10], x[11], x[12]
-    r = matrix((x[6], x[7], x[8], x[9]))
+    height, vx, vy, vz = x[Z], x[VX], x[VY], x[VZ]
+    rate = wx, wy, wz = x[WX], x[WY], x[WZ]
+    r = _matrix((x[QW], x[QX], x[QY], x[QZ]))
     density = _density_kg_m3(
         c.home_altitude_m + height, c.sea_level_pressure_pa, c.sea_level_temperature_k)
     wind, force = held.wind_enu, held.force_enu
-    airspeed = ax, ay, az = to_body(r, (vx - wind[0], vy - wind[1], vz - wind[2]))
+    airspeed = ax, ay, az = _to_body(r, (vx - wind[0], vy - wind[1], vz - wind[2]))
     above_ground = (height, r[6], r[7], r[8]) if len(feet) else OUT_OF_GROUND_EFFECT
     fx, fy, fz, tx, ty, tz, power = wrench(
         constants, plant.hubs, x[ROTORS:], airspeed, rate, density, above_ground)
     speed = math.sqrt(ax * ax + ay * ay + az * az)
     drag = (c.linear_drag_n_s_m + c.quadratic_drag_n_s2_m2 * speed) * (
         density / c.reference_density_kg_m3)
-    fx, fy, fz = to_world(r, (fx - drag * ax, fy - drag * ay, fz - drag * az))
+    fx, fy, fz = _to_world(r, (fx - drag * ax, fy - drag * ay, fz - drag * az))
     if height < c.reach_m:
         cx, cy, cz, lx, ly, lz = contact_wrench(
-            constants, feet, held.anchors, (x[0], x[1], height), (vx, vy, vz), r, rate)
+            constants, feet, held.anchors, (x[X], x[Y], height), (vx, vy, vz), r, rate)
         fx, fy, fz = fx + cx, fy + cy, fz + cz
-        cx, cy, cz = to_body(r, (lx, ly, lz))
+        cx, cy, cz = _to_body(r, (lx, ly, lz))
         tx, ty, tz = tx + cx, ty + cy, tz + cz
     ixx, iyy, izz = c.inertia_x_kg_m2, c.inertia_y_kg_m2, c.inertia_z_kg_m2
     gravity_m_s2 = _gravity_m_s2(height, c.gravity_at_home, c.gravity_per_m, c.gravity_per_m2)

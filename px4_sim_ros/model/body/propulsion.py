@@ -34,7 +34,7 @@ from __future__ import annotations
 
 import typing
 
-from px4_sim_ros.model.vehicle.vehicle import MotorModel, RotorModel
+from px4_sim_ros.model.vehicle.sections import MotorModel, RotorModel
 
 
 class Propeller(typing.NamedTuple):

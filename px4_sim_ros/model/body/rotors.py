@@ -16,8 +16,8 @@ import numpy as np
 
 from px4_sim_ros.model.body.propulsion import NO_LOAD, Load, Propeller
 from px4_sim_ros.model.compiled import compiled, record
-from px4_sim_ros.model.frames import Vector
-from px4_sim_ros.model.vehicle.vehicle import MotorModel, Rotor, RotorModel
+from px4_sim_ros.model.frames import Vector, vector
+from px4_sim_ros.model.vehicle.sections import MotorModel, Rotor, RotorModel
 
 STANDING_RAD_S = 1e-3
 """A slower rotor does nothing to the air."""
@@ -62,10 +62,11 @@ class RotorSet:
         density_kg_m3: float, above_ground: tuple[float, float, float, float],
     ) -> tuple[float, float, float, float, float, float, float]:
         """Return `wrench` of these rotors."""
+        height, up_x, up_y, up_z = map(float, above_ground)
         return wrench(
             self._record, self.hubs, np.array(speeds_rad_s, float),
-            *(tuple(map(float, vector)) for vector in (airspeed_flu, rate_flu)),
-            float(density_kg_m3), tuple(map(float, above_ground)))
+            vector(map(float, airspeed_flu)), vector(map(float, rate_flu)),
+            float(density_kg_m3), (height, up_x, up_y, up_z))
 
 
 @compiled
@@ -155,6 +156,6 @@ def speed_rate(
         speed loop sets a share of the voltage, so the speed that is reached scales with it.
     """
     c = constants[0]
-    goal = min(reference_rad_s, c.max_speed_rad_s) * voltage_share
-    return (goal - speed_rad_s) / (
-        c.time_constant_up_s if goal > speed_rad_s else c.time_constant_down_s)
+    goal: float = min(reference_rad_s, c.max_speed_rad_s) * voltage_share
+    lag_s: float = c.time_constant_up_s if goal > speed_rad_s else c.time_constant_down_s
+    return (goal - speed_rad_s) / lag_s

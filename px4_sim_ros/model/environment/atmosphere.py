@@ -24,8 +24,9 @@ def density_kg_m3(
     ratio = 1.0 - LAPSE_RATE_K_M * altitude_m / sea_level_temperature_k
     if ratio <= 0.0:
         return 0.0
-    return sea_level_pressure_pa * ratio ** _DENSITY_EXPONENT / (
+    density: float = sea_level_pressure_pa * ratio ** _DENSITY_EXPONENT / (
         GAS_CONSTANT_J_KG_K * sea_level_temperature_k)
+    return density
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,7 +49,8 @@ class Atmosphere:
         ratio = 1.0 - LAPSE_RATE_K_M * altitude_m / self.sea_level_temperature_k
         if ratio <= 0.0:
             return 0.0
-        return self.sea_level_pressure_pa * ratio ** _PRESSURE_EXPONENT
+        pressure: float = self.sea_level_pressure_pa * ratio ** _PRESSURE_EXPONENT
+        return pressure
 
     def density_kg_m3(self, altitude_m: float) -> float:
         """Return `density_kg_m3` of this atmosphere."""
@@ -57,7 +59,7 @@ class Atmosphere:
 
     def pressure_altitude_m(self, pressure_pa: float) -> float:
         """Return the altitude at which the pressure is this."""
-        ratio = (pressure_pa / self.sea_level_pressure_pa) ** (1.0 / _PRESSURE_EXPONENT)
+        ratio: float = (pressure_pa / self.sea_level_pressure_pa) ** (1.0 / _PRESSURE_EXPONENT)
         return self.sea_level_temperature_k / LAPSE_RATE_K_M * (1.0 - ratio)
 
 

@@ -6,7 +6,7 @@ import functools
 import pygeomag
 
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition, LocalFrame
-from px4_sim_ros.model.frames import Vector, ned_to_enu
+from px4_sim_ros.model.frames import Vector, ned_to_enu, vector
 
 _TESLA_PER_NANOTESLA = 1e-9
 _WMM_2025 = 'wmm/WMM_2025.COF'
@@ -38,9 +38,9 @@ def local_field_t(frame: LocalFrame, position_enu: Vector, year: float) -> Vecto
     """
     place = frame.to_geodetic(position_enu)
     # Of a length far above the rounding of coordinates of the whole Earth.
-    nanotesla = tuple(v / _TESLA_PER_NANOTESLA for v in field_enu_t(place, year))
+    nanotesla = vector(v / _TESLA_PER_NANOTESLA for v in field_enu_t(place, year))
     turned = frame.turned_from(LocalFrame(place), nanotesla)
-    return tuple(v * _TESLA_PER_NANOTESLA for v in turned)
+    return vector(v * _TESLA_PER_NANOTESLA for v in turned)
 
 
 class MagneticField:
@@ -72,6 +72,6 @@ def _slope(frame: LocalFrame, axis: int, year: float) -> Vector:
     """Return how the field changes along an axis of the frame, T/m."""
     step = [0.0, 0.0, 0.0]
     step[axis] = _DIFFERENCE_M
-    ahead = local_field_t(frame, tuple(step), year)
-    behind = local_field_t(frame, tuple(-s for s in step), year)
-    return tuple((a - b) / (2.0 * _DIFFERENCE_M) for a, b in zip(ahead, behind))
+    ahead = local_field_t(frame, vector(step), year)
+    behind = local_field_t(frame, vector(-s for s in step), year)
+    return vector((a - b) / (2.0 * _DIFFERENCE_M) for a, b in zip(ahead, behind))

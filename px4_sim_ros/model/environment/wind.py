@@ -10,13 +10,13 @@ import dataclasses
 import math
 import typing
 
-from px4_sim_ros.model.environment.surroundings import WindSample
 from px4_sim_ros.model.environment.turbulence import DrydenTurbulence
 from px4_sim_ros.model.frames import Vector
+from px4_sim_ros.model.inputs import WindSample
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.random_streams import NormalStream
 from px4_sim_ros.model.rotation import matrix, to_world
-from px4_sim_ros.model.sensors.noise import Wander
+from px4_sim_ros.model.sensors.noise import GaussMarkov
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.model.truth import Truth
 
@@ -59,7 +59,7 @@ class WindParameters(Parameters):
 
 
 class _Constant:
-    """Nothing beside the mean."""
+    """Nothing but the mean."""
 
     def __init__(self, name: str, parameters: WindParameters, world: WorldParameters) -> None:
         pass
@@ -98,7 +98,7 @@ class _OrnsteinUhlenbeck:
         p = parameters
         period_s = world.period_us(name) / US_PER_S
         self._east, self._north, self._up = (
-            Wander(sigma, p.ou_correlation_time_s, period_s,
+            GaussMarkov(sigma, p.ou_correlation_time_s, period_s,
                    NormalStream(world.seed, f'{name}/{axis}'))
             for axis, sigma in (
                 ('east', p.ou_intensity_m_s), ('north', p.ou_intensity_m_s),
@@ -130,7 +130,14 @@ class _Dryden:
         return u * east - v * north, u * north + v * east, w
 
 
-_MODELS = {
+class _Model(typing.Protocol):
+    """What is added to the mean wind."""
+
+    def sample(self, time_us: int, position_enu: Vector, velocity_enu: Vector) -> Vector:
+        """Return the addition, ENU in m/s."""
+
+
+_MODELS: dict[str, typing.Callable[[str, WindParameters, WorldParameters], _Model]] = {
     'constant': _Constant,
     'gust': _Gust,
     'ornstein_uhlenbeck': _OrnsteinUhlenbeck,

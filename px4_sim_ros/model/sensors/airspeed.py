@@ -4,7 +4,7 @@ from __future__ import annotations
 import dataclasses
 import typing
 
-from px4_sim_ros.model.environment.surroundings import STILL, Surroundings
+from px4_sim_ros.model.inputs import STILL, SensorInputs
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.random_streams import NormalStream
 from px4_sim_ros.model.rotation import matrix, to_body
@@ -46,7 +46,7 @@ class Airspeed:
         self._stream = NormalStream(world.seed, name)
 
     def measure(
-        self, truth: Truth, surroundings: Surroundings = STILL,
+        self, truth: Truth, inputs: SensorInputs = STILL,
     ) -> DifferentialPressureMeasurement:
         """Return the sample at the truth's time."""
         p = self._parameters
@@ -54,7 +54,7 @@ class Airspeed:
         density = self._atmosphere.density_kg_m3(
             self._home_altitude_m + height_m(truth, rotation, p.position_m))
         speed = (velocity_flu(truth, p.position_m)[0]
-                 - to_body(rotation, surroundings.wind_enu)[0])
+                 - to_body(rotation, inputs.wind_enu)[0])
         pressure = 0.5 * density * speed * abs(speed)
         return DifferentialPressureMeasurement(
             truth.time_us, pressure + p.offset_pa + p.noise_pa * self._stream.next(),

@@ -5,11 +5,11 @@ import dataclasses
 import math
 import typing
 
-from px4_sim_ros.model.environment.surroundings import STILL, Surroundings
+from px4_sim_ros.model.inputs import STILL, SensorInputs
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.random_streams import NormalStream
 from px4_sim_ros.model.rotation import matrix, to_world
-from px4_sim_ros.model.sensors.noise import Wander
+from px4_sim_ros.model.sensors.noise import GaussMarkov
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.model.truth import Truth
 from px4_sim_ros.model.world import WorldParameters
@@ -47,18 +47,18 @@ class Barometer:
         self._home_altitude_m = world.home_altitude_m
         self._atmosphere = world.atmosphere()
         self._stream = NormalStream(world.seed, name)
-        self._wander = Wander(
+        self._wander = GaussMarkov(
             p.wander_pa, p.wander_correlation_time_s, world.period_us(name) / US_PER_S,
             NormalStream(world.seed, f'{name}/wander'))
 
-    def measure(self, truth: Truth, surroundings: Surroundings = STILL) -> PressureMeasurement:
+    def measure(self, truth: Truth, inputs: SensorInputs = STILL) -> PressureMeasurement:
         """Return the sample at the truth's time."""
         p = self._parameters
         altitude_m = self._home_altitude_m + truth.position_enu[2]
         pressure = self._atmosphere.pressure_pa(altitude_m)
         if p.wind_pressure_coefficient:
             pressure -= p.wind_pressure_coefficient * self._dynamic_pressure_pa(
-                altitude_m, truth, surroundings)
+                altitude_m, truth, inputs)
         time_s = truth.time_us / US_PER_S
         drift = (
             p.drift_pa_s * time_s + self._wander.next()
@@ -68,11 +68,11 @@ class Barometer:
             p.noise_pa * p.noise_pa)
 
     def _dynamic_pressure_pa(
-        self, altitude_m: float, truth: Truth, surroundings: Surroundings,
+        self, altitude_m: float, truth: Truth, inputs: SensorInputs,
     ) -> float:
         """Return rho v^2 / 2 of the horizontal velocity relative to the air."""
         east, north, _ = to_world(matrix(truth.attitude), truth.velocity_flu)
-        wind_east, wind_north, _ = surroundings.wind_enu
+        wind_east, wind_north, _ = inputs.wind_enu
         east, north = east - wind_east, north - wind_north
         density = self._atmosphere.density_kg_m3(altitude_m)
         return 0.5 * density * (east * east + north * north)

@@ -9,12 +9,12 @@ import statistics
 import typing
 
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition, load_proj
-from px4_sim_ros.model.environment.surroundings import STILL, Surroundings
-from px4_sim_ros.model.frames import Vector
+from px4_sim_ros.model.frames import Vector, vector
+from px4_sim_ros.model.inputs import STILL, SensorInputs
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.random_streams import NormalStream
 from px4_sim_ros.model.rotation import matrix, to_world
-from px4_sim_ros.model.sensors.noise import DriftingBias
+from px4_sim_ros.model.sensors.noise import GaussMarkovVector
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.model.truth import Truth
 from px4_sim_ros.model.world import WorldParameters
@@ -75,7 +75,7 @@ class Gnss:
         self._path = _Path(p.delay_s)
         self._velocity_stream = NormalStream(world.seed, f'{name}/velocity')
         # A unit process: its stationary standard deviation is 1 from the first sample on.
-        self._error = DriftingBias(
+        self._error = GaussMarkovVector(
             math.sqrt(2.0 / p.error_correlation_time_s), p.error_correlation_time_s, 1.0,
             period_s, NormalStream(world.seed, f'{name}/position'))
         self._outage = _Outage(
@@ -84,7 +84,7 @@ class Gnss:
         self._fix_type = FixType[p.fix_type.upper()]
         self._last: GnssMeasurement | None = None
 
-    def measure(self, truth: Truth, surroundings: Surroundings = STILL) -> GnssMeasurement:
+    def measure(self, truth: Truth, inputs: SensorInputs = STILL) -> GnssMeasurement:
         """Return the fix at the truth's time."""
         p = self._parameters
         (east, north, up), velocity = self._path.delayed(truth)
@@ -100,7 +100,7 @@ class Gnss:
                 north + p.horizontal_error_m * n,
                 up + p.vertical_error_m * u,
             )),
-            tuple(v + p.velocity_noise_m_s * k for v, k in zip(velocity, noise)),
+            vector(v + p.velocity_noise_m_s * k for v, k in zip(velocity, noise)),
             p.reported_horizontal_accuracy_m,
             p.reported_vertical_accuracy_m,
             FixType.NONE if lost else self._fix_type,
@@ -175,6 +175,6 @@ def _between(a: _Sample, b: _Sample, time_us: int) -> tuple[Vector, Vector]:
     da, db = (1.0 - s) * (1.0 - 3.0 * s), s * (3.0 * s - 2.0)
     rows = list(zip(a.position_enu, b.position_enu, a.velocity_enu, b.velocity_enu))
     return (
-        tuple(p + w * (q - p) + wa * u + wb * v for p, q, u, v in rows),
-        tuple(d * (q - p) + da * u + db * v for p, q, u, v in rows),
+        vector(p + w * (q - p) + wa * u + wb * v for p, q, u, v in rows),
+        vector(d * (q - p) + da * u + db * v for p, q, u, v in rows),
     )

@@ -5,8 +5,8 @@ import dataclasses
 import math
 import typing
 
-from px4_sim_ros.model.environment.surroundings import STILL, Surroundings
 from px4_sim_ros.model.frames import Quaternion, Vector
+from px4_sim_ros.model.inputs import STILL, SensorInputs
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.random_streams import NormalStream
 from px4_sim_ros.model.rotation import (
@@ -77,7 +77,10 @@ def specific_force_flu(truth: Truth, gravity_m_s2: float) -> Vector:
 
 
 def lever_arm_acceleration(truth: Truth, position_m: Vector) -> Vector:
-    """Return what a place feels beside the centre of mass: alpha x r + w x (w x r), in FLU."""
+    """Return the acceleration of a place less that of the centre of mass, in FLU.
+
+    It is alpha x r + w x (w x r).
+    """
     tx, ty, tz = cross(truth.angular_acceleration_flu, position_m)
     cx, cy, cz = cross(truth.rate_flu, cross(truth.rate_flu, position_m))
     return tx + cx, ty + cy, tz + cz
@@ -115,7 +118,7 @@ class Imu:
                 p.gyro_turn_on_bias, period_s, world.seed, f'{name}/gyro'),
             Converter(p.gyro_range, p.gyro_resolution))
 
-    def measure(self, truth: Truth, surroundings: Surroundings = STILL) -> ImuMeasurement:
+    def measure(self, truth: Truth, inputs: SensorInputs = STILL) -> ImuMeasurement:
         """Return the sample at the truth's time."""
         force = specific_force_flu(truth, self._gravity.at(truth.position_enu[2]))
         if self._position is not None:

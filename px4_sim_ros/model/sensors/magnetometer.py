@@ -5,8 +5,8 @@ import dataclasses
 import typing
 
 from px4_sim_ros.model.environment.magnetic_field import MagneticField
-from px4_sim_ros.model.environment.surroundings import STILL, Surroundings
 from px4_sim_ros.model.frames import Vector
+from px4_sim_ros.model.inputs import STILL, SensorInputs
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.rotation import matrix, to_body, to_world
 from px4_sim_ros.model.sensors.imu import mounting_rotation
@@ -69,14 +69,14 @@ class Magnetometer:
         self._converter = Converter(p.range, p.resolution)
 
     def measure(
-        self, truth: Truth, surroundings: Surroundings = STILL,
+        self, truth: Truth, inputs: SensorInputs = STILL,
     ) -> MagneticFieldMeasurement:
         """Return the sample at the truth's time."""
         earth = to_body(matrix(truth.attitude), self._earth.at(truth.position_enu))
         x, y, z = to_world(self._axes, earth)         # only the product of matrix and vector
         hx, hy, hz = self._hard_iron
         cx, cy, cz = self._field_per_current
-        current = surroundings.current_a
+        current = inputs.current_a
         field = x + hx + current * cx, y + hy + current * cy, z + hz + current * cz
         return MagneticFieldMeasurement(
             truth.time_us, self._converter.read(self._noise.add_to(field)), self._noise.variance)

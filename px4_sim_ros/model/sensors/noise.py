@@ -1,4 +1,4 @@
-"""Errors that sensors have in common: white noise, drifting biases, the converter's limits."""
+"""Errors that sensors have in common: white noise, Gauss-Markov bias, the converter's limits."""
 from __future__ import annotations
 
 import math
@@ -7,7 +7,7 @@ from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.random_streams import NormalStream
 
 
-class Wander:
+class GaussMarkov:
     """A stationary first-order Gauss-Markov process, sampled exactly.
 
     Its standard deviation is `sigma` from the first sample on, and the correlation of two
@@ -28,8 +28,8 @@ class Wander:
         return self._value
 
 
-class DriftingBias:
-    """A first-order Gauss-Markov process on three axes, sampled exactly.
+class GaussMarkovVector:
+    """A first-order Gauss-Markov process on three axes, given by its drive, sampled exactly.
 
     b' = -b / tau + w, with w white of density `random_walk`: over a period h it is
     b <- b exp(-h/tau) + n, where n has variance random_walk^2 tau (1 - exp(-2h/tau)) / 2.
@@ -72,7 +72,7 @@ class VectorNoise:
         self._sigma = noise_density / math.sqrt(period_s)
         self.variance = self._sigma * self._sigma      # of the white part of one sample
         # The bias has a stream of its own, so that the white noise is the same without it.
-        self._bias = None if random_walk == turn_on == 0.0 else DriftingBias(
+        self._bias = None if random_walk == turn_on == 0.0 else GaussMarkovVector(
             random_walk, correlation_time_s, turn_on, period_s,
             NormalStream(seed, f'{name}/bias'))
 

@@ -5,8 +5,8 @@ import dataclasses
 import math
 import typing
 
-from px4_sim_ros.model.environment.surroundings import STILL, Surroundings
 from px4_sim_ros.model.frames import Vector
+from px4_sim_ros.model.inputs import STILL, SensorInputs
 from px4_sim_ros.model.parameters import Parameters, check_ascending, parameter
 from px4_sim_ros.model.random_streams import NormalStream
 from px4_sim_ros.model.rotation import matrix
@@ -67,7 +67,7 @@ class OpticalFlow:
         self._stream = NormalStream(world.seed, name)
         self._last: tuple[float, float] | None = None
 
-    def measure(self, truth: Truth, surroundings: Surroundings = STILL) -> FlowMeasurement:
+    def measure(self, truth: Truth, inputs: SensorInputs = STILL) -> FlowMeasurement:
         """Return the mean over the period that ends at the truth's time.
 
         It is the mean of the flow at both ends, so that it fits the gyro that an autopilot

@@ -5,10 +5,9 @@ import dataclasses
 import math
 import typing
 
-from px4_sim_ros.model.environment.surroundings import STILL, Surroundings
 from px4_sim_ros.model.frames import Vector
+from px4_sim_ros.model.inputs import STILL, SensorInputs, in_32_bits
 from px4_sim_ros.model.parameters import Parameters, check_ascending, parameter
-from px4_sim_ros.model.precision import in_32_bits
 from px4_sim_ros.model.random_streams import NormalStream
 from px4_sim_ros.model.rotation import matrix, to_world
 from px4_sim_ros.model.sensors.mounting import distance_to_ground_m, height_m
@@ -77,7 +76,7 @@ class RangeFinder:
         self._variance, self._min_range_m, self._max_range_m, self._field_of_view_rad = in_32_bits(
             p.noise_m * p.noise_m, p.min_range_m, p.max_range_m, math.radians(p.field_of_view_deg))
 
-    def measure(self, truth: Truth, surroundings: Surroundings = STILL) -> RangeMeasurement:
+    def measure(self, truth: Truth, inputs: SensorInputs = STILL) -> RangeMeasurement:
         """Return the sample at the truth's time: the nearest ground within the cone."""
         p = self._parameters
         rotation = matrix(truth.attitude)

@@ -4,12 +4,12 @@ from __future__ import annotations
 import dataclasses
 import typing
 
-from px4_sim_ros.model.environment.surroundings import STILL, Surroundings
-from px4_sim_ros.model.frames import Quaternion, Vector
+from px4_sim_ros.model.frames import Quaternion, Vector, vector
+from px4_sim_ros.model.inputs import STILL, SensorInputs
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.random_streams import NormalStream
 from px4_sim_ros.model.rotation import from_rotation_vector, multiply, normalised
-from px4_sim_ros.model.sensors.noise import DriftingBias
+from px4_sim_ros.model.sensors.noise import GaussMarkovVector
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.model.truth import Truth
 from px4_sim_ros.model.world import WorldParameters
@@ -49,26 +49,26 @@ class VisualOdometry:
         p = parameters
         self._parameters = p
         self._stream = NormalStream(world.seed, name)
-        self._drift = DriftingBias(
+        self._drift = GaussMarkovVector(
             p.position_random_walk, p.drift_correlation_time_s, 0.0,
             world.period_us(name) / US_PER_S, NormalStream(world.seed, f'{name}/drift'))
 
     def measure(
-        self, truth: Truth, surroundings: Surroundings = STILL,
+        self, truth: Truth, inputs: SensorInputs = STILL,
     ) -> VisualOdometryMeasurement:
         """Return the estimate at the truth's time."""
         p = self._parameters
         drift = self._drift.next()
         position_noise, turn = self._stream.next3(), self._stream.next3()
         velocity_noise = self._stream.next3()
-        error = from_rotation_vector(tuple(p.attitude_noise_rad * n for n in turn))
+        error = from_rotation_vector(vector(p.attitude_noise_rad * n for n in turn))
         return VisualOdometryMeasurement(
             truth.time_us,
-            tuple(x + d + p.position_noise_m * n
-                  for x, d, n in zip(truth.position_enu, drift, position_noise)),
+            vector(x + d + p.position_noise_m * n
+                   for x, d, n in zip(truth.position_enu, drift, position_noise)),
             normalised(multiply(truth.attitude, error)),
-            tuple(v + p.velocity_noise_m_s * n
-                  for v, n in zip(truth.velocity_flu, velocity_noise)),
+            vector(v + p.velocity_noise_m_s * n
+                   for v, n in zip(truth.velocity_flu, velocity_noise)),
             p.position_noise_m * p.position_noise_m,
             p.attitude_noise_rad * p.attitude_noise_rad,
             p.velocity_noise_m_s * p.velocity_noise_m_s,

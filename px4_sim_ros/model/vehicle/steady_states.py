@@ -8,14 +8,18 @@ import dataclasses
 import math
 import typing
 
+import numpy as np
+
 from px4_sim_ros.model.body.battery import Battery
-from px4_sim_ros.model.body.battery_model import LOW_CHARGE, Pack
 from px4_sim_ros.model.body.integrators import rk4
 from px4_sim_ros.model.body.rotors import OUT_OF_GROUND_EFFECT, RotorSet
+from px4_sim_ros.model.frames import vector
+from px4_sim_ros.model.vehicle.sections import LOW_CHARGE, Pack
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 
 _TILT_RAD = math.radians(30.0)
 _STILL = (0.0, 0.0, 0.0)
+_NO_PACKS = np.empty(0)
 _BISECTIONS = 60
 _SHORTEST_SHARE = 1e-4     # of the endurance: what settles faster does so at once
 _MOST_STEPS = 20_000       # of the endurance; more than any real battery takes
@@ -45,15 +49,15 @@ class SteadyStates:
             model.command_gain_rad_s + model.command_offset_rad_s, model.max_speed_rad_s)
         self.hover_power_w = self._lift_and_power(self.hover_speed, 0.0)[1]
 
-    def full_charge(self) -> list[float]:
+    def full_charge(self) -> np.ndarray:
         """Return the state of full packs that have rested."""
-        return self._battery.initial(1.0) if self._battery else []
+        return self._battery.initial(1.0) if self._battery else _NO_PACKS
 
-    def low_charge(self) -> list[float]:
+    def low_charge(self) -> np.ndarray:
         """Return the state of packs at LOW_CHARGE that have long been hovering."""
         if self._battery is None:
-            return []
-        model = self._vehicle.battery
+            return _NO_PACKS
+        model = self._battery.model
         settled = Battery(dataclasses.replace(
             model, packs=tuple(_all_resistance(pack) for pack in model.packs)))
         state = settled.initial(LOW_CHARGE)
@@ -63,23 +67,24 @@ class SteadyStates:
             for pack, current in zip(model.packs, currents)]
         return state
 
-    def hover_command(self, state: list[float]) -> float:
+    def hover_command(self, state: np.ndarray) -> float:
         """Return the motor control that hovers; above 1 it cannot."""
-        voltage = self._hover_voltage_v(state) if self._battery else None
+        voltage = self._battery.voltage_v(state, self.hover_power_w) if self._battery else None
         return self._vehicle.hover_command(self._gravity, self._density, voltage)
 
-    def hover_current_a(self, state: list[float]) -> float | None:
+    def hover_current_a(self, state: np.ndarray) -> float | None:
         """Return the current of all packs together in hover."""
         if self._battery is None:
             return None
-        return sum(self._battery.currents_a(state, self._hover_voltage_v(state)))
+        voltage = self._battery.voltage_v(state, self.hover_power_w)
+        return sum(self._battery.currents_a(state, voltage))
 
-    def full_thrust_n(self, state: list[float], climb_m_s: float = 0.0) -> float:
+    def full_thrust_n(self, state: np.ndarray, climb_m_s: float = 0.0) -> float:
         """Return the thrust of all rotors at full control."""
         speed = self._full_speed_and_voltage(state, climb_m_s)[0]
         return self._lift_and_power(speed, climb_m_s)[0]
 
-    def motor_voltage_share(self, state: list[float]) -> float | None:
+    def motor_voltage_share(self, state: np.ndarray) -> float | None:
         """Return the voltage that a motor takes at full control / that of the bus."""
         motor = self._vehicle.motor_model
         if self._battery is None or motor is None:
@@ -91,7 +96,7 @@ class SteadyStates:
             + motor.no_load_current_a)
         return (speed / motor.motor_kv_rad_s_v + motor.winding_resistance_ohm * current) / voltage
 
-    def climb_speed_m_s(self, state: list[float]) -> float:
+    def climb_speed_m_s(self, state: np.ndarray) -> float:
         """Return the speed straight up at which full thrust carries weight and drag."""
         def surplus(speed: float) -> float:
             drag = (self.linear_drag + self.quadratic_drag * speed) * speed
@@ -122,7 +127,7 @@ class SteadyStates:
             coefficient * speed ** 2 for speed in (
                 min(model.command_offset_rad_s, self.full_speed), self.full_speed))
         spare = self._weight - least * len(self._vehicle.rotors)
-        return tuple(
+        return vector(
             _largest_moment(lever, least, most, spare) / inertia
             for lever, inertia in zip(levers, self._vehicle.body.inertia_kg_m2))
 
@@ -133,13 +138,13 @@ class SteadyStates:
         """
         if self._battery is None:
             return None
-        model, power, state = self._vehicle.battery, self.hover_power_w, self.full_charge()
+        model, power, state = self._battery.model, self.hover_power_w, self.full_charge()
         estimate = 3600.0 * model.capacity_ah * self._battery.voltage_v(state, 0.0) / power
         packs = [_without_stiffness(pack, estimate * _SHORTEST_SHARE) for pack in model.packs]
         step = min(estimate / 1000.0, *(_settling_s(pack) for pack in packs))
         battery = Battery(dataclasses.replace(model, packs=tuple(packs)))
 
-        def rates(state: list[float]) -> list[float]:
+        def rates(state: np.ndarray) -> np.ndarray:
             return battery.rates(state, battery.voltage_v(state, power))
 
         def hovers() -> bool:
@@ -156,19 +161,17 @@ class SteadyStates:
             time += step * ((before - charge) / (before - left) if left < charge else 1.0)
         return time
 
-    def _hover_voltage_v(self, state: list[float]) -> float:
-        return self._battery.voltage_v(state, self.hover_power_w)
-
     def _full_speed_and_voltage(
-        self, state: list[float], climb_m_s: float,
+        self, state: np.ndarray, climb_m_s: float,
     ) -> tuple[float, float]:
         """Return the rotor speed at full control, and the bus voltage; 0 without a battery."""
-        if self._battery is None:
+        battery = self._battery
+        if battery is None:
             return self.full_speed, 0.0
-        per_volt = self.full_speed / self._vehicle.battery.nominal_voltage_v
-        rested = self._battery.voltage_v(state, 0.0)
+        per_volt = self.full_speed / battery.model.nominal_voltage_v
+        rested = battery.voltage_v(state, 0.0)
         voltage = _falling_root(
-            lambda v: self._battery.voltage_v(
+            lambda v: battery.voltage_v(
                 state, self._lift_and_power(per_volt * v, climb_m_s)[1]) - v,
             0.0, rested)
         return per_volt * voltage, voltage

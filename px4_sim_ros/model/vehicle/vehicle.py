@@ -5,135 +5,22 @@ import dataclasses
 import math
 import typing
 
-from px4_sim_ros.model.body.battery_model import BatteryModel, Pack
+from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.frames import Vector
-from px4_sim_ros.model.parameters import ParameterError, Parameters, parameter
+from px4_sim_ros.model.parameters import Parameters, parameter
+from px4_sim_ros.model.vehicle.sections import (
+    BatteryModel,
+    Body,
+    ContactModel,
+    ContactPoint,
+    MotorModel,
+    Pack,
+    Rotor,
+    RotorModel,
+)
 
 # HIL_ACTUATOR_CONTROLS has no more controls.
 MOST_ROTORS = 16
-
-
-@dataclasses.dataclass(frozen=True)
-class Body(Parameters):
-    """The rigid body; its origin is the centre of mass, its axes are principal ones.
-
-    Drag is that of the whole body in air of the rotor model's reference density.
-    """
-
-    mass_kg: float = parameter('mass of the whole vehicle', 'kg', above=0)
-    inertia_kg_m2: tuple[float, float, float] = parameter(
-        'principal moments of inertia', 'kg m^2', above=0)
-    linear_drag_n_s_m: float = parameter('drag force per airspeed', 'N s/m', minimum=0)
-    quadratic_drag_n_s2_m2: float = parameter(
-        'drag force per airspeed squared', 'N s^2/m^2', minimum=0)
-
-
-@dataclasses.dataclass(frozen=True)
-class RotorModel(Parameters):
-    """What all rotors of a vehicle have in common.
-
-    Coefficients of forces hold in air of the reference density.
-    """
-
-    thrust_coefficient_n_s2: float = parameter(
-        'hover thrust / speed^2', 'N/(rad/s)^2', above=0)
-    moment_coefficient_m: float = parameter('reaction torque / thrust', 'm', minimum=0)
-    time_constant_up_s: float = parameter('lag of a rising speed', 's', above=0)
-    time_constant_down_s: float = parameter('lag of a falling speed', 's', above=0)
-    max_speed_rad_s: float = parameter(
-        'highest speed, at the nominal voltage of the bus', 'rad/s', above=0)
-    drag_coefficient_n_s2_m: float = parameter(
-        'drag force / (speed * edgewise airspeed)', 'N s^2/m', minimum=0)
-    rolling_moment_coefficient_n_s2: float = parameter(
-        'rolling moment / (speed * edgewise airspeed)', 'N s^2', minimum=0)
-    inertia_kg_m2: float = parameter('moment of inertia about the shaft', 'kg m^2', minimum=0)
-    propeller_diameter_m: float = parameter('of the disc', 'm', above=0)
-    zero_thrust_advance_ratio: float = parameter(
-        'J = airspeed / (revolutions per second * diameter) where the thrust is gone in climb',
-        above=0)
-    reference_density_kg_m3: float = parameter(
-        'density of the air that the coefficients hold in', 'kg/m^3', above=0)
-    command_gain_rad_s: float = parameter('speed per unit of command', 'rad/s', above=0)
-    command_offset_rad_s: float = parameter('speed when armed at command 0', 'rad/s', minimum=0)
-
-    @property
-    def disc_area_m2(self) -> float:
-        """The area that one propeller sweeps."""
-        return math.pi * (0.5 * self.propeller_diameter_m) ** 2
-
-    @property
-    def hover_inflow_m(self) -> float:
-        """Induced velocity in hover / rotor speed: T = 2 rho A v^2 with T = k w^2."""
-        return math.sqrt(
-            self.thrust_coefficient_n_s2 / (2.0 * self.reference_density_kg_m3 * self.disc_area_m2))
-
-    @property
-    def zero_thrust_inflow_m(self) -> float:
-        """Axial airspeed at which the thrust is gone / rotor speed: J D / (2 pi)."""
-        return self.zero_thrust_advance_ratio * self.propeller_diameter_m / math.tau
-
-    def check(self, owner: str) -> None:
-        """Check that the propeller can hover.
-
-        :raises ParameterError: its thrust would be gone below the induced velocity in hover
-        """
-        least = self.hover_inflow_m * math.tau / self.propeller_diameter_m
-        if self.zero_thrust_advance_ratio <= least:
-            raise ParameterError(
-                f'{owner}.zero_thrust_advance_ratio = {self.zero_thrust_advance_ratio}: must be'
-                f' greater than {least:.3g}, the advance ratio of its own downwash in hover')
-
-
-@dataclasses.dataclass(frozen=True)
-class MotorModel(Parameters):
-    """Motor, speed controller and propeller as a load of the battery; all motors are alike."""
-
-    shaft_torque_coefficient_m: float = parameter(
-        'shaft torque / thrust in hover, for the power only', 'm', above=0)
-    motor_kv_rad_s_v: float = parameter('speed / back voltage', 'rad/s/V', above=0)
-    winding_resistance_ohm: float = parameter('of one motor', 'ohm', minimum=0)
-    no_load_current_a: float = parameter('of one motor when it turns', 'A', minimum=0)
-    esc_efficiency: float = parameter('power to the motor / power from the bus', above=0, maximum=1)
-    avionics_power_w: float = parameter('power that all else draws', 'W', minimum=0)
-
-    def check(self, owner: str, rotor: RotorModel) -> None:
-        """Check that the propeller draws at least the power of its own downwash.
-
-        :raises ParameterError: it would be better than an ideal one
-        """
-        if self.shaft_torque_coefficient_m < rotor.hover_inflow_m:
-            raise ParameterError(
-                f'{owner}.shaft_torque_coefficient_m = {self.shaft_torque_coefficient_m}: must be'
-                f' at least {rotor.hover_inflow_m:.3g} m, that of an ideal propeller')
-
-
-@dataclasses.dataclass(frozen=True)
-class Rotor(Parameters):
-    """Where one rotor is and how it turns, seen from above."""
-
-    position_m: tuple[float, float, float] = parameter('hub, FLU', 'm')
-    turns: str = parameter('sense seen from above', choices=('ccw', 'cw'))
-
-    @property
-    def spin(self) -> float:
-        """+1 when it turns about body z (counter-clockwise), -1 otherwise."""
-        return 1.0 if self.turns == 'ccw' else -1.0
-
-
-@dataclasses.dataclass(frozen=True)
-class ContactModel(Parameters):
-    """Spring, damper and Coulomb friction of each point that touches the ground."""
-
-    stiffness_n_m: float = parameter('normal and tangential spring', 'N/m', above=0)
-    damping_n_s_m: float = parameter('normal and tangential damper', 'N s/m', minimum=0)
-    friction_coefficient: float = parameter('Coulomb friction', minimum=0)
-
-
-@dataclasses.dataclass(frozen=True)
-class ContactPoint(Parameters):
-    """A point of the body that can touch the ground."""
-
-    position_m: tuple[float, float, float] = parameter('point, FLU', 'm')
 
 
 def _filled_list(name: str, value: typing.Any) -> list[typing.Any]:
@@ -302,7 +189,7 @@ class Vehicle:
 
 
 def _check_sections(vehicle: type[Vehicle], owner: str, content: typing.Any) -> None:
-    """Refuse a file that lacks a section or has one that nobody reads."""
+    """Refuse a file that lacks a section or has an unknown one."""
     fields = dataclasses.fields(vehicle)
     optional = {'motor_model', 'battery', 'px4_parameters'}
     required = {field.name for field in fields} - optional

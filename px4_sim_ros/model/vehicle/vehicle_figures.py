@@ -1,18 +1,19 @@
 """What follows from a vehicle file: figures of hover, control, battery, drag and ground contact.
 
-Each figure has the range in which it is plausible for a multicopter; see `vehicle_check`.
+Each figure has the range in which it is plausible for a multicopter.
 All are found with the models that fly, or from closed forms named here.
 """
 from __future__ import annotations
 
 import dataclasses
 import math
+import typing
 
 import numpy as np
 
-from px4_sim_ros.model.body.battery_model import LOW_CHARGE
 from px4_sim_ros.model.environment.environment import Environment
-from px4_sim_ros.model.parameters import Parameters, parameter
+from px4_sim_ros.model.parameters import Parameters, parameter, range_text
+from px4_sim_ros.model.vehicle.sections import LOW_CHARGE
 from px4_sim_ros.model.vehicle.steady_states import SteadyStates, drag_speed_m_s
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 
@@ -104,6 +105,7 @@ def figures(vehicle: Vehicle, environment: Environment, step_s: float) -> Figure
     weight = body.mass_kg * gravity
     plant = SteadyStates(vehicle, density, gravity)
     full, low = plant.full_charge(), plant.low_charge()
+    current = plant.hover_current_a(full)
     gyration = [
         math.sqrt(i / body.mass_kg) / (plant.arm_m or math.inf) for i in body.inertia_kg_m2]
     roll, pitch, yaw = plant.angular_accelerations()
@@ -133,9 +135,9 @@ def figures(vehicle: Vehicle, environment: Environment, step_s: float) -> Figure
         time_constant_up_s=rotor.time_constant_up_s,
         time_constant_down_s=rotor.time_constant_down_s,
         hover_power_w=plant.hover_power_w if vehicle.motor_model else None,
-        hover_current_a=plant.hover_current_a(full),
-        hover_c_rate=(plant.hover_current_a(full) / vehicle.battery.capacity_ah
-                      if vehicle.battery else None),
+        hover_current_a=current,
+        hover_c_rate=(current / vehicle.battery.capacity_ah
+                      if current is not None and vehicle.battery else None),
         endurance_low_charge_s=plant.endurance_s(LOW_CHARGE),
         endurance_s=plant.endurance_s(0.0),
         climb_speed_m_s=plant.climb_speed_m_s(full),
@@ -204,3 +206,31 @@ def _contact(vehicle: Vehicle, weight_n: float, step_s: float) -> dict[str, floa
         # An overdamped mode has two real rates; the faster one counts.
         'contact_step': step_s * fastest * (ratio + math.sqrt(max(0.0, ratio * ratio - 1.0))
                                             if ratio > 1.0 else 1.0)}
+
+
+def implausible(figures: Figures) -> list[str]:
+    """Return a sentence about each figure out of its range: name, value, what is expected."""
+    sentences = []
+    for name, info in figures.infos().items():
+        value = getattr(figures, name)
+        if value is not None and not _within(value, info):
+            unit = f" {info['unit']}" if info['unit'] else ''
+            sentences.append(
+                f"{name} = {value:.4g}{unit}: expected {range_text(info)}; it is"
+                f" {info['description']}")
+    return sentences
+
+
+def _within(value: float, info: typing.Mapping[str, typing.Any]) -> bool:
+    """Return whether a value is in its range; rounding does not put it out."""
+    slack = 1e-9
+    return (
+        (info['minimum'] is None or value >= info['minimum'] - slack)
+        and (info['above'] is None or value > info['above'])
+        and (info['maximum'] is None or value <= info['maximum'] + slack))
+
+
+def as_json(figures: Figures) -> dict[str, float | None]:
+    """Return the figures by name; JSON has no infinity, so an infinite one is None."""
+    return {name: None if value is None or value in (float('inf'), float('-inf')) else value
+            for name, value in dataclasses.asdict(figures).items()}

@@ -9,8 +9,8 @@ import yaml
 
 from px4_sim_ros.config.run_control import ManagerParameters
 from px4_sim_ros.mavlink.mission import GoTo, Mission, TakeOff
-from px4_sim_ros.model.body.dynamics_parameters import DynamicsParameters
-from px4_sim_ros.model.parameters import ParameterError
+from px4_sim_ros.model.body.integrators import DynamicsParameters
+from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.recording.analysis.annotations import Mark, Waypoint
 from px4_sim_ros.recording.analysis.flight_events import ARRIVED, BagContents
 from px4_sim_ros.recording.analysis.lockstep_terms import SIMULATED_TIME

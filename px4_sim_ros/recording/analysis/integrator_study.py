@@ -17,13 +17,13 @@ import numpy as np
 from px4_sim_ros.config.configuration import node_configuration
 from px4_sim_ros.model.body.contact import reach_m
 from px4_sim_ros.model.body.dynamics import Dynamics
-from px4_sim_ros.model.body.dynamics_parameters import DynamicsParameters
-from px4_sim_ros.model.body.integrators import INTEGRATOR_NAMES, State
+from px4_sim_ros.model.body.integrators import INTEGRATOR_NAMES, DynamicsParameters, State
 from px4_sim_ros.model.environment.environment import Environment
-from px4_sim_ros.model.environment.surroundings import STILL
+from px4_sim_ros.model.errors import DivergedError
 from px4_sim_ros.model.frames import Quaternion, Vector
+from px4_sim_ros.model.inputs import STILL
 from px4_sim_ros.model.timebase import US_PER_S, seconds_text
-from px4_sim_ros.model.truth import DivergedError, Truth
+from px4_sim_ros.model.truth import Truth
 from px4_sim_ros.recording.analysis.deviation import motion_deviation
 from px4_sim_ros.recording.bag.bag_reader import BagReader
 from px4_sim_ros.recording.bag.run_description import BagError

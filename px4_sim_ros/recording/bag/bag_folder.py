@@ -4,7 +4,7 @@ from __future__ import annotations
 import os
 import pathlib
 
-from px4_sim_ros.model.parameters import ParameterError
+from px4_sim_ros.model.errors import ParameterError
 
 
 def new_folder(folder: str | pathlib.Path) -> pathlib.Path:

@@ -6,7 +6,7 @@ import threading
 import traceback
 import typing
 
-from px4_sim_ros.model.parameters import sentence
+from px4_sim_ros.model.errors import sentence
 from px4_sim_ros.model.timebase import seconds_text
 from px4_sim_ros.recording.bag.bag_reader import Message
 from px4_sim_ros.recording.bag.bag_writer import BagWriter

@@ -21,7 +21,7 @@ from px4_sim_ros.config.configuration import (
     vehicle_text,
 )
 from px4_sim_ros.config.recording import RecorderParameters
-from px4_sim_ros.model.parameters import ParameterError
+from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.recording.bag import schema

@@ -1,10 +1,21 @@
-"""What the vehicle's instruments feel beside its motion."""
+"""What sensors measure besides the true motion: the last wind and the last battery status."""
 from __future__ import annotations
 
+import struct
 import typing
 
 from px4_sim_ros.model.frames import Vector
-from px4_sim_ros.model.precision import in_32_bits
+
+
+def in_32_bits(*values: float) -> tuple[float, ...]:
+    """Return each value rounded to 32 bits, as messages of that precision carry it.
+
+    `core`, which sends no messages, rounds as well, so that all modes have the same bits.
+
+    :raises OverflowError: one is too large for them
+    """
+    layout = f'<{len(values)}f'
+    return struct.unpack(layout, struct.pack(layout, *values))
 
 
 class WindSample(typing.NamedTuple):
@@ -15,7 +26,7 @@ class WindSample(typing.NamedTuple):
 
 
 class BatteryStatus(typing.NamedTuple):
-    """What all packs of the bus together are about; the current is positive when discharging."""
+    """All packs of the bus together; the current is positive when discharging."""
 
     time_us: int
     voltage_v: float
@@ -33,11 +44,11 @@ class BatteryStatus(typing.NamedTuple):
         return BatteryStatus(self.time_us, *in_32_bits(*self[1:]))
 
 
-class Surroundings(typing.NamedTuple):
+class SensorInputs(typing.NamedTuple):
     """The last wind and battery that were published, at or before the time of a measurement."""
 
     wind_enu: Vector = (0.0, 0.0, 0.0)
     current_a: float = 0.0
 
 
-STILL = Surroundings()
+STILL = SensorInputs()
