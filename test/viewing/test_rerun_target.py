@@ -109,7 +109,8 @@ def test_a_name_may_begin_with_home(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_disk_that_takes_no_more_is_reported(bag    """Rerun's writer ends there, and Rerun may then wait for it for ever."""
+def test_a_disk_that_takes_no_more_is_reported(bag, tmp_path):
+    """Rerun's writer ends there, and Rerun may then wait for it for ever."""
     started_s = time.monotonic()
     result = subprocess.run(
         ['prlimit', '--fsize=20000', '--', *command('view', bag, '--viewer', tmp_path / 'x.rrd')],
@@ -244,7 +245,6 @@ def test_a_viewer_that_is_slow_is_waited_for(tmp_path):
 
 # On the command line.
 
-@pytest.mark.slow
 def test_view_writes_a_recording_into_a_file(bag, tmp_path):
     result = run('view', bag, '--viewer', tmp_path / 'flight.rrd')
     assert (result.returncode, result.stdout, result.stderr) == (0, '', '')
@@ -254,7 +254,6 @@ def test_view_writes_a_recording_into_a_file(bag, tmp_path):
     assert verified.returncode == 0, verified.stderr
 
 
-@pytest.mark.slow
 def test_view_sends_a_recording_to_a_viewer_that_runs(bag, tmp_path):
     with listening(tmp_path / 'got.rrd') as (url, _):
         result = run('view', bag, '--viewer', url)
@@ -304,7 +303,8 @@ def test_a_wrong_graph_is_one_sentence(words, sentence, tmp_path, capsys):
     assert line.startswith(sentence)
 
 
- tmp_path):
+@pytest.mark.slow
+def test_a_program_that_is_no_viewer_is_one_sentence(bag, other_url):
     started_s = time.monotonic()
     result = run('view', bag, '--viewer', other_url, timeout_s=PATIENCE_S)
     assert result.returncode == 1

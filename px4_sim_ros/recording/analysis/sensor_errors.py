@@ -271,7 +271,7 @@ class _Truths:
         places = np.searchsorted(self._times_us, known).tolist()
         winds = np.searchsorted(self._wind_us, known, side='right').tolist()
         for time_us, place, wind in zip(known.tolist(), places, winds):
-            around = Surroundings(tuple(self._wind[wind - 1])) if wind else STILL
+            around = SensorInputs(tuple(self._wind[wind - 1])) if wind else STILL
             position, attitude, velocity, rate, acceleration, angular = (
                 column[place] for column in self._columns)
             yield Truth(time_us, position, attitude, velocity, rate, acceleration, angular,
