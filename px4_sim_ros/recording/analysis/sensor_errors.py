@@ -14,8 +14,7 @@ import numpy.typing as npt
 
 from px4_sim_ros.config.configuration import Configuration
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition
-from px4_sim_ros.model.environment.surroundings import Surroundings
-from px4_sim_ros.model.inputs import STILL
+from px4_sim_ros.model.inputs import STILL, SensorInputs
 from px4_sim_ros.model.parameters import Parameters
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.model.truth import Truth
