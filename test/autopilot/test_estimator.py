@@ -208,4 +208,4 @@ def test_no_room_of_the_autopilot_imports_the_motion():
             source = getattr(node, 'module', '') or ''
             for name in (source, *names):
                 assert not name.startswith(('px4_sim_ros.model.body.dynamics', 'Truth')), path
-                assert not name.startswith('px4_sim_ros.step.simulation'), path
+                assert not name.startswith('px4_sim_ros.step'), path

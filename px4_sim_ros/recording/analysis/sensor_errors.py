@@ -264,7 +264,7 @@ class _Truths:
         self._wind_us = _times_us(wind['velocity_m_s']) if wind else np.empty(0, int)
         self._wind = wind['velocity_m_s'].values.tolist() if wind else []
 
-    def at(self, times_us: np.ndarray) -> typing.Iterator[tuple[Truth, Surroundings]]:
+    def at(self, times_us: np.ndarray) -> typing.Iterator[tuple[Truth, SensorInputs]]:
         """Yield the truth and the last wind of those times of which the truth is known."""
         known = times_us[np.isin(times_us, self._times_us)]
         places = np.searchsorted(self._times_us, known).tolist()
