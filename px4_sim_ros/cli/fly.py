@@ -27,7 +27,7 @@ from px4_sim_ros.mavlink.mission import Mission
 from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.recording.bag.bag_folder import new_folder
 from px4_sim_ros.ros import node_overrides
-from px4_sim_ros.run import settings
+from px4_sim_ros.run import remapping, settings
 from px4_sim_ros.run.flight import AUTOPILOTS, MODES, FlightPlan, conduct
 from px4_sim_ros.run.flight_record import FlightRecord
 from px4_sim_ros.run.px4 import Px4, add_cores_argument
@@ -56,6 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--instance', type=int, help='as PX4: TCP port 4560 + instance')
     settings.add_arguments(parser)
     node_overrides.add_argument(parser)
+    remapping.add_argument(parser)
     parser.add_argument('--params-file', type=pathlib.Path, help='a ROS 2 parameter file')
     parser.add_argument('--record', metavar='DIR', help='write all messages into this new folder,'
                         ' a rosbag2 bag; how is set with --set recorder.PARAMETER=VALUE')
@@ -137,12 +138,16 @@ def _plan(options: argparse.Namespace, configuration: Configuration) -> FlightPl
         raise ParameterError(f'node {options.node[0]!r}: mode core has no nodes; fly in mode'
                              ' composed or separate')
     node_overrides.parse(options.node, configuration.graph.nodes)
+    if options.remap and options.mode == 'core':
+        raise ParameterError(f'remap {options.remap[0]!r}: mode core has no topics; fly in mode'
+                             ' composed or separate')
+    remapping.check(options.remap, configuration.graph)
     _check_viewer(options)
     px4 = Px4.find(options.px4_dir, options.px4_cores) if options.autopilot == 'px4' else None
     hil = configuration.of_node('hil_bridge', HilParameters)
     check_port_is_free(hil.host, port_of(hil.instance))
     return FlightPlan(options.mode, options.autopilot, px4, mission, mission_text(options.mission),
-                      options.node, options.viewer)
+                      options.node, options.remap, options.viewer)
 
 
 def _check_viewer(options: argparse.Namespace) -> None:
