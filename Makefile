@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --use-pep517
 ARGS ?=
 
-.PHONY: fly test check verify bench soak pictures clean
+.PHONY: fly test test-fast check verify bench soak pictures clean
 
 fly: $(VENV)/.run
 	$(BIN)/python -m px4_sim_ros fly --report flight.html $(ARGS)
@@ -14,9 +14,14 @@ fly: $(VENV)/.run
 test: $(VENV)/.test check
 	$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
 
+# What starts no processes: an answer within 90 s.
+test-fast: $(VENV)/.test
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow" $(ARGS)
+
 check: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports
+	$(BIN)/mypy
 
 # All models against closed forms, tables and other libraries, on one page.
 verify: $(VENV)/.test

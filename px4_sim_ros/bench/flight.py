@@ -179,9 +179,10 @@ def measure(settings: FlightSettings) -> dict[str, typing.Any]:
         misses = world.misses
         # Before the autopilot, which would be missed.
         world.close()
+    if measurement.failure:
+        raise FlightError(measurement.failure)
     window = measurement.window
-    if measurement.failure or window is None:
-        raise FlightError(measurement.failure or 'ended before it hovered')
+    assert window is not None        # else there is a failure
     figures = world.log.figures(window, configuration.world.step_us)
     return figures._asdict() | {
         'from_s': window.from_us / US_PER_S, 'height_m': round(world.height_m, 2),

@@ -34,7 +34,7 @@ class Kind(typing.NamedTuple):
 
 
 # The first has PX4 on the cores that it has in the flights, the second on all, as its own start
-# script does; what is told of other simulators is about the second.
+# script does; figures of other simulators are about the second.
 CEILING_KIND = Kind(CEILING, 'px4')
 CEILING_ON_ALL_CORES = Kind(CEILING, 'px4', all_cores=True)
 CEILINGS = CEILING_KIND, CEILING_ON_ALL_CORES
@@ -73,7 +73,7 @@ def selected(
 
 
 def free_instance() -> int:
-    """Return an instance whose ports nobody uses.
+    """Return an instance whose ports are free.
 
     :raises ParameterError: there is none
     """

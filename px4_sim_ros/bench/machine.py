@@ -1,4 +1,4 @@
-"""What a benchmark has to say about the machine, so that its figures mean something."""
+"""The machine of a benchmark: without it the figures mean nothing."""
 from __future__ import annotations
 
 import dataclasses
@@ -55,7 +55,7 @@ class Machine:
 
 
 def px4_version(build: pathlib.Path) -> str:
-    """Return tag and commit of a PX4 from its build folder, as far as that tells."""
+    """Return tag and commit of a PX4 from its build folder, as far as it is known."""
     try:
         text = (build / _VERSION_FILE).read_text(encoding='utf-8')
     except OSError:

@@ -16,7 +16,7 @@ _BUDGETED = (Kind('core', 'trivial'), Kind('composed', 'trivial'), Kind('separat
 _WITH_PARTS = ('core', 'composed')
 _NO_PARTS_OF_OURS = ('autopilot', 'rest')
 _NOT_BUDGETED = (CALIBRATION, 'trivial peer alone', 'socket, with the trivial peer')
-# In which order parts are told.
+# The order of the parts in tables.
 _PLACES = {part: place for place, part in enumerate(
     ['models', *graph.NODES, *_NO_PARTS_OF_OURS])}
 

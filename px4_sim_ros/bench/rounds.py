@@ -91,8 +91,8 @@ def _run(
     result = json.loads(output.read_text(encoding='utf-8')) if output.exists() else {
         'failure': f'ended with exit code {child.exit_code}'}
     if 'failure' in result:
-        said = _last_error(log)
-        raise FlightError(f"{name}: {result['failure']}" + (f'; before: {said}' if said else ''))
+        last = _last_error(log)
+        raise FlightError(f"{name}: {result['failure']}" + (f'; before: {last}' if last else ''))
     return result
 
 

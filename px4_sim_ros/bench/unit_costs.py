@@ -17,24 +17,29 @@ import time
 import typing
 
 from px4_sim_ros.bench.trivial_peer import Answers
+from px4_sim_ros.config.blocks import block_configuration, make_block, run_in_process
 from px4_sim_ros.config.configuration import Configuration, load_configuration
-from px4_sim_ros.mavlink.hil_codec import HilEncoder
+from px4_sim_ros.mavlink.hil_block import HilFrames
 from px4_sim_ros.mavlink.hil_decoder import HilDecoder
+from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.model.body.dynamics import Dynamics
 from px4_sim_ros.model.body.integrators import INTEGRATOR_NAMES, DynamicsParameters
 from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.inputs import STILL
 from px4_sim_ros.model.timebase import is_due
-from px4_sim_ros.run.core_world import hil_frames, make_simulation
+from px4_sim_ros.model.truth import Truth
 from px4_sim_ros.run.processes import Child
 from px4_sim_ros.step import graph
-from px4_sim_ros.step.simulation import Step
+from px4_sim_ros.step.block import Block, BlockConfiguration, Inputs, Outputs
+from px4_sim_ros.step.clock import LockstepClock
+from px4_sim_ros.step.runner import Output
+from px4_sim_ros.step.schedule import period_of
 
 CALIBRATION = 'calibration loop'
 _CALIBRATION_TURNS = 1000
 # Short enough that a vehicle without control stays upright.
 _STEPS = 250
-# So few that nobody else runs meanwhile.
+# So few that no other process runs meanwhile.
 _EXCHANGES = 25
 _LIGHT_AIR_ENU = (0.002, 0.001, 0.0)
 _ACCEPT_TIMEOUT_S = 5.0
@@ -75,7 +80,7 @@ def calibration_us(wall_s: float) -> float:
 class _Bench:
     """Measures calls; each part gets the same share of the time.
 
-    What counts is the least of many short rounds: in that one nobody else has run.
+    What counts is the least of many short rounds: in that one no other process has run.
     """
 
     def __init__(self, share_s: float, rounds: int) -> None:
@@ -128,17 +133,61 @@ def _flights(rounds: int) -> int:
     return max(3, rounds // 10)
 
 
-def _flown(configuration: Configuration) -> tuple[tuple[float, ...], list[Step]]:
-    """Return references that lift off, and steps in which each sensor measures."""
-    vehicle, environment = configuration.vehicle, Environment.of(configuration.world)
-    speed = 1.05 * vehicle.hover_speed_rad_s(
-        environment.gravity_m_s2(0.0), environment.density_kg_m3(0.0))
-    references = (speed,) * len(vehicle.rotors)
-    simulation = make_simulation(configuration)
-    return references, [simulation.step(references) for _ in range(2 * _STEPS)][_STEPS:]
+class _Flown(typing.NamedTuple):
+    """A short flight in which each sensor measures."""
+
+    outputs: list[list[Output]]                           # of the blocks, step by step
+    measured: list[tuple[int, Inputs]]                    # what an autopilot would get, and when
+
+    @property
+    def truths(self) -> list[Truth]:
+        """The true motion after each step."""
+        return [output.values['ground_truth/odom'] for outputs in self.outputs
+                for output in outputs if output.block == 'dynamics' and output.values]
 
 
-def _models(bench: _Bench, configuration: Configuration, steps: typing.Sequence[Step]) -> None:
+class _ConstantCommand(Block):
+    """In the place of the bridge: lifts off, and keeps what it gets."""
+
+    def __init__(self, configuration: BlockConfiguration[typing.Any]) -> None:
+        super().__init__(configuration)
+        vehicle, environment = configuration.vehicle, Environment.of(configuration.world)
+        speed = 1.05 * vehicle.hover_speed_rad_s(
+            environment.gravity_m_s2(0.0), environment.density_kg_m3(0.0))
+        self._references_rad_s = (speed,) * len(vehicle.rotors)
+        self.measured: list[tuple[int, Inputs]] = []
+
+    def step(self, time_us: int, inputs: Inputs) -> Outputs:
+        self.measured.append((time_us, inputs))
+        return {graph.COMMAND: self._references_rad_s}
+
+
+class _Keeper:
+    """A port that keeps what leaves by it."""
+
+    def __init__(self) -> None:
+        self.outputs: list[list[Output]] = []
+
+    def send(self, outputs: typing.Sequence[Output]) -> None:
+        self.outputs.append(list(outputs))
+
+
+def _flown(configuration: Configuration) -> _Flown:
+    bridge = _ConstantCommand(block_configuration(configuration, 'hil_bridge'))
+    blocks = {name: bridge if name == 'hil_bridge' else make_block(configuration, name)
+              for name in configuration.graph.blocks}
+    port, clock = _Keeper(), LockstepClock(configuration.world.step_us, 0.0)
+    runner = run_in_process(configuration, blocks, clock, port)
+    for _ in range(2 * _STEPS):
+        clock.step(1)
+        while runner.run():
+            pass
+    return _Flown(port.outputs[_STEPS:], bridge.measured[_STEPS:])
+
+
+def _models(
+    bench: _Bench, configuration: Configuration, all_truths: typing.Sequence[Truth],
+) -> None:
     world = configuration.world
     integrator = configuration.of_node('dynamics', DynamicsParameters).integrator
     bench.costs['dynamics'] = Cost(dynamics_us(integrator, _flights(bench.rounds)), 1.0)
@@ -146,7 +195,7 @@ def _models(bench: _Bench, configuration: Configuration, steps: typing.Sequence[
         model = graph.load(graph.spec_of(name).model)(name, configuration.nodes[name], world)
         period_us = world.period_us(name)
         # A sensor expects its own times, which then go on.
-        truths = [s.truth for s in steps if is_due(s.truth.time_us, period_us)]
+        truths = [truth for truth in all_truths if is_due(truth.time_us, period_us)]
         times_us = itertools.count(period_us, period_us)
 
         def measure(model: typing.Any = model, truths: typing.Any = truths,
@@ -158,37 +207,37 @@ def _models(bench: _Bench, configuration: Configuration, steps: typing.Sequence[
 
 
 def _conversion(
-    bench: _Bench, configuration: Configuration, references: tuple[float, ...],
-    steps: typing.Sequence[Step],
-) -> list[list[tuple[str, bytes]]]:
-    """Measure both ways of all messages of a step, and return the messages."""
+    bench: _Bench, configuration: Configuration, steps: typing.Sequence[typing.Sequence[Output]],
+) -> None:
+    """Measure both ways of all messages of a step."""
     from px4_sim_ros.messages import codecs
-    from px4_sim_ros.messages.step_messages import StepMessages
+    from px4_sim_ros.messages.publications import Publications
     from px4_sim_ros.ros.bench_node import deserialiser
     nodes = configuration.graph
-    messages = StepMessages(nodes, configuration.world)
-    found = [messages.of(step, references) for step in steps]
+    publications = Publications(nodes, configuration.world)
+
+    def messages() -> list[dict[str, bytes]]:
+        return [dict(itertools.chain.from_iterable(map(publications.of, outputs)))
+                for outputs in steps]
+
+    found = messages()
     per_step = sum(map(len, found)) / len(found)
-    bench.measure('messages, written', lambda: [messages.of(s, references) for s in steps],
-                  per_step * len(steps), per_step)
+    bench.measure('messages, written', messages, per_step * len(steps), per_step)
     # Who acts in a step reads what is due to it, and nothing else.
     step_us, periods_us = configuration.world.step_us, configuration.world.periods_us
     read = []
-    for step, its in zip(steps, found):
-        present = dict(its)
+    for outputs, present in zip(steps, found):
         for name, spec in nodes.nodes.items():
-            own_us = configuration.world.period_us(name) if spec.model else step_us
-            if is_due(step.truth.time_us, own_us):
+            if is_due(outputs[0].time_us, period_of(spec, configuration.world)):
                 read += [(topic, present[topic]) for topic in spec.inputs
-                         if topic in present and name != 'manager' and topic != '/clock']
+                         if topic in present and name != 'manager' and topic != graph.CLOCK]
     decoders = {name: codecs.decoder(topic, deserialiser(topic.type))
                 for name, topic in nodes.topics.items()}
     bench.measure('messages, read', lambda: [decoders[name](data) for name, data in read],
                   len(read), len(read) / len(steps))
     hops = sum(len(nodes.subscribers(t.name)) * step_us / t.period_us(step_us, periods_us)
                for t in nodes.topics.values())
-    _middleware(bench, dict(itertools.chain.from_iterable(found))['imu/data_raw'], hops)
-    return found
+    _middleware(bench, found[-1]['imu/data_raw'], hops)
 
 
 def _middleware(bench: _Bench, data: bytes, hops: float) -> None:
@@ -206,15 +255,18 @@ def _middleware(bench: _Bench, data: bytes, hops: float) -> None:
             bench.measure('middleware, by executor', hop, 1.0, hops)
 
 
-def _link(bench: _Bench, configuration: Configuration, steps: typing.Sequence[Step]) -> None:
+def _link(
+    bench: _Bench, configuration: Configuration, measured: typing.Sequence[tuple[int, Inputs]],
+) -> None:
     """Measure codec and socket."""
-    encoder, decoder = HilEncoder(), HilDecoder()
+    bridge = block_configuration(configuration, 'hil_bridge')
+    hil_frames = HilFrames(typing.cast(BlockConfiguration[HilParameters], bridge))
+    decoder = HilDecoder()
 
     def frames() -> list[bytes]:
-        return [hil_frames(encoder, configuration, s.truth.time_us, s.measurements)
-                for s in steps]
+        return [hil_frames.of(time_us, inputs) for time_us, inputs in measured]
 
-    bench.measure('codec, encoder', frames, len(steps))
+    bench.measure('codec, encoder', frames, len(measured))
     answers = Answers(1, [0.7] * 16)
     sent = frames()
     replies = [answers.to(data) for data in sent]
@@ -270,10 +322,10 @@ def measure(share_s: float, rounds: int) -> dict[str, Cost]:
     bench = _Bench(share_s, rounds)
     bench.measure(CALIBRATION, calibration)
     configuration = load_configuration(None, {})
-    references, steps = _flown(configuration)
-    _models(bench, configuration, steps)
-    _conversion(bench, configuration, references, steps)
-    _link(bench, configuration, steps)
+    flown = _flown(configuration)
+    _models(bench, configuration, flown.truths)
+    _conversion(bench, configuration, flown.outputs)
+    _link(bench, configuration, flown.measured)
     # Again: the machine may have become another one.
     before = bench.costs[CALIBRATION]
     bench.measure(CALIBRATION, calibration)

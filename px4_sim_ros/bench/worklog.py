@@ -1,4 +1,4 @@
-"""What a world has told of its time and its parts, and the figures of a window of it."""
+"""The log of a world: wall time and busy time of its parts, and the figures of a window of it."""
 from __future__ import annotations
 
 import typing
@@ -6,7 +6,7 @@ import typing
 from px4_sim_ros.model.timebase import US_PER_S
 
 
-class Told(typing.NamedTuple):
+class CounterSample(typing.NamedTuple):
     """A counter of seconds, as it stood at a simulated time."""
 
     time_us: int
@@ -22,7 +22,7 @@ class Window(typing.NamedTuple):
     most_us: int            # of simulated time, whatever the wall time
 
 
-class Figures(typing.NamedTuple):
+class WindowFigures(typing.NamedTuple):
     """A window in figures; times are wall times of a step."""
 
     real_time_factor: float
@@ -35,20 +35,20 @@ class Figures(typing.NamedTuple):
 class WorkLog:
     """Counters over simulated time: the wall clock's, and those of the parts.
 
-    Parts tell when they like, each at times of its own; threads may add while another reads.
+    Parts report at times of their own; threads may add while another reads.
     """
 
     def __init__(self) -> None:
-        self._wall: list[Told] = []
-        self._parts: dict[str, list[Told]] = {}
+        self._wall: list[CounterSample] = []
+        self._parts: dict[str, list[CounterSample]] = {}
 
     def add_wall(self, time_us: int, wall_s: float) -> None:
         """Take in the wall time at the end of a step, without pacing."""
-        self._wall.append(Told(time_us, wall_s))
+        self._wall.append(CounterSample(time_us, wall_s))
 
     def add_busy(self, part: str, time_us: int, busy_s: float) -> None:
         """Take in how long a part was busy so far."""
-        self._parts.setdefault(part, []).append(Told(time_us, busy_s))
+        self._parts.setdefault(part, []).append(CounterSample(time_us, busy_s))
 
     @property
     def latest_us(self) -> int:
@@ -61,31 +61,32 @@ class WorkLog:
         return (
             simulated_us >= max(window.least_us, 1)
             and (wall_s >= window.least_wall_s or simulated_us >= window.most_us)
-            and all(_passed(told, window.from_us)[0] > 0 for told in list(self._parts.values())))
+            and all(_passed(samples, window.from_us)[0] > 0
+                    for samples in list(self._parts.values())))
 
-    def figures(self, window: Window, step_us: int) -> Figures:
+    def figures(self, window: Window, step_us: int) -> WindowFigures:
         """Return the figures of a window that is covered.
 
-        Each part is measured from its first to its last word in the window, so that it does not
-        matter when it speaks. Parts in processes of their own overlap: `rest` may be below 0.
+        Each part is measured from its first to its last report in the window, so that it does not
+        matter when it reports. Parts in processes of their own overlap: `rest` may be below 0.
         """
         simulated_us, wall_s = _passed(self._wall, window.from_us)
         total_us = wall_s / simulated_us * step_us * US_PER_S
         parts_us = {}
-        for part, told in self._parts.items():
-            part_us, spent_s = _passed(told, window.from_us)
+        for part, samples in self._parts.items():
+            part_us, spent_s = _passed(samples, window.from_us)
             parts_us[part] = spent_s / part_us * step_us * US_PER_S
         # The bridge is busy while it waits.
         if 'hil_bridge' in parts_us:
             parts_us['hil_bridge'] -= parts_us['autopilot']
         parts_us['rest'] = total_us - sum(parts_us.values())
-        return Figures(simulated_us / US_PER_S / wall_s, simulated_us / US_PER_S, wall_s, total_us,
-                       parts_us)
+        return WindowFigures(
+            simulated_us / US_PER_S / wall_s, simulated_us / US_PER_S, wall_s, total_us, parts_us)
 
 
-def _passed(told: typing.Sequence[Told], from_us: int) -> tuple[int, float]:
+def _passed(samples: typing.Sequence[CounterSample], from_us: int) -> tuple[int, float]:
     """Return how much simulated time and what of a counter passed within a window."""
-    inside = [t for t in list(told) if t.time_us >= from_us]
+    inside = [t for t in list(samples) if t.time_us >= from_us]
     if len(inside) < 2:
         return 0, 0.0
     return inside[-1].time_us - inside[0].time_us, inside[-1].spent_s - inside[0].spent_s

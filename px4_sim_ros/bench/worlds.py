@@ -8,9 +8,7 @@ import typing
 
 from px4_sim_ros.bench.worklog import WorkLog
 from px4_sim_ros.config.configuration import Configuration, write_configuration
-from px4_sim_ros.mavlink.hil_codec import ActuatorControls
 from px4_sim_ros.run.core_world import CoreWorld
-from px4_sim_ros.step.simulation import Step
 
 if typing.TYPE_CHECKING:
     from px4_sim_ros.recording.bag.run_description import RunDescription
@@ -45,12 +43,11 @@ class CoreLog:
         self._world = CoreWorld(configuration, self._observe, recorder)
         self._next_us = 0
 
-    def _observe(self, step: Step, reply: ActuatorControls) -> None:
-        time_us = step.truth.time_us
+    def _observe(self, time_us: int, values: typing.Mapping[str, typing.Any]) -> None:
         if time_us < self._next_us:
             return
         self._next_us = time_us + _READ_US
-        self.height_m = step.truth.position_enu[2]
+        self.height_m = values['ground_truth/odom'].position_enu[2]
         status = self._world.status()
         self.log.add_wall(time_us, time.perf_counter() - status.paced_s)
         for part, busy_s in status.busy_s.items():

@@ -115,7 +115,7 @@ def add_parsers(commands: typing.Any) -> None:
         'step': 'go on by some steps while time is paused',
         'reset': 'begin again at time 0, with the same seed',
         'speed': 'set simulated over wall time',
-        'status': 'say what the graph is about',
+        'status': 'print the state of the graph',
         'stop': 'take the graph down',
         'top': 'show what the graph does, node by node',
         'sensor': 'start or stop a sensor, or ask for its status',

@@ -28,7 +28,7 @@ class NodeSnapshot:
         return terms.SILENT if self.silent else self.lifecycle
 
 
-# The columns of the table of nodes, beside name and state.
+# The columns of the table of nodes, after name and state.
 NODE_FIGURES: dict[str, typing.Callable[[NodeSnapshot], str]] = {
     terms.SIM_RATE: lambda node: figure(node.sim_rate_hz, '.1f'),
     terms.WALL_RATE: lambda node: figure(node.wall_rate_hz, '.1f'),

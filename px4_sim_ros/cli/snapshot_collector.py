@@ -20,9 +20,9 @@ from px4_sim_ros.ros import diagnostics
 from px4_sim_ros.step import graph
 
 SILENT_AFTER_S = 2.5
-# For a node that has not been heard at all: it takes a while until processes know each other.
+# For a node that has not reported at all: discovery takes a while.
 FOUND_AFTER_S = 5.0
-# Messages that come closer together than this count as one: a node also speaks when it stops.
+# Reports that come closer together than this count as one: a node also reports when it stops.
 _SHORTEST_INTERVAL_S = diagnostics.PERIOD_S / 2
 _KINDS = list(graph.NODES)
 
@@ -80,7 +80,7 @@ class _Interval:
 
 
 class _Node:
-    """The last two samples of a node, what else it said last, and what it told before."""
+    """The last two samples of a node, its last values, and its earlier counters."""
 
     def __init__(self, rounds: int) -> None:
         self.values: dict[str, str] = {}
@@ -121,11 +121,11 @@ class SnapshotCollector:
         self._since_s = now_s
         self._status: RunStatus | None = None
         self._begins = 0
-        # What is optional is shown when it is heard.
+        # What is optional is shown once it has reported.
         self._nodes = {kind: _Node(rounds) for kind in graph.of_instances({}).nodes}
         self.link_state: str | None = None
 
-    # What is heard.
+    # Messages.
 
     def on_status(self, status: RunStatus) -> None:
         """Take in the manager's run status."""
@@ -135,7 +135,7 @@ class SnapshotCollector:
         self._status = status
 
     def on_diagnostics(self, message: DiagnosticArray, sent_s: float, now_s: float) -> None:
-        """Take in what a node says on `/diagnostics`; others speak there as well.
+        """Take in a report on `/diagnostics`, where nodes of others report as well.
 
         :param sent_s: wall time by the sender's clock, which no delay on the way falsifies
         :param now_s: wall time by the clock that `snapshot` is asked by
@@ -155,7 +155,7 @@ class SnapshotCollector:
                 node.told.append(told)
 
     def expect(self, name: str) -> None:
-        """Give a node a row, even if it is not heard; the first of each kind have theirs."""
+        """Give a node a row, even if it has not reported; the first of each kind have theirs."""
         self._nodes.setdefault(name, _Node(self._rounds))
 
     def has_two_rounds(self) -> bool:
@@ -233,7 +233,7 @@ def _sample(status: DiagnosticStatus, time_us: int, begin: int, sent_s: float) -
     steps = _steps(values)
     return _Sample(
         sent_s, float(values.get('wall_time_s', sent_s)),
-        begin, time_us if steps else 0,      # before its first step it tells an old time
+        begin, time_us if steps else 0,      # before its first step it reports an old time
         steps, float(values.get('busy_s', 0.0)), float(values.get('waited_s', 0.0)))
 
 

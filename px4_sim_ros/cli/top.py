@@ -35,9 +35,9 @@ if typing.TYPE_CHECKING:       # it draws, which takes a while to import
     from px4_sim_ros.cli.live_page import LivePage
 
 _REFRESH_S = 0.5
-# Ctrl-C is seen after this; each look costs.
+# Ctrl-C is noticed after this; each spin costs.
 _SPIN_S = 0.1
-# Who has not been heard by then is silent.
+# A node that has not reported by then is silent.
 _TWO_ROUNDS_S = FOUND_AFTER_S + 0.1
 # Where lines are not cut at a terminal's edge, so that programs find a node's row whole.
 _UNBOUNDED_COLUMNS = 1000
@@ -161,7 +161,7 @@ def _screen() -> typing.Iterator[typing.Callable[[Snapshot], None]]:
         yield lambda snapshot: display.update(picture(snapshot), refresh=True)
 
 
-# What it looks like.
+# Its picture.
 
 def to_json(snapshot: Snapshot) -> str:
     """Return a snapshot as a JSON object; null is what is not known."""

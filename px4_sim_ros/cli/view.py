@@ -3,9 +3,7 @@ from __future__ import annotations
 
 import argparse
 import os
-import signal
 import sys
-import threading
 
 from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.recording.bag.bag_reader import BagReader
@@ -71,7 +69,4 @@ def _show_graph(options: argparse.Namespace, target: RerunTarget) -> None:
     """Show the graph that runs, and each that comes after it, until a signal comes."""
     from px4_sim_ros.ros.rerun_view import show_graph
     configuration = settings.graph_configuration(options, options.namespace)
-    stop = threading.Event()
-    for number in signal.SIGINT, signal.SIGTERM:
-        signal.signal(number, lambda *_: stop.set())
-    show_graph(configuration, options.namespace, target, stop)
+    show_graph(configuration, options.namespace, target)

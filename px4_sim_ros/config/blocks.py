@@ -4,9 +4,17 @@ from __future__ import annotations
 import typing
 
 from px4_sim_ros.config.configuration import Configuration
+from px4_sim_ros.model.parameters import Parameters
 from px4_sim_ros.step.block import Block, BlockConfiguration
 from px4_sim_ros.step.graph import load
 from px4_sim_ros.step.runner import Clock, Port, Runner, Slot
+
+
+def block_configuration(configuration: Configuration, name: str) -> BlockConfiguration[Parameters]:
+    """Return what a block of the graph is configured with."""
+    return BlockConfiguration(
+        name, configuration.graph, configuration.world, configuration.vehicle,
+        configuration.nodes[name])
 
 
 def make_block(configuration: Configuration, name: str, own_class: str = '') -> Block:
@@ -15,9 +23,8 @@ def make_block(configuration: Configuration, name: str, own_class: str = '') -> 
     :param own_class: `module:Class` in the place of that of the graph table
     :raises ParameterError: a parameter is wrong, or a file that it names
     """
-    block: Block = load(own_class or configuration.graph.nodes[name].block)(BlockConfiguration(
-        name, configuration.graph, configuration.world, configuration.vehicle,
-        configuration.nodes[name]))
+    block_class = load(own_class or configuration.graph.nodes[name].block)
+    block: Block = block_class(block_configuration(configuration, name))
     return block
 
 

@@ -5,6 +5,7 @@ import sys
 
 from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.model.body.dynamics import Dynamics
+from px4_sim_ros.model.body.integrators import DynamicsParameters
 from px4_sim_ros.model.body.motion import advance
 from px4_sim_ros.model.compiled import is_kept, load_compiler
 from px4_sim_ros.model.environment.environment import Environment
@@ -23,5 +24,5 @@ def compile_motion() -> None:
     prepare_compiler()
     configuration = load_configuration(None, {})
     world = configuration.world
-    Dynamics(configuration.nodes['dynamics'], configuration.vehicle, Environment.of(world),
-             world.step_us)
+    Dynamics(configuration.of_node('dynamics', DynamicsParameters), configuration.vehicle,
+             Environment.of(world), world.step_us)

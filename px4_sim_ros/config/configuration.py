@@ -51,11 +51,9 @@ class Configuration:
         """Return the parameters of a node.
 
         :param kind: their class, as the graph table has it
-        :raises TypeError: they are of another class
         """
         parameters = self.nodes[name]
-        if not isinstance(parameters, kind):
-            raise TypeError(f'the parameters of {name} are no {kind.__name__}')
+        assert isinstance(parameters, kind), name
         return parameters
 
 

@@ -14,6 +14,43 @@ from px4_sim_ros.step.graph import COMMAND
 _WORTH_A_WARNING = LinkState.STALLED, LinkState.WAITING
 
 
+class HilFrames:
+    """Turns the measurements of a step into the frames that an autopilot gets."""
+
+    def __init__(self, configuration: BlockConfiguration[HilParameters]) -> None:
+        world, graph = configuration.world, configuration.graph
+        # The topics of each kind, in the order of PX4's ids of the sensors.
+        self._topics: dict[str, list[str]] = {}
+        for name in graph.nodes[configuration.name].inputs:
+            self._topics.setdefault(graph.topics[name].kind, []).append(name)
+        self._encoder = HilEncoder()
+        self._geoid_height_m = world.geoid_height_m
+        self._flow_period_us = world.period_us('optical_flow')
+        self._satellites = configuration.parameters.satellites
+
+    @property
+    def first_imu(self) -> str:
+        """The topic of the IMU that drives PX4's clock."""
+        return self._topics['imu/data_raw'][0]
+
+    def of(self, time_us: int, inputs: Inputs) -> bytes:
+        """Return the frames of a step.
+
+        :param inputs: what was measured; each instance of a sensor has its place in the frames
+        """
+        topics, get = self._topics, inputs.get
+        flow = get('optical_flow')
+        if flow is not None:
+            flow = flow._replace(period_us=self._flow_period_us)
+        return self._encoder.step(
+            time_us, StepMeasurements(
+                [get(name) for name in topics['imu/data_raw']],
+                [get(name) for name in topics['mag']],
+                get('baro'), [get(name) for name in topics['gps/fix']], get('airspeed'),
+                get('range'), flow, get('visual_odometry')),
+            self._geoid_height_m, self._satellites)
+
+
 class _Link(typing.NamedTuple):
     """What is open while the block is in use."""
 
@@ -33,11 +70,7 @@ class HilBlock(Block):
         """See that the port is free."""
         super().__init__(configuration)
         hil = self._hil = configuration.parameters
-        # The topics of each kind, in the order of PX4's ids of the sensors.
-        self._topics: dict[str, list[str]] = {}
-        for name in configuration.graph.nodes[configuration.name].inputs:
-            self._topics.setdefault(configuration.graph.topics[name].kind, []).append(name)
-        self._encoder = HilEncoder()
+        self._hil_frames = HilFrames(configuration)
         self._link: _Link | None = None
         self._counters: dict[str, str] = {}     # of a link that was closed
         self._frames = b''                  # of the step that waits for its command
@@ -69,13 +102,11 @@ class HilBlock(Block):
     def step(self, time_us: int, inputs: Inputs) -> None:
         """Send what was measured at `time_us`; the command comes from `finish`."""
         server, lockstep, battery_link = self.link
-        has_first_imu = self._topics['imu/data_raw'][0] in inputs
+        has_first_imu = self._hil_frames.first_imu in inputs
         if has_first_imu is not self._has_first_imu:
             self._has_first_imu = has_first_imu
             lockstep.expect_gap()
-        self._frames = self._encoder.step(
-            time_us, self._measured(inputs), self.configuration.world.geoid_height_m,
-            self._hil.satellites)
+        self._frames = self._hil_frames.of(time_us, inputs)
         lockstep.begin(time_us, self._frames)
         self._is_exchanging = True
         if 'battery_state' in inputs:
@@ -91,17 +122,6 @@ class HilBlock(Block):
         self._is_exchanging = False
         return {COMMAND: self.configuration.vehicle.rotor_speed_references_rad_s(
             reply.controls, reply.armed)}
-
-    def _measured(self, inputs: Inputs) -> StepMeasurements:
-        """Return what was measured; each instance of a sensor has its place."""
-        topics, get = self._topics, inputs.get
-        flow = get('optical_flow')
-        if flow is not None:
-            flow = flow._replace(period_us=self.configuration.world.period_us('optical_flow'))
-        return StepMeasurements(
-            [get(name) for name in topics['imu/data_raw']], [get(name) for name in topics['mag']],
-            get('baro'), [get(name) for name in topics['gps/fix']], get('airspeed'), get('range'),
-            flow, get('visual_odometry'))
 
     def idle(self) -> None:
         """Look after the link between two exchanges."""

@@ -26,10 +26,10 @@ class RunState(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True)
 class RunStatus:
-    """What a DiagnosticStatus on `sim/status` says; None is what it does not say."""
+    """The content of a DiagnosticStatus on `sim/status`; None is a value that it lacks."""
 
-    state: RunState
-    sentence: str = ''                        # the state, or what there is to say about it
+    state: str                                # a RunState, whatever others may publish
+    sentence: str = ''                        # the state, or what explains it
     level: int = 0                            # of DiagnosticStatus
     run: int = 0                              # how many times time has begun at 0
     resets: int = 0                           # how many were asked for
@@ -49,7 +49,7 @@ class RunStatus:
 
     def values(self) -> dict[str, str]:
         """Return the texts of the values of the DiagnosticStatus, by key."""
-        texts = {'state': self.state.value, 'run': str(self.run), 'resets': str(self.resets),
+        texts = {'state': str(self.state), 'run': str(self.run), 'resets': str(self.resets),
                  'lifecycle': self.lifecycle, 'steps': str(self.steps)}
         numbers = {
             'sim_time_s': (self.sim_time_s, '.6f'), 'wall_time_s': (self.wall_time_s, '.6f'),
@@ -63,8 +63,7 @@ class RunStatus:
     def of(cls, message: typing.Any) -> RunStatus:
         """Read a DiagnosticStatus.
 
-        :raises KeyError: it has no state
-        :raises ValueError: there is no such state, or a value is no number
+        :raises ValueError: a value that should be a number is none
         """
         values = values_of(message)
         numbers = {key: float(values[key]) for key in (
@@ -72,7 +71,7 @@ class RunStatus:
             if key in values}
         sim_time_s = numbers.pop('sim_time_s', None)
         return cls(
-            RunState(values['state']), message.message, level_of(message),
+            values.get('state', ''), message.message, level_of(message),
             int(values.get('run', 0)), int(values.get('resets', 0)), values.get('lifecycle', ''),
             int(values.get('steps', 0)),
             None if sim_time_s is None else round(sim_time_s * US_PER_S), **numbers)

@@ -127,7 +127,7 @@ def _profile(topic: str) -> QoSProfile:
 class BagPlayer(Node):
     """Takes the place of the manager: time goes on with what was recorded.
 
-    What the manager has said about itself is not played, since this speaks in its name.
+    The manager's own status and diagnostics are not played: this publishes them in its name.
     """
 
     def __init__(

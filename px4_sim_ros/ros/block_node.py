@@ -4,6 +4,7 @@ from __future__ import annotations
 import functools
 import typing
 
+from rclpy.lifecycle import LifecyclePublisher
 from rclpy.publisher import Publisher
 from rclpy.serialization import deserialize_message
 from rclpy.subscription import Subscription
@@ -48,6 +49,7 @@ class BlockNode(GraphNode):
         self.block: Block | None = None
         self.slot: Slot | None = None
         self.step_publishers: dict[str, Publisher] = {}
+        self._lifecycle_publishers: dict[str, LifecyclePublisher] = {}     # among them
         self._step_subscriptions: dict[str, Subscription] = {}
         self._host, self._own_class = host, own_class
         self._by_value: list[str] = []
@@ -73,8 +75,9 @@ class BlockNode(GraphNode):
         self.block, self._graph = block, nodes
         self._host.configure(nodes, world)
         for topic in nodes.outputs(self.spec.name):
-            self.step_publishers[topic.name] = self.create_lifecycle_publisher(
+            self._lifecycle_publishers[topic.name] = self.create_lifecycle_publisher(
                 message_class(topic.type), topic.name, qos.LOOP)
+        self.step_publishers |= self._lifecycle_publishers
         if self._run_world is None:
             # /clock is handed over with the step.
             remote = [name for name in self.spec.inputs
@@ -126,8 +129,10 @@ class BlockNode(GraphNode):
         if self.block is not None:
             self.block.close()
             self.block = None
-        for name in self.step_publishers.keys() - {graph.ABSENCE}:
-            self.destroy_lifecycle_publisher(self.step_publishers.pop(name))
+        for name, publisher in self._lifecycle_publishers.items():
+            del self.step_publishers[name]
+            self.destroy_lifecycle_publisher(publisher)
+        self._lifecycle_publishers.clear()
         self._host.refresh()
         if self.finished:
             self._unsubscribe()
@@ -171,7 +176,7 @@ class BlockNode(GraphNode):
         return self.slot.last_us, {
             'steps': self.slot.steps, 'busy_s': f'{self.slot.busy_s:.6f}'}
 
-    def status(self) -> tuple[bytes, str, dict[str, object]]:
+    def status(self) -> tuple[bytes, str, typing.Mapping[str, object]]:
         """Return what the block reports."""
         found = self.block.status() if self.block is not None else None
         if found is None:

@@ -66,13 +66,13 @@ class Control:
         :raises ControlError: there is none
         """
         self.wait_for(
-            lambda: self.is_heard, _FOUND_TIMEOUT_S,
+            lambda: self.has_status, _FOUND_TIMEOUT_S,
             'no manager was found; does the graph run, with this ROS_DOMAIN_ID and namespace?')
         assert self._statuses.last is not None
         return self._statuses.last
 
     @property
-    def is_heard(self) -> bool:
+    def has_status(self) -> bool:
         """Whether there is a status of a manager."""
         return self._statuses.last is not None
 
@@ -82,7 +82,7 @@ class Control:
         return self.status.steps
 
     @property
-    def state(self) -> RunState:
+    def state(self) -> str:
         """The run state."""
         return self.status.state
 
@@ -108,7 +108,7 @@ class Control:
             raise ControlError(result.reason)
 
     def _call(self, kind: type, name: str, request: typing.Any) -> typing.Any:
-        _ = self.status       # so that a graph that is not there is told as such
+        _ = self.status       # so that a graph that is not there is reported as such
         if name not in self._clients:
             self._clients[name] = self.node.create_client(kind, name)
         client = self._clients[name]
@@ -133,7 +133,7 @@ class Control:
 
         def over() -> bool:
             # The first status may have been under way before the steps were asked for.
-            held = self.state is not RunState.RUNNING and self._statuses.count > count + 1
+            held = self.state != RunState.RUNNING and self._statuses.count > count + 1
             return self.steps >= goal or held or self.status.run != run or self._is_silent()
 
         self.wait_for(over, math.inf, '')

@@ -5,6 +5,7 @@ import typing
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.node import Node
+from rclpy.timer import Timer
 
 from px4_sim_ros.config.resources import PACKAGE
 from px4_sim_ros.messages.stamps import set_stamp
@@ -44,7 +45,7 @@ class Diagnostics:
         self._node = node
         self._status = status
         self._publisher = node.create_publisher(DiagnosticArray, '/diagnostics', qos.DIAGNOSTICS)
-        self._timer = create_wall_timer(node, PERIOD_S, self.publish)
+        self._timer: Timer | None = create_wall_timer(node, PERIOD_S, self.publish)
 
     def stop(self) -> None:
         """Publish a last time."""

@@ -100,7 +100,7 @@ class GraphNode(LifecycleNode):
         """Return the time of the last step, and counters for `/diagnostics`."""
         return 0, {}
 
-    def status(self) -> tuple[bytes, str, dict[str, object]]:
+    def status(self) -> tuple[bytes, str, typing.Mapping[str, object]]:
         """Return level, sentence and values for `/diagnostics`."""
         return OK, self._lifecycle_state, {}
 
@@ -201,8 +201,8 @@ class GraphNode(LifecycleNode):
         level, text, values = self.status()
         time_us, counters = self.progress()
         lacking = ', '.join(self.lockstep_status().waits_for)
-        return Status(time_us, level, text, values | {
-            'lifecycle': self._lifecycle_state} | counters | {'waits_for': lacking})
+        return Status(time_us, level, text, {
+            **values, 'lifecycle': self._lifecycle_state, **counters, 'waits_for': lacking})
 
     def _on_set_parameters(self, changes: list[Parameter]) -> typing.Any:
         configured = self.configuration is not None

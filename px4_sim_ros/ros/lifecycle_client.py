@@ -169,8 +169,8 @@ class ManagedNode:
         if state == State.PRIMARY_STATE_ACTIVE:
             yield from self.change(DEACTIVATE)
 
-    def call_repeat(self) -> None:
-        """Let the node publish again what its last step has published; nobody waits for that."""
+    def call_republish(self) -> None:
+        """Let the node publish again what its last step has published; without waiting."""
         self._repeat.call_async(Trigger.Request())
 
     def forget(self) -> Sequence[None]:

@@ -63,7 +63,6 @@ class ManagerNode(LifecycleNode):
         self._status = StatusPublisher(self, self._run_status)
         self._ticker = create_wall_timer(self, _TICK_S, self._tick)
         self._watch_timer = create_wall_timer(self, _WATCH_S, self._watch)
-        self._sequence: SequenceRunner | None = None
         self._begin(self._come_up())
 
     def configured_graph(self) -> graph.Graph:
@@ -95,8 +94,6 @@ class ManagerNode(LifecycleNode):
     def _start(self, deadline_s: float) -> Sequence[None]:
         """Activate all nodes and begin at time 0."""
         yield from self._bring_up.start(deadline_s)
-        self._supervision.limit()
-        self.sim_clock.set_speed_factor(self.get_parameter('speed_factor').value)
         if not self.get_parameter('paused').value:
             self.sim_clock.resume()
         self._enter(RunState.RUNNING)
@@ -135,7 +132,7 @@ class ManagerNode(LifecycleNode):
         self.get_logger().error(str(error))
 
     def _begin(self, sequence: Sequence[None]) -> None:
-        self._sequence = SequenceRunner(sequence, _CALL_TIMEOUT_S)
+        self._sequence: SequenceRunner | None = SequenceRunner(sequence, _CALL_TIMEOUT_S)
         self._ticker.reset()
 
     @property
@@ -187,7 +184,7 @@ class ManagerNode(LifecycleNode):
     # Its own lifecycle follows the graph's.
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Take note that all nodes are about to be configured; nobody else decides that."""
+        """Take note that the nodes will be configured; nobody else decides that."""
         return self._if_by_itself('inactive')
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:

@@ -20,7 +20,7 @@ class ManagerWatch:
     """Reports once when the manager falls silent, and when it is back."""
 
     def __init__(self, node: Node, last_step_us: typing.Callable[[], int]) -> None:
-        """Begin; nothing is missed before the manager has been heard a first time."""
+        """Begin; nothing is missed before the first status of the manager."""
         self._node = node
         self._last_step_us = last_step_us
         self._missed = False

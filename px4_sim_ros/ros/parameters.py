@@ -60,7 +60,7 @@ def read(node: Node, name: str, changes: typing.Iterable[Parameter] = ()) -> Nod
     :raises ParameterError: one sentence that names the parameter and what is allowed
     """
     values: FlatParameters = {
-        key: parameter.value
+        key: typing.cast(Parameter, parameter).value      # its annotation says otherwise
         for key, parameter in node.get_parameters_by_prefix('').items()
         if not key.startswith(_RCLPY_PARAMETERS)
     }

@@ -5,6 +5,7 @@ import copy
 import itertools
 import pathlib
 import time
+import typing
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.qos import QoSProfile
@@ -13,6 +14,7 @@ from rclpy.subscription import Subscription
 from std_msgs.msg import Header
 
 from px4_sim_ros.config.configuration import NodeConfiguration
+from px4_sim_ros.config.recording import RecorderParameters
 from px4_sim_ros.messages.stamps import serialised_stamp_us, stamp_us
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.recording.bag import schema
@@ -60,6 +62,7 @@ class RecorderNode(PollingNode, GraphNode):
 
     def configure(self, configuration: NodeConfiguration, nodes: graph.Graph) -> None:
         """Read how the run was set up, see that there is no such bag yet, and subscribe."""
+        assert isinstance(configuration.own, RecorderParameters)
         self._own, self._world, self._graph = configuration.own, configuration.world, nodes
         try:
             self._run = RunDescription.read(self._own.run_file)
@@ -144,23 +147,25 @@ class RecorderNode(PollingNode, GraphNode):
         :raises LostError: a message was lost
         """
         collector = self._collector
+        if collector is None:
+            return []       # the run is over
         for name, subscription in self._side_subscriptions.items():
             for data in taken(subscription):
                 collector.add_side_message(name, data)
         for name, subscription in self._step_subscriptions.items():
             for data in taken(subscription):
                 if name == graph.ABSENCE:
-                    self._add_absence(data)
+                    self._add_absence(collector, data)
                 else:
                     collector.add(name, serialised_stamp_us(data), data)
         messages = collector.take()
         self._last_step_us = collector.complete_us
         return messages
 
-    def _add_absence(self, data: bytes) -> None:
+    def _add_absence(self, collector: ReorderBuffer, data: bytes) -> None:
         header = deserialize_message(data, Header)
         absent = [topic.name for topic in self._graph.outputs(header.frame_id)]
-        self._collector.add_no_measurement(graph.ABSENCE, stamp_us(header.stamp), data, absent)
+        collector.add_no_measurement(graph.ABSENCE, stamp_us(header.stamp), data, absent)
 
     # What is told.
 
@@ -205,7 +210,7 @@ class RecorderNode(PollingNode, GraphNode):
         steps = self._last_step_us // self._world.step_us if self._collector else 0
         return self._last_step_us, {'steps': steps, 'busy_s': f'{self._busy_s:.6f}'}
 
-    def status(self) -> tuple[bytes, str, dict[str, object]]:
+    def status(self) -> tuple[bytes, str, typing.Mapping[str, object]]:
         """Return how far the recording is."""
         if self._bag is None:
             return super().status()

@@ -19,13 +19,13 @@ WINDOW_STEPS = 80
 
 
 class RecorderWatch:
-    """Listens to `recording/status`."""
+    """Subscribes to `recording/status`."""
 
     def __init__(
         self, node: Node, step_us: int, on_progress: typing.Callable[[], None],
         on_failure: typing.Callable[[str], None],
     ) -> None:
-        """Begin without a recording; what is heard of one belongs to a run before.
+        """Begin without a recording; a status of one belongs to a run before.
 
         :param on_progress: called when more was recorded
         :param on_failure: called once with the recorder's sentence when it gives up
@@ -59,7 +59,7 @@ class RecorderWatch:
     def _on_status(self, status: DiagnosticStatus) -> None:
         values = values_of(status)
         self._folder = values['folder']
-        # What the recorder has said last in the run before is no progress of this one.
+        # The recorder's last status of the run before is no progress of this one.
         if not self.records or self._folder == self._folder_before:
             return
         self.ends_run = values['on_failure'] == 'fail'

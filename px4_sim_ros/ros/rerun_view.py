@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import collections
 import os
+import signal
 import threading
 import time
 import typing
@@ -262,15 +263,16 @@ class RerunView:
             self._log.log_text(self._pose_us / US_PER_S, level, who, text)
 
 
-def show_graph(
-    configuration: Configuration, namespace: str, target: RerunTarget, stop: threading.Event,
-) -> None:
-    """Show a graph in a node of its own until `stop` is set.
+def show_graph(configuration: Configuration, namespace: str, target: RerunTarget) -> None:
+    """Show a graph in a node of its own until SIGINT or SIGTERM comes.
 
     :param configuration: of the graph
     :raises ViewerError: the viewer does not take its data
     :raises ParameterError: the namespace is wrong, or the graph is another one
     """
-    os.nice(OBSERVER_NICENESS)
     with ros_node(VIEWER_NODE, namespace=namespace) as node:
+        stop = threading.Event()
+        for number in signal.SIGINT, signal.SIGTERM:
+            signal.signal(number, lambda *_: stop.set())
+        os.nice(OBSERVER_NICENESS)
         RerunView(node, configuration, target).run(stop)

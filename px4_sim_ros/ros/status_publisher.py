@@ -55,4 +55,4 @@ class StatusPublisher:
 
 def _state_of(status: RunStatus) -> object:
     """Return what does not change while time just goes on, or just stands still."""
-    return status.state, status.run, status.state is RunState.PAUSED and status.steps
+    return status.state, status.run, status.state == RunState.PAUSED and status.steps

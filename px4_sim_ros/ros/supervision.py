@@ -33,7 +33,7 @@ class Supervision:
             bring_up.graph, bring_up.nodes, self._clock, graph.COMMAND, self._on_overdue,
             self._on_cleared, self._republish)
         self._recorder = RecorderWatch(
-            manager, self._clock.step_us, self.limit, self._on_recorder_failure
+            manager, self._clock.step_us, self.go_on, self._on_recorder_failure
         ) if 'recorder' in bring_up.graph.nodes else None
         self._subscriptions = [
             manager.create_subscription(
@@ -103,7 +103,7 @@ class Supervision:
             self._driver.republish()
             return
         node, = (node for node in self._bring_up.nodes if node.name == name)
-        node.call_repeat()
+        node.call_republish()
 
     def _on_cleared(self, overdue: Overdue) -> None:
         back = '' if overdue.holds else f'{overdue.blocker} is back; '
@@ -113,8 +113,8 @@ class Supervision:
 
     # The recorder.
 
-    def limit(self) -> None:
-        """Let time go as far as the recorder allows."""
+    def go_on(self) -> None:
+        """Let time go on as far as the recorder allows."""
         if self._recorder is not None:
             self._clock.limit(self._recorder.limit_us)
 

@@ -129,10 +129,11 @@ class VisualizerNode(Node):
         self._scene.beam = Beam(message.header.frame_id, message.range, message.max_range)
 
     def _on_fix(self, fix: NavSatFix) -> None:
-        covariance = fix.position_covariance
+        east_m, north_m, up_m = (
+            math.sqrt(max(0.0, fix.position_covariance[i])) for i in (0, 4, 8))
         self._scene.fix = None if fix.status.status < 0 else Fix(
             self._home.to_local(GeodeticPosition(fix.latitude, fix.longitude, fix.altitude)),
-            tuple(math.sqrt(max(0.0, covariance[i])) for i in (0, 4, 8)))
+            (east_m, north_m, up_m))
 
     def _on_set_point(self, point: PointStamped) -> None:
         self._scene.set_point_enu_m = point.point.x, point.point.y, point.point.z
@@ -179,7 +180,9 @@ class VisualizerNode(Node):
 
     def _frames(self, time_us: int) -> list[TransformStamped]:
         """Return the frames that move: `base_link`, and the rotors unless somebody else does."""
-        links = [Link(BODY_FRAME, ODOM_FRAME, self._scene.position_enu_m, self._scene.attitude)]
+        position_m = self._scene.position_enu_m
+        assert position_m is not None, 'a pose has come'
+        links = [Link(BODY_FRAME, ODOM_FRAME, position_m, self._scene.attitude)]
         if not self._only_vehicle:
             links += [rotor_link(i, rotor, angle) for i, (rotor, angle) in enumerate(
                 zip(self._configuration.vehicle.rotors, self._angles.angles_rad))]
@@ -207,8 +210,8 @@ def run(configuration: Configuration, arguments: typing.Sequence[str]) -> None:
     :raises ParameterError: ROS refuses the arguments
     """
     stop = Stop()
-    os.nice(OBSERVER_NICENESS)
     with ros_session(arguments):
+        os.nice(OBSERVER_NICENESS)
         node = VisualizerNode(configuration)
         try:
             while not stop.asked:

@@ -178,7 +178,8 @@ def _make_world(
             from px4_sim_ros.run.core_recorder import CoreRecorder
             core_recorder = CoreRecorder(configuration, run)
         return CoreWorld(
-            configuration, lambda step, _: record.add_truth(step.truth.position_enu),
+            configuration, lambda time_us, values: record.add_truth(
+                values['ground_truth/odom'].position_enu),
             core_recorder)
     from px4_sim_ros.run.ros_world import RosWorld
     file = write_configuration(folder, configuration)

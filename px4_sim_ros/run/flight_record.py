@@ -25,7 +25,7 @@ class WorldStatus:
     paced_s: float = 0.0
 
     def link_count(self, key: str) -> int:
-        """Return a counter of the link; 0 when nothing was heard of it."""
+        """Return a counter of the link; 0 when it has not reported."""
         return int(self.link.get(key, 0))
 
     def step_cost_us(self) -> dict[str, float]:

@@ -29,7 +29,7 @@ class Px4:
         """Find the build in a source tree, or take `px4_dir` as the build folder itself.
 
         :param cores: of CORES. Threads of PX4 wait for one another in each step: on one core
-            nobody has to be woken on another one.
+            none has to be woken on another one.
         :raises ParameterError: there is no binary
         """
         if not str(px4_dir):
@@ -51,7 +51,7 @@ class Px4:
 
     @staticmethod
     def environment(vehicle: Vehicle) -> dict[str, str]:
-        """Return what PX4 has to find in its environment beside what is there."""
+        """Return what PX4 has to find in its environment in addition to ours."""
         parameters = dict(vehicle.px4_parameters)
         if vehicle.battery is not None:
             parameters['SIM_BAT_ENABLE'] = 0      # it gets the battery of the vehicle

@@ -197,7 +197,7 @@ def conduct(namespace: str, survey: Survey, children: list[Child]) -> None:
                     raise ControlError(
                         f'{child.name} has ended with exit code {child.exit_code}')
             # One that has taken steps already is somebody else's.
-            return control.is_heard and control.state == 'PAUSED' and control.steps == 0
+            return control.has_status and control.state == 'PAUSED' and control.steps == 0
 
         control.wait_for(is_up, _STARTED_TIMEOUT_S, 'the node graph has not come up')
         for steps, sensor, verb in survey.interruptions:

@@ -8,7 +8,7 @@ from px4_sim_ros.model.timebase import US_PER_S
 
 # A run that fell further behind than this does not try to catch up.
 _MAX_LAG_S = 0.1
-# What is asked for is kept within this, or it is told; over less time a hiccup would tell it.
+# A speed that is not kept within this is reported; over less time a hiccup would be as well.
 _KEPT_WITHIN = 0.01
 _JUDGED_OVER_S = 1.0
 

@@ -24,8 +24,9 @@ _PLANS_REMEMBERED = 10_000
 class Clock(typing.Protocol):
     """Decides when a step begins."""
 
-    speed_factor: float
-    """Simulated over wall time, for which `begin` may sleep; 0: it never does."""
+    @property
+    def speed_factor(self) -> float:
+        """Simulated over wall time, for which `begin` may sleep; 0: it never does."""
 
     def begin(self) -> int | None:
         """Return the time of the step that begins now; None while none may begin."""

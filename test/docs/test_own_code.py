@@ -64,6 +64,7 @@ def as_ros_comes():
             if name not in ('FASTRTPS_DEFAULT_PROFILES_FILE', 'FASTDDS_DEFAULT_PROFILES_FILE')}
 
 
+@pytest.mark.slow
 def test_the_sensor_measures_beside_a_graph(folder):
     """Once with the settings of ROS as they come, and once with the profile of the graph."""
     found = {'beacon/range': {}, 'again/range': {}}
@@ -137,6 +138,7 @@ def assert_a_hose(odometries, pressures_pa, configuration):
     assert max(effects_pa) > 1.0
 
 
+@pytest.mark.slow
 def test_the_node_flies_in_lockstep_and_the_recording_tells_of_it(folder):
     with running(command('fly', '--node', OWN, '--mission', 'hop.yaml', '--record', 'bag',
                          '--instance', INSTANCE), cwd=folder) as process:
@@ -156,6 +158,7 @@ def test_the_node_flies_in_lockstep_and_the_recording_tells_of_it(folder):
                   bag.run.configuration({}))
 
 
+@pytest.mark.slow
 def test_the_node_has_a_process_of_its_own(folder):
     """It is started by hand beside the others, and begins again with them."""
     steps = 500

@@ -169,6 +169,7 @@ def test_nobody_hears_heartbeats(make_link, connect, monkeypatch):
     assert kinds(peer.messages()) == ['HIL_SENSOR']
 
 
+@pytest.mark.slow
 def test_an_autopilot_that_neither_reads_nor_answers(make_link, connect, monkeypatch):
     """Attending does not wait for it; what has no room is dropped."""
     monkeypatch.setattr(lockstep, 'HEARTBEAT_PERIOD_S', 0.0)

@@ -150,6 +150,7 @@ def counted(link):
     return {name: int(status[name]) for name in COUNTERS}
 
 
+@pytest.mark.slow
 def test_fuzz(locked):
     """No wrong step, no miss, no memory, and the counters add up."""
     link, peer = locked

@@ -8,6 +8,8 @@ import pytest
 
 from px4_sim_ros.model import compiled as module
 
+pytestmark = pytest.mark.slow       # starts processes and waits
+
 # A flight that leaves the ground, tilts, comes down and slides, in wind, with two packs.
 FLIGHT = '''
 import dataclasses, json, sys

@@ -115,6 +115,7 @@ def test_lifts_off_without_being_held(on_mains, build_dynamics, world):
     assert truth.position_enu[2] == pytest.approx(expected, abs=3e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('integrator', ['euler', 'rk23', 'rk45'])
 def test_every_integrator_stands_falls_and_tips(iris, build_dynamics, integrator):
     """At rest for 60 s; dropped from 1 m; let go at 20 deg: as the checks have it with rk4."""

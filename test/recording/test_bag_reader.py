@@ -63,6 +63,7 @@ def boundaries(path):
             'size': path.stat().st_size}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('kind', ['none', 'lz4', 'zstd'])
 def test_a_file_that_is_cut_off_anywhere_is_read_as_far_as_it_goes(kind, whole, tmp_path):
     folder, messages = whole

@@ -38,12 +38,12 @@ def bag(tmp_path_factory):
     recorder = CoreRecorder(configuration, run)
     world = CoreWorld(
         configuration, lambda step, _: step.truth.time_us >= END_US and stop.set(), recorder)
-    world.say('a word')
+    world.publish_event('a word')
     autopilot = connect(INSTANCE)
     try:
         world.run(stop)
     finally:
-        world.say('the last word')
+        world.publish_event('the last word')
         world.close()
         autopilot.close()
     return folder

@@ -15,6 +15,8 @@ from stand_in_autopilot import ARMED_FROM_US
 from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.messages.stamps import serialised_stamp_us
 
+pytestmark = pytest.mark.slow       # starts processes and waits
+
 DURATION_US = 20_000_000
 # A recorder in another process may be matched some steps late. The noise of those steps still
 # counts: a stream that began otherwise would stay otherwise.

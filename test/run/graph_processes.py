@@ -13,7 +13,7 @@ import time
 import psutil
 import rclpy
 from commands import command
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from diagnostic_msgs.msg import DiagnosticArray
 from graph_recording import Recording
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
@@ -29,11 +29,11 @@ from std_srvs.srv import Trigger
 from px4_sim_ros.config.configuration import load_configuration, write_parameters
 from px4_sim_ros.config.ros_environment import ros_environment
 from px4_sim_ros.mavlink.hil_server import port_of
-from px4_sim_ros.messages.diagnostics import values_of
 from px4_sim_ros.messages.stamps import serialised_stamp_us
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.ros import qos
 from px4_sim_ros.ros.message_types import message_class
+from px4_sim_ros.ros.status_client import StatusClient
 from px4_sim_ros.run.processes import Child
 from px4_sim_ros.step import graph
 
@@ -92,7 +92,7 @@ class Observer:
     """A node in a context of its own that listens to what the graph says about itself."""
 
     def __init__(self):
-        self.status = None            # the last on sim/status
+        self.status = None            # the last run status
         self.link = ''                # the last on hil/state
         self.diagnostics = {}         # by node: its last sentence
         self.recordings = Recordings()
@@ -110,9 +110,9 @@ class Observer:
         self._subscriptions = [
             self.node.create_subscription(kind, topic, listener, profile)
             for kind, topic, listener, profile in (
-                (DiagnosticStatus, 'sim/status', self._on_status, qos.LATCHED),
                 (String, 'hil/state', self._on_link, qos.LATCHED),
                 (DiagnosticArray, '/diagnostics', self._on_diagnostics, qos.DIAGNOSTICS))]
+        self._status_client = StatusClient(self.node, self._on_status)
         self.record([graph.TOPICS[COMMAND]])
 
     def close(self):
@@ -303,11 +303,11 @@ class GraphProcesses:
     @property
     def values(self):
         status = self.observer.status
-        return {} if status is None else values_of(status)
+        return {} if status is None else status.values()
 
     @property
     def sentence(self):
-        return '' if self.observer.status is None else self.observer.status.message
+        return '' if self.observer.status is None else self.observer.status.sentence
 
     @property
     def state(self):

@@ -9,6 +9,8 @@ from commands import run
 
 from px4_sim_ros.mavlink.hil_server import port_of
 
+pytestmark = pytest.mark.slow       # starts processes and waits
+
 INSTANCE = 82
 
 

@@ -58,6 +58,7 @@ def measured(tmp_path_factory):
     return result.stdout, json.loads(file.read_text())
 
 
+@pytest.mark.slow
 def test_the_figures_are_there(measured):
     _, figures = measured
     assert set(figures['kinds']) == {'core/trivial', 'composed/trivial'}
@@ -78,6 +79,7 @@ def test_the_figures_are_there(measured):
             flight['total_us'])
 
 
+@pytest.mark.slow
 def test_the_parts_are_those_of_the_mode(measured):
     _, figures = measured
     nodes = set(graph.of_instances({}).nodes)
@@ -92,6 +94,7 @@ def test_the_parts_are_those_of_the_mode(measured):
             'composed/trivial: all of ours'} <= set(figures['loops'])
 
 
+@pytest.mark.slow
 def test_the_processes_are_named(measured):
     _, figures = measured
     processes = {name: kind['processes'] for name, kind in figures['kinds'].items()}
@@ -101,6 +104,7 @@ def test_the_processes_are_named(measured):
         assert all(p['memory_mib'] > 1.0 and p['cpu_percent'] >= 0.0 for p in each.values())
 
 
+@pytest.mark.slow
 def test_the_table_has_the_same_figures(measured):
     text, figures = measured
     factor = figures['kinds']['core/trivial']['real_time_factor']['median']
@@ -120,6 +124,7 @@ def started(pid):
     return names
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_all_that_was_started():
     words = command('bench', '--quick', '--only', 'composed/trivial', '--px4-dir', '')
     with running(words) as process:
@@ -148,6 +153,7 @@ def test_bad_input_is_told_before_anything_starts(words, sentence, monkeypatch, 
     assert capsys.readouterr().err.startswith(f'bench: {sentence}')
 
 
+@pytest.mark.slow
 def test_a_flight_that_fails_is_told_in_one_sentence(tmp_path):
     (tmp_path / 'bin').mkdir()
     (tmp_path / 'etc').mkdir()
@@ -381,6 +387,7 @@ def server(tmp_path):
     assert child.exit_code == 0
 
 
+@pytest.mark.slow
 def test_the_ceiling_talks_as_a_simulator_does_and_flies(server):
     autopilot, lines = server
     vertical, up = [], []

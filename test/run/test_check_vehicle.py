@@ -7,6 +7,8 @@ from commands import run
 
 from px4_sim_ros.config.resources import config_directory
 
+pytestmark = pytest.mark.slow       # starts processes and waits
+
 
 @pytest.fixture
 def altered(tmp_path):

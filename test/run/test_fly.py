@@ -18,6 +18,8 @@ from commands import (
     wait_gone,
 )
 
+pytestmark = pytest.mark.slow       # starts processes and waits
+
 INSTANCE = 81
 KEYS = ['mode', 'autopilot', 'seed', 'sim_time_s', 'wall_time_s', 'real_time_factor',
         'max_altitude_m', 'landed', 'position_error_at_landing_m', 'steps', 'replies', 'misses',

@@ -4,6 +4,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.slow       # starts processes and waits
+
 # Each takes a tenth of a second or more.
 SLOW = {'numba', 'rclpy', 'rosbags', 'pyproj', 'plotly', 'rerun'}
 

@@ -20,10 +20,10 @@ pytest.importorskip('launch_ros', reason='launch_ros is not installed')
 INSTANCE = 83
 CLOSED = '[rviz2-4]: process has finished cleanly'
 ROS2 = shutil.which('ros2')
-pytestmark = pytest.mark.skipif(
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(
     ROS2 is None or subprocess.run(
         [ROS2, 'pkg', 'prefix', 'px4_sim_ros'], capture_output=True, check=False).returncode != 0,
-    reason='px4_sim_ros is not built with colcon in a sourced workspace')
+    reason='px4_sim_ros is not built with colcon in a sourced workspace')]
 
 
 # Notes how it was started; a window that is closed ends at once.

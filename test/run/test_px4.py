@@ -9,8 +9,8 @@ from commands import run
 
 INSTANCE = 0     # PX4 instances share no ports with those of the other tests
 
-pytestmark = pytest.mark.skipif(
-    not os.environ.get('PX4_DIR'), reason='PX4_DIR does not point to a built PX4')
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(
+    not os.environ.get('PX4_DIR'), reason='PX4_DIR does not point to a built PX4')]
 
 # Not about us: SITL asks for a device and for a parameter that some builds leave out.
 _KNOWN = re.compile(r'/dev/led0|IMU_GYRO_FFT_EN')

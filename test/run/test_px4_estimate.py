@@ -10,8 +10,8 @@ from px4_sim_ros.mavlink.mission import Hold, Land, Mission, TakeOff
 INSTANCE = 5
 WIND = {'': {'wind': 'dryden'}, 'wind': {'speed_m_s': 5.0}}
 
-pytestmark = pytest.mark.skipif(
-    not os.environ.get('PX4_DIR'), reason='PX4_DIR does not point to a built PX4')
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(
+    not os.environ.get('PX4_DIR'), reason='PX4_DIR does not point to a built PX4')]
 
 
 def assert_well_estimated(flight):

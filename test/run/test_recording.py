@@ -15,6 +15,8 @@ from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.ros.recorder_watch import WINDOW_STEPS
 from px4_sim_ros.step import graph
 
+pytestmark = pytest.mark.slow       # starts processes and waits
+
 STEP_US = 4000
 STEP_TIMEOUT_S = 1.0
 S = 1_000_000

@@ -19,6 +19,8 @@ from px4_sim_ros.recording.bag.bag_writer import BagWriter
 from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.step.graph import ABSENCE, COMMAND
 
+pytestmark = pytest.mark.slow       # starts processes and waits
+
 INSTANCE = 87
 MODES = ['core', 'composed', 'separate']
 HOP = 'name: hop\nitems:\n  - take_off: {up_m: 0.5}\n  - land: {}\n'

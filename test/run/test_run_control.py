@@ -11,6 +11,8 @@ from commands import command, family, port_is_free, run, running, wait_for_line,
 from graph_processes import COMMAND, PATIENCE_S, STEP_US, TOLD_S, KeptGraph, running_graph
 from graph_recording import RECORDED, WHOLE, same_message
 
+pytestmark = pytest.mark.slow       # starts processes and waits
+
 INSTANCE, FLY_INSTANCE = 74, 76
 # How often a graph is started and stopped in a row.
 STARTS = int(os.environ.get('GRAPH_STARTS', '10'))

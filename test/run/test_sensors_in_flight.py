@@ -12,6 +12,8 @@ from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.ros.message_types import message_class
 from px4_sim_ros.step import graph
 
+pytestmark = pytest.mark.slow       # starts processes and waits
+
 INSTANCE = 75
 GRAPH = load_configuration(None, WHOLE).graph
 PERIODS_US = {

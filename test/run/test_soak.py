@@ -8,8 +8,11 @@ import subprocess
 import sys
 
 import psutil
+import pytest
 from commands import command
 from graph_processes import running_graph
+
+pytestmark = pytest.mark.slow       # starts processes and waits
 
 DURATION_S = float(os.environ.get('SOAK_S', '15'))
 PATIENCE_S = 60.0 + 2.0 * DURATION_S

@@ -7,6 +7,8 @@ import re
 import pytest
 from commands import run
 
+pytestmark = pytest.mark.slow       # starts processes and waits
+
 # Not about us: SITL asks for a device and for a parameter that some builds leave out.
 _KNOWN = re.compile(r'/dev/led0|IMU_GYRO_FFT_EN')
 

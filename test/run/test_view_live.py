@@ -19,6 +19,8 @@ from px4_sim_ros.run.processes import Child
 from px4_sim_ros.viewing import rerun_target
 from px4_sim_ros.viewing.rerun_target import NODE
 
+pytestmark = pytest.mark.slow       # starts processes and waits
+
 INSTANCE = 92
 POSE_US, BATTERY_US = 40_000, 20_000
 PARAMETERS = {'manager': {'paused': True, 'speed_factor': 2.0}}

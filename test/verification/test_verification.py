@@ -87,6 +87,7 @@ def a_check(name, deviation, tolerance=1.0):
     return Check('Group', name, 'a model', 'a <reference>', tolerance, 'm', run)
 
 
+@pytest.mark.slow
 def test_report_of_all_checks(tmp_path, capsys):
     """One page with every check, a line for each on the console, and exit code 0."""
     path = tmp_path / 'page.html'

@@ -108,6 +108,7 @@ def test_a_name_may_begin_with_home(tmp_path, monkeypatch):
     assert (tmp_path / 'flight.rrd').is_file()
 
 
+@pytest.mark.slow
 def test_a_disk_that_takes_no_more_is_reported(bag, tmp_path):
     """Rerun's writer ends there, and Rerun may then wait for it for ever."""
     started_s = time.monotonic()
@@ -302,6 +303,7 @@ def test_a_wrong_graph_is_one_sentence(words, sentence, tmp_path, capsys):
     assert line.startswith(sentence)
 
 
+@pytest.mark.slow
 def test_a_program_that_is_no_viewer_is_one_sentence(bag, other_url):
     started_s = time.monotonic()
     result = run('view', bag, '--viewer', other_url, timeout_s=PATIENCE_S)

@@ -306,10 +306,10 @@ def test_what_sensors_say_is_shown_where_it_is(node):
 
 def test_a_status_without_a_factor_has_none_in_the_text(node):
     node.receive('ground_truth/pose', pose(1.0, (0.0, 0.0, 2.0)))
-    node.receive('sim/status', DiagnosticStatus(values=[KeyValue(key='state', value='STOPPED')]))
+    node.receive('sim/status', DiagnosticStatus(values=[KeyValue(key='state', value='FAILED')]))
     node.show()
     text = Shown(node.published('visual/markers')[0])[markers.TEXT].text
-    assert 'STOPPED' in text and 'nan' not in text and 'real time' not in text
+    assert 'FAILED' in text and 'nan' not in text and 'real time' not in text
 
 
 def test_only_what_the_graph_publishes_is_listened_to(context, tf2):
@@ -403,6 +403,7 @@ def graph():
     played.close()
 
 
+@pytest.mark.slow
 def test_the_process_shows_what_happens_at_its_own_rate(graph, configuration, tmp_path):
     file = write_configuration(tmp_path, configuration)
     with running([sys.executable, '-m', 'px4_sim_ros.cli.visualizer', '--params-file', str(file),
