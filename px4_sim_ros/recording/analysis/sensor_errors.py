@@ -14,8 +14,7 @@ import numpy.typing as npt
 
 from px4_sim_ros.config.configuration import Configuration
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition
-from px4_sim_ros.model.environment.surroundings import Surroundings
-from px4_sim_ros.model.inputs import STILL
+from px4_sim_ros.model.inputs import STILL, SensorInputs
 from px4_sim_ros.model.parameters import Parameters
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.model.truth import Truth
@@ -265,7 +264,7 @@ class _Truths:
         self._wind_us = _times_us(wind['velocity_m_s']) if wind else np.empty(0, int)
         self._wind = wind['velocity_m_s'].values.tolist() if wind else []
 
-    def at(self, times_us: np.ndarray) -> typing.Iterator[tuple[Truth, Surroundings]]:
+    def at(self, times_us: np.ndarray) -> typing.Iterator[tuple[Truth, SensorInputs]]:
         """Yield the truth and the last wind of those times of which the truth is known."""
         known = times_us[np.isin(times_us, self._times_us)]
         places = np.searchsorted(self._times_us, known).tolist()
