@@ -37,7 +37,7 @@ def bag(tmp_path_factory):
     stop = threading.Event()
     recorder = CoreRecorder(configuration, run)
     world = CoreWorld(
-        configuration, lambda step, _: step.truth.time_us >= END_US and stop.set(), recorder)
+        configuration, lambda time_us, _: time_us >= END_US and stop.set(), recorder)
     world.publish_event('a word')
     autopilot = connect(INSTANCE)
     try:
