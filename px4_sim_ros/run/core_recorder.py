@@ -7,12 +7,12 @@ import typing
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rcl_interfaces.msg import Log
-from rclpy.serialization import serialize_message
 from std_msgs.msg import String
 
 from px4_sim_ros.config.configuration import Configuration
 from px4_sim_ros.config.recording import RecorderParameters
 from px4_sim_ros.config.resources import PACKAGE
+from px4_sim_ros.messages.cdr import serialised
 from px4_sim_ros.messages.publications import Publications
 from px4_sim_ros.messages.stamps import set_stamp
 from px4_sim_ros.model.errors import sentence
@@ -108,7 +108,7 @@ class CoreRecorder:
             self._write_beside('/rosout', message)
 
     def _write_beside(self, topic: str, message: object) -> None:
-        self._write(topic, trimmed(serialize_message(message), self._types[topic]))
+        self._write(topic, trimmed(serialised(message), self._types[topic]))
 
     def _write(self, topic: str, data: bytes) -> None:
         if self._writer is None:

@@ -7,11 +7,12 @@ import select
 import socket
 
 from pymavlink.dialects.v20 import common as mavlink
+from scripted_flight import ScriptedWorld
 
 from px4_sim_ros.autopilot.process import Autopilot
-from px4_sim_ros.mavlink.hil_codec import HilEncoder
+from px4_sim_ros.config.blocks import block_configuration
+from px4_sim_ros.mavlink.hil_block import HilFrames
 from px4_sim_ros.mavlink.hil_decoder import HilDecoder
-from px4_sim_ros.run.core_world import hil_frames, make_simulation
 
 HOST = '127.0.0.1'
 TIME_LIMIT_S = 20.0
@@ -28,8 +29,9 @@ class Rig:
     def __init__(self, configuration, instance: int) -> None:
         self.configuration = configuration
         self.autopilot = Autopilot(instance, configuration.vehicle)
-        self._simulation = make_simulation(configuration)
-        self._encoder, self.decoder = HilEncoder(), HilDecoder()
+        self._world = ScriptedWorld(configuration)
+        self._hil_frames = HilFrames(block_configuration(configuration, 'hil_bridge'))
+        self.decoder = HilDecoder()
         self._references = (0.0,) * len(configuration.vehicle.rotors)
         self._mav = mavlink.MAVLink(None, srcSystem=245, srcComponent=191)
         self.system_id = instance + 1
@@ -49,11 +51,12 @@ class Rig:
 
     def frames(self) -> bytes:
         """Advance the world by one step and return what the simulator sends."""
-        step = self._simulation.step(self._references)
+        step = self._world.step(self._references)
         self.truth = step.truth
-        return hil_frames(
-            self._encoder, self.configuration, self.truth.time_us,
-            {name: m for name, m in step.measurements.items() if name not in self.stopped})
+        publishers = self.configuration.graph.topics
+        return self._hil_frames.of(step.time_us, {
+            name: value for name, value in step.measured.items()
+            if publishers[name].publisher not in self.stopped})
 
     def step(self) -> None:
         """Do one step of the lockstep."""

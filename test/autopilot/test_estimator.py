@@ -9,6 +9,7 @@ import typing
 
 import numpy as np
 import pytest
+from scripted_flight import ScriptedWorld
 from transforms3d.euler import euler2mat
 from transforms3d.quaternions import mat2quat, qconjugate, qmult
 
@@ -17,7 +18,6 @@ from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition, LocalFrame
 from px4_sim_ros.model.environment.magnetic_field import field_enu_t
 from px4_sim_ros.model.rotation import matrix, to_world
-from px4_sim_ros.run.core_world import make_simulation
 
 G = 9.80665
 ORIGIN = GeodeticPosition(47.0, 8.0, 500.0)
@@ -40,13 +40,13 @@ class Clock:
 
 def feed(estimator, clock, measurements, geoid_height_m):
     """Give the estimator what was measured in a step."""
-    imu = measurements['imu']
+    imu = measurements['imu/data_raw']
     estimator.imu(imu.time_us, imu.specific_force_flu, imu.rate_flu)
-    if field := measurements.get('magnetometer'):
+    if field := measurements.get('mag'):
         estimator.magnetometer(field.field_flu_t, clock.since('mag', imu.time_us))
-    if pressure := measurements.get('barometer'):
+    if pressure := measurements.get('baro'):
         estimator.barometer(pressure.pressure_pa, clock.since('baro', imu.time_us))
-    if fix := measurements.get('gps'):
+    if fix := measurements.get('gps/fix'):
         place = GeodeticPosition(
             fix.position.latitude_deg, fix.position.longitude_deg,
             fix.position.ellipsoid_altitude_m - geoid_height_m)
@@ -68,13 +68,13 @@ class Errors(typing.NamedTuple):
 
 def errors_of_a_flight(configuration, estimator, controller):
     """Return them from a flight over PLACES that the truth steers: it needs no estimate."""
-    simulation = make_simulation(configuration)
+    world = ScriptedWorld(configuration)
     clock, references = Clock(), (0.0,) * 4
     worst = Errors(0.0, 0.0, 0.0)
     for _ in range(36 * 250):
-        step = simulation.step(references)
-        truth, measurements = step.truth, step.measurements
-        feed(estimator, clock, measurements, configuration.world.geoid_height_m)
+        step = world.step(references)
+        truth = step.truth
+        feed(estimator, clock, step.measured, configuration.world.geoid_height_m)
         velocity = to_world(matrix(truth.attitude), truth.velocity_flu)
         if truth.time_us > 2_000_000:
             leg = min(truth.time_us // 9_000_000, 3)
@@ -208,4 +208,4 @@ def test_no_room_of_the_autopilot_imports_the_motion():
             source = getattr(node, 'module', '') or ''
             for name in (source, *names):
                 assert not name.startswith(('px4_sim_ros.model.body.dynamics', 'Truth')), path
-                assert not name.startswith('px4_sim_ros.step.simulation'), path
+                assert not name.startswith('px4_sim_ros.step'), path

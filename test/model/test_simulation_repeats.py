@@ -1,24 +1,22 @@
-"""The loop of the core: what is due when, and the same seed giving the same bits."""
+"""The runner of mode core: what is due when, and the same seed giving the same bits."""
 from __future__ import annotations
 
 import pytest
+from scripted_flight import ScriptedWorld
 
 from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.step import graph
-from px4_sim_ros.step.simulation import Simulation
 
 COMMAND = (830.0, 820.0, 810.0, 800.0)
+# The topic of each sensor by its name.
+MEASURED = {name: topic.publisher for name, topic in graph.of_instances({}).topics.items()
+            if topic.publisher in graph.of_instances({}).sensors and not topic.part_of}
 
 
 def record(seed, steps=250):
     """Return truths and measurements of a second of flight."""
-    configuration = load_configuration(None, {'': {'seed': seed}})
-    world, nodes = configuration.world, configuration.nodes
-    sensors = {
-        name: graph.load(graph.NODES[name].model)(name, nodes[name], world)
-        for name in graph.of_instances({}).sensors}
-    simulation = Simulation(world, configuration.vehicle, nodes['dynamics'], sensors)
-    return [simulation.step(COMMAND) for _ in range(steps)]
+    world = ScriptedWorld(load_configuration(None, {'': {'seed': seed}}))
+    return [world.step(COMMAND) for _ in range(steps)]
 
 
 @pytest.fixture(scope='module')
@@ -36,17 +34,17 @@ def test_another_seed_gives_the_same_motion_and_other_noise(first):
     """The motion under a fixed command has no noise; each measurement has."""
     other = record(2)
     assert [step.truth for step in other] == [step.truth for step in first]
-    for name in graph.of_instances({}).sensors:
-        mine = [m[name] for *_, m in first if name in m]
-        theirs = [m[name] for *_, m in other if name in m]
+    for name in MEASURED:
+        mine = [step.measured[name] for step in first if name in step.measured]
+        theirs = [step.measured[name] for step in other if name in step.measured]
         assert len(mine) == len(theirs) > 0
         assert all(a != b for a, b in zip(mine, theirs))
 
 
 def test_sensors_measure_when_they_are_due(first, world):
     """Every period from the first multiple on, stamped with the time of the step."""
-    for name in graph.of_instances({}).sensors:
-        period = world.periods_us[name]
-        stamps = [m[name].time_us for *_, m in first if name in m]
+    for name, sensor in MEASURED.items():
+        period = world.periods_us[sensor]
+        stamps = [step.measured[name].time_us for step in first if name in step.measured]
         assert stamps == list(range(period, 1_000_001, period))
     assert [step.truth.time_us for step in first] == list(range(4000, 1_000_001, 4000))

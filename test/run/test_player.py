@@ -1,6 +1,7 @@
 """A bag that is played: what viewers get, when, and under whose control."""
 import collections
 import functools
+import itertools
 import pathlib
 import re
 import sys
@@ -10,18 +11,19 @@ import pytest
 from commands import command, family, interrupt, running
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from graph_processes import Observer
-from px4_sim_ros.messages.step_messages import StepMessages
 from rcl_interfaces.msg import Log
 from rcl_interfaces.srv import SetParameters
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.serialization import serialize_message
+from scripted_flight import ScriptedWorld
 from std_msgs.msg import Header, String
 from std_srvs.srv import Trigger
 
 from px4_sim_ros.cli.command_line import main
 from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.messages.diagnostics import values_of
+from px4_sim_ros.messages.publications import Publications
 from px4_sim_ros.messages.stamps import serialised_stamp_us
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.timebase import US_PER_S, seconds_text
@@ -33,7 +35,6 @@ from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.recording.bag.writer import BagWriter
 from px4_sim_ros.ros import bag_player as player_module
 from px4_sim_ros.ros.message_types import message_class
-from px4_sim_ros.run.core_world import make_simulation
 
 pytestmark = pytest.mark.slow       # starts processes and waits
 
@@ -85,8 +86,9 @@ def write_bag(folder):
         'recorder': {'folder': str(folder), 'flush_us': 200_000, 'compression': 'none'}})
     recorded = RunDescription.of(
         configuration, mode='core', autopilot='none', namespace='recorded')
-    messages = StepMessages(configuration.graph, configuration.world)
-    simulation = make_simulation(configuration)
+    publications = Publications(configuration.graph, configuration.world)
+    outputs = []
+    world = ScriptedWorld(configuration, outputs.extend)
     writer = BagWriter(make_folder(folder), recorded, configuration.nodes['recorder'])
 
     def write(name, time_us, message):
@@ -95,7 +97,9 @@ def write_bag(folder):
 
     for time_us in range(0, END_US + STEP_US, STEP_US):
         if time_us:
-            for name, data in messages.of(simulation.step((0.0,) * 4), (0.0,) * 4):
+            outputs.clear()
+            world.step((0.0,) * 4)
+            for name, data in itertools.chain.from_iterable(map(publications.of, outputs)):
                 writer.write(name, time_us, data)
         for name, message in beside(time_us).items():
             write(name, time_us, message)

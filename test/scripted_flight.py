@@ -1,0 +1,67 @@
+"""The blocks of mode core with scripted commands in the place of the link."""
+import dataclasses
+import typing
+
+from px4_sim_ros.config.blocks import make_block, run_in_process
+from px4_sim_ros.step.block import Block
+from px4_sim_ros.step.clock import LockstepClock
+from px4_sim_ros.step.graph import COMMAND
+
+
+class _Bridge(Block):
+    """In the place of `hil_bridge`: its command does not depend on what is measured."""
+
+    def step(self, time_us, inputs):
+        self.measured = inputs
+        return {COMMAND: self.command}
+
+
+@dataclasses.dataclass(frozen=True)
+class Step:
+    """What came of a step."""
+
+    time_us: int
+    truth: typing.Any
+    measured: typing.Mapping[str, typing.Any]      # what an autopilot would get, by topic
+
+
+class ScriptedWorld:
+    """All blocks of a graph but the link, stepped one by one."""
+
+    def __init__(self, configuration, send=lambda outputs: None):
+        """Stand on the ground at time 0.
+
+        :param send: called with the outputs of blocks, as a port's
+        """
+        self._bridge = _Bridge(None)
+        blocks = {name: self._bridge if name == 'hil_bridge' else make_block(configuration, name)
+                  for name in configuration.graph.blocks}
+        self._clock = LockstepClock(configuration.world.step_us, 0.0)
+        self.runner = run_in_process(configuration, blocks, self._clock, self)
+        self.send = send
+
+    def step(self, references_rad_s, command=None):
+        """Advance by one step with these references held; return what came of it.
+
+        :param command: the references that end the step; the same by default
+        """
+        self.runner.values[COMMAND] = references_rad_s
+        self._bridge.command = references_rad_s if command is None else command
+        self._clock.step(1)
+        while self.runner.run():
+            pass
+        return Step(self._clock.complete_us, self.runner.values['ground_truth/odom'],
+                    self._bridge.measured)
+
+
+def fly_scripted(configuration, commands, send):
+    """Run a step for each command, which ends it.
+
+    :param commands: rotor speed references in rad/s
+    :param send: called with the outputs of blocks, as a port's
+    """
+    world = ScriptedWorld(configuration, send)
+    references = (0.0,) * len(configuration.vehicle.rotors)
+    for command in commands:
+        world.step(references, command)
+        references = command
