@@ -25,7 +25,7 @@ from px4_sim_ros.mavlink.hil_server import check_port_is_free, port_of
 from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.mavlink.mission import Mission
 from px4_sim_ros.model.errors import ParameterError, sentence
-from px4_sim_ros.recording.bag.bag_folder import new_folder
+from px4_sim_ros.recording.bag.folder import new_folder
 from px4_sim_ros.ros import node_overrides
 from px4_sim_ros.run import remapping, settings
 from px4_sim_ros.run.flight import AUTOPILOTS, MODES, FlightPlan, conduct
@@ -178,7 +178,7 @@ def _head(
 
 def _write_report(bag: str, path: pathlib.Path) -> bool:
     """Write the page about a recorded flight; return whether that has worked."""
-    from px4_sim_ros.recording.bag.bag_reader import BagReader
+    from px4_sim_ros.recording.bag.reader import BagReader
     from px4_sim_ros.recording.bag.run_description import BagError
     from px4_sim_ros.recording.report.flight_report import write_report
     try:

@@ -35,8 +35,8 @@ from px4_sim_ros.config.run_control import ManagerParameters
 from px4_sim_ros.mavlink.hil_server import check_port_is_free, port_of
 from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.model.errors import ParameterError
-from px4_sim_ros.recording.bag.bag_folder import new_folder
-from px4_sim_ros.recording.bag.bag_reader import BagReader
+from px4_sim_ros.recording.bag.folder import new_folder
+from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import RunDescription, with_run_file
 from px4_sim_ros.ros import node_overrides
 from px4_sim_ros.run import remapping
