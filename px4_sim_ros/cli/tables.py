@@ -10,7 +10,7 @@ import re
 import typing
 
 from px4_sim_ros.bench import budget
-from px4_sim_ros.config.configuration import default_parameters
+from px4_sim_ros.config.parameter_files import default_parameters
 from px4_sim_ros.model.parameters import range_text
 from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.recording.bag import schema

@@ -17,7 +17,8 @@ from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile
 from rclpy.signals import SignalHandlerOptions
 
-from px4_sim_ros.config.configuration import FlatParameters, node_configuration
+from px4_sim_ros.config.configuration import node_configuration
+from px4_sim_ros.config.parameter_files import FlatParameters
 from px4_sim_ros.config.ros_environment import ros_environment
 from px4_sim_ros.messages import run_status
 from px4_sim_ros.messages.run_status import RunState, RunStatus

@@ -10,7 +10,8 @@ from rclpy.serialization import deserialize_message
 from rclpy.subscription import Subscription
 from std_msgs.msg import Header
 
-from px4_sim_ros.config.configuration import NodeConfiguration, load_vehicle
+from px4_sim_ros.config.configuration import NodeConfiguration
+from px4_sim_ros.config.vehicles_and_missions import load_vehicle
 from px4_sim_ros.messages import codecs
 from px4_sim_ros.messages.codec import Decoder
 from px4_sim_ros.messages.stamps import serialised_stamp_us, stamp_us

@@ -24,14 +24,13 @@ from launch_ros.parameter_descriptions import ParameterValue
 from px4_sim_ros.config.configuration import (
     Configuration,
     load_configuration,
-    load_mission,
-    mission_text,
     profile_parameters,
     write_configuration,
 )
 from px4_sim_ros.config.resources import PACKAGE, config_directory
 from px4_sim_ros.config.ros_environment import ros_environment
 from px4_sim_ros.config.run_control import ManagerParameters
+from px4_sim_ros.config.vehicles_and_missions import load_mission, mission_text
 from px4_sim_ros.mavlink.hil_server import check_port_is_free, port_of
 from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.model.errors import ParameterError

@@ -11,7 +11,8 @@ from rclpy.serialization import serialize_message
 from scripted_flight import fly_scripted
 from std_msgs.msg import Header, String
 
-from px4_sim_ros.config.configuration import load_configuration, mission_text
+from px4_sim_ros.config.configuration import load_configuration
+from px4_sim_ros.config.vehicles_and_missions import mission_text
 from px4_sim_ros.messages.stamps import set_stamp
 from px4_sim_ros.recording.bag import schema
 from px4_sim_ros.recording.bag.message_definitions import trimmed

@@ -14,7 +14,8 @@ from rclpy.serialization import deserialize_message
 from rclpy.signals import SignalHandlerOptions
 from stand_in_autopilot import ARMED_FROM_US, connect, scripted_controls
 
-from px4_sim_ros.config.configuration import load_configuration, write_parameters
+from px4_sim_ros.config.configuration import load_configuration
+from px4_sim_ros.config.parameter_files import write_parameters
 from px4_sim_ros.config.ros_environment import ros_environment
 from px4_sim_ros.messages.stamps import serialised_stamp_us
 from px4_sim_ros.ros import qos

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from px4_sim_ros.config.configuration import default_parameters
+from px4_sim_ros.config.parameter_files import default_parameters
 from px4_sim_ros.ros.message_types import message_class
 from px4_sim_ros.step import graph
 

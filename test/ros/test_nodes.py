@@ -14,7 +14,7 @@ from rosgraph_msgs.msg import Clock
 from stand_in_autopilot import StandInAutopilot
 from std_srvs.srv import Trigger
 
-from px4_sim_ros.config.configuration import write_parameters
+from px4_sim_ros.config.parameter_files import write_parameters
 from px4_sim_ros.mavlink.hil_server import check_port_is_free, port_of
 from px4_sim_ros.model.errors import RunError
 from px4_sim_ros.model.sensors.imu import ImuMeasurement

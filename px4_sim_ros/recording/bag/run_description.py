@@ -13,14 +13,13 @@ import yaml
 from px4_sim_ros import __version__
 from px4_sim_ros.config.configuration import (
     Configuration,
-    FlatParameters,
     flat_parameters,
-    flat_values,
     load_configuration,
     node_configuration,
-    vehicle_text,
 )
+from px4_sim_ros.config.parameter_files import FlatParameters, flat_values
 from px4_sim_ros.config.recording import RecorderParameters
+from px4_sim_ros.config.vehicles_and_missions import vehicle_text
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.model.world import WorldParameters
