@@ -24,7 +24,7 @@ from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.recording.bag import schema
-from px4_sim_ros.step import graph
+from px4_sim_ros.step import graph, side_topics
 
 # Numbers may differ in their last bits between versions of these.
 _LIBRARIES = 'numba', 'numpy', 'pygeomag', 'pymavlink', 'pyproj'
@@ -108,7 +108,7 @@ class RunDescription:
 
     def relative_name(self, topic: str) -> str:
         """Return a topic's name in the graph from its absolute name."""
-        if topic in graph.TOPICS or topic in schema.SIDE_TOPICS:
+        if topic in graph.TOPICS or topic in side_topics.RECORDED:
             return topic
         prefix = f'/{self.namespace}/' if self.namespace else '/'
         return topic.removeprefix(prefix)
