@@ -208,6 +208,7 @@ class Runner:
         inputs = {name: values[name] for name in names if name in values}
         if slot.synchronizer is not None:
             inputs |= slot.synchronizer.take()
+            inputs.pop(CLOCK, None)           # it says no more than the time
         outputs = block.step(self.time_us, inputs)
         slot.steps += 1
         slot.last_us = self.time_us
@@ -226,7 +227,7 @@ class Runner:
     def _finish(self) -> bool:
         """Get the outputs of the block that is about a step; return whether they are there."""
         slot = self._plan[self._index].slot
-        if slot.block is None:
+        if slot.block is None or slot.missed_steps:
             return False
         started_s = time.perf_counter()
         outputs = slot.block.finish(self.time_us)
