@@ -12,6 +12,7 @@ import tempfile
 import typing
 
 from px4_sim_ros.cli.progress import Progress
+from px4_sim_ros.config import node_overrides
 from px4_sim_ros.config.configuration import (
     Configuration,
     load_configuration,
@@ -26,7 +27,6 @@ from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.mavlink.mission import Mission
 from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.recording.bag.bag_folder import new_folder
-from px4_sim_ros.ros import node_overrides
 from px4_sim_ros.run import settings
 from px4_sim_ros.run.flight import AUTOPILOTS, MODES, FlightPlan, conduct
 from px4_sim_ros.run.flight_record import FlightRecord
@@ -98,7 +98,7 @@ def _fly(
     except KeyboardInterrupt:
         print('fly: interrupted', file=sys.stderr)
         return _EXIT_INTERRUPTED
-    except (OSError, RuntimeError) as error:
+    except (OSError, RuntimeError, ParameterError) as error:
         print(f'fly: {sentence(error)}', file=sys.stderr)
         return _EXIT_FAILED
     summary = record.summary(_head(options, configuration, plan.mission, bag), status)
@@ -133,9 +133,6 @@ def _plan(options: argparse.Namespace, configuration: Configuration) -> FlightPl
     :raises OSError: the port of the autopilot is in use
     """
     mission = load_mission(options.mission)
-    if options.node and options.mode == 'core':
-        raise ParameterError(f'node {options.node[0]!r}: mode core has no nodes; fly in mode'
-                             ' composed or separate')
     node_overrides.parse(options.node, configuration.graph.nodes)
     _check_viewer(options)
     px4 = Px4.find(options.px4_dir, options.px4_cores) if options.autopilot == 'px4' else None

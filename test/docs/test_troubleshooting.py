@@ -101,7 +101,8 @@ class Package:
                 return call.args
         if (is_sentence(name_of(owner)) if name == 'append' else
                 'logger' in name_of(getattr(owner, 'func', owner)) if name in LOUD else
-                name in ('_remark', 'statustext_encode') or (name.endswith('Error') and name not in FAULTS)):
+                name in ('_remark', 'statustext_encode')
+                or (name.endswith('Error') and name not in FAULTS)):
             return call.args
         return [k.value for k in call.keywords if k.arg and is_sentence(k.arg)] + [
             value for names in self.arguments.get(name, ())
