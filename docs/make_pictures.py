@@ -23,7 +23,7 @@ from PIL import Image
 from px4_sim_ros.recording.analysis.flight_events import marks, read_contents
 from px4_sim_ros.recording.analysis.flight_facts import mission_waypoints
 from px4_sim_ros.recording.analysis.series import Series, read_series
-from px4_sim_ros.recording.bag.bag_reader import BagReader
+from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.step import graph
 from px4_sim_ros.viewing.rerun_blueprint import blueprint
 from px4_sim_ros.viewing.rerun_log import RerunLog

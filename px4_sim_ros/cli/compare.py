@@ -18,7 +18,7 @@ from px4_sim_ros.recording.analysis.comparison import BagComparison, compare_bag
 from px4_sim_ros.recording.analysis.deviation import Deviation
 from px4_sim_ros.recording.analysis.deviation import deviation as deviation_of
 from px4_sim_ros.recording.analysis.integrator_study import WINDOW_S, study_integrators
-from px4_sim_ros.recording.bag.bag_reader import BagReader
+from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import BagError
 from px4_sim_ros.recording.report import comparison_report as report
 

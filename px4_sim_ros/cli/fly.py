@@ -26,8 +26,8 @@ from px4_sim_ros.mavlink.hil_server import check_port_is_free, port_of
 from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.mavlink.mission import Mission
 from px4_sim_ros.model.errors import ParameterError, sentence
-from px4_sim_ros.recording.bag.bag_folder import new_folder
-from px4_sim_ros.run import settings
+from px4_sim_ros.recording.bag.folder import new_folder
+from px4_sim_ros.run import remapping, settings
 from px4_sim_ros.run.flight import AUTOPILOTS, MODES, FlightPlan, conduct
 from px4_sim_ros.run.flight_record import FlightRecord
 from px4_sim_ros.run.px4 import Px4, add_cores_argument
@@ -56,6 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--instance', type=int, help='as PX4: TCP port 4560 + instance')
     settings.add_arguments(parser)
     node_overrides.add_argument(parser)
+    remapping.add_argument(parser)
     parser.add_argument('--params-file', type=pathlib.Path, help='a ROS 2 parameter file')
     parser.add_argument('--record', metavar='DIR', help='write all messages into this new folder,'
                         ' a rosbag2 bag; how is set with --set recorder.PARAMETER=VALUE')
@@ -134,12 +135,16 @@ def _plan(options: argparse.Namespace, configuration: Configuration) -> FlightPl
     """
     mission = load_mission(options.mission)
     node_overrides.parse(options.node, configuration.graph.nodes)
+    if options.remap and options.mode == 'core':
+        raise ParameterError(f'remap {options.remap[0]!r}: mode core has no topics; fly in mode'
+                             ' composed or separate')
+    remapping.check(options.remap, configuration.graph)
     _check_viewer(options)
     px4 = Px4.find(options.px4_dir, options.px4_cores) if options.autopilot == 'px4' else None
     hil = configuration.of_node('hil_bridge', HilParameters)
     check_port_is_free(hil.host, port_of(hil.instance))
     return FlightPlan(options.mode, options.autopilot, px4, mission, mission_text(options.mission),
-                      options.node, options.viewer)
+                      options.node, options.remap, options.viewer)
 
 
 def _check_viewer(options: argparse.Namespace) -> None:
@@ -170,7 +175,7 @@ def _head(
 
 def _write_report(bag: str, path: pathlib.Path) -> bool:
     """Write the page about a recorded flight; return whether that has worked."""
-    from px4_sim_ros.recording.bag.bag_reader import BagReader
+    from px4_sim_ros.recording.bag.reader import BagReader
     from px4_sim_ros.recording.bag.run_description import BagError
     from px4_sim_ros.recording.report.flight_report import write_report
     try:

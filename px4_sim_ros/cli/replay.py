@@ -12,7 +12,7 @@ from px4_sim_ros.cli.compare import report_comparison
 from px4_sim_ros.config.resources import check_writable
 from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.recording.analysis.comparison import compare_bags
-from px4_sim_ros.recording.bag.bag_reader import BagReader
+from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import BagError
 from px4_sim_ros.run import replay as replaying
 from px4_sim_ros.run import settings

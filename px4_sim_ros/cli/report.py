@@ -7,7 +7,7 @@ import sys
 
 from px4_sim_ros.config.resources import check_writable
 from px4_sim_ros.model.errors import ParameterError, sentence
-from px4_sim_ros.recording.bag.bag_reader import BagReader
+from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import BagError
 
 _EXIT_BAD_INPUT = 2

@@ -6,7 +6,7 @@ import os
 import sys
 
 from px4_sim_ros.model.errors import ParameterError, sentence
-from px4_sim_ros.recording.bag.bag_reader import BagReader
+from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import BagError
 from px4_sim_ros.run import settings
 from px4_sim_ros.viewing.rerun_target import OPEN, RerunTarget, ViewerError

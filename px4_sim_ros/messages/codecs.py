@@ -7,8 +7,8 @@ from rosgraph_msgs.msg import Clock
 
 from px4_sim_ros.messages import measurements
 from px4_sim_ros.messages.codec import Codec, Decoder, Encoder
-from px4_sim_ros.messages.surroundings import BATTERY
 from px4_sim_ros.messages.truth import ACCEL, ODOMETRY, POSE, REFERENCES, ROTORS
+from px4_sim_ros.messages.wind_battery import BATTERY
 from px4_sim_ros.step.graph import CLOCK, COMMAND, Topic
 
 # By kind of topic.

@@ -7,8 +7,8 @@ from sensor_msgs.msg import FluidPressure, Imu, MagneticField, NavSatFix, NavSat
 
 from px4_sim_ros.messages.codec import Codec, Encoder, Numbers
 from px4_sim_ros.messages.stamps import in_frame
-from px4_sim_ros.messages.surroundings import WIND
 from px4_sim_ros.messages.truth import BODY_FRAME, WORLD_FRAME
+from px4_sim_ros.messages.wind_battery import WIND
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition
 from px4_sim_ros.model.sensors.airspeed import DifferentialPressureMeasurement
 from px4_sim_ros.model.sensors.barometer import PressureMeasurement

@@ -11,7 +11,7 @@ class RunError(RuntimeError):
 
 
 class DivergedError(RunError):
-    """The motion has left all bounds: the step is too long for the vehicle, or a value is wild."""
+    """The motion has left all bounds: the step is too long, or a value is far off."""
 
 
 def sentence(error: Exception) -> str:

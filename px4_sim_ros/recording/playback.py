@@ -6,7 +6,7 @@ import typing
 from px4_sim_ros.config.recording import PlayerParameters
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.timebase import seconds_text
-from px4_sim_ros.recording.bag.bag_reader import BagReader
+from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import BagError
 from px4_sim_ros.step.block import Block, BlockConfiguration, Inputs, Outputs
 from px4_sim_ros.step.graph import COMMAND

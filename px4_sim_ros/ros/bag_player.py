@@ -24,8 +24,8 @@ from px4_sim_ros.messages.run_status import RunState, RunStatus
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.timebase import US_PER_S, seconds_text
 from px4_sim_ros.recording.bag import schema
-from px4_sim_ros.recording.bag.bag_reader import BagReader, Message
-from px4_sim_ros.recording.bag.tape import Tape
+from px4_sim_ros.recording.bag.reader import BagReader, Message
+from px4_sim_ros.recording.bag.sequential_reader import SequentialReader
 from px4_sim_ros.ros import parameters, qos
 from px4_sim_ros.ros.endpoints import other_publishers
 from px4_sim_ros.ros.message_types import message_class
@@ -140,7 +140,7 @@ class BagPlayer(Node):
             parameter_overrides=[Parameter(key, value=value) for key, value in values.items()])
         parameters.declare(self, _NAME)
         self.finished = False
-        self._tape, self._loop = Tape(bag, start_us), loop
+        self._tape, self._loop = SequentialReader(bag, start_us), loop
         step_us = bag.run.world.step_us
         # Time passes in steps: the first one ends at the start, or just after it.
         self._before_us = max(math.ceil(start_us / step_us) - 1, 0) * step_us

@@ -36,11 +36,16 @@ def find_overdue(
                         ' past: it has begun anew; reset the run')
         sentence = _not_published(node, topic, time_us, last_us)
         status = statuses.get(node)
+        relay = _relay(topic, statuses.get(waiter), status)
         if status is None:
             return Overdue(node, f'{sentence}; it does not answer')
         if status.holds:
             return Overdue(node, f'{sentence}: {status.holds}', holds=True)
         if status.waits_for_us > time_us:
+            if relay:
+                return Overdue(
+                    relay, f'{relay} has not published {topic} for t = {seconds_text(time_us)} for'
+                    f' {waiter}; it stands between {node}, which has, and {waiter}')
             return _lost(waiter, topic, time_us, node)
         if not status.waits_for or node in seen:
             return Overdue(node, f'{sentence}: {status.problem}' if status.problem else sentence)
@@ -49,6 +54,15 @@ def find_overdue(
         topic, last_us = next(iter(status.waits_for.items()))
         if topic in graph.nodes[node].previous:
             time_us -= step_us
+
+
+def _relay(topic: str, waiter: NodeStatus | None, publisher: NodeStatus | None) -> str:
+    """Return who stands between two nodes because of a remapping, '' if nobody does."""
+    if waiter is None or publisher is None or (
+            waiter.remapped.get(topic) == publisher.remapped.get(topic)):
+        return ''
+    names = waiter.sources.get(topic)
+    return ', '.join(names) if names else 'a node that is gone'
 
 
 def find_silent(statuses: typing.Mapping[str, NodeStatus | None]) -> Overdue | None:

@@ -18,12 +18,12 @@ from px4_sim_ros.config.recording import RecorderParameters
 from px4_sim_ros.messages.stamps import serialised_stamp_us, stamp_us
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.recording.bag import schema
-from px4_sim_ros.recording.bag.bag_folder import make_folder, new_folder
-from px4_sim_ros.recording.bag.bag_reader import Message
-from px4_sim_ros.recording.bag.bag_thread import BagThread
-from px4_sim_ros.recording.bag.bag_writer import BagWriter
-from px4_sim_ros.recording.bag.collector import ReorderBuffer
+from px4_sim_ros.recording.bag.folder import make_folder, new_folder
+from px4_sim_ros.recording.bag.reader import Message
+from px4_sim_ros.recording.bag.reorder_buffer import ReorderBuffer
 from px4_sim_ros.recording.bag.run_description import BagError, RunDescription
+from px4_sim_ros.recording.bag.writer import BagWriter
+from px4_sim_ros.recording.bag.writer_thread import BagThread
 from px4_sim_ros.ros import qos
 from px4_sim_ros.ros.diagnostics import ERROR, OK, Status, status_message
 from px4_sim_ros.ros.endpoints import connections_of

@@ -18,10 +18,10 @@ from px4_sim_ros.messages.stamps import set_stamp
 from px4_sim_ros.model.errors import sentence
 from px4_sim_ros.model.timebase import seconds_text
 from px4_sim_ros.recording.bag import schema
-from px4_sim_ros.recording.bag.bag_folder import make_folder
-from px4_sim_ros.recording.bag.bag_writer import BagWriter
+from px4_sim_ros.recording.bag.folder import make_folder
 from px4_sim_ros.recording.bag.message_definitions import trimmed
 from px4_sim_ros.recording.bag.run_description import RunDescription
+from px4_sim_ros.recording.bag.writer import BagWriter
 from px4_sim_ros.run.flight_record import WorldStatus
 from px4_sim_ros.step.graph import COMMAND
 from px4_sim_ros.step.runner import Output

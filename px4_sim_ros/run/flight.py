@@ -36,6 +36,7 @@ class FlightPlan(typing.NamedTuple):
     mission: Mission
     mission_text: str                        # of its file, for the description of a recording
     node_overrides: typing.Sequence[str]     # each `NAME=MODULE:CLASS`
+    remaps: typing.Sequence[str]             # remapping rules of ROS
     viewer: str | None                       # as RerunTarget takes it
 
 
@@ -190,7 +191,8 @@ def _make_world(
         stack.callback(viewer.stop)
     return RosWorld(
         plan.mode, configuration.graph, [file], record.add_truth,
-        optional=optional_nodes(configuration), overrides=plan.node_overrides, viewer=viewer)
+        optional=optional_nodes(configuration), overrides=plan.node_overrides, remaps=plan.remaps,
+        viewer=viewer)
 
 
 def optional_nodes(configuration: Configuration) -> tuple[str, ...]:

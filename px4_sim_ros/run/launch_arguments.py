@@ -50,6 +50,8 @@ ARGUMENTS: dict[str, Argument] = {
     'params_file': Argument('', 'ROS 2 parameter file laid over config/simulation.yaml.'),
     'nodes': Argument(
         '', 'Classes of yours in place of nodes: NAME=MODULE:CLASS, several with commas between.'),
+    'remap': Argument(
+        '', 'Remappings of topics: [NODE:]TOPIC:=NAME, several with commas between.'),
     'rviz': Argument(
         'false', 'Start rviz2 and what it shows: the node visualizer and, if it is installed,'
         ' robot_state_publisher.', ('false', 'true')),

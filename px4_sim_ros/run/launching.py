@@ -36,9 +36,10 @@ from px4_sim_ros.config.run_control import ManagerParameters
 from px4_sim_ros.mavlink.hil_server import check_port_is_free, port_of
 from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.model.errors import ParameterError
-from px4_sim_ros.recording.bag.bag_folder import new_folder
-from px4_sim_ros.recording.bag.bag_reader import BagReader
+from px4_sim_ros.recording.bag.folder import new_folder
+from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import RunDescription, with_run_file
+from px4_sim_ros.run import remapping
 from px4_sim_ros.run.flight import optional_nodes
 from px4_sim_ros.run.launch_arguments import ARGUMENTS, REPLAY_ARGUMENTS
 from px4_sim_ros.run.processes import DIE_WITH_PARENT
@@ -102,6 +103,8 @@ def actions(context: LaunchContext, vehicle: str) -> list[LaunchDescriptionEntit
     mission = _mission(given['mission'], given['autopilot'])
     overridden = given['nodes'].split(',') if given['nodes'] else []
     own_classes = node_overrides.parse(overridden, configuration.graph.nodes)
+    remaps = given['remap'].split(',') if given['remap'] else []
+    remapping.check(remaps, configuration.graph)
     px4_dir = given['px4_dir'] or os.environ.get('PX4_DIR', '')
     px4 = Px4.find(px4_dir, given['px4_cores']) if given['autopilot'] == 'px4' else None
     check_port_is_free(hil.host, port_of(hil.instance))
@@ -115,7 +118,8 @@ def actions(context: LaunchContext, vehicle: str) -> list[LaunchDescriptionEntit
     file = write_configuration(pathlib.Path(folder.name), configuration)
     return [
         *_surroundings(folder),
-        *_world(configuration, given['mode'], given['namespace'], file, _essential, overridden),
+        *_world(configuration, given['mode'], given['namespace'], file, _essential, overridden,
+                remaps),
         *_autopilot(given['autopilot'], px4, configuration, mission, given['namespace']),
         *_viewers(given, configuration, file),
     ]
@@ -182,12 +186,13 @@ def _essential(process: ExecuteProcess) -> list[LaunchDescriptionEntity]:
 def _world(
     configuration: Configuration, mode: str, namespace: str, file: pathlib.Path,
     started: typing.Callable[[ExecuteProcess], list[LaunchDescriptionEntity]],
-    overridden: typing.Sequence[str] = (),
+    overridden: typing.Sequence[str] = (), remaps: typing.Sequence[str] = (),
 ) -> list[LaunchDescriptionEntity]:
     """Return the processes of the graph, each with what `started` adds to it.
 
     :param file: their parameters
     :param overridden: classes in place of those of the graph, each `NAME=MODULE:CLASS`
+    :param remaps: remapping rules of ROS
     """
     optional = optional_nodes(configuration)
     actions: list[LaunchDescriptionEntity] = []
@@ -196,6 +201,7 @@ def _world(
             package=PACKAGE, executable='world', namespace=namespace,
             arguments=[*names, *node_overrides.arguments(overridden, names)],
             exec_name=names[0] if len(names) == 1 else 'world',
+            ros_arguments=remapping.ros_arguments(remaps),
             parameters=[str(file)], output='screen', **_bounded())
         actions += [node] if names[0] in optional else started(node)
     return actions

@@ -15,8 +15,8 @@ from px4_sim_ros.config.configuration import (
 )
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.timebase import seconds_text
-from px4_sim_ros.recording.bag.bag_folder import new_folder
-from px4_sim_ros.recording.bag.bag_reader import BagReader
+from px4_sim_ros.recording.bag.folder import new_folder
+from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import BagError, RunDescription, with_run_file
 from px4_sim_ros.recording.playback import commands
 from px4_sim_ros.run import settings

@@ -13,6 +13,7 @@ from px4_sim_ros.config.ros_environment import ros_environment
 from px4_sim_ros.mavlink.pilot_link import SetPoint
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.ros.flight_monitor import FlightMonitor
+from px4_sim_ros.run import remapping
 from px4_sim_ros.run.flight_record import GraphReports, WorldStatus
 from px4_sim_ros.run.processes import Child
 from px4_sim_ros.step import graph
@@ -29,14 +30,15 @@ class WorldError(RuntimeError):
 
 def start_graph(
     process_groups: typing.Iterable[list[str]], parameter_files: typing.Sequence[pathlib.Path],
-    overrides: typing.Sequence[str] = (),
+    overrides: typing.Sequence[str] = (), remaps: typing.Sequence[str] = (),
 ) -> list[tuple[list[str], Child]]:
     """Start the processes of a graph; return them with the nodes that each of them runs.
 
     :param parameter_files: later ones win
     :param overrides: classes in place of those of the graph, each `NAME=MODULE:CLASS`
+    :param remaps: remapping rules of ROS
     """
-    arguments = ['--ros-args', '--log-level', 'warn']
+    arguments = ['--ros-args', '--log-level', 'warn', *remapping.ros_arguments(remaps)]
     for path in parameter_files:
         arguments += ['--params-file', str(path)]
     return [
@@ -54,7 +56,7 @@ class RosWorld:
         self, mode: str, nodes: graph.Graph, parameter_files: typing.Sequence[pathlib.Path],
         on_position: typing.Callable[[Vector], None], *,
         optional: typing.Container[str] = (), overrides: typing.Sequence[str] = (),
-        viewer: Child | None = None,
+        remaps: typing.Sequence[str] = (), viewer: Child | None = None,
     ) -> None:
         """Start the processes.
 
@@ -62,6 +64,7 @@ class RosWorld:
         :param on_position: called with true positions, at the display rate
         :param optional: nodes in processes of their own without which the others go on
         :param overrides: classes in place of those of the graph, each `NAME=MODULE:CLASS`
+        :param remaps: remapping rules of ROS
         :param viewer: a process that is to see all of the flight
         """
         self._graph = nodes
@@ -72,7 +75,8 @@ class RosWorld:
         self.publish_event = self._monitor.pilot.publish_event
         self.publish_set_point: typing.Callable[[SetPoint], None] = (
             self._monitor.pilot.publish_set_point)
-        children = start_graph(nodes.process_groups(mode), parameter_files, overrides)
+        children = start_graph(
+            nodes.process_groups(mode), parameter_files, overrides, remaps)
         self._required = [child for names, child in children if names[0] not in optional]
         self._children = [child for _, child in children]
 

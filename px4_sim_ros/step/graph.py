@@ -146,7 +146,7 @@ NODES: dict[str, NodeSpec] = {spec.name: spec for spec in (
     NodeSpec('wind', f'{_BLOCKS}:WindBlock', f'{_WIND}:WindParameters',
              (CLOCK, 'ground_truth/odom'), f'{_WIND}:Wind',
              previous=('ground_truth/odom',), optional=True),
-    NodeSpec('dynamics', f'{_BLOCKS}:DynamicsBlock',
+    NodeSpec('dynamics', 'px4_sim_ros.step.dynamics_block:DynamicsBlock',
              'px4_sim_ros.model.body.integrators:DynamicsParameters',
              (CLOCK, 'wind', COMMAND), previous=(COMMAND,), held=('wind',),
              node='px4_sim_ros.ros.dynamics:DynamicsNode'),

@@ -24,7 +24,7 @@ from px4_sim_ros.config.ros_environment import ros_environment
 from px4_sim_ros.messages.stamps import stamp_us
 from px4_sim_ros.model.sensors.barometer import Barometer
 from px4_sim_ros.model.truth import Truth
-from px4_sim_ros.recording.bag.bag_reader import BagReader
+from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.ros import qos
 from px4_sim_ros.run.processes import Child
 

@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 import pytest
-from scipy.integrate import solve_ivp
 
 from px4_sim_ros.config.resources import config_directory, read_yaml
 from px4_sim_ros.model.body.battery import Battery, clamp_charges
@@ -174,27 +173,6 @@ def test_hover_current_of_the_iris(iris, build_dynamics):
     assert (before.charge_ah - after.charge_ah) * 3600.0 == pytest.approx(
         after.current_a, rel=0.01)
     assert after.voltage_v == pytest.approx(12.1, abs=0.1)
-
-
-def test_hover_time_of_the_iris(iris):
-    """From full to empty at the power of hover: a quarter of an hour, by separate equations."""
-    motor, thrust = iris.motor_model, iris.body.mass_kg * 9.80665 / 4.0
-    speed = math.sqrt(thrust / 5.84e-6)
-    current = 0.0164 * thrust * motor.motor_kv_rad_s_v + motor.no_load_current_a
-    voltage = speed / motor.motor_kv_rad_s_v + motor.winding_resistance_ohm * current
-    power = 4.0 * voltage * current / motor.esc_efficiency + motor.avionics_power_w
-
-    def discharge(_, x):
-        source = 10.8 + 1.8 * x[0] - x[1]
-        bus_current = (source - math.sqrt(source ** 2 - 4.0 * 0.020 * power)) / 0.040
-        return [-bus_current / 18000.0, bus_current / 2000.0 - x[1] / 20.0]
-
-    def empty(_, x):
-        return x[0]
-
-    empty.terminal = True
-    solution = solve_ivp(discharge, (0.0, 3600.0), FULL, events=empty, rtol=1e-8)
-    assert 12.0 < solution.t[-1] / 60.0 < 16.0
 
 
 def test_integrators_agree_on_the_battery(iris, build_dynamics):

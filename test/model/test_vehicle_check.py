@@ -5,6 +5,7 @@ import dataclasses
 import math
 
 import pytest
+from scipy.integrate import solve_ivp
 
 from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.vehicle.vehicle_figures import (
@@ -20,7 +21,7 @@ G = 9.80665
 
 @pytest.fixture(scope='session')
 def environment(world):
-    """Return the surroundings of the default home."""
+    """Return gravity and air at the default home."""
     return Environment.of(world)
 
 
@@ -133,6 +134,25 @@ def test_endurance_of_a_flat_battery(iris, figures_of):
     found = figures_of(flat)
     assert found.endurance_s == pytest.approx(5.0 * 3600 / found.hover_current_a, rel=2e-4)
     assert found.endurance_low_charge_s == pytest.approx(0.8 * found.endurance_s, rel=3e-4)
+
+
+def test_endurance_of_the_iris(iris, figures_of):
+    """From full to empty at the power of hover: the pack's equations, integrated by SciPy."""
+    found = figures_of(iris)
+    power = motor_power_w(iris, found.hover_speed_rad_s, 1.55 * G / 4.0)
+
+    def discharge(_, x):
+        source = 10.8 + 1.8 * x[0] - x[1]
+        current = (source - math.sqrt(source ** 2 - 4.0 * 0.020 * power)) / 0.040
+        return [-current / 18000.0, current / 2000.0 - x[1] / 20.0]
+
+    def empty(_, x):
+        return x[0]
+
+    empty.terminal = True
+    solution = solve_ivp(discharge, (0.0, 3600.0), (1.0, 0.0), events=empty, rtol=1e-9)
+    assert found.endurance_s == pytest.approx(solution.t[-1], rel=1e-3)
+    assert 12.0 < found.endurance_s / 60.0 < 16.0
 
 
 def test_endurance_is_that_of_the_energy(iris, figures_of):

@@ -9,10 +9,10 @@ from rosbags.typesys import Stores, get_typestore
 
 from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.recording.bag import schema
-from px4_sim_ros.recording.bag.bag_folder import make_folder
-from px4_sim_ros.recording.bag.bag_reader import BagReader, Message
-from px4_sim_ros.recording.bag.bag_writer import BagWriter
+from px4_sim_ros.recording.bag.folder import make_folder
+from px4_sim_ros.recording.bag.reader import BagReader, Message
 from px4_sim_ros.recording.bag.run_description import RunDescription
+from px4_sim_ros.recording.bag.writer import BagWriter
 
 STEP_US = 4000
 _STORE = get_typestore(Stores.ROS2_JAZZY)

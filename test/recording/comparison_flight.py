@@ -5,7 +5,7 @@ import math
 from scripted_flight import fly_scripted
 
 from px4_sim_ros.config.configuration import load_configuration
-from px4_sim_ros.recording.bag.bag_reader import BagReader
+from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.run.core_recorder import CoreRecorder
 

@@ -14,8 +14,8 @@ from std_msgs.msg import Header, String
 from px4_sim_ros.config.configuration import load_configuration, mission_text
 from px4_sim_ros.messages.stamps import set_stamp
 from px4_sim_ros.recording.bag import schema
-from px4_sim_ros.recording.bag.bag_reader import BagReader, Message
 from px4_sim_ros.recording.bag.message_definitions import trimmed
+from px4_sim_ros.recording.bag.reader import BagReader, Message
 from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.run.core_recorder import CoreRecorder
 from px4_sim_ros.step import graph

@@ -2,7 +2,7 @@
 import pytest
 
 from px4_sim_ros.model.errors import ParameterError
-from px4_sim_ros.recording.bag.bag_folder import make_folder, new_folder
+from px4_sim_ros.recording.bag.folder import make_folder, new_folder
 
 
 def test_a_folder_that_exists_is_refused(tmp_path):

@@ -14,7 +14,7 @@ from mcap.writer import CompressionType, Writer
 from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.messages.stamps import serialised_stamp_us
 from px4_sim_ros.recording.bag import schema
-from px4_sim_ros.recording.bag.bag_reader import BagReader
+from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import BagError, RunDescription
 from px4_sim_ros.step import graph
 

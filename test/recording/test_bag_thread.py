@@ -5,9 +5,9 @@ import threading
 
 import pytest
 
-from px4_sim_ros.recording.bag.bag_reader import Message
-from px4_sim_ros.recording.bag.bag_thread import BagThread
-from px4_sim_ros.recording.bag.collector import LostError
+from px4_sim_ros.recording.bag.reader import Message
+from px4_sim_ros.recording.bag.reorder_buffer import LostError
+from px4_sim_ros.recording.bag.writer_thread import BagThread
 
 PATIENCE_S = 20.0
 

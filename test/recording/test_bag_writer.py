@@ -23,10 +23,10 @@ from bags import (
 )
 from mcap.reader import make_reader
 
-from px4_sim_ros.recording.bag.bag_reader import BagReader
-from px4_sim_ros.recording.bag.bag_writer import BagWriter, topics_of
 from px4_sim_ros.recording.bag.message_definitions import definition
+from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import BagError
+from px4_sim_ros.recording.bag.writer import BagWriter, topics_of
 
 S = 1_000_000
 COMPRESSIONS = pytest.mark.parametrize('compression', ['none', 'lz4', 'zstd'])
@@ -267,7 +267,7 @@ def test_on_a_full_disk_a_bag_ends_with_the_last_flush(room, compression, tmp_pa
 
 
 def test_on_a_full_disk_a_chunk_that_is_long_is_left_out(tmp_path, monkeypatch):
-    monkeypatch.setattr('px4_sim_ros.recording.bag.bag_writer._CHUNK_BYTES', 50_000)
+    monkeypatch.setattr('px4_sim_ros.recording.bag.writer._CHUNK_BYTES', 50_000)
     run, folder = description(), tmp_path / 'bag'
     writer = begin_bag(folder, run)
     messages = messages_of(run, S)

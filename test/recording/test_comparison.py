@@ -15,7 +15,7 @@ from rosbags.typesys import Stores, get_typestore
 from px4_sim_ros.cli import compare as command
 from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.recording.analysis.comparison import Difference, compare_bags
-from px4_sim_ros.recording.bag.bag_reader import BagReader
+from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import RunDescription
 
 END_US = 200_000

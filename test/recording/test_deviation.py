@@ -8,7 +8,7 @@ from rosbags.typesys import Stores, get_typestore
 
 from px4_sim_ros.recording.analysis.attitudes import angle_rad
 from px4_sim_ros.recording.analysis.deviation import GROUPS, deviation
-from px4_sim_ros.recording.bag.bag_reader import BagReader
+from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.report import comparison_report
 
 END_US = 400_000

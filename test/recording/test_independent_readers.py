@@ -15,7 +15,7 @@ from stand_in_autopilot import connect
 from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.messages.stamps import serialised_stamp_us
 from px4_sim_ros.recording.bag import schema
-from px4_sim_ros.recording.bag.bag_reader import BagReader
+from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.run.core_recorder import CoreRecorder
 from px4_sim_ros.run.core_world import CoreWorld

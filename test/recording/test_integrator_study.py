@@ -10,7 +10,7 @@ from comparison_flight import STILL_STEPS, commands, record_flight
 from px4_sim_ros.cli import compare as command
 from px4_sim_ros.recording.analysis import integrator_study
 from px4_sim_ros.recording.analysis.integrator_study import read_trajectory, study_integrators
-from px4_sim_ros.recording.bag.bag_reader import BagReader
+from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import BagError
 
 STEPS = 375

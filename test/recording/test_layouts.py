@@ -14,7 +14,7 @@ from report_flights import fly
 from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.recording.analysis.attitudes import roll_pitch_yaw_deg
 from px4_sim_ros.recording.bag import schema
-from px4_sim_ros.recording.bag.bag_reader import BagReader
+from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.ros.message_types import message_class
 from px4_sim_ros.step import graph
 

@@ -20,7 +20,7 @@ from report_flights import (
 
 from px4_sim_ros.cli import report as command
 from px4_sim_ros.model.timebase import US_PER_S
-from px4_sim_ros.recording.bag.bag_reader import BagReader
+from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.report.flight_report import report
 
 SECTIONS = ['path', 'events', 'motion', 'rotors', 'power', 'sensors', 'lockstep', 'facts']

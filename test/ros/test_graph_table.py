@@ -32,7 +32,7 @@ def test_every_period_has_a_value():
 
 def test_a_launch_file_can_read_the_table_without_ros():
     code = ("import sys; sys.modules['rclpy'] = None\n"
-            "from px4_sim_ros import graph, configuration\n"
+            "from px4_sim_ros.config import configuration\n"
             "configuration.load_configuration(None, {})\n")
     assert subprocess.run([sys.executable, '-c', code]).returncode == 0
 

@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 import pytest
 from commands import command, family, interrupt, port_is_free, running, wait_for_line, wait_gone
 
-from px4_sim_ros.recording.bag.bag_reader import BagReader
+from px4_sim_ros.recording.bag.reader import BagReader
 
 pytest.importorskip('launch_ros', reason='launch_ros is not installed')
 INSTANCE = 83

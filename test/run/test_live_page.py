@@ -155,6 +155,7 @@ def world():
         yield
 
 
+@pytest.mark.slow
 def test_once(world, tmp_path):
     result = run('top', '--once', '--page', tmp_path / 'page.html', timeout_s=30)
     assert (result.returncode, result.stderr) == (0, '')
@@ -166,6 +167,7 @@ def test_once(world, tmp_path):
     assert rows['hil_bridge'][:2] == ['active', '250.0']
 
 
+@pytest.mark.slow
 def test_without_a_terminal_it_is_written_until_ctrl_c(world, tmp_path):
     path = tmp_path / 'live.html'
     with running(command('top', '--page', path)) as process:

@@ -28,11 +28,11 @@ from px4_sim_ros.messages.stamps import serialised_stamp_us
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.timebase import US_PER_S, seconds_text
 from px4_sim_ros.recording.bag import schema
-from px4_sim_ros.recording.bag.bag_folder import make_folder
-from px4_sim_ros.recording.bag.bag_reader import BagReader
-from px4_sim_ros.recording.bag.bag_writer import BagWriter
+from px4_sim_ros.recording.bag.folder import make_folder
 from px4_sim_ros.recording.bag.message_definitions import decode, trimmed
+from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import RunDescription
+from px4_sim_ros.recording.bag.writer import BagWriter
 from px4_sim_ros.ros import bag_player as player_module
 from px4_sim_ros.ros.message_types import message_class
 
@@ -51,7 +51,7 @@ _VOLATILE, _LATCHED = (
 _PLAY = """
 import sys
 from px4_sim_ros.ros.bag_player import play
-from px4_sim_ros.recording.bag.bag_reader import BagReader
+from px4_sim_ros.recording.bag.reader import BagReader
 sys.exit(play(BagReader(sys.argv[1]), rate=0.0, start_s=0.0, paused=False, loop=False,
               namespace='viewed'))
 """

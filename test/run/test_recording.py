@@ -10,7 +10,7 @@ from graph_processes import PATIENCE_S, running_graph
 
 from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.messages.stamps import serialised_stamp_us
-from px4_sim_ros.recording.bag.bag_reader import BagReader
+from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.ros.recorder_watch import WINDOW_STEPS
 from px4_sim_ros.step import graph

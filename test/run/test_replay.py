@@ -11,10 +11,10 @@ from comparison_flight import record_flight
 
 from px4_sim_ros.cli import command_line
 from px4_sim_ros.config.resources import config_directory
-from px4_sim_ros.recording.bag.bag_folder import make_folder
-from px4_sim_ros.recording.bag.bag_reader import BagReader
-from px4_sim_ros.recording.bag.bag_writer import BagWriter
+from px4_sim_ros.recording.bag.folder import make_folder
+from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import RunDescription
+from px4_sim_ros.recording.bag.writer import BagWriter
 from px4_sim_ros.step.graph import ABSENCE, COMMAND
 
 pytestmark = pytest.mark.slow       # starts processes and waits

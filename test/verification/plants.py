@@ -62,7 +62,7 @@ def dragless_iris():
 
 
 def reference_air(vehicle, gravity_m_s2=G_M_S2):
-    """Return uniform surroundings with the air in which the vehicle's coefficients hold."""
+    """Return uniform gravity and the air in which the vehicle's coefficients hold."""
     return uniform(gravity_m_s2, vehicle.rotor_model.reference_density_kg_m3)
 
 

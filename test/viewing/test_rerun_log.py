@@ -17,7 +17,7 @@ from px4_sim_ros.recording.analysis.annotations import Waypoint
 from px4_sim_ros.recording.analysis.attitudes import roll_pitch_yaw_deg
 from px4_sim_ros.recording.analysis.sensor_errors import compare_sensors
 from px4_sim_ros.recording.analysis.series import Series, SeriesCollector, read_series
-from px4_sim_ros.recording.bag.bag_reader import BagReader
+from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.viewing.rerun_blueprint import TIMELINE
 from px4_sim_ros.viewing.rerun_log import RerunLog
 from px4_sim_ros.viewing.rotor_motion import SLOWED_DOWN

@@ -28,7 +28,7 @@ def contact_constants(
 
 
 def no_anchors(feet: int) -> np.ndarray:
-    """Return where feet hold the ground, (n, 2), while none does: no numbers."""
+    """Return the anchors of feet off the ground, (n, 2): NaN."""
     return np.full((feet, 2), math.nan)
 
 

@@ -83,7 +83,7 @@ class Dynamics:
 
     @property
     def anchors(self) -> np.ndarray:
-        """Where on the ground each foot holds on, (n, 2) in m; no numbers if it does not."""
+        """The anchor of each foot on the ground, (n, 2) in m; NaN of one off the ground."""
         return self._held.anchors
 
     def step(

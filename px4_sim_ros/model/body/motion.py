@@ -32,8 +32,8 @@ from px4_sim_ros.model.vehicle.vehicle import Vehicle
 X, Y, Z, VX, VY, VZ, QW, QX, QY, QZ, WX, WY, WZ, ROTORS = range(14)
 POSITION, ATTITUDE, RATE = slice(X, VX), slice(QW, WX), slice(WX, ROTORS)
 
-# No vehicle moves at so many m/s, nor turns at so many rad/s.
-_WILD = 1e6
+# In m/s and rad/s: no vehicle moves or turns so fast.
+_BOUND = 1e6
 
 _density_kg_m3 = compiled(atmosphere.density_kg_m3)
 _gravity_m_s2 = compiled(gravity.gravity_m_s2)
@@ -185,7 +185,7 @@ def _outputs(x: np.ndarray, plant: Plant, held: HeldInputs) -> Outputs:
         _to_body(r, (x[VX], x[VY], x[VZ])), _to_body(r, acceleration), angular_acceleration,
         voltage, current,
         # Not true for NaN.
-        -_WILD < speed < _WILD and -_WILD < rest < _WILD)
+        -_BOUND < speed < _BOUND and -_BOUND < rest < _BOUND)
 
 
 @compiled

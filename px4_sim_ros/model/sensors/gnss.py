@@ -45,8 +45,8 @@ class GnssParameters(Parameters):
     outage_duration_s: float = parameter('mean time without a fix, at random', 's', above=0)
     fix_type: str = parameter(
         'outside of outages', choices=tuple(kind.name.lower() for kind in FixType))
-    reported_horizontal_accuracy_m: float = parameter('accuracy told by the receiver', 'm', above=0)
-    reported_vertical_accuracy_m: float = parameter('accuracy told by the receiver', 'm', above=0)
+    reported_horizontal_accuracy_m: float = parameter('accuracy that it reports', 'm', above=0)
+    reported_vertical_accuracy_m: float = parameter('accuracy that it reports', 'm', above=0)
 
 
 class GnssMeasurement(typing.NamedTuple):

@@ -157,7 +157,7 @@ def _axes(
     """Return the matrix, row by row, from body vectors to what imperfect axes sense.
 
     It is (1 + E) R^T: R turns sensor into body axes; E has relative scale errors in its
-    diagonal and small tilts of the axes beside it, to first order.
+    diagonal and small tilts of the axes off it, to first order.
     """
     r = matrix(mounting)
     # Always nine numbers, so that one kind of error does not change the other.

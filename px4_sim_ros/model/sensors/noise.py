@@ -103,7 +103,7 @@ class Converter:
     def read(self, value: Vector) -> Vector:
         """Return `value` within the limit and rounded to the nearest step."""
         x, y, z = value
-        # A motion that is no number is passed on: so the order, and no round().
+        # NaN is passed on: so the order of the comparison, and no round().
         if not x * x + y * y + z * z <= self._limit_squared:
             limit = self._limit
             x, y, z = (max(min(v, limit), -limit) for v in value)

@@ -1,4 +1,4 @@
-"""Visual odometry: pose and velocity as a camera's estimator tells them, slowly drifting."""
+"""Visual odometry: pose and velocity as a camera's estimator reports them, slowly drifting."""
 from __future__ import annotations
 
 import dataclasses

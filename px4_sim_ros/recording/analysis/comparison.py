@@ -13,8 +13,8 @@ from px4_sim_ros.recording.analysis.message_difference import (
     value_mask,
     value_text,
 )
-from px4_sim_ros.recording.bag.bag_reader import BagReader
 from px4_sim_ros.recording.bag.message_definitions import decode
+from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.schema import topic_type
 
 

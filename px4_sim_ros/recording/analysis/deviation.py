@@ -9,7 +9,7 @@ import numpy as np
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.recording.analysis.attitudes import angle_rad, in_world
 from px4_sim_ros.recording.analysis.series import Series, read_series
-from px4_sim_ros.recording.bag.bag_reader import BagReader
+from px4_sim_ros.recording.bag.reader import BagReader
 
 _ODOMETRY, _ROTORS, _BATTERY = 'ground_truth/odom', 'joint_states', 'battery_state'
 _Values = typing.Mapping[str, np.ndarray]     # of a topic, by field

@@ -14,7 +14,7 @@ from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.recording.analysis.annotations import Mark
 from px4_sim_ros.recording.analysis.series import AllSeries, Series
 from px4_sim_ros.recording.bag import schema
-from px4_sim_ros.recording.bag.bag_reader import BagReader
+from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.step import graph
 

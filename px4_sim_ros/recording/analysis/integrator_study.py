@@ -25,7 +25,7 @@ from px4_sim_ros.model.inputs import STILL
 from px4_sim_ros.model.timebase import US_PER_S, seconds_text
 from px4_sim_ros.model.truth import Truth
 from px4_sim_ros.recording.analysis.deviation import motion_deviation
-from px4_sim_ros.recording.bag.bag_reader import BagReader
+from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import BagError
 
 WINDOW_S = 1.0

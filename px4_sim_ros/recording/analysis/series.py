@@ -8,7 +8,7 @@ import typing
 import numpy as np
 
 from px4_sim_ros.model.timebase import US_PER_S
-from px4_sim_ros.recording.bag.bag_reader import BagReader
+from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.step.graph import Graph
 
 _Read = typing.Callable[[typing.Any], typing.Sequence[float]]

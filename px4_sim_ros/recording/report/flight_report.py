@@ -21,7 +21,7 @@ from px4_sim_ros.recording.analysis.flight_events import (
 from px4_sim_ros.recording.analysis.lockstep_terms import MISSES, REAL_TIME_FACTOR, SIMULATED_TIME
 from px4_sim_ros.recording.analysis.sensor_errors import ERRORS, SensorComparison, compare_sensors
 from px4_sim_ros.recording.analysis.series import AllSeries, read_series
-from px4_sim_ros.recording.bag.bag_reader import BagReader
+from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.report import report_page
 from px4_sim_ros.recording.report.flight_plots import (
     battery_rows,

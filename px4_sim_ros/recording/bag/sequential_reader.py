@@ -4,13 +4,13 @@ from __future__ import annotations
 import typing
 
 from px4_sim_ros.recording.bag import schema
-from px4_sim_ros.recording.bag.bag_reader import BagReader, Message
+from px4_sim_ros.recording.bag.reader import BagReader, Message
 
 # So many messages before the start are read at once: some 10 ms.
 _SKIPPED_AT_ONCE = 1000
 
 
-class Tape:
+class SequentialReader:
     """Gives out the messages of a bag in the order of time, from a start on."""
 
     def __init__(self, bag: BagReader, start_us: int) -> None:

@@ -8,9 +8,9 @@ import typing
 
 from px4_sim_ros.model.errors import sentence
 from px4_sim_ros.model.timebase import seconds_text
-from px4_sim_ros.recording.bag.bag_reader import Message
-from px4_sim_ros.recording.bag.bag_writer import BagWriter
-from px4_sim_ros.recording.bag.collector import LostError
+from px4_sim_ros.recording.bag.reader import Message
+from px4_sim_ros.recording.bag.reorder_buffer import LostError
+from px4_sim_ros.recording.bag.writer import BagWriter
 
 
 class BagThread:

@@ -4,7 +4,7 @@ from __future__ import annotations
 import typing
 
 from px4_sim_ros.model.timebase import seconds_text
-from px4_sim_ros.recording.bag.bag_reader import Message
+from px4_sim_ros.recording.bag.reader import Message
 
 
 class LostError(RuntimeError):

@@ -1,4 +1,4 @@
-"""Reads bags that `bag_writer` has written, also truncated and damaged ones."""
+"""Reads bags that `writer` has written, also truncated and damaged ones."""
 from __future__ import annotations
 
 import pathlib
@@ -14,9 +14,9 @@ from mcap.writer import MCAP0_MAGIC
 
 from px4_sim_ros.model.timebase import seconds_text
 from px4_sim_ros.recording.bag import rosbag2_metadata, schema
-from px4_sim_ros.recording.bag.bag_writer import RUN_ATTACHMENT
 from px4_sim_ros.recording.bag.message_definitions import decode
 from px4_sim_ros.recording.bag.run_description import BagError, RunDescription
+from px4_sim_ros.recording.bag.writer import RUN_ATTACHMENT
 
 _NS_PER_US = 1000
 _LARGEST_RECORD = 2**30

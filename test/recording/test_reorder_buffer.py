@@ -3,7 +3,7 @@ import random
 
 import pytest
 
-from px4_sim_ros.recording.bag.collector import LostError, ReorderBuffer
+from px4_sim_ros.recording.bag.reorder_buffer import LostError, ReorderBuffer
 
 STEP_US = 4
 WINDOW_US = 80

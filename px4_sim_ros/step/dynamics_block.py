@@ -1,0 +1,61 @@
+"""The motion as a block; on its own, since it loads the compiler."""
+from __future__ import annotations
+
+from px4_sim_ros.model.body.dynamics import Dynamics
+from px4_sim_ros.model.body.integrators import DynamicsParameters
+from px4_sim_ros.model.environment.environment import Environment
+from px4_sim_ros.model.errors import RunError
+from px4_sim_ros.model.inputs import STILL
+from px4_sim_ros.model.timebase import is_due
+from px4_sim_ros.model.vehicle.sections import LOW_CHARGE
+from px4_sim_ros.step.block import Block, BlockConfiguration, BlockStatus, Inputs, Outputs
+from px4_sim_ros.step.graph import COMMAND
+
+
+class DynamicsBlock(Block):
+    """Integrates each step with the command of the step before, held."""
+
+    def __init__(self, configuration: BlockConfiguration[DynamicsParameters]) -> None:
+        super().__init__(configuration)
+        self._rotors = len(configuration.vehicle.rotors)
+        self._battery_period_us = configuration.world.periods_us['battery']
+        self._unpowered = (0.0,) * self._rotors
+        self._dynamics: Dynamics | None = None
+
+    def reset(self) -> None:
+        """Stand on the ground at time 0; nobody commands the first step."""
+        c = self.configuration
+        self._dynamics = Dynamics(
+            c.parameters, c.vehicle, Environment.of(c.world), c.world.step_us)
+
+    def step(self, time_us: int, inputs: Inputs) -> Outputs:
+        """Integrate up to `time_us` and return the truth, and the battery when it is due."""
+        references_rad_s = inputs.get(COMMAND, self._unpowered)
+        if len(references_rad_s) != self._rotors:
+            raise RunError(f'{COMMAND}: {len(references_rad_s)} velocities came, and the vehicle'
+                           f' {self.configuration.vehicle.name} has {self._rotors} rotors')
+        wind = inputs.get('wind')
+        assert self._dynamics is not None, 'reset comes before the first step'
+        truth = self._dynamics.step(
+            references_rad_s, STILL.wind_enu if wind is None else wind.velocity_enu)
+        if not is_due(time_us, self._battery_period_us):
+            return {'ground_truth/odom': truth}
+        battery = self._dynamics.battery()
+        return {'ground_truth/odom': truth,
+                'battery_state': None if battery is None else battery.with_32_bits()}
+
+    def status(self) -> BlockStatus | None:
+        """Return the state of the battery, with a warning when it is low."""
+        dynamics = self._dynamics
+        battery = dynamics.battery() if dynamics is not None else None
+        if dynamics is None or battery is None:
+            return None
+        left = battery.state_of_charge
+        values = {'bus_voltage_v': f'{battery.voltage_v:.2f}',
+                  'battery_current_a': f'{battery.current_a:.2f}', 'charge': f'{left:.3f}'}
+        values |= {f'pack_{i + 1}': f'charge {charge:.3f}, {current_a:.2f} A'
+                   for i, (charge, current_a) in enumerate(dynamics.packs())}
+        if left < LOW_CHARGE:
+            return BlockStatus(
+                True, f'the battery is low: {100.0 * left:.0f} % are left', values)
+        return BlockStatus(False, '', values)

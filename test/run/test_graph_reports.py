@@ -1,0 +1,35 @@
+"""The counters of a graph: those of one summary are of one moment."""
+import pytest
+
+from px4_sim_ros.run.flight_record import FlightRecord, GraphReports, WorldStatus
+
+BRIDGE = {'steps': '14832', 'replies': '14832', 'misses': '0', 'waited_s': '3.0', 'busy_s': '4.0',
+          'seconds_LOCKED': '20.0'}
+STEP_US = 4000
+
+
+def manager(steps):
+    """Return what the manager reports at a wall time of a millisecond a step."""
+    return {'steps': str(steps), 'wall_time_s': f'{steps * 1e-3}', 'paced_s': '0.0',
+            'busy_s': f'{steps * 1e-4}'}
+
+
+@pytest.mark.parametrize('manager_steps', [14832, 14565])
+def test_a_last_report_that_is_lost_changes_no_figure(manager_steps):
+    reports = GraphReports()
+    reports.add('hil_bridge', 14832 * STEP_US, BRIDGE)
+    reports.add('manager', manager_steps * STEP_US, manager(manager_steps))
+    summary = FlightRecord().summary({}, reports.status())
+    assert summary['steps'] == summary['replies'] == 14832
+    assert summary['sim_time_s'] == pytest.approx(14832 * STEP_US * 1e-6)
+    assert summary['wall_time_s'] == pytest.approx(14.832)
+    assert summary['real_time_factor'] == pytest.approx(4.0, abs=0.01)
+    assert summary['step_cost_us']['manager'] == pytest.approx(100.0)
+    assert summary['step_cost_us']['total'] == pytest.approx(1000.0)
+
+
+def test_a_bridge_without_a_link_counts_nothing():
+    reports = GraphReports()
+    reports.add('manager', 0, manager(0))
+    reports.add('hil_bridge', 0, {'busy_s': '0.0', 'steps': '0'})
+    assert reports.status() == WorldStatus()
