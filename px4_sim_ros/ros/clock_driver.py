@@ -54,6 +54,10 @@ class ClockDriver:
             JointState, COMMAND, on_command, qos.LOOP, raw=True)
         self._host.arrange()
 
+    def rewind(self) -> None:
+        """Let the runner of this process begin at time 0: it may have no block that would."""
+        self._host.arrange()
+
     def republish(self) -> None:
         """Publish the time of this step again: somebody has not got it."""
         self._host.repeat('manager')
