@@ -8,16 +8,18 @@ import threading
 import time
 
 import rclpy
-from px4_sim_ros.messages.step_messages import StepMessages
-from px4_sim_ros.ros.base import LoopNode
 from rclpy.serialization import deserialize_message
 from rclpy.signals import SignalHandlerOptions
 from stand_in_autopilot import ARMED_FROM_US, connect, scripted_controls
 
 from px4_sim_ros.config.configuration import load_configuration, write_parameters
 from px4_sim_ros.config.ros_environment import ros_environment
+from px4_sim_ros.messages.publications import Publications
 from px4_sim_ros.messages.stamps import serialised_stamp_us
 from px4_sim_ros.ros import qos
+from px4_sim_ros.ros.block_host import BlockHost
+from px4_sim_ros.ros.block_node import BlockNode
+from px4_sim_ros.ros.graph_node import GraphNode
 from px4_sim_ros.ros.message_types import message_class
 from px4_sim_ros.ros.world import make_executor
 from px4_sim_ros.run.core_world import CoreWorld
@@ -104,22 +106,42 @@ def _bits(value):
     return [_bits(v) for v in value]
 
 
+class RecordingPort:
+    """Records what blocks put out, in the place of the recorder of mode `core`."""
+
+    def __init__(self, configuration, recording):
+        self._publications = Publications(configuration.graph, configuration.world)
+        self._recording = recording
+
+    def send(self, outputs):
+        for output in outputs:
+            for topic, data in self._publications.of(output):
+                if topic in RECORDED:
+                    self._recording.add(topic, data)
+
+    def add_side(self, topic, text):
+        """Nothing: only the step is recorded."""
+
+    def add_event(self, text):
+        """Nothing, either."""
+
+    def add_status(self, status):
+        """Nothing, either."""
+
+    def close(self):
+        """Nothing is open."""
+
+
 def record_core(duration_us, overrides=OVERRIDES):
-    """Run the loop and write what the nodes would have published."""
+    """Run mode `core` and write what the nodes would have published."""
     configuration = load_configuration(None, overrides)
     recording, stop = Recording(), threading.Event()
-    vehicle = configuration.vehicle
-    messages = StepMessages(configuration.graph, configuration.world)
 
-    def observe(step, reply):
-        references = vehicle.rotor_speed_references_rad_s(reply.controls, reply.armed)
-        for topic, data in messages.of(step, references):
-            if topic != '/clock':
-                recording.add(topic, data)
-        if step.truth.time_us >= duration_us:
+    def observe(time_us, values):
+        if time_us >= duration_us:
             stop.set()
 
-    world = CoreWorld(configuration, observe)
+    world = CoreWorld(configuration, observe, RecordingPort(configuration, recording))
     autopilot = connect(configuration.nodes['hil_bridge'].instance)
     try:
         world.run(stop)
@@ -129,9 +151,10 @@ def record_core(duration_us, overrides=OVERRIDES):
     return recording
 
 
-def record_processes(mode, duration_us, folder):
+def record_processes(groups, duration_us, folder):
     """Start the graph as a user does, and record its topics from outside.
 
+    :param groups: the nodes of each process
     :param duration_us: a time at which every topic is due
     """
     def controls(time_us):
@@ -157,7 +180,7 @@ def record_processes(mode, duration_us, folder):
         Child(' '.join(names), [
             sys.executable, '-m', 'px4_sim_ros.ros.world', *names, '--ros-args',
             '--params-file', folder / 'run.yaml'], environment=ros_environment())
-        for names in load_configuration(None, OVERRIDES).graph.process_groups(mode)]
+        for names in groups]
     autopilot = None
     deadline_s = time.monotonic() + 120.0
     try:
@@ -185,28 +208,35 @@ def record_processes(mode, duration_us, folder):
 
 
 def record_shuffled(duration_us, folder, monkeypatch, seed):
-    """Run all nodes in this process, and hand them their messages in a random order."""
+    """Run all nodes in this process as if each had one of its own.
+
+    So every value goes through a message, and the messages are delivered in a random order.
+    """
     write_parameters(folder / 'run.yaml', OVERRIDES)
     recording, pool, order = Recording(), [], random.Random(seed)
-    deliver = LoopNode._on_message
+    deliver = BlockNode._on_message
 
-    def hold_back(self, name, data):
+    def hold_back(self, name, read, data):
         recording.add(name, data)
-        pool.append((self, name, data))
+        pool.append((self, name, read, data))
 
-    monkeypatch.setattr(LoopNode, '_on_message', hold_back)
+    monkeypatch.setattr(BlockNode, '_on_message', hold_back)
     rclpy.init(args=['--ros-args', '--params-file', str(folder / 'run.yaml')],
                signal_handler_options=SignalHandlerOptions.NO)
     executor = make_executor()
-    whole = load_configuration(None, OVERRIDES).graph
-    nodes = [graph.load(spec.node)(name) for name, spec in reversed(whole.nodes.items())]
+    hosts, nodes = make_separate_nodes(load_configuration(None, OVERRIDES).graph)
     for node in nodes:
         executor.add_node(node)
+    bridge, manager = nodes[0], nodes[-1]
     autopilot, deadline_s = None, time.monotonic() + 120.0
     try:
-        while ('actuators/command', duration_us) not in recording:
-            executor.spin_once(timeout_sec=0.0 if pool else 0.05)
-            if nodes[0].active and autopilot is None:
+        while (graph.COMMAND, duration_us) not in recording:
+            goes_on = [host.runner.run() for host in order.sample(hosts, len(hosts))]
+            executor.spin_once(timeout_sec=0.0 if pool or any(goes_on) else 0.05)
+            if not manager.sim_clock.steps:
+                for host in hosts:
+                    host.refresh()
+            if bridge.active and autopilot is None:
                 autopilot = connect(INSTANCE)
             # Now and then nothing is delivered, so that messages of several hops pile up.
             order.shuffle(pool)
@@ -215,7 +245,7 @@ def record_shuffled(duration_us, folder, monkeypatch, seed):
             assert time.monotonic() < deadline_s, 'the graph has stopped'
     finally:
         for node in nodes:
-            if isinstance(node, LoopNode) and not node.finished:
+            if isinstance(node, GraphNode) and not node.finished:
                 node.trigger_shutdown()
         if autopilot:
             autopilot.close()
@@ -224,6 +254,22 @@ def record_shuffled(duration_us, folder, monkeypatch, seed):
             node.destroy_node()
         rclpy.shutdown()
         # What is still referred to would go on to publish /clock, for the next graph to refuse.
+        hosts.clear()
         nodes.clear()
         gc.collect()
     return recording
+
+
+def make_separate_nodes(whole):
+    """Return a host for each node of a graph, and the nodes, the manager last."""
+    hosts, nodes = [], []
+    for name, spec in reversed(whole.nodes.items()):
+        host = BlockHost()
+        node = graph.load(spec.node)(name, host)
+        if isinstance(node, BlockNode):
+            host.add([node])
+        else:
+            host.add([], node.driver)
+        hosts.append(host)
+        nodes.append(node)
+    return hosts, nodes
