@@ -1,6 +1,7 @@
 """The clock of the runner in the manager's process, with its topics for other processes."""
 from __future__ import annotations
 
+import time
 import typing
 
 from rclpy.node import Node
@@ -75,5 +76,7 @@ class ClockDriver:
 
     def complete(self, time_us: int) -> None:
         """Take note that a step is complete."""
+        started_s = time.monotonic()
         if self.clock.complete(time_us):
             self._on_complete()
+        self.clock.busy_s += time.monotonic() - started_s
