@@ -49,14 +49,16 @@ class ScriptedWorld:
         return Step(self._runner.time_us, values['ground_truth/odom'], self._bridge.measured)
 
 
-def fly_scripted(configuration, commands, send):
+def fly_scripted(configuration, commands, send, before_step=lambda runner, steps: None):
     """Run a step for each command, which ends it.
 
     :param commands: rotor speed references in rad/s
     :param send: called with the outputs of blocks, as a port's
+    :param before_step: called with the runner and the number of steps that are complete
     """
     world = ScriptedWorld(configuration, send)
     references = (0.0,) * len(configuration.vehicle.rotors)
-    for command in commands:
+    for steps, command in enumerate(commands):
+        before_step(world.runner, steps)
         world.step(references, command)
         references = command

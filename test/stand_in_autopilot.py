@@ -59,6 +59,7 @@ class StandInAutopilot:
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._mav = mavlink.MAVLink(None)      # raises for bytes that are not part of a frame
         self._thread: threading.Thread | None = None
+        self.sensors = 0                       # how many HIL_SENSORs `run` has got
         self.send(px4_greeting())
 
     def send(self, *pieces: bytes) -> None:
@@ -102,6 +103,7 @@ class StandInAutopilot:
         self.socket.settimeout(None)           # the simulator may be paused
         with contextlib.suppress(OSError):     # the link was closed
             while times := self.sensor_times():
+                self.sensors += len(times)
                 for time_us in times:
                     self.send(*answer(time_us))
 

@@ -12,6 +12,7 @@ import tempfile
 import typing
 
 from px4_sim_ros.cli.progress import Progress
+from px4_sim_ros.config import node_overrides
 from px4_sim_ros.config.configuration import Configuration, load_configuration, profile_parameters
 from px4_sim_ros.config.recording import RecorderParameters
 from px4_sim_ros.config.resources import check_writable
@@ -21,7 +22,6 @@ from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.mavlink.mission import Mission
 from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.recording.bag.folder import new_folder
-from px4_sim_ros.ros import node_overrides
 from px4_sim_ros.run import remapping, settings
 from px4_sim_ros.run.flight import AUTOPILOTS, MODES, FlightPlan, conduct
 from px4_sim_ros.run.flight_record import FlightRecord
@@ -94,7 +94,7 @@ def _fly(
     except KeyboardInterrupt:
         print('fly: interrupted', file=sys.stderr)
         return _EXIT_INTERRUPTED
-    except (OSError, RuntimeError) as error:
+    except (OSError, RuntimeError, ParameterError) as error:
         print(f'fly: {sentence(error)}', file=sys.stderr)
         return _EXIT_FAILED
     summary = record.summary(_head(options, configuration, plan.mission, bag), status)
@@ -129,9 +129,6 @@ def _plan(options: argparse.Namespace, configuration: Configuration) -> FlightPl
     :raises OSError: the port of the autopilot is in use
     """
     mission = load_mission(options.mission)
-    if options.node and options.mode == 'core':
-        raise ParameterError(f'node {options.node[0]!r}: mode core has no nodes; fly in mode'
-                             ' composed or separate')
     node_overrides.parse(options.node, configuration.graph.nodes)
     if options.remap and options.mode == 'core':
         raise ParameterError(f'remap {options.remap[0]!r}: mode core has no topics; fly in mode'

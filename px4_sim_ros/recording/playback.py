@@ -47,6 +47,10 @@ class PlaybackBlock(Block):
             return None
         return {COMMAND: references_rad_s}
 
+    def finish(self, time_us: int) -> Outputs | None:
+        """Hold the step: the recording has no command for it."""
+        return None
+
     def abort(self) -> None:
         """Hold no step any more."""
         self._held_us = 0

@@ -1,6 +1,7 @@
 """The blocks of a process: one runner, behind whose port are the nodes that are their faces."""
 from __future__ import annotations
 
+import time
 import typing
 
 from rclpy.node import Node
@@ -98,10 +99,15 @@ class BlockHost:
 
     def send(self, outputs: typing.Sequence[Output]) -> None:
         """Publish outputs for those who subscribe to them."""
-        if self._wanted:
-            for output in outputs:
-                self._last[output.block] = output
-                self._publish(output)
+        if not self._wanted:
+            return
+        started_s = time.monotonic()
+        for output in outputs:
+            self._last[output.block] = output
+            self._publish(output)
+        if self._driver is not None:
+            # No block's time, so it is that of the manager, which has none.
+            self._driver.clock.busy_s += time.monotonic() - started_s
 
     def _publish(self, output: Output) -> None:
         assert self._publications is not None, 'who puts something out is configured'

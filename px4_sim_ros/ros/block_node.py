@@ -174,7 +174,11 @@ class BlockNode(GraphNode):
         """Publish a text of the block on a side topic; only some blocks have any."""
 
     def _log(self, is_warning: bool, sentence: str) -> None:
-        (self.get_logger().warning if is_warning else self.get_logger().info)(sentence)
+        # Each on a line of its own: rclpy refuses another severity from the same one.
+        if is_warning:
+            self.get_logger().warning(sentence)
+        else:
+            self.get_logger().info(sentence)
 
     # What is reported.
 

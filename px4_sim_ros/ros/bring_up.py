@@ -64,6 +64,7 @@ class BringUp:
         :raises TransitionError: one refuses
         """
         yield from sequences.rewind(self.nodes)
+        self._driver.rewind()
 
     def end(self, on_error: typing.Callable[[TransitionError], None]) -> Sequence[None]:
         """Stop all nodes, producers before consumers, then end them; go on after a failure."""

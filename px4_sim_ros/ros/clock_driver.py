@@ -1,6 +1,7 @@
 """The clock of the runner in the manager's process, with its topics for other processes."""
 from __future__ import annotations
 
+import time
 import typing
 
 from rclpy.node import Node
@@ -62,6 +63,10 @@ class ClockDriver:
         self._host.refresh()
         return connections
 
+    def rewind(self) -> None:
+        """Let the runner of this process begin at time 0: it may have no block that would."""
+        self._host.arrange()
+
     def republish(self) -> None:
         """Publish the time of this step again: somebody has not got it."""
         self._host.repeat('manager')
@@ -79,5 +84,7 @@ class ClockDriver:
 
     def complete(self, time_us: int) -> None:
         """Take note that a step is complete."""
+        started_s = time.monotonic()
         if self.clock.complete(time_us):
             self._on_complete()
+        self.clock.busy_s += time.monotonic() - started_s

@@ -12,9 +12,9 @@ import typing
 import rclpy
 from rclpy.signals import SignalHandlerOptions
 
+from px4_sim_ros.config import node_overrides
 from px4_sim_ros.config.resources import own_arguments
 from px4_sim_ros.model.errors import ParameterError, RunError
-from px4_sim_ros.ros import node_overrides
 from px4_sim_ros.ros.block_host import BlockHost
 from px4_sim_ros.ros.block_node import BlockNode
 from px4_sim_ros.ros.graph_node import GraphNode

@@ -31,12 +31,13 @@ class CoreWorld:
 
     def __init__(
         self, configuration: Configuration, observer: Observer | None = None,
-        recorder: CoreRecorder | None = None,
+        recorder: CoreRecorder | None = None, own_classes: typing.Mapping[str, str] | None = None,
     ) -> None:
         """Listen for the autopilot.
 
         :param observer: called after each step
         :param recorder: records the run; it is closed with the world
+        :param own_classes: `module:Class` by name of the blocks that they run in place of
         :raises PortTakenError: the port of the link is in use
         """
         prepare_compiler()
@@ -46,7 +47,8 @@ class CoreWorld:
         manager = configuration.of_node('manager', ManagerParameters)
         self._clock = LockstepClock(configuration.world.step_us, manager.speed_factor)
         self._blocks = {
-            name: make_block(configuration, name) for name in configuration.graph.blocks}
+            name: make_block(configuration, name, (own_classes or {}).get(name, ''))
+            for name in configuration.graph.blocks}
         self._bridge = typing.cast(HilBlock, self._blocks['hil_bridge'])
         self._bridge.log = _print_warning
         if recorder is not None:

@@ -8,6 +8,7 @@ import sys
 import threading
 import typing
 
+from px4_sim_ros.config import node_overrides
 from px4_sim_ros.config.configuration import Configuration, write_configuration
 from px4_sim_ros.config.recording import RecorderParameters
 from px4_sim_ros.config.ros_environment import ros_environment
@@ -164,13 +165,13 @@ def _make_world(
     :param stack: ends a viewer, if there is one, after the world
     """
     # Each mode loads what it needs: rclpy to record and to run a graph, Numba for `core`.
+    own_classes = node_overrides.parse(plan.node_overrides, configuration.graph.nodes)
     run = None
     if 'recorder' in configuration.nodes:
         from px4_sim_ros.recording.bag.run_description import RunDescription, with_run_file
-        from px4_sim_ros.ros import node_overrides
-        run = node_overrides.noted(
-            RunDescription.of(configuration, mode=plan.mode, autopilot=plan.autopilot,
-                              mission=plan.mission_text), plan.node_overrides)
+        run = RunDescription.of(
+            configuration, mode=plan.mode, autopilot=plan.autopilot, mission=plan.mission_text,
+            own_classes=own_classes)
         configuration = with_run_file(configuration, run, folder)
     if plan.mode == 'core':
         from px4_sim_ros.run.core_world import CoreWorld
@@ -181,7 +182,7 @@ def _make_world(
         return CoreWorld(
             configuration, lambda time_us, values: record.add_truth(
                 values['ground_truth/odom'].position_enu),
-            core_recorder)
+            core_recorder, own_classes)
     from px4_sim_ros.run.ros_world import RosWorld
     file = write_configuration(folder, configuration)
     viewer = None

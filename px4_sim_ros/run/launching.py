@@ -21,6 +21,7 @@ from launch.launch_description_entity import LaunchDescriptionEntity
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
+from px4_sim_ros.config import node_overrides
 from px4_sim_ros.config.configuration import (
     Configuration,
     load_configuration,
@@ -37,7 +38,6 @@ from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.recording.bag.folder import new_folder
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import RunDescription, with_run_file
-from px4_sim_ros.ros import node_overrides
 from px4_sim_ros.run import remapping
 from px4_sim_ros.run.flight import optional_nodes
 from px4_sim_ros.run.launch_arguments import ARGUMENTS, REPLAY_ARGUMENTS
@@ -101,7 +101,7 @@ def actions(context: LaunchContext, vehicle: str) -> list[LaunchDescriptionEntit
     hil = configuration.of_node('hil_bridge', HilParameters)
     mission = _mission(given['mission'], given['autopilot'])
     overridden = given['nodes'].split(',') if given['nodes'] else []
-    node_overrides.parse(overridden, configuration.graph.nodes)
+    own_classes = node_overrides.parse(overridden, configuration.graph.nodes)
     remaps = given['remap'].split(',') if given['remap'] else []
     remapping.check(remaps, configuration.graph)
     px4_dir = given['px4_dir'] or os.environ.get('PX4_DIR', '')
@@ -111,9 +111,9 @@ def actions(context: LaunchContext, vehicle: str) -> list[LaunchDescriptionEntit
     if 'recorder' in configuration.nodes:
         run = RunDescription.of(
             configuration, mode=given['mode'], autopilot=given['autopilot'],
-            namespace=given['namespace'], mission=mission_text(mission) if mission else '')
-        configuration = with_run_file(
-            configuration, node_overrides.noted(run, overridden), pathlib.Path(folder.name))
+            namespace=given['namespace'], mission=mission_text(mission) if mission else '',
+            own_classes=own_classes)
+        configuration = with_run_file(configuration, run, pathlib.Path(folder.name))
     file = write_configuration(pathlib.Path(folder.name), configuration)
     return [
         *_surroundings(folder),

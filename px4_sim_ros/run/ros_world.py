@@ -8,10 +8,10 @@ import threading
 import time
 import typing
 
+from px4_sim_ros.config import node_overrides
 from px4_sim_ros.config.ros_environment import ros_environment
 from px4_sim_ros.mavlink.pilot_link import SetPoint
 from px4_sim_ros.model.frames import Vector
-from px4_sim_ros.ros import node_overrides
 from px4_sim_ros.ros.flight_monitor import FlightMonitor
 from px4_sim_ros.run import remapping
 from px4_sim_ros.run.flight_record import GraphReports, WorldStatus

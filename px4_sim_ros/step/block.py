@@ -4,6 +4,7 @@ from __future__ import annotations
 import dataclasses
 import typing
 
+from px4_sim_ros.model.errors import RunError
 from px4_sim_ros.model.parameters import Parameters
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.model.world import WorldParameters
@@ -75,8 +76,10 @@ class Block:
         """Return the outputs that `step` left out; None while the step is held.
 
         It may block, for a bounded time.
+
+        :raises RunError: by default, because a block whose `step` returns outputs has none left
         """
-        return None
+        raise RunError(f'{self.configuration.name}: step has returned no outputs')
 
     def abort(self) -> None:
         """Give up a step that is held; it must not fail when there is none."""

@@ -54,6 +54,7 @@ def test_each_example_is_listed_and_says_what_it_is():
         assert path.read_text(encoding='utf-8').startswith('"""'), path
 
 
+@pytest.mark.slow       # these fly
 def test_own_vehicle_with_payloads(instance, capsys):
     assert command_line.main(['check-vehicle', str(EXAMPLES / 'my_quad.yaml'), '--json']) == 0
     figures = json.loads(capsys.readouterr().out)['figures']
@@ -67,6 +68,7 @@ def test_own_vehicle_with_payloads(instance, capsys):
         assert line[4] == 'True'
 
 
+@pytest.mark.slow
 def test_a_recording_becomes_a_table(tmp_path, instance):
     bag = tmp_path / 'hop'
     flight = run('fly', '--mode', 'core', '--mission', EXAMPLES / 'first_hop.yaml', '--record', bag,

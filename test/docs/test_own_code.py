@@ -1,4 +1,4 @@
-"""The code of a user, as the pages have it: a sensor beside the graph, and a node in it."""
+"""The code of a user, as the pages have it: a sensor beside the graph, and a block in it."""
 import contextlib
 import math
 import os
@@ -18,13 +18,14 @@ from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import FluidPressure, Range
 
 from px4_sim_ros.cli import command_line
+from px4_sim_ros.config import node_overrides
 from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.config.ros_environment import ros_environment
 from px4_sim_ros.messages.stamps import stamp_us
 from px4_sim_ros.model.sensors.barometer import Barometer
 from px4_sim_ros.model.truth import Truth
 from px4_sim_ros.recording.bag.reader import BagReader
-from px4_sim_ros.ros import node_overrides, qos
+from px4_sim_ros.ros import qos
 from px4_sim_ros.run.processes import Child
 
 INSTANCE = 88
@@ -139,9 +140,10 @@ def assert_a_hose(odometries, pressures_pa, configuration):
 
 
 @pytest.mark.slow
-def test_the_node_flies_in_lockstep_and_the_recording_tells_of_it(folder):
-    with running(command('fly', '--node', OWN, '--mission', 'hop.yaml', '--record', 'bag',
-                         '--instance', INSTANCE), cwd=folder) as process:
+@pytest.mark.parametrize('mode', ['core', 'composed'])
+def test_the_block_flies_in_lockstep_and_the_recording_tells_of_it(mode, folder):
+    with running(command('fly', '--mode', mode, '--node', OWN, '--mission', 'hop.yaml', '--record',
+                         'bag', '--instance', INSTANCE), cwd=folder) as process:
         lines = wait_for_line(process, 'step_cost_us')
         assert process.wait(PATIENCE_S) == 0, lines
     assert any(line.split() == ['landed', 'True'] for line in lines)
@@ -159,7 +161,7 @@ def test_the_node_flies_in_lockstep_and_the_recording_tells_of_it(folder):
 
 
 @pytest.mark.slow
-def test_the_node_has_a_process_of_its_own(folder):
+def test_the_block_has_a_process_of_its_own(folder):
     """It is started by hand beside the others, and begins again with them."""
     steps = 500
     parameters = {'manager': {'paused': True, 'speed_factor': 0.0}}
@@ -209,23 +211,23 @@ def test_each_process_is_told_of_its_own_nodes_only():
     (['--node', 'airspeed=my_nodes:HoseBarometer'],
      "node airspeed = 'my_nodes:HoseBarometer': there is no such node; there are dynamics"),
     (['--node', 'manager=my_nodes:HoseBarometer'],
-     "node manager = 'my_nodes:HoseBarometer': the manager cannot be replaced; all others can"),
+     "node manager = 'my_nodes:HoseBarometer': manager is no block of the step and stays as it is"),
     (['--node', 'barometer=no_such_module:Mine'],
      "node barometer = 'no_such_module:Mine': no_such_module cannot be imported from"),
     (['--node', 'barometer=broken:Mine'], 'ZeroDivisionError: division by zero'),
     (['--node', 'barometer=my_nodes:Mine'],
      "node barometer = 'my_nodes:Mine': there is no Mine in "),
     (['--node', 'barometer=my_nodes:TIME_CONSTANT_S'],
-     'must be a subclass of px4_sim_ros.ros.sensor.SensorNode'),
+     'must be a subclass of px4_sim_ros.step.block.Block'),
     (['--node', 'dynamics=pathlib:Path'],
-     "node dynamics = 'pathlib:Path': must be a subclass of px4_sim_ros.ros.base.LoopNode"),
-    # A plain node of the loop would never say that it does not measure.
-    (['--node', 'barometer=px4_sim_ros.ros.base:LoopNode'],
-     'must be a subclass of px4_sim_ros.ros.sensor.SensorNode'),
+     "node dynamics = 'pathlib:Path': must be a subclass of px4_sim_ros.step.block.Block"),
+    # Whoever flies asks it about its link.
+    (['--node', 'hil_bridge=px4_sim_ros.step.block:Block'],
+     'must be a subclass of px4_sim_ros.mavlink.hil_block.HilBlock'),
     (['--node', OWN, '--node', 'barometer=my_nodes:Mine'],
      "'my_nodes:HoseBarometer' is in the place of barometer already"),
-    (['--mode', 'core', '--node', OWN],
-     f"node '{OWN}': mode core has no nodes; fly in mode composed or separate"),
+    (['--mode', 'core', '--node', 'barometer=my_nodes:Mine'],
+     "node barometer = 'my_nodes:Mine': there is no Mine in "),
 ])
 def test_bad_input_is_one_sentence_and_nothing_starts(
         words, sentence, folder, monkeypatch, capsys):
@@ -241,6 +243,37 @@ def test_bad_input_is_one_sentence_and_nothing_starts(
     assert line.startswith('fly: node ')
     assert sentence in line
     assert family(os.getpid()) == before
+    assert port_is_free(INSTANCE)
+
+
+FAULTY = '''
+from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.step.block import Block
+
+class Unwilling(Block):
+    def __init__(self, configuration):
+        raise ParameterError(f'{configuration.name}: it has no hose')
+
+class Silent(Block):
+    def step(self, time_us, inputs):
+        return None
+'''
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('mode', ['core', 'composed'])
+@pytest.mark.parametrize('name, sentence', [
+    ('Unwilling', 'barometer: it has no hose'),
+    ('Silent', 'barometer: step has returned no outputs')])
+def test_a_block_that_fails_ends_the_run_with_its_sentence(mode, name, sentence, folder):
+    (folder / 'faulty.py').write_text(FAULTY)
+    result = subprocess.run(
+        command('fly', '--mode', mode, '--node', f'barometer=faulty:{name}', '--instance',
+                INSTANCE), capture_output=True, text=True, cwd=folder, timeout=PATIENCE_S,
+        check=False)
+    assert result.returncode == 1
+    assert sentence in result.stderr
+    assert 'Traceback' not in result.stderr
     assert port_is_free(INSTANCE)
 
 

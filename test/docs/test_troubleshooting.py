@@ -2,7 +2,8 @@
 
 The sentences are found in the source, without running it: texts that end in an exception, on
 stderr, in the log as a warning or an error, in a STATUSTEXT, in a diagnostic status that is not
-OK, or in an argument, a variable or a result with one of `NAMES`. What varies is `…` in them.
+OK, in a call of `_remark`, or in an argument, a variable or a result with one of `NAMES`. What
+varies is `…` in them.
 """
 import ast
 import collections
@@ -100,7 +101,8 @@ class Package:
                 return call.args
         if (is_sentence(name_of(owner)) if name == 'append' else
                 'logger' in name_of(getattr(owner, 'func', owner)) if name in LOUD else
-                name == 'statustext_encode' or (name.endswith('Error') and name not in FAULTS)):
+                name in ('_remark', 'statustext_encode')
+                or (name.endswith('Error') and name not in FAULTS)):
             return call.args
         return [k.value for k in call.keywords if k.arg and is_sentence(k.arg)] + [
             value for names in self.arguments.get(name, ())
@@ -179,7 +181,7 @@ def test_no_entry_is_about_everything_and_none_is_there_twice():
     "self.problem = problem or f'the disk {name} is full'", "Status(problem='the disk is full')",
     "self._give_up('the disk is full', 1)", "response.message = 'the disk is full'",
     "text = 'the disk is full' if name else ''; raise LostError(text)",
-    "sentences.append('the disk is full')"])
+    "sentences.append('the disk is full')", "self._remark('disk', 'the disk is full')"])
 def test_sentences_are_found(code, tmp_path):
     (tmp_path / 'module.py').write_text(
         f"class C:\n  def _why(self):\n    return 'the disk is full'\n"

@@ -20,17 +20,30 @@ def commands(steps, rotors=4):
                tuple(880.0 + 20.0 * math.sin(9.0 * t + r) for r in range(rotors)))
 
 
-def record_flight(folder, steps, overrides=None):
+def record_flight(folder, steps, overrides=None, interruptions=()):
     """Fly so many steps and return the reader of the recording.
 
     :param overrides: parameters by node, '' meaning all
+    :param interruptions: steps after which a sensor is stopped or started, its name, the verb
     """
     own = {'': {'recorder': True, 'wind': 'dryden'}, 'recorder': {'folder': str(folder)}}
     overrides = overrides or {}
     configuration = load_configuration(None, {
         node: own.get(node, {}) | overrides.get(node, {}) for node in {*own, *overrides}})
     run = RunDescription.of(configuration, mode='core', autopilot='scripted')
+    blocks = {}
+
+    def stop_and_start(runner, steps):
+        for _, sensor, verb in (i for i in interruptions if i[0] == steps):
+            slot = runner.slots[sensor]
+            if verb == 'stop':
+                blocks[sensor] = slot.block
+                slot.stop()
+            else:
+                blocks[sensor].reset()
+                slot.block = blocks[sensor]
+
     with contextlib.closing(CoreRecorder(configuration, run)) as recorder:
         recorder.add_side('hil/state', 'LOCKED')
-        fly_scripted(configuration, commands(steps), recorder.send)
+        fly_scripted(configuration, commands(steps), recorder.send, stop_and_start)
     return BagReader(folder)

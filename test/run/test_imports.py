@@ -28,8 +28,12 @@ def test_a_command_loads_its_own_module_only(words):
     assert loaded(program) - {'rclpy'} == set()
 
 
-@pytest.mark.parametrize(('module', 'found'), [
-    ('sensor', {'rclpy'}), ('manager', {'rclpy'}), ('hil_bridge', {'rclpy'}),
+@pytest.mark.parametrize(('name', 'found'), [
+    ('imu', {'rclpy'}), ('gps', {'rclpy'}), ('manager', {'rclpy'}), ('hil_bridge', {'rclpy'}),
     ('dynamics', {'rclpy', 'numba'})])
-def test_a_node_loads_what_it_needs(module, found):
-    assert loaded(f'import px4_sim_ros.ros.world, px4_sim_ros.ros.{module}') == found
+def test_a_node_loads_what_it_needs(name, found):
+    assert loaded('import px4_sim_ros.ros.world\n'
+                  'from px4_sim_ros.step import graph\n'
+                  f'spec = graph.NODES[{name!r}]\n'
+                  'for path in filter(None, (spec.node, spec.block, spec.model)):\n'
+                  '    graph.load(path)') == found

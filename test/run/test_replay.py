@@ -8,8 +8,6 @@ import time
 import pytest
 from commands import command, family, interrupt, run, running, wait_gone
 from comparison_flight import record_flight
-from rclpy.serialization import serialize_message
-from std_msgs.msg import Header
 
 from px4_sim_ros.cli import command_line
 from px4_sim_ros.config.resources import config_directory
@@ -161,20 +159,32 @@ def test_the_vehicle_is_that_of_the_recording(tmp_path, here):
     assert (result.returncode, result.stderr) == (0, '')
 
 
-def test_a_sensor_that_was_stopped_in_flight_is_named(short, tmp_path, here):
-    absence = serialize_message(Header(frame_id='barometer'))
-    reader = BagReader(short)
-    writer = BagWriter(make_folder(tmp_path / 'bag'), reader.run,
-                       reader.run.configuration({}).nodes['recorder'])
-    for message in reader.messages():
-        if message.topic == 'baro' and message.time_us == 2_000_000:
-            message = message._replace(topic=ABSENCE, data=absence)
-        writer.write(*message)
-    writer.close()
-    result = here('replay', tmp_path / 'bag')
-    assert result.returncode == 1
-    assert 'barometer was stopped in flight' in result.stdout
-    assert '1 of' in result.stdout
+# With overlaps; one from the first step on, one to the end; and the wind, which moves the vehicle.
+INTERRUPTIONS = [
+    (0, 'magnetometer', 'stop'), (250, 'imu', 'stop'), (283, 'gps', 'stop'), (334, 'imu', 'start'),
+    (341, 'magnetometer', 'start'), (344, 'barometer', 'stop'), (400, 'wind', 'stop'),
+    (420, 'barometer', 'start'), (460, 'imu', 'stop'), (461, 'imu', 'start'),
+    (500, 'gps', 'start'), (512, 'wind', 'start'), (600, 'gps', 'stop')]
+
+
+def absences_of(bag):
+    reader = BagReader(bag)
+    return [(m.time_us, reader.decode(m).frame_id)
+            for m in reader.messages() if m.topic == ABSENCE]
+
+
+@pytest.mark.parametrize('mode', MODES)
+def test_a_replay_stops_and_starts_sensors_as_they_were(mode, tmp_path):
+    bag, again = tmp_path / 'bag', tmp_path / 'again'
+    record_flight(bag, 750, interruptions=INTERRUPTIONS)
+    absences = absences_of(bag)
+    assert {sensor for _, sensor in absences} == {sensor for _, sensor, _ in INTERRUPTIONS}
+    result = run('replay', bag, '--mode', mode, '--record', again)
+    assert (result.returncode, result.stderr) == (0, ''), result.stdout
+    messages = steps_of(bag)
+    assert f'all {len(messages)} messages that both have are bit-identical' in result.stdout
+    assert len(steps_of(again)) == len(messages)
+    assert sorted(absences_of(again)) == sorted(absences)
 
 
 @pytest.mark.parametrize(('words', 'sentence'), [

@@ -14,6 +14,7 @@ from px4_sim_ros.config.configuration import (
 from px4_sim_ros.config.resources import config_directory
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.ros import parameters
+from px4_sim_ros.ros.block_host import BlockHost
 from px4_sim_ros.run import settings
 from px4_sim_ros.step import graph
 
@@ -110,7 +111,7 @@ def test_ros_reads_the_same_as_we_do(profile, tmp_path):
         for name, own in configuration.nodes.items():
             if name == 'manager':
                 continue
-            node = graph.load(graph.spec_of(name).node)(name)
+            node = graph.load(graph.spec_of(name).node)(name, BlockHost())
             its = parameters.read(node, name)
             node.destroy_node()
             assert its.own == own

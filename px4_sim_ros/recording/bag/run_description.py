@@ -53,12 +53,16 @@ class RunDescription:
     @classmethod
     def of(
         cls, configuration: Configuration, *, mode: str, autopilot: str, namespace: str = '',
-        mission: str = '',
+        mission: str = '', own_classes: typing.Mapping[str, str] | None = None,
     ) -> RunDescription:
-        """Describe a run before it begins."""
+        """Describe a run before it begins.
+
+        :param own_classes: `module:Class` by name of the blocks that they run in place of
+        """
         return cls(schema.VERSION, mode, autopilot, namespace.strip('/'),
                    vehicle_text(configuration.world.vehicle), mission,
-                   flat_parameters(configuration), versions())
+                   flat_parameters(configuration), versions() | {
+                       f'node {name}': path for name, path in (own_classes or {}).items()})
 
     @functools.cached_property
     def world(self) -> WorldParameters:

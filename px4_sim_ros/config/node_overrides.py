@@ -1,18 +1,17 @@
-"""Classes of a user that run in place of nodes of the graph: `NAME=MODULE:CLASS`."""
+"""Blocks of a user that run in place of those of the graph: `NAME=MODULE:CLASS`."""
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import importlib
 import os
 import re
 import sys
 import typing
 
+from px4_sim_ros.mavlink.hil_block import HilBlock
 from px4_sim_ros.model.errors import ParameterError
-
-if typing.TYPE_CHECKING:
-    from px4_sim_ros.recording.bag.run_description import RunDescription
+from px4_sim_ros.step import graph
+from px4_sim_ros.step.block import Block
 
 _FORM = 'NAME=MODULE:CLASS'
 
@@ -21,11 +20,11 @@ def add_argument(parser: argparse.ArgumentParser) -> None:
     """Describe the option `--node`."""
     parser.add_argument(
         '--node', action='append', default=[], metavar=_FORM,
-        help='run this class of yours in place of a node; can be given for several nodes')
+        help='run this block of yours in place of that of a node; can be given for several')
 
 
 def parse(texts: typing.Iterable[str], names: typing.Collection[str]) -> dict[str, str]:
-    """Return which classes run in place of nodes, as `module:Class` by name; import them.
+    """Return which classes run in place of blocks, as `module:Class` by name; import them.
 
     :param texts: each `NAME=MODULE:CLASS`
     :param names: the nodes that there are
@@ -40,10 +39,10 @@ def parse(texts: typing.Iterable[str], names: typing.Collection[str]) -> dict[st
         what = f"node {name} = '{module}:{class_name}'"
         if name in own:
             raise ParameterError(f"{what}: '{own[name]}' is in the place of {name} already")
-        if name == 'manager':
-            raise ParameterError(f'{what}: the manager cannot be replaced; all others can')
+        if name in names and not graph.spec_of(name).block:
+            raise ParameterError(f'{what}: {name} is no block of the step and stays as it is')
         if name not in names:
-            there = ', '.join(other for other in names if other != 'manager')
+            there = ', '.join(other for other in names if graph.spec_of(other).block)
             raise ParameterError(f'{what}: there is no such node; there are {there}')
         _check(what, name, module, class_name)
         own[name] = f'{module}:{class_name}'
@@ -51,12 +50,11 @@ def parse(texts: typing.Iterable[str], names: typing.Collection[str]) -> dict[st
 
 
 def _check(what: str, name: str, module: str, class_name: str) -> None:
-    """Check that a class can run in place of a node.
+    """Check that a class can run in place of a block.
 
     :param what: the beginning of the error sentence
     :raises ParameterError: it cannot
     """
-    from px4_sim_ros.step.block import Block
     # Only `python -m` has put the current folder there.
     if os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())
@@ -69,9 +67,11 @@ def _check(what: str, name: str, module: str, class_name: str) -> None:
     own_class = getattr(found, class_name, None)
     if own_class is None:
         raise ParameterError(f'{what}: there is no {class_name} in {found.__file__}')
-    if not (isinstance(own_class, type) and issubclass(own_class, Block)):
+    # Whoever flies asks the bridge about its link.
+    base = HilBlock if name == 'hil_bridge' else Block
+    if not (isinstance(own_class, type) and issubclass(own_class, base)):
         raise ParameterError(
-            f'{what}: must be a subclass of {Block.__module__}.{Block.__name__}')
+            f'{what}: must be a subclass of {base.__module__}.{base.__name__}')
 
 
 def arguments(texts: typing.Iterable[str], names: typing.Container[str]) -> list[str]:
@@ -82,12 +82,3 @@ def arguments(texts: typing.Iterable[str], names: typing.Container[str]) -> list
     """
     return [word for text in texts if text.partition('=')[0] in names
             for word in ('--node', text)]
-
-
-def noted(run: RunDescription, texts: typing.Iterable[str]) -> RunDescription:
-    """Return the description of a run with its own nodes among what its numbers depend on.
-
-    :param texts: each `NAME=MODULE:CLASS`
-    """
-    own = {f'node {name}': path for name, _, path in (text.partition('=') for text in texts)}
-    return dataclasses.replace(run, versions=run.versions | own)
