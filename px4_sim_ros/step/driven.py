@@ -29,8 +29,8 @@ class DrivenRunner:
                 slot.block.reset()
                 slots.append(slot)
         self._clock = LockstepClock(world.step_us, 0.0)
-        self._runner = Runner(port, self._clock)
-        self._runner.place(slots)
+        self.runner = Runner(port, self._clock)
+        self.runner.place(slots)
 
     @property
     def time_us(self) -> int:
@@ -42,13 +42,13 @@ class DrivenRunner:
 
         :param given: outputs of blocks that are not there, by topic; they hold until the next
         """
-        self._runner.values.update(given)
+        self.runner.values.update(given)
         self._clock.step(1)
-        while self._runner.run():
+        while self.runner.run():
             pass
-        self._runner.flush()
-        return self._runner.values
+        self.runner.flush()
+        return self.runner.values
 
     def busy_s(self) -> dict[str, float]:
         """Return the wall time that each block took so far."""
-        return self._runner.busy_s()
+        return self.runner.busy_s()

@@ -10,7 +10,6 @@ from rosgraph_msgs.msg import Clock
 from px4_sim_ros.mavlink.hil_codec import HilEncoder, StepMeasurements
 from px4_sim_ros.messages import codecs
 from px4_sim_ros.messages.stamps import serialised_stamp_us, set_stamp, stamp_us
-from px4_sim_ros.messages.truth import with_accel
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition
 from px4_sim_ros.model.inputs import BatteryStatus, WindSample
 from px4_sim_ros.model.sensors.airspeed import DifferentialPressureMeasurement
@@ -74,8 +73,10 @@ def received(name, value):
 
 
 def test_truth_survives_exactly():
-    truth = with_accel(received('ground_truth/odom', TRUTH), received('ground_truth/accel', TRUTH))
-    assert truth == TRUTH._replace(rotor_speeds_rad_s=())
+    truth = received('ground_truth/odom', TRUTH)
+    for part in ('ground_truth/accel', 'joint_states'):
+        truth = truth._replace(**received(part, TRUTH))
+    assert truth == TRUTH
     assert received('ground_truth/pose', TRUTH)[:3] == TRUTH[:3]
 
 
