@@ -207,12 +207,12 @@ def record_processes(groups, duration_us, folder):
     return recording
 
 
-def record_shuffled(duration_us, folder, monkeypatch, seed):
+def record_shuffled(duration_us, folder, monkeypatch, seed, overrides=OVERRIDES):
     """Run all nodes in this process as if each had one of its own.
 
     So every value goes through a message, and the messages are delivered in a random order.
     """
-    write_parameters(folder / 'run.yaml', OVERRIDES)
+    write_parameters(folder / 'run.yaml', overrides)
     recording, pool, order = Recording(), [], random.Random(seed)
     deliver = BlockNode._on_message
 
@@ -225,7 +225,7 @@ def record_shuffled(duration_us, folder, monkeypatch, seed):
                signal_handler_options=SignalHandlerOptions.NO)
     executor = make_executor()
     hosts, nodes = [], []
-    for name in reversed(load_configuration(None, OVERRIDES).graph.nodes):
+    for name in reversed(load_configuration(None, overrides).graph.nodes):
         host, (node,) = make_nodes(name)
         hosts.append(host)
         nodes.append(node)
