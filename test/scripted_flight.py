@@ -2,9 +2,9 @@
 import dataclasses
 import typing
 
-from px4_sim_ros.config.blocks import make_block, run_in_process
+from px4_sim_ros.config.blocks import make_block
 from px4_sim_ros.step.block import Block
-from px4_sim_ros.step.clock import LockstepClock
+from px4_sim_ros.step.driven import DrivenRunner
 from px4_sim_ros.step.graph import COMMAND
 
 
@@ -36,22 +36,17 @@ class ScriptedWorld:
         self._bridge = _Bridge(None)
         blocks = {name: self._bridge if name == 'hil_bridge' else make_block(configuration, name)
                   for name in configuration.graph.blocks}
-        self._clock = LockstepClock(configuration.world.step_us, 0.0)
-        self.runner = run_in_process(configuration, blocks, self._clock, self)
         self.send = send
+        self._runner = DrivenRunner(configuration.graph, configuration.world, blocks, self)
 
     def step(self, references_rad_s, command=None):
         """Advance by one step with these references held; return what came of it.
 
         :param command: the references that end the step; the same by default
         """
-        self.runner.values[COMMAND] = references_rad_s
         self._bridge.command = references_rad_s if command is None else command
-        self._clock.step(1)
-        while self.runner.run():
-            pass
-        return Step(self._clock.complete_us, self.runner.values['ground_truth/odom'],
-                    self._bridge.measured)
+        values = self._runner.step({COMMAND: references_rad_s})
+        return Step(self._runner.time_us, values['ground_truth/odom'], self._bridge.measured)
 
 
 def fly_scripted(configuration, commands, send, before_step=lambda runner, steps: None):

@@ -17,8 +17,8 @@ from px4_sim_ros.autopilot.commander import Commander, CommanderParameters
 from px4_sim_ros.autopilot.controller import Controller, ControllerParameters
 from px4_sim_ros.autopilot.estimator import Estimator, EstimatorParameters
 from px4_sim_ros.autopilot.mavlink_interface import MavlinkInterface
-from px4_sim_ros.config.configuration import load_vehicle
 from px4_sim_ros.config.resources import config_directory, own_arguments, read_yaml
+from px4_sim_ros.config.vehicles_and_missions import load_vehicle
 from px4_sim_ros.mavlink import hil_codec
 from px4_sim_ros.mavlink.hil_fields import packed
 from px4_sim_ros.mavlink.hil_server import port_of

@@ -17,7 +17,7 @@ import time
 import typing
 
 from px4_sim_ros.bench.trivial_peer import Answers
-from px4_sim_ros.config.blocks import block_configuration, make_block, run_in_process
+from px4_sim_ros.config.blocks import block_configuration, make_block
 from px4_sim_ros.config.configuration import Configuration, load_configuration
 from px4_sim_ros.mavlink.hil_block import HilFrames
 from px4_sim_ros.mavlink.hil_decoder import HilDecoder
@@ -31,7 +31,7 @@ from px4_sim_ros.model.truth import Truth
 from px4_sim_ros.run.processes import Child
 from px4_sim_ros.step import graph
 from px4_sim_ros.step.block import Block, BlockConfiguration, Inputs, Outputs
-from px4_sim_ros.step.clock import LockstepClock
+from px4_sim_ros.step.driven import DrivenRunner
 from px4_sim_ros.step.runner import Output
 from px4_sim_ros.step.schedule import period_of
 
@@ -176,12 +176,10 @@ def _flown(configuration: Configuration) -> _Flown:
     bridge = _ConstantCommand(block_configuration(configuration, 'hil_bridge'))
     blocks = {name: bridge if name == 'hil_bridge' else make_block(configuration, name)
               for name in configuration.graph.blocks}
-    port, clock = _Keeper(), LockstepClock(configuration.world.step_us, 0.0)
-    runner = run_in_process(configuration, blocks, clock, port)
+    port = _Keeper()
+    runner = DrivenRunner(configuration.graph, configuration.world, blocks, port)
     for _ in range(2 * _STEPS):
-        clock.step(1)
-        while runner.run():
-            pass
+        runner.step({})
     return _Flown(port.outputs[_STEPS:], bridge.measured[_STEPS:])
 
 

@@ -5,7 +5,8 @@ import argparse
 import json
 import sys
 
-from px4_sim_ros.config.configuration import load_configuration, load_vehicle
+from px4_sim_ros.config.configuration import load_configuration
+from px4_sim_ros.config.vehicles_and_missions import load_vehicle
 from px4_sim_ros.model.body.integrators import DynamicsParameters
 from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.errors import ParameterError

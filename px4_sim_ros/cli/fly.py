@@ -13,15 +13,10 @@ import typing
 
 from px4_sim_ros.cli.progress import Progress
 from px4_sim_ros.config import node_overrides
-from px4_sim_ros.config.configuration import (
-    Configuration,
-    load_configuration,
-    load_mission,
-    mission_text,
-    profile_parameters,
-)
+from px4_sim_ros.config.configuration import Configuration, load_configuration, profile_parameters
 from px4_sim_ros.config.recording import RecorderParameters
 from px4_sim_ros.config.resources import check_writable
+from px4_sim_ros.config.vehicles_and_missions import load_mission, mission_text
 from px4_sim_ros.mavlink.hil_server import check_port_is_free, port_of
 from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.mavlink.mission import Mission

@@ -8,7 +8,7 @@ import threading
 import typing
 
 from px4_sim_ros.cli.progress import Progress
-from px4_sim_ros.config.configuration import load_mission
+from px4_sim_ros.config.vehicles_and_missions import load_mission
 from px4_sim_ros.mavlink.pilot import Event, MissionError, Pilot
 from px4_sim_ros.model.errors import ParameterError, sentence
 

@@ -10,13 +10,12 @@ import re
 import typing
 
 from px4_sim_ros.bench import budget
-from px4_sim_ros.config.configuration import default_parameters
+from px4_sim_ros.config.parameter_files import default_parameters
 from px4_sim_ros.model.parameters import range_text
 from px4_sim_ros.model.world import WorldParameters
-from px4_sim_ros.recording.bag import schema
 from px4_sim_ros.run.launch_arguments import ARGUMENTS
-from px4_sim_ros.step import graph
-from px4_sim_ros.viewing.topics import TOPICS as VIEW_TOPICS
+from px4_sim_ros.step import graph, side_topics
+from px4_sim_ros.step.side_topics import VIEWED
 
 
 def _table(head: typing.Sequence[str], rows: typing.Iterable[typing.Sequence[str]]) -> str:
@@ -86,7 +85,7 @@ def picture() -> str:
 def recorded_topics() -> str:
     """Return what a recording contains."""
     rows = [(f'`{t.name}`', f'`{t.type}`', t.meaning) for t in graph.TOPICS.values()]
-    beside = [(f'`{t.name}`', f'`{t.type}`', t.meaning) for t in schema.SIDE_TOPICS.values()]
+    beside = [(f'`{t.name}`', f'`{t.type}`', t.meaning) for t in side_topics.RECORDED.values()]
     return '\n\n'.join([
         _table(('topic of the step', 'type', 'meaning'), rows),
         _table(('topic beside the step', 'type', 'meaning'), beside)])
@@ -95,7 +94,7 @@ def recorded_topics() -> str:
 def view_topics() -> str:
     """Return what the visualizer publishes."""
     return _table(('topic', 'type', 'meaning'), [
-        (f'`{t.name}`', f'`{t.type}`', t.meaning) for t in VIEW_TOPICS.values()])
+        (f'`{t.name}`', f'`{t.type}`', t.meaning) for t in VIEWED.values()])
 
 
 def documents(root: pathlib.Path) -> list[pathlib.Path]:

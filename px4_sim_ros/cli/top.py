@@ -29,7 +29,7 @@ from px4_sim_ros.ros.control_client import Control, ControlError
 from px4_sim_ros.ros.session import spin_once
 from px4_sim_ros.ros.status_client import StatusClient
 from px4_sim_ros.ros.world import Stop
-from px4_sim_ros.step import graph
+from px4_sim_ros.step import graph, side_topics
 
 if typing.TYPE_CHECKING:       # it draws, which takes a while to import
     from px4_sim_ros.cli.live_page import LivePage
@@ -99,10 +99,10 @@ def _listen(control: Control, rounds: int) -> SnapshotCollector:
         collector.on_diagnostics(message, info['source_timestamp'] * 1e-9, time.monotonic())
 
     StatusClient(node, collector.on_status)
-    node.create_subscription(String, 'hil/state', on_link, qos.LATCHED)
+    node.create_subscription(String, side_topics.LINK_STATE.name, on_link, qos.LATCHED)
     # A callback with the message's info is allowed, whatever rclpy's annotations say.
     node.create_subscription(
-        DiagnosticArray, '/diagnostics',
+        DiagnosticArray, side_topics.DIAGNOSTICS.name,
         typing.cast(typing.Callable[[DiagnosticArray], None], on_diagnostics), qos.DIAGNOSTICS)
     return collector
 

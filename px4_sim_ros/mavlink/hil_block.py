@@ -8,6 +8,7 @@ from px4_sim_ros.mavlink.hil_codec import HilEncoder, StepMeasurements
 from px4_sim_ros.mavlink.hil_server import HilServer, check_port_is_free, port_of
 from px4_sim_ros.mavlink.link_state import HilParameters, LinkState
 from px4_sim_ros.mavlink.lockstep import Lockstep
+from px4_sim_ros.step import side_topics
 from px4_sim_ros.step.block import Block, BlockConfiguration, BlockStatus, Inputs, Outputs
 from px4_sim_ros.step.graph import COMMAND
 
@@ -155,7 +156,7 @@ class HilBlock(Block):
             self.log(state in _WORTH_A_WARNING, sentence)
         if self._published_state is not state:
             self._published_state = state
-            self.publish_side('hil/state', state.value)
+            self.publish_side(side_topics.LINK_STATE.name, state.value)
 
     def holds(self) -> str:
         """Return what the link waits for while it holds a step."""

@@ -8,8 +8,6 @@ import typing
 from px4_sim_ros.messages.diagnostics import level_of, values_of
 from px4_sim_ros.model.timebase import US_PER_S
 
-TOPIC = 'sim/status'
-
 
 class RunState(enum.StrEnum):
     """The state of a run."""

@@ -17,9 +17,9 @@ from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile
 from rclpy.signals import SignalHandlerOptions
 
-from px4_sim_ros.config.configuration import FlatParameters, node_configuration
+from px4_sim_ros.config.configuration import node_configuration
+from px4_sim_ros.config.parameter_files import FlatParameters
 from px4_sim_ros.config.ros_environment import ros_environment
-from px4_sim_ros.messages import run_status
 from px4_sim_ros.messages.run_status import RunState, RunStatus
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.timebase import US_PER_S, seconds_text
@@ -32,10 +32,11 @@ from px4_sim_ros.ros.message_types import message_class
 from px4_sim_ros.ros.run_control import RunControl
 from px4_sim_ros.ros.status_publisher import StatusPublisher
 from px4_sim_ros.ros.world import make_executor
+from px4_sim_ros.step import side_topics
 from px4_sim_ros.step.clock import LockstepClock
 
 _NAME = 'manager'
-_DIAGNOSTICS, _LOG = '/diagnostics', '/rosout'
+_DIAGNOSTICS, _LOG = side_topics.DIAGNOSTICS.name, side_topics.LOG.name
 # Who is there makes itself known to a new process once a second (config/fastdds.xml).
 _LOOK_AROUND_S = 1.5
 _MATCHED_TIMEOUT_S = 2.0
@@ -119,7 +120,7 @@ def _run(player: BagPlayer, executor: typing.Any, progress: tqdm.tqdm) -> None:
 
 
 def _profile(topic: str) -> QoSProfile:
-    if topic in schema.SIDE_TOPICS and schema.SIDE_TOPICS[topic].latched:
+    if topic in side_topics.RECORDED and side_topics.RECORDED[topic].latched:
         return qos.LATCHED_LOG if topic == _LOG else qos.LATCHED
     return _OUTPUT
 
@@ -151,7 +152,8 @@ class BagPlayer(Node):
         self._outputs = {
             name: self.create_publisher(
                 message_class(schema.topic_type(bag.run.graph, name)), name, _profile(name))
-            for name in [*bag.run.graph.topics, *schema.SIDE_TOPICS] if name != run_status.TOPIC}
+            for name in [*bag.run.graph.topics, *side_topics.RECORDED]
+            if name != side_topics.RUN_STATUS.name}
         self._counts = dict.fromkeys(self._outputs, 0)
         self._hung: set[str] = set()          # topics with a listener that takes nothing
         self._control = RunControl(
@@ -221,7 +223,7 @@ class BagPlayer(Node):
 
     def _publish_up_to(self, time_us: int) -> None:
         for message in self._tape.up_to(time_us):
-            if message.topic != run_status.TOPIC and not self._is_of_manager(message):
+            if message.topic != side_topics.RUN_STATUS.name and not self._is_of_manager(message):
                 self._outputs[message.topic].publish(message.data)
                 self._counts[message.topic] += 1
                 if not self._sim_clock.speed_factor:

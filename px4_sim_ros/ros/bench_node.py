@@ -19,6 +19,7 @@ from px4_sim_ros.ros import qos
 from px4_sim_ros.ros.message_types import message_class
 from px4_sim_ros.ros.polling import taken
 from px4_sim_ros.ros.world import make_executor
+from px4_sim_ros.step import side_topics
 
 _MATCH_TIMEOUT_S = 5.0
 _ARRIVAL_TIMEOUT_S = 2.0
@@ -37,7 +38,7 @@ class DiagnosticsThread:
         self._on_report = on_report
         self._node = rclpy.create_node('bench')
         self._subscription = self._node.create_subscription(
-            DiagnosticArray, '/diagnostics', self._on_diagnostics, qos.DIAGNOSTICS)
+            DiagnosticArray, side_topics.DIAGNOSTICS.name, self._on_diagnostics, qos.DIAGNOSTICS)
         self._executor = SingleThreadedExecutor()
         self._executor.add_node(self._node)
         self._thread = threading.Thread(target=self._executor.spin, name='diagnostics')

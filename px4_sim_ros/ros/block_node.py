@@ -1,6 +1,7 @@
 """The face of a block in ROS: parameters, lifecycle, publishers, status."""
 from __future__ import annotations
 
+import contextlib
 import functools
 import typing
 
@@ -10,7 +11,8 @@ from rclpy.serialization import deserialize_message
 from rclpy.subscription import Subscription
 from std_msgs.msg import Header
 
-from px4_sim_ros.config.configuration import NodeConfiguration, load_vehicle
+from px4_sim_ros.config.configuration import NodeConfiguration
+from px4_sim_ros.config.vehicles_and_missions import load_vehicle
 from px4_sim_ros.messages import codecs
 from px4_sim_ros.messages.codec import Decoder
 from px4_sim_ros.messages.stamps import serialised_stamp_us, stamp_us
@@ -79,12 +81,16 @@ class BlockNode(GraphNode):
                 message_class(topic.type), topic.name, qos.LOOP)
         self.step_publishers |= self._lifecycle_publishers
         if self._run_world is None:
-            # /clock is handed over with the step.
-            remote = [name for name in self.spec.inputs
-                      if not self._host.hands_over(nodes.topics[name], self)]
+            remote = self._remote_inputs(nodes)
             self.slot = Slot(self.spec, nodes, world, remote)
             self._subscribe(remote)
             self._by_value = [name for name in self.spec.inputs if name not in remote]
+
+    def _remote_inputs(self, nodes: graph.Graph) -> list[str]:
+        """Return the inputs that are not handed over: all parts of a value come the same way."""
+        topics = [nodes.topics[name] for name in self.spec.inputs]
+        values = {topic.value for topic in topics if not self._host.hands_over(topic, self)}
+        return [topic.name for topic in topics if topic.value in values]
 
     def _subscribe(self, remote: typing.Sequence[str]) -> None:
         # Those that are there stay, to the end: they are matched with all, and the executor may
@@ -111,10 +117,13 @@ class BlockNode(GraphNode):
     def activate(self) -> None:
         """Let the block begin with the state of time 0, and take part in the steps."""
         assert self.block is not None and self.slot is not None, 'it is configured'
-        self.block.reset()
-        if self._run_world is None:
-            self._run_world = self.block.configuration.world
-            self._host.place(self.slot)
+        with contextlib.ExitStack() as after_failure:
+            after_failure.callback(self.block.close)
+            self.block.reset()
+            if self._run_world is None:
+                self._host.place(self.slot)
+                self._run_world = self.block.configuration.world
+            after_failure.pop_all()
         self.slot.block = self.block
 
     def deactivate(self) -> None:
@@ -192,8 +201,11 @@ class BlockNode(GraphNode):
         """Return what the block waits for, and whom the node is connected with."""
         next_us, waits_for = (
             (0, {}) if self._run_world is None else self._host.runner.waits_for(self.spec.name))
-        return NodeStatus(
+        status = NodeStatus(
             waits_for_us=next_us, waits_for=waits_for,
             holds=self.block.holds() if self.block is not None else '',
             by_value=self._by_value,
             **connections_of(self, self.step_publishers, self._step_subscriptions))
+        # Whoever is reported as matched gets the first message.
+        self._host.refresh()
+        return status

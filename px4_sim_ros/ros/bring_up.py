@@ -12,12 +12,7 @@ import typing
 from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.ros import sequences
 from px4_sim_ros.ros.clock_driver import ClockDriver
-from px4_sim_ros.ros.endpoints import (
-    connections_of,
-    find_unmatched,
-    other_publishers,
-    participant_of,
-)
+from px4_sim_ros.ros.endpoints import find_unmatched, other_publishers, participant_of
 from px4_sim_ros.ros.lifecycle_client import ManagedNode, Sequence, TransitionError
 from px4_sim_ros.ros.node_status import NodeStatus
 from px4_sim_ros.step import graph
@@ -121,5 +116,5 @@ class BringUp:
         manager = NodeStatus(
             participant=self._participant,
             by_value=[COMMAND] if driver.command is None else [],
-            **connections_of(self._manager, driver.publishers, driver.subscriptions))
+            **driver.connections())
         return find_unmatched(self.graph, statuses | {'manager': manager})

@@ -14,6 +14,7 @@ from px4_sim_ros.messages.stamps import serialised_stamp_us
 from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.ros import qos
 from px4_sim_ros.ros.block_host import BlockHost
+from px4_sim_ros.ros.endpoints import connections_of
 from px4_sim_ros.step.clock import LockstepClock
 from px4_sim_ros.step.graph import CLOCK, COMMAND, Graph
 from px4_sim_ros.step.schedule import Input
@@ -54,6 +55,13 @@ class ClockDriver:
         self.subscriptions[COMMAND] = self._node.create_subscription(
             JointState, COMMAND, on_command, qos.LOOP, raw=True)
         self._host.arrange()
+
+    def connections(self) -> dict[str, typing.Any]:
+        """Return the fields of a `NodeStatus` about the endpoints."""
+        connections = connections_of(self._node, self.publishers, self.subscriptions)
+        # Whoever is reported as matched gets the first message.
+        self._host.refresh()
+        return connections
 
     def rewind(self) -> None:
         """Let the runner of this process begin at time 0: it may have no block that would."""

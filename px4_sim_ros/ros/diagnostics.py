@@ -11,6 +11,7 @@ from px4_sim_ros.config.resources import PACKAGE
 from px4_sim_ros.messages.stamps import set_stamp
 from px4_sim_ros.ros import qos
 from px4_sim_ros.ros.wall_timer import create_wall_timer
+from px4_sim_ros.step import side_topics
 
 PERIOD_S = 1.0
 OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
@@ -44,7 +45,8 @@ class Diagnostics:
         """
         self._node = node
         self._status = status
-        self._publisher = node.create_publisher(DiagnosticArray, '/diagnostics', qos.DIAGNOSTICS)
+        self._publisher = node.create_publisher(
+            DiagnosticArray, side_topics.DIAGNOSTICS.name, qos.DIAGNOSTICS)
         self._timer: Timer | None = create_wall_timer(node, PERIOD_S, self.publish)
 
     def stop(self) -> None:

@@ -20,7 +20,7 @@ from px4_sim_ros.ros.polling import PollingNode, taken
 from px4_sim_ros.ros.session import ros_session
 from px4_sim_ros.ros.status_client import StatusClient
 from px4_sim_ros.ros.world import make_executor
-from px4_sim_ros.step import graph
+from px4_sim_ros.step import graph, side_topics
 from px4_sim_ros.viewing.rerun_target import NODE as VIEWER_NODE
 
 _POSE = graph.TOPICS['ground_truth/pose']
@@ -53,11 +53,11 @@ class FlightMonitor:
         self._read_pose = codecs.decoder(
             _POSE, lambda data: deserialize_message(data, PoseStamped))
         self._diagnostics = self._node.create_subscription(
-            DiagnosticArray, '/diagnostics', self._on_diagnostics, qos.DIAGNOSTICS)
+            DiagnosticArray, side_topics.DIAGNOSTICS.name, self._on_diagnostics, qos.DIAGNOSTICS)
         self._watch = StatusClient(self._node)
         self.recording = ''        # the folder of the recording that began last
         self._recording_status = self._node.create_subscription(
-            DiagnosticStatus, 'recording/status', self._on_recording, qos.LATCHED)
+            DiagnosticStatus, side_topics.RECORDING_STATUS.name, self._on_recording, qos.LATCHED)
         self._stop_client = self._node.create_client(Trigger, 'sim/stop')
         self.pilot = PilotPublisher(self._node)
 
@@ -80,7 +80,7 @@ class FlightMonitor:
                     and (not viewer or self._viewer_is_subscribed()))
 
     def _all_report(self, nodes: typing.Iterable[str]) -> bool:
-        reporting = self._node.get_publishers_info_by_topic('/diagnostics')
+        reporting = self._node.get_publishers_info_by_topic(side_topics.DIAGNOSTICS.name)
         names = {info.node_name for info in reporting}
         matched = self._diagnostics.get_publisher_count() >= len(reporting)
         return matched and names.issuperset(nodes)

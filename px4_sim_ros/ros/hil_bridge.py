@@ -8,6 +8,7 @@ from std_msgs.msg import String
 from px4_sim_ros.ros import qos
 from px4_sim_ros.ros.block_node import BlockNode
 from px4_sim_ros.ros.wall_timer import create_wall_timer
+from px4_sim_ros.step import side_topics
 
 # Wall time between two looks at the link while no exchange is under way.
 _IDLE_S = 0.02
@@ -18,7 +19,8 @@ class HilBridgeNode(BlockNode):
 
     def __init__(self, *arguments: typing.Any) -> None:
         super().__init__(*arguments)
-        self._state_publisher = self.create_publisher(String, 'hil/state', qos.LATCHED)
+        self._state_publisher = self.create_publisher(
+            String, side_topics.LINK_STATE.name, qos.LATCHED)
         # Nothing else would look at the link while no step is under way.
         self._idle_timer = create_wall_timer(self, _IDLE_S, self._idle)
 

@@ -10,7 +10,7 @@ import traceback
 
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 
-from px4_sim_ros.config.configuration import load_vehicle
+from px4_sim_ros.config.vehicles_and_missions import load_vehicle
 from px4_sim_ros.messages.diagnostics import ERROR, OK, WARN
 from px4_sim_ros.messages.run_status import RunState, RunStatus
 from px4_sim_ros.model.errors import ParameterError

@@ -7,12 +7,8 @@ from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from px4_sim_ros.config.configuration import (
-    FlatParameters,
-    NodeConfiguration,
-    default_parameters,
-    node_configuration,
-)
+from px4_sim_ros.config.configuration import NodeConfiguration, node_configuration
+from px4_sim_ros.config.parameter_files import FlatParameters, default_parameters
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.parameters import range_text
 from px4_sim_ros.model.world import WorldParameters

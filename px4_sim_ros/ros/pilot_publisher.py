@@ -13,7 +13,8 @@ from px4_sim_ros.messages.stamps import in_frame, set_stamp
 from px4_sim_ros.messages.truth import WORLD_FRAME
 from px4_sim_ros.ros import qos
 from px4_sim_ros.ros.session import ros_node
-from px4_sim_ros.viewing.topics import SET_POINT
+from px4_sim_ros.step import side_topics
+from px4_sim_ros.step.side_topics import SET_POINT
 
 
 class PilotPublisher:
@@ -21,8 +22,8 @@ class PilotPublisher:
 
     def __init__(self, node: Node) -> None:
         """Make the publishers."""
-        self._log = node.create_publisher(Log, '/rosout', qos.LATCHED_LOG)
-        self._set_points = node.create_publisher(PointStamped, SET_POINT, qos.LATCHED)
+        self._log = node.create_publisher(Log, side_topics.LOG.name, qos.LATCHED_LOG)
+        self._set_points = node.create_publisher(PointStamped, SET_POINT.name, qos.LATCHED)
         self._last: SetPoint | None = None
 
     def publish_event(self, text: str) -> None:

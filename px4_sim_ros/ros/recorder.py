@@ -17,7 +17,6 @@ from px4_sim_ros.config.configuration import NodeConfiguration
 from px4_sim_ros.config.recording import RecorderParameters
 from px4_sim_ros.messages.stamps import serialised_stamp_us, stamp_us
 from px4_sim_ros.model.errors import ParameterError
-from px4_sim_ros.recording.bag import schema
 from px4_sim_ros.recording.bag.folder import make_folder, new_folder
 from px4_sim_ros.recording.bag.reader import Message
 from px4_sim_ros.recording.bag.reorder_buffer import ReorderBuffer
@@ -31,9 +30,9 @@ from px4_sim_ros.ros.graph_node import GraphNode
 from px4_sim_ros.ros.message_types import message_class
 from px4_sim_ros.ros.node_status import NodeStatus
 from px4_sim_ros.ros.polling import PollingNode, taken
-from px4_sim_ros.ros.recorder_watch import TOPIC, WINDOW_STEPS
+from px4_sim_ros.ros.recorder_watch import WINDOW_STEPS
 from px4_sim_ros.ros.wall_timer import create_wall_timer
-from px4_sim_ros.step import graph
+from px4_sim_ros.step import graph, side_topics
 
 # Of wall time. Less than the world needs for the steps that it may be ahead.
 _WAKE_S = 0.025
@@ -57,7 +56,8 @@ class RecorderNode(PollingNode, GraphNode):
         self._folder = pathlib.Path()
         self._reported = ''            # the last problem that was reported
         self._last_step_us, self._busy_s = 0, 0.0
-        self._status_publisher = self.create_publisher(DiagnosticStatus, TOPIC, qos.LATCHED)
+        self._status_publisher = self.create_publisher(
+            DiagnosticStatus, side_topics.RECORDING_STATUS.name, qos.LATCHED)
         self._timer = create_wall_timer(self, _WAKE_S, self._wake)
 
     def configure(self, configuration: NodeConfiguration, nodes: graph.Graph) -> None:
@@ -123,7 +123,7 @@ class RecorderNode(PollingNode, GraphNode):
             for name, topic in topics.items()}
         self._step_subscriptions[graph.ABSENCE] = self.create_polled_subscription(
             Header, graph.ABSENCE, absence_qos(len(self._graph.sensors)))
-        for name, topic in schema.SIDE_TOPICS.items():
+        for name, topic in side_topics.RECORDED.items():
             if name not in {graph.ABSENCE, *self._side_subscriptions}:
                 self._side_subscriptions[name] = self.create_polled_subscription(
                     message_class(topic.type), name,
@@ -136,7 +136,7 @@ class RecorderNode(PollingNode, GraphNode):
     def _discard(self) -> None:
         """Forget what the run before has left; what is latched is of this one as well."""
         passing = [subscription for name, subscription in self._side_subscriptions.items()
-                   if not schema.SIDE_TOPICS[name].latched]
+                   if not side_topics.RECORDED[name].latched]
         for subscription in [*self._step_subscriptions.values(), *passing]:
             for _ in taken(subscription):
                 pass

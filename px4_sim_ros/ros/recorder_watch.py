@@ -13,8 +13,8 @@ from rclpy.node import Node
 from px4_sim_ros.messages.diagnostics import values_of
 from px4_sim_ros.ros import qos
 from px4_sim_ros.ros.diagnostics import OK
+from px4_sim_ros.step import side_topics
 
-TOPIC = 'recording/status'
 WINDOW_STEPS = 80
 
 
@@ -38,7 +38,7 @@ class RecorderWatch:
         self.flushed_us = 0            # and up to which all is on the disk
         self._folder = self._folder_before = ''      # that is recorded into, and of the run before
         self._subscription = node.create_subscription(
-            DiagnosticStatus, TOPIC, self._on_status, qos.LATCHED)
+            DiagnosticStatus, side_topics.RECORDING_STATUS.name, self._on_status, qos.LATCHED)
 
     def reset(self) -> None:
         """Expect a recording from time 0 on."""

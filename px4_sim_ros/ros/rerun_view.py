@@ -29,7 +29,7 @@ from px4_sim_ros.ros.message_types import message_class
 from px4_sim_ros.ros.polling import taken
 from px4_sim_ros.ros.session import OBSERVER_NICENESS, ros_node
 from px4_sim_ros.ros.status_client import StatusClient
-from px4_sim_ros.step import graph
+from px4_sim_ros.step import graph, side_topics
 from px4_sim_ros.viewing.pose_motion import PoseMotion
 from px4_sim_ros.viewing.rerun_log import RerunLog
 from px4_sim_ros.viewing.rerun_target import NODE as VIEWER_NODE
@@ -148,9 +148,9 @@ class RerunView:
         self._status_client = StatusClient(node, self._on_status)
         self._beside = {
             self._on_link: node.create_subscription(
-                String, 'hil/state', lambda message: None, qos.LATCHED, raw=True),
+                String, side_topics.LINK_STATE.name, lambda message: None, qos.LATCHED, raw=True),
             self._on_log: node.create_subscription(
-                Log, '/rosout', lambda message: None, qos.LATCHED_LOG, raw=True)}
+                Log, side_topics.LOG.name, lambda message: None, qos.LATCHED_LOG, raw=True)}
         collector = self._collector = SeriesCollector(configuration.graph)
         world = configuration.world
         # What comes in each step would slow the steps down by a quarter.

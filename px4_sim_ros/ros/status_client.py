@@ -8,9 +8,10 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.node import Node
 from rclpy.serialization import deserialize_message
 
-from px4_sim_ros.messages.run_status import TOPIC, RunStatus
+from px4_sim_ros.messages.run_status import RunStatus
 from px4_sim_ros.ros import qos
 from px4_sim_ros.ros.polling import taken
+from px4_sim_ros.step.side_topics import RUN_STATUS
 
 
 class StatusClient:
@@ -28,7 +29,7 @@ class StatusClient:
         self.received_s = 0.0          # wall time of the last
         self._on_status = on_status
         self._subscription = node.create_subscription(
-            DiagnosticStatus, TOPIC, self._on_message, qos.LATCHED)
+            DiagnosticStatus, RUN_STATUS.name, self._on_message, qos.LATCHED)
 
     @property
     def run(self) -> int | None:

@@ -7,9 +7,10 @@ import typing
 from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.node import Node
 
-from px4_sim_ros.messages.run_status import TOPIC, RunState, RunStatus
+from px4_sim_ros.messages.run_status import RunState, RunStatus
 from px4_sim_ros.ros import qos
 from px4_sim_ros.ros.diagnostics import Diagnostics, Status, status_message
+from px4_sim_ros.step.side_topics import RUN_STATUS
 
 # Clients take a manager that publishes more rarely for dead.
 _PERIOD_S = 0.5
@@ -23,7 +24,7 @@ class StatusPublisher:
         self._node, self._status = node, status
         self._published_s = 0.0
         self._published: object = None       # what makes a change
-        self._publisher = node.create_publisher(DiagnosticStatus, TOPIC, qos.LATCHED)
+        self._publisher = node.create_publisher(DiagnosticStatus, RUN_STATUS.name, qos.LATCHED)
         self._diagnostics = Diagnostics(node, lambda: self._diagnostic(self._status()))
 
     def publish(self) -> None:

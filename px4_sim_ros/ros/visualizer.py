@@ -28,7 +28,7 @@ from px4_sim_ros.ros.session import OBSERVER_NICENESS, ros_session, spin_once
 from px4_sim_ros.ros.status_client import StatusClient
 from px4_sim_ros.ros.wall_timer import create_wall_timer
 from px4_sim_ros.ros.world import Stop
-from px4_sim_ros.viewing import topics
+from px4_sim_ros.step import side_topics
 from px4_sim_ros.viewing.links import ODOM_FRAME, Link, rotor_link, sensor_links
 from px4_sim_ros.viewing.markers import Markers
 from px4_sim_ros.viewing.path import FlownPath
@@ -78,13 +78,13 @@ class VisualizerNode(Node):
 
     def _make_outputs(self) -> dict[str, typing.Any]:
         outputs = {}
-        for topic in topics.TOPICS.values():
-            if self._only_vehicle and topic is topics.DESCRIPTION:
+        for topic in side_topics.VIEWED.values():
+            if self._only_vehicle and topic is side_topics.DESCRIPTION:
                 continue
             try:
                 kind = message_class(topic.type)
             except ImportError:
-                if topic is topics.TF:
+                if topic is side_topics.TF:
                     self.get_logger().warning(_NO_TF)
                 continue
             outputs[topic.name] = self.create_publisher(
@@ -100,9 +100,10 @@ class VisualizerNode(Node):
                 (Range, 'range', self._on_range), (NavSatFix, 'gps/fix', self._on_fix)):
             if name in known:
                 self.create_subscription(kind, name, heard, qos.LOOP)
-        self.create_subscription(PointStamped, topics.SET_POINT, self._on_set_point, qos.LATCHED)
+        self.create_subscription(
+            PointStamped, side_topics.SET_POINT.name, self._on_set_point, qos.LATCHED)
         self._status_client = StatusClient(self, self._on_status)
-        self.create_subscription(String, 'hil/state', self._on_link, qos.LATCHED)
+        self.create_subscription(String, side_topics.LINK_STATE.name, self._on_link, qos.LATCHED)
 
     # What is heard.
 
@@ -150,32 +151,32 @@ class VisualizerNode(Node):
 
     # What is shown.
 
-    def _publish(self, topic: topics.ViewTopic, message: typing.Any) -> None:
+    def _publish(self, topic: side_topics.SideTopic, message: typing.Any) -> None:
         if topic.name in self._outputs:
             self._outputs[topic.name].publish(message)
 
-    def _publish_frames(self, topic: topics.ViewTopic, frames: list[TransformStamped]) -> None:
+    def _publish_frames(self, topic: side_topics.SideTopic, frames: list[TransformStamped]) -> None:
         if topic.name in self._outputs:
             self._publish(topic, message_class(topic.type)(transforms=frames))
 
     def _describe(self) -> None:
         """Publish what never changes."""
-        self._publish(topics.DESCRIPTION, String(data=urdf(self._configuration)))
+        self._publish(side_topics.DESCRIPTION, String(data=urdf(self._configuration)))
         fixed = [Link(ODOM_FRAME, WORLD_FRAME)]
         if not self._only_vehicle:
             fixed += [Link(BODY_LINK, BODY_FRAME), *sensor_links(self._configuration)]
-        self._publish_frames(topics.TF_STATIC, [transform(link, 0) for link in fixed])
+        self._publish_frames(side_topics.TF_STATIC, [transform(link, 0) for link in fixed])
 
     def _show(self) -> None:
         """Publish what has changed since the last picture."""
         if self._pose is not None:
-            self._publish_frames(topics.TF, self._frames(stamp_us(self._pose.header.stamp)))
+            self._publish_frames(side_topics.TF, self._frames(stamp_us(self._pose.header.stamp)))
         if self._turned is not None:
-            self._publish(topics.JOINTS, JointState(
+            self._publish(side_topics.JOINTS, JointState(
                 header=self._turned.header, name=self._turned.name,
                 position=self._angles.angles_rad))
         if self._changed:
-            self._publish(topics.MARKERS, self._markers.of(self._scene))
+            self._publish(side_topics.MARKERS, self._markers.of(self._scene))
         self._pose, self._turned, self._changed = None, None, False
 
     def _frames(self, time_us: int) -> list[TransformStamped]:
@@ -189,7 +190,7 @@ class VisualizerNode(Node):
         return [transform(link, time_us) for link in links]
 
     def _show_path(self) -> None:
-        if not self._path_changed and self.count_subscribers(topics.PATH.name) == 0:
+        if not self._path_changed and self.count_subscribers(side_topics.PATH.name) == 0:
             return
         self._path_changed = False
         path = in_frame(Path(), WORLD_FRAME)
@@ -199,7 +200,7 @@ class VisualizerNode(Node):
             p = pose.pose.position
             p.x, p.y, p.z = point
             path.poses.append(pose)
-        self._publish(topics.PATH, path)
+        self._publish(side_topics.PATH, path)
 
 
 def run(configuration: Configuration, arguments: typing.Sequence[str]) -> None:

@@ -10,8 +10,8 @@ import pathlib
 import sys
 import typing
 
-from px4_sim_ros.config.configuration import load_vehicle
 from px4_sim_ros.config.resources import own_arguments
+from px4_sim_ros.config.vehicles_and_missions import load_vehicle
 from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.ros.session import ros_node, spin_once
 from px4_sim_ros.ros.status_client import StatusClient

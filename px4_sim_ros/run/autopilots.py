@@ -4,7 +4,7 @@ from __future__ import annotations
 import os
 import sys
 
-from px4_sim_ros.config.configuration import load_vehicle
+from px4_sim_ros.config.vehicles_and_missions import load_vehicle
 from px4_sim_ros.run.processes import Child
 from px4_sim_ros.run.px4 import Px4, new_run_folder
 

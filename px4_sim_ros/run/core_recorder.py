@@ -23,6 +23,7 @@ from px4_sim_ros.recording.bag.message_definitions import trimmed
 from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.recording.bag.writer import BagWriter
 from px4_sim_ros.run.flight_record import WorldStatus
+from px4_sim_ros.step import side_topics
 from px4_sim_ros.step.graph import COMMAND
 from px4_sim_ros.step.runner import Output
 
@@ -47,7 +48,7 @@ class CoreRecorder:
                 error.errno, f'no recording can begin in {folder}: {sentence(error)}') from error
         nodes = configuration.graph
         self._types = {
-            name: schema.topic_type(nodes, name) for name in [*nodes.topics, *schema.SIDE_TOPICS]}
+            name: schema.topic_type(nodes, name) for name in [*nodes.topics, *side_topics.RECORDED]}
         self._time_us = 0
         self._step: list[Output] = []      # that is not complete
         self._events: queue.SimpleQueue[str] = queue.SimpleQueue()
@@ -82,7 +83,7 @@ class CoreRecorder:
                 values=[KeyValue(key=k, value=str(v)) for k, v in (
                     values | {'busy_s': f'{status.busy_s.get(part, 0.0):.6f}'}).items()])])
             set_stamp(message.header.stamp, self._time_us)
-            self._write_beside('/diagnostics', message)
+            self._write_beside(side_topics.DIAGNOSTICS.name, message)
 
     def add_event(self, text: str) -> None:
         """Record an event of the pilot, from any thread."""
@@ -105,7 +106,7 @@ class CoreRecorder:
         while not self._events.empty():
             message = Log(level=20, name='pilot', msg=self._events.get())        # INFO
             set_stamp(message.stamp, self._time_us)
-            self._write_beside('/rosout', message)
+            self._write_beside(side_topics.LOG.name, message)
 
     def _write_beside(self, topic: str, message: object) -> None:
         self._write(topic, trimmed(serialised(message), self._types[topic]))

@@ -25,14 +25,13 @@ from px4_sim_ros.config import node_overrides
 from px4_sim_ros.config.configuration import (
     Configuration,
     load_configuration,
-    load_mission,
-    mission_text,
     profile_parameters,
     write_configuration,
 )
 from px4_sim_ros.config.resources import PACKAGE, config_directory
 from px4_sim_ros.config.ros_environment import ros_environment
 from px4_sim_ros.config.run_control import ManagerParameters
+from px4_sim_ros.config.vehicles_and_missions import load_mission, mission_text
 from px4_sim_ros.mavlink.hil_server import check_port_is_free, port_of
 from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.model.errors import ParameterError
@@ -45,8 +44,8 @@ from px4_sim_ros.run.launch_arguments import ARGUMENTS, REPLAY_ARGUMENTS
 from px4_sim_ros.run.processes import DIE_WITH_PARENT
 from px4_sim_ros.run.px4 import Px4
 from px4_sim_ros.run.replay import prepare, survey
+from px4_sim_ros.step import side_topics
 from px4_sim_ros.step.pacing import speed_factor
-from px4_sim_ros.viewing import topics
 from px4_sim_ros.viewing.rerun_target import OPEN, RerunTarget
 from px4_sim_ros.viewing.urdf import urdf
 
@@ -284,5 +283,5 @@ def _viewers(
             exec_name='robot_state_publisher', parameters=[{
                 'robot_description': ParameterValue(urdf(configuration), value_type=str),
                 'use_sim_time': True, 'publish_frequency': _ALL_ANGLES_HZ}],
-            remappings=[('joint_states', topics.JOINTS.name)], **shared))
+            remappings=[('joint_states', side_topics.JOINTS.name)], **shared))
     return viewers

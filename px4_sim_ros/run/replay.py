@@ -7,12 +7,8 @@ import typing
 
 from px4_sim_ros.config.blocks import make_block, run_in_process
 from px4_sim_ros.config.compile_ahead import prepare_compiler
-from px4_sim_ros.config.configuration import (
-    Configuration,
-    FlatParameters,
-    profile_parameters,
-    write_configuration,
-)
+from px4_sim_ros.config.configuration import Configuration, profile_parameters, write_configuration
+from px4_sim_ros.config.parameter_files import FlatParameters
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.timebase import seconds_text
 from px4_sim_ros.recording.bag.folder import new_folder

@@ -11,12 +11,8 @@ import typing
 
 import yaml
 
-from px4_sim_ros.config.configuration import (
-    Configuration,
-    FlatParameters,
-    load_configuration,
-    profile_parameters,
-)
+from px4_sim_ros.config.configuration import Configuration, load_configuration, profile_parameters
+from px4_sim_ros.config.parameter_files import FlatParameters
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.step import graph
 

@@ -28,6 +28,12 @@ class DynamicsBlock(Block):
         self._dynamics = Dynamics(
             c.parameters, c.vehicle, Environment.of(c.world), c.world.step_us)
 
+    @property
+    def dynamics(self) -> Dynamics:
+        """The motion; there is one from `reset` on."""
+        assert self._dynamics is not None
+        return self._dynamics
+
     def step(self, time_us: int, inputs: Inputs) -> Outputs:
         """Integrate up to `time_us` and return the truth, and the battery when it is due."""
         references_rad_s = inputs.get(COMMAND, self._unpowered)
@@ -35,12 +41,12 @@ class DynamicsBlock(Block):
             raise RunError(f'{COMMAND}: {len(references_rad_s)} velocities came, and the vehicle'
                            f' {self.configuration.vehicle.name} has {self._rotors} rotors')
         wind = inputs.get('wind')
-        assert self._dynamics is not None, 'reset comes before the first step'
-        truth = self._dynamics.step(
+        dynamics = self.dynamics
+        truth = dynamics.step(
             references_rad_s, STILL.wind_enu if wind is None else wind.velocity_enu)
         if not is_due(time_us, self._battery_period_us):
             return {'ground_truth/odom': truth}
-        battery = self._dynamics.battery()
+        battery = dynamics.battery()
         return {'ground_truth/odom': truth,
                 'battery_state': None if battery is None else battery.with_32_bits()}
 

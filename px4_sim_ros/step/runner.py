@@ -208,6 +208,7 @@ class Runner:
         inputs = {name: values[name] for name in names if name in values}
         if slot.synchronizer is not None:
             inputs |= slot.synchronizer.take()
+            inputs.pop(CLOCK, None)           # it says no more than the time
         outputs = block.step(self.time_us, inputs)
         slot.steps += 1
         slot.last_us = self.time_us
@@ -226,7 +227,7 @@ class Runner:
     def _finish(self) -> bool:
         """Get the outputs of the block that is about a step; return whether they are there."""
         slot = self._plan[self._index].slot
-        if slot.block is None:
+        if slot.block is None or slot.missed_steps:
             return False
         started_s = time.perf_counter()
         outputs = slot.block.finish(self.time_us)
@@ -267,16 +268,16 @@ class Runner:
     # What is due.
 
     def _plan_of(self, time_us: int) -> tuple[_Row, ...]:
-        # What is due repeats itself, but for the first step, which has none before it.
-        begun_us = 2 * self._cycle_us
-        phase_us = time_us if time_us < begun_us else begun_us + time_us % self._cycle_us
+        phase_us = time_us % self._cycle_us
         plan = self._plans.get(phase_us)
         if plan is None:
             if len(self._plans) == _PLANS_REMEMBERED:
                 self._plans.clear()
             plan = self._plans[phase_us] = tuple(
+                # What is of the step before is there in all but the first.
                 _Row(slot, tuple(dict.fromkeys(
-                    i.topic.value for i in slot.local if i.is_held or i.is_due(time_us))))
+                    i.topic.value for i in slot.local
+                    if i.is_held or i.delay_us or i.is_due(time_us))))
                 for slot in self.slots.values() if is_due(time_us, slot.period_us))
         return plan
 

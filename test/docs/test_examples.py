@@ -3,6 +3,9 @@ import json
 import os
 import pathlib
 import re
+import shutil
+import signal
+import statistics
 import subprocess
 import sys
 import time
@@ -10,11 +13,13 @@ import time
 import pytest
 import rclpy
 from builtin_interfaces.msg import Time
-from commands import run
+from commands import command, run, running, wait_for_line
 from sensor_msgs.msg import Range
 from std_msgs.msg import Header
 
 from px4_sim_ros.cli import command_line
+from px4_sim_ros.config.ros_environment import ros_environment
+from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.run.processes import Child
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -44,7 +49,7 @@ def test_each_example_is_listed_and_says_what_it_is():
         line.split('|')[1] for line in (EXAMPLES / 'README.md').read_text(
             encoding='utf-8').splitlines() if line.startswith('| `')))
     assert sorted(listed) == sorted(
-        path.name for path in EXAMPLES.iterdir() if path.suffix in ('.py', '.yaml', '.patch'))
+        path.name for path in EXAMPLES.iterdir() if path.suffix in ('.py', '.yaml'))
     for path in EXAMPLES.glob('*.py'):
         assert path.read_text(encoding='utf-8').startswith('"""'), path
 
@@ -100,3 +105,124 @@ def test_a_topic_is_printed(tmp_path):
         node.destroy_node()
         rclpy.shutdown(context=context)
     assert set(log.read_text().splitlines()) == {'12 2.5'}
+
+
+# A new kind of sensor: the patch, applied to a copy of the package.
+
+PATCH = EXAMPLES / 'new_sensor.patch'
+
+
+@pytest.fixture(scope='module')
+def patched(tmp_path_factory):
+    """Return a copy of the package with the new sensor."""
+    folder = tmp_path_factory.mktemp('patched')
+    for name in ('px4_sim_ros', 'config', 'test', 'package.xml', 'pyproject.toml'):
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns('__pycache__'))
+        else:
+            shutil.copy(source, folder)
+    result = subprocess.run(['git', 'apply', str(PATCH)], cwd=folder, capture_output=True,
+                            text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    return folder
+
+
+def in_copy(folder, *words):
+    """Run Python in the copy, and return what it prints."""
+    environment = os.environ | {'PYTHONPATH': str(folder)}
+    result = subprocess.run([sys.executable, *map(str, words)], cwd=folder, env=environment,
+                            capture_output=True, text=True, timeout=300, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
+
+
+def test_a_new_kind_of_sensor_touches_five_places():
+    touched = re.findall(r'^\+\+\+ b/(.*)$', PATCH.read_text(encoding='utf-8'), re.M)
+    assert touched == [
+        'config/simulation.yaml', 'px4_sim_ros/messages/measurements.py',
+        'px4_sim_ros/model/sensors/thermometer.py', 'px4_sim_ros/step/graph.py',
+        'test/model/test_thermometer.py']
+
+
+@pytest.mark.slow
+def test_a_new_kind_of_sensor_measures_in_every_mode(patched, instance):
+    """Its own test passes; it flies, is recorded, and is replayed bit by bit as a node."""
+    in_copy(patched, '-m', 'pytest', '-q', '-p', 'no:cacheprovider',
+            'test/model/test_thermometer.py')
+    bag = patched / 'bag'
+    in_copy(patched, '-m', 'px4_sim_ros', 'fly', '--mode', 'core', '--instance', instance,
+            '--mission', EXAMPLES / 'first_hop.yaml', '--set', 'instances.thermometer=1',
+            '--record', bag)
+    figures = patched / 'figures.json'
+    in_copy(patched, '-m', 'px4_sim_ros', 'replay', '--mode', 'composed', bag, '--json', figures)
+    comparison = json.loads(figures.read_text(encoding='utf-8'))['comparison']
+    temperature = comparison['topics']['temperature']
+    assert temperature['equal'] > 50 and temperature['differ'] == 0
+
+
+# A node between two of ours.
+
+@pytest.mark.slow
+@pytest.mark.parametrize('mode', ['composed', 'separate'])
+def test_a_topic_is_interposed(mode, tmp_path, instance):
+    """The bridge gets, and the bag has, what the node between puts out; nothing is lost."""
+    between = Child('interpose', [sys.executable, EXAMPLES / 'interpose.py'],
+                    environment=os.environ | ros_environment())
+    try:
+        flight = run('fly', '--mode', mode, '--instance', instance, '--record', tmp_path / 'bag',
+                     '--mission', EXAMPLES / 'first_hop.yaml',
+                     '--remap', 'imu:imu/data_raw:=imu/unbiased')
+    finally:
+        between.stop()
+    assert flight.returncode == 0, flight.stderr
+    bag = BagReader(tmp_path / 'bag')
+    found = {'imu/data_raw': {}, 'ground_truth/odom': {}}
+    for message in bag.messages():
+        if message.topic in found:
+            found[message.topic][message.time_us] = bag.decode(message)
+    measured, true = found.values()
+    assert list(measured) == list(true) == list(range(4000, max(true) + 1, 4000))
+    errors = {t: measured[t].angular_velocity.z - true[t].twist.twist.angular.z for t in true}
+    before, after = ([error for t, error in errors.items() if (t >= 10_000_000) is late]
+                     for late in (False, True))
+    assert statistics.fmean(after) - statistics.fmean(before) == pytest.approx(0.02, abs=0.002)
+
+
+@pytest.mark.slow
+def test_who_stands_between_is_named_when_it_is_late(instance):
+    """And when it is not there at all nothing flies."""
+    missing = run('fly', '--instance', instance, '--mission', EXAMPLES / 'first_hop.yaml',
+                  '--set', 'manager.startup_timeout_s=3.0',
+                  '--remap', 'imu:imu/data_raw:=imu/unbiased')
+    assert missing.returncode == 1
+    assert 'imu is connected with nobody on /imu/unbiased; the graph is taken down' in (
+        missing.stderr)
+    between = Child('interpose', [sys.executable, EXAMPLES / 'interpose.py'],
+                    environment=os.environ | ros_environment())
+    words = command('fly', '--instance', instance, '--speed-factor', '1', '--mission', 'hover',
+                    '--remap', 'imu:imu/data_raw:=imu/unbiased')
+    try:
+        with running(words) as flight:
+            wait_for_line(flight, 'armed')
+            os.kill(between.pid, signal.SIGSTOP)
+            try:
+                line = wait_for_line(flight, 'stands between')[-1]
+            finally:
+                os.kill(between.pid, signal.SIGCONT)
+            assert 'biased_gyro has not published imu/data_raw for t = ' in line
+            assert 'it stands between imu, which has, and hil_bridge' in line
+            wait_for_line(flight, 'arrived at')       # the flight goes on
+            flight.send_signal(signal.SIGINT)
+            flight.wait(20)
+    finally:
+        between.stop()
+
+
+@pytest.mark.parametrize(('rule', 'sentence'), [
+    ('imu/data_raw', "fly: remap 'imu/data_raw': must be [NODE:]TOPIC:=NAME"),
+    ('gyro:imu/data_raw:=x', "fly: remap 'gyro:imu/data_raw:=x': there is no node gyro; there are"),
+    ('imu:imu/raw:=x', "fly: remap 'imu:imu/raw:=x': there is no topic imu/raw; there are /clock")])
+def test_a_wrong_remapping_is_one_sentence(rule, sentence, capsys):
+    assert command_line.main(['fly', '--remap', rule]) == 2
+    assert capsys.readouterr().err.startswith(sentence)

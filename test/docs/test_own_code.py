@@ -1,6 +1,5 @@
 """The code of a user, as the pages have it: a sensor beside the graph, and a block in it."""
 import contextlib
-import json
 import math
 import os
 import pathlib
@@ -199,43 +198,6 @@ def test_each_process_is_told_of_its_own_nodes_only():
     texts = [OWN, 'imu_1=mine:Imu']
     assert node_overrides.arguments(texts, ['barometer']) == ['--node', OWN]
     assert node_overrides.arguments(texts, ['imu']) == []
-
-
-# A sensor in the package.
-
-PLACES = {'px4_sim_ros/model/sensors/thermometer.py', 'px4_sim_ros/messages/measurements.py',
-          'px4_sim_ros/step/graph.py', 'config/simulation.yaml', 'test/model/test_thermometer.py'}
-
-
-@pytest.mark.slow
-def test_a_new_kind_of_sensor_touches_five_places(tmp_path):
-    """Its test passes, and it flies, is recorded and repeats, in another mode as well."""
-    patch = EXAMPLES / 'new_sensor.patch'
-    assert set(re.findall(r'^\+\+\+ b/(.*)$', patch.read_text(), re.M)) == PLACES
-    folder = tmp_path / 'package'
-    shutil.copytree(ROOT, folder, ignore=shutil.ignore_patterns('.*', '__pycache__', 'docs'))
-    subprocess.run(['git', 'apply', patch], cwd=folder, check=True)
-    (folder / 'hop.yaml').write_text(HOP)
-    environment = os.environ | {'PYTHONPATH': str(folder)}
-    # The times of its messages; this process knows no such topic.
-    program = (
-        "from px4_sim_ros.recording.bag.reader import BagReader\n"
-        "print([m.time_us for m in BagReader('again').messages() if m.topic == 'temperature'])")
-    said = []
-    for words in (
-            ['-m', 'pytest', '-q', '-p', 'no:cacheprovider', 'test/model/test_thermometer.py'],
-            ['-m', 'px4_sim_ros', 'fly', '--mode', 'core', '--mission', 'hop.yaml', '--record',
-             'bag', '--set', 'instances.thermometer=1', '--instance', str(INSTANCE)],
-            ['-m', 'px4_sim_ros', 'replay', 'bag', '--mode', 'composed', '--record', 'again'],
-            ['-c', program]):
-        result = subprocess.run([sys.executable, *words], cwd=folder, env=environment,
-                                capture_output=True, text=True, timeout=120, check=False)
-        assert result.returncode == 0, result.stdout + result.stderr
-        said.append(result.stdout)
-    assert 'bit-identical' in said[2]
-    times_us = json.loads(said[3])
-    assert len(times_us) > 50
-    assert times_us == list(range(100_000, times_us[-1] + 1, 100_000))
 
 
 # Bad input.

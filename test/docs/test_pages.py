@@ -19,13 +19,10 @@ from stand_in_autopilot import StandInAutopilot
 from px4_sim_ros.autopilot.mavlink_interface import AUTOPILOT_PORT
 from px4_sim_ros.cli import check_vehicle, command_line, fly
 from px4_sim_ros.cli import pilot as pilot_command
-from px4_sim_ros.config.configuration import (
-    default_parameters,
-    load_configuration,
-    load_mission,
-    load_vehicle,
-)
+from px4_sim_ros.config.configuration import load_configuration
+from px4_sim_ros.config.parameter_files import default_parameters
 from px4_sim_ros.config.run_control import ManagerParameters
+from px4_sim_ros.config.vehicles_and_missions import load_mission, load_vehicle
 from px4_sim_ros.mavlink import (
     battery_link,
     hil_server,

@@ -8,7 +8,8 @@ import subprocess
 import pytest
 
 from px4_sim_ros.cli import command_line, fly, tables
-from px4_sim_ros.config.configuration import load_configuration, load_mission, profile_parameters
+from px4_sim_ros.config.configuration import load_configuration, profile_parameters
+from px4_sim_ros.config.vehicles_and_missions import load_mission
 from px4_sim_ros.recording.bag import schema
 from px4_sim_ros.run.launch_arguments import ARGUMENTS, REPLAY_ARGUMENTS
 from px4_sim_ros.run.settings import settings

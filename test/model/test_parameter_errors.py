@@ -7,8 +7,8 @@ import math
 
 import pytest
 
-from px4_sim_ros.config.configuration import load_vehicle
 from px4_sim_ros.config.resources import config_directory, read_yaml
+from px4_sim_ros.config.vehicles_and_missions import load_vehicle
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.vehicle.vehicle import Vehicle

@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from px4_sim_ros.config.configuration import load_vehicle
 from px4_sim_ros.config.resources import config_directory
+from px4_sim_ros.config.vehicles_and_missions import load_vehicle
 from px4_sim_ros.model.body.dynamics import Dynamics
 from px4_sim_ros.model.body.rotors import OUT_OF_GROUND_EFFECT, RotorSet
 from px4_sim_ros.model.environment.environment import Environment

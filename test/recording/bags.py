@@ -8,11 +8,11 @@ import numpy
 from rosbags.typesys import Stores, get_typestore
 
 from px4_sim_ros.config.configuration import load_configuration
-from px4_sim_ros.recording.bag import schema
 from px4_sim_ros.recording.bag.folder import make_folder
 from px4_sim_ros.recording.bag.reader import BagReader, Message
 from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.recording.bag.writer import BagWriter
+from px4_sim_ros.step import side_topics
 
 STEP_US = 4000
 _STORE = get_typestore(Stores.ROS2_JAZZY)
@@ -74,7 +74,7 @@ def messages_of(run, end_us, start_us=0):
 
 def side_messages(time_us=0):
     return [Message(name, time_us, serialised(topic.type))
-            for name, topic in schema.SIDE_TOPICS.items()]
+            for name, topic in side_topics.RECORDED.items()]
 
 
 def begin_bag(folder, run=None, **values):

@@ -11,14 +11,14 @@ from rclpy.serialization import serialize_message
 from scripted_flight import fly_scripted
 from std_msgs.msg import Header, String
 
-from px4_sim_ros.config.configuration import load_configuration, mission_text
+from px4_sim_ros.config.configuration import load_configuration
+from px4_sim_ros.config.vehicles_and_missions import mission_text
 from px4_sim_ros.messages.stamps import set_stamp
-from px4_sim_ros.recording.bag import schema
 from px4_sim_ros.recording.bag.message_definitions import trimmed
 from px4_sim_ros.recording.bag.reader import BagReader, Message
 from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.run.core_recorder import CoreRecorder
-from px4_sim_ros.step import graph
+from px4_sim_ros.step import graph, side_topics
 
 # All rotors; the Iris climbs with it.
 CLIMB_RAD_S = 850.0
@@ -72,7 +72,7 @@ def rewritten(source, folder, keep=lambda message: True, added=(), run=None):
 
 
 def _side_message(topic, time_us, message):
-    type_name = schema.SIDE_TOPICS[topic].type
+    type_name = side_topics.RECORDED[topic].type
     return Message(topic, time_us, trimmed(serialize_message(message), type_name))
 
 

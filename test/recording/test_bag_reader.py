@@ -16,7 +16,7 @@ from px4_sim_ros.messages.stamps import serialised_stamp_us
 from px4_sim_ros.recording.bag import schema
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import BagError, RunDescription
-from px4_sim_ros.step import graph
+from px4_sim_ros.step import graph, side_topics
 
 S = 1_000_000
 END_US = 300_000
@@ -311,7 +311,7 @@ def test_a_bag_that_others_have_recorded(whole, tmp_path):
 @pytest.mark.parametrize('topic', ['/imu/data_raw', '/diagnostics', '/clock', '/hil/state'])
 def test_a_topic_that_is_missing(topic, whole, tmp_path):
     bag = bag_rewritten(tmp_path / 'bag', whole, drop=[topic])
-    name = topic if topic in {*graph.TOPICS, *schema.SIDE_TOPICS} else topic[1:]
+    name = topic if topic in {*graph.TOPICS, *side_topics.RECORDED} else topic[1:]
     with pytest.raises(BagError, match=rf'^bag {bag}: the topic {name} is missing$'):
         BagReader(bag)
 
@@ -392,4 +392,4 @@ def test_messages_are_decoded_with_their_fields(whole):
             stamp = decoded.clock if message.topic == '/clock' else decoded.header.stamp
             assert stamp.sec * S + stamp.nanosec // 1000 == message.time_us
             assert serialised_stamp_us(message.data) == message.time_us
-    assert len(found) == len(messages_of(reader.run, END_US)) + len(schema.SIDE_TOPICS)
+    assert len(found) == len(messages_of(reader.run, END_US)) + len(side_topics.RECORDED)

@@ -14,12 +14,11 @@ from stand_in_autopilot import connect
 
 from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.messages.stamps import serialised_stamp_us
-from px4_sim_ros.recording.bag import schema
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.run.core_recorder import CoreRecorder
 from px4_sim_ros.run.core_world import CoreWorld
-from px4_sim_ros.step import graph
+from px4_sim_ros.step import graph, side_topics
 
 INSTANCE = 86
 END_US = 1_200_000
@@ -67,8 +66,8 @@ def expected(bag):
 
 
 def type_of(name):
-    relative = name if name in {*graph.TOPICS, *schema.SIDE_TOPICS} else name[1:]
-    return graph.TOPICS[relative].type if relative in graph.TOPICS else schema.SIDE_TOPICS[
+    relative = name if name in {*graph.TOPICS, *side_topics.RECORDED} else name[1:]
+    return graph.TOPICS[relative].type if relative in graph.TOPICS else side_topics.RECORDED[
         relative].type
 
 

@@ -16,7 +16,7 @@ from px4_sim_ros.recording.analysis.attitudes import roll_pitch_yaw_deg
 from px4_sim_ros.recording.bag import schema
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.ros.message_types import message_class
-from px4_sim_ros.step import graph
+from px4_sim_ros.step import graph, side_topics
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = (ROOT / 'docs/foxglove_and_plotjuggler.md').read_text(encoding='utf-8')
@@ -30,10 +30,10 @@ VISUAL = {'visual/markers': 'visualization_msgs/msg/MarkerArray',
 # By the names that they have without a namespace.
 TYPES = {'/' + name.removeprefix('/'): type_name for name, type_name in itertools.chain(
     ((topic.name, topic.type) for topic in graph.TOPICS.values()),
-    ((topic.name, topic.type) for topic in schema.SIDE_TOPICS.values()),
+    ((topic.name, topic.type) for topic in side_topics.RECORDED.values()),
     VISUAL.items())}
 
-ABSOLUTE = {name for name in (*graph.TOPICS, *schema.SIDE_TOPICS) if name.startswith('/')}
+ABSOLUTE = {name for name in (*graph.TOPICS, *side_topics.RECORDED) if name.startswith('/')}
 
 # The panels of this kind of layout file and what can be set in them, as in the source of
 # Lichtblick 1.28.1, the open fork of Foxglove: packages/suite-base/src/panels. All panels have

@@ -12,7 +12,8 @@ from rclpy.serialization import deserialize_message
 from rclpy.signals import SignalHandlerOptions
 from stand_in_autopilot import ARMED_FROM_US, connect, scripted_controls
 
-from px4_sim_ros.config.configuration import load_configuration, write_parameters
+from px4_sim_ros.config.configuration import load_configuration
+from px4_sim_ros.config.parameter_files import write_parameters
 from px4_sim_ros.config.ros_environment import ros_environment
 from px4_sim_ros.messages.publications import Publications
 from px4_sim_ros.messages.stamps import serialised_stamp_us
@@ -224,8 +225,11 @@ def record_shuffled(duration_us, folder, monkeypatch, seed):
     rclpy.init(args=['--ros-args', '--params-file', str(folder / 'run.yaml')],
                signal_handler_options=SignalHandlerOptions.NO)
     executor = make_executor()
-    hosts, nodes = make_separate_nodes(load_configuration(None, OVERRIDES).graph)
-    for node in nodes:
+    hosts, nodes = [], []
+    for name in reversed(load_configuration(None, OVERRIDES).graph.nodes):
+        host, (node,) = make_nodes(name)
+        hosts.append(host)
+        nodes.append(node)
         executor.add_node(node)
     bridge, manager = nodes[0], nodes[-1]
     autopilot, deadline_s = None, time.monotonic() + 120.0
@@ -260,16 +264,10 @@ def record_shuffled(duration_us, folder, monkeypatch, seed):
     return recording
 
 
-def make_separate_nodes(whole):
-    """Return a host for each node of a graph, and the nodes, the manager last."""
-    hosts, nodes = [], []
-    for name, spec in reversed(whole.nodes.items()):
-        host = BlockHost()
-        node = graph.load(spec.node)(name, host)
-        if isinstance(node, BlockNode):
-            host.add([node])
-        else:
-            host.add([], node.driver)
-        hosts.append(host)
-        nodes.append(node)
-    return hosts, nodes
+def make_nodes(*names):
+    """Return a host, and the nodes of these names with it, as they are in one process."""
+    host = BlockHost()
+    nodes = [graph.load(graph.spec_of(name).node)(name, host) for name in names]
+    host.add([node for node in nodes if isinstance(node, BlockNode)],
+             next((node.driver for node in nodes if node.get_name() == 'manager'), None))
+    return host, nodes

@@ -5,6 +5,7 @@ import time
 
 import pytest
 import rclpy
+from graph_recording import make_nodes
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 from rclpy.lifecycle import TransitionCallbackReturn
@@ -14,8 +15,9 @@ from rosgraph_msgs.msg import Clock
 from stand_in_autopilot import StandInAutopilot
 from std_srvs.srv import Trigger
 
-from px4_sim_ros.config.configuration import write_parameters
-from px4_sim_ros.mavlink.hil_server import check_port_is_free, port_of
+from px4_sim_ros.config.parameter_files import write_parameters
+from px4_sim_ros.mavlink.hil_server import HilServer, check_port_is_free, port_of
+from px4_sim_ros.mavlink.lockstep import Lockstep
 from px4_sim_ros.model.errors import RunError
 from px4_sim_ros.model.sensors.imu import ImuMeasurement
 from px4_sim_ros.ros.node_status import NodeStatus
@@ -30,27 +32,45 @@ SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FA
 
 
 @pytest.fixture
-def make_node(tmp_path):
-    """Return a maker of nodes of the graph; they are destroyed afterwards."""
+def remappings():
+    return []
+
+
+@pytest.fixture
+def make_process(tmp_path, remappings):
+    """Return a maker of a host and its nodes; they are destroyed afterwards."""
     write_parameters(tmp_path / 'run.yaml', {
         'hil_bridge': {'instance': INSTANCE}, 'manager': {'startup_timeout_s': 20.0}})
-    rclpy.init(args=['--ros-args', '--params-file', str(tmp_path / 'run.yaml')],
+    rclpy.init(args=['--ros-args', '--params-file', str(tmp_path / 'run.yaml'),
+                     *(part for remapping in remappings for part in ('-r', remapping))],
                signal_handler_options=SignalHandlerOptions.NO)
     nodes = []
 
-    def make(name):
-        nodes.append(graph.load(graph.NODES[name].node)(name))
-        return nodes[-1]
+    def make(*names):
+        host, made = make_nodes(*names)
+        nodes.extend(made)
+        return host, made
 
     yield make
     for node in nodes:
         if node.get_name() != 'manager' and not node.finished:
             node.trigger_shutdown()
+    for node in nodes:
         node.destroy_node()
     rclpy.shutdown()
     # What is still referred to would go on to answer for its name.
     nodes.clear()
     gc.collect()
+
+
+@pytest.fixture
+def make_node(make_process):
+    """Return a maker of nodes, each as in a process of its own."""
+    def make(name):
+        _, (node,) = make_process(name)
+        return node
+
+    return make
 
 
 @pytest.mark.parametrize('name', graph.of_instances({}).managed)
@@ -100,12 +120,12 @@ def test_an_activation_that_fails_gives_back_what_it_took(make_node, monkeypatch
     bridge = make_node('hil_bridge')
     assert bridge.trigger_configure() == SUCCESS
     with monkeypatch.context() as broken:
-        broken.setattr(bridge, 'create_timer', lambda *_, **__: 1 / 0)
+        broken.setattr(Lockstep, 'take_events', lambda self: 1 / 0)     # when the link is open
         assert bridge.trigger_activate() == FAILURE
     assert 'ZeroDivisionError' in bridge.failure
     check_port_is_free('127.0.0.1', port_of(INSTANCE))
     assert bridge.trigger_activate() == SUCCESS
-    assert set(bridge.outputs) == {'actuators/command'}
+    assert set(bridge.step_publishers) == {COMMAND}
 
 
 def test_a_port_that_is_taken_between_configure_and_activate(make_node):
@@ -120,62 +140,114 @@ def test_a_port_that_is_taken_between_configure_and_activate(make_node):
     assert bridge.trigger_activate() == SUCCESS
 
 
-@pytest.fixture
-def begin_step(make_node, monkeypatch):
-    """Return a function that lets a bridge, beside some nodes or none, act at 4 ms.
+def activate(*nodes):
+    for node in nodes:
+        assert node.trigger_configure() == SUCCESS
+        assert node.trigger_activate() == SUCCESS
 
-    It returns the bridge, the times of its commands, and an autopilot.
+
+@pytest.fixture
+def begin_step(make_process, monkeypatch):
+    """Return a function that lets a bridge act at 4 ms.
+
+    It returns the bridge, its runner, the times of its commands, and an autopilot.
     """
     autopilots = []
 
-    def begin(beside):
-        bridge, told_us = make_node('hil_bridge'), []
-        bridge.beside = beside
-        assert bridge.trigger_configure() == SUCCESS
-        assert bridge.trigger_activate() == SUCCESS
-        monkeypatch.setattr(
-            type(bridge), 'tell', lambda self, name, time_us, value: told_us.append(time_us))
+    def begin():
+        host, (bridge,) = make_process('hil_bridge')
+        sent_us = []
+        activate(bridge)
+        monkeypatch.setattr(host, 'send', lambda outputs: sent_us.extend(
+            output.time_us for output in outputs if COMMAND in output.values))
         autopilots.append(StandInAutopilot(port_of(INSTANCE)))
-        bridge.step(STEP_US, {
-            'imu/data_raw': ImuMeasurement(STEP_US, (0.0, 0.0, 9.8), (0.0,) * 3, 0.0, 0.0)})
-        return bridge, told_us, autopilots[-1]
+        imu = ImuMeasurement(STEP_US, (0.0, 0.0, 9.8), (0.0,) * 3, 0.0, 0.0)
+        bridge.slot.synchronizer.put('imu/data_raw', STEP_US, lambda: imu)
+        assert host.runner.run()
+        return bridge, host.runner, sent_us, autopilots[-1]
 
     yield begin
     for autopilot in autopilots:
         autopilot.close()
 
 
-def test_a_bridge_alone_waits_at_once(begin_step):
-    bridge, told_us, autopilot = begin_step(frozenset())
-    assert told_us == [STEP_US]
-    bridge.finish()
-    bridge._attend()
-    assert told_us == [STEP_US]
+@pytest.mark.parametrize('is_looked_after', [False, True])
+def test_a_bridge_sends_and_waits_when_others_had_their_turn(is_looked_after, begin_step):
+    """To be looked after in between means nothing."""
+    bridge, runner, sent_us, autopilot = begin_step()
     assert autopilot.messages()
+    assert sent_us == []
+    assert bridge.lockstep_status().holds == ''
+    if is_looked_after:
+        bridge._idle()
+        assert sent_us == []
+    assert runner.run()
+    assert sent_us == [STEP_US]
+    bridge._idle()
+    assert not runner.run()
+    assert sent_us == [STEP_US]
 
 
-@pytest.mark.parametrize('end', ['finish', '_attend'])
-def test_a_bridge_beside_others_sends_and_waits_when_they_had_their_turn(begin_step, end):
-    """Looked after too early, it waits then."""
-    bridge, told_us, autopilot = begin_step(frozenset({'imu'}))
-    assert autopilot.messages()
-    assert told_us == []
-    assert bridge.holds() == ''
-    getattr(bridge, end)()
-    assert told_us == [STEP_US]
-    bridge.finish()
-    assert told_us == [STEP_US]
+@pytest.mark.parametrize('names', [('hil_bridge',), ('imu', 'hil_bridge')])
+def test_a_bridge_alone_leaves_the_cores_to_others(names, make_process, monkeypatch):
+    awake = []
+
+    def server(host, port, *, stays_awake):
+        awake.append(stays_awake)
+        return HilServer(host, port, stays_awake=stays_awake)
+
+    monkeypatch.setattr('px4_sim_ros.mavlink.hil_block.HilServer', server)
+    activate(*make_process(*names)[1])
+    assert awake == [len(names) > 1]
 
 
 @pytest.mark.parametrize('transitions', [
     ['deactivate'], ['deactivate', 'activate'], ['deactivate', 'cleanup'], ['shutdown']])
 def test_a_transition_ends_a_step_that_was_begun(begin_step, transitions):
-    bridge, told_us, _ = begin_step(frozenset({'imu'}))
+    bridge, runner, sent_us, _ = begin_step()
     for transition in transitions:
         assert getattr(bridge, f'trigger_{transition}')() == SUCCESS
-    bridge.finish()
-    assert told_us == []
-    assert bridge.holds() == ''
+    assert not runner.run()
+    assert sent_us == []
+    assert bridge.lockstep_status().holds == ''
+
+
+# What is handed over, and what comes as a message.
+
+def test_blocks_of_a_process_hand_values_over(make_process):
+    """Only what comes from elsewhere has a subscription."""
+    _, (dynamics, imu, gps, bridge) = make_process('dynamics', 'imu', 'gps', 'hil_bridge')
+    activate(dynamics, imu, gps, bridge)
+    assert set(dynamics._step_subscriptions) == {'/clock'}
+    assert set(imu._step_subscriptions) == set(gps._step_subscriptions) == set()
+    assert set(bridge._step_subscriptions) == {'mag', 'baro', graph.ABSENCE}
+    status = bridge.lockstep_status()
+    assert status.by_value == ['imu/data_raw', 'gps/fix', 'gps/vel', 'battery_state']
+    assert status.waits_for == {'imu/data_raw': -1}
+
+
+def test_beside_the_manager_the_clock_is_handed_over(make_process):
+    _, (dynamics, manager) = make_process('dynamics', 'manager')
+    activate(dynamics)
+    assert set(dynamics._step_subscriptions) == {COMMAND}
+    assert dynamics.lockstep_status().by_value == ['/clock']
+    manager.finished = True
+
+
+@pytest.mark.parametrize('remappings, by_message', [
+    (['hil_bridge:imu/data_raw:=filtered'], {'imu/data_raw'}),
+    (['imu:imu/data_raw:=unfiltered'], {'imu/data_raw'}),
+    (['imu/data_raw:=elsewhere'], set()),        # by both
+    # All parts of a value come the same way.
+    (['hil_bridge:gps/vel:=filtered'], {'gps/fix', 'gps/vel'}),
+    (['hil_bridge:gps/fix:=filtered'], {'gps/fix', 'gps/vel'})])
+def test_a_topic_is_not_handed_over_past_a_node_between(remappings, by_message, make_process):
+    nodes = make_process(*graph.of_instances({}).blocks)[1]
+    activate(*nodes)
+    for node in nodes[:-1]:
+        assert set(node._step_subscriptions) <= {'/clock'}
+    assert set(nodes[-1]._step_subscriptions) - {graph.ABSENCE} == by_message
+    assert set(nodes[-1].lockstep_status().by_value) == {*nodes[-1].spec.inputs} - by_message
 
 
 def test_a_command_for_other_rotors_is_refused_in_a_sentence(make_node):
@@ -183,7 +255,7 @@ def test_a_command_for_other_rotors_is_refused_in_a_sentence(make_node):
     assert dynamics.trigger_configure() == dynamics.trigger_activate() == SUCCESS
     with pytest.raises(RunError, match=(
             r'^actuators/command: 3 velocities came, and the vehicle iris has 4 rotors$')):
-        dynamics.step(STEP_US, {COMMAND: (1.0, 2.0, 3.0)})
+        dynamics.block.step(STEP_US, {COMMAND: (1.0, 2.0, 3.0)})
 
 
 def test_parameters_are_settable_until_the_node_is_configured(make_node):

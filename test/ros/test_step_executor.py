@@ -1,121 +1,73 @@
-"""Who is looked at when, and that a step which is sent is waited for at the end of a round."""
-import functools
+"""The process of a graph: steps go on, and all else has its turn."""
+import itertools
 import types
 
 import pytest
 
-from px4_sim_ros.ros.polling import PollingNode
+from px4_sim_ros.ros import step_executor
 from px4_sim_ros.ros.step_executor import StepExecutor
 
-STEP_US = 4000
+TURN_S = 0.01
+PART_OF_STEP_S = 0.0004
 
 
-class Looked(PollingNode):
-    """Writes down when it is asked; finds something when it is told to."""
+class Process:
+    """A runner, an executor and a host that note when they have their turn."""
 
-    def __init__(self, name, diary, period_us=None):
-        super().__init__()
-        self.get_name = lambda: name
-        self._diary, self.finds = diary, 0
-        if period_us:
-            self.configure(period_us)
+    def __init__(self, monkeypatch):
+        self.now_s, self.notes, self.parts = 1000.0, [], 0
+        monkeypatch.setattr(
+            step_executor, 'time', types.SimpleNamespace(monotonic=lambda: self.now_s))
+        self.executor = StepExecutor(
+            types.SimpleNamespace(spin_once=self._spin_once),
+            types.SimpleNamespace(runner=types.SimpleNamespace(run=self._run),
+                                  refresh=lambda: self.notes.append((self.now_s, 'refresh'))))
 
-    def configure(self, period_us):
-        self.configuration = types.SimpleNamespace(world=types.SimpleNamespace(step_us=STEP_US))
-        self.period_us = period_us
+    def _run(self):
+        self.now_s += PART_OF_STEP_S
+        self.parts -= 1
+        return self.parts >= 0
 
-    def look(self):
-        self._diary.append(self.get_name())
-        self.finds -= 1
-        return self.finds >= 0
+    def _spin_once(self, timeout_sec):
+        self.notes.append((self.now_s, timeout_sec))
 
-    def finish(self):
-        self._diary.append(f'{self.get_name()} finishes')
-
-
-class Spinning:
-    """In the place of the executor of ROS."""
-
-    def __init__(self, diary):
-        self._diary, self.timeouts_s = diary, []
-
-    def spin_once(self, timeout_sec):
-        self._diary.append('executor')
-        self.timeouts_s.append(timeout_sec)
+    def turns(self):
+        """Return when the executor had its turn, and how long it was to wait."""
+        return [note for note in self.notes if note[1] != 'refresh']
 
 
 @pytest.fixture
-def diary():
-    return []
+def process(monkeypatch):
+    return Process(monkeypatch)
 
 
-def spun(diary, *nodes):
-    """Let a StepExecutor of nodes spin once; return what the executor of ROS was given to wait."""
-    executor = Spinning(diary)
-    StepExecutor(executor, nodes).spin_once(0.1)
-    return executor.timeouts_s
+def test_while_there_is_nothing_the_executor_waits(process):
+    process.executor.spin_once(0.1)
+    assert [timeout_s for _, timeout_s in process.turns()] == [0.1]
 
 
-def looks(diary):
-    return [entry for entry in diary if 'finishes' not in entry]
+def test_steps_go_on_first(process):
+    process.parts = 7
+    process.executor.spin_once(0.1)
+    assert process.turns() == [(pytest.approx(1000.0 + 8 * PART_OF_STEP_S), 0.1)]
 
 
-def test_a_look_takes_one_message_of_each_topic_that_is_awaited():
-    node, heard = PollingNode(), []
-    come = {'odom': [(b'1', {}), (b'2', {})], 'wind': [(b'3', {})], 'mag': [(b'4', {})]}
-    for topic, messages in come.items():
-        take = functools.partial(next, iter(messages), None)
-        node._looked_at[topic] = None, take, functools.partial(lambda t, d: heard.append(t), topic)
-    node.awaited = lambda: {'odom', 'wind', 'of another process'}
-    found = [node.look() for _ in range(3)]
-    assert found == [True, True, False]
-    assert sorted(heard) == ['odom', 'odom', 'wind']
+def test_while_steps_go_on_the_executor_has_its_turn_and_does_not_wait(process):
+    process.parts = 10 ** 9
+    for _ in range(100):
+        process.executor.spin_once(0.1)
+    times_s = [1000.0, *(time_s for time_s, _ in process.turns())]
+    assert {timeout_s for _, timeout_s in process.turns()} == {0.0}
+    assert all(after_s - before_s <= TURN_S + 2 * PART_OF_STEP_S
+               for before_s, after_s in itertools.pairwise(times_s))
 
 
-def test_who_skips_steps_comes_last(diary):
-    """Each group in the order that was given; a node without periods acts in every step."""
-    spun(diary, Looked('manager', diary), Looked('wind', diary, 20_000),
-         Looked('dynamics', diary, STEP_US), Looked('gps', diary, 100_000),
-         Looked('imu', diary, STEP_US), Looked('bridge', diary, STEP_US))
-    assert looks(diary) == ['manager', 'dynamics', 'imu', 'bridge', 'wind', 'gps', 'executor']
-
-
-def test_the_order_follows_a_new_configuration(diary):
-    sensor, bridge = Looked('sensor', diary), Looked('bridge', diary)
-    executor = StepExecutor(Spinning(diary), [sensor, bridge])
-    for period_us in (20_000, STEP_US):
-        executor.spin_once(0.1)
-        bridge.configure(STEP_US)
-        sensor.configure(period_us)
-    executor.spin_once(0.1)
-    sensor.configuration = None
-    executor.spin_once(0.1)
-    assert ' '.join(looks(diary)) == (
-        'sensor bridge executor bridge sensor executor'
-        ' sensor bridge executor sensor bridge executor')
-
-
-def test_all_have_their_look_before_anybody_waits(diary):
-    """And what the executor brings is finished before it is asked again."""
-    nodes = [Looked('bridge', diary), Looked('sensor', diary)]
-    nodes[0].finds = 1
-    finished = ['bridge finishes', 'sensor finishes']
-    assert spun(diary, *nodes) == [0.1]
-    assert diary == ['bridge', 'sensor', *finished, 'bridge', 'sensor', 'executor', *finished]
-
-
-def test_the_executor_has_its_turn_while_steps_go_on(diary):
-    node = Looked('bridge', diary)
-    node.finds = 10 ** 9
-    assert spun(diary, node) == [0.0]
-    # While the autopilot is about the step that was sent last.
-    assert diary[-3:] == ['bridge', 'executor', 'bridge finishes']
-
-
-def test_nodes_know_who_is_beside_them(diary):
-    nodes = [Looked(name, diary) for name in ('manager', 'bridge')]
-    StepExecutor(Spinning(diary), nodes)
-    assert [node.beside for node in nodes] == [{'bridge'}, {'manager'}]
-    alone = Looked('bridge', diary)
-    StepExecutor(Spinning(diary), [alone])
-    assert not alone.beside
+@pytest.mark.parametrize('parts', [0, 10 ** 9])
+def test_a_subscriber_that_joins_is_seen_soon(parts, process):
+    for _ in range(100):
+        process.parts = parts
+        process.executor.spin_once(0.1)
+    times_s = [time_s for time_s, note in process.notes if note == 'refresh']
+    assert times_s
+    assert max(after_s - before_s for before_s, after_s in zip(
+        [1000.0, *times_s], [*times_s, process.now_s])) <= TURN_S + 2 * PART_OF_STEP_S

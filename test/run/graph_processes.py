@@ -26,7 +26,8 @@ from stand_in_autopilot import connect
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
-from px4_sim_ros.config.configuration import load_configuration, write_parameters
+from px4_sim_ros.config.configuration import load_configuration
+from px4_sim_ros.config.parameter_files import write_parameters
 from px4_sim_ros.config.ros_environment import ros_environment
 from px4_sim_ros.mavlink.hil_server import port_of
 from px4_sim_ros.messages.stamps import serialised_stamp_us

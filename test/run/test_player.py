@@ -35,6 +35,7 @@ from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.recording.bag.writer import BagWriter
 from px4_sim_ros.ros import bag_player as player_module
 from px4_sim_ros.ros.message_types import message_class
+from px4_sim_ros.step import side_topics
 
 pytestmark = pytest.mark.slow       # starts processes and waits
 
@@ -119,7 +120,7 @@ def recorded(bag):
     messages = collections.defaultdict(list)
     for message in bag.messages():
         messages[message.topic].append(message.data)
-    assert set(messages) == {*bag.run.graph.topics, *schema.SIDE_TOPICS}
+    assert set(messages) == {*bag.run.graph.topics, *side_topics.RECORDED}
     return messages
 
 
@@ -132,9 +133,9 @@ class Viewer(Observer):
         self.heard = collections.defaultdict(list)      # serialised, by topic
         self.times_s = []                               # wall times of /clock
         self._told = None                               # the last status
-        for name in [*bag.run.graph.topics, *schema.SIDE_TOPICS]:
+        for name in [*bag.run.graph.topics, *side_topics.RECORDED]:
             type_name = schema.topic_type(bag.run.graph, name)
-            is_latched = name in schema.SIDE_TOPICS and schema.SIDE_TOPICS[name].latched
+            is_latched = name in side_topics.RECORDED and side_topics.RECORDED[name].latched
             self._subscriptions.append(self.node.create_subscription(
                 message_class(type_name), self.full_name(name),
                 functools.partial(self._hear, name), _LATCHED if is_latched else _VOLATILE,
@@ -162,7 +163,7 @@ class Viewer(Observer):
     def values(self):
         """The values of the last status."""
         return {} if self._told is None else values_of(decode(
-            self._told, schema.SIDE_TOPICS['sim/status'].type))
+            self._told, side_topics.RECORDED['sim/status'].type))
 
     def wait_for(self, condition):
         deadline_s = time.monotonic() + PATIENCE_S

@@ -4,7 +4,7 @@ import os
 import pytest
 from px4_flight import fly
 
-from px4_sim_ros.config.configuration import load_mission
+from px4_sim_ros.config.vehicles_and_missions import load_mission
 from px4_sim_ros.mavlink.mission import Hold, Land, Mission, TakeOff
 
 INSTANCE = 5

@@ -14,7 +14,7 @@ from geometry_msgs.msg import PoseStamped
 from graph_processes import GraphProcesses
 from rclpy.serialization import deserialize_message
 
-from px4_sim_ros.config.configuration import load_vehicle
+from px4_sim_ros.config.vehicles_and_missions import load_vehicle
 from px4_sim_ros.run.processes import Child
 from px4_sim_ros.run.px4 import Px4
 

@@ -14,8 +14,7 @@ from px4_sim_ros.config.resources import config_directory
 from px4_sim_ros.messages.truth import BODY_FRAME, WORLD_FRAME
 from px4_sim_ros.ros import qos
 from px4_sim_ros.ros.visualizer import VisualizerNode
-from px4_sim_ros.step import graph
-from px4_sim_ros.viewing import topics
+from px4_sim_ros.step import graph, side_topics
 from px4_sim_ros.viewing.links import ODOM_FRAME
 from px4_sim_ros.viewing.markers import NAMESPACES
 from px4_sim_ros.viewing.urdf import urdf
@@ -93,8 +92,8 @@ class Listed(VisualizerNode):
         super().__init__(configuration, context=context)
 
     def create_publisher(self, msg_type, topic, qos_profile, **options):
-        if isinstance(qos_profile, QoSProfile) and topic in topics.TOPICS:
-            self.made[topic] = topics.TOPICS[topic].type, qos_profile
+        if isinstance(qos_profile, QoSProfile) and topic in side_topics.VIEWED:
+            self.made[topic] = side_topics.VIEWED[topic].type, qos_profile
         return super().create_publisher(msg_type, topic, qos_profile, **options)
 
 
@@ -131,9 +130,10 @@ def test_topics_and_types_are_those_that_are_published(displays, published):
 
 def test_what_the_visualizer_publishes_is_shown(displays, published):
     # Angles of the rotors are for robot_state_publisher, and for TF without it.
-    unseen = {topics.JOINTS.name, topics.TF.name, topics.TF_STATIC.name}
-    assert set(topics.TOPICS) - set(subscribed(displays)) == unseen
-    assert {topics.MARKERS.name, topics.PATH.name, topics.DESCRIPTION.name} <= set(published)
+    unseen = {side_topics.JOINTS.name, side_topics.TF.name, side_topics.TF_STATIC.name}
+    assert set(side_topics.VIEWED) - set(subscribed(displays)) == unseen
+    assert {side_topics.MARKERS.name, side_topics.PATH.name,
+            side_topics.DESCRIPTION.name} <= set(published)
 
 
 def test_topics_are_in_the_namespace_of_rviz(displays):

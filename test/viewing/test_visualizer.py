@@ -29,7 +29,8 @@ from px4_sim_ros.ros import qos
 from px4_sim_ros.ros.message_types import message_class
 from px4_sim_ros.ros.visualizer import VisualizerNode
 from px4_sim_ros.run import settings
-from px4_sim_ros.viewing import markers, topics
+from px4_sim_ros.step import side_topics
+from px4_sim_ros.viewing import markers
 from px4_sim_ros.viewing.links import ODOM_FRAME
 
 RATE_HZ = 10.0
@@ -64,7 +65,7 @@ class StillNode(VisualizerNode):
             rclpy.Parameter(name, value=value) for name, value in parameters.items()])
 
     def create_publisher(self, msg_type, topic, qos_profile, **options):
-        if topic not in topics.TOPICS:
+        if topic not in side_topics.VIEWED:
             return super().create_publisher(msg_type, topic, qos_profile, **options)
         self.out[topic] = FakePublisher()
         return self.out[topic]
@@ -218,7 +219,7 @@ def test_without_tf2_msgs_one_line_says_so_and_all_else_is_there(
     node.receive('ground_truth/pose', pose(1.0, (1.0, 2.0, 3.0)))
     node.receive('joint_states', rotors(1.0, *(600.0,) * 4))
     node.show()
-    assert set(node.out) == set(topics.TOPICS) - {'/tf', '/tf_static'}
+    assert set(node.out) == set(side_topics.VIEWED) - {'/tf', '/tf_static'}
     assert all(node.published(topic) for topic in node.out)
     [line] = [line for line in capfd.readouterr().err.splitlines() if line]
     assert 'tf2_msgs is not installed' in line and 'WARN' in line
@@ -231,7 +232,7 @@ def test_it_tells_nothing_twice(node):
     node.receive('joint_states', rotors(1.0, *(600.0,) * 4))
     node.show()
     shown = [topic for topic in node.out if node.published(topic)]
-    assert set(shown) == set(topics.TOPICS)
+    assert set(shown) == set(side_topics.VIEWED)
     node.show()
     assert [topic for topic in node.out if node.published(topic)] == []
 
@@ -345,14 +346,15 @@ class Graph:
         self.node = rclpy.create_node('played_graph', namespace=namespace, context=self._context)
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self.node)
-        self.received = {topic: [] for topic in topics.TOPICS}
+        self.received = {topic: [] for topic in side_topics.VIEWED}
         self._ears = [
             self.node.create_subscription(
                 kind, topic.name, self.received[topic.name].append,
                 qos.LATCHED if topic.latched else qos.DIAGNOSTICS)
             for kind, topic in (
-                (MarkerArray, topics.MARKERS), (Path, topics.PATH), (JointState, topics.JOINTS),
-                (String, topics.DESCRIPTION))]
+                (MarkerArray, side_topics.MARKERS), (Path, side_topics.PATH),
+                (JointState, side_topics.JOINTS),
+                (String, side_topics.DESCRIPTION))]
         self.poses = self.node.create_publisher(PoseStamped, 'ground_truth/pose', qos.LOOP)
         self.rotors = self.node.create_publisher(JointState, 'joint_states', qos.LOOP)
         self.link = self.node.create_publisher(String, 'hil/state', qos.LATCHED)
@@ -413,16 +415,18 @@ def test_the_process_shows_what_happens_at_its_own_rate(graph, configuration, tm
         duration_s = 2.0
         steps, counts = graph.fly(duration_s)
         assert steps > 3 * RATE_HZ * duration_s
-        for topic in (topics.MARKERS, topics.JOINTS):
+        for topic in (side_topics.MARKERS, side_topics.JOINTS):
             assert 3 <= counts[topic.name] <= RATE_HZ * duration_s + 2
-        assert counts[topics.PATH.name] <= duration_s / 0.5 + 2
+        assert counts[side_topics.PATH.name] <= duration_s / 0.5 + 2
         graph.wait_for(
-            lambda: graph.last(topics.PATH).poses[-1].pose.position.x == 0.1 * (steps - 1),
+            lambda: graph.last(side_topics.PATH).poses[-1].pose.position.x == 0.1 * (steps - 1),
             'the end of the path')
         graph.wait_for(
-            lambda: 'LOCKED' in Shown(graph.last(topics.MARKERS))[markers.TEXT].text, 'the link')
-        assert '<robot' in graph.last(topics.DESCRIPTION).data
+            lambda: 'LOCKED' in Shown(graph.last(side_topics.MARKERS))[markers.TEXT].text,
+            'the link')
+        assert '<robot' in graph.last(side_topics.DESCRIPTION).data
         graph.poses.publish(pose(0.0, (0.0, 0.0, 0.05)))
-        graph.wait_for(lambda: len(graph.last(topics.PATH).poses) == 1, 'a path that begins again')
+        graph.wait_for(
+            lambda: len(graph.last(side_topics.PATH).poses) == 1, 'a path that begins again')
         assert interrupt(process) < 5.0
         assert process.returncode == 0

@@ -7,16 +7,14 @@ import typing
 
 import numpy as np
 
-from px4_sim_ros.messages import run_status
 from px4_sim_ros.messages.diagnostics import level_of, node_name, values_of
 from px4_sim_ros.messages.stamps import stamp_us
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.recording.analysis.annotations import Mark
 from px4_sim_ros.recording.analysis.series import AllSeries, Series
-from px4_sim_ros.recording.bag import schema
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import RunDescription
-from px4_sim_ros.step import graph
+from px4_sim_ros.step import graph, side_topics
 
 PILOT = 'pilot'
 ARRIVED = 'arrived at '
@@ -48,7 +46,7 @@ class BagContents:
 def read_contents(bag: BagReader) -> BagContents:
     """Read all of a bag that is no time series."""
     counts: collections.Counter[str] = collections.Counter()
-    side: dict[str, list[SideMessage]] = {name: [] for name in schema.SIDE_TOPICS}
+    side: dict[str, list[SideMessage]] = {name: [] for name in side_topics.RECORDED}
     first_us = last_us = None
     for message in bag.messages():
         counts[message.topic] += 1
@@ -65,8 +63,9 @@ def marks(
     """Return all marks of a flight, in the order of time."""
     side = contents.side
     found = [
-        *_log_marks(side['/rosout']), *_link_marks(side['hil/state']),
-        *_run_marks(side[run_status.TOPIC]), *_diagnostic_marks(run, side['/diagnostics']),
+        *_log_marks(side[side_topics.LOG.name]), *_link_marks(side[side_topics.LINK_STATE.name]),
+        *_run_marks(side[side_topics.RUN_STATUS.name]),
+        *_diagnostic_marks(run, side[side_topics.DIAGNOSTICS.name]),
         *_stopped_sensor_marks(run, side[graph.ABSENCE])]
     for name, fields in series.items():
         if 'status' in fields:

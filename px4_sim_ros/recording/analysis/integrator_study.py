@@ -9,24 +9,25 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import time
 import typing
 
 import numpy as np
 
 from px4_sim_ros.config.configuration import node_configuration
 from px4_sim_ros.model.body.contact import reach_m
-from px4_sim_ros.model.body.dynamics import Dynamics
 from px4_sim_ros.model.body.integrators import INTEGRATOR_NAMES, DynamicsParameters, State
-from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.errors import DivergedError
 from px4_sim_ros.model.frames import Quaternion, Vector
-from px4_sim_ros.model.inputs import STILL
+from px4_sim_ros.model.inputs import STILL, WindSample
 from px4_sim_ros.model.timebase import US_PER_S, seconds_text
 from px4_sim_ros.model.truth import Truth
 from px4_sim_ros.recording.analysis.deviation import motion_deviation
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import BagError
+from px4_sim_ros.step.block import BlockConfiguration
+from px4_sim_ros.step.driven import DrivenRunner
+from px4_sim_ros.step.dynamics_block import DynamicsBlock
+from px4_sim_ros.step.graph import COMMAND
 
 WINDOW_S = 1.0
 # Of the reference, an rk45: far below the error of any integrator with its usual tolerances, and
@@ -171,7 +172,7 @@ class _IntegratorRun:
     """The motion of an integrator so far, and its wall time."""
 
     def __init__(
-        self, make: typing.Callable[[DynamicsParameters], Dynamics],
+        self, make: typing.Callable[[DynamicsParameters], _Plant],
         parameters: DynamicsParameters, trajectory: RecordedTrajectory,
     ) -> None:
         self._make, self._parameters, self._trajectory = make, parameters, trajectory
@@ -183,25 +184,24 @@ class _IntegratorRun:
 
         :raises DivergedError: the motion diverges and `must_hold` is set
         """
-        dynamics = self._make(self._parameters)
-        dynamics.state = state.tolist()
+        plant = self._make(self._parameters)
+        plant.dynamics.state = state.tolist()
         references = self._trajectory.references_rad_s[start:start + steps]
         winds = self._trajectory.winds_enu[start:start + steps]
         found: list[Truth] = []
-        started_s = time.perf_counter()
         try:
             for step in zip(references, winds):
-                found.append(dynamics.step(*step))
+                found.append(plant.step(*step))
         except DivergedError:
             if must_hold:
                 raise
-        self.wall_s += time.perf_counter() - started_s
+        self.wall_s += plant.busy_s
         self.motion += [_true_motion(truth) for truth in found]
         self.motion += [_DIVERGED] * (len(references) - len(found))
 
 
 def _own_motion(
-    dynamics: Dynamics, trajectory: RecordedTrajectory, window: int,
+    plant: _Plant, trajectory: RecordedTrajectory, window: int,
 ) -> tuple[_Motion, list[State]]:
     """Return the motion from the start to the end, and the state where each window begins."""
     motion: _Motion = []
@@ -209,15 +209,40 @@ def _own_motion(
     inputs = zip(trajectory.references_rad_s, trajectory.winds_enu)
     for i, (references, wind) in enumerate(inputs):
         if i % window == 0:
-            states.append(dynamics.state)
-        motion.append(_true_motion(dynamics.step(references, wind)))
+            states.append(plant.dynamics.state)
+        motion.append(_true_motion(plant.step(references, wind)))
     return motion, states
 
 
-def _maker(bag: BagReader) -> typing.Callable[[DynamicsParameters], Dynamics]:
-    vehicle, world = bag.run.load_vehicle(), bag.run.world
-    environment = Environment.of(world)
-    return lambda parameters: Dynamics(parameters, vehicle, environment, world.step_us)
+class _Plant:
+    """The dynamics alone, with commands and wind that are given."""
+
+    def __init__(self, configuration: BlockConfiguration[DynamicsParameters]) -> None:
+        block = DynamicsBlock(configuration)
+        self._runner = DrivenRunner(
+            configuration.graph, configuration.world, {configuration.name: block})
+        self.dynamics = block.dynamics
+
+    def step(self, references_rad_s: tuple[float, ...], wind_enu: Vector) -> Truth:
+        """Advance by one step with these held.
+
+        :raises DivergedError: the motion diverges
+        """
+        values = self._runner.step({
+            COMMAND: references_rad_s, 'wind': WindSample(self._runner.time_us, wind_enu)})
+        truth: Truth = values['ground_truth/odom']
+        return truth
+
+    @property
+    def busy_s(self) -> float:
+        """The wall time of all steps."""
+        return sum(self._runner.busy_s().values())
+
+
+def _maker(bag: BagReader) -> typing.Callable[[DynamicsParameters], _Plant]:
+    vehicle, world, graph = bag.run.load_vehicle(), bag.run.world, bag.run.graph
+    return lambda parameters: _Plant(
+        BlockConfiguration('dynamics', graph, world, vehicle, parameters))
 
 
 def _in_air(bag: BagReader, heights_m: np.ndarray, window: int) -> np.ndarray:

@@ -17,6 +17,7 @@ from px4_sim_ros.recording.bag import rosbag2_metadata, schema
 from px4_sim_ros.recording.bag.message_definitions import decode
 from px4_sim_ros.recording.bag.run_description import BagError, RunDescription
 from px4_sim_ros.recording.bag.writer import RUN_ATTACHMENT
+from px4_sim_ros.step import side_topics
 
 _NS_PER_US = 1000
 _LARGEST_RECORD = 2**30
@@ -121,7 +122,7 @@ class BagReader:
         return run, types
 
     def _check_topics(self, types: typing.Mapping[str, str]) -> None:
-        for name in [*self.run.graph.topics, *schema.SIDE_TOPICS]:
+        for name in [*self.run.graph.topics, *side_topics.RECORDED]:
             found = types.get(self.run.full_name(name))
             if found is None and types:
                 raise BagError(f'bag {self.folder}: the topic {name} is missing')

@@ -13,19 +13,18 @@ import yaml
 from px4_sim_ros import __version__
 from px4_sim_ros.config.configuration import (
     Configuration,
-    FlatParameters,
     flat_parameters,
-    flat_values,
     load_configuration,
     node_configuration,
-    vehicle_text,
 )
+from px4_sim_ros.config.parameter_files import FlatParameters, flat_values
 from px4_sim_ros.config.recording import RecorderParameters
+from px4_sim_ros.config.vehicles_and_missions import vehicle_text
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.recording.bag import schema
-from px4_sim_ros.step import graph
+from px4_sim_ros.step import graph, side_topics
 
 # Numbers may differ in their last bits between versions of these.
 _LIBRARIES = 'numba', 'numpy', 'pygeomag', 'pymavlink', 'pyproj'
@@ -113,7 +112,7 @@ class RunDescription:
 
     def relative_name(self, topic: str) -> str:
         """Return a topic's name in the graph from its absolute name."""
-        if topic in graph.TOPICS or topic in schema.SIDE_TOPICS:
+        if topic in graph.TOPICS or topic in side_topics.RECORDED:
             return topic
         prefix = f'/{self.namespace}/' if self.namespace else '/'
         return topic.removeprefix(prefix)

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 import typing
 
-from px4_sim_ros.recording.bag import schema
 from px4_sim_ros.recording.bag.reader import BagReader, Message
+from px4_sim_ros.step import side_topics
 
 # So many messages before the start are read at once: some 10 ms.
 _SKIPPED_AT_ONCE = 1000
@@ -37,7 +37,7 @@ class SequentialReader:
         for _ in range(_SKIPPED_AT_ONCE):
             if self._next is None or self._next.time_us >= self.start_us:
                 return True
-            side = schema.SIDE_TOPICS.get(self._next.topic)
+            side = side_topics.RECORDED.get(self._next.topic)
             if side is not None and side.latched:
                 self._latched[self._next.topic] = self._next
             self._next = next(self._messages, None)

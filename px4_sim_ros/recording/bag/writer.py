@@ -16,6 +16,7 @@ from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.recording.bag import message_definitions, rosbag2_metadata, schema
 from px4_sim_ros.recording.bag.rosbag2_metadata import FileInfo, TopicInfo
 from px4_sim_ros.recording.bag.run_description import RunDescription
+from px4_sim_ros.step import side_topics
 
 RUN_ATTACHMENT = 'run.yaml'
 METADATA = 'px4_sim_ros'
@@ -27,11 +28,11 @@ _CHUNK_BYTES = 16 * 1024 * 1024
 
 def topics_of(run: RunDescription) -> dict[str, TopicInfo]:
     """Return what a recording of a run contains, by name in the graph."""
-    names = [*run.graph.topics, *schema.SIDE_TOPICS]
+    names = [*run.graph.topics, *side_topics.RECORDED]
     types = {name: schema.topic_type(run.graph, name) for name in names}
     return {name: TopicInfo(
         run.full_name(name), types[name], message_definitions.type_hash(types[name]),
-        name in schema.SIDE_TOPICS and schema.SIDE_TOPICS[name].latched) for name in names}
+        name in side_topics.RECORDED and side_topics.RECORDED[name].latched) for name in names}
 
 
 class BagWriter:

@@ -46,6 +46,7 @@ from px4_sim_ros.recording.report.report_page import (
     table,
     time_plot,
 )
+from px4_sim_ros.step import side_topics
 
 # Of the data on the page, without Plotly: a point is two numbers of 4 bytes in base 64.
 _DATA_BYTES = 2_200_000
@@ -138,7 +139,7 @@ def _read(bag: BagReader) -> _ReportData:
         bag, configuration, contents, series, found[:MOST_MARKS],
         max(0, len(found) - MOST_MARKS), compare_sensors(configuration, series),
         counters(bag.run.namespace, bag.run.graph.nodes,
-                 (message.content for message in contents.side['/diagnostics'])),
+                 (message.content for message in contents.side[side_topics.DIAGNOSTICS.name])),
         flight_facts.mission_waypoints(bag.run, odometry['position_m'].values[0])
         if odometry else [])
 

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from px4_sim_ros.config.configuration import default_parameters
+from px4_sim_ros.config.parameter_files import default_parameters
 from px4_sim_ros.ros.message_types import message_class
 from px4_sim_ros.step import graph
 
@@ -17,7 +17,7 @@ def test_every_input_is_published_by_a_node_of_the_table():
 
 def test_every_name_in_the_table_can_be_imported():
     for spec in graph.NODES.values():
-        for path in filter(None, (spec.node, spec.parameters, spec.model)):
+        for path in filter(None, (spec.node, spec.block, spec.parameters, spec.model)):
             assert isinstance(graph.load(path), type)
     for topic in graph.TOPICS.values():
         assert message_class(topic.type)
@@ -32,6 +32,7 @@ def test_every_period_has_a_value():
 
 def test_a_launch_file_can_read_the_table_without_ros():
     code = ("import sys; sys.modules['rclpy'] = None\n"
+            "from px4_sim_ros.step import graph\n"
             "from px4_sim_ros.config import configuration\n"
             "configuration.load_configuration(None, {})\n")
     assert subprocess.run([sys.executable, '-c', code]).returncode == 0
@@ -82,9 +83,17 @@ def test_what_is_optional_leaves_nothing_behind():
     assert least.nodes['dynamics'].inputs == ('/clock', 'actuators/command')
 
 
-def test_what_is_of_the_step_before_is_an_input():
+def test_what_is_of_the_step_before_or_held_is_an_input():
     for spec in graph.NODES.values():
-        assert set(spec.previous) <= set(spec.inputs)
+        assert {*spec.previous, *spec.held} <= set(spec.inputs)
+
+
+def test_a_part_is_published_by_whoever_publishes_the_whole():
+    """And whoever is given a part is given the whole, which it is joined with."""
+    for topic in graph.TOPICS.values():
+        assert graph.TOPICS[topic.value].publisher == topic.publisher
+    for spec in graph.NODES.values():
+        assert {graph.TOPICS[name].value for name in spec.inputs} <= set(spec.inputs)
 
 
 @pytest.mark.parametrize('name', ['imu_3', 'magnetometer_2', 'barometer_1', 'nobody'])

@@ -1,0 +1,49 @@
+"""Vehicles and missions, by their names in `config` or by paths."""
+from __future__ import annotations
+
+from px4_sim_ros.config.resources import named_file, read_yaml
+from px4_sim_ros.mavlink.mission import Mission
+from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.vehicle.vehicle import Vehicle
+
+
+def load_mission(name: str) -> Mission:
+    """Read a mission by its name in `config/missions`, or by its path.
+
+    :raises ParameterError: the file is missing, is no YAML, or an item in it is wrong
+    """
+    path = named_file('missions', name)
+    return Mission.from_mapping(f'mission file {path}', read_yaml(path, 'mission file'))
+
+
+def load_vehicle(name: str) -> Vehicle:
+    """Read a vehicle by its name in `config/vehicles`, or by its path.
+
+    :raises ParameterError: the file is missing, is no YAML, or a value in it is wrong
+    """
+    path = named_file('vehicles', name)
+    return Vehicle.from_mapping(f'vehicle file {path}', read_yaml(path, 'vehicle file'))
+
+
+def vehicle_text(name: str) -> str:
+    """Return the text of a vehicle's file.
+
+    :raises ParameterError: the file cannot be read
+    """
+    return _text('vehicles', name)
+
+
+def mission_text(name: str) -> str:
+    """Return the text of a mission's file.
+
+    :raises ParameterError: the file cannot be read
+    """
+    return _text('missions', name)
+
+
+def _text(kind: str, name: str) -> str:
+    path = named_file(kind, name)
+    try:
+        return path.read_text(encoding='utf-8')
+    except OSError as error:
+        raise ParameterError(f'{kind} {path}: {error.strerror}') from error

@@ -1,0 +1,61 @@
+"""The topics beside the step: the second half of the graph table.
+
+Nobody waits for them within a step, and a replay does not repeat them.
+"""
+from __future__ import annotations
+
+import typing
+
+from px4_sim_ros.step.graph import ABSENCE
+
+
+class SideTopic(typing.NamedTuple):
+    """A topic that is no output of a step."""
+
+    name: str
+    type: str
+    meaning: str
+    latched: bool = False
+
+
+NO_MEASUREMENT = SideTopic(
+    ABSENCE, 'std_msgs/msg/Header',
+    'time at which the sensor frame_id, which is stopped, would have measured')
+LINK_STATE = SideTopic(
+    'hil/state', 'std_msgs/msg/String',
+    'state of the link: WAITING, FREEWHEEL, LOCKED, STALLED', latched=True)
+RUN_STATUS = SideTopic(
+    'sim/status', 'diagnostic_msgs/msg/DiagnosticStatus',
+    'what the manager is about, its counters and the real-time factor', latched=True)
+DIAGNOSTICS = SideTopic(
+    '/diagnostics', 'diagnostic_msgs/msg/DiagnosticArray',
+    'each node: its counters and the wall time that it took')
+LOG = SideTopic(
+    '/rosout', 'rcl_interfaces/msg/Log', 'what nodes and the pilot have said', latched=True)
+
+# Those in a recording: with their meaning they are a part of its contract.
+RECORDED = {topic.name: topic for topic in (
+    NO_MEASUREMENT, LINK_STATE, RUN_STATUS, DIAGNOSTICS, LOG)}
+
+RECORDING_STATUS = SideTopic(
+    'recording/status', 'diagnostic_msgs/msg/DiagnosticStatus',
+    'up to which time all is recorded, or why the recording has ended', latched=True)
+SET_POINT = SideTopic(
+    'autopilot/set_point', 'geometry_msgs/msg/PointStamped',
+    'where the autopilot wants to be, as the pilot reads it', latched=True)
+
+MARKERS = SideTopic(
+    'visual/markers', 'visualization_msgs/msg/MarkerArray',
+    'thrust and wind arrows, set point, range beam, accuracy of GNSS, text; all in map')
+PATH = SideTopic('visual/path', 'nav_msgs/msg/Path', 'the path flown, in map')
+JOINTS = SideTopic(
+    'visual/joint_states', 'sensor_msgs/msg/JointState',
+    'angles of the rotors, a hundred times slower than they turn')
+DESCRIPTION = SideTopic(
+    'robot_description', 'std_msgs/msg/String', 'the vehicle as URDF', latched=True)
+TF = SideTopic('/tf', 'tf2_msgs/msg/TFMessage', 'base_link in odom, rotors in base_link')
+TF_STATIC = SideTopic(
+    '/tf_static', 'tf2_msgs/msg/TFMessage', 'odom in map, sensors in base_link', latched=True)
+
+# Those of the visualizer.
+VIEWED = {topic.name: topic for topic in (MARKERS, PATH, JOINTS, DESCRIPTION, TF, TF_STATIC)}
