@@ -136,8 +136,11 @@ def test_the_world_waits_for_a_suspended_recorder_and_nothing_is_lost(instance, 
         assert world.set(step_timeout_s=PATIENCE_S)[0].successful
         world.suspend('recorder')
         seen_us = last_step_us(world)
-        world.wait_for(lambda: world.sentence == 'the recorder is behind', PATIENCE_S,
-                       'a world that stands still')
+        # The status may come before the last command that it counts.
+        world.wait_for(
+            lambda: world.sentence == 'the recorder is behind'
+            and last_step_us(world) == world.steps * STEP_US, PATIENCE_S,
+            'a world that stands still')
         stands_us = last_step_us(world)
         assert stands_us - seen_us <= (WINDOW_STEPS + 80) * STEP_US
         world.watch(0.5, lambda: last_step_us(world) == stands_us, 'time goes on')
