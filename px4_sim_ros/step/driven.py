@@ -49,6 +49,11 @@ class DrivenRunner:
         self._runner.flush()
         return self._runner.values
 
+    @property
+    def slots(self) -> typing.Mapping[str, Slot]:
+        """The places of the blocks, to stop and start them between steps."""
+        return self._runner.slots
+
     def busy_s(self) -> dict[str, float]:
         """Return the wall time that each block took so far."""
         return self._runner.busy_s()
