@@ -37,7 +37,8 @@ class ScriptedWorld:
         blocks = {name: self._bridge if name == 'hil_bridge' else make_block(configuration, name)
                   for name in configuration.graph.blocks}
         self.send = send
-        self.driven = DrivenRunner(configuration.graph, configuration.world, blocks, self)
+        self._runner = DrivenRunner(configuration.graph, configuration.world, blocks, self)
+        self.slots = self._runner.slots
 
     def step(self, references_rad_s, command=None):
         """Advance by one step with these references held; return what came of it.
@@ -45,20 +46,20 @@ class ScriptedWorld:
         :param command: the references that end the step; the same by default
         """
         self._bridge.command = references_rad_s if command is None else command
-        values = self.driven.step({COMMAND: references_rad_s})
-        return Step(self.driven.time_us, values['ground_truth/odom'], self._bridge.measured)
+        values = self._runner.step({COMMAND: references_rad_s})
+        return Step(self._runner.time_us, values['ground_truth/odom'], self._bridge.measured)
 
 
-def fly_scripted(configuration, commands, send, before_step=lambda runner, steps: None):
+def fly_scripted(configuration, commands, send, before_step=lambda slots, steps: None):
     """Run a step for each command, which ends it.
 
     :param commands: rotor speed references in rad/s
     :param send: called with the outputs of blocks, as a port's
-    :param before_step: called with the runner and the number of steps that are complete
+    :param before_step: called with the places of the blocks and how many steps are complete
     """
     world = ScriptedWorld(configuration, send)
     references = (0.0,) * len(configuration.vehicle.rotors)
     for steps, command in enumerate(commands):
-        before_step(world.driven.runner, steps)
+        before_step(world.slots, steps)
         world.step(references, command)
         references = command

@@ -8,7 +8,6 @@ import re
 import sys
 import typing
 
-from px4_sim_ros.mavlink.hil_block import HilBlock
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.step import graph
 from px4_sim_ros.step.block import Block
@@ -68,7 +67,7 @@ def _check(what: str, name: str, module: str, class_name: str) -> None:
     if own_class is None:
         raise ParameterError(f'{what}: there is no {class_name} in {found.__file__}')
     # Whoever flies asks the bridge about its link.
-    base = HilBlock if name == 'hil_bridge' else Block
+    base = graph.load(graph.NODES[name].block) if name == 'hil_bridge' else Block
     if not (isinstance(own_class, type) and issubclass(own_class, base)):
         raise ParameterError(
             f'{what}: must be a subclass of {base.__module__}.{base.__name__}')

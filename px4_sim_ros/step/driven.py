@@ -29,8 +29,8 @@ class DrivenRunner:
                 slot.block.reset()
                 slots.append(slot)
         self._clock = LockstepClock(world.step_us, 0.0)
-        self.runner = Runner(port, self._clock)
-        self.runner.place(slots)
+        self._runner = Runner(port, self._clock)
+        self._runner.place(slots)
 
     @property
     def time_us(self) -> int:
@@ -42,13 +42,18 @@ class DrivenRunner:
 
         :param given: outputs of blocks that are not there, by topic; they hold until the next
         """
-        self.runner.values.update(given)
+        self._runner.values.update(given)
         self._clock.step(1)
-        while self.runner.run():
+        while self._runner.run():
             pass
-        self.runner.flush()
-        return self.runner.values
+        self._runner.flush()
+        return self._runner.values
+
+    @property
+    def slots(self) -> typing.Mapping[str, Slot]:
+        """The places of the blocks, to stop and start them between steps."""
+        return self._runner.slots
 
     def busy_s(self) -> dict[str, float]:
         """Return the wall time that each block took so far."""
-        return self.runner.busy_s()
+        return self._runner.busy_s()

@@ -33,9 +33,9 @@ def record_flight(folder, steps, overrides=None, interruptions=()):
     run = RunDescription.of(configuration, mode='core', autopilot='scripted')
     blocks = {}
 
-    def stop_and_start(runner, steps):
+    def stop_and_start(slots, steps):
         for _, sensor, verb in (i for i in interruptions if i[0] == steps):
-            slot = runner.slots[sensor]
+            slot = slots[sensor]
             if verb == 'stop':
                 blocks[sensor] = slot.block
                 slot.stop()
