@@ -59,6 +59,7 @@ class Process:
         for node in nodes:
             self.publishers |= node.step_publishers
         driver = types.SimpleNamespace(
+            clock=types.SimpleNamespace(busy_s=0.0),
             publishers={CLOCK: self.publishers[CLOCK]}, command=None)
         self.host.add(nodes, driver if has_clock else None)
         self.host.configure(GRAPH, CONFIGURATION.world)
