@@ -32,8 +32,7 @@ def find_overdue(
         if node == 'manager' and time_us == now_us:
             return _lost(waiter, topic, time_us, node)
         if node == 'manager':
-            return Overdue(waiter, f'{waiter} still waits for t = {seconds_text(time_us)}, which is'
-                        ' past: it has begun anew; reset the run')
+            return _begun_anew(waiter, time_us)
         sentence = _not_published(node, topic, time_us, last_us)
         status = statuses.get(node)
         relay = _relay(topic, statuses.get(waiter), status)
@@ -41,6 +40,9 @@ def find_overdue(
             return Overdue(node, f'{sentence}; it does not answer')
         if status.holds:
             return Overdue(node, f'{sentence}: {status.holds}', holds=True)
+        if (0 < status.waits_for_us < time_us and not status.problem
+                and not graph.nodes[node].model):      # sensors go on where they are
+            return _begun_anew(node, status.waits_for_us)
         if status.waits_for_us > time_us:
             if relay:
                 return Overdue(
@@ -88,6 +90,11 @@ def find_lost_recorder(status: NodeStatus | None, complete_us: int) -> Overdue |
         return Overdue('recorder', f'recorder has not got {topic} for'
                     f' t = {seconds_text(status.waits_for_us)}, which was lost')
     return None
+
+
+def _begun_anew(node: str, time_us: int) -> Overdue:
+    return Overdue(node, f'{node} still waits for t = {seconds_text(time_us)}, which is past: it'
+                ' has begun anew; reset the run')
 
 
 def _lost(waiter: str, topic: str, time_us: int, publisher: str) -> Overdue:

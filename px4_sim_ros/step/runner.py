@@ -1,8 +1,7 @@
 """Runs the blocks of a process through one step after the other, by value.
 
-This is the only place where a step is written. The loop of mode `core`, the nodes of a graph in
-one process or in many, a replay and the benchmark differ in two things only: which blocks are
-here, and what stands behind the port.
+This is the only place where a step is written. Mode `core`, the processes of a graph, a replay
+and the benchmark differ only in which blocks are here, and in what stands behind the port.
 """
 from __future__ import annotations
 
@@ -208,7 +207,7 @@ class Runner:
         inputs = {name: values[name] for name in names if name in values}
         if slot.synchronizer is not None:
             inputs |= slot.synchronizer.take()
-            inputs.pop(CLOCK, None)           # it says no more than the time
+            inputs.pop(CLOCK, None)           # no more than the time
         outputs = block.step(self.time_us, inputs)
         slot.steps += 1
         slot.last_us = self.time_us

@@ -24,13 +24,6 @@ class Input(typing.NamedTuple):
         stamp_us = time_us - self.delay_us
         return stamp_us > 0 and is_due(stamp_us, self.period_us)
 
-    def stamp_us(self, time_us: int) -> int:
-        """Return the stamp of the value that a block uses at a time; 0: it uses none."""
-        if self.is_held:
-            stamp_us = time_us - self.delay_us
-            return max(stamp_us - stamp_us % self.period_us, 0)
-        return time_us - self.delay_us if self.is_due(time_us) else 0
-
 
 def inputs_of(spec: NodeSpec, graph: Graph, world: WorldParameters) -> tuple[Input, ...]:
     """Return what a node of the graph uses."""

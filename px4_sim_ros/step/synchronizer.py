@@ -30,31 +30,26 @@ class StampSynchronizer:
     def reset(self) -> None:
         """Wait for the first time again."""
         self.last_us = dict.fromkeys(self._inputs, NEVER_US)   # the last stamp of each topic
-        self._used_us = dict.fromkeys(self._inputs, 0)
         self._held: dict[str, typing.Any] = {}
         self._wait_for(self._period_us)
 
     def _wait_for(self, time_us: int) -> None:
         self.next_us = time_us
         self._found: dict[str, typing.Any] = {}
-        # What has not come, with the stamp that is awaited. What is held is awaited once, before
-        # its first use, which may be later than its stamp.
-        self.lacking = {
-            name: stamp_us for name, i in self._inputs.items()
-            if (stamp_us := i.stamp_us(time_us)) > self._used_us[name]}
+        self.lacking = {name for name, i in self._inputs.items() if i.is_due(time_us)}
 
     def put(self, name: str, stamp_us: int, read: typing.Callable[[], typing.Any]) -> None:
         """Take in what has come on a topic.
 
         :param read: returns the value, or NO_MEASUREMENT; called only if it is used
         """
-        if stamp_us + self._inputs[name].delay_us > self.next_us:
+        time_us = stamp_us + self._inputs[name].delay_us
+        if time_us > self.next_us:
             return
         self.last_us[name] = max(stamp_us, self.last_us[name])
-        if self.lacking.get(name) == stamp_us:
+        if time_us == self.next_us and name in self.lacking:
             self._found[name] = read()
-            self._used_us[name] = stamp_us
-            del self.lacking[name]
+            self.lacking.remove(name)
 
     def take(self) -> dict[str, typing.Any]:
         """Return the values of the next time by topic, each whole, and wait for the one after."""

@@ -49,7 +49,7 @@ def test_each_example_is_listed_and_says_what_it_is():
         line.split('|')[1] for line in (EXAMPLES / 'README.md').read_text(
             encoding='utf-8').splitlines() if line.startswith('| `')))
     assert sorted(listed) == sorted(
-        path.name for path in EXAMPLES.iterdir() if path.suffix in ('.py', '.yaml'))
+        path.name for path in EXAMPLES.iterdir() if path.suffix in ('.py', '.yaml', '.patch'))
     for path in EXAMPLES.glob('*.py'):
         assert path.read_text(encoding='utf-8').startswith('"""'), path
 

@@ -8,6 +8,7 @@ import threading
 import time
 
 import rclpy
+from managed_nodes import make_nodes
 from rclpy.serialization import deserialize_message
 from rclpy.signals import SignalHandlerOptions
 from stand_in_autopilot import ARMED_FROM_US, connect, scripted_controls
@@ -18,7 +19,6 @@ from px4_sim_ros.config.ros_environment import ros_environment
 from px4_sim_ros.messages.publications import Publications
 from px4_sim_ros.messages.stamps import serialised_stamp_us
 from px4_sim_ros.ros import qos
-from px4_sim_ros.ros.block_host import BlockHost
 from px4_sim_ros.ros.block_node import BlockNode
 from px4_sim_ros.ros.graph_node import GraphNode
 from px4_sim_ros.ros.message_types import message_class
@@ -208,12 +208,12 @@ def record_processes(groups, duration_us, folder):
     return recording
 
 
-def record_shuffled(duration_us, folder, monkeypatch, seed):
+def record_shuffled(duration_us, folder, monkeypatch, seed, overrides=OVERRIDES):
     """Run all nodes in this process as if each had one of its own.
 
     So every value goes through a message, and the messages are delivered in a random order.
     """
-    write_parameters(folder / 'run.yaml', OVERRIDES)
+    write_parameters(folder / 'run.yaml', overrides)
     recording, pool, order = Recording(), [], random.Random(seed)
     deliver = BlockNode._on_message
 
@@ -226,7 +226,7 @@ def record_shuffled(duration_us, folder, monkeypatch, seed):
                signal_handler_options=SignalHandlerOptions.NO)
     executor = make_executor()
     hosts, nodes = [], []
-    for name in reversed(load_configuration(None, OVERRIDES).graph.nodes):
+    for name in reversed(load_configuration(None, overrides).graph.nodes):
         host, (node,) = make_nodes(name)
         hosts.append(host)
         nodes.append(node)
@@ -262,12 +262,3 @@ def record_shuffled(duration_us, folder, monkeypatch, seed):
         nodes.clear()
         gc.collect()
     return recording
-
-
-def make_nodes(*names):
-    """Return a host, and the nodes of these names with it, as they are in one process."""
-    host = BlockHost()
-    nodes = [graph.load(graph.spec_of(name).node)(name, host) for name in names]
-    host.add([node for node in nodes if isinstance(node, BlockNode)],
-             next((node.driver for node in nodes if node.get_name() == 'manager'), None))
-    return host, nodes

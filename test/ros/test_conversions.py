@@ -1,4 +1,5 @@
 """Core values survive their messages bit by bit, and messages follow the REPs."""
+import functools
 import math
 import struct
 
@@ -10,7 +11,6 @@ from rosgraph_msgs.msg import Clock
 from px4_sim_ros.mavlink.hil_codec import HilEncoder, StepMeasurements
 from px4_sim_ros.messages import codecs
 from px4_sim_ros.messages.stamps import serialised_stamp_us, set_stamp, stamp_us
-from px4_sim_ros.messages.truth import with_accel
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition
 from px4_sim_ros.model.inputs import BatteryStatus, WindSample
 from px4_sim_ros.model.sensors.airspeed import DifferentialPressureMeasurement
@@ -24,7 +24,10 @@ from px4_sim_ros.model.sensors.visual_odometry import VisualOdometryMeasurement
 from px4_sim_ros.model.truth import Truth
 from px4_sim_ros.ros.message_types import message_class
 from px4_sim_ros.step import graph
+from px4_sim_ros.step.schedule import Input
+from px4_sim_ros.step.synchronizer import StampSynchronizer
 
+STEP_US = 4000
 THIRD = 1.0 / 3.0
 TIME_US = 3_600_000_004_000
 TRUTH = Truth(
@@ -73,9 +76,22 @@ def received(name, value):
     return first
 
 
-def test_truth_survives_exactly():
-    truth = with_accel(received('ground_truth/odom', TRUTH), received('ground_truth/accel', TRUTH))
-    assert truth == TRUTH._replace(rotor_speeds_rad_s=())
+def joined(*names, value):
+    """Return what a block is given of a value whose parts come on these topics."""
+    synchronizer = StampSynchronizer(
+        [Input(graph.TOPICS[name], STEP_US, 0, False) for name in names], STEP_US)
+    for name in names:
+        synchronizer.put(name, STEP_US, functools.partial(received, name, value))
+    return synchronizer.take()
+
+
+@pytest.mark.parametrize('names', [
+    ('ground_truth/odom', 'ground_truth/accel', 'joint_states'),
+    ('joint_states', 'ground_truth/accel', 'ground_truth/odom')])
+def test_truth_survives_exactly(names):
+    assert joined(*names, value=TRUTH) == {'ground_truth/odom': TRUTH}
+    assert joined(*(set(names) - {'joint_states'}), value=TRUTH) == {
+        'ground_truth/odom': TRUTH._replace(rotor_speeds_rad_s=())}
     assert received('ground_truth/pose', TRUTH)[:3] == TRUTH[:3]
 
 
@@ -86,12 +102,14 @@ def test_odometry_has_the_pose_in_map_and_the_twist_in_base_link():
     assert (q.w, q.x, q.y, q.z) == TRUTH.attitude
 
 
-@pytest.mark.parametrize('name', ['joint_states', 'actuators/command'])
-def test_rotor_speeds_survive_exactly(name):
-    message = sent(name, TRUTH.rotor_speeds_rad_s)
+@pytest.mark.parametrize('name, value, is_read_as', [
+    ('joint_states', TRUTH, {'rotor_speeds_rad_s': TRUTH.rotor_speeds_rad_s}),
+    ('actuators/command', TRUTH.rotor_speeds_rad_s, TRUTH.rotor_speeds_rad_s)])
+def test_rotor_speeds_survive_exactly(name, value, is_read_as):
+    message = sent(name, value)
     assert list(message.name) == ['rotor_1', 'rotor_2', 'rotor_3', 'rotor_4']
     assert tuple(message.velocity) == TRUTH.rotor_speeds_rad_s
-    assert received(name, TRUTH.rotor_speeds_rad_s) == TRUTH.rotor_speeds_rad_s
+    assert received(name, value) == is_read_as
 
 
 @pytest.mark.parametrize('name, value', [
@@ -168,8 +186,7 @@ def test_visual_odometry_tells_what_it_knows():
 def test_a_fix_survives_in_two_messages():
     value = GnssMeasurement(
         TIME_US, GeodeticPosition(47.1 + THIRD, 8.5, 535.3), (THIRD, -2.0, 0.5), 0.5, 2.0)
-    fix, velocity = received('gps/fix', value), received('gps/vel', value)
-    assert fix._replace(velocity_enu=velocity) == value
+    assert joined('gps/fix', 'gps/vel', value=value) == {'gps/fix': value}
 
 
 def test_the_imu_says_that_it_has_no_orientation():

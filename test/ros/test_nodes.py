@@ -1,21 +1,18 @@
 """Managed nodes by themselves: what they refuse, what they give back, what the manager sees."""
-import gc
 import socket
 import time
 
 import pytest
 import rclpy
-from graph_recording import make_nodes
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
+from managed_nodes import INSTANCE, activate
 from rclpy.lifecycle import TransitionCallbackReturn
 from rclpy.parameter import Parameter
-from rclpy.signals import SignalHandlerOptions
 from rosgraph_msgs.msg import Clock
 from stand_in_autopilot import StandInAutopilot
 from std_srvs.srv import Trigger
 
-from px4_sim_ros.config.parameter_files import write_parameters
 from px4_sim_ros.mavlink.hil_server import HilServer, check_port_is_free, port_of
 from px4_sim_ros.mavlink.lockstep import Lockstep
 from px4_sim_ros.model.errors import RunError
@@ -25,52 +22,9 @@ from px4_sim_ros.ros.world import make_executor
 from px4_sim_ros.step import graph
 from px4_sim_ros.step.graph import COMMAND
 
-INSTANCE = 84
 STEP_US = 4000
 PATIENCE_S = 60.0
 SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
-
-
-@pytest.fixture
-def remappings():
-    return []
-
-
-@pytest.fixture
-def make_process(tmp_path, remappings):
-    """Return a maker of a host and its nodes; they are destroyed afterwards."""
-    write_parameters(tmp_path / 'run.yaml', {
-        'hil_bridge': {'instance': INSTANCE}, 'manager': {'startup_timeout_s': 20.0}})
-    rclpy.init(args=['--ros-args', '--params-file', str(tmp_path / 'run.yaml'),
-                     *(part for remapping in remappings for part in ('-r', remapping))],
-               signal_handler_options=SignalHandlerOptions.NO)
-    nodes = []
-
-    def make(*names):
-        host, made = make_nodes(*names)
-        nodes.extend(made)
-        return host, made
-
-    yield make
-    for node in nodes:
-        if node.get_name() != 'manager' and not node.finished:
-            node.trigger_shutdown()
-    for node in nodes:
-        node.destroy_node()
-    rclpy.shutdown()
-    # What is still referred to would go on to answer for its name.
-    nodes.clear()
-    gc.collect()
-
-
-@pytest.fixture
-def make_node(make_process):
-    """Return a maker of nodes, each as in a process of its own."""
-    def make(name):
-        _, (node,) = make_process(name)
-        return node
-
-    return make
 
 
 @pytest.mark.parametrize('name', graph.of_instances({}).managed)
@@ -140,12 +94,6 @@ def test_a_port_that_is_taken_between_configure_and_activate(make_node):
     assert bridge.trigger_activate() == SUCCESS
 
 
-def activate(*nodes):
-    for node in nodes:
-        assert node.trigger_configure() == SUCCESS
-        assert node.trigger_activate() == SUCCESS
-
-
 @pytest.fixture
 def begin_step(make_process, monkeypatch):
     """Return a function that lets a bridge act at 4 ms.
@@ -210,44 +158,6 @@ def test_a_transition_ends_a_step_that_was_begun(begin_step, transitions):
     assert not runner.run()
     assert sent_us == []
     assert bridge.lockstep_status().holds == ''
-
-
-# What is handed over, and what comes as a message.
-
-def test_blocks_of_a_process_hand_values_over(make_process):
-    """Only what comes from elsewhere has a subscription."""
-    _, (dynamics, imu, gps, bridge) = make_process('dynamics', 'imu', 'gps', 'hil_bridge')
-    activate(dynamics, imu, gps, bridge)
-    assert set(dynamics._step_subscriptions) == {'/clock'}
-    assert set(imu._step_subscriptions) == set(gps._step_subscriptions) == set()
-    assert set(bridge._step_subscriptions) == {'mag', 'baro', graph.ABSENCE}
-    status = bridge.lockstep_status()
-    assert status.by_value == ['imu/data_raw', 'gps/fix', 'gps/vel', 'battery_state']
-    assert status.waits_for == {'imu/data_raw': -1}
-
-
-def test_beside_the_manager_the_clock_is_handed_over(make_process):
-    _, (dynamics, manager) = make_process('dynamics', 'manager')
-    activate(dynamics)
-    assert set(dynamics._step_subscriptions) == {COMMAND}
-    assert dynamics.lockstep_status().by_value == ['/clock']
-    manager.finished = True
-
-
-@pytest.mark.parametrize('remappings, by_message', [
-    (['hil_bridge:imu/data_raw:=filtered'], {'imu/data_raw'}),
-    (['imu:imu/data_raw:=unfiltered'], {'imu/data_raw'}),
-    (['imu/data_raw:=elsewhere'], set()),        # by both
-    # All parts of a value come the same way.
-    (['hil_bridge:gps/vel:=filtered'], {'gps/fix', 'gps/vel'}),
-    (['hil_bridge:gps/fix:=filtered'], {'gps/fix', 'gps/vel'})])
-def test_a_topic_is_not_handed_over_past_a_node_between(remappings, by_message, make_process):
-    nodes = make_process(*graph.of_instances({}).blocks)[1]
-    activate(*nodes)
-    for node in nodes[:-1]:
-        assert set(node._step_subscriptions) <= {'/clock'}
-    assert set(nodes[-1]._step_subscriptions) - {graph.ABSENCE} == by_message
-    assert set(nodes[-1].lockstep_status().by_value) == {*nodes[-1].spec.inputs} - by_message
 
 
 def test_a_command_for_other_rotors_is_refused_in_a_sentence(make_node):

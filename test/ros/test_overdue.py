@@ -84,6 +84,22 @@ def test_a_node_that_has_begun_anew():
     assert 'it has begun anew' in found.sentence
 
 
+@pytest.mark.parametrize('topics', [(), ('imu/data_raw',), ('/clock',)])
+@pytest.mark.parametrize('node', ['dynamics', 'hil_bridge'])
+def test_a_node_that_has_missed_steps(node, topics):
+    """Whatever it lacks: in a process with others nothing."""
+    found = find(**{'hil_bridge': waiting('mag'), 'magnetometer': waiting('ground_truth/odom'),
+                    node: waiting(*topics, time_us=4000)})
+    assert found == Overdue(
+        node, f'{node} still waits for t = 0.004000 s, which is past: it has begun anew;'
+        ' reset the run')
+
+
+def test_a_node_that_was_stopped_has_not_begun_anew():
+    stopped = NodeStatus('inactive', 'it is inactive', 4000)
+    assert find(hil_bridge=stopped).sentence.endswith(': it is inactive')
+
+
 def test_what_is_of_the_step_before():
     """A command is of the step before: the bridge, which is at this one, has published it."""
     found = find(hil_bridge=waiting('mag'), magnetometer=waiting('ground_truth/odom'),

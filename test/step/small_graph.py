@@ -12,7 +12,7 @@ from px4_sim_ros.step.synchronizer import StampSynchronizer
 
 STEP_US = 4000
 AIR_US = 8000
-THERMOMETER_US = 12_000
+THERMOMETER_US = 16_000
 WORLD = dataclasses.replace(
     load_configuration(None, {}).world, step_us=STEP_US,
     periods_us={'fan': AIR_US, 'compass': STEP_US, 'thermometer': THERMOMETER_US})

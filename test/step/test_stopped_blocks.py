@@ -19,16 +19,16 @@ def test_a_stopped_sensor_has_no_measurement_and_nobody_waits_for_it(whole):
     assert whole.clock.complete_us == 16_000
     assert [t for t, name in whole.steps() if name == 'compass'] == [4000, 8000]
     assert {t: set(inputs) for t, inputs in whole.given('pilot').items()} == {
-        4000: {'north'}, 8000: {'north'}, 12_000: {'warmth'}, 16_000: set()}
+        4000: {'north'}, 8000: {'north'}, 12_000: set(), 16_000: {'warmth'}}
     assert [output for output in whole.sent if output.block == 'compass'][2:] == [
         Output(12_000, 'compass', None), Output(16_000, 'compass', None)]
 
 
 def test_a_stopped_sensor_says_so_at_its_period_only(whole):
     whole.slots['thermometer'].stop()
-    whole.step(6)
+    whole.step(8)
     assert [output for output in whole.sent if output.block == 'thermometer'] == [
-        Output(12_000, 'thermometer', None), Output(24_000, 'thermometer', None)]
+        Output(16_000, 'thermometer', None), Output(32_000, 'thermometer', None)]
 
 
 def test_what_is_held_stays_when_its_block_is_stopped(whole):
@@ -56,19 +56,19 @@ def test_a_sensor_goes_on_with_the_next_measurement(whole):
 
 
 def test_a_stopped_sensor_takes_what_comes_from_elsewhere():
-    """So it is at the right time when it goes on, and knows what is held."""
+    """So it is at the right time when it goes on."""
     process = Process(['thermometer'], has_clock=False)
     process.slots['thermometer'].stop()
-    for time_us in range(4000, 12_001, 4000):
-        process.put('thermometer', 'truth', time_us, 'truth')
-    process.put('thermometer', 'air', 8000, 'early air')
+    for time_us in range(4000, 16_001, 4000):
+        process.put('thermometer', 'truth', time_us, 'early truth')
+    process.put('thermometer', 'air', 16_000, 'early air')
     process.run()
-    assert process.sent == [Output(12_000, 'thermometer', None)]
+    assert process.sent == [Output(16_000, 'thermometer', None)]
     process.activate('thermometer')
-    process.put('thermometer', 'truth', 24_000, 'truth')
-    process.put('thermometer', 'air', 24_000, 'air')
+    process.put('thermometer', 'truth', 32_000, 'truth')
+    process.put('thermometer', 'air', 32_000, 'air')
     process.run()
-    assert process.given('thermometer') == {24_000: {'truth': 'truth', 'air': 'air'}}
+    assert process.given('thermometer') == {32_000: {'truth': 'truth', 'air': 'air'}}
 
 
 def test_nobody_waits_for_a_stopped_sensor_elsewhere():
@@ -169,7 +169,7 @@ def test_a_reset_concerns_what_came_from_elsewhere_as_well():
     process.clock.reset()
     process.step(1)
     assert process.given('body')[4000] == {}
-    assert process.command.lacking == {'command': 4000}
+    assert process.command.lacking == {'command'}
     assert process.command.next_us == 4000
 
 
@@ -179,8 +179,7 @@ def test_a_block_waits_for_what_it_lacks_from_elsewhere():
     process = Process(['body', 'thermometer', 'compass', 'pilot'])
     process.step(2)
     assert process.runner.waits_for('body') == (8000, {'air': NEVER_US})
-    for name in 'body', 'thermometer':
-        process.put(name, 'air', 8000, 'air')
+    process.put('body', 'air', 8000, 'air')
     process.step(2)
     assert process.runner.waits_for('body') == (16_000, {'air': 8000})
 
@@ -192,7 +191,7 @@ def test_a_block_waits_for_blocks_of_its_process():
     process.step(1)
     assert process.runner.waits_for('compass') == (8000, {'truth': 4000})
     assert process.runner.waits_for('pilot') == (8000, {'north': 4000})
-    assert process.runner.waits_for('thermometer') == (12_000, {'air': NEVER_US, 'truth': 4000})
+    assert process.runner.waits_for('thermometer') == (16_000, {'air': NEVER_US, 'truth': 4000})
 
 
 def test_who_has_acted_waits_for_the_next_step(whole):

@@ -1,0 +1,175 @@
+"""The host of the blocks of a process: what it publishes, and what it hands over."""
+import types
+
+import pytest
+
+from px4_sim_ros.config.configuration import load_configuration
+from px4_sim_ros.messages import codecs
+from px4_sim_ros.messages.stamps import serialised_stamp_us
+from px4_sim_ros.model.sensors.imu import ImuMeasurement
+from px4_sim_ros.model.truth import Truth
+from px4_sim_ros.ros.block_host import BlockHost
+from px4_sim_ros.step.graph import ABSENCE, CLOCK, COMMAND
+from px4_sim_ros.step.runner import Output
+
+CONFIGURATION = load_configuration(None, {})
+GRAPH = CONFIGURATION.graph
+TIME_US = 4000
+DISPLAY_US = CONFIGURATION.world.periods_us['display']
+IMU = ImuMeasurement(TIME_US, (1.0, 2.0, 3.0), (4.0, 5.0, 6.0), 0.01, 0.002)
+TRUTH = Truth(
+    TIME_US, (1.0, 2.0, 3.0), (1.0, 0.0, 0.0, 0.0), (4.0, 5.0, 6.0), (7.0, 8.0, 9.0),
+    (0.1, 0.2, 0.3), (0.4, 0.5, 0.6), (800.0,) * 4)
+
+
+class Publisher:
+    """Notes what it publishes; its handle is itself."""
+
+    def __init__(self):
+        self.count, self.sent = 0, []
+
+    @property
+    def handle(self):
+        return self
+
+    def get_subscription_count(self):
+        return self.count
+
+    def publish_raw(self, data):
+        self.sent.append(data)
+
+
+class Node:
+    """A node with the publishers of a block, and topics that are called otherwise."""
+
+    def __init__(self, name, remapped=None):
+        self.get_name = lambda: name
+        self.step_publishers = {topic.name: Publisher() for topic in GRAPH.outputs(name)}
+        if name in GRAPH.sensors:
+            self.step_publishers[ABSENCE] = Publisher()
+        self.resolve_topic_name = lambda topic: f'/{(remapped or {}).get(topic, topic)}'
+
+
+class Process:
+    """A host with some nodes."""
+
+    def __init__(self, *nodes, has_clock=False):
+        self.host, self.nodes = BlockHost(), {node.get_name(): node for node in nodes}
+        self.publishers = {CLOCK: Publisher()}
+        for node in nodes:
+            self.publishers |= node.step_publishers
+        driver = types.SimpleNamespace(
+            publishers={CLOCK: self.publishers[CLOCK]}, command=None)
+        self.host.add(nodes, driver if has_clock else None)
+        self.host.configure(GRAPH, CONFIGURATION.world)
+
+    def subscribe(self, *topics):
+        for topic in topics:
+            self.publishers[topic].count = 1
+        self.host.refresh()
+
+    def sent(self):
+        """Return how many messages were published on each topic, if there are any."""
+        return {name: len(p.sent) for name, p in self.publishers.items() if p.sent}
+
+
+@pytest.fixture
+def process():
+    return Process(Node('imu'), Node('dynamics'), has_clock=True)
+
+
+OUTPUTS = [Output(TIME_US, 'manager', {CLOCK: TIME_US}),
+           Output(TIME_US, 'dynamics', {'ground_truth/odom': TRUTH}),
+           Output(TIME_US, 'imu', {'imu/data_raw': IMU})]
+
+
+def test_the_blocks_are_in_the_order_of_the_table(process):
+    assert list(process.host.nodes) == ['dynamics', 'imu']
+
+
+def test_nothing_is_published_for_nobody(process):
+    process.host.refresh()
+    process.host.send(OUTPUTS)
+    assert process.sent() == {}
+
+
+def test_what_somebody_subscribes_to_is_published(process):
+    process.subscribe('imu/data_raw', CLOCK)
+    process.host.send(OUTPUTS)
+    assert process.sent() == {CLOCK: 1, 'imu/data_raw': 1}
+    data, = process.publishers['imu/data_raw'].sent
+    assert data == codecs.encoder(GRAPH.topics['imu/data_raw'])(TIME_US, IMU)
+    assert serialised_stamp_us(process.publishers[CLOCK].sent[0]) == TIME_US
+
+
+def test_nothing_is_published_for_whoever_has_left(process):
+    process.subscribe('imu/data_raw')
+    process.publishers['imu/data_raw'].count = 0
+    process.host.refresh()
+    process.host.send(OUTPUTS)
+    assert process.sent() == {}
+
+
+def test_a_value_goes_to_all_topics_that_carry_a_part_of_it(process):
+    """Each at its own period."""
+    topics = ['ground_truth/odom', 'ground_truth/accel', 'ground_truth/pose', 'joint_states']
+    process.subscribe(*topics)
+    process.host.send(OUTPUTS)
+    assert process.sent() == dict.fromkeys(topics[:2], 1)
+    process.host.send([Output(DISPLAY_US, 'dynamics', {'ground_truth/odom': TRUTH})])
+    assert process.sent() == dict.fromkeys(topics[:2], 2) | dict.fromkeys(topics[2:], 1)
+
+
+def test_a_sensor_that_is_stopped_says_so():
+    """By a publisher of its own, for all share the topic."""
+    imu, gps = Node('imu'), Node('gps')
+    process = Process(imu, gps)
+    process.host.send([Output(TIME_US, 'imu', None)])
+    assert imu.step_publishers[ABSENCE].sent == []
+    for node in imu, gps:
+        node.step_publishers[ABSENCE].count = 1
+    process.host.refresh()
+    process.host.send([Output(TIME_US, 'imu', None)])
+    assert [len(node.step_publishers[ABSENCE].sent) for node in (imu, gps)] == [1, 0]
+    assert serialised_stamp_us(imu.step_publishers[ABSENCE].sent[0]) == TIME_US
+
+
+def test_what_was_published_last_can_be_repeated(process):
+    process.subscribe('imu/data_raw', CLOCK)
+    process.host.send(OUTPUTS)
+    for block in 'imu', 'imu', 'manager', 'dynamics', 'gps':
+        process.host.repeat(block)
+    assert process.sent() == {CLOCK: 2, 'imu/data_raw': 3}
+    assert len(set(process.publishers['imu/data_raw'].sent)) == 1
+
+
+def test_nothing_of_the_run_before_is_repeated(process):
+    process.subscribe('imu/data_raw')
+    process.host.send(OUTPUTS)
+    process.host.arrange()
+    process.host.repeat('imu')
+    assert process.sent() == {'imu/data_raw': 1}
+
+
+@pytest.mark.parametrize('has_clock', [False, True])
+def test_what_is_handed_over(has_clock):
+    imu, bridge = Node('imu'), Node('hil_bridge')
+    host = Process(imu, bridge, has_clock=has_clock).host
+    assert host.is_shared
+    assert host.hands_over(GRAPH.topics['imu/data_raw'], bridge)
+    assert not host.hands_over(GRAPH.topics['mag'], bridge)
+    assert host.hands_over(GRAPH.topics[CLOCK], bridge) is has_clock
+    assert host.hands_over(GRAPH.topics[COMMAND], imu)
+
+
+@pytest.mark.parametrize('here, there, is_handed_over', [
+    ({}, {'imu/data_raw': 'filtered'}, False), ({'imu/data_raw': 'unfiltered'}, {}, False),
+    ({'imu/data_raw': 'other'}, {'imu/data_raw': 'other'}, True)])
+def test_what_a_remapping_puts_somebody_between_is_not_handed_over(here, there, is_handed_over):
+    imu, bridge = Node('imu', here), Node('hil_bridge', there)
+    host = Process(imu, bridge).host
+    assert host.hands_over(GRAPH.topics['imu/data_raw'], bridge) is is_handed_over
+
+
+def test_one_block_shares_its_process_with_nobody():
+    assert not Process(Node('imu')).host.is_shared
