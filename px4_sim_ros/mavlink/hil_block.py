@@ -1,10 +1,12 @@
 """The block `hil_bridge`: measurements become HIL frames, and the autopilot's reply a command."""
 from __future__ import annotations
 
+import itertools
 import typing
 
 from px4_sim_ros.mavlink.battery_link import BatteryLink
-from px4_sim_ros.mavlink.hil_codec import HilEncoder, StepMeasurements
+from px4_sim_ros.mavlink.hil_codec import HilEncoder
+from px4_sim_ros.mavlink.hil_optional import distance_message, flow_message, odometry_message
 from px4_sim_ros.mavlink.hil_server import HilServer, check_port_is_free, port_of
 from px4_sim_ros.mavlink.link_state import HilParameters, LinkState
 from px4_sim_ros.mavlink.lockstep import Lockstep
@@ -21,35 +23,45 @@ class HilFrames:
     def __init__(self, configuration: BlockConfiguration[HilParameters]) -> None:
         world, graph = configuration.world, configuration.graph
         # The topics of each kind, in the order of PX4's ids of the sensors.
-        self._topics: dict[str, list[str]] = {}
+        topics: dict[str, list[str]] = {}
         for name in graph.nodes[configuration.name].inputs:
-            self._topics.setdefault(graph.topics[name].kind, []).append(name)
+            topics.setdefault(graph.topics[name].kind, []).append(name)
+        self.first_imu, *further_imus = topics['imu/data_raw']
+        self._first_magnetometer, *further_magnetometers = topics['mag']
+        self._further = list(enumerate(itertools.zip_longest(
+            further_imus, further_magnetometers, fillvalue=''), 1))
+        self._receivers = list(enumerate(topics['gps/fix']))
         self._encoder = HilEncoder()
         self._geoid_height_m = world.geoid_height_m
         self._flow_period_us = world.period_us('optical_flow')
         self._satellites = configuration.parameters.satellites
 
-    @property
-    def first_imu(self) -> str:
-        """The topic of the IMU that drives PX4's clock."""
-        return self._topics['imu/data_raw'][0]
-
     def of(self, time_us: int, inputs: Inputs) -> bytes:
         """Return the frames of a step.
 
-        :param inputs: what was measured; each instance of a sensor has its place in the frames
+        PX4 advances its clock with the HIL_SENSOR of id 0 and with nothing else. So it is sent
+        in every step, if need be with no measurement at all, and other messages go before it.
+        The further HIL_SENSORs, which PX4 stamps with its clock, come after it.
+
+        :param inputs: what was measured, by topic
         """
-        topics, get = self._topics, inputs.get
-        flow = get('optical_flow')
-        if flow is not None:
-            flow = flow._replace(period_us=self._flow_period_us)
-        return self._encoder.step(
-            time_us, StepMeasurements(
-                [get(name) for name in topics['imu/data_raw']],
-                [get(name) for name in topics['mag']],
-                get('baro'), [get(name) for name in topics['gps/fix']], get('airspeed'),
-                get('range'), flow, get('visual_odometry')),
-            self._geoid_height_m, self._satellites)
+        encoder, get = self._encoder, inputs.get
+        frames = [encoder.gps(inputs[name], self._geoid_height_m, self._satellites, gps_id=i)
+                  for i, name in self._receivers if name in inputs]
+        if 'range' in inputs:
+            frames.append(encoder.frame(distance_message(inputs['range'])))
+        if 'optical_flow' in inputs:
+            flow = inputs['optical_flow']._replace(period_us=self._flow_period_us)
+            frames.append(encoder.frame(flow_message(flow)))
+        if 'visual_odometry' in inputs:
+            frames.append(encoder.frame(odometry_message(inputs['visual_odometry'])))
+        frames.append(encoder.sensor(
+            time_us, get(self.first_imu), get(self._first_magnetometer), get('baro'),
+            get('airspeed')))
+        frames += [encoder.sensor(time_us, get(imu), get(magnetometer), sensor_id=i)
+                   for i, (imu, magnetometer) in self._further
+                   if imu in inputs or magnetometer in inputs]
+        return b''.join(frames)
 
 
 class _Link(typing.NamedTuple):

@@ -7,7 +7,6 @@ actuator controls in the bytes of the autopilot.
 from __future__ import annotations
 
 import enum
-import itertools
 import math
 import typing
 
@@ -25,7 +24,6 @@ from px4_sim_ros.mavlink.hil_fields import (
     saturated,
     simulator_mavlink,
 )
-from px4_sim_ros.mavlink.hil_optional import distance_message, flow_message, odometry_message
 from px4_sim_ros.model.environment.atmosphere import KELVIN_AT_ZERO_CELSIUS, STANDARD
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition
 from px4_sim_ros.model.frames import Vector, enu_to_ned, flu_to_frd, frd_to_flu, ned_to_enu
@@ -34,9 +32,6 @@ from px4_sim_ros.model.sensors.barometer import PressureMeasurement
 from px4_sim_ros.model.sensors.gnss import FixType, GnssMeasurement
 from px4_sim_ros.model.sensors.imu import ImuMeasurement
 from px4_sim_ros.model.sensors.magnetometer import MagneticFieldMeasurement
-from px4_sim_ros.model.sensors.optical_flow import FlowMeasurement
-from px4_sim_ros.model.sensors.range_finder import RangeMeasurement
-from px4_sim_ros.model.sensors.visual_odometry import VisualOdometryMeasurement
 
 GAUSS_PER_TESLA = 1e4
 PA_PER_HPA = 100.0
@@ -85,19 +80,6 @@ class ActuatorControls(typing.NamedTuple):
 DISARMED = ActuatorControls(0, False, (0.0,) * 16)
 
 
-class StepMeasurements(typing.NamedTuple):
-    """What was measured in a step; None stands for what is not due, or stopped."""
-
-    imus: typing.Sequence[ImuMeasurement | None] = ()           # by PX4's id of the sensor
-    magnetic_fields: typing.Sequence[MagneticFieldMeasurement | None] = ()
-    pressure: PressureMeasurement | None = None
-    fixes: typing.Sequence[GnssMeasurement | None] = ()
-    airspeed: DifferentialPressureMeasurement | None = None
-    range: RangeMeasurement | None = None
-    flow: FlowMeasurement | None = None
-    odometry: VisualOdometryMeasurement | None = None
-
-
 class HilEncoder:
     """Packs measurements into MAVLink 2 frames as the simulator sends them."""
 
@@ -106,31 +88,9 @@ class HilEncoder:
         self._sensor_frames = FramePacker(self._mav, mavlink.MAVLink_hil_sensor_message)
         self._gps_frames = FramePacker(self._mav, mavlink.MAVLink_hil_gps_message)
 
-    def step(
-        self, time_us: int, measured: StepMeasurements, geoid_height_m: float, satellites: int,
-    ) -> bytes:
-        """Return the frames of one step.
-
-        PX4 advances its clock with the HIL_SENSOR of id 0 and with nothing else. So it is sent
-        in every step, if need be with no measurement at all, and other messages go before it.
-        The further HIL_SENSORs, which PX4 stamps with its clock, come after it.
-        """
-        m = measured
-        frames = [self.gps(fix, geoid_height_m, satellites, gps_id=i)
-                  for i, fix in enumerate(m.fixes) if fix is not None]
-        if m.range is not None:
-            frames.append(packed(self._mav, distance_message(m.range)))
-        if m.flow is not None:
-            frames.append(packed(self._mav, flow_message(m.flow)))
-        if m.odometry is not None:
-            frames.append(packed(self._mav, odometry_message(m.odometry)))
-        frames.append(self.sensor(
-            time_us, _first(m.imus), _first(m.magnetic_fields), m.pressure, m.airspeed))
-        further = itertools.zip_longest(m.imus[1:], m.magnetic_fields[1:])
-        for i, (imu, field) in enumerate(further, 1):
-            if imu is not None or field is not None:
-                frames.append(self.sensor(time_us, imu, field, sensor_id=i))
-        return b''.join(frames)
+    def frame(self, message: mavlink.MAVLink_message) -> bytes:
+        """Return the frame of a message."""
+        return packed(self._mav, message)
 
     def sensor(
         self, time_us: int, imu: ImuMeasurement | None = None,
@@ -194,10 +154,6 @@ class HilEncoder:
             0 if fix.fix_type == FixType.NONE else satellites,
             gps_id,
             _YAW_UNKNOWN)
-
-
-def _first(values: typing.Sequence[_T | None]) -> _T | None:
-    return values[0] if values else None
 
 
 def imu_from_hil(message: mavlink.MAVLink_hil_sensor_message) -> tuple[Vector, Vector]:

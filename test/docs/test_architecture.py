@@ -3,6 +3,8 @@ import pathlib
 import re
 import tomllib
 
+import pytest
+
 from px4_sim_ros.messages.codecs import CODECS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -51,3 +53,20 @@ def test_what_has_no_frame():
     sentence = re.search(r'^(`.*) have no frame\.', PAGE, re.M)[1]
     assert set(re.findall(r'`([\w/]+)`', sentence)) == {
         topic for topic, message in MESSAGES.items() if not frames_of(message)}
+
+
+@pytest.mark.parametrize(('walk', 'most'), [('force', 15), ('command', 15)])
+def test_a_walk_names_functions_that_exist_and_is_as_long_as_it_says(walk, most):
+    functions, files = [], set()
+    for names, places, _ in rows(walk):
+        if names.startswith('('):
+            continue                     # transport
+        its_files = re.findall(r'`([\w/]+\.py)`', places)
+        text = '\n'.join((ROOT / 'px4_sim_ros' / file).read_text(encoding='utf-8')
+                         for file in its_files)
+        for name in re.findall(r'`([\w.]+)`', names):
+            assert re.search(rf'^ *def {name.rpartition(".")[2]}\(', text, re.M), name
+            functions.append(name)
+        files.update(its_files)
+    assert len(functions) <= most
+    assert f'{len(functions)} functions in {len(files)} files:\n\n<!-- {walk} -->' in PAGE

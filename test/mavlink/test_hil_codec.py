@@ -1,6 +1,7 @@
 """The HIL messages: bytes, units, axes and limits."""
 from __future__ import annotations
 
+import functools
 import math
 import struct
 
@@ -9,8 +10,11 @@ import pytest
 from mavlink_frames import frame
 from pymavlink.dialects.v20 import common as mavlink
 
+from px4_sim_ros.config.blocks import block_configuration
+from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.mavlink import hil_codec
-from px4_sim_ros.mavlink.hil_codec import HilEncoder, StepMeasurements
+from px4_sim_ros.mavlink.hil_block import HilFrames
+from px4_sim_ros.mavlink.hil_codec import HilEncoder
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition
 from px4_sim_ros.model.sensors.airspeed import DifferentialPressureMeasurement
 from px4_sim_ros.model.sensors.barometer import PressureMeasurement
@@ -221,9 +225,27 @@ def test_autopilot_reads_the_fix():
 RANGE = RangeMeasurement(7_654_321, 12.344, 4e-4, 0.06, 25.0, 0.125, 'down')
 
 
-def sent_in_step(**measured):
+@functools.cache
+def whole_bridge():
+    """Return what the bridge of a graph with all sensors is configured with."""
+    return block_configuration(load_configuration(None, {
+        '': {'geoid_height_m': 47.3, 'instances.imu': 3, 'instances.magnetometer': 2,
+             'instances.gps': 2} | {f'instances.{kind}': 1 for kind in (
+                 'airspeed', 'range_finder', 'optical_flow', 'visual_odometry')},
+        'hil_bridge': {'satellites': 7}}), 'hil_bridge')
+
+
+def sent_in_step(*, imus=(), magnetic_fields=(), fixes=(), **others):
     """Return the messages of a step with some measurements."""
-    return sent(HilEncoder().step(IMU.time_us, StepMeasurements(**measured), 47.3, 7))
+    names = {'pressure': 'baro', 'flow': 'optical_flow', 'odometry': 'visual_odometry'}
+    inputs = {names.get(name, name): value for name, value in others.items()}
+    for first, values in (
+            ('imu/data_raw', imus), ('mag', magnetic_fields), ('gps/fix', fixes)):
+        sensor, slash, rest = first.partition('/')
+        inputs |= {f'{sensor}_{i}{slash}{rest}' if i else first: value
+                   for i, value in enumerate(values)}
+    return sent(HilFrames(whole_bridge()).of(
+        IMU.time_us, {name: value for name, value in inputs.items() if value is not None}))
 
 
 def distance_with(**changes):

@@ -8,7 +8,9 @@ import pytest
 from rclpy.serialization import deserialize_message, serialize_message
 from rosgraph_msgs.msg import Clock
 
-from px4_sim_ros.mavlink.hil_codec import HilEncoder, StepMeasurements
+from px4_sim_ros.config.blocks import block_configuration
+from px4_sim_ros.config.configuration import load_configuration
+from px4_sim_ros.mavlink.hil_block import HilFrames
 from px4_sim_ros.messages import codecs
 from px4_sim_ros.messages.stamps import serialised_stamp_us, set_stamp, stamp_us
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition
@@ -163,14 +165,14 @@ def test_no_battery_survives():
 @pytest.mark.parametrize('range_m', [10.0 + THIRD, math.inf, -math.inf])
 def test_an_autopilot_gets_the_same_bytes_with_and_without_ros(rate_flu, range_m):
     """What the encoder reads of the optional sensors is not changed by their messages."""
-    measured = StepMeasurements(
-        airspeed=AIRSPEED, range=range_measurement(range_m),
-        flow=FLOW._replace(rate_flu=rate_flu), odometry=VISUAL_ODOMETRY)
-    got = StepMeasurements(
-        airspeed=received('airspeed', measured.airspeed), range=received('range', measured.range),
-        flow=received('optical_flow', measured.flow)._replace(period_us=FLOW.period_us),
-        odometry=received('visual_odometry', measured.odometry))
-    assert HilEncoder().step(TIME_US, got, 0.0, 7) == HilEncoder().step(TIME_US, measured, 0.0, 7)
+    measured = {
+        'airspeed': AIRSPEED, 'range': range_measurement(range_m),
+        'optical_flow': FLOW._replace(rate_flu=rate_flu), 'visual_odometry': VISUAL_ODOMETRY}
+    got = {name: received(name, value) for name, value in measured.items()}
+    bridge = block_configuration(load_configuration(None, {'': {
+        f'instances.{kind}': 1 for kind in (
+            'airspeed', 'range_finder', 'optical_flow', 'visual_odometry')}}), 'hil_bridge')
+    assert HilFrames(bridge).of(TIME_US, got) == HilFrames(bridge).of(TIME_US, measured)
 
 
 def test_visual_odometry_tells_what_it_knows():

@@ -127,7 +127,20 @@ def advance(
         else:
             x[:] = _euler(derivative, x, substep_s, (plant, held))
         project_state(x, plant, anchors)
-    return _outputs(x, plant, held)
+    r = _matrix((x[QW], x[QX], x[QY], x[QZ]))
+    acceleration, angular_acceleration, power = _accelerations(x, plant, held)
+    voltage, current = constants[0].nominal_voltage_v, 0.0
+    if len(packs):
+        charges = x[ROTORS + len(hubs):]
+        voltage = bus_voltage_v(packs, charges, power)
+        for i in range(len(packs)):
+            current += pack_current_a(packs, i, charges[2 * i], charges[2 * i + 1], voltage)
+    speed, rest = x[VX:QW].sum(), x[WX:].sum()
+    return (
+        _to_body(r, (x[VX], x[VY], x[VZ])), _to_body(r, acceleration), angular_acceleration,
+        voltage, current,
+        # Not true for NaN.
+        -_BOUND < speed < _BOUND and -_BOUND < rest < _BOUND)
 
 
 @compiled
@@ -167,25 +180,6 @@ def project_state(x: np.ndarray, plant: Plant, anchors: np.ndarray) -> None:
     x[QW], x[QX], x[QY], x[QZ] = attitude
     clamp_charges(x, ROTORS + len(plant.hubs))
     move_anchors(plant.constants, plant.feet, anchors, (x[X], x[Y], x[Z]), _matrix(attitude))
-
-
-@compiled
-def _outputs(x: np.ndarray, plant: Plant, held: HeldInputs) -> Outputs:
-    """Return the outputs in a state."""
-    r = _matrix((x[QW], x[QX], x[QY], x[QZ]))
-    acceleration, angular_acceleration, power = _accelerations(x, plant, held)
-    voltage, current, packs = plant.constants[0].nominal_voltage_v, 0.0, plant.packs
-    if len(packs):
-        charges = x[ROTORS + len(plant.hubs):]
-        voltage = bus_voltage_v(packs, charges, power)
-        for i in range(len(packs)):
-            current += pack_current_a(packs, i, charges[2 * i], charges[2 * i + 1], voltage)
-    speed, rest = x[VX:QW].sum(), x[WX:].sum()
-    return (
-        _to_body(r, (x[VX], x[VY], x[VZ])), _to_body(r, acceleration), angular_acceleration,
-        voltage, current,
-        # Not true for NaN.
-        -_BOUND < speed < _BOUND and -_BOUND < rest < _BOUND)
 
 
 @compiled
