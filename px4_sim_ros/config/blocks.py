@@ -7,7 +7,8 @@ from px4_sim_ros.config.configuration import Configuration
 from px4_sim_ros.model.parameters import Parameters
 from px4_sim_ros.step.block import Block, BlockConfiguration
 from px4_sim_ros.step.graph import load
-from px4_sim_ros.step.runner import Clock, Port, Runner, Slot
+from px4_sim_ros.step.runner import Clock, Port, Runner
+from px4_sim_ros.step.slot import Slot
 
 
 def block_configuration(configuration: Configuration, name: str) -> BlockConfiguration[Parameters]:

@@ -10,7 +10,8 @@ from px4_sim_ros.messages.publications import Publications
 from px4_sim_ros.model.timebase import kind_and_index
 from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.step.graph import ABSENCE, NODES, Graph, Topic
-from px4_sim_ros.step.runner import Output, Runner, Slot
+from px4_sim_ros.step.runner import Output, Runner
+from px4_sim_ros.step.slot import Slot
 
 if typing.TYPE_CHECKING:
     from px4_sim_ros.ros.block_node import BlockNode

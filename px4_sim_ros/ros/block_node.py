@@ -27,7 +27,7 @@ from px4_sim_ros.ros.message_types import message_class
 from px4_sim_ros.ros.node_status import NodeStatus
 from px4_sim_ros.step import graph
 from px4_sim_ros.step.block import Block, BlockConfiguration
-from px4_sim_ros.step.runner import Slot
+from px4_sim_ros.step.slot import Slot
 from px4_sim_ros.step.synchronizer import NO_MEASUREMENT
 
 

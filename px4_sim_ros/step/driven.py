@@ -7,7 +7,8 @@ from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.step.block import Block, Inputs
 from px4_sim_ros.step.clock import LockstepClock
 from px4_sim_ros.step.graph import Graph
-from px4_sim_ros.step.runner import Port, Runner, Slot
+from px4_sim_ros.step.runner import Port, Runner
+from px4_sim_ros.step.slot import Slot
 
 
 class DrivenRunner:

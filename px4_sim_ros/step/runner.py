@@ -10,10 +10,9 @@ import time
 import typing
 
 from px4_sim_ros.model.timebase import is_due
-from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.step.block import Block, Outputs
-from px4_sim_ros.step.graph import CLOCK, Graph, NodeSpec
-from px4_sim_ros.step.schedule import inputs_of, period_of
+from px4_sim_ros.step.graph import CLOCK
+from px4_sim_ros.step.slot import Slot
 from px4_sim_ros.step.synchronizer import StampSynchronizer
 
 # For so many times the plan is remembered; with usual periods it repeats after fifty.
@@ -47,50 +46,6 @@ class Port(typing.Protocol):
 
     def send(self, outputs: typing.Sequence[Output]) -> None:
         """Publish outputs for those elsewhere who want them."""
-
-
-class Slot:
-    """The place of a block in the runner of its process."""
-
-    def __init__(
-        self, spec: NodeSpec, graph: Graph, world: WorldParameters,
-        remote: typing.Container[str] = (),
-    ) -> None:
-        """Begin without a block: it is stopped.
-
-        :param remote: the inputs that come through the port
-        """
-        self.name = spec.name
-        self.block: Block | None = None
-        self.is_sensor = bool(spec.model)     # the others go on while it is stopped
-        self.period_us = period_of(spec, world)
-        self.inputs = inputs_of(spec, graph, world)
-        self.outputs = tuple(t.name for t in graph.outputs(spec.name) if not t.part_of)
-        remote_inputs = [i for i in self.inputs if i.topic.name in remote]
-        self.synchronizer = (
-            StampSynchronizer(remote_inputs, self.period_us) if remote_inputs else None)
-        self.local = tuple(
-            i for i in self.inputs if i not in remote_inputs and i.topic.name != CLOCK)
-        self.reset()
-
-    def reset(self) -> None:
-        """Forget the run."""
-        self.steps = 0
-        self.busy_s = 0.0                     # wall time in the block
-        self.last_us = 0                      # when it has acted last
-        self.missed_steps = False             # it was stopped for a while; a new run ends that
-        if self.synchronizer is not None:
-            self.synchronizer.reset()
-
-    @property
-    def next_us(self) -> int:
-        """When it acts next; what has missed a step can only act in the first of a new run."""
-        return self.period_us if self.missed_steps else self.last_us + self.period_us
-
-    def stop(self) -> None:
-        """Take the block away; the steps go on without a sensor, and wait for any other."""
-        self.block = None
-        self.missed_steps = not self.is_sensor and self.last_us > 0
 
 
 class _Row(typing.NamedTuple):
@@ -210,7 +165,7 @@ class Runner:
             inputs.pop(CLOCK, None)           # no more than the time
         outputs = block.step(self.time_us, inputs)
         slot.steps += 1
-        slot.last_us = self.time_us
+        slot.pass_by(self.time_us)
         slot.busy_s += time.perf_counter() - started_s
         return outputs
 
@@ -221,7 +176,7 @@ class Runner:
         for name in slot.outputs:
             if name not in self._held:
                 self.values.pop(name, None)
-        slot.last_us = self.time_us
+        slot.pass_by(self.time_us)
 
     def _finish(self) -> bool:
         """Get the outputs of the block that is about a step; return whether they are there."""

@@ -12,7 +12,7 @@ from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import Imu
 from stand_in_autopilot import StandInAutopilot, reply
 
-from px4_sim_ros.config.configuration import write_parameters
+from px4_sim_ros.config.parameter_files import write_parameters
 from px4_sim_ros.config.ros_environment import ros_environment
 from px4_sim_ros.mavlink.hil_server import port_of
 from px4_sim_ros.ros import qos

@@ -6,8 +6,9 @@ from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.step.block import Block
 from px4_sim_ros.step.clock import LockstepClock
 from px4_sim_ros.step.graph import CLOCK, Graph, NodeSpec, Topic
-from px4_sim_ros.step.runner import Runner, Slot
+from px4_sim_ros.step.runner import Runner
 from px4_sim_ros.step.schedule import Input
+from px4_sim_ros.step.slot import Slot
 from px4_sim_ros.step.synchronizer import StampSynchronizer
 
 STEP_US = 4000
