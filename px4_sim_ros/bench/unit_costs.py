@@ -16,8 +16,9 @@ import sys
 import time
 import typing
 
+from px4_sim_ros.bench import scripted_flight
 from px4_sim_ros.bench.trivial_peer import Answers
-from px4_sim_ros.config.blocks import block_configuration, make_block
+from px4_sim_ros.config.blocks import block_configuration
 from px4_sim_ros.config.configuration import Configuration, load_configuration
 from px4_sim_ros.mavlink.hil_block import HilFrames
 from px4_sim_ros.mavlink.hil_decoder import HilDecoder
@@ -30,8 +31,7 @@ from px4_sim_ros.model.timebase import is_due
 from px4_sim_ros.model.truth import Truth
 from px4_sim_ros.run.processes import Child
 from px4_sim_ros.step import graph
-from px4_sim_ros.step.block import Block, BlockConfiguration, Inputs, Outputs
-from px4_sim_ros.step.driven import DrivenRunner
+from px4_sim_ros.step.block import BlockConfiguration, Inputs
 from px4_sim_ros.step.runner import Output
 from px4_sim_ros.step.schedule import period_of
 
@@ -131,56 +131,6 @@ def dynamics_us(integrator: str, rounds: int) -> float:
 def _flights(rounds: int) -> int:
     """Return how many flights of the dynamics take the place of so many short rounds."""
     return max(3, rounds // 10)
-
-
-class _Flown(typing.NamedTuple):
-    """A short flight in which each sensor measures."""
-
-    outputs: list[list[Output]]                           # of the blocks, step by step
-    measured: list[tuple[int, Inputs]]                    # what an autopilot would get, and when
-
-    @property
-    def truths(self) -> list[Truth]:
-        """The true motion after each step."""
-        return [output.values['ground_truth/odom'] for outputs in self.outputs
-                for output in outputs if output.block == 'dynamics' and output.values]
-
-
-class _ConstantCommand(Block):
-    """In the place of the bridge: lifts off, and keeps what it gets."""
-
-    def __init__(self, configuration: BlockConfiguration[typing.Any]) -> None:
-        super().__init__(configuration)
-        vehicle, environment = configuration.vehicle, Environment.of(configuration.world)
-        speed = 1.05 * vehicle.hover_speed_rad_s(
-            environment.gravity_m_s2(0.0), environment.density_kg_m3(0.0))
-        self._references_rad_s = (speed,) * len(vehicle.rotors)
-        self.measured: list[tuple[int, Inputs]] = []
-
-    def step(self, time_us: int, inputs: Inputs) -> Outputs:
-        self.measured.append((time_us, inputs))
-        return {graph.COMMAND: self._references_rad_s}
-
-
-class _Keeper:
-    """A port that keeps what leaves by it."""
-
-    def __init__(self) -> None:
-        self.outputs: list[list[Output]] = []
-
-    def send(self, outputs: typing.Sequence[Output]) -> None:
-        self.outputs.append(list(outputs))
-
-
-def _flown(configuration: Configuration) -> _Flown:
-    bridge = _ConstantCommand(block_configuration(configuration, 'hil_bridge'))
-    blocks = {name: bridge if name == 'hil_bridge' else make_block(configuration, name)
-              for name in configuration.graph.blocks}
-    port = _Keeper()
-    runner = DrivenRunner(configuration.graph, configuration.world, blocks, port)
-    for _ in range(2 * _STEPS):
-        runner.step({})
-    return _Flown(port.outputs[_STEPS:], bridge.measured[_STEPS:])
 
 
 def _models(
@@ -320,7 +270,7 @@ def measure(share_s: float, rounds: int) -> dict[str, Cost]:
     bench = _Bench(share_s, rounds)
     bench.measure(CALIBRATION, calibration)
     configuration = load_configuration(None, {})
-    flown = _flown(configuration)
+    flown = scripted_flight.fly(configuration, _STEPS)
     _models(bench, configuration, flown.truths)
     _conversion(bench, configuration, flown.outputs)
     _link(bench, configuration, flown.measured)

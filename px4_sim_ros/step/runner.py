@@ -240,7 +240,7 @@ class Runner:
         return True
 
     def _wait(self, first: int) -> bool:
-        """Send what was put out, since the rest of the step waits; return whether anything was."""
+        """Send what was put out, since the rest waits; return whether anything was."""
         self.flush()
         return self._index > first
 

@@ -9,7 +9,6 @@ from px4_sim_ros.messages.stamps import serialised_stamp_us
 from px4_sim_ros.model.sensors.imu import ImuMeasurement
 from px4_sim_ros.model.truth import Truth
 from px4_sim_ros.ros.block_host import BlockHost
-from px4_sim_ros.step.clock import LockstepClock
 from px4_sim_ros.step.graph import ABSENCE, CLOCK, COMMAND
 from px4_sim_ros.step.runner import Output
 
@@ -60,7 +59,7 @@ class Process:
         for node in nodes:
             self.publishers |= node.step_publishers
         driver = types.SimpleNamespace(
-            clock=LockstepClock(CONFIGURATION.world.step_us, 0.0),
+            clock=types.SimpleNamespace(busy_s=0.0),
             publishers={CLOCK: self.publishers[CLOCK]}, command=None)
         self.host.add(nodes, driver if has_clock else None)
         self.host.configure(GRAPH, CONFIGURATION.world)
