@@ -28,6 +28,8 @@ class Step:
 class ScriptedWorld:
     """All blocks of a graph but the link, stepped one by one."""
 
+    is_used = True         # as a port
+
     def __init__(self, configuration, send=lambda outputs: None):
         """Stand on the ground at time 0.
 

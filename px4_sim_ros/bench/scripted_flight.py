@@ -45,6 +45,8 @@ class _ConstantCommand(Block):
 class _Keeper:
     """A port that keeps what leaves by it."""
 
+    is_used = True
+
     def __init__(self) -> None:
         self.outputs: list[list[Output]] = []
 

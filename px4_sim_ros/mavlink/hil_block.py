@@ -8,7 +8,7 @@ from px4_sim_ros.mavlink.battery_link import BatteryLink
 from px4_sim_ros.mavlink.hil_codec import HilEncoder
 from px4_sim_ros.mavlink.hil_optional import distance_message, flow_message, odometry_message
 from px4_sim_ros.mavlink.hil_server import HilServer, check_port_is_free, port_of
-from px4_sim_ros.mavlink.link_state import HilParameters, LinkState
+from px4_sim_ros.mavlink.link_state import HilParameters, LinkReport, LinkState
 from px4_sim_ros.mavlink.lockstep import Lockstep
 from px4_sim_ros.step import side_topics
 from px4_sim_ros.step.block import Block, BlockConfiguration, BlockStatus, Inputs, Outputs
@@ -46,8 +46,11 @@ class HilFrames:
         :param inputs: what was measured, by topic
         """
         encoder, get = self._encoder, inputs.get
-        frames = [encoder.gps(inputs[name], self._geoid_height_m, self._satellites, gps_id=i)
-                  for i, name in self._receivers if name in inputs]
+        frames = []
+        for i, name in self._receivers:
+            if name in inputs:
+                frames.append(encoder.gps(
+                    inputs[name], self._geoid_height_m, self._satellites, gps_id=i))
         if 'range' in inputs:
             frames.append(encoder.frame(distance_message(inputs['range'])))
         if 'optical_flow' in inputs:
@@ -58,9 +61,10 @@ class HilFrames:
         frames.append(encoder.sensor(
             time_us, get(self.first_imu), get(self._first_magnetometer), get('baro'),
             get('airspeed')))
-        frames += [encoder.sensor(time_us, get(imu), get(magnetometer), sensor_id=i)
-                   for i, (imu, magnetometer) in self._further
-                   if imu in inputs or magnetometer in inputs]
+        for i, (imu, magnetometer) in self._further:
+            if imu in inputs or magnetometer in inputs:
+                frames.append(encoder.sensor(
+                    time_us, get(imu), get(magnetometer), sensor_id=i))
         return b''.join(frames)
 
 
@@ -104,7 +108,7 @@ class HilBlock(Block):
                                BatteryLink(hil.instance, c.vehicle.cells))
         else:
             self._link.lockstep.reset()
-        self._report()
+        self._report(self._link.lockstep.report)
 
     @property
     def link(self) -> _Link:
@@ -114,7 +118,8 @@ class HilBlock(Block):
 
     def step(self, time_us: int, inputs: Inputs) -> None:
         """Send what was measured at `time_us`; the command comes from `finish`."""
-        server, lockstep, battery_link = self.link
+        assert self._link is not None, 'reset comes before the first step'
+        server, lockstep, battery_link = self._link
         has_first_imu = self._hil_frames.first_imu in inputs
         if has_first_imu is not self._has_first_imu:
             self._has_first_imu = has_first_imu
@@ -127,9 +132,10 @@ class HilBlock(Block):
 
     def finish(self, time_us: int) -> Outputs | None:
         """Wait for the reply, and return the command; None while the link holds the step."""
-        reply = self.link.lockstep.exchange(time_us, self._frames)
+        assert self._link is not None, 'reset comes before the first step'
+        reply = self._link.lockstep.exchange(time_us, self._frames)
         self._is_held = reply is None
-        self._report()
+        self._report(self._link.lockstep.report)
         if reply is None:
             return None
         self._is_exchanging = False
@@ -140,7 +146,7 @@ class HilBlock(Block):
         """Look after the link between two exchanges."""
         if self._link is not None and not self._is_exchanging:
             self._link.lockstep.service_idle_link()
-            self._report()
+            self._report(self._link.lockstep.report)
 
     def wait(self, timeout_s: float) -> None:
         """While a step is held: wait for an autopilot, at most `timeout_s`."""
@@ -162,10 +168,11 @@ class HilBlock(Block):
         """Return the counters of the link, also after it was closed."""
         return self._link.lockstep.status() if self._link is not None else self._counters
 
-    def _report(self) -> None:
-        state = self.link.lockstep.state
-        for sentence in self.link.lockstep.take_events():
-            self.log(state in _WORTH_A_WARNING, sentence)
+    def _report(self, report: LinkReport) -> None:
+        state = report.state
+        if report.events:
+            for sentence in report.take_events():
+                self.log(state in _WORTH_A_WARNING, sentence)
         if self._published_state is not state:
             self._published_state = state
             self.publish_side(side_topics.LINK_STATE.name, state.value)

@@ -47,7 +47,7 @@ class LinkReport:
     """The state of the link, the wall time spent in each state, and the events of the link."""
 
     def __init__(self) -> None:
-        self._events: list[str] = []
+        self.events: list[str] = []          # not yet taken
         self.reset()
         self.begin_connection()
 
@@ -75,17 +75,17 @@ class LinkReport:
         """Report the state, unless it was the last one reported."""
         if self.state is not self._reported:
             self._reported = self.state
-            self._events.append(f'{self.state.value}: {sentence}')
+            self.events.append(f'{self.state.value}: {sentence}')
 
     def add_remark(self, kind: str, sentence: str) -> None:
         """Report something odd, once a connection and kind."""
         if kind not in self._remarked:
             self._remarked.add(kind)
-            self._events.append(f'{self.state.value}: {sentence}')
+            self.events.append(f'{self.state.value}: {sentence}')
 
     def take_events(self) -> list[str]:
         """Return the sentences about the link since the last call."""
-        events, self._events = self._events, []
+        events, self.events = self.events, []
         return events
 
     def state_seconds(self) -> dict[str, float]:

@@ -112,7 +112,7 @@ class Lockstep:
         :raises StallError: the autopilot is silent and `on_stall` is `fail`
         """
         self.begin(time_us, frames)
-        if self.state is LinkState.WAITING:
+        if self.report.state is LinkState.WAITING:
             return self._without_autopilot()
         started_s = time.perf_counter()
         reply = self._wait_for_reply(time_us)
@@ -121,8 +121,10 @@ class Lockstep:
             return self._without_autopilot()
         if reply is not None:
             self._command = reply
-            self._untrusted = max(0, self._untrusted - 1)
-            self._gap_expected = max(0, self._gap_expected - 1)
+            if self._untrusted:
+                self._untrusted -= 1
+            if self._gap_expected:
+                self._gap_expected -= 1
         elif self._is_held(time_us):
             self._send_heartbeat_if_due()
             return None
@@ -186,7 +188,7 @@ class Lockstep:
 
     def _connect(self) -> bool:
         """Return whether an autopilot is connected; take one that waits to be."""
-        if self.state is not LinkState.WAITING:
+        if self.report.state is not LinkState.WAITING:
             return True
         if not self._server.accept():
             if self._server.retired:
@@ -235,7 +237,7 @@ class Lockstep:
         if reply is not None:
             self._lock(time_us)
             return reply
-        was_locked = self.state is LinkState.LOCKED
+        was_locked = self.report.state is LinkState.LOCKED
         deadline = Deadline(self._reply_timeout_s())
         while True:
             answered_us = self._matcher.answered_us
@@ -253,16 +255,16 @@ class Lockstep:
 
     def _reply_timeout_s(self) -> float:
         """Return how long a step waits for its reply, in seconds of wall time."""
-        if self.state is LinkState.LOCKED and not self._untrusted:
+        if self.report.state is LinkState.LOCKED and not self._untrusted:
             timeout_s = self._parameters.reply_timeout_s
             return min(timeout_s, _GAP_TIMEOUT_S) if self._gap_expected else timeout_s
-        if self.state is LinkState.FREEWHEEL and not self._matcher.is_out_of_step:
+        if self.report.state is LinkState.FREEWHEEL and not self._matcher.is_out_of_step:
             return self._parameters.freewheel_pause_s
         return self._step_s
 
     def _lock(self, time_us: int) -> None:
         self._unanswered_us, self._replied_s = NONE_US, time.monotonic()
-        if self.state is not LinkState.LOCKED:
+        if self.report.state is not LinkState.LOCKED:
             self.report.enter(LinkState.LOCKED)
             self.report.add_event(f'locked at t = {seconds_text(time_us)}')
 

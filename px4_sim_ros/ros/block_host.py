@@ -87,6 +87,11 @@ class BlockHost:
 
     # The port.
 
+    @property
+    def is_used(self) -> bool:
+        """Whether somebody subscribes to a topic."""
+        return bool(self._wanted)
+
     def refresh(self) -> None:
         """See which topics somebody subscribes to."""
         publishers = [node.step_publishers for node in self.nodes.values()]
@@ -100,8 +105,6 @@ class BlockHost:
 
     def send(self, outputs: typing.Sequence[Output]) -> None:
         """Publish outputs for those who subscribe to them."""
-        if not self._wanted:
-            return
         started_s = time.monotonic()
         for output in outputs:
             self._last[output.block] = output

@@ -53,6 +53,9 @@ class CoreRecorder:
         self._step: list[Output] = []      # that is not complete
         self._events: queue.SimpleQueue[str] = queue.SimpleQueue()
 
+    is_used = True
+    """A port that wants everything."""
+
     def send(self, outputs: typing.Sequence[Output]) -> None:
         """Write the steps that are complete; what belongs to the next waits for its end."""
         for output in outputs:

@@ -100,16 +100,18 @@ class CoreWorld:
         clock.resume()
         steps = clock.steps
         while not stop.is_set():
-            if not runner.run():
-                self._bridge.wait(_HELD_STEP_WAIT_S)
+            while clock.steps == steps and runner.run():
+                pass
             if clock.steps == steps:
+                self._bridge.wait(_HELD_STEP_WAIT_S)
                 continue
             steps = clock.steps
             if self._observer is not None:
                 self._observer(clock.complete_us, runner.values)
             if self._recorder is not None and is_due(clock.complete_us, US_PER_S):
                 self._recorder.add_status(self.status())
-            if sentence := pace_watch.remark(clock.speed_factor, steps, clock.lost_s, True):
+            if clock.speed_factor and (sentence := pace_watch.remark(
+                    clock.speed_factor, steps, clock.lost_s, True)):
                 print(sentence, file=sys.stderr, flush=True)
 
 

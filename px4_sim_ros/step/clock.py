@@ -48,15 +48,15 @@ class LockstepClock:
 
         :return: its time; None when one is under way, time is paused, or the limit is reached
         """
-        if self.under_way or self._allowed == 0 or self.at_limit:
+        if self.under_way or self._allowed == 0 or (
+                self._limit_us is not None and self.at_limit):
             return None
-        if self._is_paced:
-            waits_since_s = time.monotonic()
+        self.begun_s = time.monotonic()
+        if self._is_paced and self.speed_factor:
+            waits_since_s = self.begun_s
             self._pacer.wait()
             self.begun_s = time.monotonic()
             self.paced_s += self.begun_s - waits_since_s
-        else:
-            self.begun_s = time.monotonic()
         self._is_paced = True
         if self._allowed is not None:
             self._allowed -= 1

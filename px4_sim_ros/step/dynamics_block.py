@@ -20,19 +20,13 @@ class DynamicsBlock(Block):
         self._rotors = len(configuration.vehicle.rotors)
         self._battery_period_us = configuration.world.periods_us['battery']
         self._unpowered = (0.0,) * self._rotors
-        self._dynamics: Dynamics | None = None
+        self.reset()
 
     def reset(self) -> None:
         """Stand on the ground at time 0; nobody commands the first step."""
         c = self.configuration
-        self._dynamics = Dynamics(
+        self.dynamics = Dynamics(
             c.parameters, c.vehicle, Environment.of(c.world), c.world.step_us)
-
-    @property
-    def dynamics(self) -> Dynamics:
-        """The motion; there is one from `reset` on."""
-        assert self._dynamics is not None
-        return self._dynamics
 
     def step(self, time_us: int, inputs: Inputs) -> Outputs:
         """Integrate up to `time_us` and return the truth, and the battery when it is due."""
@@ -41,26 +35,24 @@ class DynamicsBlock(Block):
             raise RunError(f'{COMMAND}: {len(references_rad_s)} velocities came, and the vehicle'
                            f' {self.configuration.vehicle.name} has {self._rotors} rotors')
         wind = inputs.get('wind')
-        dynamics = self.dynamics
-        truth = dynamics.step(
+        truth = self.dynamics.step(
             references_rad_s, STILL.wind_enu if wind is None else wind.velocity_enu)
         if not is_due(time_us, self._battery_period_us):
             return {'ground_truth/odom': truth}
-        battery = dynamics.battery()
+        battery = self.dynamics.battery()
         return {'ground_truth/odom': truth,
                 'battery_state': None if battery is None else battery.with_32_bits()}
 
     def status(self) -> BlockStatus | None:
         """Return the state of the battery, with a warning when it is low."""
-        dynamics = self._dynamics
-        battery = dynamics.battery() if dynamics is not None else None
-        if dynamics is None or battery is None:
+        battery = self.dynamics.battery()
+        if battery is None:
             return None
         left = battery.state_of_charge
         values = {'bus_voltage_v': f'{battery.voltage_v:.2f}',
                   'battery_current_a': f'{battery.current_a:.2f}', 'charge': f'{left:.3f}'}
         values |= {f'pack_{i + 1}': f'charge {charge:.3f}, {current_a:.2f} A'
-                   for i, (charge, current_a) in enumerate(dynamics.packs())}
+                   for i, (charge, current_a) in enumerate(self.dynamics.packs())}
         if left < LOW_CHARGE:
             return BlockStatus(
                 True, f'the battery is low: {100.0 * left:.0f} % are left', values)

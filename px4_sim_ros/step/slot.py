@@ -44,10 +44,6 @@ class Slot:
         if self.synchronizer is not None:
             self.synchronizer.reset()
 
-    def pass_by(self, time_us: int) -> None:
-        """Take note of a time at which it was due."""
-        self.last_us, self.next_us = time_us, time_us + self.period_us
-
     def stop(self) -> None:
         """Take the block away; the steps go on without a sensor, and wait for any other."""
         self.block = None

@@ -114,6 +114,8 @@ class RecordingPort:
         self._publications = Publications(configuration.graph, configuration.world)
         self._recording = recording
 
+    is_used = True
+
     def send(self, outputs):
         for output in outputs:
             for topic, data in self._publications.of(output):

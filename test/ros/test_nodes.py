@@ -13,10 +13,11 @@ from rosgraph_msgs.msg import Clock
 from stand_in_autopilot import StandInAutopilot
 from std_srvs.srv import Trigger
 
+from px4_sim_ros.mavlink.hil_block import HilBlock
 from px4_sim_ros.mavlink.hil_server import HilServer, check_port_is_free, port_of
-from px4_sim_ros.mavlink.lockstep import Lockstep
 from px4_sim_ros.model.errors import RunError
 from px4_sim_ros.model.sensors.imu import ImuMeasurement
+from px4_sim_ros.ros.block_host import BlockHost
 from px4_sim_ros.ros.node_status import NodeStatus
 from px4_sim_ros.ros.world import make_executor
 from px4_sim_ros.step import graph
@@ -74,7 +75,7 @@ def test_an_activation_that_fails_gives_back_what_it_took(make_node, monkeypatch
     bridge = make_node('hil_bridge')
     assert bridge.trigger_configure() == SUCCESS
     with monkeypatch.context() as broken:
-        broken.setattr(Lockstep, 'take_events', lambda self: 1 / 0)     # when the link is open
+        broken.setattr(HilBlock, '_report', lambda self, report: 1 / 0)     # when the link is open
         assert bridge.trigger_activate() == FAILURE
     assert 'ZeroDivisionError' in bridge.failure
     check_port_is_free('127.0.0.1', port_of(INSTANCE))
@@ -106,6 +107,7 @@ def begin_step(make_process, monkeypatch):
         host, (bridge,) = make_process('hil_bridge')
         sent_us = []
         activate(bridge)
+        monkeypatch.setattr(BlockHost, 'is_used', True)       # as if somebody subscribed
         monkeypatch.setattr(host, 'send', lambda outputs: sent_us.extend(
             output.time_us for output in outputs if COMMAND in output.values))
         autopilots.append(StandInAutopilot(port_of(INSTANCE)))

@@ -101,6 +101,8 @@ class Process:
             self.blocks[name].reset()
             self.slots[name].block = self.blocks[name]
 
+    is_used = True
+
     def send(self, outputs):
         self.sent += outputs
 
