@@ -85,6 +85,14 @@ class BlockHost:
             [self._placed[name] for name in self.nodes if name in self._placed],
             self._driver.command if self._driver is not None else None)
 
+    def go_on(self) -> None:
+        """Go on with the step as far as possible: an input from elsewhere has come.
+
+        Within the callback, since the way back through the executor takes as long as a short step.
+        """
+        while self.runner.run():
+            pass
+
     # The port.
 
     @property

@@ -159,6 +159,7 @@ class BlockNode(GraphNode):
     def _put(self, name: str, stamp_us: int, read: typing.Callable[[], typing.Any]) -> None:
         if self.slot is not None and self.slot.synchronizer is not None:
             self.slot.synchronizer.put(name, stamp_us, read)
+            self._host.go_on()
 
     def _on_absence(self, header: Header) -> None:
         """Take note that a sensor has no measurement at a time."""

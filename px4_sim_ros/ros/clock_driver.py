@@ -51,6 +51,7 @@ class ClockDriver:
 
         def on_command(data: bytes) -> None:
             command.put(COMMAND, serialised_stamp_us(data), lambda: data)
+            self._host.go_on()
 
         self.subscriptions[COMMAND] = self._node.create_subscription(
             JointState, COMMAND, on_command, qos.LOOP, raw=True)
