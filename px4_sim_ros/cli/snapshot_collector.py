@@ -88,13 +88,13 @@ class _Node:
         self.later: _Sample | None = None
         self.earlier: _Sample | None = None
         # Of this run.
-        self.told: collections.deque[CounterSample] = collections.deque(maxlen=rounds)
+        self.samples: collections.deque[CounterSample] = collections.deque(maxlen=rounds)
 
     def take(self, sample: _Sample, values: dict[str, str], now_s: float) -> None:
         """Take note of a message."""
         if self.later and (
                 sample.begin != self.later.begin or sample.time_us < self.later.time_us):
-            self.told.clear()
+            self.samples.clear()
         if self.later and sample.sent_s - self.later.sent_s >= _SHORTEST_INTERVAL_S:
             self.earlier = self.later
         self.later, self.values, self.heard_s = sample, values, now_s
@@ -150,9 +150,9 @@ class SnapshotCollector:
             self.expect(name)
             node = self._nodes[name]
             node.take(_sample(status, time_us, self._begins, sent_s), values_of(status), now_s)
-            told = counter_sample(status, time_us) if self._rounds else None
-            if told:
-                node.told.append(told)
+            sample = counter_sample(status, time_us) if self._rounds else None
+            if sample:
+                node.samples.append(sample)
 
     def expect(self, name: str) -> None:
         """Give a node a row, even if it has not reported; the first of each kind have theirs."""
@@ -183,8 +183,8 @@ class SnapshotCollector:
 
     def counters(self) -> dict[str, Counters]:
         """Return what the nodes have counted in this run, as far as it was kept."""
-        return {name: columns(self._nodes[name].told) for name in self._names()
-                if self._nodes[name].told}
+        return {name: columns(self._nodes[name].samples) for name in self._names()
+                if self._nodes[name].samples}
 
     def _names(self) -> list[str]:
         """Return all nodes in the order of the graph."""

@@ -74,7 +74,7 @@ def _check(what: str, name: str, module: str, class_name: str) -> None:
 
 
 def arguments(texts: typing.Iterable[str], names: typing.Container[str]) -> list[str]:
-    """Return what a process that runs some nodes is told about those of the user.
+    """Return the options about classes of the user for a process that runs some nodes.
 
     :param texts: each `NAME=MODULE:CLASS`, of the whole graph
     :param names: the nodes of the process

@@ -121,10 +121,8 @@ class Lockstep:
             return self._without_autopilot()
         if reply is not None:
             self._command = reply
-            if self._untrusted:
-                self._untrusted -= 1
-            if self._gap_expected:
-                self._gap_expected -= 1
+            self._untrusted -= self._untrusted > 0
+            self._gap_expected -= self._gap_expected > 0
         elif self._is_held(time_us):
             self._send_heartbeat_if_due()
             return None

@@ -54,7 +54,7 @@ def play(
     bag: BagReader, *, rate: float, start_s: float, paused: bool, loop: bool,
     namespace: str | None,
 ) -> int:
-    """Publish the messages of a bag until its end, or until told to stop; return 0.
+    """Publish the messages of a bag until its end, or until asked to stop; return 0.
 
     :param rate: simulated over wall time; 0 is as fast as possible
     :param start_s: simulated time at which it begins, also when it begins again

@@ -84,8 +84,8 @@ class RecorderNode(PollingNode, GraphNode):
         writer = BagWriter(self._folder, self._run, self._own)
         self._recordings += 1
         self._bag = BagThread(writer, self._gather, self._announce)
-        # The manager has to know of it before anything can go wrong.
-        self._tell(self._bag)
+        # The manager has to know of it before anything can fail.
+        self._publish_status(self._bag)
 
     def deactivate(self) -> None:
         """Finish the bag."""
@@ -110,7 +110,7 @@ class RecorderNode(PollingNode, GraphNode):
         return next(name for i in itertools.count(2)
                     if not pathlib.Path(name := f'{folder}_{i}').exists())
 
-    # What it hears.
+    # Subscriptions.
 
     def _subscribe(self) -> None:
         topics = self._graph.topics
@@ -167,26 +167,26 @@ class RecorderNode(PollingNode, GraphNode):
         absent = [topic.name for topic in self._graph.outputs(header.frame_id)]
         collector.add_no_measurement(graph.ABSENCE, stamp_us(header.stamp), data, absent)
 
-    # What is told.
+    # What is reported.
 
     def _announce(self) -> None:
-        """Tell how far the recording is, or why it has ended; in the thread."""
+        """Report how far the recording is, or why it has ended; in the thread."""
         bag = self._bag
         if bag is None:
             return       # the end of the bag is the end of the run
         self._busy_s = time.thread_time()
         self._report(bag)
-        self._tell(bag)
+        self._publish_status(bag)
 
     def _report(self, bag: BagThread) -> None:
-        """Say once why the recording has ended too early, if it has."""
+        """Log once why the recording has ended too early, if it has."""
         if bag.problem and bag.problem != self._reported:
             self._reported = bag.problem
             self.get_logger().error(bag.problem)
             if self._own.on_failure == 'fail':
                 self.exit_code = 1
 
-    def _tell(self, bag: BagThread) -> None:
+    def _publish_status(self, bag: BagThread) -> None:
         self._status_publisher.publish(status_message(self, self._recording_status(bag)))
 
     def _recording_status(self, bag: BagThread) -> Status:

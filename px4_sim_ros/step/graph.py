@@ -135,7 +135,7 @@ _BLOCKS = 'px4_sim_ros.step.model_blocks'
 _SENSOR = f'{_BLOCKS}:SensorBlock'
 _SENSORS = 'px4_sim_ros.model.sensors'
 _WIND = 'px4_sim_ros.model.environment.wind'
-# What an autopilot is told.
+# What an autopilot gets.
 _MEASURED = ('imu/data_raw', 'mag', 'baro', 'gps/fix', 'gps/vel', 'airspeed', 'range',
              'optical_flow', 'visual_odometry', 'battery_state')
 

@@ -128,7 +128,7 @@ class Vehicle:
 
     @property
     def cells(self) -> int:
-        """Cells of the battery in series, as PX4 is told; 1 without a battery."""
+        """Cells of the battery in series, as PX4 gets them; 1 without a battery."""
         return self.battery.packs[0].cells if self.battery else 1
 
     def hover_speed_rad_s(
