@@ -52,11 +52,6 @@ class Cost(typing.NamedTuple):
     us: float               # a call
     calls: float            # in a step
 
-    @property
-    def us_a_step(self) -> float:
-        """What it comes to in a step."""
-        return self.us * self.calls
-
 
 def calibration() -> float:
     """Do what is the unit of the budget: floats, names, a list, a tuple and a call a turn."""
