@@ -75,6 +75,9 @@ def files(tmp_path, monkeypatch):
             ('my_quad', vehicle), ('first_hop', mission), ('far', parameters)):
         (tmp_path / f'{name}.yaml').write_text(text)
     monkeypatch.chdir(tmp_path)
+    # What is compiled once on a machine is kept there: no process compiles it again.
+    cache = os.environ.get('XDG_CACHE_HOME') or pathlib.Path.home() / '.cache'
+    monkeypatch.setenv('XDG_CACHE_HOME', str(cache))
     monkeypatch.setenv('HOME', str(tmp_path))
     return tmp_path
 

@@ -17,12 +17,19 @@ from px4_sim_ros.model.frames import enu_to_ned, quaternion_enu_flu_to_ned_frd
 from px4_sim_ros.run.autopilots import start_autopilot
 from px4_sim_ros.run.core_world import CoreWorld
 from px4_sim_ros.run.px4 import Px4
+from px4_sim_ros.step.graph import COMMAND
 
 # PX4's link for a ground station; all instances send there.
 GCS_PORT = 14550
-# Not about us: SITL asks for a device and for a parameter that some builds leave out.
-KNOWN = re.compile(r'/dev/led0|IMU_GYRO_FFT_EN')
+# Not about us: SITL asks for a device and for parameters of modules that some builds leave out.
+KNOWN = re.compile(r'/dev/led0|Parameter (IMU_GYRO_FFT_EN|UXRCE_DDS_[A-Z_]+) not found')
 COMPLAINT = re.compile(r'WARN|ERROR|poll timeout|TIMEOUT|STALE')
+
+
+def complaints(console):
+    """Return the lines of PX4's console that nobody wants to see."""
+    return [line for line in console.splitlines()
+            if COMPLAINT.search(line) and not KNOWN.search(line)]
 
 
 @dataclasses.dataclass
@@ -33,7 +40,7 @@ class Flight:
     console: str = ''
     truths: dict = dataclasses.field(default_factory=dict)      # by time in ms
     batteries: list = dataclasses.field(default_factory=list)
-    commands: dict = dataclasses.field(default_factory=dict)    # controls by time in ms, if armed
+    commands: dict = dataclasses.field(default_factory=dict)    # rotor speeds, rad/s, by time in ms
     messages: list = dataclasses.field(default_factory=list)    # of PX4, in order
     events: list = dataclasses.field(default_factory=list)      # of the pilot
 
@@ -42,9 +49,8 @@ class Flight:
         return [m for m in self.messages if m.get_type() == kind]
 
     def complaints(self):
-        """Return the lines of PX4's console that nobody wants to see."""
-        return [line for line in self.console.splitlines()
-                if COMPLAINT.search(line) and not KNOWN.search(line)]
+        """Return what PX4 complains of."""
+        return complaints(self.console)
 
     def time_of(self, text):
         """Return the time in s of the pilot's first event that begins with a text."""
@@ -70,10 +76,11 @@ class Flight:
         return np.array(errors)
 
     def mean_command(self, first_s, last_s):
-        """Return the mean motor command between two times."""
-        rotors = len(self.configuration.vehicle.rotors)
-        return float(np.mean([controls[:rotors] for time_ms, controls in self.commands.items()
-                              if first_s <= time_ms * 1e-3 <= last_s]))
+        """Return the mean motor command 0..1 between two times at which none is at a limit."""
+        model = self.configuration.vehicle.rotor_model
+        mean_rad_s = np.mean([references for time_ms, references in self.commands.items()
+                              if first_s <= time_ms * 1e-3 <= last_s])
+        return float((mean_rad_s - model.command_offset_rad_s) / model.command_gain_rad_s)
 
 
 class _Ear(threading.Thread):
@@ -122,14 +129,15 @@ def fly(mission, instance, overrides, monkeypatch, tmp_path, px4_parameters=None
     stop = threading.Event()
     steps = 0
 
-    def observe(step, reply):
+    def observe(time_us, values):
         nonlocal steps
-        time_ms = step.truth.time_us // 1000
-        flight.truths[time_ms] = step.truth
-        if reply.armed:
-            flight.commands[time_ms] = reply.controls
-        if step.battery is not None:
-            flight.batteries.append(step.battery)
+        time_ms = time_us // 1000
+        flight.truths[time_ms] = values['ground_truth/odom']
+        flight.commands[time_ms] = values[COMMAND]
+        # The last one of each topic is there, and the battery has a slower period.
+        battery = values.get('battery_state')
+        if battery is not None and battery.time_us == time_us:
+            flight.batteries.append(battery)
         steps += 1
         if steps % 250 == 0 and until(flight):
             stop.set()

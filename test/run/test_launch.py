@@ -71,6 +71,13 @@ def ros2(*words):
                           text=True, timeout=30, check=False).stdout
 
 
+@pytest.fixture(scope='module', autouse=True)
+def no_daemon_is_left():
+    """The tools of ROS 2 start a daemon that would stay for two hours."""
+    yield
+    ros2('daemon', 'stop')
+
+
 def says(expected, *words):
     """Run a ros2 tool until it prints a text: its discovery may need several tries."""
     deadline_s, said = time.monotonic() + 60.0, ''

@@ -6,14 +6,12 @@ import re
 
 import pytest
 from commands import run
+from px4_flight import complaints
 
 INSTANCE = 0     # PX4 instances share no ports with those of the other tests
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(
     not os.environ.get('PX4_DIR'), reason='PX4_DIR does not point to a built PX4')]
-
-# Not about us: SITL asks for a device and for a parameter that some builds leave out.
-_KNOWN = re.compile(r'/dev/led0|IMU_GYRO_FFT_EN')
 
 
 @pytest.mark.parametrize('mode', ['core', 'composed', 'separate'])
@@ -33,10 +31,7 @@ def test_px4_flies_the_square(mode, tmp_path):
     folder = re.search(r'PX4 runs in (\S+);', result.stdout).group(1)
     console = (pathlib.Path(folder) / 'px4.log').read_text(errors='replace')
     assert 'Ready for takeoff!' in console
-    complaints = [line for line in console.splitlines()
-                  if re.search(r'WARN|ERROR|poll timeout|TIMEOUT|STALE', line)
-                  and not _KNOWN.search(line)]
-    assert complaints == []
+    assert complaints(console) == []
     # Flown again without PX4.
     replay = run('replay', bag)
     assert replay.returncode == 0, replay.stdout + replay.stderr
