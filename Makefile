@@ -4,19 +4,20 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --use-pep517
 ARGS ?=
+# Two at a time, a file to each, in the order of test/longest_first.py.
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 .PHONY: fly test test-fast check verify bench soak pictures clean
 
 fly: $(VENV)/.run
 	$(BIN)/python -m px4_sim_ros fly --report flight.html $(ARGS)
 
-# Two at a time, a file to each.
 test: $(VENV)/.test check
-	$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
+	$(PYTEST) $(ARGS)
 
 # What starts no processes: an answer within 90 s.
 test-fast: $(VENV)/.test
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow" $(ARGS)
+	$(PYTEST) -m "not slow" $(ARGS)
 
 check: $(VENV)/.test
 	$(BIN)/ruff check .

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Build the ament_python package; versions of what it needs are in requirements.txt."""
 import pathlib
 
@@ -26,7 +28,8 @@ setup(
         *folder('launch'),
     ],
     install_requires=['setuptools'],
-    extras_require={'rerun': ['rerun-sdk']},
+    # By `test` colcon knows that the tests are pytest's.
+    extras_require={'rerun': ['rerun-sdk'], 'test': ['pytest']},
     package_data={'px4_sim_ros.bench': ['ceiling.c']},
     zip_safe=False,
     entry_points={'console_scripts': [

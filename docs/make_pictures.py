@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Makes the pictures of the documents: the graph, a flight in Rerun, the report of it.
 
 `make pictures` runs it. It flies, so the pictures show what the code does now. It needs the

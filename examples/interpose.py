@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """A node between the IMU and the bridge: adds a bias to the gyro from a simulated time on.
 
 The bridge, and with it the autopilot, waits for this node in each step. Start the flight with the

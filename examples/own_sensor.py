@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """A radio beacon: ten times a second the distance to a known place, with noise."""
 import contextlib
 import math

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Flies my_quad.yaml, without and with a payload, and compares what it needs.
 
 For each payload the file is written anew, checked with `check-vehicle`, and flown by the embedded

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Prints what is published on a topic, as `ros2 topic echo` does, without an installed ROS 2.
 
 For example `python examples/print_topic.py beacon/range sensor_msgs/msg/Range header.stamp range`:

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Reads a recording into pandas: the height by the barometer and by GNSS, beside the truth.
 
 `python examples/recording_to_pandas.py flights/first` prints both errors. Other topics are read the

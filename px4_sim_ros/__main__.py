@@ -1,9 +1,12 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """`python -m px4_sim_ros`."""
-import sys
+from px4_sim_ros.config import signal_mask
 
-from px4_sim_ros.cli.command_line import main
+signal_mask.block()        # before what takes long to import
 
-try:
-    sys.exit(main())
-except KeyboardInterrupt:
-    sys.exit(130)
+import sys  # noqa: E402
+
+from px4_sim_ros.cli.command_line import main  # noqa: E402
+
+sys.exit(main())

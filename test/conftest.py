@@ -1,10 +1,16 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """What all tests share: a ROS domain of their own, and processes that are always ended."""
+import contextlib
 import fcntl
 import os
 import pathlib
+import subprocess
 import sys
 import tempfile
 
+import instances
+import longest_first
 import pytest
 
 
@@ -36,15 +42,63 @@ os.environ['PYTHONPATH'] = os.pathsep.join(
 
 
 def pytest_configure(config):
-    """Compile what is compiled once on a machine, so that no test has to wait for it."""
+    """Compile what is compiled once on a machine, so that no test has to wait for it.
+
+    `colcon test` runs the tests one at a time: by itself only those that start no processes.
+    """
+    if 'COLCON' in os.environ and not config.option.markexpr:
+        config.option.markexpr = 'not slow'
     if not hasattr(config, 'workerinput'):
-        from px4_sim_ros.config.compile_ahead import compile_motion
-        compile_motion()
+        from px4_sim_ros.config.compile_ahead import compile_ahead
+        compile_ahead()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items):
+    """Begin with the files that take longest; xdist is told to leave it at that."""
+    longest_first.sort(items)
 
 
 @pytest.fixture
-def instance():
-    """Return an instance whose ports nobody uses, nor another worker of this run."""
+def free_instances():
+    """Return an iterator over instances that nobody uses, nor another worker of this run."""
     from px4_sim_ros.bench.kinds import is_free
-    worker = int(os.environ.get('PYTEST_XDIST_WORKER', 'gw0').removeprefix('gw')) % 2
-    return next(i for i in range(60 + 6 * worker, 66 + 6 * worker) if is_free(i))
+    own = instances.of_worker(os.environ.get('PYTEST_XDIST_WORKER', 'gw0'))
+    return (i for i in own if is_free(i))
+
+
+@pytest.fixture
+def instance(free_instances):
+    """Return an instance whose ports nobody uses."""
+    return next(free_instances)
+
+
+@pytest.fixture
+def other_instance(free_instances):
+    """Return one for a second simulator beside the first."""
+    return next(free_instances)
+
+
+@pytest.fixture
+def domains():
+    """Return a function that returns further ROS domains that nobody else uses."""
+    with contextlib.ExitStack() as locks:
+        def another():
+            domain, lock = _own_domain()
+            locks.enter_context(lock)
+            return domain
+        yield another
+
+
+@pytest.fixture
+def here(capsys):
+    """Return a function that runs a command in this process, which is faster."""
+    from px4_sim_ros.cli import command_line
+
+    def run_here(*words):
+        try:
+            code = command_line.main([str(word) for word in words])
+        except SystemExit as end:       # how argparse refuses
+            code = end.code
+        return subprocess.CompletedProcess(words, code, *capsys.readouterr())
+    return run_here

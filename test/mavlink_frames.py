@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """MAVLink frames put together by hand: an oracle that shares no code with the package."""
 from __future__ import annotations
 

@@ -1,8 +1,10 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The blocks of mode core with scripted commands in the place of the link."""
 import dataclasses
 import typing
 
-from px4_sim_ros.config.blocks import make_block
+from px4_sim_ros.config.blocks import make_blocks
 from px4_sim_ros.step.block import Block
 from px4_sim_ros.step.driven import DrivenRunner
 from px4_sim_ros.step.graph import COMMAND
@@ -36,8 +38,7 @@ class ScriptedWorld:
         :param send: called with the outputs of blocks, as a port's
         """
         self._bridge = _Bridge(None)
-        blocks = {name: self._bridge if name == 'hil_bridge' else make_block(configuration, name)
-                  for name in configuration.graph.blocks}
+        blocks = make_blocks(configuration, hil_bridge=self._bridge)
         self.send = send
         self._runner = DrivenRunner(configuration.graph, configuration.world, blocks, self)
         self.slots = self._runner.slots

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The stand-in for an autopilot on the HIL link: it connects as PX4 does and answers as asked.
 
 As a program (`stand_in_autopilot.py PORT`) it answers each HIL_SENSOR: a process to be stopped.

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """What the autopilot is doing: standing by, taking off, flying to a point, landing."""
 from __future__ import annotations
 

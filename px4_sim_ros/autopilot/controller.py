@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Cascaded control: position, velocity, attitude, body rate; then rotor thrusts.
 
 World vectors are ENU, body vectors FLU.

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Attitude, velocity and position from IMU, magnetometer, barometer and GNSS alone.
 
 A strapdown integration corrected with fixed gains. Tilt is observed through velocity:

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The autopilot's ordinary MAVLink interface: telemetry out, commands in, over UDP.
 
 As PX4's "onboard" link: instance N listens on 14580+N and sends to 14540+N. Rates are
@@ -7,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import socket
 
 from pymavlink.dialects.v20 import common as mavlink
 
@@ -15,6 +16,7 @@ from px4_sim_ros.autopilot.commander import Commander, Mode
 from px4_sim_ros.autopilot.estimator import Estimator
 from px4_sim_ros.mavlink.hil_fields import packed
 from px4_sim_ros.mavlink.pilot_link import PILOT_PORT
+from px4_sim_ros.mavlink.ports import bound_udp_socket
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition, LocalFrame
 from px4_sim_ros.model.frames import enu_to_ned, flu_to_frd, quaternion_enu_flu_to_ned_frd
 from px4_sim_ros.model.timebase import is_due
@@ -34,7 +36,7 @@ class MavlinkInterface:
     def __init__(self, instance: int, commander: Commander, estimator: Estimator) -> None:
         """Bind the port.
 
-        :raises OSError: the port is taken
+        :raises PortTakenError: the port is taken
         """
         self._commander = commander
         self._estimator = estimator
@@ -43,13 +45,7 @@ class MavlinkInterface:
             None, srcSystem=instance + 1, srcComponent=mavlink.MAV_COMP_ID_AUTOPILOT1)
         self._mav.robust_parsing = True
         self._time_us = 0
-        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        port = AUTOPILOT_PORT + instance
-        try:
-            self.socket.bind(('127.0.0.1', port))
-        except OSError as error:
-            self.socket.close()
-            raise OSError(error.errno, f'UDP port {port} is taken: {error.strerror}') from error
+        self.socket = bound_udp_socket(AUTOPILOT_PORT + instance)
         self.socket.setblocking(False)
 
     def close(self) -> None:

@@ -1,14 +1,13 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The embedded autopilot as a process: a TCP client on the HIL link, as PX4 is."""
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import select
-import signal
 import socket
 import sys
 import time
-import types
 import typing
 
 from pymavlink.dialects.v20 import common as mavlink
@@ -18,6 +17,7 @@ from px4_sim_ros.autopilot.controller import Controller, ControllerParameters
 from px4_sim_ros.autopilot.estimator import Estimator, EstimatorParameters
 from px4_sim_ros.autopilot.mavlink_interface import MavlinkInterface
 from px4_sim_ros.config.resources import config_directory, own_arguments, read_yaml
+from px4_sim_ros.config.signals import Stop
 from px4_sim_ros.config.vehicles_and_missions import load_vehicle
 from px4_sim_ros.mavlink import hil_codec
 from px4_sim_ros.mavlink.hil_fields import packed
@@ -28,7 +28,6 @@ from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 
 _RETRY_S = 0.02
-_LOCKSTEP_FLAG = 1
 # The year of the magnetic declination that this autopilot knows, as firmware does.
 _MAGNETIC_FIELD_YEAR = 2026.0
 
@@ -87,7 +86,7 @@ class Autopilot:
         if self._commander.armed:
             mode |= hil_codec.ModeFlag.ARMED
         return packed(self._mav, self._mav.hil_actuator_controls_encode(
-            time_us, controls, mode, _LOCKSTEP_FLAG))
+            time_us, controls, mode, hil_codec.LOCKSTEP_FLAG))
 
     @staticmethod
     def _imu(message: mavlink.MAVLink_hil_sensor_message) -> tuple[Vector, Vector] | None:
@@ -102,17 +101,7 @@ class Autopilot:
         return (time_us - last_us) * 1e-6
 
 
-@dataclasses.dataclass
-class _Stop:
-    """Set by SIGINT and SIGTERM."""
-
-    asked: bool = False
-
-    def __call__(self, number: int, frame: types.FrameType | None) -> None:
-        self.asked = True
-
-
-def _connect(address: tuple[str, int], stop: _Stop) -> socket.socket | None:
+def _connect(address: tuple[str, int], stop: Stop) -> socket.socket | None:
     """Try until the simulator accepts; return None after a signal to stop."""
     while not stop.asked:
         connection = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
@@ -129,9 +118,7 @@ def run(instance: int, vehicle: Vehicle, host: str) -> None:
 
     :raises OSError: a port is taken
     """
-    stop = _Stop()
-    signal.signal(signal.SIGINT, stop)
-    signal.signal(signal.SIGTERM, stop)
+    stop = Stop()
     autopilot = Autopilot(instance, vehicle)
     simulator = _connect((host, port_of(instance)), stop)
     try:
@@ -158,7 +145,7 @@ def main(arguments: typing.Sequence[str] | None = None) -> int:
     parser.add_argument('--instance', type=int, default=0, help='as PX4: TCP port 4560 + instance')
     parser.add_argument('--vehicle', default='iris', help='name in config/vehicles, or a path')
     parser.add_argument('--host', default='127.0.0.1', help='where the simulator listens')
-    options = parser.parse_args(own_arguments(sys.argv[1:] if arguments is None else arguments)[0])
+    options = parser.parse_args(own_arguments(sys.argv[1:] if arguments is None else arguments))
     try:
         run(options.instance, load_vehicle(options.vehicle), options.host)
     except (ParameterError, OSError) as error:

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """How much each part may cost: the last recorded figures, in calibration loops.
 
 A part is compared with the budget as a ratio to the calibration loop of the same run, so that the
@@ -28,12 +30,12 @@ class Budget:
     loops: dict[str, float] = dataclasses.field(default_factory=dict)    # a step, by part
 
     @classmethod
-    def load(cls, path: pathlib.Path | None = None) -> Budget:
-        """Read a budget; that of this package by default, empty when there is none.
+    def load(cls) -> Budget:
+        """Read the budget of this package; it is empty when there is none.
 
         :raises ParameterError: it cannot be read
         """
-        path = path or budget_file()
+        path = budget_file()
         try:
             return cls(**json.loads(path.read_text(encoding='utf-8')))
         except FileNotFoundError:
@@ -48,12 +50,12 @@ class Budget:
         rounded = {part: round(value, 4) for part, value in loops.items()}
         return Budget(machine, round(calibration_us, 1), self.loops | rounded)
 
-    def save(self, path: pathlib.Path | None = None) -> None:
+    def save(self) -> None:
         """Write it.
 
         :raises OSError: it cannot be written
         """
-        (path or budget_file()).write_text(
+        budget_file().write_text(
             json.dumps(dataclasses.asdict(self), indent=2) + '\n', encoding='utf-8')
 
     def warnings(self, loops: typing.Mapping[str, float], calibration_us: float) -> list[str]:
@@ -67,7 +69,7 @@ class Budget:
             recorded = self.loops.get(part)
             if recorded is None:
                 continue
-            if measured > ALLOWED * recorded and measured - recorded > _SLACK_LOOPS:
+            if measured > _most(recorded):
                 share = measured / recorded if recorded > 0.0 else float('inf')
                 found.append(
                     f'warning: {part}: {measured * calibration_us:.1f} us a step, or'
@@ -75,24 +77,18 @@ class Budget:
                     f' {recorded:.3f}')
         return found
 
-    def table(self) -> str:
-        """Return the budget as a table for the documents."""
-        lines = ['| part | budget in loops a step | us a step where it was recorded | warning'
-                 ' above, us |', '| --- | --- | --- | --- |']
-        for part, loops in self.loops.items():
-            limit = max(ALLOWED * loops, loops + _SLACK_LOOPS)
-            lines.append(f'| {part} | {loops:.3f} | {loops * self.calibration_us:.1f}'
-                         f' | {limit * self.calibration_us:.1f} |')
-        return '\n'.join(lines)
+    def rows(self) -> list[tuple[str, ...]]:
+        """Return each part: its budget in loops and in us, and the us above which is a warning."""
+        return [(part, f'{loops:.3f}', f'{loops * self.calibration_us:.1f}',
+                 f'{_most(loops) * self.calibration_us:.1f}')
+                for part, loops in self.loops.items()]
+
+
+def _most(recorded: float) -> float:
+    """Return how many loops a part may cost, by how many were recorded."""
+    return max(ALLOWED * recorded, recorded + _SLACK_LOOPS)
 
 
 def budget_file() -> pathlib.Path:
     """Return the file of this package's budget."""
     return config_directory() / 'bench_budget.json'
-
-
-def table() -> str:
-    """Return this package's budget as a table, with the machine that it was recorded on."""
-    budget = Budget.load()
-    return (f'{budget.table()}\n\nRecorded on: {budget.machine}. A calibration loop takes'
-            f' {budget.calibration_us:.1f} us there.')

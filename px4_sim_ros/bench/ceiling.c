@@ -1,3 +1,5 @@
+// Copyright 2026 px4_sim_ros maintainers
+// SPDX-License-Identifier: Apache-2.0
 /* The least that a simulator can be: the ceiling for every simulator on PX4's HIL link.
  *
  * One vehicle as a rigid body with rotors that lag, an IMU in each step, magnetometer, barometer

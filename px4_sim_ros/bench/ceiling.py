@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The ceiling of a PX4: how fast it flies against the least that a simulator can be, in C."""
 from __future__ import annotations
 
@@ -110,15 +112,18 @@ class CeilingWorld:
         with open(self._lines, encoding='utf-8') as lines:
             half = ''
             while not stop.wait(_LOOK_S):
+                exit_code = self._child.exit_code      # before its last words are read
                 *whole, half = (half + lines.read()).split('\n')
                 for line in whole:
                     self._take(line)
-                if self._child.exit_code is not None and not stop.is_set():
-                    raise RuntimeError(
-                        f'the ceiling has ended with exit code {self._child.exit_code}')
+                if exit_code is not None and not stop.is_set():
+                    raise RuntimeError(f'the ceiling has ended with exit code {exit_code}')
 
     def _take(self, line: str) -> None:
-        time_us, wall_ns, waited_ns, height_m, misses = line.split()
+        words = line.split()
+        if len(words) != 5 or not words[0].isdecimal():
+            raise RuntimeError(f'the ceiling: {line}')        # what it says of an error
+        time_us, wall_ns, waited_ns, height_m, misses = words
         self.height_m, self.misses = float(height_m), int(misses)
         self.log.add_wall(int(time_us), int(wall_ns) / _NS_PER_S)
         self.log.add_busy('autopilot', int(time_us), int(waited_ns) / _NS_PER_S)
@@ -126,3 +131,6 @@ class CeilingWorld:
     def close(self) -> None:
         """End it."""
         self._child.stop()
+
+    def check_end(self) -> None:
+        """Nothing: it ends by being stopped."""

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """One flight of the benchmark, in a process of its own.
 
 It flies until there is enough of a hover, and writes figures. Start, boot, take-off and landing
@@ -8,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import json
 import pathlib
-import signal
 import sys
 import tempfile
 import threading
@@ -20,6 +21,7 @@ from px4_sim_ros.bench.kinds import CEILING, CEILING_KIND, Kind
 from px4_sim_ros.bench.usage import Usage
 from px4_sim_ros.bench.worklog import Window
 from px4_sim_ros.config.configuration import Configuration, load_configuration
+from px4_sim_ros.config.signals import raise_interrupt
 from px4_sim_ros.mavlink.hil_server import port_of
 from px4_sim_ros.mavlink.mission import Hold, Land, Mission, TakeOff
 from px4_sim_ros.mavlink.pilot import Event
@@ -97,7 +99,6 @@ class _Measurement:
         self._autopilot = autopilot
         self._usage = Usage(_own_name(settings.kind))
         self.hovers_from_s: float | None = None       # simulated time
-        self.pilot_is_over = threading.Event()
         self._pilot: PilotProcess | None = None
         if settings.kind.autopilot == 'trivial':
             self.hovers_from_s = 0.0
@@ -172,15 +173,17 @@ def measure(settings: FlightSettings) -> dict[str, typing.Any]:
         if settings.kind.autopilot != 'trivial':
             pilot = PilotProcess(
                 settings.instance, _MISSION, measurement.on_event, lambda set_point: None,
-                measurement.pilot_is_over)
+                threading.Event())
             stack.callback(pilot.stop)
             measurement.watch(pilot)
         world.run(measurement.stop)
         misses = world.misses
         # Before the autopilot, which would be missed.
         world.close()
+    # Why it ends comes first: a node may end badly just because of it.
     if measurement.failure:
         raise FlightError(measurement.failure)
+    world.check_end()
     window = measurement.window
     assert window is not None        # else there is a failure
     figures = world.log.figures(window, configuration.world.step_us)
@@ -220,8 +223,7 @@ def _start_autopilot(settings: FlightSettings, configuration: Configuration) -> 
 def main(arguments: typing.Sequence[str] | None = None) -> int:
     """Fly what the first argument describes and write JSON into the file that is the second."""
     description, path = sys.argv[1:] if arguments is None else arguments
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    raise_interrupt()
     try:
         result = measure(FlightSettings.from_json(description))
     except KeyboardInterrupt:

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """What is flown: modes, autopilots, recorder off and on, and the ceilings."""
 from __future__ import annotations
 
@@ -5,16 +7,20 @@ import fnmatch
 import socket
 import typing
 
+from px4_sim_ros.autopilot.mavlink_interface import AUTOPILOT_PORT
+from px4_sim_ros.mavlink.battery_link import PAYLOAD_PORT
+from px4_sim_ros.mavlink.hil_server import port_of
+from px4_sim_ros.mavlink.pilot_link import PILOT_PORT
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.run.flight import MODES
+from px4_sim_ros.run.px4 import PILOTED_INSTANCES
 
 # `trivial` only answers: with it our own side is what limits.
 AUTOPILOTS = ('trivial', 'embedded', 'px4')
 CEILING = 'ceiling'
-# PX4 has ports of its own for its first ten instances only.
-_INSTANCES = range(9, -1, -1)
-# The link, the pilot, the autopilot, its payload's battery, its ground station.
-_TCP_PORTS, _UDP_PORTS = (4560,), (14540, 14580, 14280, 18570)
+_INSTANCES = range(PILOTED_INSTANCES - 1, -1, -1)
+_GROUND_STATION_PORT = 18570         # of PX4
+_UDP_PORTS = PILOT_PORT, AUTOPILOT_PORT, PAYLOAD_PORT, _GROUND_STATION_PORT
 
 
 class Kind(typing.NamedTuple):
@@ -38,9 +44,10 @@ class Kind(typing.NamedTuple):
 CEILING_KIND = Kind(CEILING, 'px4')
 CEILING_ON_ALL_CORES = Kind(CEILING, 'px4', all_cores=True)
 CEILINGS = CEILING_KIND, CEILING_ON_ALL_CORES
-ALL = (*CEILINGS, *(
+FLIGHTS = tuple(
     Kind(mode, autopilot, recorder)
-    for autopilot in AUTOPILOTS for recorder in (False, True) for mode in MODES))
+    for autopilot in AUTOPILOTS for recorder in (False, True) for mode in MODES)
+ALL = (*CEILINGS, *FLIGHTS)
 
 
 def selected(
@@ -54,22 +61,26 @@ def selected(
     :param px4_cores: where it runs in the flights; on all cores both ceilings are the same
     :raises ParameterError: a pattern matches nothing, or nothing that can be flown
     """
+    ceilings = CEILINGS if px4_cores == 'one' else (CEILING_KIND,)
+    possible = [kind for kind in (*ceilings, *FLIGHTS) if px4 or kind.autopilot != 'px4']
     for pattern in patterns:
-        matching = [kind for kind in ALL if fnmatch.fnmatchcase(kind.name, pattern)]
-        if not matching:
+        if _matching(pattern, possible):
+            continue
+        if not _matching(pattern, ALL):
             names = ', '.join(kind.name for kind in ALL)
             raise ParameterError(f'only = {pattern!r}: matches none of {names}')
-        if not px4 and all(kind.autopilot == 'px4' for kind in matching):
+        if not px4:
             raise ParameterError(f'only = {pattern!r}: needs a PX4; give its folder with --px4-dir')
-    ceilings = CEILINGS if px4_cores == 'one' else (CEILING_KIND,)
-    found = [*ceilings, *(kind for kind in ALL if kind.mode != CEILING)]
-    found = [kind for kind in found if px4 or kind.autopilot != 'px4']
-    if patterns:
-        found = [kind for kind in found
-                 if any(fnmatch.fnmatchcase(kind.name, pattern) for pattern in patterns)]
-    if any(kind.mode != CEILING and kind.autopilot == 'px4' for kind in found):
-        found = [*ceilings, *(kind for kind in found if kind.mode != CEILING)]
-    return found
+        raise ParameterError(
+            f'only = {pattern!r}: with --px4-cores all it is the same as {CEILING_KIND.name}')
+    found = {kind for pattern in patterns or ['*'] for kind in _matching(pattern, possible)}
+    if any(kind in FLIGHTS and kind.autopilot == 'px4' for kind in found):
+        found.update(ceilings)
+    return [kind for kind in possible if kind in found]
+
+
+def _matching(pattern: str, kinds: typing.Iterable[Kind]) -> list[Kind]:
+    return [kind for kind in kinds if fnmatch.fnmatchcase(kind.name, pattern)]
 
 
 def free_instance() -> int:
@@ -85,14 +96,13 @@ def free_instance() -> int:
 
 def is_free(instance: int) -> bool:
     """Return whether the ports of link, pilot, autopilot, battery and ground station are free."""
-    ports = [(socket.SOCK_STREAM, port) for port in _TCP_PORTS]
-    ports += [(socket.SOCK_DGRAM, port) for port in _UDP_PORTS]
-    for kind, port in ports:
+    ports = [(socket.SOCK_DGRAM, port + instance) for port in _UDP_PORTS]
+    for kind, port in [(socket.SOCK_STREAM, port_of(instance)), *ports]:
         with socket.socket(socket.AF_INET, kind) as probe:
             if kind is socket.SOCK_STREAM:
                 probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
-                probe.bind(('127.0.0.1', port + instance))
+                probe.bind(('127.0.0.1', port))
             except OSError:
                 return False
     return True

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """What all rounds of a benchmark come to: medians, ranges, ratios within a round."""
 from __future__ import annotations
 

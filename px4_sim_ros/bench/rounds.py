@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Runs the rounds: each measurement in a process of its own, one at a time."""
 from __future__ import annotations
 
@@ -20,8 +22,6 @@ _STOP_TIMEOUT_S = 20.0
 _WAIT_S = 1.0
 # Wall time for calibration before and after each flight.
 _CALIBRATION_S = 0.1
-# Stands for the file that a measurement writes.
-_OUTPUT = '{output}'
 
 
 class RoundPlan(typing.NamedTuple):
@@ -51,8 +51,8 @@ def run_rounds(plan: RoundPlan, repeat: int) -> list[Round]:
                 bar.update()
             bar.set_postfix_str('parts alone')
             alone = _run('parts alone', [
-                '-m', 'px4_sim_ros.bench.unit_costs', _OUTPUT, str(plan.share_s),
-                str(plan.share_rounds)], plan.folder, {})
+                '-m', 'px4_sim_ros.bench.unit_costs', str(plan.share_s), str(plan.share_rounds)],
+                plan.folder, {})
             bar.update()
             rounds.append(Round(**alone, flights=flights))
     return rounds
@@ -65,7 +65,7 @@ def _flight(plan: RoundPlan, kind: Kind) -> dict[str, typing.Any]:
     if kind.mode == CEILING:
         environment['PX4_PARAM_SIM_BAT_ENABLE'] = '1'       # this server has no battery for it
     before_us = calibration_us(_CALIBRATION_S)
-    figures = _run(kind.name, ['-m', 'px4_sim_ros.bench.flight', settings.to_json(), _OUTPUT],
+    figures = _run(kind.name, ['-m', 'px4_sim_ros.bench.flight', settings.to_json()],
                    plan.folder, environment)
     after_us = calibration_us(_CALIBRATION_S)
     return figures | {'calibration_us': 0.5 * (before_us + after_us)}
@@ -77,11 +77,12 @@ def _run(
 ) -> dict[str, typing.Any]:
     """Run a measurement to its end and return what it has written.
 
+    :param arguments: of Python; the file to write comes after them
     :raises FlightError: it has failed
     """
     output, log = folder / 'output.json', folder / 'log.txt'
     output.unlink(missing_ok=True)
-    child = Child(name, [sys.executable, *(a.replace(_OUTPUT, str(output)) for a in arguments)],
+    child = Child(name, [sys.executable, *arguments, output],
                   environment=dict(os.environ) | dict(environment), log=log)
     try:
         while not child.wait(_WAIT_S):

@@ -1,9 +1,11 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """A short flight with a command that does not change: what single parts are measured with."""
 from __future__ import annotations
 
 import typing
 
-from px4_sim_ros.config.blocks import block_configuration, make_block
+from px4_sim_ros.config.blocks import block_configuration, make_blocks
 from px4_sim_ros.config.configuration import Configuration
 from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.truth import Truth
@@ -57,8 +59,7 @@ class _Keeper:
 def fly(configuration: Configuration, steps: int) -> ScriptedFlight:
     """Lift off, fly so many steps, and return as many that follow."""
     bridge = _ConstantCommand(block_configuration(configuration, 'hil_bridge'))
-    blocks = {name: bridge if name == 'hil_bridge' else make_block(configuration, name)
-              for name in configuration.graph.blocks}
+    blocks = make_blocks(configuration, hil_bridge=bridge)
     port = _Keeper()
     runner = DrivenRunner(configuration.graph, configuration.world, blocks, port)
     for _ in range(2 * steps):

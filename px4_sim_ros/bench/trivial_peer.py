@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """An autopilot that only answers: with it our own side is what limits.
 
 It connects as PX4 does and answers each HIL_SENSOR of id 0 at once, always with the same
@@ -15,7 +17,7 @@ import typing
 from pymavlink.dialects.v20 import common as mavlink
 from pymavlink.generator.mavcrc import x25crc
 
-from px4_sim_ros.mavlink.hil_codec import ModeFlag
+from px4_sim_ros.mavlink.hil_codec import LOCKSTEP_FLAG, ModeFlag
 from px4_sim_ros.mavlink.hil_server import port_of
 
 _MARKER = mavlink.PROTOCOL_MARKER_V2
@@ -26,7 +28,6 @@ _HIL_SENSOR = mavlink.MAVLINK_MSG_ID_HIL_SENSOR.to_bytes(3, 'little')
 # The id of the sensor is the last byte of the payload, and zeros at its end are not sent.
 _LONGEST_FIRST_SENSOR = _BESIDE_PAYLOAD + 64
 _TIME_BYTES = 8
-_LOCKSTEP_FLAG = 1
 _ROTORS_MOST = 16
 _RETRY_S, _CONNECT_TIMEOUT_S = 0.02, 60.0
 
@@ -41,7 +42,7 @@ class Answers:
         """
         mav = mavlink.MAVLink(None, srcSystem=system, srcComponent=mavlink.MAV_COMP_ID_AUTOPILOT1)
         message = mav.hil_actuator_controls_encode(
-            0, controls, ModeFlag.CUSTOM | ModeFlag.ARMED, _LOCKSTEP_FLAG)
+            0, controls, ModeFlag.CUSTOM | ModeFlag.ARMED, LOCKSTEP_FLAG)
         # What the checksum is over: the frame without its marker, then a byte of the message's own.
         self._summed = bytearray(message.pack(mav)[1:-2]) + bytes([message.crc_extra])
         self._head = bytes([_MARKER])

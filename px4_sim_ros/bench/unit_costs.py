@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """What single parts cost when they run alone, in a process of its own: calls of the real functions.
 
 Beside them the calibration loop, plain Python that is none of ours: what a part costs in such loops
@@ -219,16 +221,15 @@ def _link(
     control = ['--control', '0.7']
     for name, options in (('socket', ['--echo', str(len(replies[0]))]),
                           ('socket, with the trivial peer', control)):
-        with contextlib.ExitStack() as stack:
-            exchange = _exchange_with(options, stack)
-            _exchanges(bench, name, exchange, sent[:_EXCHANGES])
+        _measure_exchanges(bench, name, options, sent[:_EXCHANGES])
 
 
-def _exchanges(
-    bench: _Bench, name: str, exchange: typing.Callable[[bytes], bytes],
-    sent: typing.Sequence[bytes],
+def _measure_exchanges(
+    bench: _Bench, name: str, options: typing.Sequence[str], sent: typing.Sequence[bytes],
 ) -> None:
-    bench.measure(name, lambda: [exchange(data) for data in sent], len(sent))
+    with contextlib.ExitStack() as stack:
+        exchange = _exchange_with(options, stack)
+        bench.measure(name, lambda: [exchange(data) for data in sent], len(sent))
 
 
 def _exchange_with(
@@ -277,11 +278,11 @@ def measure(share_s: float, rounds: int) -> dict[str, Cost]:
 
 
 def main(arguments: typing.Sequence[str] | None = None) -> int:
-    """Write JSON into the file that the first argument names.
+    """Write JSON into the file that the last argument names.
 
-    The second is the wall time for each part, the third how many rounds that is.
+    The first is the wall time for each part, the second how many rounds that is.
     """
-    path, share_s, rounds = sys.argv[1:] if arguments is None else arguments
+    share_s, rounds, path = sys.argv[1:] if arguments is None else arguments
     costs = measure(float(share_s), int(rounds))
     result = {'costs': costs, 'integrators_us': {
         name: dynamics_us(name, _flights(int(rounds))) for name in INTEGRATOR_NAMES}}

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The log of a world: wall time and busy time of its parts, and the figures of a window of it."""
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The modes as the benchmark sees them: worlds that keep a log of their time."""
 from __future__ import annotations
 
@@ -70,6 +72,9 @@ class CoreLog:
         """End it."""
         self._world.close()
 
+    def check_end(self) -> None:
+        """Nothing: a failure has ended the run."""
+
 
 class GraphLog:
     """Modes `composed` and `separate`; what the nodes report on `/diagnostics` is the log."""
@@ -81,24 +86,18 @@ class GraphLog:
 
         :param folder: for the parameter file
         """
-        from px4_sim_ros.ros.bench_node import DiagnosticsThread
         from px4_sim_ros.run.ros_world import RosWorld
 
         self.log = WorkLog()
         self.height_m = 0.0
-        self._closed = False
-        self._nodes = configuration.graph.nodes
         self._world = RosWorld(
-            mode, configuration.graph, [write_configuration(folder, configuration)],
-            self._on_position)
-        self._diagnostics = DiagnosticsThread(self._on_report)
+            mode, configuration.graph, write_configuration(folder, configuration),
+            self._on_position, on_report=self._on_report)
 
     def _on_position(self, position_enu: tuple[float, float, float]) -> None:
         self.height_m = position_enu[2]
 
     def _on_report(self, part: str, time_us: int, values: dict[str, str]) -> None:
-        if part not in self._nodes or 'busy_s' not in values:
-            return
         self.log.add_busy(part, time_us, float(values['busy_s']))
         if part == 'manager':
             self.log.add_wall(time_us, float(values['wall_time_s']) - float(values['paced_s']))
@@ -119,13 +118,12 @@ class GraphLog:
         self._world.run(stop)
 
     def close(self) -> None:
-        """End it; once.
+        """End it."""
+        self._world.close()
+
+    def check_end(self) -> None:
+        """Check how it has ended.
 
         :raises RuntimeError: a part of it has failed
         """
-        if self._closed:
-            return
-        self._closed = True
-        self._diagnostics.close()
-        self._world.close()
         self._world.check_end()

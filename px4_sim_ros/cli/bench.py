@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The command `bench`: how fast the modes fly, where the time goes, how near the ceiling is."""
 from __future__ import annotations
 
@@ -6,7 +8,6 @@ import dataclasses
 import json
 import os
 import pathlib
-import signal
 import sys
 import tempfile
 
@@ -15,11 +16,12 @@ from px4_sim_ros.bench.budget import Budget, budget_file
 from px4_sim_ros.bench.flight import FlightSettings
 from px4_sim_ros.bench.machine import Machine
 from px4_sim_ros.bench.results import Results
+from px4_sim_ros.cli import output
+from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED
+from px4_sim_ros.config.compile_ahead import compile_ahead
 from px4_sim_ros.config.resources import check_writable
 from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.run.px4 import Px4, add_cores_argument
-
-_EXIT_FAILED, _EXIT_BAD_INPUT, _EXIT_INTERRUPTED = 1, 2, 130
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,19 +56,16 @@ def bench(options: argparse.Namespace) -> int:
         budget = Budget.load()
     except ParameterError as error:
         print(f'bench: {error}', file=sys.stderr)
-        return _EXIT_BAD_INPUT
-    # SIGTERM ends it as Ctrl-C does.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+        return BAD_INPUT
     machine = Machine.here(px4.build if px4 else None)
     try:
         with tempfile.TemporaryDirectory() as folder:
             results = _measure(options, chosen, machine, pathlib.Path(folder))
     except KeyboardInterrupt:
-        print('bench: interrupted', file=sys.stderr)
-        return _EXIT_INTERRUPTED
+        return output.interrupted('bench: interrupted')
     except (OSError, RuntimeError, ParameterError) as error:
         print(f'bench: {sentence(error)}', file=sys.stderr)
-        return _EXIT_FAILED
+        return FAILED
     _report(options, machine, results, budget)
     return 0
 
@@ -86,6 +85,7 @@ def _measure(
             chosen = [kind for kind in chosen if kind.mode != kinds.CEILING]
         else:
             server = str(ceiling.build(folder))
+    compile_ahead()
     flight = FlightSettings(
         px4_dir=options.px4_dir, px4_cores=options.px4_cores, ceiling=server)
     plan = rounds.RoundPlan(chosen, flight, 0.5, 100, folder)

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The command `check-vehicle`: what follows from a vehicle file, and what is implausible."""
 from __future__ import annotations
 
@@ -5,15 +7,17 @@ import argparse
 import json
 import sys
 
+from px4_sim_ros.cli.exit_codes import BAD_INPUT
 from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.config.vehicles_and_missions import load_vehicle
 from px4_sim_ros.model.body.integrators import DynamicsParameters
 from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.timebase import US_PER_S
+from px4_sim_ros.model.vehicle.px4_geometry import contradictions
 from px4_sim_ros.model.vehicle.vehicle_figures import Figures, as_json, figures, implausible
 
-_EXIT_IMPLAUSIBLE, _EXIT_BAD_INPUT = 1, 2
+_EXIT_IMPLAUSIBLE = 1
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,13 +32,13 @@ def check_vehicle(options: argparse.Namespace) -> int:
         vehicle = load_vehicle(options.vehicle)
     except ParameterError as error:
         print(f'check-vehicle: {error}', file=sys.stderr)
-        return _EXIT_BAD_INPUT
+        return BAD_INPUT
     configuration = load_configuration(None, {})
     world = configuration.world
     substeps = configuration.of_node('dynamics', DynamicsParameters).substeps
     step_s = world.step_us / substeps / US_PER_S
     found = figures(vehicle, Environment.of(world), step_s)
-    problems = implausible(found)
+    problems = implausible(found) + contradictions(vehicle)
     if options.json:
         print(json.dumps(
             {'vehicle': vehicle.name, 'figures': as_json(found), 'implausible': problems},

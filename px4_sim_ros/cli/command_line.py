@@ -1,21 +1,27 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The command line `python -m px4_sim_ros`."""
 from __future__ import annotations
 
-import argparse
 import importlib
 import sys
 import types
 import typing
 
-from px4_sim_ros.cli import control
+from px4_sim_ros.cli import control, output
+from px4_sim_ros.cli.arguments import ArgumentParser
+from px4_sim_ros.cli.exit_codes import INTERRUPTED, UNREAD
+from px4_sim_ros.config import signals
 from px4_sim_ros.config.resources import own_arguments
+from px4_sim_ros.model.errors import did_you_mean
 
 # Commands that are a function of the same name in a module of that name, with what they are for.
-_COMMANDS = {
+COMMANDS = {
     'fly': 'fly a mission from start to summary',
     'replay': 'fly a recording again, or play it',
     'compare': 'compare two recordings, or the integrators',
     'report': 'make a page about a recorded flight',
+    'list': 'which vehicles, profiles and missions there are',
     'check-vehicle': 'what follows from a vehicle file',
     'view': 'show a running graph or a recording in Rerun',
     'visualizer': 'publish for rviz2 and other viewers what a graph does',
@@ -25,20 +31,46 @@ _COMMANDS = {
 
 
 def main(arguments: typing.Sequence[str] | None = None) -> int:
-    """Run a command; return its exit code."""
-    arguments = list(sys.argv[1:] if arguments is None else arguments)
-    own, _ = own_arguments(arguments)
-    parser = argparse.ArgumentParser(prog='px4_sim_ros', description=__doc__)
+    """Run a command; return its exit code.
+
+    :param arguments: those of the process when None; then signals and output are its own as well
+    """
+    if arguments is not None:
+        return _run(list(arguments))
+    output.watch()
+    try:
+        signals.raise_interrupt()
+        try:
+            code = _run(sys.argv[1:])
+        finally:
+            output.flush()
+    except KeyboardInterrupt:      # before or after what a command takes care of
+        code = INTERRUPTED
+    except RuntimeError as error:
+        # So Python 3.11 passes on what is raised while a class is made, as in an import.
+        if not isinstance(error.__cause__, signals.Interrupted):
+            raise
+        code = INTERRUPTED
+    return UNREAD if output.is_unread() else code
+
+
+def _run(arguments: list[str]) -> int:
+    own = own_arguments(arguments)
+    parser = ArgumentParser(prog='px4_sim_ros', description=__doc__)
     commands = parser.add_subparsers(dest='command', required=True, metavar='COMMAND')
     module: types.ModuleType | None = None
-    for name, purpose in _COMMANDS.items():
+    for name, purpose in COMMANDS.items():
         command = commands.add_parser(name, help=purpose)
         # A module takes a while to load, and the others are not needed.
         if own[:1] == [name]:
             module = importlib.import_module(f'px4_sim_ros.cli.{_function(name)}')
             module.add_arguments(command)
     control.add_parsers(commands)
-    options = parser.parse_args(own)
+    if own and not own[0].startswith('-') and own[0] not in commands.choices:
+        parser.error(f'{own[0]}: no such command' + did_you_mean(own[0], commands.choices))
+    options, unknown = parser.parse_known_args(own)
+    if unknown:
+        commands.choices[options.command].refuse(unknown)
     options.ros_arguments = arguments[len(own):]
     if module is not None:
         return getattr(module, _function(options.command))(options)

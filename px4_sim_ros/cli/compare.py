@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The command `compare`: two recordings, or one recording with all integrators."""
 from __future__ import annotations
 
@@ -10,11 +12,16 @@ import sys
 import typing
 
 import tqdm
-from rich.console import Console
 
-from px4_sim_ros.config.resources import check_writable
+from px4_sim_ros.cli.exit_codes import BAD_INPUT
+from px4_sim_ros.cli.terminal import console
+from px4_sim_ros.config.resources import check_page, check_writable
 from px4_sim_ros.model.errors import DivergedError, ParameterError, sentence
-from px4_sim_ros.recording.analysis.comparison import BagComparison, compare_bags
+from px4_sim_ros.recording.analysis.comparison import (
+    BagComparison,
+    compare_bags,
+    differing_text,
+)
 from px4_sim_ros.recording.analysis.deviation import Deviation
 from px4_sim_ros.recording.analysis.deviation import deviation as deviation_of
 from px4_sim_ros.recording.analysis.integrator_study import WINDOW_S, study_integrators
@@ -22,7 +29,7 @@ from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import BagError
 from px4_sim_ros.recording.report import comparison_report as report
 
-_EXIT_DIFFERENT, _EXIT_BAD_INPUT = 1, 2
+_EXIT_DIFFERENT = 1
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,12 +54,12 @@ def compare(options: argparse.Namespace) -> int:
         if not options.window >= 0.0:
             raise ParameterError(f'window {options.window:g}: must be at least 0 s')
         check_writable('json', options.json)
-        check_writable('plot', options.plot)
+        check_page('plot', options.plot)
         first, *others = (BagReader(folder) for folder in options.bags)
         return _compare(first, others[0], options) if others else _study(first, options)
     except (BagError, ParameterError, DivergedError, OSError) as error:
         print(f'compare: {sentence(error)}', file=sys.stderr)
-        return _EXIT_BAD_INPUT
+        return BAD_INPUT
 
 
 def _compare(one: BagReader, other: BagReader, options: argparse.Namespace) -> int:
@@ -73,11 +80,16 @@ def report_comparison(
     apart: Deviation | None = None
     if not found.identical or options.json or options.plot:
         apart = dataclasses.replace(deviation_of(one, other), names=found.names)
-    console = Console()
+    terminal = console()
     if not is_what_if and not found.identical:
-        console.print(report.comparison_table(found))
-    if apart is not None and not found.agree:
-        console.print(report.deviation_table(apart))
+        terminal.print(report.comparison_table(found))
+    if is_what_if and apart is not None and apart.is_none and not found.agree:
+        print('there is no deviation of the motion, since the commands are those of the recording;'
+              f' messages that differ: {differing_text(found)}')
+    elif apart is not None and not found.agree:
+        terminal.print(report.deviation_table(apart))
+        if apart.sentence:
+            print(apart.sentence)
     for damage in filter(None, found.damages):
         print(damage, file=sys.stderr)
     if not is_what_if or found.agree:
@@ -107,7 +119,7 @@ def _study(bag: BagReader, options: argparse.Namespace) -> int:
             bar.update(done - bar.n)
 
         found = study_integrators(bag, options.window or math.inf, on_progress=show)
-    Console().print(report.study_table(found))
+    console().print(report.study_table(found))
     if bag.damage:
         print(f'compare: {bag.damage}', file=sys.stderr)
     if options.json:

@@ -1,27 +1,41 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Commands to a graph that runs: time, sensors, status."""
 from __future__ import annotations
 
 import argparse
 import contextlib
 import json
-import math
 import pathlib
-import re
 import sys
 import typing
 
+from px4_sim_ros.cli.arguments import namespace, speed_factor
+from px4_sim_ros.cli.exit_codes import FAILED, INTERRUPTED
 from px4_sim_ros.step import graph
-from px4_sim_ros.step.pacing import speed_factor
 
 if typing.TYPE_CHECKING:
     # Needs rclpy, which the mode core of `fly` does without.
     from px4_sim_ros.ros.control_client import Control
 
+# The commands, with what they are for.
+PURPOSES = {
+    'pause': 'hold time at the end of this step',
+    'resume': 'let time go on',
+    'step': 'go on by some steps while time is paused',
+    'reset': 'begin again at time 0, with the same seed',
+    'speed': 'set simulated over wall time',
+    'status': 'print the state of the graph',
+    'stop': 'take the graph down',
+    'top': 'show what the graph does, node by node',
+    'sensor': 'start or stop a sensor, or ask for its status',
+}
+
 _ANSWER_TIMEOUT_S = 5.0
 _RESET_TIMEOUT_S = 60.0
 _END_TIMEOUT_S = 20.0
 _FAILURES = 'OVERDUE', 'STOPPED'
-_JUDGED = 'status', 'reset'
+_JUDGED = 'status', 'reset', 'pause', 'resume'
 _MOST_STEPS = 10**9
 
 
@@ -81,20 +95,6 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def _speed_factor(text: str) -> float:
-    with contextlib.suppress(ValueError):
-        if text == 'max' or 0.0 <= float(text) < math.inf:
-            return speed_factor(text)
-    raise argparse.ArgumentTypeError(f'{text!r}: must be a number, at least 0, or max')
-
-
-def _namespace(text: str) -> str:
-    name = text.strip('/')
-    if name and not re.fullmatch(r'[A-Za-z_]\w*(/[A-Za-z_]\w*)*', name, re.ASCII):
-        raise argparse.ArgumentTypeError(f'{text!r}: must be a ROS namespace such as uav1')
-    return name
-
-
 def _sensor_name(text: str) -> str:
     with contextlib.suppress(KeyError):
         if graph.spec_of(text).model:
@@ -109,22 +109,11 @@ def _sensors() -> str:
 
 def add_parsers(commands: typing.Any) -> None:
     """Describe the commands."""
-    helps = {
-        'pause': 'hold time at the end of this step',
-        'resume': 'let time go on',
-        'step': 'go on by some steps while time is paused',
-        'reset': 'begin again at time 0, with the same seed',
-        'speed': 'set simulated over wall time',
-        'status': 'print the state of the graph',
-        'stop': 'take the graph down',
-        'top': 'show what the graph does, node by node',
-        'sensor': 'start or stop a sensor, or ask for its status',
-    }
-    parsers = {verb: commands.add_parser(verb, help=text) for verb, text in helps.items()}
+    parsers = {verb: commands.add_parser(verb, help=text) for verb, text in PURPOSES.items()}
     for parser in parsers.values():
-        parser.add_argument('--namespace', type=_namespace, default='', help='of the graph')
+        parser.add_argument('--namespace', type=namespace, default='', help='of the graph')
     parsers['step'].add_argument('count', type=_count, nargs='?', default=1)
-    parsers['speed'].add_argument('factor', type=_speed_factor, metavar='X|max')
+    parsers['speed'].add_argument('factor', type=speed_factor, metavar='X|max')
     parsers['status'].add_argument('--json', action='store_true', help='for programs')
     parsers['top'].add_argument(
         '--once', action='store_true',
@@ -132,7 +121,7 @@ def add_parsers(commands: typing.Any) -> None:
     parsers['top'].add_argument('--json', action='store_true', help='one snapshot for programs')
     parsers['top'].add_argument(
         '--page', metavar='FILE.html', type=pathlib.Path,
-        help='also write a page with plots, again and again until Ctrl-C')
+        help='also write a page with plots, again and again until Ctrl-C or the end of the graph')
     parsers['sensor'].add_argument(
         'name', type=_sensor_name, help=f'one of {_sensors()}, or a further one such as imu_1')
     parsers['sensor'].add_argument('verb', choices=('start', 'stop', 'status'))
@@ -155,7 +144,7 @@ def run(options: argparse.Namespace) -> int:
                 print(control.summary())
         except RuntimeError as error:
             print(f'{options.command}: {error}', file=sys.stderr)
-            return 1
+            return FAILED
         except KeyboardInterrupt:
-            return 130
-        return 1 if options.command in _JUDGED and control.state in _FAILURES else 0
+            return INTERRUPTED
+        return FAILED if options.command in _JUDGED and control.state in _FAILURES else 0

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The command `fly`: a world, an autopilot and a pilot, from start to summary."""
 from __future__ import annotations
 
@@ -6,32 +8,35 @@ import contextlib
 import json
 import os
 import pathlib
-import signal
 import sys
 import tempfile
 import typing
 
+from px4_sim_ros.cli import output
+from px4_sim_ros.cli.arguments import instance, speed_factor
+from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED, INTERRUPTED
 from px4_sim_ros.cli.progress import Progress
-from px4_sim_ros.config import node_overrides
+from px4_sim_ros.config import domain_claim, node_overrides
 from px4_sim_ros.config.configuration import Configuration, load_configuration, profile_parameters
 from px4_sim_ros.config.recording import RecorderParameters
-from px4_sim_ros.config.resources import check_writable
+from px4_sim_ros.config.resources import check_page, check_writable
 from px4_sim_ros.config.vehicles_and_missions import load_mission, mission_text
-from px4_sim_ros.mavlink.hil_server import check_port_is_free, port_of
+from px4_sim_ros.mavlink.hil_server import port_of
 from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.mavlink.mission import Mission
+from px4_sim_ros.mavlink.pilot import place_text
 from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.recording.bag.folder import new_folder
 from px4_sim_ros.run import remapping, settings
+from px4_sim_ros.run.autopilots import check_ports
 from px4_sim_ros.run.flight import AUTOPILOTS, MODES, FlightPlan, conduct
 from px4_sim_ros.run.flight_record import FlightRecord
-from px4_sim_ros.run.px4 import Px4, add_cores_argument
-from px4_sim_ros.step.pacing import speed_factor
+from px4_sim_ros.run.px4 import Px4, add_cores_argument, check_pilot_instance
 from px4_sim_ros.viewing.rerun_target import RerunTarget
 
 # A flight without a wish is as fast as possible.
 _BASE = {'manager': {'speed_factor': 0.0}}
-_EXIT_FAILED, _EXIT_BAD_INPUT, _EXIT_INTERRUPTED = 1, 2, 130
+_MISSION = 'square'
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,16 +44,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--mode', choices=MODES, default='composed',
                         help='one loop, all nodes in one process, or a process a node')
     parser.add_argument('--autopilot', choices=AUTOPILOTS, default='embedded',
-                        help='the one that comes along, or a PX4 that is started')
+                        help='the one that comes along, a PX4 that is started, or none: wait for'
+                        ' yours, until Ctrl-C or `stop`')
     parser.add_argument('--px4-dir', default=os.environ.get('PX4_DIR', ''),
                         help='a PX4 source tree that was built, or its build folder; PX4_DIR'
                         ' by default')
     add_cores_argument(parser)
-    parser.add_argument('--mission', default='square', help='name in config/missions, or a path')
+    parser.add_argument('--mission', help='name in config/missions, or a path; by default '
+                        f'{_MISSION}, but none with --autopilot none')
     parser.add_argument('--seed', type=int, help='seed of all random streams')
     parser.add_argument('--speed-factor', type=speed_factor, metavar='X|max',
                         help='simulated over wall time; max by default')
-    parser.add_argument('--instance', type=int, help='as PX4: TCP port 4560 + instance')
+    parser.add_argument('--instance', type=instance,
+                        help='as PX4: TCP port 4560 + instance')
     settings.add_arguments(parser)
     node_overrides.add_argument(parser)
     remapping.add_argument(parser)
@@ -79,31 +87,45 @@ def _fly(
         configuration = _configuration(options, bag)
         plan = _plan(options, configuration)
         check_writable('summary', options.summary)
-        check_writable('report', options.report)
+        check_page('report', options.report)
     except (ParameterError, OSError) as error:
         print(f'fly: {sentence(error)}', file=sys.stderr)
-        return _EXIT_BAD_INPUT
-    # SIGTERM ends a flight as Ctrl-C does.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+        return BAD_INPUT
     record = FlightRecord()
+    code = _conduct(plan, configuration, record, folder)
+    # One that has failed before its first step has nothing to show.
+    has_begun = bool(record.status.steps) or not record.failure
+    is_written = not has_begun or _write_summary(
+        record.summary(_head(options, configuration, plan.mission, record.recording)),
+        options.summary)
+    if code == INTERRUPTED:
+        return output.interrupted('fly: interrupted')
+    if record.failure:
+        print(f'fly: {record.failure}', file=sys.stderr)
+    # After the sentence: it takes a while, too long for whoever has interrupted.
+    if has_begun and options.report is not None:
+        is_written &= _write_report(record.recording, options.report)
+    return code if is_written else code or FAILED
+
+
+def _conduct(
+    plan: FlightPlan, configuration: Configuration, record: FlightRecord, folder: pathlib.Path,
+) -> int:
+    """Fly; return the exit code. The record has why the flight has failed, if it has."""
     try:
-        with contextlib.closing(Progress(plan.mission.events)) as progress:
-            status, bag = conduct(
+        with contextlib.closing(Progress(plan.mission.events if plan.mission else 0)) as progress:
+            conduct(
                 plan, configuration, record, folder, on_event=progress.show,
-                on_restart=lambda: progress.print('the run begins again: so does the flight'))
+                on_restart=lambda: progress.print('the run begins again: so does the flight'),
+                on_waiting=lambda: progress.print(
+                    f'waiting for your autopilot on TCP port {_port(configuration)}'))
     except KeyboardInterrupt:
-        print('fly: interrupted', file=sys.stderr)
-        return _EXIT_INTERRUPTED
+        record.failure = 'interrupted'
+        return INTERRUPTED
     except (OSError, RuntimeError, ParameterError) as error:
-        print(f'fly: {sentence(error)}', file=sys.stderr)
-        return _EXIT_FAILED
-    summary = record.summary(_head(options, configuration, plan.mission, bag), status)
-    _print_summary(summary)
-    if options.summary:
-        options.summary.write_text(json.dumps(summary, indent=2) + '\n', encoding='utf-8')
-    if options.report is not None and not _write_report(bag, options.report):
-        return _EXIT_FAILED
-    return 0 if summary['landed'] else _EXIT_FAILED
+        record.failure = sentence(error)
+        return FAILED
+    return 0 if record.landed or record.was_stopped else FAILED
 
 
 def _configuration(
@@ -126,20 +148,32 @@ def _plan(options: argparse.Namespace, configuration: Configuration) -> FlightPl
     """Return what is to be flown.
 
     :raises ParameterError: an option is wrong
-    :raises OSError: the port of the autopilot is in use
+    :raises OSError: a port of the flight is in use
     """
-    mission = load_mission(options.mission)
-    node_overrides.parse(options.node, configuration.graph.nodes)
+    mission, text = None, ''
+    if options.mission is not None or options.autopilot != 'none':
+        name = _MISSION if options.mission is None else options.mission
+        mission, text = load_mission(name), mission_text(name)
+    own_classes = node_overrides.parse(options.node, configuration.graph.nodes)
     if options.remap and options.mode == 'core':
         raise ParameterError(f'remap {options.remap[0]!r}: mode core has no topics; fly in mode'
                              ' composed or separate')
     remapping.check(options.remap, configuration.graph)
     _check_viewer(options)
+    if options.mode != 'core':
+        domain_claim.check_unclaimed()
     px4 = Px4.find(options.px4_dir, options.px4_cores) if options.autopilot == 'px4' else None
     hil = configuration.of_node('hil_bridge', HilParameters)
-    check_port_is_free(hil.host, port_of(hil.instance))
-    return FlightPlan(options.mode, options.autopilot, px4, mission, mission_text(options.mission),
-                      options.node, options.remap, options.viewer)
+    if px4 is not None:
+        check_pilot_instance(hil.instance)
+    check_ports(hil, options.autopilot, mission is not None)
+    return FlightPlan(options.mode, options.autopilot, px4, mission, text, own_classes,
+                      options.remap, options.viewer)
+
+
+def _port(configuration: Configuration) -> int:
+    """Return the TCP port that the autopilot connects to."""
+    return port_of(configuration.of_node('hil_bridge', HilParameters).instance)
 
 
 def _check_viewer(options: argparse.Namespace) -> None:
@@ -156,16 +190,29 @@ def _check_viewer(options: argparse.Namespace) -> None:
 
 
 def _head(
-    options: argparse.Namespace, configuration: Configuration, mission: Mission, bag: str,
+    options: argparse.Namespace, configuration: Configuration, mission: Mission | None, bag: str,
 ) -> dict[str, typing.Any]:
     head = {'mode': options.mode, 'autopilot': options.autopilot,
             'vehicle': configuration.vehicle.name, 'wind': configuration.world.wind,
-            'seed': configuration.world.seed, 'mission': mission.name}
+            'seed': configuration.world.seed, 'mission': mission.name if mission else 'none'}
     if options.record is not None:
         head['recording'] = bag
     if options.report is not None:
         head['report'] = str(options.report)
     return head
+
+
+def _write_summary(summary: dict[str, typing.Any], path: pathlib.Path | None) -> bool:
+    """Print the summary, and write it if that is wanted; return whether that has worked."""
+    _print_summary(summary)
+    sys.stdout.flush()         # before what is said on stderr
+    try:
+        if path is not None:
+            path.write_text(json.dumps(summary, indent=2) + '\n', encoding='utf-8')
+    except OSError as error:
+        print(f'fly: summary {path}: {sentence(error)}', file=sys.stderr)
+        return False
+    return True
 
 
 def _write_report(bag: str, path: pathlib.Path) -> bool:
@@ -178,6 +225,7 @@ def _write_report(bag: str, path: pathlib.Path) -> bool:
     except (BagError, ParameterError, OSError) as error:
         print(f'fly: report {path}: {sentence(error)}', file=sys.stderr)
         return False
+    print(f'look at {path}')
     return True
 
 
@@ -199,9 +247,10 @@ def _print_summary(summary: dict[str, typing.Any]) -> None:
     for key, value in summary.items():
         if key == 'arrivals':
             for arrival in value:
-                east, north, up = arrival['target_enu_m']
-                print(f"{'arrival':28} ({round(east)}, {round(north)}, {round(up)}) m ENU, off by"
+                print(f"{'arrival':28} {place_text(arrival['target_enu_m'])}, off by"
                       f" {arrival['position_error_m']:g} m")
+        elif value in (None, '', {}) or key == 'failure':
+            continue           # there is none, or it is said on stderr
         elif isinstance(value, dict):
             print(f'{key:28} ' + ', '.join(f'{k} {v:.2f}' for k, v in value.items()))
         else:

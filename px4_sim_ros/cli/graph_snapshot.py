@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """A running graph at a time: its nodes, its link, its clock."""
 from __future__ import annotations
 

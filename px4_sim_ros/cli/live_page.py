@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The page of `top`: what a running graph does, with the plots of a flight's report.
 
 While the graph runs the page is written again and again, and the browser reads it again by
@@ -13,7 +15,6 @@ import pathlib
 import typing
 
 import numpy as np
-from plotly.offline import get_plotlyjs
 
 from px4_sim_ros.cli.graph_snapshot import NODE_FIGURES, LinkSnapshot, NodeSnapshot, Snapshot
 from px4_sim_ros.model.errors import sentence
@@ -38,6 +39,7 @@ class LivePage:
     """Writes the page; whoever reads it meanwhile gets the whole of the one before."""
 
     rounds = _ROUNDS           # of messages that it shows of each node
+    period_s = PERIOD_S        # at which it is written
 
     def __init__(self, path: pathlib.Path) -> None:
         """Write nothing yet."""
@@ -57,7 +59,7 @@ class LivePage:
         """
         self._due_s = now_s + PERIOD_S
         if not self._plotly.exists():
-            _replace(self._plotly, get_plotlyjs())
+            _replace(self._plotly, report_page.plotly_script())
         _replace(self.path, to_html(snapshot, counters, self._live))
 
     def finish(self, snapshot: Snapshot, counters: AllCounters) -> None:

@@ -1,12 +1,15 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The command `pilot`: flies a mission with an autopilot that runs already."""
 from __future__ import annotations
 
 import argparse
 import contextlib
 import sys
-import threading
 import typing
 
+from px4_sim_ros.cli.arguments import instance
+from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED, INTERRUPTED
 from px4_sim_ros.cli.progress import Progress
 from px4_sim_ros.config.vehicles_and_missions import load_mission
 from px4_sim_ros.mavlink.pilot import Event, MissionError, Pilot
@@ -15,13 +18,12 @@ from px4_sim_ros.model.errors import ParameterError, sentence
 if typing.TYPE_CHECKING:       # it needs rclpy, which a pilot without a graph does without
     from px4_sim_ros.ros.pilot_publisher import PilotPublisher
 
-_EXIT_FAILED, _EXIT_BAD_INPUT, _EXIT_INTERRUPTED = 1, 2, 130
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the command's options."""
     parser.add_argument('--mission', default='square', help='name in config/missions, or a path')
-    parser.add_argument('--instance', type=int, default=0, help='as PX4: UDP port 14540 + instance')
+    parser.add_argument('--instance', type=instance, default=0,
+                        help='as PX4: UDP port 14540 + instance')
 
 
 def pilot(options: argparse.Namespace) -> int:
@@ -38,7 +40,7 @@ def pilot(options: argparse.Namespace) -> int:
             return _fly(options, publisher)
     except (ParameterError, OSError) as error:
         print(f'pilot: {sentence(error)}', file=sys.stderr)
-        return _EXIT_BAD_INPUT
+        return BAD_INPUT
 
 
 def _fly(options: argparse.Namespace, publisher: PilotPublisher | None) -> int:
@@ -55,14 +57,13 @@ def _fly(options: argparse.Namespace, publisher: PilotPublisher | None) -> int:
                 publisher.publish_event(event.text)
 
         observers = [publisher.publish_set_point] if publisher is not None else []
-        with contextlib.closing(
-                Pilot(options.instance, report, threading.Event(), *observers)) as link:
+        with contextlib.closing(Pilot(options.instance, report, *observers)) as link:
             try:
                 link.fly(mission)
             except MissionError as error:
                 print(f'pilot: {error}', file=sys.stderr)
-                return _EXIT_FAILED
+                return FAILED
             except KeyboardInterrupt:
                 # Under ros2 launch Ctrl-C is the ordinary end of every node.
-                return _EXIT_INTERRUPTED if publisher is None else 0
+                return INTERRUPTED if publisher is None else 0
     return 0

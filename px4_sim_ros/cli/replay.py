@@ -1,15 +1,19 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The command `replay`: fly the recorded commands again and compare all that comes of it."""
 from __future__ import annotations
 
 import argparse
 import dataclasses
 import pathlib
-import signal
 import sys
 import tempfile
 
+from px4_sim_ros.cli import output
+from px4_sim_ros.cli.arguments import namespace, speed_factor
 from px4_sim_ros.cli.compare import report_comparison
-from px4_sim_ros.config.resources import check_writable
+from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED
+from px4_sim_ros.config.resources import check_page, check_writable
 from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.recording.analysis.comparison import compare_bags
 from px4_sim_ros.recording.bag.reader import BagReader
@@ -17,9 +21,6 @@ from px4_sim_ros.recording.bag.run_description import BagError
 from px4_sim_ros.run import replay as replaying
 from px4_sim_ros.run import settings
 from px4_sim_ros.run.flight import MODES
-from px4_sim_ros.step.pacing import speed_factor
-
-_EXIT_FAILED, _EXIT_BAD_INPUT, _EXIT_INTERRUPTED = 1, 2, 130
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,21 +36,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help='write a plot of the deviation here')
     # For the launch file: the graph runs already and records into this folder.
     parser.add_argument('--join', help=argparse.SUPPRESS)
-    parser.add_argument('--namespace', default='', help='of the graph, or of what is played')
+    parser.add_argument('--namespace', type=namespace, default='',
+                        help='of the graph, or of what is played')
     play = parser.add_argument_group('playing', 'only publish what was recorded, for viewers')
     play.add_argument('--play', action='store_true', help='fly nothing, play')
-    play.add_argument('--rate', type=speed_factor, default=1.0, metavar='X|max',
-                      help='simulated over wall time')
-    play.add_argument('--start', type=float, default=0.0, metavar='S', help='simulated time')
+    play.add_argument('--rate', type=speed_factor, metavar='X|max',
+                      help='simulated over wall time, 1 by default')
+    play.add_argument('--start', type=float, metavar='S', help='simulated time, 0 by default')
     play.add_argument('--paused', action='store_true', help='begin paused')
     play.add_argument('--loop', action='store_true', help='begin again at the end')
 
 
 def replay(options: argparse.Namespace) -> int:
     """Fly a recording again and report; return the exit code."""
-    # SIGTERM ends it as Ctrl-C does: nothing is left behind.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
+        check_page('plot', options.plot)
         bag = BagReader(options.bag)
         overrides = _overrides(options)
         is_what_if = bool(overrides[''] or len(overrides) > 1 or options.profile)
@@ -57,10 +58,11 @@ def replay(options: argparse.Namespace) -> int:
             if is_what_if or options.record or options.json or options.plot:
                 raise ParameterError('play: it only publishes; leave out what is for a flight')
             from px4_sim_ros.ros.bag_player import play
-            return play(bag, rate=options.rate, start_s=options.start, paused=options.paused,
+            return play(bag, rate=1.0 if options.rate is None else options.rate,
+                        start_s=options.start or 0.0, paused=options.paused,
                         loop=options.loop, namespace=options.namespace or None)
+        _check_no_playing(options)
         check_writable('json', options.json)
-        check_writable('plot', options.plot)
         found = replaying.survey(bag)
         if options.join is not None:
             replaying.conduct(options.namespace, found, [])
@@ -73,13 +75,24 @@ def replay(options: argparse.Namespace) -> int:
             return _report(bag, BagReader(prepared.bag), options, is_what_if)
     except (BagError, ParameterError) as error:
         print(f'replay: {sentence(error)}', file=sys.stderr)
-        return _EXIT_BAD_INPUT
+        return BAD_INPUT
     except KeyboardInterrupt:
-        print('replay: interrupted', file=sys.stderr)
-        return _EXIT_INTERRUPTED
+        return output.interrupted('replay: interrupted')
     except (OSError, RuntimeError) as error:
         print(f'replay: {sentence(error)}', file=sys.stderr)
-        return _EXIT_FAILED
+        return FAILED
+
+
+def _check_no_playing(options: argparse.Namespace) -> None:
+    """Check that nothing is asked for that only --play does.
+
+    :raises ParameterError: it is
+    """
+    given = {'rate': options.rate is not None, 'start': options.start is not None,
+             'paused': options.paused, 'loop': options.loop}
+    for name, is_given in given.items():
+        if is_given:
+            raise ParameterError(f'{name}: only with --play, since a replay flies all steps')
 
 
 def _overrides(options: argparse.Namespace) -> settings.Settings:
@@ -90,6 +103,9 @@ def _overrides(options: argparse.Namespace) -> settings.Settings:
     found = settings.settings(options)
     if options.seed is not None:
         found['']['seed'] = options.seed
+    if 'hil_bridge' in found:
+        raise ParameterError('hil_bridge: a replay has no bridge, since the commands are those of'
+                             ' the recording')
     for node in ('manager', 'player', 'recorder'):
         if node in found:
             raise ParameterError(f'{node}: a replay sets the parameters of this node itself')
@@ -105,4 +121,4 @@ def _report(
     """
     found = dataclasses.replace(compare_bags(bag, flown), names=(str(bag.folder), 'the replay'))
     report_comparison(bag, flown, found, options, is_what_if=is_what_if)
-    return 0 if is_what_if or found.identical else _EXIT_FAILED
+    return 0 if is_what_if or found.identical else FAILED

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The command `report`: a page about a recorded flight."""
 from __future__ import annotations
 
@@ -5,12 +7,11 @@ import argparse
 import pathlib
 import sys
 
-from px4_sim_ros.config.resources import check_writable
+from px4_sim_ros.cli.exit_codes import BAD_INPUT
+from px4_sim_ros.config.resources import check_page
 from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import BagError
-
-_EXIT_BAD_INPUT = 2
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,15 +28,15 @@ def report(options: argparse.Namespace) -> int:
     from px4_sim_ros.recording.report.flight_report import write_report
     output = options.output or pathlib.Path(f'{options.bag.absolute().name}.html')
     try:
-        check_writable('output', output)
+        check_page('output', output)
         bag = BagReader(options.bag)
         write_report(bag, output)
     except (BagError, ParameterError) as error:
         print(f'report: {error}', file=sys.stderr)
-        return _EXIT_BAD_INPUT
+        return BAD_INPUT
     except OSError as error:
         print(f'report: {output}: {sentence(error)}', file=sys.stderr)
-        return _EXIT_BAD_INPUT
+        return BAD_INPUT
     if bag.damage:
         print(f'report: {bag.damage}', file=sys.stderr)
     print(f'{output}: {output.stat().st_size / 1e6:.1f} MB')

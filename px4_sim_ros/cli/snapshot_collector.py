@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Snapshots of a running graph, from what its nodes report about themselves."""
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The tables and the picture of the documents, made from the code.
 
 `python -m px4_sim_ros.cli.tables` writes them into the documents of the current folder;
@@ -9,7 +11,9 @@ import pathlib
 import re
 import typing
 
-from px4_sim_ros.bench import budget
+from px4_sim_ros.bench.budget import Budget
+from px4_sim_ros.cli.command_line import COMMANDS
+from px4_sim_ros.cli.control import PURPOSES
 from px4_sim_ros.config.parameter_files import default_parameters
 from px4_sim_ros.model.parameters import range_text
 from px4_sim_ros.model.world import WorldParameters
@@ -64,6 +68,12 @@ def _parameter(
     return node, f'`{key}`', f'`{value}`', info['description'], allowed
 
 
+def commands() -> str:
+    """Return the commands."""
+    return _table(('command', 'what it does'), [
+        (f'`{name}`', purpose) for name, purpose in (COMMANDS | PURPOSES).items()])
+
+
 def launch_arguments() -> str:
     """Return the arguments of the launch files."""
     rows = [(f'`{name}`', f'`{a.default}`' if a.default else '', a.description)
@@ -97,15 +107,25 @@ def view_topics() -> str:
         (f'`{t.name}`', f'`{t.type}`', t.meaning) for t in VIEWED.values()])
 
 
+def budget() -> str:
+    """Return the benchmark's budget, with the machine that it was recorded on."""
+    recorded = Budget.load()
+    head = ('part', 'budget in loops a step', 'us a step where it was recorded',
+            'warning above, us')
+    return (f'{_table(head, recorded.rows())}\n\nRecorded on: {recorded.machine}. A calibration'
+            f' loop takes {recorded.calibration_us:.1f} us there.')
+
+
 def documents(root: pathlib.Path) -> list[pathlib.Path]:
     """Return all documents of a source tree."""
     return [root / 'README.md', *sorted((root / 'docs').glob('*.md'))]
 
 
 PARTS: dict[str, typing.Callable[[], str]] = {
-    'topics': topics, 'parameters': parameters, 'launch arguments': launch_arguments,
+    'commands': commands, 'topics': topics, 'parameters': parameters,
+    'launch arguments': launch_arguments,
     'picture': picture, 'recorded topics': recorded_topics,
-    'view topics': view_topics, 'budget': budget.table}
+    'view topics': view_topics, 'budget': budget}
 
 
 def fill(text: str) -> str:

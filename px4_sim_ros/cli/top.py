@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The command `top`: what a running graph does, node by node, on a terminal and on a page."""
 from __future__ import annotations
 
@@ -18,18 +20,19 @@ from rich.table import Table
 from rich.text import Text
 from std_msgs.msg import String
 
+from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED, INTERRUPTED
 from px4_sim_ros.cli.graph_snapshot import NODE_FIGURES, LinkSnapshot, NodeSnapshot, Snapshot
 from px4_sim_ros.cli.snapshot_collector import FOUND_AFTER_S, SnapshotCollector
-from px4_sim_ros.config.resources import check_writable
+from px4_sim_ros.cli.terminal import console
+from px4_sim_ros.config.resources import check_page
+from px4_sim_ros.config.signals import Stop
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.recording.analysis import lockstep_terms as terms
 from px4_sim_ros.recording.analysis.lockstep_terms import figure
 from px4_sim_ros.ros import qos
 from px4_sim_ros.ros.control_client import Control, ControlError
 from px4_sim_ros.ros.session import spin_once
-from px4_sim_ros.ros.status_client import StatusClient
-from px4_sim_ros.ros.world import Stop
-from px4_sim_ros.step import graph, side_topics
+from px4_sim_ros.step import side_topics
 
 if typing.TYPE_CHECKING:       # it draws, which takes a while to import
     from px4_sim_ros.cli.live_page import LivePage
@@ -39,15 +42,9 @@ _REFRESH_S = 0.5
 _SPIN_S = 0.1
 # A node that has not reported by then is silent.
 _TWO_ROUNDS_S = FOUND_AFTER_S + 0.1
-# Where lines are not cut at a terminal's edge, so that programs find a node's row whole.
-_UNBOUNDED_COLUMNS = 1000
-# All nodes that a manager may manage.
-_MANAGED = graph.of_instances(
-    {kind: spec.instances for kind, spec in graph.NODES.items()}).managed
 
 _STYLES = {terms.WELL: 'green', terms.NOTABLE: 'yellow', terms.TROUBLE: 'bold red',
            terms.UNKNOWN: ''}
-_EXIT_BAD_INPUT = 2
 
 
 def top(options: argparse.Namespace) -> int:
@@ -56,7 +53,7 @@ def top(options: argparse.Namespace) -> int:
         page = _page(options.page)
     except ParameterError as error:
         print(f'top: {error}', file=sys.stderr)
-        return _EXIT_BAD_INPUT
+        return BAD_INPUT
     live = not (options.once or options.json) and (page is not None or _can_redraw())
     control = Control(options.namespace)
     with contextlib.closing(control):
@@ -69,16 +66,16 @@ def top(options: argparse.Namespace) -> int:
                 _print_once(control, collector, options.json, page)
         except ControlError as error:
             print(f'top: {error}', file=sys.stderr)
-            return 1
+            return FAILED
         except KeyboardInterrupt:
-            return 0 if live else 130
+            return 0 if live else INTERRUPTED
     return 0
 
 
 def _page(path: pathlib.Path | None) -> LivePage | None:
     if path is None:
         return None
-    check_writable('page', path)
+    check_page('page', path)
     from px4_sim_ros.cli.live_page import LivePage
     return LivePage(path)
 
@@ -98,7 +95,7 @@ def _listen(control: Control, rounds: int) -> SnapshotCollector:
     def on_diagnostics(message: DiagnosticArray, info: dict[str, int]) -> None:
         collector.on_diagnostics(message, info['source_timestamp'] * 1e-9, time.monotonic())
 
-    StatusClient(node, collector.on_status)
+    control.statuses.on_status = collector.on_status
     node.create_subscription(String, side_topics.LINK_STATE.name, on_link, qos.LATCHED)
     # A callback with the message's info is allowed, whatever rclpy's annotations say.
     node.create_subscription(
@@ -108,10 +105,9 @@ def _listen(control: Control, rounds: int) -> SnapshotCollector:
 
 
 def _expect_managed(control: Control, collector: SnapshotCollector) -> None:
-    """Expect the nodes that the manager subscribes to: a dead one does not report itself."""
-    for name in _MANAGED:
-        if control.node.count_subscribers(f'{name}/transition_event'):
-            collector.expect(name)
+    """Expect the nodes that the manager knows: a dead one does not report itself."""
+    for name in control.managed():
+        collector.expect(name)
 
 
 def _print_once(
@@ -121,23 +117,23 @@ def _print_once(
         _expect_managed(control, collector)
         return collector.has_two_rounds()
 
-    with contextlib.suppress(ControlError):      # some node is silent, which the snapshot shows
-        control.wait_for(is_complete, _TWO_ROUNDS_S, '')
+    control.comes(is_complete, _TWO_ROUNDS_S)      # if not, a node is silent, as the snapshot shows
     snapshot = collector.snapshot(time.monotonic())
-    print(to_json(snapshot) if as_json else to_text(snapshot, _columns()))
+    print(to_json(snapshot) if as_json else to_text(snapshot, console().width))
     if page:
         page.finish(snapshot, collector.counters())
 
 
-def _columns() -> int:
-    return Console().width if sys.stdout.isatty() else _UNBOUNDED_COLUMNS
-
-
 def _show_live(control: Control, collector: SnapshotCollector, page: LivePage | None) -> None:
-    """Show the graph until Ctrl-C, on a terminal, on a page or on both."""
-    stop = Stop()
+    """Show the graph until Ctrl-C, on a terminal, on a page or on both.
+
+    A page ends with the graph; a terminal goes on and shows the next one.
+    """
+    stop, is_gone = Stop(), False
+    if page:
+        print(f'writes {page.path} every {page.period_s:g} s; Ctrl-C ends it', flush=True)
     with _screen() as show:
-        while not stop.asked:
+        while not (stop.asked or is_gone):
             _expect_managed(control, collector)
             now_s = time.monotonic()
             snapshot = collector.snapshot(now_s)
@@ -146,9 +142,11 @@ def _show_live(control: Control, collector: SnapshotCollector, page: LivePage | 
                 page.write(snapshot, collector.counters(), now_s)
             while not stop.asked and time.monotonic() < now_s + _REFRESH_S:
                 spin_once(control.node, _SPIN_S)
+            is_gone = page is not None and not control.statuses.is_connected
     if page:
         page.finish(collector.snapshot(time.monotonic()), collector.counters())
-        print(f'{page.path}: {page.path.stat().st_size / 1e6:.1f} MB')
+        print(f"{'the graph has gone; ' if is_gone else ''}{page.path}:"
+              f' {page.path.stat().st_size / 1e6:.1f} MB')
 
 
 @contextlib.contextmanager

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The command `view`: a running graph, or a recording, in the viewer Rerun."""
 from __future__ import annotations
 
@@ -5,6 +7,8 @@ import argparse
 import os
 import sys
 
+from px4_sim_ros.cli.arguments import namespace
+from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED
 from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import BagError
@@ -20,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help='folder of a recording; without it a graph that runs is shown')
     parser.add_argument('--viewer', default=OPEN, metavar='rerun|FILE.rrd|URL',
                         help='open the viewer, write a file for it, or send to one that runs')
-    parser.add_argument('--namespace', default='', help='of the graph that runs')
+    parser.add_argument('--namespace', type=namespace, default='', help='of the graph that runs')
     settings.add_graph_arguments(parser)
 
 
@@ -36,13 +40,13 @@ def view(options: argparse.Namespace) -> int:
             _show_graph(options, target)
     except (ParameterError, BagError) as error:
         print(f'view: {sentence(error)}', file=sys.stderr)
-        return 2
+        return BAD_INPUT
     except (ViewerError, OSError) as error:
         print(f'view: {sentence(error)}', file=sys.stderr)
         if target.hangs:
             sys.stderr.flush()
-            os._exit(1)
-        return 1
+            os._exit(FAILED)
+        return FAILED
     return 0
 
 
@@ -50,15 +54,15 @@ def _show_bag(bag: BagReader, target: RerunTarget) -> None:
     """Write a whole recording."""
     from px4_sim_ros.recording.analysis.flight_events import marks, read_contents
     from px4_sim_ros.recording.analysis.flight_facts import mission_waypoints
-    from px4_sim_ros.recording.analysis.series import read_series
     from px4_sim_ros.viewing.rerun_log import RerunLog
-    series = read_series(bag)
+    contents = read_contents(bag)
+    series = contents.series
     odometry = series.get('ground_truth/odom')
     places = mission_waypoints(bag.run, odometry['position_m'].values[0]) if odometry else []
     stream = target.open_run(bag.folder.name)
     log = RerunLog(stream, bag.run.configuration({}), places, whole=True)
     log.add(series)
-    for mark in marks(bag.run, read_contents(bag), series):
+    for mark in marks(bag.run, contents, series):
         log.log_text(mark.start_s, _LEVELS.get(mark.kind, 'INFO'), mark.who or mark.kind, mark.text)
     target.close_run(stream)
     if bag.damage:

@@ -1,14 +1,15 @@
-"""Blocks and their runner from the configuration of a run."""
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""Blocks from the configuration of a run."""
 from __future__ import annotations
 
+import sys
 import typing
 
 from px4_sim_ros.config.configuration import Configuration
 from px4_sim_ros.model.parameters import Parameters
 from px4_sim_ros.step.block import Block, BlockConfiguration
 from px4_sim_ros.step.graph import load
-from px4_sim_ros.step.runner import Clock, Port, Runner
-from px4_sim_ros.step.slot import Slot
 
 
 def block_configuration(configuration: Configuration, name: str) -> BlockConfiguration[Parameters]:
@@ -18,29 +19,29 @@ def block_configuration(configuration: Configuration, name: str) -> BlockConfigu
         configuration.nodes[name])
 
 
-def make_block(configuration: Configuration, name: str, own_class: str = '') -> Block:
-    """Return a block of the graph.
+def make_blocks(
+    configuration: Configuration, own_classes: typing.Mapping[str, str] | None = None,
+    **there: Block,
+) -> dict[str, Block]:
+    """Return all blocks of the graph, by name.
 
-    :param own_class: `module:Class` in the place of that of the graph table
+    :param own_classes: `module:Class` by name, in the place of those of the graph table
+    :param there: blocks that were made otherwise
     :raises ParameterError: a parameter is wrong, or a file that it names
     """
+    own_classes = own_classes or {}
+    return {name: there.get(name) or _make_block(configuration, name, own_classes.get(name, ''))
+            for name in configuration.graph.blocks}
+
+
+def _make_block(configuration: Configuration, name: str, own_class: str) -> Block:
+    """Return a block; what it warns of is printed."""
     block_class = load(own_class or configuration.graph.nodes[name].block)
     block: Block = block_class(block_configuration(configuration, name))
+    block.log = _print_warning
     return block
 
 
-def run_in_process(
-    configuration: Configuration, blocks: typing.Mapping[str, Block], clock: Clock,
-    port: Port | None = None,
-) -> Runner:
-    """Return a runner that has all blocks of a graph, ready for the first step."""
-    graph = configuration.graph
-    slots = []
-    for name in graph.blocks:
-        slot = Slot(graph.nodes[name], graph, configuration.world)
-        slot.block = blocks[name]
-        slot.block.reset()
-        slots.append(slot)
-    runner = Runner(port, clock)
-    runner.place(slots)
-    return runner
+def _print_warning(is_warning: bool, sentence: str) -> None:
+    if is_warning:
+        print(sentence, file=sys.stderr, flush=True)

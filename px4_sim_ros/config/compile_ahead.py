@@ -1,28 +1,60 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The motion is compiled before the first flight on a machine, where nobody waits for an answer."""
 from __future__ import annotations
 
+import os
+import pathlib
+import signal
+import subprocess
 import sys
 
-from px4_sim_ros.config.configuration import load_configuration
-from px4_sim_ros.model.body.dynamics import Dynamics
-from px4_sim_ros.model.body.integrators import DynamicsParameters
-from px4_sim_ros.model.body.motion import advance
-from px4_sim_ros.model.compiled import is_kept, load_compiler
-from px4_sim_ros.model.environment.environment import Environment
+from px4_sim_ros.config.child_prefix import DIE_WITH_PARENT
+from px4_sim_ros.model.code_cache import cache_folder, is_kept
+
+# Ctrl-C, and the end of the terminal, go to both processes.
+_OF_THE_TERMINAL = -signal.SIGINT, -signal.SIGHUP
 
 
-def prepare_compiler() -> None:
-    """Load the compiler, and say that the first `Dynamics` will take a while, if it will."""
-    load_compiler()
-    if not is_kept(advance):
-        print('the equations of motion are compiled for this machine; that is done once',
-              file=sys.stderr, flush=True)
+def compile_ahead() -> None:
+    """Compile what is not compiled on this machine yet, in a process that can be interrupted.
+
+    It is not done in this one: the compiler looks at signals once in many seconds.
+
+    :raises KeyboardInterrupt: also when the other process was interrupted
+    """
+    if os.environ.get('NUMBA_DISABLE_JIT', '0') != '0' or is_kept('motion', 'advance'):
+        return
+    print('the equations of motion are compiled for this machine; that is done once',
+          file=sys.stderr, flush=True)
+    if cache_folder() is None:
+        return                  # nothing can be kept: each process compiles for itself
+    # This package, and not one that is where the user happens to be: its code is kept apart.
+    done = subprocess.run(
+        [*DIE_WITH_PARENT, sys.executable, '-m', __name__], capture_output=True, text=True,
+        cwd=pathlib.Path(__file__).parents[2])
+    if done.returncode in _OF_THE_TERMINAL:
+        raise KeyboardInterrupt
+    if done.returncode:
+        raise RuntimeError('the equations of motion cannot be compiled: '
+                           + (done.stderr.splitlines() or [f'exit code {done.returncode}'])[-1])
 
 
 def compile_motion() -> None:
     """Compile all that any vehicle and integrator needs, or load what is kept from before."""
-    prepare_compiler()
+    from px4_sim_ros.config.configuration import load_configuration
+    from px4_sim_ros.model.body.dynamics import Dynamics
+    from px4_sim_ros.model.body.integrators import DynamicsParameters
+    from px4_sim_ros.model.compiled import load_compiler
+    from px4_sim_ros.model.environment.environment import Environment
+    load_compiler()
     configuration = load_configuration(None, {})
     world = configuration.world
     Dynamics(configuration.of_node('dynamics', DynamicsParameters), configuration.vehicle,
              Environment.of(world), world.step_us)
+
+
+if __name__ == '__main__':
+    # Ends at once: what is not finished is compiled by the next flight.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    compile_motion()

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The parameters of a run: the defaults in `config/simulation.yaml`, then what the user gives."""
 from __future__ import annotations
 
@@ -19,12 +21,17 @@ from px4_sim_ros.config.parameter_files import (
 )
 from px4_sim_ros.config.resources import named_file
 from px4_sim_ros.config.vehicles_and_missions import load_vehicle
-from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.errors import ParameterError, check_installed
 from px4_sim_ros.model.parameters import Parameters, unknown_key_error
 from px4_sim_ros.model.timebase import instance_name
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.step import graph
+
+# Its parameters are read first.
+_FIRST = 'manager'
+# Where all parameters are, which are too many for a sentence.
+_PAGE = 'docs/reference.md'
 
 _OwnParameters = typing.TypeVar('_OwnParameters', bound=Parameters)
 
@@ -70,10 +77,11 @@ def node_configuration(node: str, values: FlatParameters) -> NodeConfiguration:
     known = default_parameters(node)
     for key in values:
         if key not in known:
-            raise unknown_key_error(node, key, known)
+            raise unknown_key_error(node, key, known, _PAGE)
     own = {k: v for k, v in values.items() if k in own_names}
     shared = {k: v for k, v in values.items() if k not in own_names}
-    world = WorldParameters.from_mapping(node, nested(shared))
+    # Whoever is the first to read them reads what was said for all.
+    world = WorldParameters.from_mapping('' if node == _FIRST else node, nested(shared))
     world.check_periods()
     _check_instances(node, world)
     _check_joins(node, world)
@@ -99,6 +107,7 @@ def load_configuration(
     :param vehicle: in the place of the one that the parameters name
     :raises ParameterError: one sentence that names the parameter and what is allowed
     """
+    check_installed('pygeomag')    # the world of each run has a magnetic field
     given = sections_of(params_file) if params_file is not None else {}
 
     def configured(node: str) -> NodeConfiguration:
@@ -108,12 +117,15 @@ def load_configuration(
         values |= overrides.get(node, {})
         return node_configuration(node, values)
 
-    world = configured('manager').world
+    for key in select(given, absolute(namespace)) | overrides.get('', {}):
+        _check_shared_name(key)
+    world = configured(_FIRST).world
     names = graph.of_instances(world.node_counts).nodes
     check_sections(params_file, given, [f'{absolute(namespace)}/{node}' for node in names])
     for node in set(overrides) - set(names) - {''}:
         asks = _asked_for_by(graph.spec_of(node).kind)
-        raise ParameterError(f'{node}: there is no such node in this run; {asks} asks for it')
+        raise ParameterError(
+            f'{node}: there is no such node in this run; {asks} asks for it{_how_to_add(node)}')
     nodes = {node: configured(node) for node in names}
     for name, configuration in nodes.items():
         _check_shared(name, configuration.world, world)
@@ -157,6 +169,23 @@ def flat_parameters(configuration: Configuration) -> dict[str, FlatParameters]:
     return {node: world | flat_values(own) for node, own in configuration.nodes.items()}
 
 
+def _check_shared_name(key: str) -> None:
+    """Check that all nodes have a parameter that was given for all.
+
+    :raises ParameterError: they do not, and what may have been meant
+    """
+    shared = WorldParameters.infos()
+    if key in (known := default_parameters(_FIRST)) and key.partition('.')[0] in shared:
+        return
+    owners = [f'{kind}.{key}' for kind, spec in graph.NODES.items()
+              if key in graph.load(spec.parameters).infos()]
+    if owners:
+        raise ParameterError(
+            f"{key}: not all nodes have this parameter; did you mean {' or '.join(owners)}?")
+    raise unknown_key_error(
+        '', key, (name for name in known if name.partition('.')[0] in shared), _PAGE)
+
+
 def _check_shared(node: str, world: WorldParameters, reference: WorldParameters) -> None:
     for field in dataclasses.fields(world):
         mine, other = getattr(world, field.name), getattr(reference, field.name)
@@ -188,6 +217,16 @@ def _asked_for_by(kind: str) -> str:
     others = {'wind': 'wind', 'recorder': 'recorder', 'player': 'commands',
               'hil_bridge': 'commands'}
     return others.get(kind, f'instances.{kind}')
+
+
+def _how_to_add(node: str) -> str:
+    """Return the end of a sentence about a node that is missing: the option that adds it."""
+    spec = graph.spec_of(node)
+    options = {'wind': '--wind constant', 'recorder': '--record DIR'}
+    if spec.model and spec.kind not in options:
+        names = [instance_name(spec.kind, i) for i in range(spec.instances)]
+        options[spec.kind] = f'--set instances.{spec.kind}={names.index(node) + 1}'
+    return f': add {options[spec.kind]}' if spec.kind in options else ''
 
 
 def _check_joins(node: str, world: WorldParameters) -> None:

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Blocks of a user that run in place of those of the graph: `NAME=MODULE:CLASS`."""
 from __future__ import annotations
 
@@ -73,11 +75,11 @@ def _check(what: str, name: str, module: str, class_name: str) -> None:
             f'{what}: must be a subclass of {base.__module__}.{base.__name__}')
 
 
-def arguments(texts: typing.Iterable[str], names: typing.Container[str]) -> list[str]:
+def arguments(own_classes: typing.Mapping[str, str], names: typing.Container[str]) -> list[str]:
     """Return the options about classes of the user for a process that runs some nodes.
 
-    :param texts: each `NAME=MODULE:CLASS`, of the whole graph
+    :param own_classes: `module:Class` by name, of the whole graph
     :param names: the nodes of the process
     """
-    return [word for text in texts if text.partition('=')[0] in names
-            for word in ('--node', text)]
+    return [word for name, own_class in own_classes.items() if name in names
+            for word in ('--node', f'{name}={own_class}')]

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Parameter files of ROS 2: reading their sections, laying them over each other, writing them.
 
 The same file serves `ros2 launch`, `ros2 run`, and the modes that run without ROS.

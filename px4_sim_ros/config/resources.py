@@ -1,17 +1,21 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The package's own files, in a checkout or as installed, and reading YAML."""
 from __future__ import annotations
 
 import os
 import pathlib
+import tempfile
 import typing
 
 import yaml
 
-from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.errors import ParameterError, check_installed, did_you_mean
 
 PACKAGE = 'px4_sim_ros'
 # With libyaml, where it is, a vehicle file is read in a tenth of the time.
-_LOADER = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
+LOADER: typing.Any = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
+DUMPER: typing.Any = getattr(yaml, 'CSafeDumper', yaml.SafeDumper)
 
 
 def config_directory() -> pathlib.Path:
@@ -24,22 +28,35 @@ def config_directory() -> pathlib.Path:
 
 
 def named_file(kind: str, name: str) -> pathlib.Path:
-    """Return `config/<kind>/<name>.yaml`, or `name` itself when it is a path."""
+    """Return `config/<kind>/<name>.yaml`, or `name` itself when it is a path.
+
+    :raises ParameterError: it is neither a path nor one of the names that there are
+    """
     path = pathlib.Path(name).expanduser()
     if path.suffix or len(path.parts) > 1:
         return path
-    return config_directory() / kind / f'{name}.yaml'
+    files = named_files(kind)
+    if name not in files:
+        what = kind.removesuffix('s')
+        raise ParameterError(f'{what} {name!r}: there is no such {what}'
+                             f"{did_you_mean(name, files)}; there are {', '.join(files)}")
+    return files[name]
 
 
-def own_arguments(arguments: typing.Sequence[str]) -> tuple[list[str], bool]:
-    """Return the arguments before `--ros-args`, and whether there were such.
+def named_files(kind: str) -> dict[str, pathlib.Path]:
+    """Return all files `config/<kind>/<name>.yaml` by their names."""
+    return {path.stem: path for path in sorted((config_directory() / kind).glob('*.yaml'))}
+
+
+def own_arguments(arguments: typing.Sequence[str]) -> list[str]:
+    """Return the arguments before `--ros-args`.
 
     ros2 launch appends ROS arguments to every node, also to programs that need none.
     """
     arguments = list(arguments)
     if '--ros-args' not in arguments:
-        return arguments, False
-    return arguments[:arguments.index('--ros-args')], True
+        return arguments
+    return arguments[:arguments.index('--ros-args')]
 
 
 def check_writable(name: str, path: pathlib.Path | None) -> None:
@@ -48,8 +65,46 @@ def check_writable(name: str, path: pathlib.Path | None) -> None:
     :param name: of the option, for the error sentence
     :raises ParameterError: it cannot
     """
-    if path is not None and not os.access(path.absolute().parent, os.W_OK):
+    if path is None:
+        return
+    folder = path.absolute().parent
+    if os.path.isdir(path):
+        raise ParameterError(f'{name} {path}: is a folder; name a file')
+    if os.path.exists(path):
+        if not os.access(path, os.W_OK):
+            raise ParameterError(f'{name} {path}: exists and cannot be written; name another file')
+    elif os.path.exists(folder) and not os.path.isdir(folder):
+        raise ParameterError(f'{name} {path}: {folder} is no folder')
+    elif not os.access(folder, os.W_OK | os.X_OK):
         raise ParameterError(f'{name} {path}: its folder is missing or cannot be written')
+    else:
+        _try_to_make(name, path, folder)
+
+
+def _try_to_make(name: str, path: pathlib.Path, folder: pathlib.Path) -> None:
+    """Make such a file beside it, and remove it again.
+
+    :raises ParameterError: it cannot be made; permissions do not say so for all file systems
+    """
+    try:
+        with tempfile.TemporaryDirectory(dir=folder) as trial:
+            (pathlib.Path(trial) / path.name).touch()
+    except OSError as error:
+        raise ParameterError(
+            f'{name} {path}: cannot be made in {folder}: {error.strerror}') from None
+
+
+def check_page(name: str, path: pathlib.Path | None) -> None:
+    """Check early that a page can be written, if one is wanted.
+
+    :param name: of the option, for the error sentence
+    :raises ParameterError: it cannot, its name is not that of a page, or plotly is not installed
+    """
+    if path is not None and path.suffix != '.html':
+        raise ParameterError(f'{name} {path}: is a page; its name must end with .html')
+    if path is not None:
+        check_installed('plotly')
+    check_writable(name, path)
 
 
 def read_yaml(path: str | pathlib.Path, what: str) -> typing.Any:
@@ -60,7 +115,7 @@ def read_yaml(path: str | pathlib.Path, what: str) -> typing.Any:
     """
     try:
         with open(pathlib.Path(path).expanduser(), encoding='utf-8') as file:
-            return yaml.load(file, _LOADER)
+            return yaml.load(file, LOADER)
     except OSError as error:
         raise ParameterError(f'{what} {path}: {error.strerror}') from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:

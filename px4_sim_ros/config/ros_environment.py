@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The environment of ROS processes: how they discover each other."""
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Vehicles and missions, by their names in `config` or by paths."""
 from __future__ import annotations
 

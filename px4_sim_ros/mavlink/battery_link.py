@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The simulator's battery for PX4, which ignores batteries on the simulator link.
 
 BATTERY_STATUS goes over an ordinary MAVLink link, as that of a smart battery would: to PX4's

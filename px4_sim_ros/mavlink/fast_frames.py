@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Frames of messages that come often, without a message object: in a fifth of the time.
 
 Layouts, numbers and check sums of messages are those of pymavlink, which also does all that is

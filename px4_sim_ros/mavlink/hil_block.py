@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The block `hil_bridge`: measurements become HIL frames, and the autopilot's reply a command."""
 from __future__ import annotations
 
@@ -10,7 +12,6 @@ from px4_sim_ros.mavlink.hil_optional import distance_message, flow_message, odo
 from px4_sim_ros.mavlink.hil_server import HilServer, check_port_is_free, port_of
 from px4_sim_ros.mavlink.link_state import HilParameters, LinkReport, LinkState
 from px4_sim_ros.mavlink.lockstep import Lockstep
-from px4_sim_ros.step import side_topics
 from px4_sim_ros.step.block import Block, BlockConfiguration, BlockStatus, Inputs, Outputs
 from px4_sim_ros.step.graph import COMMAND
 
@@ -93,7 +94,9 @@ class HilBlock(Block):
         self._frames = b''                  # of the step that waits for its command
         self._is_exchanging = False         # a step was sent and not answered
         self._is_held = False
-        self._published_state: LinkState | None = None
+        self._reported_state: LinkState | None = None
+        self.on_state: typing.Callable[[LinkState], None] = lambda state: None
+        """Is given the state of the link when it has changed; the host sets it, before `reset`."""
         check_port_is_free(hil.host, port_of(hil.instance))
 
     def reset(self) -> None:
@@ -113,13 +116,12 @@ class HilBlock(Block):
     @property
     def link(self) -> _Link:
         """The link; there is one from `reset` to `close`."""
-        assert self._link is not None
+        assert self._link is not None, 'reset comes before the first step'
         return self._link
 
     def step(self, time_us: int, inputs: Inputs) -> None:
         """Send what was measured at `time_us`; the command comes from `finish`."""
-        assert self._link is not None, 'reset comes before the first step'
-        server, lockstep, battery_link = self._link
+        server, lockstep, battery_link = self.link
         has_first_imu = self._hil_frames.first_imu in inputs
         if has_first_imu is not self._has_first_imu:
             self._has_first_imu = has_first_imu
@@ -132,10 +134,10 @@ class HilBlock(Block):
 
     def finish(self, time_us: int) -> Outputs | None:
         """Wait for the reply, and return the command; None while the link holds the step."""
-        assert self._link is not None, 'reset comes before the first step'
-        reply = self._link.lockstep.exchange(time_us, self._frames)
+        lockstep = self.link.lockstep
+        reply = lockstep.exchange(time_us, self._frames)
         self._is_held = reply is None
-        self._report(self._link.lockstep.report)
+        self._report(lockstep.report)
         if reply is None:
             return None
         self._is_exchanging = False
@@ -173,9 +175,9 @@ class HilBlock(Block):
         if report.events:
             for sentence in report.take_events():
                 self.log(state in _WORTH_A_WARNING, sentence)
-        if self._published_state is not state:
-            self._published_state = state
-            self.publish_side(side_topics.LINK_STATE.name, state.value)
+        if self._reported_state is not state:
+            self._reported_state = state
+            self.on_state(state)
 
     def holds(self) -> str:
         """Return what the link waits for while it holds a step."""

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The messages of PX4's simulator link: SI units in ENU/FLU to and from HIL fields.
 
 Every HIL unit is converted here, or in `hil_optional` for sensors that not every vehicle has,
@@ -43,9 +45,6 @@ _YAW_UNKNOWN = 0
 _MIN_SPEED_FOR_COURSE_M_S = 0.1
 
 
-_T = typing.TypeVar('_T')
-
-
 class SensorFields(enum.IntFlag):
     """Groups of HIL_SENSOR.fields_updated; PX4 uses a group only if all its bits are set."""
 
@@ -62,6 +61,9 @@ class ModeFlag(enum.IntFlag):
     CUSTOM = 1
     ARMED = 128
 
+
+# HIL_ACTUATOR_CONTROLS.flags of an autopilot that keeps step with the simulator.
+LOCKSTEP_FLAG = 1
 
 # As plain numbers: operations on flags take a microsecond each.
 IMU_GROUPS = int(SensorFields.ACCEL | SensorFields.GYRO)

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Finds HIL_ACTUATOR_CONTROLS in the bytes of the autopilot, whatever else is in them."""
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Numbers and frames as MAVLink holds them: limits of fields, and packing."""
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The messages of sensors that not every vehicle has: distance, optical flow, odometry.
 
 What PX4 makes of each field was read from its sources: SimulatorMavlink.cpp, which takes the

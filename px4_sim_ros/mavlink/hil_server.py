@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The TCP server that PX4 connects to: one client, no call that blocks without a bound."""
 from __future__ import annotations
 
@@ -9,10 +11,10 @@ import socket
 import time
 import typing
 
-import psutil
 from pymavlink.dialects.v20 import common as mavlink
 
 from px4_sim_ros.mavlink.hil_fields import packed, simulator_mavlink
+from px4_sim_ros.mavlink.ports import port_taken
 
 # Of PX4 instance 0; each further instance has the next port.
 HIL_PORT = 4560
@@ -23,24 +25,9 @@ _RECEIVE_BYTES = 16384
 _AWAKE_S = 5e-4
 
 
-class PortTakenError(OSError):
-    """The port of the link is in use by another process."""
-
-
 def port_of(instance: int) -> int:
     """Return the TCP port that PX4 instance `instance` connects to."""
     return HIL_PORT + instance
-
-
-def holder_of(port: int) -> str:
-    """Return which process listens on a TCP port, as far as the system shows it."""
-    for connection in psutil.net_connections('tcp'):
-        if connection.status == psutil.CONN_LISTEN and (
-                connection.laddr and connection.laddr.port == port):
-            if connection.pid is None:
-                return 'a process of another user'
-            return f'{psutil.Process(connection.pid).name()} (process {connection.pid})'
-    return 'a process that the system does not name'
 
 
 def _bound_socket(host: str, port: int) -> socket.socket:
@@ -53,9 +40,7 @@ def _bound_socket(host: str, port: int) -> socket.socket:
         if error.errno != errno.EADDRINUSE:
             raise OSError(
                 error.errno, f'cannot listen on {host}:{port}: {error.strerror}') from error
-        raise PortTakenError(
-            error.errno, f'TCP port {port} is taken by {holder_of(port)}; stop it or choose'
-            ' another instance') from error
+        raise port_taken('TCP', port) from error
     return bound
 
 
@@ -118,13 +103,16 @@ class HilServer:
         """Take the next client, waiting at most `timeout_s`; return whether there is one."""
         if self.connected:
             return True
-        watched = [self._listener] if self._client is None else [self._listener, self._client]
-        ready = select.select(watched, [], [], timeout_s)[0]
-        if self._client in ready:
+        ready = self._ready(timeout_s)
+        if self._client is not None and self._client.fileno() in ready:
             self._read()       # of a retired client only the end matters
-        if self._listener in ready:
+        if self._listener.fileno() in ready:
             self._take_next()
         return self.connected
+
+    def _ready(self, timeout_s: float) -> list[int]:
+        """Return which sockets have something to read, waiting at most `timeout_s`."""
+        return [number for number, _ in self._poll.poll(1e3 * timeout_s)]
 
     def _take_next(self) -> None:
         try:
@@ -174,7 +162,7 @@ class HilServer:
         data = self._receive_awake(timeout_s)
         if data or self._client is None:
             return data
-        ready = [number for number, _ in self._poll.poll(1e3 * timeout_s)]
+        ready = self._ready(timeout_s)
         if self._client.fileno() in ready:
             # It may be the end; then the client that waits is the next and not a second one.
             return self._read()

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The link to the autopilot: its parameters, its states, and what is reported of it.
 
 WAITING    no autopilot is connected: the step is held, or goes on disarmed, as configured.
@@ -14,6 +16,7 @@ import enum
 import time
 
 from px4_sim_ros.model.parameters import Parameters, parameter
+from px4_sim_ros.model.timebase import seconds_text
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,6 +60,7 @@ class LinkReport:
         self._reported: LinkState | None = None      # by the last `add_event`
         self._since_s = time.monotonic()
         self._spent_s = dict.fromkeys(LinkState, 0.0)
+        self.time_us = 0                     # of the step that was begun last
 
     def begin_connection(self) -> None:
         """Report each kind of oddity again, as of a new connection."""
@@ -75,13 +79,16 @@ class LinkReport:
         """Report the state, unless it was the last one reported."""
         if self.state is not self._reported:
             self._reported = self.state
-            self.events.append(f'{self.state.value}: {sentence}')
+            self._add(sentence)
 
     def add_remark(self, kind: str, sentence: str) -> None:
         """Report something odd, once a connection and kind."""
         if kind not in self._remarked:
             self._remarked.add(kind)
-            self.events.append(f'{self.state.value}: {sentence}')
+            self._add(sentence)
+
+    def _add(self, sentence: str) -> None:
+        self.events.append(f'{self.state.value} at t = {seconds_text(self.time_us)}: {sentence}')
 
     def take_events(self) -> list[str]:
         """Return the sentences about the link since the last call."""

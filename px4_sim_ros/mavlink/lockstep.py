@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The exchange with the autopilot that ends each step; `link_state` lists the states of the link.
 
 A late reply locks, since PX4's first replies come late, but only a step's own reply ends it.
@@ -94,6 +96,7 @@ class Lockstep:
 
         What is done until `exchange` costs no time of a step: the autopilot works meanwhile.
         """
+        self.report.time_us = time_us
         if not self._connect() or self._matcher.sent_us == time_us:
             return
         # On few cores the kernel may run the autopilot before `send` returns.
@@ -121,8 +124,8 @@ class Lockstep:
             return self._without_autopilot()
         if reply is not None:
             self._command = reply
-            self._untrusted -= self._untrusted > 0
-            self._gap_expected -= self._gap_expected > 0
+            self._untrusted = max(self._untrusted - 1, 0)
+            self._gap_expected = max(self._gap_expected - 1, 0)
         elif self._is_held(time_us):
             self._send_heartbeat_if_due()
             return None
@@ -163,10 +166,6 @@ class Lockstep:
     def wait(self, timeout_s: float) -> None:
         """While a step is held: wait for an autopilot, at most `timeout_s`."""
         self._server.accept(timeout_s)
-
-    def take_events(self) -> list[str]:
-        """Return the sentences about the link since the last call."""
-        return self.report.take_events()
 
     def status(self) -> dict[str, str]:
         """Return the counters as texts."""
@@ -264,7 +263,7 @@ class Lockstep:
         self._unanswered_us, self._replied_s = NONE_US, time.monotonic()
         if self.report.state is not LinkState.LOCKED:
             self.report.enter(LinkState.LOCKED)
-            self.report.add_event(f'locked at t = {seconds_text(time_us)}')
+            self.report.add_event('the autopilot replies')
 
     # Stalls
 

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Mission files: what the pilot flies, one item after the other."""
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """A pilot that flies a mission over ordinary MAVLink, with PX4 or the embedded autopilot.
 
 It sits where a companion computer does (UDP 14540 + instance) and keeps time by the
@@ -6,7 +8,6 @@ autopilot's clock, so that it flies the same at every speed of the simulation.
 from __future__ import annotations
 
 import math
-import threading
 import typing
 
 from pymavlink.dialects.v20 import common as mavlink
@@ -30,10 +31,6 @@ class MissionError(RuntimeError):
     """The mission could not be flown; the text says what was missing."""
 
 
-class Stopped(Exception):
-    """The pilot was stopped."""
-
-
 class Event(typing.NamedTuple):
     """Something that the pilot has achieved; times are the autopilot's."""
 
@@ -49,6 +46,12 @@ class _Home(typing.NamedTuple):
     frame: LocalFrame
 
 
+def place_text(target_enu: typing.Sequence[float]) -> str:
+    """Return where a target is from the place of take-off, in whole metres, for the user."""
+    east, north, up = map(round, target_enu)
+    return f'{north} m north, {east} m east, {up} m up'
+
+
 _T = typing.TypeVar('_T')
 Report = typing.Callable[[Event], None]
 
@@ -57,19 +60,17 @@ class Pilot:
     """Commands one autopilot."""
 
     def __init__(
-        self, instance: int, report: Report, stop: threading.Event,
+        self, instance: int, report: Report,
         show: typing.Callable[[SetPoint], None] = lambda set_point: None,
     ) -> None:
         """Bind the port.
 
         :param report: called at each event
-        :param stop: when set, `fly` raises `Stopped`
         :param show: called with each set point that the autopilot sends
         :raises OSError: the port is taken
         """
         self._report = report
-        self._stop = stop
-        self._link = PilotLink(instance, stop, show)
+        self._link = PilotLink(instance, show)
         self._target: Vector | None = None       # where it was sent last
         load_proj()
 
@@ -81,7 +82,6 @@ class Pilot:
         """Fly a mission to its end.
 
         :raises MissionError: an item did not succeed in its time
-        :raises Stopped: `stop` was set
         """
         position_enu, geodetic = self._await(
             self._place, _READY_LIMIT_S, 'the autopilot is not ready to arm')
@@ -164,8 +164,7 @@ class Pilot:
                 arrived_s = link.time_s
             return arrived_s is not None and link.time_s - arrived_s >= _SETTLE_S
 
-        east, north, up = target
-        place = f'{round(north)} m north, {round(east)} m east, {round(up)} m up'
+        place = place_text(target)
         self._await(settled, _ITEM_LIMIT_S, f'the vehicle has not arrived at {place}')
         self._report(Event(f'arrived at {place}', link.time_s, target))
 
@@ -204,7 +203,6 @@ class Pilot:
         """Receive until a condition holds, at most `limit_s` of simulated time; return it.
 
         :raises MissionError: it does not hold by then, or the autopilot is silent
-        :raises Stopped: `stop` was set
         """
         link = self._link
         end_s = link.time_s + limit_s if link.time_s else None
@@ -216,8 +214,6 @@ class Pilot:
                 text = f'; its last words were "{link.text}"' if link.text else ''
                 raise MissionError(f'{failure} after {limit_s:g} s of simulated time{text}')
             link.receive()
-            if self._stop.is_set():
-                raise Stopped
             if link.silent_s > _SILENCE_LIMIT_S:
                 raise MissionError(
                     f'no MAVLink message on UDP port {link.port} for {link.silent_s:.0f} s')

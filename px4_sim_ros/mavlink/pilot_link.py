@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The pilot's end of ordinary MAVLink over UDP, and the state that the autopilot last sent."""
 from __future__ import annotations
 
@@ -6,7 +8,6 @@ import contextlib
 import math
 import select
 import socket
-import threading
 import time
 import typing
 
@@ -14,6 +15,7 @@ from pymavlink.dialects.v20 import common as mavlink
 
 from px4_sim_ros.mavlink.fast_frames import frames_of
 from px4_sim_ros.mavlink.hil_fields import heartbeat, packed
+from px4_sim_ros.mavlink.ports import bound_udp_socket
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition
 from px4_sim_ros.model.frames import Vector, ned_to_enu
 
@@ -48,29 +50,19 @@ class SetPoint(typing.NamedTuple):
 class PilotLink:
     """Sends to one autopilot and keeps what it has sent last."""
 
-    def __init__(
-        self, instance: int, stop: threading.Event, show: typing.Callable[[SetPoint], None],
-    ) -> None:
+    def __init__(self, instance: int, show: typing.Callable[[SetPoint], None]) -> None:
         """Bind the port.
 
-        :param stop: when set, `receive` does not wait
         :param show: called with each set point that the autopilot sends
-        :raises OSError: the port is taken
+        :raises PortTakenError: the port is taken
         """
-        self._stop = stop
         self._show = show
         self.system_id = instance + 1
         self.port = PILOT_PORT + instance
         self.mav = mavlink.MAVLink(
             None, srcSystem=245, srcComponent=mavlink.MAV_COMP_ID_ONBOARD_COMPUTER)
         self.mav.robust_parsing = True
-        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        try:
-            self._socket.bind(('127.0.0.1', self.port))
-        except OSError as error:
-            self._socket.close()
-            raise OSError(
-                error.errno, f'UDP port {self.port} is taken: {error.strerror}') from error
+        self._socket = bound_udp_socket(self.port)
         self._buffer = memoryview(bytearray(65536))
         self._received: collections.deque[bytes] = collections.deque()     # and not parsed yet
         self._address: tuple[str, int] | None = None
@@ -120,8 +112,7 @@ class PilotLink:
 
     def _fetch(self) -> None:
         """Rest, then take in all datagrams that have come; wait if there is none."""
-        if self._stop.wait(_REST_S):
-            return
+        time.sleep(_REST_S)
         if not select.select([self._socket], [], [], _LONGEST_WAIT_S)[0]:
             return
         self._received_s = time.monotonic()

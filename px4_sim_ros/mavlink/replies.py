@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Which of the controls that come in answer which step.
 
 Only controls with the time of a step that was sent, lately, and is not answered yet are a

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """CDR without rclpy: whole messages, and numbers written into the bytes of a template.
 
 To serialise a message object, and to deserialise it, costs ten to forty times as much as its
@@ -58,6 +60,8 @@ class Layout:
         self._start = chosen[0].offset if chosen else 0
         self._unpack = struct.Struct(_format(chosen)).unpack_from
         self._read_stamp, self._write_stamp = _STAMP.unpack_from, _STAMP.pack_into
+        self.numbers: tuple[float, ...] = self._unpack(walk.data, self._start)
+        """Those of the message that it was made from."""
 
     def pack(self, time_us: int, numbers: typing.Sequence[float]) -> bytes:
         """Return a message with this stamp and these numbers."""
@@ -172,25 +176,3 @@ class _Walk:
     def _fixed(self, data: bytes) -> None:
         self.texts.append((len(self.data), len(self.data) + len(data), data))
         self.data += data
-
-
-def numbers_in(message: typing.Any, fields: typing.Sequence[str]) -> tuple[float, ...]:
-    """Return the numbers of some fields of a message object, as `Layout.unpack` does."""
-    numbers: list[float] = []
-    for field in fields:
-        value = message
-        for name in field.split('.'):
-            value = getattr(value, name)
-        _collect(value, numbers)
-    return tuple(numbers)
-
-
-def _collect(value: typing.Any, numbers: list[float]) -> None:
-    if hasattr(value, 'get_fields_and_field_types'):
-        for name in value.get_fields_and_field_types():
-            _collect(getattr(value, name), numbers)
-    elif isinstance(value, bool | int | float):
-        numbers.append(value)
-    elif not isinstance(value, str):
-        for item in value:
-            _collect(float(item), numbers)

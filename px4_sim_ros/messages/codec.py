@@ -1,9 +1,11 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Values of the core as bytes of messages, and back."""
 from __future__ import annotations
 
 import typing
 
-from px4_sim_ros.messages.cdr import Layout, numbers_in
+from px4_sim_ros.messages.cdr import Layout
 from px4_sim_ros.messages.stamps import serialised_stamp_us
 
 Numbers = tuple[float, ...]
@@ -73,6 +75,5 @@ class Decoder:
         message = self._deserialise(data)
         self._layout = Layout(message, self._fields)
         self._frame = message.header.frame_id if hasattr(message, 'header') else ''
-        return self._value(serialised_stamp_us(data), numbers_in(message, self._fields),
-                           self._frame)
+        return self._value(serialised_stamp_us(data), self._layout.numbers, self._frame)
 

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """How each topic of the graph becomes bytes, and values again."""
 from __future__ import annotations
 
@@ -9,6 +11,7 @@ from px4_sim_ros.messages import measurements
 from px4_sim_ros.messages.codec import Codec, Decoder, Encoder
 from px4_sim_ros.messages.truth import ACCEL, ODOMETRY, POSE, REFERENCES, ROTORS
 from px4_sim_ros.messages.wind_battery import BATTERY
+from px4_sim_ros.model.timebase import kind_and_index
 from px4_sim_ros.step.graph import CLOCK, COMMAND, Topic
 
 # By kind of topic.
@@ -25,9 +28,8 @@ CODECS: dict[str, Codec] = measurements.CODECS | {
 
 def encoder(topic: Topic) -> Encoder:
     """Return what makes the messages of a topic."""
-    if topic.kind in measurements.CODECS:
-        return measurements.encoder(topic)
-    return Encoder(CODECS[topic.kind])
+    index = kind_and_index(topic.publisher)[1]
+    return Encoder(CODECS[topic.kind], measurements.frame_of_instance(topic) if index else None)
 
 
 def decoder(topic: Topic, deserialise: typing.Callable[[bytes], typing.Any]) -> Decoder:

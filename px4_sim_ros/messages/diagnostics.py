@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """What is in a DiagnosticStatus, from a topic or from a bag."""
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Measurements as messages (REP-145), and back."""
 from __future__ import annotations
 
@@ -5,18 +7,19 @@ from geometry_msgs.msg import TwistStamped, Vector3Stamped
 from nav_msgs.msg import Odometry
 from sensor_msgs.msg import FluidPressure, Imu, MagneticField, NavSatFix, NavSatStatus, Range
 
-from px4_sim_ros.messages.codec import Codec, Encoder, Numbers
+from px4_sim_ros.messages.codec import Codec, Numbers
 from px4_sim_ros.messages.stamps import in_frame
-from px4_sim_ros.messages.truth import BODY_FRAME, WORLD_FRAME
+from px4_sim_ros.messages.truth import BODY_FRAME, ODOM_FRAME, WORLD_FRAME
 from px4_sim_ros.messages.wind_battery import WIND
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition
+from px4_sim_ros.model.parameters import Parameters
 from px4_sim_ros.model.sensors.airspeed import DifferentialPressureMeasurement
 from px4_sim_ros.model.sensors.barometer import PressureMeasurement
 from px4_sim_ros.model.sensors.gnss import FixType, GnssMeasurement
 from px4_sim_ros.model.sensors.imu import ImuMeasurement
 from px4_sim_ros.model.sensors.magnetometer import MagneticFieldMeasurement
 from px4_sim_ros.model.sensors.optical_flow import FlowMeasurement
-from px4_sim_ros.model.sensors.range_finder import RangeMeasurement
+from px4_sim_ros.model.sensors.range_finder import RangeFinderParameters, RangeMeasurement
 from px4_sim_ros.model.sensors.visual_odometry import VisualOdometryMeasurement
 from px4_sim_ros.model.timebase import instance_name, kind_and_index
 from px4_sim_ros.step.graph import Topic
@@ -72,7 +75,7 @@ def _range_value(time_us: int, n: Numbers, frame: str) -> RangeMeasurement:
 
 
 def _new_visual_odometry(m: VisualOdometryMeasurement) -> Odometry:
-    message = in_frame(Odometry(child_frame_id=BODY_FRAME), WORLD_FRAME)
+    message = in_frame(Odometry(child_frame_id=BODY_FRAME), ODOM_FRAME)
     message.twist.covariance[21::7] = _UNKNOWN_VARIANCE
     return message
 
@@ -144,18 +147,21 @@ CODECS: dict[str, Codec] = {
 }
 
 
-def encoder(topic: Topic) -> Encoder:
-    """Return what makes the messages of a measured topic.
+def frame_of(topic: Topic, parameters: Parameters) -> str:
+    """Return the frame of a topic's messages.
+
+    :param parameters: of its sensor; the frame of a range finder is that of its beam
+    """
+    if isinstance(parameters, RangeFinderParameters):
+        return range_frame(parameters.direction)
+    return frame_of_instance(topic)
+
+
+def frame_of_instance(topic: Topic) -> str:
+    """Return the frame of a topic whose sensor's parameters do not change it.
 
     A further sensor may be mounted elsewhere, so it has a frame of its own: `imu_1_link`.
     """
-    index = kind_and_index(topic.publisher)[1]
-    codec = CODECS[topic.kind]
-    return Encoder(codec, frame_of(topic) if index else None)
-
-
-def frame_of(topic: Topic) -> str:
-    """Return the frame of a topic's messages; that of a range finder depends on its direction."""
     frame: str = CODECS[topic.kind].new(None).header.frame_id
     if not frame.endswith(_LINK):
         return frame

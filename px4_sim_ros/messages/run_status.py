@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The run status on `sim/status`: its topic, its states, its values and their texts."""
 from __future__ import annotations
 
@@ -39,6 +41,8 @@ class RunStatus:
     speed_factor: float | None = None         # that is asked for
     paced_s: float | None = None
     busy_s: float | None = None
+    unrecorded: str = ''                      # why the recording has ended too early
+    unasked: str = ''                         # why it is STOPPING, if nobody has asked for that
 
     @property
     def sim_time_s(self) -> float | None:
@@ -54,8 +58,10 @@ class RunStatus:
             'real_time_factor': (self.real_time_factor, '.3f'),
             'speed_factor': (self.speed_factor, 'g'),
             'paced_s': (self.paced_s, '.6f'), 'busy_s': (self.busy_s, '.6f')}
+        reasons = {'unrecorded': self.unrecorded, 'unasked': self.unasked}
         return texts | {key: format(number, form) for key, (number, form) in numbers.items()
-                        if number is not None}
+                        if number is not None} | {
+                            key: reason for key, reason in reasons.items() if reason}
 
     @classmethod
     def of(cls, message: typing.Any) -> RunStatus:
@@ -72,4 +78,5 @@ class RunStatus:
             values.get('state', ''), message.message, level_of(message),
             int(values.get('run', 0)), int(values.get('resets', 0)), values.get('lifecycle', ''),
             int(values.get('steps', 0)),
-            None if sim_time_s is None else round(sim_time_s * US_PER_S), **numbers)
+            None if sim_time_s is None else round(sim_time_s * US_PER_S), **numbers,
+            unrecorded=values.get('unrecorded', ''), unasked=values.get('unasked', ''))

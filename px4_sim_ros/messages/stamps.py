@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Headers: times in whole microseconds to and from ROS stamps, and frames."""
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The true motion and the rotor commands as messages (REP-103, REP-105)."""
 from __future__ import annotations
 
@@ -11,6 +13,8 @@ from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.truth import Truth
 
 WORLD_FRAME = 'map'
+# Of estimates that drift (REP-105).
+ODOM_FRAME = 'odom'
 BODY_FRAME = 'base_link'
 
 # The truth is exact; all zeros would mean "unknown".
@@ -39,18 +43,29 @@ def _odometry_numbers(truth: Truth) -> Numbers:
 def _odometry_value(time_us: int, n: Numbers, frame: str) -> Truth:
     x, y, z, qx, qy, qz, qw, vx, vy, vz, wx, wy, wz = n
     return Truth(time_us, (x, y, z), (qw, qx, qy, qz), (vx, vy, vz), (wx, wy, wz),
-                 _NO_VECTOR, _NO_VECTOR, ())
+                 _NO_VECTOR, _NO_VECTOR, (), ())
 
 
 def _pose_value(time_us: int, n: Numbers, frame: str) -> Truth:
     x, y, z, qx, qy, qz, qw = n
     return Truth(time_us, (x, y, z), (qw, qx, qy, qz), _NO_VECTOR, _NO_VECTOR, _NO_VECTOR,
-                 _NO_VECTOR, ())
+                 _NO_VECTOR, (), ())
 
 
-def _new_rotors(speeds_rad_s: Numbers) -> JointState:
+def rotor_joint(index: int) -> str:
+    """Return the name of a rotor's joint in `joint_states`; the first index is 0."""
+    return f'rotor_{index + 1}'
+
+
+def _new_rotors(speeds_rad_s: Numbers, angles_rad: Numbers = ()) -> JointState:
     count = len(speeds_rad_s)
-    return JointState(name=[f'rotor_{i + 1}' for i in range(count)], velocity=[0.0] * count)
+    return JointState(name=[*map(rotor_joint, range(count))], velocity=[0.0] * count,
+                      position=[0.0] * len(angles_rad))
+
+
+def _rotors_value(time_us: int, n: Numbers, frame: str) -> dict[str, Numbers]:
+    count = len(n) // 2
+    return {'rotor_angles_rad': n[:count], 'rotor_speeds_rad_s': n[count:]}
 
 
 # Pose in map and twist in base_link. What is read has no acceleration and no rotors.
@@ -67,11 +82,11 @@ ACCEL = Codec(
 POSE = Codec(
     lambda truth: in_frame(PoseStamped(), WORLD_FRAME), ('pose',), _pose_numbers, _pose_value)
 
-# Rotor speeds in rad/s; what is read is a field of `Truth`.
+# Angles in rad and speeds in rad/s of the rotors; what is read are fields of `Truth`.
 ROTORS = Codec(
-    lambda truth: _new_rotors(truth.rotor_speeds_rad_s), ('velocity',),
-    lambda truth: truth.rotor_speeds_rad_s,
-    lambda time_us, n, frame: {'rotor_speeds_rad_s': n})
+    lambda truth: _new_rotors(truth.rotor_speeds_rad_s, truth.rotor_angles_rad),
+    ('position', 'velocity'),
+    lambda truth: (*truth.rotor_angles_rad, *truth.rotor_speeds_rad_s), _rotors_value)
 
 # The references for rotor speeds in rad/s.
 REFERENCES = Codec(_new_rotors, ('velocity',), lambda references_rad_s: references_rad_s,

@@ -1,25 +1,21 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Functions of the hot path are compiled to machine code by Numba when they are first called.
 
 The bits are those of plain Python: no fast-math, no fused operations, and `math` of the same C
 library. What differs is `math.hypot`, which Python computes in its own way; compiled functions do
 without it. With NUMBA_DISABLE_JIT=1 in the environment all of them run as plain Python.
-
-The machine code is kept in the user's cache, in a folder for each state of the sources of `model`:
-Numba itself only looks at the file of a function and not at those of the functions that it calls.
-Folders of states that are gone can be removed at any time.
 """
 from __future__ import annotations
 
-import functools
-import hashlib
-import os
-import pathlib
 import sys
 import types
 import typing
 
 import numba
 import numpy as np
+
+from px4_sim_ros.model.code_cache import cache_folder
 
 _config: typing.Any = numba.config     # Numba makes its attributes at run time.
 _LINEAR_ALGEBRA = 'scipy.linalg'
@@ -36,7 +32,7 @@ def compiled(function: Function, *, inline: bool = False) -> Function:
         the machine code of its callers could not be kept otherwise
     """
     how: typing.Literal['always', 'never'] = 'always' if inline else 'never'
-    folder = _cache_folder()
+    folder = cache_folder()
     if folder is None:
         return typing.cast(Function, numba.njit(function, inline=how))
     before, _config.CACHE_DIR = _config.CACHE_DIR, str(folder)
@@ -64,20 +60,6 @@ def load_compiler() -> None:
         del modules[_LINEAR_ALGEBRA]
 
 
-def is_kept(function: typing.Callable[..., typing.Any]) -> bool:
-    """Return whether a function has no need to be compiled any more.
-
-    There is machine code of it from an earlier process, or it runs as plain Python.
-    """
-    if _config.DISABLE_JIT:
-        return True
-    folder = _cache_folder()
-    if folder is None:
-        return False
-    module = function.__module__.rpartition('.')[2]
-    return any(folder.rglob(f'{module}.{function.__name__}-*.nbc'))
-
-
 def record(**values: float) -> np.ndarray:
     """Return constants for compiled functions, which read them as attributes of element 0."""
     return records([tuple(values.values())], tuple(values))
@@ -90,21 +72,6 @@ def records(
     array = np.array(rows, dtype=[(name, float) for name in names])
     # As a recarray plain Python could read them so as well, but passing it takes ten times as long.
     return array.view(np.recarray) if _config.DISABLE_JIT else array
-
-
-@functools.cache
-def _cache_folder() -> pathlib.Path | None:
-    """Return the folder for the sources and the compiler as they are, None if it cannot be."""
-    root = pathlib.Path(os.environ.get('XDG_CACHE_HOME') or pathlib.Path.home() / '.cache')
-    digest = hashlib.sha256(f'{sys.version} {numba.__version__} {np.__version__}'.encode())
-    for path in sorted(pathlib.Path(__file__).parent.rglob('*.py')):
-        digest.update(path.read_bytes())
-    folder = root / 'px4_sim_ros' / digest.hexdigest()[:16]
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        return None
-    return folder if os.access(folder, os.W_OK) else None
 
 
 @compiled

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Changes of axes: ENU/FLU (ROS, REP-103) to and from NED/FRD (MAVLink).
 
 Axes are permuted, never multiplied by a matrix, so that every change is exact.
@@ -39,14 +41,11 @@ def quaternion_enu_flu_to_ned_frd(q: Quaternion) -> Quaternion:
     """Return the attitude of FRD in NED from that of FLU in ENU.
 
     It is -q(ENU->NED) * q * q(FRD->FLU) with q(ENU->NED) = (0, 1, 1, 0)/sqrt(2) and
-    q(FRD->FLU) = (0, 1, 0, 0), multiplied out; q and -q are the same attitude.
+    q(FRD->FLU) = (0, 1, 0, 0), multiplied out; q and -q are the same attitude. It is its own
+    inverse: both fixed rotations are half turns.
     """
     w, x, y, z = q
     return (
         _HALF_SQRT2 * (w + z), _HALF_SQRT2 * (x + y),
         _HALF_SQRT2 * (x - y), _HALF_SQRT2 * (w - z),
     )
-
-
-# The formula is its own inverse: both fixed rotations are half turns.
-quaternion_ned_frd_to_enu_flu = quaternion_enu_flu_to_ned_frd

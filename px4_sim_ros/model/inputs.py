@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """What sensors measure besides the true motion: the last wind and the last battery status."""
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Described, validated parameters: one frozen dataclass a model.
 
 The numbers live in `config/`; a dataclass gives each one its unit, its meaning and
@@ -9,9 +11,12 @@ import array
 import dataclasses
 import difflib
 import math
+import re
 import typing
 
-from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.errors import ParameterError, did_you_mean
+
+_EXPONENTIAL = re.compile(r'[-+]?\d+(\.\d*)?[eE][-+]?\d+', re.ASCII)
 
 Scalar = float | int | str | bool
 Info = typing.Mapping[str, typing.Any]
@@ -45,12 +50,10 @@ def range_text(info: Info) -> str:
     if info['choices']:
         return 'one of ' + ', '.join(info['choices'])
     bounds = []
-    if info['above'] is not None:
-        bounds.append(f"greater than {info['above']:g}")
-    if info['minimum'] is not None:
-        bounds.append(f"at least {info['minimum']:g}")
-    if info['maximum'] is not None:
-        bounds.append(f"at most {info['maximum']:g}")
+    for name, words in (('above', 'greater than'), ('minimum', 'at least'),
+                        ('maximum', 'at most')):
+        if info[name] is not None:
+            bounds.append(f'{words} {_bound_text(info[name])}')
     unit = f" {info['unit']}" if info['unit'] else ''
     kind = info.get('type') or ''
     if kind.startswith('tuple'):
@@ -60,9 +63,23 @@ def range_text(info: Info) -> str:
     return (' and '.join(bounds) or anything) + unit
 
 
+def _bound_text(bound: float) -> str:
+    # A whole number has all its digits, so that it can be typed.
+    return str(bound) if isinstance(bound, int) else f'{bound:g}'
+
+
+def _is_whole(value: typing.Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_number_for_all_but_yaml(value: typing.Any) -> bool:
+    """Return whether a value is a text such as 1e-5: without a dot YAML takes it for none."""
+    return isinstance(value, str) and bool(_EXPONENTIAL.fullmatch(value))
+
+
 def _convert(name: str, value: typing.Any, kind: type[Scalar], info: Info) -> Scalar:
     """Return `value` as `kind`, checked against its range."""
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+    if kind is float and (_is_whole(value) or _is_number_for_all_but_yaml(value)):
         value = float(value)
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         words = {float: 'a number', int: 'a whole number', str: 'a text', bool: 'true or false'}
@@ -79,18 +96,40 @@ def _convert(name: str, value: typing.Any, kind: type[Scalar], info: Info) -> Sc
             and (info['maximum'] is None or value <= info['maximum'])
         )
     if not allowed:
-        raise ParameterError(f'{name} = {value!r}: must be {range_text(info)}')
+        meant = did_you_mean(value, info['choices']) if isinstance(value, str) else ''
+        raise ParameterError(f'{name} = {value!r}: must be {range_text(info)}{meant}')
     return value
 
 
-def unknown_key_error(owner: str, key: str, known: typing.Iterable[str]) -> ParameterError:
-    """Return the error for an unknown key, with the closest known names."""
+def number(name: str, value: typing.Any) -> float:
+    """Return a number from a file, of any size.
+
+    :raises ParameterError: it is none, or not finite
+    """
+    return float(_convert(name, value, float, parameter('').metadata))
+
+
+def unknown_key_error(
+    owner: str, key: str, known: typing.Iterable[str], page: str = '',
+) -> ParameterError:
+    """Return the error for an unknown key, with the closest known names, or all.
+
+    :param page: that lists them, if they are too many for a sentence
+    """
     known = sorted(known)
-    if not known:
-        return ParameterError(f'{owner}.{key}: unknown parameter; there are none')
     close = difflib.get_close_matches(str(key), known, n=3)
-    hint = f"did you mean {' or '.join(close)}?" if close else f"known are {', '.join(known)}"
-    return ParameterError(f'{owner}.{key}: unknown parameter; {hint}')
+    if close:
+        hint = f"did you mean {' or '.join(close)}?"
+    elif page:
+        hint = f'{page} lists all'
+    else:
+        hint = f"known are {', '.join(known)}" if known else 'there are none'
+    return ParameterError(f'{_full_name(owner, key)}: unknown parameter; {hint}')
+
+
+def _full_name(owner: str, key: str) -> str:
+    """Return the name of a parameter for a sentence; '' owns those that all nodes share."""
+    return f'{owner}.{key}' if owner else key
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,7 +149,8 @@ class Parameters:
         A field of type `dict[str, int]` takes a mapping of names to numbers, and a tuple of
         floats any list of as many numbers.
 
-        :param owner: whose parameters these are, for the error sentence
+        :param owner: whose parameters these are, for the error sentence; '' for those that all
+            nodes share
         :raises ParameterError: naming the parameter, the value and what is allowed
         """
         if not isinstance(values, typing.Mapping):
@@ -123,8 +163,9 @@ class Parameters:
         converted = {}
         for key, info in infos.items():
             if key not in values:
-                raise ParameterError(f"{owner}.{key}: missing; it is {info['description']}")
-            converted[key] = cls._field(f'{owner}.{key}', values[key], kinds[key], info)
+                raise ParameterError(
+                    f"{_full_name(owner, key)}: missing; it is {info['description']}")
+            converted[key] = cls._field(_full_name(owner, key), values[key], kinds[key], info)
         return cls(**converted)
 
     def check_step(self, step_us: int) -> None:

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """One stream of random numbers for each consumer, from the run's seed and its name."""
 from __future__ import annotations
 

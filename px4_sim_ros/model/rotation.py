@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Quaternion arithmetic on plain floats, for the hot path.
 
 Quaternions are (w, x, y, z), of unit length, and turn body axes into world axes.

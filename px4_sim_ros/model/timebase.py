@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Simulated time in integer microseconds, and the names of the sensors that are due at it.
 
 A period is a whole number of steps. All sensors of a kind have the same; further ones of a kind
@@ -8,7 +10,7 @@ from __future__ import annotations
 import functools
 import re
 
-from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.errors import ParameterError, nearest_valid
 
 US_PER_S = 1_000_000
 
@@ -28,11 +30,23 @@ def check_period(name: str, period_us: int, step_us: int) -> None:
     if period_us > 0 and period_us % step_us == 0:
         return
     below = period_us // step_us * step_us
-    valid = [str(v) for v in (below, below + step_us) if v > 0]
     raise ParameterError(
         f'{name} = {period_us}: must be a multiple of step_us = {step_us};'
-        f" the nearest valid {'values are' if len(valid) > 1 else 'value is'}"
-        f" {' and '.join(valid)} us")
+        f' {nearest_valid([v for v in (below, below + step_us) if v > 0])} us')
+
+
+def exact_us(name: str, time_s: float) -> int:
+    """Return a time that is given in seconds in microseconds.
+
+    :raises ParameterError: that is no whole number
+    """
+    time_us = round(time_s * US_PER_S)
+    # A decimal fraction and the quotient of whole numbers are rounded to the same float.
+    if time_us / US_PER_S != time_s:
+        raise ParameterError(
+            f'{name} = {time_s!r}: must be a whole number of microseconds, such as'
+            f' {time_us / US_PER_S!r} s')
+    return time_us
 
 
 def seconds_text(time_us: int) -> str:

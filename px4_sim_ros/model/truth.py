@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The true motion of a vehicle, which its sensors measure."""
 from __future__ import annotations
 
@@ -20,3 +22,4 @@ class Truth(typing.NamedTuple):
     acceleration_flu: Vector
     angular_acceleration_flu: Vector
     rotor_speeds_rad_s: tuple[float, ...]
+    rotor_angles_rad: tuple[float, ...]      # turned by since the beginning, within -pi to pi

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """What every part of the world has to agree on: time, place, vehicle and seed."""
 from __future__ import annotations
 

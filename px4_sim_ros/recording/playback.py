@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The block `player`: recorded actuator commands in the place of the autopilot's."""
 from __future__ import annotations
 

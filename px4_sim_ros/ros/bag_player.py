@@ -1,25 +1,25 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Plays a bag: publishes for viewers what was recorded, under run control."""
 from __future__ import annotations
 
-import contextlib
 import math
 import os
-import signal
 import sys
 import time
 import typing
 
 import rclpy
 import tqdm
+from rcl_interfaces.msg import SetParametersResult
 from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile
-from rclpy.signals import SignalHandlerOptions
 
+from px4_sim_ros.config import domain_claim
 from px4_sim_ros.config.configuration import node_configuration
 from px4_sim_ros.config.parameter_files import FlatParameters
-from px4_sim_ros.config.ros_environment import ros_environment
 from px4_sim_ros.messages.run_status import RunState, RunStatus
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.timebase import US_PER_S, seconds_text
@@ -30,8 +30,8 @@ from px4_sim_ros.ros import parameters, qos
 from px4_sim_ros.ros.endpoints import other_publishers
 from px4_sim_ros.ros.message_types import message_class
 from px4_sim_ros.ros.run_control import RunControl
+from px4_sim_ros.ros.session import make_executor, ros_session
 from px4_sim_ros.ros.status_publisher import StatusPublisher
-from px4_sim_ros.ros.world import make_executor
 from px4_sim_ros.step import side_topics
 from px4_sim_ros.step.clock import LockstepClock
 
@@ -42,8 +42,6 @@ _LOOK_AROUND_S = 1.5
 _MATCHED_TIMEOUT_S = 2.0
 _SPIN_S = 0.05
 _SERVED_EVERY_S = 0.01
-# As qos.LOOP. Listeners acknowledge within some 50 ms: the more may be under way, the faster.
-_OUTPUT = QoSProfile(reliability=qos.LOOP.reliability, history=qos.LOOP.history, depth=2000)
 # As fast as possible is as fast as the listeners get it, unless one hangs.
 _ACKNOWLEDGED_TIMEOUT, _ACKNOWLEDGED_TRIES = Duration(seconds=0.1), 10
 # A listener forgets what it has not read yet when the publisher goes away.
@@ -61,18 +59,13 @@ def play(
     :param namespace: of what is published; that of the run when None
     :raises ParameterError: it cannot be played so, or somebody else publishes /clock
     :raises BagError: a file of the bag cannot be read
-    :raises KeyboardInterrupt: SIGINT or SIGTERM has come
     """
     if not 0.0 <= start_s < math.inf:
         raise ParameterError(f'start = {start_s:g}: must be a number, at least 0 s')
     values = bag.run.parameters[_NAME] | {'speed_factor': float(rate), 'paused': paused}
     node_configuration(_NAME, values)
-    # SIGTERM ends it as Ctrl-C does.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    os.environ.update(ros_environment())
-    with contextlib.ExitStack() as stack:
-        rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
-        stack.callback(rclpy.shutdown)
+    with domain_claim.claim(domain_claim.STARTER, domain_claim.CLOCK) as stack:
+        stack.enter_context(ros_session())
         scout = rclpy.create_node(
             f'player_{os.getpid()}', enable_rosout=False, start_parameter_services=False)
         _be_alone(scout)
@@ -84,10 +77,13 @@ def play(
         executor = make_executor()
         stack.callback(executor.shutdown)
         executor.add_node(player)
-        print(f'playing {bag.folder} from t = {seconds_text(player.time_us)}', flush=True)
+        _run(player, executor, lambda: player.has_begun)
+        print(f'playing {bag.folder} from t = {seconds_text(round(start_s * US_PER_S))}',
+              flush=True)
         with tqdm.tqdm(bar_format='t = {n:.1f} s [{elapsed}]', file=sys.stdout,
                        disable=not sys.stdout.isatty()) as progress:
-            _run(player, executor, progress)
+            _run(player, executor, lambda: False,
+                 lambda: progress.update(player.time_us / US_PER_S - progress.n))
         print(f'played up to t = {seconds_text(player.time_us)}', flush=True)
     return 0
 
@@ -106,12 +102,16 @@ def _be_alone(node: Node) -> None:
             f'/clock is published by {others[0]} already; play with a ROS_DOMAIN_ID of its own')
 
 
-def _run(player: BagPlayer, executor: typing.Any, progress: tqdm.tqdm) -> None:
+def _run(
+    player: BagPlayer, executor: typing.Any, is_over: typing.Callable[[], bool],
+    on_status: typing.Callable[[], object] = lambda: None,
+) -> None:
+    """Let a player go on, and requests be served, until it has ended or something is over."""
     served_s = 0.0
-    while not player.finished:
+    while not (player.finished or is_over()):
         is_busy = player.go_on()
         if player.status.publish_if_due():
-            progress.update(player.time_us / US_PER_S - progress.n)
+            on_status()
         if not is_busy:
             executor.spin_once(timeout_sec=_SPIN_S)
         elif time.monotonic() - served_s > _SERVED_EVERY_S:
@@ -122,10 +122,11 @@ def _run(player: BagPlayer, executor: typing.Any, progress: tqdm.tqdm) -> None:
 def _profile(topic: str) -> QoSProfile:
     if topic in side_topics.RECORDED and side_topics.RECORDED[topic].latched:
         return qos.LATCHED_LOG if topic == _LOG else qos.LATCHED
-    return _OUTPUT
+    # Listeners acknowledge within some 50 ms: the more may be under way, the faster.
+    return qos.DEEP
 
 
-class BagPlayer(Node):
+class BagPlayer(parameters.OwnRefusals, Node):
     """Takes the place of the manager: time goes on with what was recorded.
 
     The manager's own status and diagnostics are not played: this publishes them in its name.
@@ -163,9 +164,18 @@ class BagPlayer(Node):
         self._over_s = 0.0
 
     @property
+    def has_begun(self) -> bool:
+        """Whether the start is reached."""
+        return not self._is_before_start
+
+    @property
     def time_us(self) -> int:
         """Up to which time all was played."""
         return self._base_us + self._sim_clock.complete_us
+
+    def check_changes(self, changes: list[Parameter]) -> SetParametersResult:
+        """Return whether parameters can be set: only those that are live."""
+        return self._control.check_changes(changes)
 
     def _status(self) -> RunStatus:
         return self._control.status(
@@ -261,9 +271,6 @@ class BagPlayer(Node):
         self._is_before_start = True
 
     # Requests.
-
-    def on_allowed(self) -> None:
-        """Do nothing: `go_on` is called all the time."""
 
     def reset(self) -> None:
         """Begin again at the start, unless it is paused."""

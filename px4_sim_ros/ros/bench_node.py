@@ -1,59 +1,25 @@
-"""The ROS part of the benchmark: diagnostics of a graph, and the middleware alone."""
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""The ROS part of the benchmark: the middleware alone."""
 from __future__ import annotations
 
 import contextlib
 import functools
-import threading
 import time
 import typing
 
 import rclpy
-from diagnostic_msgs.msg import DiagnosticArray
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import Imu
 
-from px4_sim_ros.messages.diagnostics import values_of
-from px4_sim_ros.messages.stamps import stamp_us
 from px4_sim_ros.ros import qos
 from px4_sim_ros.ros.message_types import message_class
 from px4_sim_ros.ros.polling import taken
-from px4_sim_ros.ros.world import make_executor
-from px4_sim_ros.step import side_topics
+from px4_sim_ros.ros.session import make_executor
 
 _MATCH_TIMEOUT_S = 5.0
 _ARRIVAL_TIMEOUT_S = 2.0
 _SPIN_S = 0.1
-
-
-class DiagnosticsThread:
-    """Subscribes to `/diagnostics` in a thread; ROS has to be initialised already."""
-
-    def __init__(self, on_report: typing.Callable[[str, int, dict[str, str]], None]) -> None:
-        """Begin.
-
-        :param on_report: called in the thread with the name of a node, the simulated time in us
-            and the values
-        """
-        self._on_report = on_report
-        self._node = rclpy.create_node('bench')
-        self._subscription = self._node.create_subscription(
-            DiagnosticArray, side_topics.DIAGNOSTICS.name, self._on_diagnostics, qos.DIAGNOSTICS)
-        self._executor = SingleThreadedExecutor()
-        self._executor.add_node(self._node)
-        self._thread = threading.Thread(target=self._executor.spin, name='diagnostics')
-        self._thread.start()
-
-    def close(self) -> None:
-        """End the thread."""
-        self._executor.shutdown()
-        self._thread.join()
-        self._node.destroy_node()
-
-    def _on_diagnostics(self, message: DiagnosticArray) -> None:
-        time_us = stamp_us(message.header.stamp)
-        for status in message.status:
-            self._on_report(status.name.removeprefix('/'), time_us, values_of(status))
 
 
 def deserialiser(type_name: str) -> typing.Callable[[bytes], typing.Any]:

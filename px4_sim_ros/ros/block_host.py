@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The blocks of a process: one runner, behind whose port are the nodes that are their faces."""
 from __future__ import annotations
 
@@ -14,10 +16,14 @@ from px4_sim_ros.step.runner import Output, Runner
 from px4_sim_ros.step.slot import Slot
 
 if typing.TYPE_CHECKING:
+    from px4_sim_ros.recording.bag.step_bag import StepBag
     from px4_sim_ros.ros.block_node import BlockNode
     from px4_sim_ros.ros.clock_driver import ClockDriver
 
 _Publish = typing.Callable[[bytes], None]
+
+# Of wall time. Services, timers and parameters wait so long at most while steps go on.
+_ELSE_EVERY_S = 0.01
 
 
 class BlockHost:
@@ -35,6 +41,7 @@ class BlockHost:
         self._publications: Publications | None = None    # none: no node was configured
         self._wanted: dict[str, _Publish] = {}     # topics with a subscriber
         self._last: dict[str, Output] = {}         # of each block
+        self.recording: StepBag | None = None      # what records the steps by value
 
     def add(self, nodes: typing.Iterable[BlockNode], driver: ClockDriver | None = None) -> None:
         """Take the nodes of the process.
@@ -85,20 +92,26 @@ class BlockHost:
             [self._placed[name] for name in self.nodes if name in self._placed],
             self._driver.command if self._driver is not None else None)
 
-    def go_on(self) -> None:
-        """Go on with the step as far as possible: an input from elsewhere has come.
+    def go_on(self) -> bool:
+        """Go on with the steps for a while; return whether there is more to do just now.
 
-        Within the callback, since the way back through the executor takes as long as a short step.
+        Whoever brings an input from elsewhere calls it within the callback, since the way back
+        through the executor takes as long as a short step. What it leaves is done by the
+        `StepExecutor`, which calls it in each turn.
         """
-        while self.runner.run():
-            pass
+        run, until_s = self.runner.run, time.monotonic() + _ELSE_EVERY_S
+        while run():
+            # If a step was sent, all else is done while the autopilot works.
+            if time.monotonic() > until_s:
+                return True
+        return False
 
     # The port.
 
     @property
     def is_used(self) -> bool:
-        """Whether somebody subscribes to a topic."""
-        return bool(self._wanted)
+        """Whether somebody subscribes to a topic, or records the steps."""
+        return bool(self._wanted) or self.recording is not None
 
     def refresh(self) -> None:
         """See which topics somebody subscribes to."""
@@ -120,6 +133,8 @@ class BlockHost:
         if self._driver is not None:
             # No block's time, so it is that of the manager, which has none.
             self._driver.clock.busy_s += time.monotonic() - started_s
+        if self.recording is not None:
+            self.recording.send(outputs)
 
     def _publish(self, output: Output) -> None:
         assert self._publications is not None, 'who puts something out is configured'

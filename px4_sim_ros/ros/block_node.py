@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The face of a block in ROS: parameters, lifecycle, publishers, status."""
 from __future__ import annotations
 
@@ -73,7 +75,7 @@ class BlockNode(GraphNode):
         block: Block = graph.load(self._own_class or self.spec.block)(BlockConfiguration(
             self.spec.name, nodes, world, load_vehicle(world.vehicle), configuration.own))
         block.shares_process = self._host.is_shared
-        block.log, block.publish_side = self._log, self.publish_side
+        block.log = self._log
         self.block, self._graph = block, nodes
         self._host.configure(nodes, world)
         for topic in nodes.outputs(self.spec.name):
@@ -171,9 +173,6 @@ class BlockNode(GraphNode):
         """Publish again what the last step has published."""
         self._host.repeat(self.spec.name)
 
-    def publish_side(self, topic: str, text: str) -> None:
-        """Publish a text of the block on a side topic; only some blocks have any."""
-
     def _log(self, is_warning: bool, sentence: str) -> None:
         # Each on a line of its own: rclpy refuses another severity from the same one.
         if is_warning:
@@ -198,10 +197,15 @@ class BlockNode(GraphNode):
         return (WARN if found.is_warning else OK,
                 found.sentence or super().status()[1], found.values)
 
+    def waits_for(self) -> tuple[int, dict[str, int]]:
+        """Return the time of the block's next step, and what it lacks."""
+        if self._run_world is None:
+            return super().waits_for()
+        return self._host.runner.waits_for(self.spec.name)
+
     def lockstep_status(self) -> NodeStatus:
         """Return what the block waits for, and whom the node is connected with."""
-        next_us, waits_for = (
-            (0, {}) if self._run_world is None else self._host.runner.waits_for(self.spec.name))
+        next_us, waits_for = self.waits_for()
         status = NodeStatus(
             waits_for_us=next_us, waits_for=waits_for,
             holds=self.block.holds() if self.block is not None else '',

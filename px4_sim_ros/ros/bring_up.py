@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Brings the graph up, back to time 0, and down.
 
 Consumers are brought up before producers and all is verified; what has failed is taken down
@@ -26,6 +28,10 @@ _LAST_STEP_TIMEOUT_S = 0.5
 _LAST_RECORD_TIMEOUT_S = 1.0
 
 
+class NotAloneError(TransitionError):
+    """There is another graph, with nodes of the same names."""
+
+
 class BringUp:
     """The managed nodes of a graph, and what is done with all of them.
 
@@ -42,7 +48,8 @@ class BringUp:
     def begin(self, deadline_s: float) -> Sequence[None]:
         """Wait until all nodes are there, and bring them to rest.
 
-        :raises TransitionError: one does not appear, or somebody else publishes /clock
+        :raises TransitionError: one does not appear
+        :raises NotAloneError: somebody else publishes /clock
         """
         self._driver.open(self.graph, self._world)
         self._participant = participant_of(self._manager)
@@ -54,6 +61,7 @@ class BringUp:
         """Configure and activate all nodes, and wait until they are matched.
 
         :raises TransitionError: one refuses, or it takes too long
+        :raises NotAloneError: somebody else publishes /clock
         """
         yield from sequences.start(self.nodes, deadline_s, self._find_unmatched)
         yield from self._wait_until_alone(deadline_s)
@@ -88,17 +96,23 @@ class BringUp:
         """Return whether the graph goes on without a node."""
         return any(node.name == name for node in self._lost)
 
+    def others(self) -> tuple[str, bool]:
+        """Return a sentence about somebody else who publishes /clock, '' when there is nobody.
+
+        And whether it may be over soon: a manager that was killed is known for a while.
+        """
+        others = other_publishers(self._manager, CLOCK, self._participant)
+        sentence = (f'/clock is published by {others[0]} as well; give this graph a ROS_DOMAIN_ID'
+                    ' of its own') if others else ''
+        return sentence, self._manager.get_fully_qualified_name() in others
+
     def _wait_until_alone(self, deadline_s: float) -> Sequence[None]:
-        """Wait until nobody else publishes /clock: one that was killed is known for a while."""
         while True:
-            others = other_publishers(self._manager, CLOCK, self._participant)
-            if not others:
+            sentence, may_end = self.others()
+            if not sentence:
                 return
-            if (time.monotonic() > deadline_s
-                    or self._manager.get_fully_qualified_name() not in others):
-                raise TransitionError(
-                    f'/clock is published by {others[0]} as well; give this graph a'
-                    ' ROS_DOMAIN_ID of its own')
+            if time.monotonic() > deadline_s or not may_end:
+                raise NotAloneError(sentence)
             yield None
 
     def _find_unmatched(self, statuses: dict[str, NodeStatus]) -> str:

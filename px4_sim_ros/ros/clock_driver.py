@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The clock of the runner in the manager's process, with its topics for other processes."""
 from __future__ import annotations
 

@@ -1,6 +1,9 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """A client of a graph that runs: its manager's status, services and parameters."""
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import time
@@ -9,42 +12,58 @@ import typing
 import rclpy
 from rcl_interfaces.srv import SetParameters
 from rclpy.parameter import Parameter
-from rclpy.signals import SignalHandlerOptions
 from std_srvs.srv import Trigger
 
-from px4_sim_ros.config.ros_environment import ros_environment
+from px4_sim_ros.config import domain_claim
 from px4_sim_ros.messages.run_status import RunState, RunStatus
 from px4_sim_ros.ros.lifecycle_client import ManagedNode, Sequence, SequenceRunner
 from px4_sim_ros.ros.node_status import NodeStatus
+from px4_sim_ros.ros.session import ros_node
 from px4_sim_ros.ros.status_client import StatusClient
+from px4_sim_ros.step import graph
 
 _SPIN_S = 0.02
 _FOUND_TIMEOUT_S = 5.0
 _ANSWER_TIMEOUT_S = 5.0
 _CALL_TIMEOUT_S = 1.0
+# After the manager's status has come, to hear of whom it manages.
+_KNOWN_TIMEOUT_S = 1.0
 # The manager publishes its status twice a second.
 _SILENT_S = 3.0
+# All nodes that a manager may manage.
+_MANAGED = graph.of_instances(
+    {kind: spec.instances for kind, spec in graph.NODES.items()}).managed
 
 
 class ControlError(RuntimeError):
     """A command could not be carried out; the text says why."""
 
 
+def _why_unknown() -> str:
+    """Return a sentence about a graph whose status does not come."""
+    if holder := domain_claim.holder_of_graph():
+        return (f'a graph runs in this ROS domain{holder}, and its manager does not answer: it'
+                ' hangs, is just starting or ending, or has another namespace')
+    return 'no manager was found; does the graph run, with this ROS_DOMAIN_ID and namespace?'
+
+
 class Control:
     """Talks to the manager of a graph."""
 
     def __init__(self, namespace: str) -> None:
-        """Join the ROS domain of the graph."""
-        os.environ.update(ros_environment())
-        rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
-        self.node = rclpy.create_node(f'control_{os.getpid()}', namespace=namespace)
-        self._statuses = StatusClient(self.node)
+        """Join the ROS domain of the graph.
+
+        :raises ParameterError: the namespace is wrong
+        """
+        self._joined = contextlib.ExitStack()
+        self.node = self._joined.enter_context(
+            ros_node(f'control_{os.getpid()}', namespace=namespace))
+        self.statuses = StatusClient(self.node)
         self._clients: dict[str, typing.Any] = {}
 
     def close(self) -> None:
         """Leave the domain."""
-        self.node.destroy_node()
-        rclpy.shutdown()
+        self._joined.close()
 
     def wait_for(
         self, condition: typing.Callable[[], typing.Any], timeout_s: float, otherwise: str,
@@ -53,11 +72,17 @@ class Control:
 
         :raises ControlError: `otherwise`, when that takes longer than `timeout_s`
         """
+        if not self.comes(condition, timeout_s):
+            raise ControlError(otherwise)
+
+    def comes(self, condition: typing.Callable[[], typing.Any], timeout_s: float) -> bool:
+        """Wait until a condition holds, at most so long; return whether it does."""
         deadline_s = time.monotonic() + timeout_s
         while not condition():
             if time.monotonic() > deadline_s:
-                raise ControlError(otherwise)
+                return False
             rclpy.spin_once(self.node, timeout_sec=_SPIN_S)
+        return True
 
     @property
     def status(self) -> RunStatus:
@@ -65,16 +90,15 @@ class Control:
 
         :raises ControlError: there is none
         """
-        self.wait_for(
-            lambda: self.has_status, _FOUND_TIMEOUT_S,
-            'no manager was found; does the graph run, with this ROS_DOMAIN_ID and namespace?')
-        assert self._statuses.last is not None
-        return self._statuses.last
+        self.comes(lambda: self.has_status, _FOUND_TIMEOUT_S)
+        if self.statuses.last is None:
+            raise ControlError(_why_unknown())
+        return self.statuses.last
 
     @property
     def has_status(self) -> bool:
         """Whether there is a status of a manager."""
-        return self._statuses.last is not None
+        return self.statuses.last is not None
 
     @property
     def steps(self) -> int:
@@ -129,20 +153,20 @@ class Control:
 
         :raises ControlError: something holds time back
         """
-        run, count = self.status.run, self._statuses.count
+        run, count = self.status.run, self.statuses.count
 
         def over() -> bool:
             # The first status may have been under way before the steps were asked for.
-            held = self.state != RunState.RUNNING and self._statuses.count > count + 1
+            held = self.state != RunState.RUNNING and self.statuses.count > count + 1
             return self.steps >= goal or held or self.status.run != run or self._is_silent()
 
-        self.wait_for(over, math.inf, '')
+        self.comes(over, math.inf)
         if self.steps < goal or self.status.run != run:
             raise ControlError('manager has fallen silent' if self._is_silent()
                                else self.summary())
 
     def _is_silent(self) -> bool:
-        return time.monotonic() - self._statuses.received_s > _SILENT_S
+        return time.monotonic() - self.statuses.received_s > _SILENT_S
 
     def wait_until_ended(self, timeout_s: float) -> None:
         """Wait until the manager, which was asked to stop, is gone.
@@ -153,17 +177,39 @@ class Control:
         self.wait_for(lambda: not client.service_is_ready(), timeout_s,
                       f'the graph has not ended within {timeout_s:g} s')
 
+    def managed(self) -> list[str]:
+        """Return the nodes that the manager subscribes to, as far as is known.
+
+        So a node that hangs or has died is known as well.
+        """
+        return [name for name in _MANAGED
+                if self.node.count_subscribers(f'{name}/transition_event')]
+
+    def _check_sensor(self, name: str) -> None:
+        """Check that the graph has a sensor.
+
+        :raises ControlError: it has not, and which it has
+        """
+        if not self.comes(lambda: name in self.managed(), _KNOWN_TIMEOUT_S):
+            sensors = [other for other in self.managed() if graph.spec_of(other).model]
+            raise ControlError(
+                f'this graph has no {name}; its sensors are {", ".join(sensors) or "none"}')
+
     def sensor(self, name: str, verb: str) -> NodeStatus:
         """Start or stop a sensor, or just ask for its status, which is returned.
 
+        :raises ControlError: the graph has no such sensor
         :raises TransitionError: it did not, and why
         """
         _ = self.status
+        self._check_sensor(name)
         sensor = ManagedNode(self.node, name)
         statuses: list[NodeStatus] = []
 
         def sequence() -> Sequence[None]:
-            yield from sensor.wait_until_there(time.monotonic() + _FOUND_TIMEOUT_S)
+            yield from sensor.wait_until_there(
+                time.monotonic() + _FOUND_TIMEOUT_S,
+                f'{name} does not answer: its process hangs or has ended')
             if verb == 'start':
                 yield from sensor.start()
             elif verb == 'stop':

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """What nodes say about themselves on `/diagnostics`, once a second of wall time."""
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The node `dynamics`: as the first that waits for the clock it is the one to miss the manager."""
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Whether all endpoints of the step are matched: a lost first message is a deadlock.
 
 Names are not enough: the endpoints of a process that was killed stay known for a while, under
@@ -19,6 +21,8 @@ from px4_sim_ros.step.graph import ABSENCE, Graph
 
 # The part of an endpoint's identity that all endpoints of a process share.
 _PARTICIPANT_BYTES = 12
+# What ROS calls a node that it has not heard of.
+_UNKNOWN_NODE = '_NODE_NAME_UNKNOWN_'
 
 
 def participant_of(node: Node) -> str:
@@ -65,10 +69,14 @@ def _note_name(node: Node, topic: str, name: str, remapped: dict[str, str]) -> N
 
 
 def other_publishers(node: Node, topic: str, participant: str) -> list[str]:
-    """Return the full names of the nodes of other participants that publish a topic."""
+    """Return the full names of the nodes of other participants that publish a topic.
+
+    For a moment only the endpoint is known, and not yet whose it is: it is left out until then.
+    """
     return [f"{info.node_namespace.rstrip('/')}/{info.node_name}"
             for info in node.get_publishers_info_by_topic(topic)
-            if _participant(info) != participant or info.node_name != node.get_name()]
+            if info.node_name != _UNKNOWN_NODE and (
+                _participant(info) != participant or info.node_name != node.get_name())]
 
 
 def find_unmatched(graph: Graph, statuses: typing.Mapping[str, NodeStatus]) -> str:

@@ -1,7 +1,10 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The node `flight_monitor`: what a flight in a graph reports, seen from outside the graph."""
 from __future__ import annotations
 
 import contextlib
+import time
 import typing
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
@@ -12,14 +15,14 @@ from std_srvs.srv import Trigger
 from px4_sim_ros.config.resources import PACKAGE
 from px4_sim_ros.messages import codecs
 from px4_sim_ros.messages.diagnostics import values_of
+from px4_sim_ros.messages.run_status import RunState
 from px4_sim_ros.messages.stamps import stamp_us
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.ros import qos
 from px4_sim_ros.ros.pilot_publisher import PilotPublisher
 from px4_sim_ros.ros.polling import PollingNode, taken
-from px4_sim_ros.ros.session import ros_session
+from px4_sim_ros.ros.session import make_executor, ros_session
 from px4_sim_ros.ros.status_client import StatusClient
-from px4_sim_ros.ros.world import make_executor
 from px4_sim_ros.step import graph, side_topics
 from px4_sim_ros.viewing.rerun_target import NODE as VIEWER_NODE
 
@@ -70,6 +73,22 @@ class FlightMonitor:
         """How many times the graph's time has begun at 0; None until the manager is known."""
         return self._watch.run
 
+    @property
+    def is_stopping(self) -> bool:
+        """Whether the manager takes the graph down, or has."""
+        self._watch.poll()
+        return self._watch.last is not None and self._watch.last.state == RunState.STOPPING
+
+    @property
+    def unasked_end(self) -> str:
+        """Why the manager takes the graph down, '' if somebody has asked for that."""
+        return '' if self._watch.last is None else self._watch.last.unasked
+
+    @property
+    def recording_problem(self) -> str:
+        """Why the recording has ended too early, '' when it has not."""
+        return '' if self._watch.last is None else self._watch.last.unrecorded
+
     def is_matched(self, nodes: typing.Iterable[str], *, viewer: bool) -> bool:
         """Return whether nothing of a flight is missed.
 
@@ -96,11 +115,14 @@ class FlightMonitor:
         self._executor.spin_once(timeout_sec=timeout_s)
 
     def request_stop(self, timeout_s: float) -> bool:
-        """Ask the manager to take the graph down; return whether it can be asked."""
+        """Ask the manager to take the graph down; return whether it answers."""
+        deadline_s = time.monotonic() + timeout_s
         if not self._stop_client.wait_for_service(timeout_sec=timeout_s):
             return False
-        self._stop_client.call_async(Trigger.Request())
-        return True
+        answer = self._stop_client.call_async(Trigger.Request())
+        while not answer.done() and time.monotonic() < deadline_s:
+            self._executor.spin_once(timeout_sec=timeout_s)
+        return answer.done()
 
     def _on_recording(self, message: DiagnosticStatus) -> None:
         self.recording = values_of(message)['folder']

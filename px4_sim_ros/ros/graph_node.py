@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The base of all managed nodes of a graph: parameters, lifecycle, status, errors and clean-up.
 
 Subclasses say what to do in `configure`, `activate`, `deactivate` and `release`; none of them
@@ -11,6 +13,7 @@ import traceback
 import typing
 
 from lifecycle_msgs.msg import State
+from rcl_interfaces.msg import SetParametersResult
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
 from std_srvs.srv import Trigger
@@ -53,7 +56,7 @@ def _reported(transition: _Transition) -> _Transition:
     return wrapped
 
 
-class GraphNode(LifecycleNode):
+class GraphNode(parameters.OwnRefusals, LifecycleNode):
     """A managed node."""
 
     def __init__(self, name: str) -> None:
@@ -66,7 +69,7 @@ class GraphNode(LifecycleNode):
         self.finished = False          # shut down for good
         self.exit_code = 0
         parameters.declare(self, name)
-        self.add_on_set_parameters_callback(self._on_set_parameters)
+        self.add_on_set_parameters_callback(self.check_changes)
         self.configuration: NodeConfiguration | None = None      # None: it is not configured
         self._participant = participant_of(self)
         self._lifecycle_state = 'unconfigured'
@@ -104,8 +107,12 @@ class GraphNode(LifecycleNode):
         """Return level, sentence and values for `/diagnostics`."""
         return OK, self._lifecycle_state, {}
 
+    def waits_for(self) -> tuple[int, dict[str, int]]:
+        """Return the time of the next step, and what it lacks with the last stamp of each."""
+        return 0, {}
+
     def lockstep_status(self) -> NodeStatus:
-        """Return what the node waits for, and whom it is connected with."""
+        """Return what the node waits for, and whom it is connected with, which asks ROS a lot."""
         return NodeStatus()
 
     # Transitions.
@@ -200,11 +207,13 @@ class GraphNode(LifecycleNode):
     def _status(self) -> Status:
         level, text, values = self.status()
         time_us, counters = self.progress()
-        lacking = ', '.join(self.lockstep_status().waits_for)
+        _, lacking = self.waits_for()
         return Status(time_us, level, text, {
-            **values, 'lifecycle': self._lifecycle_state, **counters, 'waits_for': lacking})
+            **values, 'lifecycle': self._lifecycle_state, **counters,
+            'waits_for': ', '.join(lacking)})
 
-    def _on_set_parameters(self, changes: list[Parameter]) -> typing.Any:
+    def check_changes(self, changes: list[Parameter]) -> SetParametersResult:
+        """Return whether parameters can be set: not while the node is configured."""
         configured = self.configuration is not None
         refused = [c.name for c in changes if c.name != 'use_sim_time'] if configured else ()
         return parameters.check_changes(

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The node `hil_bridge`: publishes the state of the link, and looks after it between steps."""
 from __future__ import annotations
 
@@ -5,10 +7,14 @@ import typing
 
 from std_msgs.msg import String
 
+from px4_sim_ros.config.configuration import NodeConfiguration
+from px4_sim_ros.mavlink.hil_block import HilBlock
+from px4_sim_ros.mavlink.link_state import LinkState
 from px4_sim_ros.ros import qos
 from px4_sim_ros.ros.block_node import BlockNode
 from px4_sim_ros.ros.wall_timer import create_wall_timer
 from px4_sim_ros.step import side_topics
+from px4_sim_ros.step.graph import Graph
 
 # Wall time between two looks at the link while no exchange is under way.
 _IDLE_S = 0.02
@@ -24,9 +30,14 @@ class HilBridgeNode(BlockNode):
         # Nothing else would look at the link while no step is under way.
         self._idle_timer = create_wall_timer(self, _IDLE_S, self._idle)
 
-    def publish_side(self, topic: str, text: str) -> None:
-        """Publish the state of the link."""
-        self._state_publisher.publish(String(data=text))
+    def configure(self, configuration: NodeConfiguration, nodes: Graph) -> None:
+        """Make the block, whose link is reported on."""
+        super().configure(configuration, nodes)
+        assert isinstance(self.block, HilBlock), 'an own class is one, too'
+        self.block.on_state = self._publish_state
+
+    def _publish_state(self, state: LinkState) -> None:
+        self._state_publisher.publish(String(data=state.value))
 
     def _idle(self) -> None:
         if self.block is not None:

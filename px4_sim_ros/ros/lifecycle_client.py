@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Asks managed nodes for their transitions and states, without ever blocking.
 
 The steps of a sequence are written as a generator that yields futures; a timer looks at
@@ -61,12 +63,15 @@ class ManagedNode:
         """Whether the node can be asked, as far as is known."""
         return self._state.service_is_ready()
 
-    def wait_until_there(self, deadline_s: float) -> Sequence[None]:
-        """Wait until all services are there."""
+    def wait_until_there(self, deadline_s: float, otherwise: str = '') -> Sequence[None]:
+        """Wait until all services are there.
+
+        :raises TransitionError: they are not; `otherwise`, if that says more
+        """
         services = self._change, self._state, self._status, self._forget, self._repeat
         while not all(client.service_is_ready() for client in services):
             if time.monotonic() > deadline_s:
-                raise TransitionError(f'{self.name} has not appeared')
+                raise TransitionError(otherwise or f'{self.name} has not appeared')
             yield None
 
     def _wait_until_ready(self, client: Client) -> Sequence[None]:
@@ -80,7 +85,7 @@ class ManagedNode:
         deadline_s = time.monotonic() + _BLINK_S
         while not client.service_is_ready():
             if time.monotonic() > deadline_s:
-                raise GoneError(f'{self.name} has gone')
+                raise GoneError(f'{self.name} has gone: its process hangs or has ended')
             yield None
 
     def _ask(self, client: Client, request: object) -> Sequence[typing.Any]:

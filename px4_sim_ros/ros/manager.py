@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The node `manager`: brings the graph up, drives the clock, takes the graph down.
 
 It joins what does the work: `BringUp`, `ClockDriver`, `RunControl`, `Supervision` and
@@ -5,10 +7,13 @@ It joins what does the work: `BringUp`, `ClockDriver`, `RunControl`, `Supervisio
 """
 from __future__ import annotations
 
+import dataclasses
 import time
 import traceback
 
+from rcl_interfaces.msg import SetParametersResult
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.parameter import Parameter
 
 from px4_sim_ros.config.vehicles_and_missions import load_vehicle
 from px4_sim_ros.messages.diagnostics import ERROR, OK, WARN
@@ -16,7 +21,7 @@ from px4_sim_ros.messages.run_status import RunState, RunStatus
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.ros import parameters, sequences
 from px4_sim_ros.ros.block_host import BlockHost
-from px4_sim_ros.ros.bring_up import BringUp
+from px4_sim_ros.ros.bring_up import BringUp, NotAloneError
 from px4_sim_ros.ros.clock_driver import ClockDriver
 from px4_sim_ros.ros.lifecycle_client import Sequence, SequenceRunner, TransitionError
 from px4_sim_ros.ros.run_control import RunControl
@@ -31,9 +36,11 @@ _TICK_S = 0.002
 _WATCH_S = 0.05
 _CALL_TIMEOUT_S = 1.0
 _LAST_WORD_S = 0.1
+# A world at full speed often reaches the recorder's window, and goes on at once.
+_BEHIND_S = 0.2
 
 
-class ManagerNode(LifecycleNode):
+class ManagerNode(parameters.OwnRefusals, LifecycleNode):
     """Owns simulated time: step k ends at k * step_us, when its command has come.
 
     It brings itself up. Of its own transitions only `shutdown` is for others: it takes the
@@ -52,6 +59,7 @@ class ManagerNode(LifecycleNode):
         world = parameters.read(self, name).world
         self.finished = False
         self.exit_code = 0
+        self._unasked = ''             # why the run ends, if nobody has asked for that
         self._lifecycle_state = 'unconfigured'
         self.sim_clock = LockstepClock(world.step_us, self.get_parameter('speed_factor').value)
         self.control = RunControl(
@@ -146,40 +154,47 @@ class ManagerNode(LifecycleNode):
             if self._sequence is not None and self._sequence.tick():
                 self._sequence = None
                 self._ticker.cancel()
+        except NotAloneError as error:
+            self.end_alone(str(error))
         except (TransitionError, ParameterError) as error:
             self._log_failure(f'{error}; the graph is taken down')
-            self.stop(str(error))
+            self.stop(str(error), asked=False)
         except Exception as error:
             self._log_failure(traceback.format_exc())
             # Nothing is left to try if this was the taking down.
             self.finished = self.control.phase is RunState.STOPPING
-            self.stop(f'{type(error).__name__}: {error}')
+            self.stop(f'{type(error).__name__}: {error}', asked=False)
 
     # Requests.
+
+    def check_changes(self, changes: list[Parameter]) -> SetParametersResult:
+        """Return whether parameters can be set: only those that are live."""
+        return self.control.check_changes(changes)
 
     @property
     def time_us(self) -> int:
         """The time of the last step that has begun."""
         return self.sim_clock.time_us
 
-    def on_allowed(self) -> None:
-        """Do nothing: the runner asks the clock after each call of the executor."""
-
     def reset(self) -> None:
         """Bring the graph back to time 0."""
         self._enter(RunState.RESETTING)
         self._begin(self._begin_again())
 
-    def stop(self, reason: str) -> None:
-        """Take the graph down at the end of this step; `finished` says when that is done."""
+    def stop(self, reason: str, *, asked: bool = True) -> None:
+        """Take the graph down at the end of this step; `finished` says when that is done.
+
+        :param asked: whether somebody has asked for the end of the run
+        """
         if self.control.phase is not RunState.STOPPING:
+            self._unasked = '' if asked else reason
             self._enter(RunState.STOPPING, reason)
             self._begin(self._take_down())
 
     def fail(self, reason: str) -> None:
         """Take the graph down, with an exit code that says that the run has failed."""
         self.exit_code = 1
-        self.stop(reason)
+        self.stop(reason, asked=False)
 
     # Its own lifecycle follows the graph's.
 
@@ -217,13 +232,18 @@ class ManagerNode(LifecycleNode):
     def _on_complete(self) -> None:
         if self._supervision.overdue is not None:
             self._supervision.clear()
-        elif self.sim_clock.standing or self.sim_clock.at_limit:
+        elif self.sim_clock.standing:
             self.publish_status()
 
     def _watch(self) -> None:
         self._status.publish_if_due()
         if self.control.phase is RunState.RUNNING and not self.is_busy:
             self._supervision.watch()
+
+    def end_alone(self, sentence: str) -> None:
+        """End without asking the other nodes: those of another graph may have the same names."""
+        self._log_failure(sentence)
+        self.finished = True
 
     def _enter(self, phase: RunState, reason: str = '') -> None:
         self.control.enter(phase, reason)
@@ -244,6 +264,8 @@ class ManagerNode(LifecycleNode):
         if state in (RunState.OVERDUE, RunState.STOPPED):
             level = ERROR
         sentence = (overdue.sentence if overdue else control.reason) or unrecorded or state.value
-        if state is RunState.RUNNING and clock.at_limit and not clock.under_way:
+        if state is RunState.RUNNING and clock.held_s > _BEHIND_S:
             sentence = 'the recorder is behind'
-        return control.status(state, level, sentence, self._lifecycle_state, clock.complete_us)
+        status = control.status(
+            state, level, sentence, self._lifecycle_state, clock.complete_us)
+        return dataclasses.replace(status, unrecorded=unrecorded, unasked=self._unasked)

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Notices that the manager, who watches all others, has gone silent itself."""
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Asks the nodes for their status when a step is overdue, and finds the one that blocks it."""
 from __future__ import annotations
 

@@ -1,21 +1,55 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The described parameters of a node as ROS parameters."""
 from __future__ import annotations
 
+import copy
+import sys
 import typing
 
-from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
+from rcl_interfaces.msg import (
+    FloatingPointRange,
+    IntegerRange,
+    ParameterDescriptor,
+    SetParametersResult,
+)
+from rclpy.exceptions import InvalidParameterValueException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from px4_sim_ros.config.configuration import NodeConfiguration, node_configuration
 from px4_sim_ros.config.parameter_files import FlatParameters, default_parameters
 from px4_sim_ros.model.errors import ParameterError
-from px4_sim_ros.model.parameters import range_text
+from px4_sim_ros.model.parameters import Info, range_text
 from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.step import graph
 
 # What rclpy itself declares on every node.
 _RCLPY_PARAMETERS = ('use_sim_time', 'start_type_description_service', 'qos_overrides.')
+_LARGEST_INTEGER = 2 ** 63 - 1
+
+
+class OwnRefusals:
+    """Mixed into a node, before its class: it refuses values before rclpy does.
+
+    rclpy would say neither what is allowed nor why.
+    """
+
+    def check_changes(self, changes: list[Parameter]) -> SetParametersResult:
+        """Return whether parameters can be set, and if not, why."""
+        raise NotImplementedError
+
+    def set_parameters_atomically(self, parameter_list: list[Parameter]) -> SetParametersResult:
+        """Set all of them or, with the reason, none."""
+        result = self.check_changes(parameter_list)
+        if not result.successful:
+            return result
+        set_all = super().set_parameters_atomically     # type: ignore[misc]  # of the node
+        return typing.cast(SetParametersResult, set_all(parameter_list))
+
+    def set_parameters(self, parameter_list: list[Parameter]) -> list[SetParametersResult]:
+        """Set each that can be set."""
+        return [self.set_parameters_atomically([parameter]) for parameter in parameter_list]
 
 
 def declare(node: Node, name: str) -> None:
@@ -32,9 +66,43 @@ def declare(node: Node, name: str) -> None:
             node.undeclare_parameter(key)
         info = infos[key.partition('.')[0]]
         unit = f" [{info['unit']}]" if info['unit'] else ''
-        node.declare_parameter(key, value, ParameterDescriptor(
-            description=f"{info['description']}{unit}",
-            additional_constraints=range_text(info)), ignore_override=True)
+        words = {'description': f"{info['description']}{unit}",
+                 'additional_constraints': range_text(info)}
+        try:
+            node.declare_parameter(key, value, ParameterDescriptor(
+                **words, **_range(default, info)), ignore_override=True)
+        except InvalidParameterValueException:
+            # `read` refuses it, in one sentence.
+            node.declare_parameter(key, value, ParameterDescriptor(**words), ignore_override=True)
+
+
+def _range(default: typing.Any, info: Info) -> dict[str, list[IntegerRange | FloatingPointRange]]:
+    """Return the field of a descriptor that holds the range, for editors; {} for none.
+
+    It includes both ends: that a value must be greater than its bound is told in words only.
+    """
+    lowest = info['minimum'] if info['above'] is None else info['above']
+    highest = info['maximum']
+    if lowest is None and highest is None:
+        return {}
+    if type(default) is int:
+        return {'integer_range': [IntegerRange(
+            from_value=-_LARGEST_INTEGER if lowest is None else int(lowest),
+            to_value=_LARGEST_INTEGER if highest is None else int(highest))]}
+    if type(default) is float:
+        return {'floating_point_range': [FloatingPointRange(
+            from_value=-sys.float_info.max if lowest is None else float(lowest),
+            to_value=sys.float_info.max if highest is None else float(highest))]}
+    return {}
+
+
+def make_read_only(node: Node, live: typing.Container[str]) -> None:
+    """Mark all parameters of the table as what cannot be set, but for those named."""
+    for key in node.get_parameters_by_prefix(''):
+        if key not in live and not key.startswith(_RCLPY_PARAMETERS):
+            descriptor = copy.deepcopy(node.describe_parameter(key))
+            descriptor.read_only = True
+            node.set_descriptor(key, descriptor)
 
 
 def _like(default: typing.Any, given: typing.Any) -> typing.Any:

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Publishes what a pilot does: its events, and the set points of the autopilot."""
 from __future__ import annotations
 

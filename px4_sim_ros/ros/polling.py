@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Subscriptions whose messages are taken without the executor, whose call for each costs more."""
 from __future__ import annotations
 

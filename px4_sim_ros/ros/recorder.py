@@ -1,10 +1,11 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The node `recorder`: writes every message of the run into a bag, as it came."""
 from __future__ import annotations
 
 import copy
 import itertools
 import pathlib
-import time
 import typing
 
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -21,9 +22,11 @@ from px4_sim_ros.recording.bag.folder import make_folder, new_folder
 from px4_sim_ros.recording.bag.reader import Message
 from px4_sim_ros.recording.bag.reorder_buffer import ReorderBuffer
 from px4_sim_ros.recording.bag.run_description import BagError, RunDescription
+from px4_sim_ros.recording.bag.step_bag import StepBag
 from px4_sim_ros.recording.bag.writer import BagWriter
 from px4_sim_ros.recording.bag.writer_thread import BagThread
 from px4_sim_ros.ros import qos
+from px4_sim_ros.ros.block_host import BlockHost
 from px4_sim_ros.ros.diagnostics import ERROR, OK, Status, status_message
 from px4_sim_ros.ros.endpoints import connections_of
 from px4_sim_ros.ros.graph_node import GraphNode
@@ -39,19 +42,22 @@ _WAKE_S = 0.025
 
 
 class RecorderNode(PollingNode, GraphNode):
-    """Subscribes to all topics; nobody waits for it within a step.
+    """Records all topics; nobody waits for it within a step.
 
-    Its thread takes the messages from their subscriptions now and then: a call of the executor
-    for each message would cost several times as much. On `recording/status` it reports up to
-    which time all is recorded, or why it has ended; the manager stays within a window of that.
+    Where all of the step comes from blocks of its process it gets that by value. Otherwise it
+    subscribes, and its thread takes the messages from their subscriptions now and then: a call of
+    the executor for each message would cost several times as much. On `recording/status` it
+    reports up to which time all is recorded, or why it has ended; while it subscribes, the manager
+    stays within a window of that.
     """
 
-    def __init__(self, name: str, *_: object) -> None:
+    def __init__(self, name: str, host: BlockHost, *_: object) -> None:
+        self._host, self._gets_values = host, False
         self._step_subscriptions: dict[str, Subscription] = {}
         self._side_subscriptions: dict[str, Subscription] = {}
         super().__init__(name)
         self._collector: ReorderBuffer | None = None       # while it takes part in the steps
-        self._bag: BagThread | None = None
+        self._bag: BagThread | StepBag | None = None
         self._recordings = 0           # how many have begun: a reset begins another one
         self._folder = pathlib.Path()
         self._reported = ''            # the last problem that was reported
@@ -69,30 +75,43 @@ class RecorderNode(PollingNode, GraphNode):
         except BagError as error:
             raise ParameterError(f'recorder.run_file: {error}') from error
         new_folder(self._next_folder())
+        self._gets_values = all(
+            self._host.hands_over(topic, self) for topic in nodes.topics.values())
         self._subscribe()
+        self._subscribe_beside()
 
     def activate(self) -> None:
         """Begin a bag."""
-        world = self._world
         self._last_step_us, self._busy_s = 0, 0.0
-        self._collector = ReorderBuffer(
-            {name: topic.period_us(world.step_us, world.periods_us)
-             for name, topic in self._graph.topics.items()},
-            world.step_us, WINDOW_STEPS * world.step_us)
         self._discard()
         self._folder = make_folder(self._next_folder())
         writer = BagWriter(self._folder, self._run, self._own)
         self._recordings += 1
-        self._bag = BagThread(writer, self._gather, self._announce)
+        self._bag = self._begin(writer)
         # The manager has to know of it before anything can fail.
         self._publish_status(self._bag)
 
+    def _begin(self, writer: BagWriter) -> BagThread | StepBag:
+        world = self._world
+        if self._gets_values:
+            self._host.recording = StepBag(
+                writer, self._graph, world, self._gather_beside, self._announce)
+            return self._host.recording
+        self._collector = ReorderBuffer(
+            {name: topic.period_us(world.step_us, world.periods_us)
+             for name, topic in self._graph.topics.items()},
+            world.step_us, WINDOW_STEPS * world.step_us)
+        return BagThread(writer, self._gather, self._announce)
+
     def deactivate(self) -> None:
         """Finish the bag."""
+        self._host.recording = None
         if self._bag is not None:
             bag, self._bag = self._bag, None
             bag.close()
             self._report(bag)
+            if bag.problem:
+                self._publish_status(bag)
         self._collector = None
 
     def release(self) -> None:
@@ -113,16 +132,20 @@ class RecorderNode(PollingNode, GraphNode):
     # Subscriptions.
 
     def _subscribe(self) -> None:
-        topics = self._graph.topics
-        if set(self._step_subscriptions) == {*topics, graph.ABSENCE}:
+        topics = {} if self._gets_values else self._graph.topics
+        names = {*topics, graph.ABSENCE} if topics else set()
+        if set(self._step_subscriptions) == names:
             return       # those that are there stay: they are matched with all
         for subscription in self._step_subscriptions.values():
             self.destroy_subscription(subscription)
         self._step_subscriptions = {
             name: self.create_polled_subscription(message_class(topic.type), name, qos.LOOP)
             for name, topic in topics.items()}
-        self._step_subscriptions[graph.ABSENCE] = self.create_polled_subscription(
-            Header, graph.ABSENCE, absence_qos(len(self._graph.sensors)))
+        if topics:
+            self._step_subscriptions[graph.ABSENCE] = self.create_polled_subscription(
+                Header, graph.ABSENCE, absence_qos(len(self._graph.sensors)))
+
+    def _subscribe_beside(self) -> None:
         for name, topic in side_topics.RECORDED.items():
             if name not in {graph.ABSENCE, *self._side_subscriptions}:
                 self._side_subscriptions[name] = self.create_polled_subscription(
@@ -140,6 +163,13 @@ class RecorderNode(PollingNode, GraphNode):
         for subscription in [*self._step_subscriptions.values(), *passing]:
             for _ in taken(subscription):
                 pass
+
+    def _gather_beside(self, complete_us: int) -> list[Message]:
+        """Return the messages beside the steps; they get the time of the last complete step."""
+        self._last_step_us = complete_us
+        return [Message(name, complete_us, data)
+                for name, subscription in self._side_subscriptions.items()
+                for data in taken(subscription)]
 
     def _gather(self) -> list[Message]:
         """Return the messages of all steps that are whole by now.
@@ -170,15 +200,15 @@ class RecorderNode(PollingNode, GraphNode):
     # What is reported.
 
     def _announce(self) -> None:
-        """Report how far the recording is, or why it has ended; in the thread."""
+        """Report how far the recording is, or why it has ended; in the thread, if it has one."""
         bag = self._bag
         if bag is None:
             return       # the end of the bag is the end of the run
-        self._busy_s = time.thread_time()
+        self._busy_s = bag.busy_s
         self._report(bag)
         self._publish_status(bag)
 
-    def _report(self, bag: BagThread) -> None:
+    def _report(self, bag: BagThread | StepBag) -> None:
         """Log once why the recording has ended too early, if it has."""
         if bag.problem and bag.problem != self._reported:
             self._reported = bag.problem
@@ -186,28 +216,35 @@ class RecorderNode(PollingNode, GraphNode):
             if self._own.on_failure == 'fail':
                 self.exit_code = 1
 
-    def _publish_status(self, bag: BagThread) -> None:
+    def _publish_status(self, bag: BagThread | StepBag) -> None:
         self._status_publisher.publish(status_message(self, self._recording_status(bag)))
 
-    def _recording_status(self, bag: BagThread) -> Status:
+    def _recording_status(self, bag: BagThread | StepBag) -> Status:
         return Status(
             self._last_step_us, ERROR if bag.problem else OK,
             bag.problem or f'recording into {self._folder}',
             {'recorded_us': self._last_step_us, 'flushed_us': bag.flushed_us,
+             'window_us': 0 if self._gets_values else WINDOW_STEPS * self._world.step_us,
              'folder': self._folder, 'on_failure': self._own.on_failure})
+
+    def waits_for(self) -> tuple[int, dict[str, int]]:
+        """Return the time of the next step that it records, and what it lacks."""
+        collector = self._collector
+        return (collector.next_us, collector.waits_for()) if collector else super().waits_for()
 
     def lockstep_status(self) -> NodeStatus:
         """Return what it lacks; while it writes, that may have come already."""
-        collector, bag = self._collector, self._bag
+        bag = self._bag
+        next_us, waits_for = self.waits_for()
         return NodeStatus(
-            waits_for_us=collector.next_us if collector else 0,
-            waits_for=collector.waits_for() if collector else {},
+            waits_for_us=next_us, waits_for=waits_for,
             holds='it is writing' if bag is not None and bag.is_writing else '',
+            by_value=list(self._graph.topics) if self._gets_values else [],
             **connections_of(self, {}, self._step_subscriptions))
 
     def progress(self) -> tuple[int, dict[str, object]]:
         """Return the time of the last step that is recorded, and counters."""
-        steps = self._last_step_us // self._world.step_us if self._collector else 0
+        steps = self._last_step_us // self._world.step_us if self._bag is not None else 0
         return self._last_step_us, {'steps': steps, 'busy_s': f'{self._busy_s:.6f}'}
 
     def status(self) -> tuple[bytes, str, typing.Mapping[str, object]]:

@@ -1,7 +1,9 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """What the manager knows of the recorder: how far it is, and whether it goes on.
 
-The world may be ahead of what is recorded by a window of steps. It is less than the depth of
-the topics of the step, so nothing can be lost, however slow the disk is.
+The world may be ahead of a recorder that subscribes by a window of steps. It is less than the
+depth of the topics of the step, so nothing can be lost, however slow the disk is.
 """
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ class RecorderWatch:
         :param on_progress: called when more was recorded
         :param on_failure: called once with the recorder's sentence when it gives up
         """
-        self._window_us = WINDOW_STEPS * step_us
+        self._window_us = WINDOW_STEPS * step_us       # 0: there is none
         self._on_progress, self._on_failure = on_progress, on_failure
         self.ends_run = False          # whether a failure of the recorder is one of the run
         self.records = False
@@ -49,7 +51,9 @@ class RecorderWatch:
     @property
     def limit_us(self) -> int | None:
         """The last time to which the world may go; None is without a bound."""
-        return self.recorded_us + self._window_us if self.records else None
+        if not self.records or not self._window_us:
+            return None
+        return self.recorded_us + self._window_us
 
     def give_up(self) -> None:
         """Wait for the recorder no longer."""
@@ -63,6 +67,7 @@ class RecorderWatch:
         if not self.records or self._folder == self._folder_before:
             return
         self.ends_run = values['on_failure'] == 'fail'
+        self._window_us = int(values['window_us'])
         self.flushed_us = int(values['flushed_us'])
         if status.level != OK:
             self.give_up()

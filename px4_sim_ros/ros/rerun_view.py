@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Shows a running graph in Rerun, live.
 
 It looks on from a process of its own: nobody waits for it, and what it misses is not drawn.
@@ -7,18 +9,16 @@ from __future__ import annotations
 
 import collections
 import os
-import signal
-import threading
 import time
 import typing
 
 import rclpy.node
 from rcl_interfaces.msg import Log
-from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
 from std_msgs.msg import String
 
 from px4_sim_ros.config.configuration import Configuration
+from px4_sim_ros.config.signals import Stop
 from px4_sim_ros.messages.run_status import RunStatus
 from px4_sim_ros.messages.stamps import serialised_stamp_us
 from px4_sim_ros.model.timebase import US_PER_S
@@ -38,9 +38,6 @@ from px4_sim_ros.viewing.rerun_target import RerunTarget
 POSE = 'ground_truth/pose'
 # Of wall time. What is said has no simulated time of its own: it gets that of the last pose.
 _TAKE_S = 0.05
-# As much as comes meanwhile, many times as fast as real time.
-_DEEP = QoSProfile(
-    reliability=ReliabilityPolicy.RELIABLE, history=HistoryPolicy.KEEP_LAST, depth=2000)
 _MOST_LINES = 100
 _WARNING = 30           # of rcl_interfaces/msg/Log
 _LEVELS = {10: 'DEBUG', 20: 'INFO', 30: 'WARN', 40: 'ERROR', 50: 'CRITICAL'}
@@ -160,20 +157,21 @@ class RerunView:
         # Made last, so who sees it knows that the others are there; read first, since it tells
         # when a run begins.
         made = {topic.name: node.create_subscription(
-            message_class(topic.type), topic.name, lambda message: None, _DEEP, raw=True)
+            message_class(topic.type), topic.name, lambda message: None, qos.DEEP, raw=True)
             for topic in [*wanted, graph.TOPICS[POSE]]}
         self._series = {POSE: made.pop(POSE), **made}
         self._types = {name: configuration.graph.topics[name].type for name in self._series}
 
-    def run(self, stop: threading.Event) -> None:
-        """Show until `stop` is set.
+    def run(self, stop: Stop) -> None:
+        """Show until a signal comes.
 
         :raises ViewerError: the viewer does not take its data
         :raises ParameterError: it is another graph than the configuration says
         """
         shown_s = time.monotonic()
         try:
-            while not stop.wait(_TAKE_S):
+            while not stop.asked:
+                time.sleep(_TAKE_S)
                 self._take()
                 if time.monotonic() - shown_s >= self._target.portion_s:
                     shown_s = time.monotonic()
@@ -270,9 +268,7 @@ def show_graph(configuration: Configuration, namespace: str, target: RerunTarget
     :raises ViewerError: the viewer does not take its data
     :raises ParameterError: the namespace is wrong, or the graph is another one
     """
+    stop = Stop()
     with ros_node(VIEWER_NODE, namespace=namespace) as node:
-        stop = threading.Event()
-        for number in signal.SIGINT, signal.SIGTERM:
-            signal.signal(number, lambda *_: stop.set())
         os.nice(OBSERVER_NICENESS)
         RerunView(node, configuration, target).run(stop)

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Run control: the services `sim/pause`, `resume`, `step`, `reset`, `stop` and live parameters.
 
 Manager and bag player have it in common. It changes what the clock allows; the owner of the
@@ -30,9 +32,6 @@ class ClockOwner(typing.Protocol):
     def time_us(self) -> int:
         """The time of the last step that has begun."""
 
-    def on_allowed(self) -> None:
-        """Go on: the clock may allow a step."""
-
     def reset(self) -> None:
         """Begin again at time 0."""
 
@@ -59,6 +58,7 @@ class RunControl:
         self._node, self._owner, self._clock = node, owner, clock
         self._why = why
         self._live_parameters = {*_LIVE_PARAMETERS, *live_parameters}
+        parameters.make_read_only(node, self._live_parameters)
         node.add_on_set_parameters_callback(self._on_set_parameters)
         self._services = [
             node.create_service(Trigger, f'sim/{verb}', handler) for verb, handler in (
@@ -116,7 +116,6 @@ class RunControl:
         if response.success:
             count = self._node.get_parameter('step_count').value
             self._clock.step(count)
-            self._owner.on_allowed()
             response.message = f'{count} {"step" if count == 1 else "steps"} more'
         else:
             response.message = 'time is not paused'
@@ -140,10 +139,14 @@ class RunControl:
 
     # Parameters.
 
-    def _on_set_parameters(self, changes: list[Parameter]) -> SetParametersResult:
+    def check_changes(self, changes: list[Parameter]) -> SetParametersResult:
+        """Return whether parameters can be set: only those that are live."""
         refused = [c.name for c in changes if c.name not in self._live_parameters]
-        result = parameters.check_changes(
+        return parameters.check_changes(
             self._node, self._node.get_name(), changes, refused, self._why)
+
+    def _on_set_parameters(self, changes: list[Parameter]) -> SetParametersResult:
+        result = self.check_changes(changes)
         for change in changes if result.successful else ():
             if change.name == 'speed_factor':
                 self._clock.set_speed_factor(float(change.value))
@@ -156,4 +159,3 @@ class RunControl:
             self._clock.pause()
         else:
             self._clock.resume()
-            self._owner.on_allowed()

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """What is done with all managed nodes together; nodes are in the order of a step.
 
 Consumers are brought up before producers, so that no first message is lost, and taken down

@@ -1,4 +1,6 @@
-"""This process as a participant in ROS: joining, a node of its own, leaving."""
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""This process as a participant in ROS: joining, a node of its own, being stopped, leaving."""
 from __future__ import annotations
 
 import contextlib
@@ -62,3 +64,13 @@ def ros_node(
 def spin_once(node: Node, timeout_s: float) -> None:
     """Call the callback that is ready first, waiting for it up to a time."""
     rclpy.spin_once(node, timeout_sec=timeout_s)
+
+
+def make_executor() -> typing.Any:
+    """Return the executor with the shortest way from a publisher to a callback."""
+    try:
+        from rclpy.experimental import EventsExecutor
+    except ImportError:
+        from rclpy.executors import SingleThreadedExecutor
+        return SingleThreadedExecutor()
+    return EventsExecutor()

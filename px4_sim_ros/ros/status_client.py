@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The client of `sim/status`: whoever wants to know the state of a run subscribes here."""
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ class StatusClient:
         self.last: RunStatus | None = None
         self.count = 0                 # how many have come
         self.received_s = 0.0          # wall time of the last
-        self._on_status = on_status
+        self.on_status = on_status
         self._subscription = node.create_subscription(
             DiagnosticStatus, RUN_STATUS.name, self._on_message, qos.LATCHED)
 
@@ -35,6 +37,11 @@ class StatusClient:
     def run(self) -> int | None:
         """How many times time has begun at 0; None before a status has come."""
         return None if self.last is None else self.last.run
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether somebody publishes the status."""
+        return self._subscription.get_publisher_count() > 0
 
     def poll(self) -> None:
         """Take what has come, if no executor spins the node."""
@@ -45,4 +52,4 @@ class StatusClient:
         self.last = RunStatus.of(message)
         self.count += 1
         self.received_s = time.monotonic()
-        self._on_status(self.last)
+        self.on_status(self.last)

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Publishes the run status: latched on `sim/status`, and among all nodes' on `/diagnostics`."""
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Runs a process of the graph: its blocks step by step, and all else now and then."""
 from __future__ import annotations
 
@@ -6,9 +8,7 @@ import typing
 
 from px4_sim_ros.ros.block_host import BlockHost
 
-# Of wall time. Services, timers and parameters wait so long at most while steps go on.
-_ELSE_EVERY_S = 0.01
-# A subscriber that joins is seen so soon.
+# Of wall time. A subscriber that joins is seen so soon.
 _REFRESHED_EVERY_S = 0.005
 
 
@@ -28,12 +28,7 @@ class StepExecutor:
 
         :param timeout_sec: how long to wait when there is nothing
         """
-        run, until_s = self._host.runner.run, time.monotonic() + _ELSE_EVERY_S
-        while goes_on := run():
-            # If a step was sent, all else is done while the autopilot works.
-            if time.monotonic() > until_s:
-                break
-        self._executor.spin_once(timeout_sec=0.0 if goes_on else timeout_sec)
+        self._executor.spin_once(timeout_sec=0.0 if self._host.go_on() else timeout_sec)
         now_s = time.monotonic()
         if now_s - self._refreshed_s > _REFRESHED_EVERY_S:
             self._refreshed_s = now_s

@@ -1,7 +1,10 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """What the manager does about nodes that block a step, fall silent, or are stopped by others."""
 from __future__ import annotations
 
 import functools
+import time
 import typing
 
 from lifecycle_msgs.msg import State, TransitionEvent
@@ -18,6 +21,9 @@ from px4_sim_ros.step.pacing import PaceWatch
 if typing.TYPE_CHECKING:
     from px4_sim_ros.ros.manager import ManagerNode
 
+# How often it is looked whether somebody else publishes /clock.
+_LOOK_S = 0.5
+
 
 class Supervision:
     """Watches over the steps of a run."""
@@ -27,6 +33,8 @@ class Supervision:
         self._manager, self._driver, self._bring_up = manager, driver, bring_up
         self._clock = driver.clock
         self.unrecorded = ''                   # why the recorder has ended, if it has
+        self._others = ''                      # who publishes /clock as well
+        self._looked_s = 0.0
         self._deactivated: set[str] = set()    # nodes that others have stopped
         self._pace_watch = PaceWatch(self._clock.step_us)
         self._overdue_watch = OverdueWatch(
@@ -74,6 +82,21 @@ class Supervision:
                 clock.speed_factor, clock.steps, clock.lost_s, goes_on):
             self._manager.get_logger().warning(sentence)
         self._overdue_watch.watch(self._manager.get_parameter('step_timeout_s').value)
+        self._look_for_others()
+
+    def _look_for_others(self) -> None:
+        """Look for another clock: ROS finds out about one a while after this has begun."""
+        now_s = time.monotonic()
+        if now_s - self._looked_s < _LOOK_S:
+            return
+        self._looked_s = now_s
+        sentence, may_end = self._bring_up.others()
+        if sentence and not may_end and self._clock.steps == 0:
+            self._manager.end_alone(sentence)
+        elif sentence != self._others:
+            self._others = sentence
+            if sentence:
+                self._manager.get_logger().warning(sentence)
 
     # Steps that are overdue.
 
@@ -126,11 +149,10 @@ class Supervision:
 
     def _on_recorder_failure(self, sentence: str) -> None:
         """Go on without a recording, or end, as the recorder's parameter says."""
+        self.unrecorded = sentence
         if self._recorder is not None and self._recorder.ends_run:
             self._manager.fail(sentence)
-        else:
-            self.unrecorded = sentence
-            self._manager.publish_status()
+        self._manager.publish_status()
 
     def _drop_recorder(self, sentence: str) -> None:
         """Wait no longer for a recorder that is gone or has lost a message."""
@@ -158,7 +180,7 @@ class Supervision:
             self._drop_recorder(f'{node} was shut down')
         elif goal.id == State.PRIMARY_STATE_FINALIZED:
             logger.warning(f'{node} was shut down; the graph is taken down')
-            self._manager.stop(f'{node} was shut down')
+            self._manager.stop(f'{node} was shut down', asked=False)
         elif start.id == State.TRANSITION_STATE_DEACTIVATING:
             self._deactivated.add(node)
             logger.info(f'{node} has stopped at {now}')

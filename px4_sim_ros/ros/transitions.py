@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Requests for transitions that the state of a node does not have."""
 from __future__ import annotations
 

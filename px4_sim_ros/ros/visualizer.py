@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The node `visualizer`: what rviz2 and other viewers show, at a rate for eyes.
 
 It looks on. Nobody waits for it, it hears only what comes at the display rate or more rarely,
@@ -17,19 +19,20 @@ from sensor_msgs.msg import JointState, NavSatFix, Range
 from std_msgs.msg import String
 
 from px4_sim_ros.config.configuration import Configuration
+from px4_sim_ros.config.signals import Stop
 from px4_sim_ros.messages.run_status import RunStatus
 from px4_sim_ros.messages.stamps import in_frame, set_stamp, stamp_us
-from px4_sim_ros.messages.truth import BODY_FRAME, WORLD_FRAME
+from px4_sim_ros.messages.truth import BODY_FRAME, ODOM_FRAME, WORLD_FRAME
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.ros import qos
 from px4_sim_ros.ros.message_types import message_class
 from px4_sim_ros.ros.session import OBSERVER_NICENESS, ros_session, spin_once
 from px4_sim_ros.ros.status_client import StatusClient
+from px4_sim_ros.ros.transforms import TfBroadcaster, pose_values, transform
 from px4_sim_ros.ros.wall_timer import create_wall_timer
-from px4_sim_ros.ros.world import Stop
 from px4_sim_ros.step import side_topics
-from px4_sim_ros.viewing.links import ODOM_FRAME, Link, rotor_link, sensor_links
+from px4_sim_ros.viewing.links import Link, rotor_link, sensor_links
 from px4_sim_ros.viewing.markers import Markers
 from px4_sim_ros.viewing.path import FlownPath
 from px4_sim_ros.viewing.rotor_motion import RotorAngles
@@ -61,6 +64,10 @@ class VisualizerNode(Node):
         self._only_vehicle = self.declare_parameter(
             'robot_state_publisher', False, ParameterDescriptor(
                 description='whether that node publishes the URDF and the frames in it',
+                read_only=True)).value
+        self._has_tf = self.declare_parameter(
+            'tf_broadcaster', False, ParameterDescriptor(
+                description='whether that node publishes where the vehicle and its sensors are',
                 read_only=True)).value
         self._configuration = configuration
         self._home = configuration.world.local_frame()
@@ -108,13 +115,13 @@ class VisualizerNode(Node):
     # What is heard.
 
     def _on_pose(self, pose: PoseStamped) -> None:
-        p, q = pose.pose.position, pose.pose.orientation
+        position_m, attitude = pose_values(pose)
         time_s = stamp_us(pose.header.stamp) / US_PER_S
         if time_s < self._scene.time_s:       # the run has begun again
             self._scene = self._scene.after_reset()
             self._path.clear()
-        self._scene.move(time_s, (p.x, p.y, p.z), (q.w, q.x, q.y, q.z))
-        self._path_changed |= self._path.add((p.x, p.y, p.z))
+        self._scene.move(time_s, position_m, attitude)
+        self._path_changed |= self._path.add(position_m)
         self._pose, self._changed = pose, True
 
     def _on_rotors(self, rotors: JointState) -> None:
@@ -156,15 +163,17 @@ class VisualizerNode(Node):
             self._outputs[topic.name].publish(message)
 
     def _publish_frames(self, topic: side_topics.SideTopic, frames: list[TransformStamped]) -> None:
-        if topic.name in self._outputs:
+        if frames and topic.name in self._outputs:
             self._publish(topic, message_class(topic.type)(transforms=frames))
 
     def _describe(self) -> None:
         """Publish what never changes."""
         self._publish(side_topics.DESCRIPTION, String(data=urdf(self._configuration)))
-        fixed = [Link(ODOM_FRAME, WORLD_FRAME)]
+        fixed = [] if self._has_tf else [Link(ODOM_FRAME, WORLD_FRAME)]
         if not self._only_vehicle:
-            fixed += [Link(BODY_LINK, BODY_FRAME), *sensor_links(self._configuration)]
+            fixed.append(Link(BODY_LINK, BODY_FRAME))
+            if not self._has_tf:
+                fixed += sensor_links(self._configuration)
         self._publish_frames(side_topics.TF_STATIC, [transform(link, 0) for link in fixed])
 
     def _show(self) -> None:
@@ -174,7 +183,7 @@ class VisualizerNode(Node):
         if self._turned is not None:
             self._publish(side_topics.JOINTS, JointState(
                 header=self._turned.header, name=self._turned.name,
-                position=self._angles.angles_rad))
+                position=self._angles.joints_rad))
         if self._changed:
             self._publish(side_topics.MARKERS, self._markers.of(self._scene))
         self._pose, self._turned, self._changed = None, None, False
@@ -183,7 +192,8 @@ class VisualizerNode(Node):
         """Return the frames that move: `base_link`, and the rotors unless somebody else does."""
         position_m = self._scene.position_enu_m
         assert position_m is not None, 'a pose has come'
-        links = [Link(BODY_FRAME, ODOM_FRAME, position_m, self._scene.attitude)]
+        links = [] if self._has_tf else [
+            Link(BODY_FRAME, ODOM_FRAME, position_m, self._scene.attitude)]
         if not self._only_vehicle:
             links += [rotor_link(i, rotor, angle) for i, (rotor, angle) in enumerate(
                 zip(self._configuration.vehicle.rotors, self._angles.angles_rad))]
@@ -203,29 +213,22 @@ class VisualizerNode(Node):
         self._publish(side_topics.PATH, path)
 
 
-def run(configuration: Configuration, arguments: typing.Sequence[str]) -> None:
-    """Publish until SIGINT or SIGTERM comes.
+def run(
+    configuration: Configuration, arguments: typing.Sequence[str], *, only_tf: bool = False,
+) -> None:
+    """Publish until a signal comes.
 
     :param configuration: of the graph that is looked at
     :param arguments: `--ros-args` and what follows
-    :raises ParameterError: ROS refuses the arguments
+    :param only_tf: be the node `tf_broadcaster`
+    :raises ParameterError: ROS refuses the arguments, or there is no tf2_msgs
     """
     stop = Stop()
     with ros_session(arguments):
         os.nice(OBSERVER_NICENESS)
-        node = VisualizerNode(configuration)
+        node = (TfBroadcaster if only_tf else VisualizerNode)(configuration)
         try:
             while not stop.asked:
                 spin_once(node, _SPIN_S)
         finally:
             node.destroy_node()
-
-
-def transform(link: Link, time_us: int) -> TransformStamped:
-    """Return a frame in its parent, as TF has it."""
-    message = in_frame(TransformStamped(child_frame_id=link.frame), link.parent)
-    set_stamp(message.header.stamp, time_us)
-    t, r = message.transform.translation, message.transform.rotation
-    t.x, t.y, t.z = link.position_m
-    r.w, r.x, r.y, r.z = link.attitude
-    return message

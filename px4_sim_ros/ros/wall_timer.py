@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Timers of wall time: what has to happen also while simulated time stands still."""
 from __future__ import annotations
 

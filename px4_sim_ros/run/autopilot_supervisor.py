@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Runs an autopilot, and a pilot if one is wanted, with a graph; restarts both at a reset.
 
 PX4's time cannot go back, so a reset of the world needs a new PX4. A launch file cannot
@@ -8,19 +10,22 @@ from __future__ import annotations
 import argparse
 import pathlib
 import sys
+import time
 import typing
 
 from px4_sim_ros.config.resources import own_arguments
+from px4_sim_ros.config.signals import Stop
 from px4_sim_ros.config.vehicles_and_missions import load_vehicle
 from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.ros.session import ros_node, spin_once
 from px4_sim_ros.ros.status_client import StatusClient
-from px4_sim_ros.ros.world import Stop
 from px4_sim_ros.run.autopilots import start_autopilot
 from px4_sim_ros.run.processes import Child
 from px4_sim_ros.run.px4 import Px4, add_cores_argument
 
 _SPIN_S = 0.05
+# Launch sends SIGTERM after 3 s.
+_OUTLAST_S = 2.0
 
 
 class AutopilotSupervisor:
@@ -80,18 +85,17 @@ def supervise(supervisor: AutopilotSupervisor, ros_arguments: typing.Sequence[st
                         return 0     # the graph was stopped
                     print(f'{name} has ended with exit code {exit_code}', file=sys.stderr)
                     return 1
+            _outlast_graph(node, watch)
             return 0
         finally:
             supervisor.stop()
 
 
-def _without_name(ros_arguments: typing.Sequence[str]) -> list[str]:
-    """Return ROS arguments for another node: the namespace, but not the name of this one."""
-    arguments = list(ros_arguments)
-    return [word for i, word in enumerate(arguments)
-            if not word.startswith('__node:=') and not (
-                word == '-r' and arguments[i + 1:i + 2] and arguments[i + 1].startswith(
-                    '__node:='))]
+def _outlast_graph(node: typing.Any, watch: StatusClient) -> None:
+    """Wait for the end of the graph, which gets the same signal, so that nobody is missed there."""
+    deadline_s = time.monotonic() + _OUTLAST_S
+    while watch.is_connected and time.monotonic() < deadline_s:
+        spin_once(node, _SPIN_S)
 
 
 def main(arguments: typing.Sequence[str] | None = None) -> int:
@@ -104,14 +108,13 @@ def main(arguments: typing.Sequence[str] | None = None) -> int:
                         help='build folder of a PX4; without it the embedded autopilot runs')
     add_cores_argument(parser)
     parser.add_argument('--mission', default='', help='for a pilot; without it there is none')
-    own, _ = own_arguments(arguments)
+    own = own_arguments(arguments)
     options = parser.parse_args(own)
     try:
         load_vehicle(options.vehicle)
         px4 = Px4.find(options.px4_build, options.px4_cores) if options.px4_build else None
         supervisor = AutopilotSupervisor(
-            px4, options.vehicle, options.instance, options.mission,
-            _without_name(arguments[len(own):]))
+            px4, options.vehicle, options.instance, options.mission, arguments[len(own):])
         return supervise(supervisor, arguments)
     except (ParameterError, OSError) as error:
         print(f'autopilot_supervisor: {sentence(error)}', file=sys.stderr)

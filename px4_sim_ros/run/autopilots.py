@@ -1,12 +1,32 @@
-"""Starting an autopilot: the embedded one, or a PX4 that was built."""
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""Autopilots: the embedded one, a PX4 that was built, or the user's own."""
 from __future__ import annotations
 
 import os
 import sys
 
+from px4_sim_ros.autopilot.mavlink_interface import AUTOPILOT_PORT
 from px4_sim_ros.config.vehicles_and_missions import load_vehicle
+from px4_sim_ros.mavlink.hil_server import check_port_is_free, port_of
+from px4_sim_ros.mavlink.link_state import HilParameters
+from px4_sim_ros.mavlink.pilot_link import PILOT_PORT
+from px4_sim_ros.mavlink.ports import check_udp_port_is_free
 from px4_sim_ros.run.processes import Child
 from px4_sim_ros.run.px4 import Px4, new_run_folder
+
+
+def check_ports(hil: HilParameters, autopilot: str, is_piloted: bool) -> None:
+    """Check that all ports of a flight are free before anything starts; those of PX4 are its own.
+
+    :param autopilot: of AUTOPILOTS
+    :raises PortTakenError: naming the port and, where the system shows it, its holder
+    """
+    check_port_is_free(hil.host, port_of(hil.instance))
+    if is_piloted:
+        check_udp_port_is_free(PILOT_PORT + hil.instance)
+    if autopilot == 'embedded':
+        check_udp_port_is_free(AUTOPILOT_PORT + hil.instance)
 
 
 def start_autopilot(

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Records a run in mode `core` as the node `recorder` records the graph."""
 from __future__ import annotations
 
@@ -13,18 +15,15 @@ from px4_sim_ros.config.configuration import Configuration
 from px4_sim_ros.config.recording import RecorderParameters
 from px4_sim_ros.config.resources import PACKAGE
 from px4_sim_ros.messages.cdr import serialised
-from px4_sim_ros.messages.publications import Publications
 from px4_sim_ros.messages.stamps import set_stamp
 from px4_sim_ros.model.errors import sentence
-from px4_sim_ros.model.timebase import seconds_text
-from px4_sim_ros.recording.bag import schema
 from px4_sim_ros.recording.bag.folder import make_folder
-from px4_sim_ros.recording.bag.message_definitions import trimmed
+from px4_sim_ros.recording.bag.reader import Message
 from px4_sim_ros.recording.bag.run_description import RunDescription
+from px4_sim_ros.recording.bag.step_bag import StepWriter
 from px4_sim_ros.recording.bag.writer import BagWriter
 from px4_sim_ros.run.flight_record import WorldStatus
 from px4_sim_ros.step import side_topics
-from px4_sim_ros.step.graph import COMMAND
 from px4_sim_ros.step.runner import Output
 
 
@@ -38,34 +37,28 @@ class CoreRecorder:
         :raises OSError: nothing can be written there
         """
         parameters = configuration.of_node('recorder', RecorderParameters)
-        self._publications = Publications(configuration.graph, configuration.world)
         self._ends_run = parameters.on_failure == 'fail'
         folder = make_folder(parameters.folder)
         try:
-            self._writer: BagWriter | None = BagWriter(folder, run, parameters)
+            writer = BagWriter(folder, run, parameters)
         except OSError as error:
             raise OSError(
                 error.errno, f'no recording can begin in {folder}: {sentence(error)}') from error
-        nodes = configuration.graph
-        self._types = {
-            name: schema.topic_type(nodes, name) for name in [*nodes.topics, *side_topics.RECORDED]}
-        self._time_us = 0
-        self._step: list[Output] = []      # that is not complete
+        self._steps = StepWriter(
+            writer, configuration.graph, configuration.world, self._give_up)
         self._events: queue.SimpleQueue[str] = queue.SimpleQueue()
 
     is_used = True
     """A port that wants everything."""
 
+    @property
+    def problem(self) -> str:
+        """Why the recording has ended too early, '' when it has not."""
+        return self._steps.problem
+
     def send(self, outputs: typing.Sequence[Output]) -> None:
         """Write the steps that are complete; what belongs to the next waits for its end."""
-        for output in outputs:
-            self._step.append(output)
-            if output.values is not None and COMMAND in output.values:
-                self._time_us = output.time_us
-                for its in self._step:
-                    for topic, data in self._publications.of(its):
-                        self._write(topic, data)
-                self._step.clear()
+        self._steps.send(outputs)
         self._write_events()
 
     def add_side(self, topic: str, text: str) -> None:
@@ -85,7 +78,7 @@ class CoreRecorder:
                 name=f'/{part}', hardware_id=PACKAGE,
                 values=[KeyValue(key=k, value=str(v)) for k, v in (
                     values | {'busy_s': f'{status.busy_s.get(part, 0.0):.6f}'}).items()])])
-            set_stamp(message.header.stamp, self._time_us)
+            set_stamp(message.header.stamp, self._steps.complete_us)
             self._write_beside(side_topics.DIAGNOSTICS.name, message)
 
     def add_event(self, text: str) -> None:
@@ -98,38 +91,22 @@ class CoreRecorder:
         :raises OSError: its end cannot be written, and that ends the run
         """
         self._write_events()
-        if self._writer is not None:
-            try:
-                self._writer.close()
-            except OSError as error:
-                self._give_up(self._writer, error)
-            self._writer = None
+        self._steps.close()
 
     def _write_events(self) -> None:
         while not self._events.empty():
             message = Log(level=20, name='pilot', msg=self._events.get())        # INFO
-            set_stamp(message.stamp, self._time_us)
+            set_stamp(message.stamp, self._steps.complete_us)
             self._write_beside(side_topics.LOG.name, message)
 
     def _write_beside(self, topic: str, message: object) -> None:
-        self._write(topic, trimmed(serialised(message), self._types[topic]))
+        self._steps.write([Message(topic, self._steps.complete_us, serialised(message))])
 
-    def _write(self, topic: str, data: bytes) -> None:
-        if self._writer is None:
-            return
-        try:
-            self._writer.write(topic, self._time_us, data)
-        except OSError as error:
-            self._give_up(self._writer, error)
-
-    def _give_up(self, writer: BagWriter, error: OSError) -> None:
+    def _give_up(self, error: OSError) -> None:
         """After a failure go on without a recording, or not at all.
 
         :raises OSError: the failure ends the run
         """
-        self._writer = None
-        problem = (f'the recording in {writer.folder} ends at'
-                   f' t = {seconds_text(writer.flushed_us)}: {sentence(error)}')
         if self._ends_run:
-            raise OSError(error.errno, problem) from error
-        print(f'fly: {problem}', file=sys.stderr, flush=True)
+            raise OSError(error.errno, self.problem) from error
+        print(f'fly: {self.problem}', file=sys.stderr, flush=True)

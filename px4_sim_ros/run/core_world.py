@@ -1,21 +1,28 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Mode `core`: all blocks in one runner of this process, without ROS."""
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
 import typing
 
-from px4_sim_ros.config.blocks import make_block, run_in_process
-from px4_sim_ros.config.compile_ahead import prepare_compiler
+from px4_sim_ros.config import signals
+from px4_sim_ros.config.blocks import make_blocks
 from px4_sim_ros.config.configuration import Configuration
 from px4_sim_ros.config.recording import RecorderParameters
 from px4_sim_ros.config.run_control import ManagerParameters
 from px4_sim_ros.mavlink.hil_block import HilBlock
 from px4_sim_ros.mavlink.pilot_link import SetPoint
+from px4_sim_ros.model.compiled import load_compiler
 from px4_sim_ros.model.timebase import US_PER_S, is_due
 from px4_sim_ros.run.flight_record import WorldStatus
+from px4_sim_ros.step import side_topics
 from px4_sim_ros.step.clock import LockstepClock
+from px4_sim_ros.step.hang_watch import HangWatch
 from px4_sim_ros.step.pacing import PaceWatch
+from px4_sim_ros.step.runner import run_in_process
 
 if typing.TYPE_CHECKING:       # a run without a recording does without the messages
     from px4_sim_ros.run.core_recorder import CoreRecorder
@@ -36,24 +43,30 @@ class CoreWorld:
         """Listen for the autopilot.
 
         :param observer: called after each step
-        :param recorder: records the run; it is closed with the world
+        :param recorder: records the run; it is closed with the world, and if there cannot be one
         :param own_classes: `module:Class` by name of the blocks that they run in place of
         :raises PortTakenError: the port of the link is in use
         """
-        prepare_compiler()
         self._configuration = configuration
         self._observer = observer
         self._recorder = recorder
         manager = configuration.of_node('manager', ManagerParameters)
         self._clock = LockstepClock(configuration.world.step_us, manager.speed_factor)
-        self._blocks = {
-            name: make_block(configuration, name, (own_classes or {}).get(name, ''))
-            for name in configuration.graph.blocks}
-        self._bridge = typing.cast(HilBlock, self._blocks['hil_bridge'])
-        self._bridge.log = _print_warning
-        if recorder is not None:
-            self._bridge.publish_side = recorder.add_side
-        self._runner = run_in_process(configuration, self._blocks, self._clock, recorder)
+        with contextlib.ExitStack() as stack:
+            if recorder is not None:
+                stack.callback(recorder.close)
+            load_compiler()
+            blocks = make_blocks(configuration, own_classes)
+            for block in blocks.values():
+                stack.callback(block.close)
+            self._bridge = typing.cast(HilBlock, blocks['hil_bridge'])
+            if recorder is not None:
+                self._bridge.on_state = lambda state: recorder.add_side(
+                    side_topics.LINK_STATE.name, state.value)
+            self._runner = run_in_process(
+                configuration.graph, configuration.world, blocks, self._clock, recorder)
+            stack.callback(self._runner.flush)
+            self._begun = stack.pop_all()
 
     def status(self) -> WorldStatus:
         """Return the counters of the run."""
@@ -64,16 +77,17 @@ class CoreWorld:
             self._bridge.counters(),
             {'models': sum(busy_s.values()), 'hil_bridge': bridge_s}, clock.paced_s)
 
+    @property
+    def was_stopped(self) -> bool:
+        """False: nobody can ask for that."""
+        return False
+
     def wait_until_seen(self) -> None:
         """Nothing: this world is seen from the first step on."""
 
     def close(self) -> None:
-        """Free the port, and finish the recording."""
-        self._runner.flush()
-        for block in self._blocks.values():
-            block.close()
-        if self._recorder:
-            self._recorder.close()
+        """Free the port, and finish the recording; a second time nothing happens."""
+        self._begun.close()
 
     @property
     def recording(self) -> str:
@@ -81,6 +95,11 @@ class CoreWorld:
         if self._recorder is None:
             return ''
         return self._configuration.of_node('recorder', RecorderParameters).folder
+
+    @property
+    def recording_problem(self) -> str:
+        """Why the recording has ended too early, '' when it has not."""
+        return self._recorder.problem if self._recorder is not None else ''
 
     def check_end(self) -> None:
         """Nothing: a failure at the end was raised by `close`."""
@@ -93,13 +112,24 @@ class CoreWorld:
     def publish_set_point(self, set_point: SetPoint) -> None:
         """Nothing: this mode has no topics."""
 
-    def run(self, stop: threading.Event) -> None:
-        """Step until `stop` is set."""
+    def run(self, stop: threading.Event) -> bool:
+        """Step until `stop` is set; return False: nobody can let the run begin again."""
+        self._clock.resume()
+        # Not in the midst of a step: it would be recorded without its end.
+        with signals.held_back() as signal:
+            def on_hang(block: str, hangs: bool, sentence: str) -> None:
+                signal.hangs = sentence if hangs else ''
+                print(sentence, file=sys.stderr, flush=True)
+
+            with contextlib.closing(HangWatch(self._runner, on_hang)):
+                self._run(stop, signal)
+        return False
+
+    def _run(self, stop: threading.Event, signal: signals.Stop) -> None:
         runner, clock = self._runner, self._clock
         pace_watch = PaceWatch(clock.step_us)
-        clock.resume()
         steps = clock.steps
-        while not stop.is_set():
+        while not (stop.is_set() or signal.asked):
             while clock.steps == steps and runner.run():
                 pass
             if clock.steps == steps:
@@ -113,8 +143,3 @@ class CoreWorld:
             if clock.speed_factor and (sentence := pace_watch.remark(
                     clock.speed_factor, steps, clock.lost_s, True)):
                 print(sentence, file=sys.stderr, flush=True)
-
-
-def _print_warning(is_warning: bool, sentence: str) -> None:
-    if is_warning:
-        print(sentence, file=sys.stderr, flush=True)

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """A flight in any mode: a world, an autopilot and a pilot, started and ended in order."""
 from __future__ import annotations
 
@@ -8,7 +10,8 @@ import sys
 import threading
 import typing
 
-from px4_sim_ros.config import node_overrides
+from px4_sim_ros.config import signals
+from px4_sim_ros.config.compile_ahead import compile_ahead
 from px4_sim_ros.config.configuration import Configuration, write_configuration
 from px4_sim_ros.config.recording import RecorderParameters
 from px4_sim_ros.config.ros_environment import ros_environment
@@ -23,7 +26,7 @@ from px4_sim_ros.run.processes import Child
 from px4_sim_ros.run.px4 import Px4
 
 MODES = ('core', 'composed', 'separate')
-AUTOPILOTS = ('embedded', 'px4')
+AUTOPILOTS = ('embedded', 'px4', 'none')
 _WATCH_S = 0.2
 
 
@@ -32,10 +35,10 @@ class FlightPlan(typing.NamedTuple):
 
     mode: str                                # of MODES
     autopilot: str                           # of AUTOPILOTS
-    px4: Px4 | None                          # None: the embedded autopilot
-    mission: Mission
+    px4: Px4 | None                          # None unless it is the autopilot
+    mission: Mission | None                  # None: until the end is asked for
     mission_text: str                        # of its file, for the description of a recording
-    node_overrides: typing.Sequence[str]     # each `NAME=MODULE:CLASS`
+    own_classes: typing.Mapping[str, str]    # `module:Class` by name, in place of the graph's
     remaps: typing.Sequence[str]             # remapping rules of ROS
     viewer: str | None                       # as RerunTarget takes it
 
@@ -47,11 +50,19 @@ class World(typing.Protocol):
     def recording(self) -> str:
         """The folder of the recording, '' for none."""
 
+    @property
+    def recording_problem(self) -> str:
+        """Why the recording has ended too early, '' when it has not."""
+
     def wait_until_seen(self) -> None:
         """Wait until nothing of a flight is missed."""
 
-    def run(self, stop: threading.Event) -> None:
-        """Step until `stop` is set, or until the run begins again."""
+    @property
+    def was_stopped(self) -> bool:
+        """Whether somebody has asked for the end of the run."""
+
+    def run(self, stop: threading.Event) -> bool:
+        """Step until `stop` is set or the run ends; return whether it begins again."""
 
     def publish_event(self, text: str) -> None:
         """Publish what the pilot does, from any thread."""
@@ -70,7 +81,10 @@ class World(typing.Protocol):
 
 
 class PilotedAutopilot:
-    """An autopilot and its pilot, from their start until the mission is flown or lost."""
+    """An autopilot and its pilot, from their start until the mission is flown or lost.
+
+    Without an autopilot the world waits for the user's own; without a mission there is no pilot.
+    """
 
     def __init__(
         self, plan: FlightPlan, configuration: Configuration, world: World,
@@ -78,13 +92,17 @@ class PilotedAutopilot:
     ) -> None:
         self.over = threading.Event()
         instance = configuration.of_node('hil_bridge', HilParameters).instance
+        self._autopilot: Child | None = None
+        self._pilot: PilotProcess | None = None
         with contextlib.ExitStack() as stack:
-            self._autopilot = start_autopilot(
-                plan.px4, configuration.world.vehicle, instance, log_in_folder=True)
-            stack.callback(self._autopilot.stop)
-            self._pilot = PilotProcess(
-                instance, plan.mission, on_event, world.publish_set_point, self.over)
-            stack.callback(self._pilot.stop)
+            if plan.autopilot != 'none':
+                self._autopilot = start_autopilot(
+                    plan.px4, configuration.world.vehicle, instance, log_in_folder=True)
+                stack.callback(self._autopilot.stop)
+            if plan.mission is not None:
+                self._pilot = PilotProcess(
+                    instance, plan.mission, on_event, world.publish_set_point, self.over)
+                stack.callback(self._pilot.stop)
             watch = threading.Thread(target=self._watch, name='watch')
             watch.start()
             stack.callback(watch.join)
@@ -98,7 +116,7 @@ class PilotedAutopilot:
     def _watch(self) -> None:
         """End the flight when the autopilot ends: nothing would fly it any more."""
         while not self.over.wait(_WATCH_S):
-            if self._autopilot.exit_code is not None:
+            if self._autopilot is not None and self._autopilot.exit_code is not None:
                 self.over.set()
 
     def check(self) -> None:
@@ -106,9 +124,11 @@ class PilotedAutopilot:
 
         :raises MissionError: it was not, and why
         """
+        if self._pilot is None:
+            return
         if self._pilot.failure:
             raise MissionError(self._pilot.failure)
-        if not self._pilot.flown:
+        if not self._pilot.flown and self._autopilot is not None:
             raise MissionError(
                 f'{self._autopilot.name} has ended with exit code {self._autopilot.exit_code}')
 
@@ -116,20 +136,29 @@ class PilotedAutopilot:
 def conduct(
     plan: FlightPlan, configuration: Configuration, record: FlightRecord, folder: pathlib.Path,
     *, on_event: typing.Callable[[Event], None], on_restart: typing.Callable[[], None],
-) -> tuple[WorldStatus, str]:
-    """Fly; return the counters and the folder of the recording, '' for none.
+    on_waiting: typing.Callable[[], None],
+) -> None:
+    """Fly.
 
     Everything that is started here is ended here, whatever happens.
 
-    :param record: collects what the summary needs
+    :param record: collects what the summary needs, also when the flight fails
     :param folder: for files that are needed on the way
     :param on_event: called with each event of the pilot, from a thread
     :param on_restart: called when the run was reset, and the flight begins again
+    :param on_waiting: called when the world is there and waits for the user's own autopilot
     :raises RuntimeError: the mission was not flown, or a part of the world has failed
     :raises OSError: a port is taken, or nothing can be recorded
     """
+    compile_ahead()
     with contextlib.ExitStack() as stack:
         world = _make_world(plan, configuration, folder, record, stack)
+
+        def note_end() -> None:
+            record.status, record.recording = world.status(), world.recording
+            record.recording_problem = world.recording_problem
+
+        stack.callback(note_end)
         stack.callback(world.close)
 
         def report(event: Event) -> None:
@@ -138,11 +167,24 @@ def conduct(
             world.publish_event(event.text)
 
         world.wait_until_seen()
+        if plan.autopilot == 'none':
+            on_waiting()
         while True:
-            piloted = PilotedAutopilot(plan, configuration, world, report)
-            stack.callback(piloted.end)
-            world.run(piloted.over)
-            if piloted.over.is_set():
+            # Whoever interrupts this finds all that was started: a pilot would be waited for.
+            with signals.held_back():
+                piloted = PilotedAutopilot(plan, configuration, world, report)
+                stack.callback(piloted.end)
+                # Before them also when it is interrupted: then nobody is missed.
+                stack.callback(world.close)
+            try:
+                begins_again = world.run(piloted.over)
+            except KeyboardInterrupt:
+                if plan.mission is not None:
+                    raise
+                record.was_stopped = True        # there is no other end
+                break
+            record.was_stopped = world.was_stopped
+            if not begins_again:
                 break
             piloted.end()
             record.reset()
@@ -151,9 +193,9 @@ def conduct(
         world.close()
     # When a part of the world fails the autopilot ends, too: the first cause comes first.
     world.check_end()
-    piloted.check()
-    record.mission_flown = True
-    return world.status(), world.recording
+    if not record.was_stopped:
+        piloted.check()
+        record.mission_flown = True
 
 
 def _make_world(
@@ -165,13 +207,12 @@ def _make_world(
     :param stack: ends a viewer, if there is one, after the world
     """
     # Each mode loads what it needs: rclpy to record and to run a graph, Numba for `core`.
-    own_classes = node_overrides.parse(plan.node_overrides, configuration.graph.nodes)
     run = None
     if 'recorder' in configuration.nodes:
         from px4_sim_ros.recording.bag.run_description import RunDescription, with_run_file
         run = RunDescription.of(
             configuration, mode=plan.mode, autopilot=plan.autopilot, mission=plan.mission_text,
-            own_classes=own_classes)
+            own_classes=plan.own_classes)
         configuration = with_run_file(configuration, run, folder)
     if plan.mode == 'core':
         from px4_sim_ros.run.core_world import CoreWorld
@@ -182,7 +223,7 @@ def _make_world(
         return CoreWorld(
             configuration, lambda time_us, values: record.add_truth(
                 values['ground_truth/odom'].position_enu),
-            core_recorder, own_classes)
+            core_recorder, plan.own_classes)
     from px4_sim_ros.run.ros_world import RosWorld
     file = write_configuration(folder, configuration)
     viewer = None
@@ -190,8 +231,8 @@ def _make_world(
         viewer = _start_viewer(plan.viewer, file)
         stack.callback(viewer.stop)
     return RosWorld(
-        plan.mode, configuration.graph, [file], record.add_truth,
-        optional=optional_nodes(configuration), overrides=plan.node_overrides, remaps=plan.remaps,
+        plan.mode, configuration.graph, file, record.add_truth,
+        optional=optional_nodes(configuration), own_classes=plan.own_classes, remaps=plan.remaps,
         viewer=viewer)
 
 

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The figures of a flight: from the truth, the pilot and the link."""
 from __future__ import annotations
 
@@ -33,9 +35,10 @@ class WorldStatus:
 
         `hil_bridge` is without the waiting for the autopilot; `rest` is what no part
         accounts for: the ways between them. Parts in processes of their own overlap, so
-        that `rest` may be below 0.
+        that `rest` may be below 0. Before the first step there is none.
         """
-        steps = max(self.steps, 1)
+        if not self.steps:
+            return {}
         waited_s = float(self.link.get('waited_s', 0.0))
         parts_s = dict(self.busy_s)
         if 'hil_bridge' in parts_s:
@@ -44,7 +47,7 @@ class WorldStatus:
         total_s = self.wall_time_s - self.paced_s
         parts_s['rest'] = total_s - sum(parts_s.values())
         parts_s['total'] = total_s
-        return {part: round(spent_s / steps * 1e6, 1) for part, spent_s in parts_s.items()}
+        return {part: round(spent_s / self.steps * 1e6, 1) for part, spent_s in parts_s.items()}
 
     def state_seconds(self) -> dict[str, float]:
         """Return the wall time in each state of the link."""
@@ -91,6 +94,10 @@ class FlightRecord:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        self.status = WorldStatus()        # of the world, at the end
+        self.recording = ''                # its folder, '' for none
+        self.recording_problem = ''        # why it has ended too early, as a sentence
+        self.failure = ''                  # why the flight has failed, as a sentence
         self.reset()
 
     def reset(self) -> None:
@@ -99,7 +106,7 @@ class FlightRecord:
         self._position: Vector = (0.0, 0.0, 0.0)
         self._max_height_m = 0.0
         self._arrivals: list[dict[str, typing.Any]] = []
-        self.mission_flown = False
+        self.mission_flown = self.was_stopped = False
 
     def add_truth(self, position_enu: Vector) -> None:
         """Take in a true position."""
@@ -120,20 +127,30 @@ class FlightRecord:
                 'altitude_error_m': round(there[2] - event.target_enu[2], 3),
             })
 
-    def summary(self, head: dict[str, typing.Any], status: WorldStatus) -> dict[str, typing.Any]:
+    @property
+    def landed(self) -> bool:
+        """Whether the mission was flown, and the vehicle is at rest where it began."""
+        return self.mission_flown and abs(self._from_start()[2]) < _LANDED_HEIGHT_M
+
+    def summary(self, head: dict[str, typing.Any]) -> dict[str, typing.Any]:
         """Return the summary of the flight; `head` comes first."""
-        east, north, height = self._from_start()
+        status = self.status
+        east, north, _ = self._from_start()
         # The wall time begins at the end of the first step, which waits for the autopilot.
         stepped_s = status.sim_time_s * (1.0 - 1.0 / max(status.steps, 1))
         factor = stepped_s / status.wall_time_s if status.wall_time_s else 0.0
         return head | {
+            'recording_problem': self.recording_problem,
+            'failure': self.failure,
             'mission_flown': self.mission_flown,
+            'stopped': self.was_stopped,
             'sim_time_s': round(status.sim_time_s, 6),
             'wall_time_s': round(status.wall_time_s, 3),
             'real_time_factor': round(factor, 2),
             'max_altitude_m': round(self._max_height_m, 3),
-            'landed': self.mission_flown and abs(height) < _LANDED_HEIGHT_M,
-            'position_error_at_landing_m': round(math.hypot(east, north), 3),
+            'landed': self.landed,
+            'position_error_at_landing_m': (
+                round(math.hypot(east, north), 3) if self.landed else None),
             'arrivals': self._arrivals,
             'steps': status.steps,
             'replies': status.link_count('replies'),

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The arguments of the launch files: the only list of them."""
 from __future__ import annotations
 
@@ -55,6 +57,9 @@ ARGUMENTS: dict[str, Argument] = {
     'rviz': Argument(
         'false', 'Start rviz2 and what it shows: the node visualizer and, if it is installed,'
         ' robot_state_publisher.', ('false', 'true')),
+    'publish_tf': Argument(
+        'false', 'Publish /tf and /tf_static: the true pose at the display rate of simulated'
+        ' time, and where the sensors are.', ('false', 'true')),
     'viewer': Argument(
         '', 'Show it live in Rerun: rerun opens it, FILE.rrd is written for it, a URL is one that'
         ' runs.'),
@@ -68,5 +73,6 @@ REPLAY_ARGUMENTS: dict[str, Argument] = {
     'namespace': ARGUMENTS['namespace'],
     'rviz': ARGUMENTS['rviz']._replace(
         description=ARGUMENTS['rviz'].description + ' The replay is then at real time.'),
+    'publish_tf': ARGUMENTS['publish_tf'],
     'viewer': ARGUMENTS['viewer'],
 }

@@ -1,58 +1,59 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The actions of the launch files, from their arguments."""
 from __future__ import annotations
 
+import atexit
+import contextlib
 import dataclasses
 import os
 import pathlib
 import tempfile
 import typing
 
-from ament_index_python.packages import PackageNotFoundError, get_package_prefix
 from launch.actions import (
     EmitEvent,
     ExecuteProcess,
     RegisterEventHandler,
     SetEnvironmentVariable,
 )
-from launch.event_handlers import OnProcessExit, OnShutdown
+from launch.event_handlers import OnProcessExit
 from launch.events import Shutdown
+from launch.events.process import ProcessExited
 from launch.launch_context import LaunchContext
 from launch.launch_description_entity import LaunchDescriptionEntity
 from launch_ros.actions import Node
-from launch_ros.parameter_descriptions import ParameterValue
 
-from px4_sim_ros.config import node_overrides
+from px4_sim_ros.config import domain_claim, node_overrides
+from px4_sim_ros.config.child_prefix import DIE_WITH_PARENT, SIGNALS_WAIT
+from px4_sim_ros.config.compile_ahead import compile_ahead
 from px4_sim_ros.config.configuration import (
     Configuration,
     load_configuration,
     profile_parameters,
     write_configuration,
 )
-from px4_sim_ros.config.resources import PACKAGE, config_directory
+from px4_sim_ros.config.resources import PACKAGE
 from px4_sim_ros.config.ros_environment import ros_environment
 from px4_sim_ros.config.run_control import ManagerParameters
 from px4_sim_ros.config.vehicles_and_missions import load_mission, mission_text
-from px4_sim_ros.mavlink.hil_server import check_port_is_free, port_of
 from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.recording.bag.folder import new_folder
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import RunDescription, with_run_file
 from px4_sim_ros.run import remapping
+from px4_sim_ros.run.autopilots import check_ports
 from px4_sim_ros.run.flight import optional_nodes
 from px4_sim_ros.run.launch_arguments import ARGUMENTS, REPLAY_ARGUMENTS
-from px4_sim_ros.run.processes import DIE_WITH_PARENT
-from px4_sim_ros.run.px4 import Px4
+from px4_sim_ros.run.launch_viewers import check_viewers, viewers
+from px4_sim_ros.run.px4 import Px4, check_pilot_instance
 from px4_sim_ros.run.replay import prepare, survey
-from px4_sim_ros.step import side_topics
 from px4_sim_ros.step.pacing import speed_factor
-from px4_sim_ros.viewing.rerun_target import OPEN, RerunTarget
-from px4_sim_ros.viewing.urdf import urdf
+from px4_sim_ros.viewing.rerun_target import OPEN
 
 # Ctrl-C has to end everything within 5 s: SIGINT at once, then these.
 _SIGTERM_AFTER_S, _SIGKILL_AFTER_S = '3', '1'
-# Its angles come at the display rate already; by default it would leave out every second.
-_ALL_ANGLES_HZ = 1000.0
 
 
 def _given(
@@ -85,7 +86,7 @@ def actions(context: LaunchContext, vehicle: str) -> list[LaunchDescriptionEntit
     :raises ParameterError: one sentence about the argument or parameter that is wrong
     """
     given = {name: context.launch_configurations[name] for name in ARGUMENTS}
-    _check_viewers(given['rviz'], given['viewer'])
+    check_viewers(given)
     base = {'': {'vehicle': vehicle}} | profile_parameters(given['profile'])
     overrides = {
         '': (_given(given, 'seed', int) | _given(given, 'vehicle', str)
@@ -100,13 +101,20 @@ def actions(context: LaunchContext, vehicle: str) -> list[LaunchDescriptionEntit
     configuration = load_configuration(params_file, overrides, given['namespace'], base)
     hil = configuration.of_node('hil_bridge', HilParameters)
     mission = _mission(given['mission'], given['autopilot'])
-    overridden = given['nodes'].split(',') if given['nodes'] else []
-    own_classes = node_overrides.parse(overridden, configuration.graph.nodes)
+    own_classes = node_overrides.parse(
+        given['nodes'].split(',') if given['nodes'] else (), configuration.graph.nodes)
     remaps = given['remap'].split(',') if given['remap'] else []
     remapping.check(remaps, configuration.graph)
     px4_dir = given['px4_dir'] or os.environ.get('PX4_DIR', '')
     px4 = Px4.find(px4_dir, given['px4_cores']) if given['autopilot'] == 'px4' else None
-    check_port_is_free(hil.host, port_of(hil.instance))
+    if px4 is not None and mission:
+        check_pilot_instance(hil.instance)
+    check_ports(hil, given['autopilot'], bool(mission))
+    claim = domain_claim.claim_start()
+    try:
+        compile_ahead()
+    except KeyboardInterrupt:       # the launch ends by itself
+        return []
     folder = tempfile.TemporaryDirectory(prefix=f'{PACKAGE}_')
     if 'recorder' in configuration.nodes:
         run = RunDescription.of(
@@ -116,11 +124,11 @@ def actions(context: LaunchContext, vehicle: str) -> list[LaunchDescriptionEntit
         configuration = with_run_file(configuration, run, pathlib.Path(folder.name))
     file = write_configuration(pathlib.Path(folder.name), configuration)
     return [
-        *_surroundings(folder),
-        *_world(configuration, given['mode'], given['namespace'], file, _essential, overridden,
+        *_surroundings(folder, claim),
+        *_world(configuration, given['mode'], given['namespace'], file, _essential, own_classes,
                 remaps),
         *_autopilot(given['autopilot'], px4, configuration, mission, given['namespace']),
-        *_viewers(given, configuration, file),
+        *viewers(given, configuration, file, _bounded()),
     ]
 
 
@@ -131,9 +139,10 @@ def replay_actions(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     :raises BagError: one sentence about the recording
     """
     given = {name: context.launch_configurations[name] for name in REPLAY_ARGUMENTS}
-    _check_viewers(given['rviz'], given['viewer'])
+    check_viewers(given)
     folder = tempfile.TemporaryDirectory(prefix=f'{PACKAGE}_')
     bag = BagReader(given['bag'])
+    claim = domain_claim.claim_start()
     replay = prepare(
         bag, given['mode'], survey(bag), {}, pathlib.Path(folder.name),
         record=given['record'] or None, namespace=given['namespace'])
@@ -143,8 +152,8 @@ def replay_actions(context: LaunchContext) -> list[LaunchDescriptionEntity]:
         configuration = _in_real_time(configuration)
     file = write_configuration(pathlib.Path(folder.name), configuration)
     return [
-        *_surroundings(folder),
-        *_viewers(given, configuration, file),
+        *_surroundings(folder, claim),
+        *viewers(given, configuration, file, _bounded()),
         *_world(configuration, given['mode'], given['namespace'], file,
                 lambda process: [process]),
         *_essential(Node(
@@ -161,11 +170,19 @@ def _in_real_time(configuration: Configuration) -> Configuration:
     return dataclasses.replace(configuration, nodes=configuration.nodes | {'manager': manager})
 
 
-def _surroundings(folder: tempfile.TemporaryDirectory) -> list[LaunchDescriptionEntity]:
-    """Return what removes the files of a launch at its end, and sets the environment."""
+def _surroundings(
+    folder: tempfile.TemporaryDirectory, claim: contextlib.ExitStack,
+) -> list[LaunchDescriptionEntity]:
+    """Return what sets the environment of a launch.
+
+    :param folder: its files, which are removed at its end
+    :param claim: given up then
+    """
+    # Not when the launch shuts down: a process that has just begun reads its parameters then.
+    atexit.register(claim.close)
+    atexit.register(folder.cleanup)
     environment = ros_environment()
     return [
-        RegisterEventHandler(OnShutdown(on_shutdown=lambda event, context: folder.cleanup())),
         *(SetEnvironmentVariable(name, environment[name])
           for name in sorted(set(environment) - set(os.environ)))]
 
@@ -173,24 +190,35 @@ def _surroundings(folder: tempfile.TemporaryDirectory) -> list[LaunchDescription
 def _bounded() -> dict[str, str]:
     """Return what every process has: it ends in time, and with the launch if that is killed."""
     return {'sigterm_timeout': _SIGTERM_AFTER_S, 'sigkill_timeout': _SIGKILL_AFTER_S,
-            'prefix': ' '.join(DIE_WITH_PARENT)}
+            'prefix': ' '.join(DIE_WITH_PARENT + SIGNALS_WAIT)}
 
 
 def _essential(process: ExecuteProcess) -> list[LaunchDescriptionEntity]:
     """Return a process and what ends the launch together with it."""
     return [process, RegisterEventHandler(OnProcessExit(
-        target_action=process, on_exit=EmitEvent(event=Shutdown(reason='a part has ended'))))]
+        target_action=process, on_exit=_end_launch))]
+
+
+def _end_launch(event: ProcessExited, context: LaunchContext) -> EmitEvent:
+    """End the launch, with exit code 1 if the process has failed.
+
+    :raises RuntimeError: it has; that is how launch is told
+    """
+    if event.returncode and not context.is_shutdown:
+        raise RuntimeError(f'{event.process_name} has ended with exit code {event.returncode}')
+    return EmitEvent(event=Shutdown(reason='a part has ended'))
 
 
 def _world(
     configuration: Configuration, mode: str, namespace: str, file: pathlib.Path,
     started: typing.Callable[[ExecuteProcess], list[LaunchDescriptionEntity]],
-    overridden: typing.Sequence[str] = (), remaps: typing.Sequence[str] = (),
+    own_classes: typing.Mapping[str, str] | None = None,
+    remaps: typing.Sequence[str] = (),
 ) -> list[LaunchDescriptionEntity]:
     """Return the processes of the graph, each with what `started` adds to it.
 
     :param file: their parameters
-    :param overridden: classes in place of those of the graph, each `NAME=MODULE:CLASS`
+    :param own_classes: `module:Class` by name, in the place of those of the graph table
     :param remaps: remapping rules of ROS
     """
     optional = optional_nodes(configuration)
@@ -198,7 +226,7 @@ def _world(
     for names in configuration.graph.process_groups(mode):
         node = Node(
             package=PACKAGE, executable='world', namespace=namespace,
-            arguments=[*names, *node_overrides.arguments(overridden, names)],
+            arguments=[*names, *node_overrides.arguments(own_classes or {}, names)],
             exec_name=names[0] if len(names) == 1 else 'world',
             ros_arguments=remapping.ros_arguments(remaps),
             parameters=[str(file)], output='screen', **_bounded())
@@ -212,7 +240,7 @@ def _autopilot(
     """Return what runs the autopilot and its pilot; both are restarted with the world."""
     instance = configuration.of_node('hil_bridge', HilParameters).instance
     if kind == 'none':
-        return _pilot(mission, instance)
+        return _pilot(mission, instance, namespace)
     arguments = ['--instance', str(instance),
                  '--vehicle', configuration.world.vehicle, '--mission', mission]
     if px4 is not None:
@@ -223,65 +251,10 @@ def _autopilot(
         **_bounded()))
 
 
-def _pilot(mission: str, instance: int) -> list[LaunchDescriptionEntity]:
+def _pilot(mission: str, instance: int, namespace: str) -> list[LaunchDescriptionEntity]:
     if not mission:
         return []
     return [Node(
-        package=PACKAGE, executable=PACKAGE, exec_name='pilot', output='screen', **_bounded(),
-        arguments=['pilot', '--mission', mission, '--instance', str(instance)])]
-
-
-def _installed(package: str) -> bool:
-    try:
-        get_package_prefix(package)
-    except PackageNotFoundError:
-        return False
-    return True
-
-
-def _check_viewers(rviz: str, viewer: str) -> None:
-    """Check before anything starts that the viewers are installed.
-
-    :raises ParameterError: one is not
-    """
-    if viewer:
-        RerunTarget(viewer)
-    if rviz == 'true' and not _installed('rviz2'):
-        raise ParameterError(
-            'rviz = true: the package rviz2 is not installed; install it'
-            ' (apt-get install ros-$ROS_DISTRO-rviz2) or leave rviz away')
-
-
-def _viewers(
-    given: typing.Mapping[str, str], configuration: Configuration, file: pathlib.Path,
-) -> list[LaunchDescriptionEntity]:
-    """Return Rerun, rviz2 and what feeds it; the flight goes on when one of them ends.
-
-    :param file: the parameters of the graph
-    """
-    shared = {'namespace': given['namespace'], 'output': 'screen', **_bounded()}
-    viewers = []
-    if given['viewer']:
-        viewers.append(Node(
-            package=PACKAGE, executable=PACKAGE, exec_name='viewer',
-            arguments=['view', '--viewer', given['viewer'], '--params-file', str(file),
-                       '--namespace', given['namespace']], **shared))
-    if given['rviz'] != 'true':
-        return viewers
-    helped = _installed('robot_state_publisher')
-    viewers += [
-        Node(package=PACKAGE, executable='visualizer', exec_name='visualizer',
-             arguments=['--params-file', str(file)],
-             parameters=[{'robot_state_publisher': helped}], **shared),
-        # In simulated time it notices a reset, and drops the frames of the run before.
-        Node(package='rviz2', executable='rviz2', exec_name='rviz2',
-             arguments=['-d', str(config_directory() / 'iris.rviz')],
-             parameters=[{'use_sim_time': True}], **shared)]
-    if helped:
-        viewers.append(Node(
-            package='robot_state_publisher', executable='robot_state_publisher',
-            exec_name='robot_state_publisher', parameters=[{
-                'robot_description': ParameterValue(urdf(configuration), value_type=str),
-                'use_sim_time': True, 'publish_frequency': _ALL_ANGLES_HZ}],
-            remappings=[('joint_states', side_topics.JOINTS.name)], **shared))
-    return viewers
+        package=PACKAGE, executable=PACKAGE, exec_name='pilot', output='screen',
+        namespace=namespace,
+        arguments=['pilot', '--mission', mission, '--instance', str(instance)], **_bounded())]

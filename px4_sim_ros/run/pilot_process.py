@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """A pilot in a process of its own, so that what it reads of the autopilot slows no world down.
 
 PX4 streams some thousand messages a second of simulated time. In a thread of mode `core` they
@@ -11,11 +13,11 @@ import sys
 import threading
 import typing
 
+from px4_sim_ros.config.child_prefix import DIE_WITH_PARENT
 from px4_sim_ros.mavlink.mission import Mission
 from px4_sim_ros.mavlink.pilot import Event, MissionError, Pilot
 from px4_sim_ros.mavlink.pilot_link import SetPoint
 from px4_sim_ros.model.errors import sentence
-from px4_sim_ros.run.processes import DIE_WITH_PARENT
 
 _STOP_TIMEOUT_S = 2.0
 
@@ -93,7 +95,7 @@ def main(arguments: typing.Sequence[str]) -> int:
             report('set_point', set_point)
 
     try:
-        pilot = Pilot(instance, lambda event: report('event', event), threading.Event(), show)
+        pilot = Pilot(instance, lambda event: report('event', event), show)
         pilot.fly(Mission.from_mapping('mission', mission))
     except (MissionError, OSError) as error:
         report('failure', sentence(error))

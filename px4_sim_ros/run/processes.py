@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Child processes that never outlive this one."""
 from __future__ import annotations
 
@@ -6,11 +8,13 @@ import os
 import pathlib
 import signal
 import subprocess
+import time
 import typing
 
-# The kernel sends SIGTERM when the parent is gone, even if it was killed. (`setpriv` is part
-# of util-linux; Python's preexec_fn is not safe in a process with threads.)
-DIE_WITH_PARENT = ('setpriv', '--pdeathsig', 'TERM', '--')
+from px4_sim_ros.config.child_prefix import DIE_WITH_PARENT
+
+# Who has not ended by then is killed.
+_STOP_TIMEOUT_S = 4.0
 
 
 class Child:
@@ -52,12 +56,31 @@ class Child:
             return False
         return True
 
-    def stop(self, timeout_s: float = 4.0) -> None:
+    def stop(self, timeout_s: float = _STOP_TIMEOUT_S) -> None:
         """Ask it to end; after `timeout_s`, end its whole session."""
+        stop_all([self], timeout_s)
+
+    def ask_to_end(self) -> None:
+        """Ask it to end, if it runs."""
         if self.exit_code is None:
             self._process.send_signal(signal.SIGTERM)
-            self.wait(timeout_s)
+
+    def kill(self) -> None:
+        """End its whole session, and wait until it has ended."""
         # What it started and left behind, if anything: its session was made for it alone.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
+
+
+def stop_all(children: typing.Sequence[Child], timeout_s: float = _STOP_TIMEOUT_S) -> None:
+    """Ask processes to end, all at once; after `timeout_s`, end their whole sessions."""
+    deadline_s = time.monotonic() + timeout_s
+    try:
+        for child in children:
+            child.ask_to_end()
+        for child in children:
+            child.wait(max(deadline_s - time.monotonic(), 0.0))
+    finally:       # a second Ctrl-C does not wait
+        for child in children:
+            child.kill()

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Starting a PX4 that was built as SITL."""
 from __future__ import annotations
 
@@ -12,6 +14,9 @@ from px4_sim_ros.model.vehicle.vehicle import Vehicle
 
 _BUILD = pathlib.Path('build/px4_sitl_default')
 _BINARY = pathlib.Path('bin/px4')
+
+PILOTED_INSTANCES = 10
+"""PX4 has a port of its own for the pilot of its first ten instances; all others share one."""
 
 CORES = ('one', 'all')
 """Where a PX4 runs: on a core that it keeps to, or wherever the system puts its threads."""
@@ -59,6 +64,17 @@ class Px4:
             'PX4_SYS_AUTOSTART': str(vehicle.px4_airframe), 'PX4_SIM_MODEL': 'none',
             'PX4_SIMULATOR': 'mavlink',
             **{f'PX4_PARAM_{name}': f'{value:g}' for name, value in parameters.items()}}
+
+
+def check_pilot_instance(instance: int) -> None:
+    """Check that a pilot can fly the PX4 of an instance.
+
+    :raises ParameterError: it would hear nothing of it
+    """
+    if instance >= PILOTED_INSTANCES:
+        raise ParameterError(
+            f'instance = {instance}: must be below {PILOTED_INSTANCES} for a mission with PX4,'
+            ' which sends what is for a pilot to one port from there on')
 
 
 def add_cores_argument(parser: argparse.ArgumentParser) -> None:

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Topics of the step under another name, to put a node of the user's between two of the graph."""
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Flies the commands of a recording again: prepares the run, and conducts it."""
 from __future__ import annotations
 
@@ -5,8 +7,9 @@ import contextlib
 import pathlib
 import typing
 
-from px4_sim_ros.config.blocks import make_block, run_in_process
-from px4_sim_ros.config.compile_ahead import prepare_compiler
+from px4_sim_ros.config import domain_claim
+from px4_sim_ros.config.blocks import make_blocks
+from px4_sim_ros.config.compile_ahead import compile_ahead
 from px4_sim_ros.config.configuration import Configuration, profile_parameters, write_configuration
 from px4_sim_ros.config.parameter_files import FlatParameters
 from px4_sim_ros.model.errors import ParameterError
@@ -16,9 +19,10 @@ from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import BagError, RunDescription, with_run_file
 from px4_sim_ros.recording.playback import commands
 from px4_sim_ros.run import settings
-from px4_sim_ros.run.processes import Child
+from px4_sim_ros.run.processes import Child, stop_all
 from px4_sim_ros.step import graph
 from px4_sim_ros.step.clock import LockstepClock
+from px4_sim_ros.step.runner import run_in_process
 
 _STARTED_TIMEOUT_S = 30.0
 
@@ -141,6 +145,7 @@ def run(replay: PreparedReplay, folder: pathlib.Path) -> None:
     :param folder: for files that are needed on the way
     :raises ControlError: the graph does not come up, or does not go on
     """
+    compile_ahead()
     if replay.run.mode == 'core':
         _run_core(replay)
     else:
@@ -149,13 +154,15 @@ def run(replay: PreparedReplay, folder: pathlib.Path) -> None:
 
 def _run_core(replay: PreparedReplay) -> None:
     # It needs messages, which mode `core` does without while nothing is recorded.
+    from px4_sim_ros.model.compiled import load_compiler
     from px4_sim_ros.run.core_recorder import CoreRecorder
-    prepare_compiler()
+    load_compiler()
     configuration, survey = replay.configuration, replay.survey
     clock = LockstepClock(configuration.world.step_us, 0.0)
-    blocks = {name: make_block(configuration, name) for name in configuration.graph.blocks}
+    blocks = make_blocks(configuration)
     with contextlib.closing(CoreRecorder(configuration, replay.run)) as recorder:
-        runner = run_in_process(configuration, blocks, clock, recorder)
+        runner = run_in_process(
+            configuration.graph, configuration.world, blocks, clock, recorder)
         for steps, sensor, verb in [*survey.interruptions, Interruption(survey.steps, '', '')]:
             clock.step(steps - clock.steps)
             while clock.steps < steps:
@@ -171,11 +178,10 @@ def _run_core(replay: PreparedReplay) -> None:
 def _run_graph(replay: PreparedReplay, folder: pathlib.Path) -> None:
     from px4_sim_ros.run.ros_world import start_graph
     groups = replay.configuration.graph.process_groups(replay.run.mode)
-    with contextlib.ExitStack() as stack:
+    with domain_claim.claim_start() as stack:
         file = write_configuration(folder, replay.configuration)
-        children = [child for _, child in start_graph(groups, [file])]
-        for child in children:
-            stack.callback(child.stop)
+        children = [child for _, child in start_graph(groups, file)]
+        stack.callback(stop_all, children)
         conduct('', replay.survey, children)
 
 

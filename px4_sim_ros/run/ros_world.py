@@ -1,6 +1,9 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Modes `composed` and `separate`: the node graph in processes of its own, seen from outside."""
 from __future__ import annotations
 
+import contextlib
 import os
 import pathlib
 import sys
@@ -8,14 +11,14 @@ import threading
 import time
 import typing
 
-from px4_sim_ros.config import node_overrides
+from px4_sim_ros.config import domain_claim, node_overrides
 from px4_sim_ros.config.ros_environment import ros_environment
 from px4_sim_ros.mavlink.pilot_link import SetPoint
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.ros.flight_monitor import FlightMonitor
 from px4_sim_ros.run import remapping
 from px4_sim_ros.run.flight_record import GraphReports, WorldStatus
-from px4_sim_ros.run.processes import Child
+from px4_sim_ros.run.processes import Child, stop_all
 from px4_sim_ros.step import graph
 
 _SPIN_S = 0.05
@@ -29,61 +32,93 @@ class WorldError(RuntimeError):
 
 
 def start_graph(
-    process_groups: typing.Iterable[list[str]], parameter_files: typing.Sequence[pathlib.Path],
-    overrides: typing.Sequence[str] = (), remaps: typing.Sequence[str] = (),
+    process_groups: typing.Iterable[list[str]], params_file: pathlib.Path,
+    own_classes: typing.Mapping[str, str] | None = None,
+    remaps: typing.Sequence[str] = (),
 ) -> list[tuple[list[str], Child]]:
     """Start the processes of a graph; return them with the nodes that each of them runs.
 
-    :param parameter_files: later ones win
-    :param overrides: classes in place of those of the graph, each `NAME=MODULE:CLASS`
+    :param own_classes: `module:Class` by name, in the place of those of the graph table
     :param remaps: remapping rules of ROS
     """
-    arguments = ['--ros-args', '--log-level', 'warn', *remapping.ros_arguments(remaps)]
-    for path in parameter_files:
-        arguments += ['--params-file', str(path)]
-    return [
-        (names, Child(f"world ({', '.join(names)})",
-                      [sys.executable, '-m', 'px4_sim_ros.ros.world', *names,
-                       *node_overrides.arguments(overrides, names), *arguments],
-                      environment=os.environ | ros_environment()))
-        for names in process_groups]
+    arguments = ['--ros-args', '--log-level', 'warn', *remapping.ros_arguments(remaps),
+                 '--params-file', str(params_file)]
+    started: list[tuple[list[str], Child]] = []
+    with contextlib.ExitStack() as after_failure:
+        after_failure.callback(lambda: stop_all([child for _, child in started]))
+        for names in process_groups:
+            started.append((names, Child(
+                f"world ({', '.join(names)})",
+                [sys.executable, '-m', 'px4_sim_ros.ros.world', *names,
+                 *node_overrides.arguments(own_classes or {}, names), *arguments],
+                environment=os.environ | ros_environment())))
+        after_failure.pop_all()
+    return started
 
 
 class RosWorld:
     """Starts the graph, monitors it, and takes it down."""
 
     def __init__(
-        self, mode: str, nodes: graph.Graph, parameter_files: typing.Sequence[pathlib.Path],
+        self, mode: str, nodes: graph.Graph, params_file: pathlib.Path,
         on_position: typing.Callable[[Vector], None], *,
-        optional: typing.Container[str] = (), overrides: typing.Sequence[str] = (),
+        optional: typing.Container[str] = (),
+        own_classes: typing.Mapping[str, str] | None = None,
         remaps: typing.Sequence[str] = (), viewer: Child | None = None,
+        on_report: typing.Callable[[str, int, dict[str, str]], None] = lambda *report: None,
     ) -> None:
         """Start the processes.
 
-        :param parameter_files: later ones win
         :param on_position: called with true positions, at the display rate
         :param optional: nodes in processes of their own without which the others go on
-        :param overrides: classes in place of those of the graph, each `NAME=MODULE:CLASS`
+        :param own_classes: `module:Class` by name, in the place of those of the graph table
         :param remaps: remapping rules of ROS
         :param viewer: a process that is to see all of the flight
+        :param on_report: called with the name of a node of the graph, the simulated time in us
+            and the values of its diagnostics
+        :raises ParameterError: there is a graph in this ROS domain already
         """
         self._graph = nodes
         self._viewer = viewer
+        self._observe = on_report
         self._reports = GraphReports()
         self._closed = False
-        self._monitor = FlightMonitor(on_position, self._on_report)
+        self._is_ending = False        # the manager has taken the graph down before
+        self._unasked_end = ''         # why it has, if nobody has asked for that
+        with domain_claim.claim_start() as stack:
+            self._monitor = FlightMonitor(on_position, self._on_report)
+            stack.callback(self._monitor.close)
+            children = start_graph(nodes.process_groups(mode), params_file, own_classes, remaps)
+            self._required = [child for names, child in children if names[0] not in optional]
+            self._children = [child for _, child in children]
+            self._manager = next(child for names, child in children if 'manager' in names)
+            stack.callback(stop_all, self._children)
+            self._started = stack.pop_all()
         self.publish_event = self._monitor.pilot.publish_event
         self.publish_set_point: typing.Callable[[SetPoint], None] = (
             self._monitor.pilot.publish_set_point)
-        children = start_graph(
-            nodes.process_groups(mode), parameter_files, overrides, remaps)
-        self._required = [child for names, child in children if names[0] not in optional]
-        self._children = [child for _, child in children]
 
     @property
     def recording(self) -> str:
         """The folder of the recording that began last, '' for none."""
         return self._monitor.recording
+
+    @property
+    def recording_problem(self) -> str:
+        """Why the recording has ended too early, '' when it has not."""
+        return self._monitor.recording_problem
+
+    @property
+    def was_stopped(self) -> bool:
+        """Whether somebody has asked for the end of the run."""
+        return self._ends() and not self._unasked_end
+
+    def _ends(self) -> bool:
+        """Return whether the manager takes the graph down, and not because this was closed."""
+        if not (self._closed or self._is_ending):
+            self._is_ending = self._monitor.is_stopping
+            self._unasked_end = self._monitor.unasked_end
+        return self._is_ending
 
     def wait_until_seen(self) -> None:
         """Wait until all subscriptions are matched.
@@ -96,6 +131,8 @@ class RosWorld:
         deadline_s = time.monotonic() + _SEEN_TIMEOUT_S
         while not self._monitor.is_matched(self._graph.nodes, viewer=self._viewer_runs()):
             self._spin(self._children)
+            if all(child.exit_code is not None for child in self._required):
+                return             # it was stopped before it was up
             if time.monotonic() > deadline_s:
                 raise WorldError(f'the node graph has not come up within {_SEEN_TIMEOUT_S:g} s')
 
@@ -103,31 +140,37 @@ class RosWorld:
         """Return whether there is a viewer; one that has ended has reported why."""
         return self._viewer is not None and self._viewer.exit_code is None
 
-    def run(self, stop: threading.Event) -> None:
-        """Monitor until `stop` is set, or the run begins again.
+    def run(self, stop: threading.Event) -> bool:
+        """Monitor until `stop` is set or the graph is taken down; return whether it begins again.
 
         :raises WorldError: a process has ended before
         """
         run = self._monitor.run
-        while not stop.is_set() and self._monitor.run == run:
+        while not (stop.is_set() or self._ends()):
+            if self._monitor.run != run:
+                return True
             # The end of an optional node is reported by the manager.
             self._spin(self._required)
+        return False
 
     def _spin(self, needed: typing.Iterable[Child]) -> None:
         self._monitor.spin(_SPIN_S)
         for child in needed:
-            if child.exit_code is not None:
+            # One that was stopped by the manager has ended well.
+            if child.exit_code is not None and (child.exit_code or not self._ends()):
                 raise WorldError(f'{child.name} has ended with exit code {child.exit_code}')
 
     def check_end(self) -> None:
-        """Check how the processes have ended.
+        """Check how the processes have ended, and why.
 
-        :raises WorldError: one has failed
+        :raises WorldError: one has failed, or the graph has ended and nobody has asked for that
         """
         for child in self._children:
             # One that had to be killed has reported nothing.
             if child.exit_code is not None and child.exit_code > 0:
                 raise WorldError(f'{child.name} has ended with exit code {child.exit_code}')
+        if self._unasked_end:
+            raise WorldError(f'the graph was taken down: {self._unasked_end}')
 
     def status(self) -> WorldStatus:
         """Return the counters that the nodes have reported last."""
@@ -137,17 +180,16 @@ class RosWorld:
         """Ask the manager to take the graph down, and end what does not; once."""
         if self._closed:
             return
-        self._closed = True
-        deadline_s = time.monotonic() + _STOP_TIMEOUT_S
-        whole = all(child.exit_code is None for child in self._required)
-        if whole and self._monitor.request_stop(_STOP_SERVICE_TIMEOUT_S):
-            while (time.monotonic() < deadline_s
-                   and any(child.exit_code is None for child in self._children)):
-                self._monitor.spin(_SPIN_S)
-        for child in self._children:
-            child.stop()
-        self._monitor.close()
+        is_ending, self._closed = self._ends(), True
+        with self._started:
+            deadline_s = time.monotonic() + _STOP_TIMEOUT_S
+            whole = all(child.exit_code is None for child in self._required)
+            if is_ending or (whole and self._monitor.request_stop(_STOP_SERVICE_TIMEOUT_S)):
+                # It is the last to end; a node that is left then is one that hangs.
+                while time.monotonic() < deadline_s and self._manager.exit_code is None:
+                    self._monitor.spin(_SPIN_S)
 
     def _on_report(self, node: str, time_us: int, values: dict[str, str]) -> None:
         if node in self._graph.nodes and 'busy_s' in values:
             self._reports.add(node, time_us, values)
+            self._observe(node, time_us, values)

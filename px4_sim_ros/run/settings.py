@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Parameters from the command line: `--set wind.speed_m_s=8`, `--wind dryden`, `--vehicle x500`.
 
 Viewers take them as well: the parameters of the graph that they show.
@@ -13,7 +15,8 @@ import yaml
 
 from px4_sim_ros.config.configuration import Configuration, load_configuration, profile_parameters
 from px4_sim_ros.config.parameter_files import FlatParameters
-from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.errors import ParameterError, did_you_mean
+from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.step import graph
 
 Settings = dict[str, FlatParameters]      # by node, `''` meaning every node
@@ -58,15 +61,21 @@ def settings(options: argparse.Namespace) -> Settings:
         name, equals, value = text.partition('=')
         if not equals or not name:
             raise ParameterError(f'set {text!r}: must be [NODE.]PARAMETER=VALUE')
-        node, key = _node_and_key(name)
+        node, key = _node_and_key(text, name)
         found.setdefault(node, {})[key] = _value(text, value)
     return found
 
 
-def _node_and_key(name: str) -> tuple[str, str]:
+def _node_and_key(text: str, name: str) -> tuple[str, str]:
     node, dot, key = name.partition('.')
     if dot and _is_node(node):
         return node, key
+    groups = [name for name, info in WorldParameters.infos().items()
+              if info['type'].startswith('dict')]
+    if dot and node not in groups:
+        hint = did_you_mean(node, [*graph.NODES, *groups]) or (
+            f"; nodes are {', '.join(graph.NODES)}")
+        raise ParameterError(f'set {text!r}: there is no node {node}{hint}')
     return '', name      # of all nodes; a wrong name is refused where it is used
 
 

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """A block: a part of the simulated world that acts once a period, on plain values."""
 from __future__ import annotations
 
@@ -57,8 +59,6 @@ class Block:
         self.shares_process = True       # with other blocks of the step
         self.log: typing.Callable[[bool, str], None] = _ignore
         """Is given whether it is a warning, and a sentence for the user."""
-        self.publish_side: typing.Callable[[str, str], None] = _ignore
-        """Is given a side topic, and a text for it."""
 
     def reset(self) -> None:
         """Begin with the state of time 0."""

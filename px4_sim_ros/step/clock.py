@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Simulated time in lockstep: a step begins when the one before is complete, unless time is paused.
 
 All policy is here: pause, single steps, limit, pace, counters. The clock calls nobody. Its owner
@@ -134,6 +136,12 @@ class LockstepClock:
     def at_limit(self) -> bool:
         """Whether the next step would be beyond the limit."""
         return self._limit_us is not None and self.time_us + self.step_us > self._limit_us
+
+    @property
+    def held_s(self) -> float:
+        """Wall time for which the limit has held the next step until now."""
+        is_held = self.at_limit and not self.under_way and self._allowed != 0
+        return time.monotonic() - self._last_s if is_held else 0.0
 
     @property
     def complete_us(self) -> int:

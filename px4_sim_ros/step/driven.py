@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """A runner whose inputs are given step by step: for studies, benchmarks and tests."""
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.step.block import Block, Inputs
 from px4_sim_ros.step.clock import LockstepClock
 from px4_sim_ros.step.graph import Graph
-from px4_sim_ros.step.runner import Port, Runner
+from px4_sim_ros.step.runner import Port, run_in_process
 from px4_sim_ros.step.slot import Slot
 
 
@@ -22,16 +24,8 @@ class DrivenRunner:
 
         :param blocks: by name; those that are not there put out nothing
         """
-        slots = []
-        for name in graph.nodes:
-            if name in blocks:
-                slot = Slot(graph.nodes[name], graph, world)
-                slot.block = blocks[name]
-                slot.block.reset()
-                slots.append(slot)
         self._clock = LockstepClock(world.step_us, 0.0)
-        self._runner = Runner(port, self._clock)
-        self._runner.place(slots)
+        self._runner = run_in_process(graph, world, blocks, self._clock, port)
 
     @property
     def time_us(self) -> int:

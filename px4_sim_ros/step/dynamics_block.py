@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The motion as a block; on its own, since it loads the compiler."""
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The table of blocks and topics: the only list of them.
 
 The runner, the nodes, launch files and the command line read it. It imports none of them:
@@ -90,7 +92,7 @@ class NodeSpec:
 
 
 # Those of the first instances, with all that is optional. What is in them is a contract with a
-# version (`recording/schema.py`).
+# version (`recording/bag/schema.py`).
 TOPICS: dict[str, Topic] = {topic.name: topic for topic in (
     Topic(CLOCK, 'rosgraph_msgs/msg/Clock', 'manager',
           meaning='the end of the step that begins'),
@@ -102,7 +104,8 @@ TOPICS: dict[str, Topic] = {topic.name: topic for topic in (
     Topic('ground_truth/pose', 'geometry_msgs/msg/PoseStamped', 'dynamics', 'display',
           meaning='the pose of ground_truth/odom, for viewers', part_of='ground_truth/odom'),
     Topic('joint_states', 'sensor_msgs/msg/JointState', 'dynamics', 'display',
-          meaning='rotor speeds in rad/s as velocity, rotor_1 first',
+          meaning='rotor speeds in rad/s as velocity, the angles that they have turned by within'
+          ' -pi to pi as position, rotor_1 first',
           part_of='ground_truth/odom'),
     Topic('battery_state', 'sensor_msgs/msg/BatteryState', 'dynamics', 'battery',
           meaning='of the bus; the current is negative while discharging; present is false'
@@ -126,7 +129,8 @@ TOPICS: dict[str, Topic] = {topic.name: topic for topic in (
     Topic('optical_flow', 'geometry_msgs/msg/Vector3Stamped', 'optical_flow', 'optical_flow',
           meaning='flow about body x and y in rad/s, or no number'),
     Topic('visual_odometry', 'nav_msgs/msg/Odometry', 'visual_odometry', 'visual_odometry',
-          meaning='pose in map and velocity in base_link, as a camera would estimate them'),
+          meaning='pose in odom, which drifts from map, and velocity in base_link, as a camera'
+          ' would estimate them'),
     Topic(COMMAND, 'sensor_msgs/msg/JointState', 'hil_bridge', instead='player',
           meaning='references of the rotor speeds in rad/s, for the step that follows'),
 )}

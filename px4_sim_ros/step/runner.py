@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Runs the blocks of a process through one step after the other, by value.
 
 This is the only place where a step is written. Mode `core`, the processes of a graph, a replay
@@ -10,8 +12,9 @@ import time
 import typing
 
 from px4_sim_ros.model.timebase import is_due
+from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.step.block import Block, Outputs
-from px4_sim_ros.step.graph import CLOCK
+from px4_sim_ros.step.graph import CLOCK, Graph
 from px4_sim_ros.step.slot import Slot
 from px4_sim_ros.step.synchronizer import StampSynchronizer
 
@@ -248,6 +251,12 @@ class Runner:
 
     # What others ask.
 
+    @property
+    def under_way(self) -> tuple[str, int]:
+        """The block that is next in this step, or takes it just now, and the time of the step."""
+        name = self._plan[self._index].slot.name if self._index < len(self._plan) else ''
+        return name, self.time_us
+
     def busy_s(self) -> dict[str, float]:
         """Return the wall time that each block took so far."""
         return {name: slot.busy_s for name, slot in self.slots.items()}
@@ -265,3 +274,23 @@ class Runner:
                     publisher.last_us < time_us - i.delay_us):
                 lacking[i.topic.name] = publisher.last_us or -1
         return time_us, lacking
+
+
+def run_in_process(
+    graph: Graph, world: WorldParameters, blocks: typing.Mapping[str, Block], clock: Clock,
+    port: Port | None = None,
+) -> Runner:
+    """Return a runner that has blocks of a graph, ready for the first step.
+
+    :param blocks: by name; those that are not there put out nothing
+    """
+    slots = []
+    for name in graph.blocks:
+        if name in blocks:
+            slot = Slot(graph.nodes[name], graph, world)
+            slot.block = blocks[name]
+            slot.block.reset()
+            slots.append(slot)
+    runner = Runner(port, clock)
+    runner.place(slots)
+    return runner

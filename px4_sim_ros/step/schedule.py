@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """What is due to whom at a time.
 
 It follows from the periods alone, so that nobody ever waits for a value that will not come.

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The topics beside the step: the second half of the graph table.
 
 Nobody waits for them within a step, and a replay does not repeat them.

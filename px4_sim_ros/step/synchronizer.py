@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Joins what comes from elsewhere by its stamps, so that the order of arrival never matters."""
 from __future__ import annotations
 

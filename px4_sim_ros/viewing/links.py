@@ -1,21 +1,19 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The parts of a vehicle that have a frame of their own: sensors and rotors."""
 from __future__ import annotations
 
 import typing
 
 from px4_sim_ros.config.configuration import Configuration
-from px4_sim_ros.messages.measurements import frame_of, range_frame
-from px4_sim_ros.messages.truth import BODY_FRAME, WORLD_FRAME
+from px4_sim_ros.messages.measurements import frame_of
+from px4_sim_ros.messages.truth import BODY_FRAME, ODOM_FRAME, WORLD_FRAME, rotor_joint
 from px4_sim_ros.model.frames import Quaternion, Vector
-from px4_sim_ros.model.parameters import Parameters
-from px4_sim_ros.model.rotation import from_rotation_vector
-from px4_sim_ros.model.sensors.imu import mounting_rotation
+from px4_sim_ros.model.rotation import from_rotation_vector, matrix, to_world
+from px4_sim_ros.model.sensors.mounting import mounting_rotation
 from px4_sim_ros.model.sensors.range_finder import DIRECTIONS, RangeFinderParameters
 from px4_sim_ros.model.vehicle.sections import Rotor
-from px4_sim_ros.step import graph
 
-# Where REP-105 has the drift of a local estimate; ours is the truth and has none.
-ODOM_FRAME = 'odom'
 IDENTITY: Quaternion = (1.0, 0.0, 0.0, 0.0)
 _CENTRE: Vector = (0.0, 0.0, 0.0)
 _QUARTER_TURN = 1.5707963267948966
@@ -40,11 +38,6 @@ class Link(typing.NamedTuple):
     attitude: Quaternion = IDENTITY      # turns its axes into those of the parent
 
 
-def rotor_joint(index: int) -> str:
-    """Return the name of a rotor's joint, as in `joint_states`; the first index is 0."""
-    return f'rotor_{index + 1}'
-
-
 def rotor_frame(index: int) -> str:
     """Return the frame that turns with a rotor; the first index is 0."""
     return f'{rotor_joint(index)}_link'
@@ -64,8 +57,8 @@ def sensor_links(configuration: Configuration) -> list[Link]:
         position_m = getattr(parameters, 'position_m', _CENTRE)
         attitude = mounting_rotation(getattr(parameters, 'mounting_deg', _CENTRE))
         for topic in configuration.graph.outputs(sensor):
-            frame = _frame(topic, parameters)
-            if frame not in (WORLD_FRAME, BODY_FRAME):
+            frame = frame_of(topic, parameters)
+            if frame not in (WORLD_FRAME, ODOM_FRAME, BODY_FRAME):
                 links.setdefault(frame, Link(
                     frame, BODY_FRAME, position_m,
                     _ALONG[parameters.direction] if isinstance(parameters, RangeFinderParameters)
@@ -73,7 +66,7 @@ def sensor_links(configuration: Configuration) -> list[Link]:
     return list(links.values())
 
 
-def _frame(topic: graph.Topic, parameters: Parameters) -> str:
-    if isinstance(parameters, RangeFinderParameters):      # its frame names the beam's direction
-        return range_frame(parameters.direction)
-    return frame_of(topic)
+def beams(configuration: Configuration) -> dict[str, tuple[Vector, Vector]]:
+    """Return where the x axis of each sensor's frame begins and points to, in body axes."""
+    return {link.frame: (link.position_m, to_world(matrix(link.attitude), (1, 0, 0)))
+            for link in sensor_links(configuration)}

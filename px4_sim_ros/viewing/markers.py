@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The scene as visualization_msgs, all in `map`: no viewer needs transforms for them."""
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from px4_sim_ros.messages.truth import WORLD_FRAME
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.rotation import matrix, to_world
 from px4_sim_ros.model.timebase import US_PER_S
-from px4_sim_ros.viewing.links import sensor_links
+from px4_sim_ros.viewing.links import beams
 from px4_sim_ros.viewing.rotor_motion import ThrustArrows
 from px4_sim_ros.viewing.scene import Scene
 from px4_sim_ros.viewing.shapes import Colour, rotor_colour
@@ -45,8 +47,7 @@ class Markers:
         self._rotors = [(rotor.position_m, rotor_colour(vehicle, i))
                         for i, rotor in enumerate(vehicle.rotors)]
         self._thrust = ThrustArrows(vehicle, configuration.world.gravity_m_s2)
-        self._beams = {link.frame: (link.position_m, to_world(matrix(link.attitude), (1, 0, 0)))
-                       for link in sensor_links(configuration)}
+        self._beams = beams(configuration)
 
     def of(self, scene: Scene) -> MarkerArray:
         """Return the markers of a scene; one without a value is deleted."""

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The motion between poses, by differences, for a viewer that subscribes to poses only."""
 from __future__ import annotations
 
@@ -5,6 +7,7 @@ import typing
 
 import numpy as np
 
+from px4_sim_ros.recording.analysis.attitudes import in_body, rate_rad_s
 from px4_sim_ros.recording.analysis.series import Series
 
 _Fields = typing.Mapping[str, Series]
@@ -34,12 +37,12 @@ class PoseMotion:
             return {}
         attitude = _without_jumps(attitude)
         velocity = np.gradient(position_m, time_s, axis=0)
-        rate = 2.0 * _product(_inverse(attitude), np.gradient(attitude, time_s, axis=0))[:, 1:]
+        rate = rate_rad_s(attitude, np.gradient(attitude, time_s, axis=0))
         fields = {
             'position_m': position_m, 'attitude_wxyz': attitude,
-            'velocity_m_s': _to_body(attitude, velocity), 'rate_rad_s': rate}
+            'velocity_m_s': in_body(attitude, velocity), 'rate_rad_s': rate}
         accelerations = {
-            'acceleration_m_s2': _to_body(attitude, np.gradient(velocity, time_s, axis=0)),
+            'acceleration_m_s2': in_body(attitude, np.gradient(velocity, time_s, axis=0)),
             'angular_acceleration_rad_s2': np.gradient(rate, time_s, axis=0)}
         # Two at each end lack a neighbour for the second difference.
         inner = slice(2, -2)
@@ -54,20 +57,3 @@ def _without_jumps(attitude: np.ndarray) -> np.ndarray:
     flips = np.sum(attitude[1:] * attitude[:-1], axis=1) < 0.0
     signs = np.where(np.concatenate([[0], np.cumsum(flips)]) % 2, -1.0, 1.0)
     return attitude * signs[:, None]
-
-
-def _inverse(q: np.ndarray) -> np.ndarray:
-    return q * (1.0, -1.0, -1.0, -1.0)
-
-
-def _product(p: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """Return the products p * q, row by row."""
-    scalar = p[:, :1] * q[:, :1] - np.sum(p[:, 1:] * q[:, 1:], axis=1, keepdims=True)
-    vector = p[:, :1] * q[:, 1:] + q[:, :1] * p[:, 1:] + np.cross(p[:, 1:], q[:, 1:])
-    return np.concatenate([scalar, vector], axis=1)
-
-
-def _to_body(attitude: np.ndarray, vectors: np.ndarray) -> np.ndarray:
-    """Return world vectors in body axes, row by row."""
-    pure = np.concatenate([np.zeros((len(vectors), 1)), vectors], axis=1)
-    return _product(_product(_inverse(attitude), pure), attitude)[:, 1:]

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The entities of a Rerun recording, and how a viewer arranges them at first."""
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """A flight as Rerun shows it: vehicle, path and forces in space, all else over time.
 
-Rerun (https://rerun.io) is an extra: `pip install rerun-sdk`. Data is sent in portions of
+Rerun (https://rerun.io) is an extra, in requirements-rerun.txt. Data is sent in portions of
 columns: a call for each value would cost more than all the rest.
 """
 from __future__ import annotations
@@ -13,14 +15,13 @@ import rerun
 from px4_sim_ros.config.configuration import Configuration
 from px4_sim_ros.messages.measurements import range_frame
 from px4_sim_ros.model.errors import ParameterError
-from px4_sim_ros.model.rotation import matrix, to_world
 from px4_sim_ros.model.sensors.range_finder import RangeFinderParameters
 from px4_sim_ros.recording.analysis.annotations import Waypoint
 from px4_sim_ros.recording.analysis.attitudes import roll_pitch_yaw_deg
 from px4_sim_ros.recording.analysis.sensor_errors import IdealSensors, SensorComparison
 from px4_sim_ros.recording.analysis.series import AllSeries, Series
 from px4_sim_ros.recording.report.plots import TRUTH_COLOUR
-from px4_sim_ros.viewing.links import rotor_frame, sensor_links
+from px4_sim_ros.viewing.links import beams, rotor_frame
 from px4_sim_ros.viewing.markers import (
     BEAM_COLOUR,
     GNSS_COLOUR,
@@ -59,8 +60,7 @@ class RerunLog:
         self._thrust = ThrustArrows(vehicle, configuration.world.gravity_m_s2)
         self._angles = RotorAngles(vehicle)
         self._ideal = IdealSensors(configuration)
-        self._beams = {link.frame: (link.position_m, to_world(matrix(link.attitude), (1, 0, 0)))
-                       for link in sensor_links(configuration)}
+        self._beams = beams(configuration)
         self._path_end: np.ndarray | None = None
         self._last_wind: Series | None = None
         self._draw_vehicle()

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Writes columns of data into the stream of a Rerun recording."""
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The sink of Rerun data: a viewer that is spawned, one that runs already, or a file."""
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ import typing
 import urllib.parse
 
 from px4_sim_ros.config.resources import check_writable
-from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.errors import ParameterError, sentence
 
 if typing.TYPE_CHECKING:
     import rerun
@@ -31,6 +33,8 @@ _CALL_TIMEOUT_S = 6.0
 # A lost connection is reported at once; a viewer that is only slow is no error.
 _CHECK_TIMEOUT_S = 0.02
 _TIMED_OUT = 'timed out'
+# What Rerun raises when it cannot send or write.
+_FAILURES = OSError, RuntimeError, ValueError
 # Of wall time.
 _LIVE_PORTION_S, _FILE_PORTION_S = 0.1, 1.0
 
@@ -61,7 +65,7 @@ class RerunTarget:
         if importlib.util.find_spec('rerun') is None:
             raise ParameterError(
                 f'viewer {text!r}: the package rerun-sdk is not installed; `pip install'
-                ' rerun-sdk` installs it')
+                ' -r requirements-rerun.txt` installs it')
         if self._path is None:
             self._check_viewer()
         # A viewer shows data at once; a file is smaller when it is written in large portions.
@@ -77,7 +81,7 @@ class RerunTarget:
         except OSError as error:
             if self._text != OPEN:
                 raise ParameterError(f'viewer {self._text}: no viewer listens there:'
-                                     f' {error.strerror or error}') from error
+                                     f' {sentence(error)}') from error
             if not (os.environ.get('DISPLAY') or os.environ.get('WAYLAND_DISPLAY')):
                 raise ParameterError(
                     f'viewer {OPEN}: there is no screen, neither DISPLAY nor WAYLAND_DISPLAY is'
@@ -107,7 +111,7 @@ class RerunTarget:
                 self._check_listens()
                 self._with_timeout(_CALL_TIMEOUT_S, lambda: stream.connect_grpc(
                     _OPENED if self._text == OPEN else self._text))
-        except (OSError, RuntimeError, ValueError) as error:
+        except _FAILURES as error:
             raise ViewerError(f'viewer {self._text}: {_first_line(error)}') from error
         stream.send_recording_name(name)
         return stream
@@ -119,7 +123,7 @@ class RerunTarget:
         """
         try:
             self._flush(stream, _CHECK_TIMEOUT_S)
-        except (RuntimeError, ValueError) as error:
+        except _FAILURES as error:
             if _TIMED_OUT not in str(error):
                 raise ViewerError(f'viewer {self._text}: it takes no more data:'
                                   f' {_first_line(error)}') from error
@@ -135,7 +139,7 @@ class RerunTarget:
             if not self.hangs:
                 try:
                     call()
-                except (RuntimeError, ValueError) as error:
+                except _FAILURES as error:
                     failures.append(error)
         if failures:
             raise ViewerError(f'viewer {self._text}: it has not taken all data:'
@@ -146,13 +150,13 @@ class RerunTarget:
             timeout_s + _FLUSH_TIMEOUT_S, lambda: stream.flush(timeout_sec=timeout_s))
 
     def _with_timeout(self, timeout_s: float, call: typing.Callable[[], None]) -> None:
-        """Call Rerun; raise RuntimeError when it does not return in time."""
-        failures: list[Exception] = []
+        """Call Rerun and raise what it raises; RuntimeError when it does not return in time."""
+        failures: list[BaseException] = []
 
         def run() -> None:
             try:
                 call()
-            except (OSError, RuntimeError, ValueError) as error:
+            except BaseException as error:       # to be raised by the caller
                 failures.append(error)
         thread = threading.Thread(target=run, name='rerun', daemon=True)
         thread.start()
@@ -164,9 +168,9 @@ class RerunTarget:
             raise failures[0]
 
     def _check_listens(self) -> None:
-        """Check that a viewer listens, unless it is a file; raise OSError otherwise."""
-        if self._address is not None:
-            socket.create_connection(self._address, _CONNECT_TIMEOUT_S).close()
+        """Check that a viewer listens; raise OSError otherwise."""
+        assert self._address is not None       # it is no file
+        socket.create_connection(self._address, _CONNECT_TIMEOUT_S).close()
 
 
 def _path_of_run(path: pathlib.Path, number: int) -> pathlib.Path:
@@ -193,4 +197,4 @@ def _viewer_program() -> str | None:
 
 
 def _first_line(error: Exception) -> str:
-    return (getattr(error, 'strerror', None) or str(error)).strip().partition('\n')[0]
+    return sentence(error).strip().partition('\n')[0]

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """How rotors are shown: angles slow enough to see, and thrusts as arrows."""
 from __future__ import annotations
 
@@ -20,6 +22,11 @@ class RotorAngles:
         self._spins = tuple(rotor.spin for rotor in vehicle.rotors)
         self._time_s: float | None = None
         self.angles_rad: tuple[float, ...] = (0.0,) * len(self._spins)
+
+    @property
+    def joints_rad(self) -> tuple[float, ...]:
+        """The angles about the axes that the rotors turn about, as in `joint_states`."""
+        return tuple(spin * angle for spin, angle in zip(self._spins, self.angles_rad))
 
     def at(self, time_s: float, speeds_rad_s: typing.Sequence[float]) -> tuple[float, ...]:
         """Return the angles about body z; they are reset to 0 when time goes back.

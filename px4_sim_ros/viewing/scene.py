@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The latest values of all that is shown in space, for the markers and the text."""
 from __future__ import annotations
 

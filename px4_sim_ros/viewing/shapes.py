@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The look of a vehicle: simple shapes from the numbers in its file."""
 from __future__ import annotations
 
@@ -5,11 +7,11 @@ import enum
 import math
 import typing
 
-from px4_sim_ros.messages.truth import BODY_FRAME
+from px4_sim_ros.messages.truth import BODY_FRAME, rotor_joint
 from px4_sim_ros.model.frames import Quaternion, Vector
 from px4_sim_ros.model.rotation import from_rotation_vector
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
-from px4_sim_ros.viewing.links import IDENTITY, rotor_frame, rotor_joint
+from px4_sim_ros.viewing.links import IDENTITY, rotor_frame
 
 Colour = tuple[float, float, float, float]       # red, green, blue, opacity: 0 to 1
 

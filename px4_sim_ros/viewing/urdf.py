@@ -1,15 +1,15 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The URDF of a vehicle, made from its file: http://wiki.ros.org/urdf/XML."""
 from __future__ import annotations
 
-import math
 import xml.etree.ElementTree as ElementTree
 
 from px4_sim_ros.config.configuration import Configuration
-from px4_sim_ros.messages.truth import BODY_FRAME
+from px4_sim_ros.messages.truth import BODY_FRAME, rotor_joint
 from px4_sim_ros.model.frames import Quaternion, Vector
-from px4_sim_ros.model.rotation import matrix
 from px4_sim_ros.model.vehicle.sections import Body, Rotor
-from px4_sim_ros.viewing.links import Link, rotor_frame, rotor_joint, sensor_links
+from px4_sim_ros.viewing.links import Link, rotor_frame, sensor_links
 from px4_sim_ros.viewing.shapes import Colour, Kind, Shape, vehicle_shapes
 
 # The whole mass is here and not in base_link: robot_state_publisher wants a root without any.
@@ -20,8 +20,8 @@ def urdf(configuration: Configuration) -> str:
     """Return the vehicle of a run with its sensors as URDF.
 
     Mass and inertia are those of the whole vehicle, rotors included, about its centre of mass,
-    which is the origin of `base_link`. Each rotor is a continuous joint about body z, with the
-    name that it has in `joint_states`.
+    which is the origin of `base_link`. Each rotor is a continuous joint, about body z
+    or against it as the rotor turns, with the name that it has in `joint_states`.
     """
     vehicle = configuration.vehicle
     robot = ElementTree.Element('robot', name=vehicle.name)
@@ -83,7 +83,7 @@ def _rotor_joint(robot: ElementTree.Element, index: int, rotor: Rotor) -> None:
     ElementTree.SubElement(joint, 'parent', link=BODY_FRAME)
     ElementTree.SubElement(joint, 'child', link=rotor_frame(index))
     _origin(joint, rotor.position_m)
-    ElementTree.SubElement(joint, 'axis', xyz='0 0 1')
+    ElementTree.SubElement(joint, 'axis', xyz=_numbers((0.0, 0.0, rotor.spin)))
 
 
 def _fixed(robot: ElementTree.Element, link: Link) -> None:
@@ -97,17 +97,9 @@ def _origin(
     parent: ElementTree.Element, position_m: Vector,
     attitude: Quaternion = (1.0, 0.0, 0.0, 0.0),
 ) -> None:
+    from transforms3d.euler import quat2euler  # it takes a tenth of a second to load
     ElementTree.SubElement(
-        parent, 'origin', xyz=_numbers(position_m), rpy=_numbers(_roll_pitch_yaw(attitude)))
-
-
-def _roll_pitch_yaw(attitude: Quaternion) -> Vector:
-    """Return the angles about fixed x, then y, then z, in rad, as URDF has them."""
-    r = matrix(attitude)
-    across = math.hypot(r[0], r[3])
-    if across < 1e-9:      # x points up or down: roll and yaw are the same turn
-        return math.atan2(-r[5], r[4]), math.atan2(-r[6], across), 0.0
-    return math.atan2(r[7], r[8]), math.atan2(-r[6], across), math.atan2(r[3], r[0])
+        parent, 'origin', xyz=_numbers(position_m), rpy=_numbers(quat2euler(attitude, 'sxyz')))
 
 
 def _numbers(values: tuple[float, ...]) -> str:

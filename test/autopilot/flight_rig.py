@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The world and the embedded autopilot in one process, stepped by the test."""
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The controller: signs, limits, and rotor commands that do what is asked of them."""
 from __future__ import annotations
 

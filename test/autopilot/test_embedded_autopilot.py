@@ -1,8 +1,11 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The embedded autopilot as a whole: HIL in and out, MAVLink over UDP, and flights."""
 from __future__ import annotations
 
 import contextlib
 import math
+import os
 import signal
 import socket
 import subprocess
@@ -138,8 +141,9 @@ def test_ports_taken(instance, iris):
         holder.bind((HOST, 14580 + instance))
         with pytest.raises(OSError) as error:
             Autopilot(instance, iris)
-    assert error.value.strerror == (
-        f'UDP port {14580 + instance} is taken: Address already in use')
+    assert error.value.strerror.startswith(f'UDP port {14580 + instance} is taken by ')
+    assert error.value.strerror.endswith(
+        f'(process {os.getpid()}); stop it or choose another instance')
     Autopilot(instance, iris).interface.close()
 
 
@@ -277,6 +281,7 @@ def started(instance):
             process.kill()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('end', ['signal', 'simulator'])
 def test_the_process(instance, end):
     """It connects, locks, and ends in order with a signal or with the simulator."""
@@ -305,6 +310,7 @@ def test_the_process(instance, end):
                 assert link.state.value == 'WAITING'
 
 
+@pytest.mark.slow
 def test_the_process_ends_while_it_waits(instance):
     """No simulator is there: a signal ends it."""
     with started(instance) as process:
@@ -316,6 +322,7 @@ def test_the_process_ends_while_it_waits(instance):
         assert process.stderr.read() == ''
 
 
+@pytest.mark.slow
 def test_the_process_tells_that_its_port_is_taken(instance):
     """In one sentence, with exit code 2."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as holder:

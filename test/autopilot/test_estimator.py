@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The estimator: aligned at rest, close to the truth in motion, and never told the truth."""
 from __future__ import annotations
 

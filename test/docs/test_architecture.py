@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """docs/architecture.md has the rooms and the frames of the code."""
 import pathlib
 import re
@@ -15,7 +17,7 @@ class Sample(tuple):
     """What a message is made for, where that matters; the beam goes where it goes by default."""
 
     direction = 'down'
-    rotor_speeds_rad_s = ()
+    rotor_speeds_rad_s = rotor_angles_rad = ()
 
 
 MESSAGES = {topic: codec.new(Sample()) for topic, codec in CODECS.items()}
@@ -70,3 +72,9 @@ def test_a_walk_names_functions_that_exist_and_is_as_long_as_it_says(walk, most)
         files.update(its_files)
     assert len(functions) <= most
     assert f'{len(functions)} functions in {len(files)} files:\n\n<!-- {walk} -->' in PAGE
+
+
+def test_no_node_reads_a_clock_of_ros():
+    """So `use_sim_time` is false; docs/time_and_lockstep.md says why."""
+    assert not [path for path in (ROOT / 'px4_sim_ros').rglob('*.py')
+                if 'get_clock' in path.read_text(encoding='utf-8')]

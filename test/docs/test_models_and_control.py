@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The pages about the models and about run control have the choices and states of the code."""
 import pathlib
 import re
@@ -24,7 +26,9 @@ def test_states_of_a_run():
 
 
 def test_the_names_in_a_summary():
-    summary = FlightRecord().summary({}, WorldStatus())
+    record = FlightRecord()
+    record.status = WorldStatus(steps=1)
+    summary = record.summary({})
     told = {name for row in rows(CONTROL, 'name') for name in row[0].split(', ')}
     assert told - set(summary) == {'arrival'}      # a line for each of `arrivals`
     assert set(summary['step_cost_us']) >= {'autopilot', 'rest'}

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The code of a user, as the pages have it: a sensor beside the graph, and a block in it."""
 import contextlib
 import math
@@ -11,7 +13,7 @@ import subprocess
 import sys
 
 import pytest
-from commands import command, family, port_is_free, running, wait_for_line
+from commands import command, family, port_is_free, running, wait_for_line, write_hop
 from graph_processes import PATIENCE_S, STEP_US, running_graph
 from nav_msgs.msg import Odometry
 from rclpy.serialization import deserialize_message
@@ -32,7 +34,6 @@ INSTANCE = 88
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DOCS, EXAMPLES = ROOT / 'docs', ROOT / 'examples'
 OWN = 'barometer=my_nodes:HoseBarometer'
-HOP = 'name: hop\nitems:\n  - take_off: {up_m: 2.0}\n  - land: {}\n'
 BARO_US = 20_000
 # What the page says of the beacon.
 BEACON_ENU_M, BEACON_US, NOISE_M, SAMPLES = (30.0, 40.0, 2.0), 100_000, 0.3, 30
@@ -48,7 +49,7 @@ def block(page):
 def folder(tmp_path):
     """Return a folder with the code of the page about nodes and a short mission."""
     (tmp_path / 'my_nodes.py').write_text(block('own_node.md'))
-    (tmp_path / 'hop.yaml').write_text(HOP)
+    write_hop(tmp_path, 2.0)
     return tmp_path
 
 
@@ -130,7 +131,7 @@ def assert_a_hose(odometries, pressures_pa, configuration):
     for t in sorted(pressures_pa):
         position = odometries[t].pose.pose.position
         east, north, up = position.x, position.y, position.z
-        truth = Truth(t, (east, north, up), (1.0, 0.0, 0.0, 0.0), *((0.0, 0.0, 0.0),) * 4, ())
+        truth = Truth(t, (east, north, up), (1.0, 0.0, 0.0, 0.0), *((0.0, 0.0, 0.0),) * 4, (), ())
         height_m += (1.0 - math.exp(-0.02 / 0.5)) * (up - height_m)
         expected_pa = hose.measure(truth._replace(position_enu=(east, north, height_m))).pressure_pa
         assert pressures_pa[t] == pytest.approx(expected_pa, abs=1e-6)
@@ -195,9 +196,9 @@ def test_the_block_has_a_process_of_its_own(folder):
 
 
 def test_each_process_is_told_of_its_own_nodes_only():
-    texts = [OWN, 'imu_1=mine:Imu']
-    assert node_overrides.arguments(texts, ['barometer']) == ['--node', OWN]
-    assert node_overrides.arguments(texts, ['imu']) == []
+    own_classes = {'barometer': 'my_nodes:HoseBarometer', 'imu_1': 'mine:Imu'}
+    assert node_overrides.arguments(own_classes, ['barometer']) == ['--node', OWN]
+    assert node_overrides.arguments(own_classes, ['imu']) == []
 
 
 # Bad input.
@@ -249,6 +250,7 @@ def test_bad_input_is_one_sentence_and_nothing_starts(
 FAULTY = '''
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.step.block import Block
+from px4_sim_ros.step.model_blocks import SensorBlock
 
 class Unwilling(Block):
     def __init__(self, configuration):
@@ -257,6 +259,12 @@ class Unwilling(Block):
 class Silent(Block):
     def step(self, time_us, inputs):
         return None
+
+class Talkative(SensorBlock):
+    def step(self, time_us, inputs):
+        if time_us == 20_000:
+            self.log(True, 'the hose leaks')
+        return super().step(time_us, inputs)
 '''
 
 
@@ -277,6 +285,19 @@ def test_a_block_that_fails_ends_the_run_with_its_sentence(mode, name, sentence,
     assert port_is_free(INSTANCE)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize('mode', ['core', 'composed'])
+def test_what_a_block_warns_of_is_said(mode, folder):
+    (folder / 'faulty.py').write_text(FAULTY)
+    result = subprocess.run(
+        command('fly', '--mode', mode, '--node', 'barometer=faulty:Talkative', '--mission',
+                'hop.yaml', '--instance', INSTANCE),
+        capture_output=True, text=True, cwd=folder, timeout=PATIENCE_S, check=False)
+    assert result.returncode == 0, result.stderr
+    line, = result.stderr.splitlines()
+    assert line.endswith('the hose leaks')
+
+
 def test_a_process_refuses_what_it_does_not_run(folder):
     result = subprocess.run(
         [sys.executable, '-m', 'px4_sim_ros.ros.world', 'imu', '--node', OWN],
@@ -291,6 +312,7 @@ def test_a_process_refuses_what_it_does_not_run(folder):
 ROS2 = shutil.which('ros2')
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     ROS2 is None or subprocess.run(
         [ROS2, 'pkg', 'prefix', 'px4_sim_ros'], capture_output=True, check=False).returncode != 0,

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """What the pages about vehicles, PX4, time and run control say is true: run, or compared."""
 import contextlib
 import importlib
@@ -9,11 +11,11 @@ import re
 import shlex
 import subprocess
 import sys
-import threading
 import time
 
 import pytest
 import yaml
+from commands import run
 from stand_in_autopilot import StandInAutopilot
 
 from px4_sim_ros.autopilot.mavlink_interface import AUTOPILOT_PORT
@@ -30,6 +32,7 @@ from px4_sim_ros.mavlink import (
     lockstep,
     pilot,
     pilot_link,
+    ports,
     replies,
 )
 from px4_sim_ros.model.errors import ParameterError
@@ -253,13 +256,14 @@ def test_ports_that_are_taken(instance):
         return sentence.replace(str(first), str(first + instance))
 
     with contextlib.closing(hil_server.HilServer('127.0.0.1', hil_server.port_of(instance))):
-        with pytest.raises(hil_server.PortTakenError) as error:
+        with pytest.raises(ports.PortTakenError) as error:
             hil_server.check_port_is_free('127.0.0.1', hil_server.port_of(instance))
         holder = re.compile(r'by .* \(process \d+\)')
         assert holder.sub('', error.value.strerror) == holder.sub('', of(tcp, 4560))
-    stop = threading.Event()
-    with contextlib.closing(pilot.Pilot(instance, print, stop)), said(of(udp, 14540), OSError):
-        pilot.Pilot(instance, print, stop)
+    with contextlib.closing(pilot.Pilot(instance, print)):
+        with pytest.raises(ports.PortTakenError) as error:
+            pilot.Pilot(instance, print)
+        assert holder.sub('', error.value.strerror) == holder.sub('', of(udp, 14540))
 
 
 def test_a_folder_without_px4():
@@ -288,9 +292,9 @@ def test_sentences_of_the_link(instance, monkeypatch):
         with said(silence, lockstep.StallError):
             link.exchange(T_US, b'frames')
         link.reset()
-        link.take_events()
+        link.report.take_events()
         assert link.exchange(STEP_US, b'frames') is None
-        assert link.take_events() == [f'WAITING: {restart}']
+        assert link.report.take_events() == [f'WAITING at t = 0.004000 s: {restart}']
     refusal = 'This simulator already serves an autopilot'
     assert refusal in PX4.replace('\n', ' ')
     assert refusal.encode() in hil_server._refusal()
@@ -366,12 +370,6 @@ def test_numbers_of_time():
 PATIENCE_S = 120.0
 
 
-def run(*words):
-    return subprocess.run(
-        [sys.executable, '-m', 'px4_sim_ros', *words], capture_output=True, text=True,
-        timeout=PATIENCE_S, check=False)
-
-
 def wait_for(condition, process, timeout_s=PATIENCE_S):
     """Wait until a condition holds; return whether it does before the process ends or in time."""
     deadline_s = time.monotonic() + timeout_s
@@ -432,15 +430,15 @@ def test_the_example_with_the_clock(files, instance):
                             timeout_s)
 
         assert wait_for(lambda: 'ready to fly' in said.read_text(), flight), said.read_text()
-        stands_us = stands_at_us(run('pause'))
+        stands_us = stands_at_us(run('pause', timeout_s=PATIENCE_S))
         # It reads nothing before it is matched.
         deadline_s = time.monotonic() + PATIENCE_S
         while not has_read(stands_us, 3.0):
             assert reader.poll() is None and time.monotonic() < deadline_s, file.read_text()
-            stands_us = stands_at_us(run('step', '1'))
+            stands_us = stands_at_us(run('step', 1, timeout_s=PATIENCE_S))
         for count in 1, 250:
             known, begun_us = len(read_lines(file)), stands_us
-            stands_us = stands_at_us(run('step', str(count)))
+            stands_us = stands_at_us(run('step', count, timeout_s=PATIENCE_S))
             assert stands_us == begun_us + count * STEP_US
             assert has_read(stands_us), file.read_text()
             check_steps(read_lines(file)[known:], begun_us, count)
@@ -483,6 +481,6 @@ def test_commands(words, files, monkeypatch):
     if given.command == 'check-vehicle':
         load_vehicle(given.vehicle)
     else:
-        load_mission(given.mission)
+        load_mission(given.mission or 'square')
     if given.command == 'fly':
         load_configuration(None, settings(given))

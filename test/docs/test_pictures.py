@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The pictures of the documents are there, small, and the graph is that of the code."""
 import importlib.util
 import pathlib

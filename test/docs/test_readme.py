@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """What the documents say is true: their tables are those of the code, their commands exist."""
 import argparse
 import pathlib
@@ -36,12 +38,13 @@ def test_the_tables_and_the_picture_are_those_of_the_code(name):
 
 def test_the_contract_of_recordings_is_that_of_its_version():
     """Who changes a topic, a type or a meaning raises schema.VERSION and adds a row."""
-    rows = dict(re.findall(r'^\| (\d+) \| `([0-9a-f]{16})` \|$', DOCUMENTS['docs/recording.md'],
+    rows = dict(re.findall(r'^\| (\d+) \| `([0-9a-f]{16})` \|', DOCUMENTS['docs/recording.md'],
                            re.M))
     assert rows[str(schema.VERSION)] == schema.fingerprint()
     assert len(set(rows.values())) == len(rows) == schema.VERSION
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('words', commands('make'), ids=' '.join)
 def test_make_targets_exist(words):
     targets = [w for w in words[1:] if '=' not in w]
@@ -62,8 +65,8 @@ def test_options_of_fly_exist(words, monkeypatch):
 
 OURS = [w[3:] for w in commands('python -m px4_sim_ros')]
 FLIGHTS = [words for words in OURS if words[0] == 'fly']
-OF_BAGS = [words for words in OURS if words[0] in (
-    'replay', 'compare', 'report', 'view', 'visualizer')]
+OF_MODULES = [words for words in OURS if words[0] in (
+    'replay', 'compare', 'report', 'view', 'visualizer', 'list')]
 
 
 @pytest.mark.parametrize('words', FLIGHTS, ids=' '.join)
@@ -72,7 +75,7 @@ def test_what_flights_set_is_allowed(words, monkeypatch):
     monkeypatch.setattr(fly, 'fly', lambda options: seen.append(options) or 0)
     assert command_line.main(words) == 0
     options, = seen
-    load_mission(options.mission)
+    load_mission(options.mission or 'square')
     found = settings(options)
     found[''] |= {'recorder': options.record is not None}
     load_configuration(None, found, base=profile_parameters(options.profile))
@@ -86,7 +89,7 @@ def test_check_vehicle(monkeypatch, capsys):
 
 
 @pytest.mark.parametrize(
-    'words', [w for w in OURS if w not in FLIGHTS + OF_BAGS and w[0] != 'check-vehicle'],
+    'words', [w for w in OURS if w not in FLIGHTS + OF_MODULES and w[0] != 'check-vehicle'],
     ids=' '.join)
 def test_commands_exist(words, monkeypatch):
     seen = []
@@ -95,8 +98,8 @@ def test_commands_exist(words, monkeypatch):
     assert seen[0].command == words[0]
 
 
-@pytest.mark.parametrize('words', OF_BAGS, ids=' '.join)
-def test_commands_for_recordings_exist(words, monkeypatch):
+@pytest.mark.parametrize('words', OF_MODULES, ids=' '.join)
+def test_commands_of_modules_exist(words, monkeypatch):
     seen = []
     monkeypatch.setattr(f'px4_sim_ros.cli.{words[0]}.{words[0]}',
                         lambda options: seen.append(options) or 0)
@@ -154,9 +157,10 @@ def test_nothing_is_left_to_fill_in():
 
 def test_viewers_can_be_asked_for_in_all_launch_files():
     """What the launch files share reads arguments that both have to declare."""
-    text = (ROOT / 'px4_sim_ros' / 'run' / 'launching.py').read_text(encoding='utf-8')
+    text = '\n'.join((ROOT / 'px4_sim_ros' / 'run' / name).read_text(encoding='utf-8')
+                     for name in ('launching.py', 'launch_viewers.py'))
     for function, declared in (('actions', ARGUMENTS), ('replay_actions', REPLAY_ARGUMENTS),
-                               ('_viewers', ARGUMENTS), ('_viewers', REPLAY_ARGUMENTS)):
+                               ('viewers', ARGUMENTS), ('viewers', REPLAY_ARGUMENTS)):
         body = re.search(rf'^def {function}\(.*?(?=^def |\Z)', text, re.M | re.S)[0]
         read = set(re.findall(r"given\['(\w+)'\]", body))
         assert read and read <= set(declared), function

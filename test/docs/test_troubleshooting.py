@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """docs/troubleshooting.md has an entry for whatever the program says when something is wrong.
 
 The sentences are found in the source, without running it: texts that end in an exception, on

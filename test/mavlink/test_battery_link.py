@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """BATTERY_STATUS as PX4 reads it: of its own system, another component, twice a second."""
 import socket
 

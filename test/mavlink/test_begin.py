@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """A step that is sent first and waited for later: all is as when it is done at once."""
 from __future__ import annotations
 

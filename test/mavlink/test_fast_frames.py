@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Frames without message objects are those of pymavlink, bit by bit."""
 import math
 import random

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The HIL messages: bytes, units, axes and limits."""
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """HIL_ACTUATOR_CONTROLS: bytes and limits, and what the decoder makes of rubbish."""
 from __future__ import annotations
 

@@ -1,9 +1,12 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The TCP server: who holds the port, one client at a time, nothing that blocks or cuts."""
 from __future__ import annotations
 
 import collections
 import contextlib
 import os
+import resource
 import subprocess
 import sys
 import threading
@@ -11,16 +14,11 @@ import time
 
 import pytest
 from pymavlink.dialects.v20 import common as mavlink
-from stand_in_autopilot import HOST, TIME_LIMIT_S
+from stand_in_autopilot import HOST, TIME_LIMIT_S, StandInAutopilot
 
 from px4_sim_ros.mavlink.hil_codec import HilEncoder
-from px4_sim_ros.mavlink.hil_server import (
-    Deadline,
-    HilServer,
-    PortTakenError,
-    check_port_is_free,
-    port_of,
-)
+from px4_sim_ros.mavlink.hil_server import Deadline, HilServer, check_port_is_free, port_of
+from px4_sim_ros.mavlink.ports import PortTakenError
 from px4_sim_ros.model.sensors.imu import ImuMeasurement
 
 HOLDER = """
@@ -48,6 +46,27 @@ def greeted(server, connect):
     return server, peer
 
 
+@contextlib.contextmanager
+def many_open_files(count):
+    """Have so many files open that the next one has a number that `select` does not take."""
+    before, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if most < 2 * count:
+        pytest.skip('so many files may not be open')
+    resource.setrlimit(resource.RLIMIT_NOFILE, (2 * count, most))
+    with contextlib.ExitStack() as stack:
+        stack.callback(resource.setrlimit, resource.RLIMIT_NOFILE, (before, most))
+        for _ in range(count):
+            stack.enter_context(open(os.devnull, 'rb'))
+        yield
+
+
+def test_a_server_among_many_open_files_takes_its_client(instance):
+    with many_open_files(1024), contextlib.closing(HilServer(HOST, port_of(instance))) as server:
+        peer = StandInAutopilot(port_of(instance))
+        assert server.accept(TIME_LIMIT_S)
+        peer.close()
+
+
 # The port
 
 def test_instance_chooses_the_port():
@@ -65,6 +84,7 @@ def test_port_taken_by_this_process(server, instance):
     assert 'another instance' in sentence and '\n' not in sentence
 
 
+@pytest.mark.slow
 def test_port_taken_by_another_process(instance):
     """The holder is found by its process id."""
     with subprocess.Popen(

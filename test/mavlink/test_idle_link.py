@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The link while no step is under way: who goes, who comes, and what keeps PX4 quiet."""
 from __future__ import annotations
 
@@ -28,8 +30,8 @@ def test_the_end_is_noticed(make_locked, connect, how):
     peer.reply(2 * STEP_US)
     getattr(peer, how)()
     link.service_until(lambda: link.state == 'WAITING')
-    assert link.lockstep.take_events()[-1] == (
-        'WAITING: the autopilot has gone; waiting for the next one')
+    assert link.lockstep.report.take_events()[-1] == (
+        'WAITING at t = 0.004000 s: the autopilot has gone; waiting for the next one')
     connect()
     link.service_until(lambda: link.state == 'FREEWHEEL')
     assert link.lockstep.status()['refused_clients'] == '0'
@@ -42,7 +44,8 @@ def test_an_autopilot_that_connects_meanwhile(make_link, connect):
     assert link.state == 'WAITING'
     peer = connect()
     link.service_until(lambda: link.state == 'FREEWHEEL')
-    assert link.lockstep.take_events() == ['FREEWHEEL: an autopilot has connected']
+    assert link.lockstep.report.take_events() == [
+        'FREEWHEEL at t = 0.000000 s: an autopilot has connected']
     assert link.exchange(STEP_US) == DISARMED
     assert peer.sensor_times() == [STEP_US]
 
@@ -57,8 +60,9 @@ def test_a_second_autopilot_is_refused(make_locked, connect):
     third = connect()
     link.service_until(lambda: link.lockstep.status()['refused_clients'] == '2')
     assert kinds(third.messages()) == ['STATUSTEXT']
-    assert link.lockstep.take_events()[2:] == [
-        f'LOCKED: a second autopilot from {second.address} was refused; one is connected already']
+    assert link.lockstep.report.take_events()[2:] == [
+        f'LOCKED at t = 0.004000 s: a second autopilot from {second.address} was refused; one is'
+        ' connected already']
     assert kinds(first.messages_so_far()) == ['HIL_SENSOR']
     first.reply(2 * STEP_US)
     assert link.exchange(2 * STEP_US).time_us == 2 * STEP_US

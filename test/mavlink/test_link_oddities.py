@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """What else comes over the link: counted, named once, never fatal and never a wrong step."""
 from __future__ import annotations
 
@@ -42,17 +44,17 @@ ODD = [
 def test_odd_bytes_before_a_reply(make_locked, connect, odd, counter, sentence):
     """Each is counted; the first of a connection is named; the step ends as it should."""
     link, peer = make_locked(reply_timeout_s=TIME_LIMIT_S)
-    link.lockstep.take_events()
+    link.lockstep.report.take_events()
     peer.send(odd + px4_greeting() + odd + reply(2 * STEP_US))
     command = link.exchange(2 * STEP_US)
     assert command == (2 * STEP_US, True, (marker(2 * STEP_US), 0.5, 0.5, 0.5) + (0.0,) * 12)
     assert int(link.lockstep.status()[counter]) >= 2
-    event = next(e for e in link.lockstep.take_events() if sentence in e)
-    assert event.startswith('LOCKED: ') and '\n' not in event
+    event = next(e for e in link.lockstep.report.take_events() if sentence in e)
+    assert event.startswith('LOCKED at t = 0.008000 s: ') and '\n' not in event
 
     peer.send(odd + reply(3 * STEP_US))
     assert link.exchange(3 * STEP_US).time_us == 3 * STEP_US
-    assert link.lockstep.take_events() == []
+    assert link.lockstep.report.take_events() == []
     assert (link.state, link.lockstep.misses) == ('LOCKED', 0)
 
     peer.close()
@@ -60,8 +62,8 @@ def test_odd_bytes_before_a_reply(make_locked, connect, odd, counter, sentence):
     connect().send(odd + reply(4 * STEP_US))
     link.service_until(lambda: link.state == 'FREEWHEEL')
     link.exchange(4 * STEP_US)
-    assert any(e.startswith('FREEWHEEL: ') and sentence.partition('t =')[0] in e
-               for e in link.lockstep.take_events()[2:])
+    assert any(e.startswith('FREEWHEEL at ') and sentence.partition('t =')[0] in e
+               for e in link.lockstep.report.take_events()[2:])
 
 
 def test_an_ordinary_autopilot_is_not_odd(make_link, connect):
@@ -72,8 +74,9 @@ def test_an_ordinary_autopilot_is_not_odd(make_link, connect):
     peer.send(px4_greeting())
     peer.reply(STEP_US, 2 * STEP_US, 3 * STEP_US)
     assert link.exchange(3 * STEP_US).time_us == 3 * STEP_US
-    assert link.lockstep.take_events() == [
-        'FREEWHEEL: an autopilot has connected', 'LOCKED: locked at t = 0.012000 s']
+    assert link.lockstep.report.take_events() == [
+        'FREEWHEEL at t = 0.004000 s: an autopilot has connected',
+        'LOCKED at t = 0.012000 s: the autopilot replies']
 
 
 def test_the_first_of_two_replies_counts(make_locked):
@@ -134,7 +137,7 @@ def test_an_autopilot_that_gets_out_of_step_is_stalled(make_locked, wrong):
         assert link.exchange(BEGIN_US + k * STEP_US).time_us == STEP_US
     assert 0.1 + 10 * 0.020 <= time.monotonic() - started_s < 10.0
     assert (link.state, link.lockstep.misses) == ('STALLED', 1)
-    events = link.lockstep.take_events()
+    events = link.lockstep.report.take_events()
     assert any('has not replied to t = 1.000000 s' in e for e in events)
     assert sum('answer no step' in e for e in events) == 1
     peer.reply(2 * BEGIN_US)

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Mission files: what they may hold, and one clear sentence for each mistake."""
 from __future__ import annotations
 
@@ -5,6 +7,7 @@ import pytest
 import yaml
 
 from px4_sim_ros.config.resources import named_file, read_yaml
+from px4_sim_ros.config.vehicles_and_missions import load_mission
 from px4_sim_ros.mavlink.mission import GoTo, Hold, Land, Mission, TakeOff
 from px4_sim_ros.model.errors import ParameterError
 
@@ -54,8 +57,8 @@ def test_a_file_that_is_missing():
 
 def test_a_name_without_a_file():
     """A plain name is looked up in config/missions."""
-    assert refusal(load, named_file('missions', 'triangle')).endswith(
-        'config/missions/triangle.yaml: No such file or directory')
+    assert refusal(load_mission, 'squre') == (
+        "mission 'squre': there is no such mission; did you mean square; there are hover, square")
 
 
 def test_a_folder(tmp_path):
@@ -102,8 +105,10 @@ def test_a_file_that_is_no_yaml(tmp_path, content):
      'mission file: items[1].hold.duration_s = -1.0: must be at least 0 s'),
     ('north_m: 1', 'nort_m: 1',
      'mission file: items[2].go_to.nort_m: unknown parameter; did you mean north_m?'),
-    ('north_m: 1', 'north_m: 1e5', "mission file: items[2].go_to.north_m = '1e5': must be a"
+    ('north_m: 1', 'north_m: 1e', "mission file: items[2].go_to.north_m = '1e': must be a"
      ' number'),
+    ('north_m: 1', 'north_m: 1e5', 'mission file: items[2].go_to.north_m = 100000.0: must be at'
+     ' least -10000 and at most 10000 m'),
     ('north_m: 1', 'north_m: 10001',
      'mission file: items[2].go_to.north_m = 10001.0: must be at least -10000 and at most 10000 m'),
 ])

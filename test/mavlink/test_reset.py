@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Simulated time starts over: the autopilot of the last run must not meet the new one."""
 from __future__ import annotations
 
@@ -7,13 +9,18 @@ from stand_in_autopilot import TIME_LIMIT_S
 from px4_sim_ros.mavlink import lockstep
 from px4_sim_ros.mavlink.hil_codec import DISARMED
 from px4_sim_ros.mavlink.hil_server import Deadline
+from px4_sim_ros.model.timebase import seconds_text
 
 STEP_US = 4000
 COUNTERS = ('steps', 'replies', 'misses', 'stale_replies', 'bad_messages', 'unknown_messages',
             'foreign_messages', 'mavlink1_messages', 'limited_controls', 'dropped_sends',
             'refused_clients')
-RESTART = ('WAITING: the autopilot of the last run is still connected and its time cannot go'
-           ' back: restart it')
+
+
+def restart(time_us):
+    """Return the event about an old autopilot, at a time of the new run."""
+    return (f'WAITING at t = {seconds_text(time_us)}: the autopilot of the last run is still'
+            ' connected and its time cannot go back: restart it')
 
 
 def lock(link, peer, time_us=STEP_US):
@@ -38,7 +45,7 @@ def restarted(make_locked):
         link, old = make_locked(**changes)
         lock(link, old, 2 * STEP_US)
         old.messages_so_far()
-        link.lockstep.take_events()
+        link.lockstep.report.take_events()
         link.lockstep.reset()
         return link, old
     return made
@@ -52,8 +59,9 @@ def test_nobody_is_connected(make_link, connect):
     assert (link.state, link.lockstep.steps) == ('WAITING', 0)
     peer = connect()
     lock(link, peer)
-    assert link.lockstep.take_events() == [
-        'FREEWHEEL: an autopilot has connected', 'LOCKED: locked at t = 0.004000 s']
+    assert link.lockstep.report.take_events() == [
+        'FREEWHEEL at t = 0.004000 s: an autopilot has connected',
+        'LOCKED at t = 0.004000 s: the autopilot replies']
 
 
 @pytest.mark.parametrize('accept', ['wait', 'service_idle_link'])
@@ -93,8 +101,9 @@ def test_the_old_autopilot_is_restarted(restarted, connect):
     old.close()
     assert link.exchange(STEP_US) is None
     lock(link, connect())
-    assert link.lockstep.take_events() == [
-        'FREEWHEEL: an autopilot has connected', 'LOCKED: locked at t = 0.004000 s']
+    assert link.lockstep.report.take_events() == [
+        'FREEWHEEL at t = 0.004000 s: an autopilot has connected',
+        'LOCKED at t = 0.004000 s: the autopilot replies']
 
 
 @pytest.mark.parametrize('on_waiting', ['hold', 'run'])
@@ -105,11 +114,11 @@ def test_the_old_autopilot_stays(restarted, on_waiting, monkeypatch):
     old.reply(STEP_US, 2 * STEP_US, 3 * STEP_US)       # no reply of its is of use
     expected = None if on_waiting == 'hold' else DISARMED
     assert [link.exchange(k * STEP_US) for k in (1, 2, 3)] == [expected] * 3
-    assert link.lockstep.take_events() == []
+    assert link.lockstep.report.take_events() == []
     monkeypatch.setattr(lockstep, 'RESTART_S', 0.0)
     link.lockstep.service_idle_link()
     link.exchange(4 * STEP_US)
-    assert link.lockstep.take_events() == [RESTART]
+    assert link.lockstep.report.take_events() == [restart(3 * STEP_US)]
     assert [m.get_type() for m in old.messages_so_far()] == ['HEARTBEAT'] * 5
     assert (link.state, link.lockstep.replies) == ('WAITING', 0)
     assert link.lockstep.steps == (0 if on_waiting == 'hold' else 4)
@@ -126,8 +135,9 @@ def test_the_next_autopilot_takes_its_place(restarted, connect, monkeypatch):
     lock(link, new, 2 * STEP_US)
     assert old.socket.recv(100) == b''
     assert link.lockstep.status()['refused_clients'] == '0'
-    assert link.lockstep.take_events() == [
-        RESTART, 'FREEWHEEL: an autopilot has connected', 'LOCKED: locked at t = 0.008000 s']
+    assert link.lockstep.report.take_events() == [
+        restart(STEP_US), 'FREEWHEEL at t = 0.004000 s: an autopilot has connected',
+        'LOCKED at t = 0.008000 s: the autopilot replies']
 
 
 def test_waiting_for_the_next_one(restarted, connect):
@@ -159,7 +169,7 @@ def test_again_and_again(restarted, connect, monkeypatch):
         link.lockstep.reset()
         link.exchange(STEP_US)
         link.exchange(STEP_US)
-        assert link.lockstep.take_events() == [RESTART]
+        assert link.lockstep.report.take_events() == [restart(STEP_US)]
     for _ in range(3):
         new = connect()
         exchange_until(link, STEP_US, lambda: link.state == 'FREEWHEEL')

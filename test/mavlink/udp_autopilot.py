@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """An autopilot for the pilot to talk to: MAVLink over UDP without any flight behind it.
 
 It is at once where it was commanded to be, and its clock is as fast as the test likes.

@@ -1,79 +1,71 @@
-"""Vehicles, worlds and builders that the tests of the core share."""
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""Vehicles, worlds and builders that the tests of the core share with the checks."""
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
-from verification.plants import uniform
-
-from px4_sim_ros.config.configuration import load_configuration
-from px4_sim_ros.model.body.dynamics import Dynamics
-from px4_sim_ros.model.truth import Truth
+from verification import plants
 
 
 @pytest.fixture(scope='session')
 def configuration():
     """Return the configuration with all defaults."""
-    return load_configuration(None, {})
+    return plants.configuration()
 
 
 @pytest.fixture(scope='session')
-def world(configuration):
+def world():
     """Return the shared parameters: place, time, seed."""
-    return configuration.world
+    return plants.world()
 
 
 @pytest.fixture(scope='session')
-def iris(configuration):
+def iris():
     """Return the Iris as its file describes it."""
-    return configuration.vehicle
+    return plants.iris()
 
 
 @pytest.fixture(scope='session')
 def alter():
     """Return a function that replaces values in the sections of a vehicle."""
-    def altered(vehicle, **sections):
-        return dataclasses.replace(vehicle, **{
-            name: dataclasses.replace(getattr(vehicle, name), **values)
-            for name, values in sections.items()})
-    return altered
+    return plants.altered
 
 
 @pytest.fixture(scope='session')
-def dragless(iris, alter):
+def dragless(iris):
     """Return an Iris that the air does not touch: only thrust is left."""
-    return alter(
-        iris,
-        body={'linear_drag_n_s_m': 0.0, 'quadratic_drag_n_s2_m2': 0.0},
-        rotor_model={'drag_coefficient_n_s2_m': 0.0, 'rolling_moment_coefficient_n_s2': 0.0})
+    return plants.without_drag(iris)
 
 
 @pytest.fixture(scope='session')
-def on_mains(iris):
+def on_mains():
     """Return an Iris without battery: its bus is always at nominal voltage."""
-    return dataclasses.replace(iris, battery=None)
+    return plants.steady_iris()
 
 
 @pytest.fixture(scope='session')
-def build_dynamics(configuration, world):
+def quiet_imu():
+    """Return a function that builds the parameters of an IMU with only the given errors."""
+    return plants.quiet_imu
+
+
+@pytest.fixture(scope='session')
+def build_dynamics(world):
     """Return a function that builds the motion of a vehicle, without ground unless asked.
 
     Gravity and air are the same everywhere, unless an environment is given.
     """
     def build(
-        vehicle, *, step_us=4000, gravity_m_s2=world.gravity_m_s2, density_kg_m3=1.225,
-        environment=None, ground=False, **parameters,
+        vehicle, *, gravity_m_s2=world.gravity_m_s2, density_kg_m3=1.225, environment=None,
+        **options,
     ):
         if environment is None:
-            environment = uniform(gravity_m_s2, density_kg_m3)
-        return Dynamics(
-            dataclasses.replace(configuration.nodes['dynamics'], **parameters),
-            vehicle, environment, step_us, ground=ground)
+            environment = plants.uniform(gravity_m_s2, density_kg_m3)
+        return plants.build(vehicle, environment, **options)
     return build
 
 
 @pytest.fixture(scope='session')
 def still_truth():
     """Return the truth of a vehicle that stands level at home, facing east."""
-    zero = (0.0, 0.0, 0.0)
-    return Truth(0, zero, (1.0, 0.0, 0.0, 0.0), zero, zero, zero, zero, (0.0,) * 4)
+    return plants.STILL_TRUTH

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The barometer: pressure by height, noise, drifts, and what the wind does to the port."""
 from __future__ import annotations
 

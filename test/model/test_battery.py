@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The battery alone against closed forms, and what it does to the flight."""
 from __future__ import annotations
 
@@ -215,6 +217,9 @@ def test_px4_parameters(content):
     """Names and numbers, as they are given."""
     content['px4_parameters'] = {'MPC_THR_HOVER': 0.7, 'COM_ARM_WO_GPS': 1}
     assert Vehicle.from_mapping('f', content).px4_parameters == content['px4_parameters']
+    # YAML takes a number without a dot for a text.
+    content['px4_parameters'] = {'CA_ROTOR0_KM': '5e-2'}
+    assert Vehicle.from_mapping('f', content).px4_parameters == {'CA_ROTOR0_KM': 0.05}
     content['px4_parameters'] = {'MPC_THR_HOVER': 'high'}
     assert refusal(content) == "f: px4_parameters.MPC_THR_HOVER = 'high': must be a number"
     content['px4_parameters'] = [1]

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Compiled functions give the bits of plain Python, and their machine code is kept."""
 import os
 import subprocess
@@ -6,6 +8,8 @@ import sys
 import numpy as np
 import pytest
 
+from px4_sim_ros.config import compile_ahead
+from px4_sim_ros.model import code_cache
 from px4_sim_ros.model import compiled as module
 
 pytestmark = pytest.mark.slow       # starts processes and waits
@@ -73,13 +77,28 @@ def test_machine_code_is_kept_for_the_sources_as_they_are(tmp_path):
 def test_another_source_has_another_folder(tmp_path, monkeypatch):
     """Also when it is not the file of the function itself."""
     monkeypatch.setenv('XDG_CACHE_HOME', str(tmp_path / 'cache'))
-    monkeypatch.setattr(module, '__file__', str(tmp_path / 'core' / 'compiled.py'))
+    monkeypatch.setattr(code_cache, '__file__', str(tmp_path / 'core' / 'compiled.py'))
     (tmp_path / 'core').mkdir()
     folders = []
     for text in ('a = 1', 'a = 2', 'a = 1'):
         (tmp_path / 'core' / 'rotation.py').write_text(text)
-        folders.append(module._cache_folder.__wrapped__())
+        os.utime(tmp_path / 'core' / 'rotation.py', (1.0, 1.0))
+        folders.append(code_cache.cache_folder.__wrapped__())
     assert folders[0] == folders[2] != folders[1]
+
+
+def test_another_copy_has_another_folder(tmp_path, monkeypatch):
+    """The same text elsewhere, or of another time, is compiled anew."""
+    monkeypatch.setenv('XDG_CACHE_HOME', str(tmp_path / 'cache'))
+    folders = []
+    for name, time_s in ('one', 1.0), ('other', 1.0), ('other', 2.0):
+        (tmp_path / name).mkdir(exist_ok=True)
+        file = tmp_path / name / 'rotation.py'
+        file.write_text('a = 1')
+        os.utime(file, (time_s, time_s))
+        monkeypatch.setattr(code_cache, '__file__', str(tmp_path / name / 'code_cache.py'))
+        folders.append(code_cache.cache_folder.__wrapped__())
+    assert len(set(folders)) == 3
 
 
 def test_without_a_cache_it_works_all_the_same(tmp_path):
@@ -134,3 +153,12 @@ print(found)
 def test_an_interrupt_in_the_midst_of_a_step_is_an_exception():
     """Thousands of them, wherever they hit; not one ends the process."""
     assert int(output(INTERRUPTED)) > 1000
+
+
+def test_it_is_compiled_for_this_package_wherever_the_user_is(tmp_path, monkeypatch):
+    """As in a clone beside the one that is installed: the code of each is kept by its path."""
+    (tmp_path / 'px4_sim_ros').mkdir()
+    (tmp_path / 'px4_sim_ros' / '__init__.py').write_text('raise ImportError("another one")')
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(compile_ahead, 'is_kept', lambda module, function: False)
+    compile_ahead.compile_ahead()

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Parameter files laid over the defaults: which section is for whom, and refusals."""
 from __future__ import annotations
 
@@ -107,7 +109,7 @@ def test_key_of_another_node_is_unknown(load):
 def test_unknown_period(load):
     """A period that nobody uses is unknown, too."""
     assert refusal(load, {'/**': {'periods_us': {'gpss': 4000}}}).startswith(
-        'manager.periods_us.gpss: unknown parameter; did you mean periods_us.gps')
+        'periods_us.gpss: unknown parameter; did you mean periods_us.gps')
 
 
 def test_value_out_of_range(load):
@@ -187,7 +189,7 @@ def test_a_further_instance_has_the_defaults_of_the_first_and_its_own_section(tm
     ({'instances.magnetometer': 3}, 'instances.magnetometer = 3: must be at least 1 and at most 2'),
     ({'instances.gps': 0}, 'instances.gps = 0: must be at least 1 and at most 2'),
     ({'instances.airspeed': 2}, 'instances.airspeed = 2: must be at least 0 and at most 1'),
-    ({'instances.barometer': 2}, 'manager.instances.barometer: unknown parameter'),
+    ({'instances.barometer': 2}, 'instances.barometer: unknown parameter'),
 ])
 def test_how_many_instances_there_may_be(parameters, sentence):
     with pytest.raises(ParameterError) as error:

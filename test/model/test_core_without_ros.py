@@ -1,9 +1,13 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The core imports where there is no ROS."""
 from __future__ import annotations
 
 import pathlib
 import subprocess
 import sys
+
+import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -28,6 +32,7 @@ except ImportError:
 '''
 
 
+@pytest.mark.slow
 def test_every_module_of_the_core_imports_with_rclpy_blocked():
     """In a fresh process, with ROS and its message packages refused."""
     result = subprocess.run(

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Motion without ground against closed forms: falling, drag, turning."""
 from __future__ import annotations
 
@@ -6,17 +8,7 @@ import math
 import numpy as np
 import pytest
 from transforms3d.quaternions import quat2mat
-
-REST = (0.0,) * 4
-TILTED = (0.8, 0.4, -0.2, 0.4)         # a unit quaternion
-
-
-def run(dynamics, duration_s):
-    """Step with the rotors at rest; return the truth at the end."""
-    end_us = dynamics.time_us + round(duration_s * 1e6)
-    while dynamics.time_us < end_us:
-        truth = dynamics.step(REST)
-    return truth
+from verification.plants import REST, TILTED, rested
 
 
 def test_rise_against_quadratic_drag(dragless, alter, build_dynamics, world):
@@ -28,12 +20,12 @@ def test_rise_against_quadratic_drag(dragless, alter, build_dynamics, world):
     terminal = math.sqrt(vehicle.body.mass_kg * g / drag)
     expected = terminal * math.tan(math.atan(start / terminal) - g * duration / terminal)
     assert expected > 0.0
-    assert run(dynamics, duration).velocity_flu[2] == pytest.approx(expected, abs=1e-6)
+    assert rested(dynamics, duration).velocity_flu[2] == pytest.approx(expected, abs=1e-6)
 
 
 def test_terminal_speed_of_the_iris(iris, build_dynamics, world):
     """A long fall ends at V = sqrt(m g / k), near 29 m/s, and stays there."""
-    truth = run(build_dynamics(iris), 30.0)
+    truth = rested(build_dynamics(iris), 30.0)
     terminal = math.sqrt(
         iris.body.mass_kg * world.gravity_m_s2 / iris.body.quadratic_drag_n_s2_m2)
     assert truth.velocity_flu[2] == pytest.approx(-terminal, abs=1e-6)
@@ -43,7 +35,7 @@ def test_terminal_speed_of_the_iris(iris, build_dynamics, world):
 def test_drag_grows_with_the_density_of_the_air(dragless, alter, build_dynamics, world):
     """In half the density the terminal speed is sqrt(2) times as high."""
     vehicle = alter(dragless, body={'quadratic_drag_n_s2_m2': 0.018})
-    truth = run(build_dynamics(vehicle, density_kg_m3=0.6125), 40.0)
+    truth = rested(build_dynamics(vehicle, density_kg_m3=0.6125), 40.0)
     terminal = math.sqrt(2.0 * vehicle.body.mass_kg * world.gravity_m_s2 / 0.018)
     assert truth.velocity_flu[2] == pytest.approx(-terminal, abs=1e-6)
 
@@ -65,7 +57,7 @@ def test_attitude_keeps_unit_length(dragless, build_dynamics):
     """Spinning at 20 rad/s for 10 s, where RK4 alone would lose 1e-7."""
     dynamics = build_dynamics(dragless)
     dynamics.state[10:13] = [0.0, 0.0, 20.0]
-    assert math.hypot(*run(dynamics, 10.0).attitude) == pytest.approx(1.0, abs=1e-14)
+    assert math.hypot(*rested(dynamics, 10.0).attitude) == pytest.approx(1.0, abs=1e-14)
 
 
 def test_substeps_refine_the_same_step(iris, build_dynamics):

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Places on the WGS-84 ellipsoid, and the Earth's magnetic field there."""
 from __future__ import annotations
 
@@ -48,6 +50,14 @@ def test_the_field_is_turned_as_by_another_library(frame):
     fixed = pymap3d.enu2uvw(*field_enu_t(place, 2026.0), place.latitude_deg, place.longitude_deg)
     expected = pymap3d.uvw2enu(*fixed, home.latitude_deg, home.longitude_deg)
     assert local_field_t(frame, position, 2026.0) == pytest.approx(expected, abs=1e-17)
+
+
+@pytest.mark.parametrize(('latitude', 'longitude'), HOMES)
+def test_the_field_at_home_is_that_of_the_place(latitude, longitude):
+    """Nothing is added or turned where the local frame begins."""
+    frame = LocalFrame(GeodeticPosition(latitude, longitude, 500.0))
+    assert MagneticField(frame, 2026.5).at((0.0, 0.0, 0.0)) == pytest.approx(
+        field_enu_t(frame.origin, 2026.5), abs=1e-15)
 
 
 @pytest.mark.parametrize(('latitude', 'longitude'), HOMES)

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The GNSS receiver: size and time constant of its errors, delay, outages and fix type."""
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Gravity: the series of WGS-84, and what the world takes of it."""
 from __future__ import annotations
 

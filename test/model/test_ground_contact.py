@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Standing, falling, tipping and sliding on flat ground."""
 from __future__ import annotations
 
@@ -9,23 +11,15 @@ from scipy.integrate import solve_ivp
 from transforms3d.axangles import axangle2mat
 from transforms3d.quaternions import mat2quat
 from verification.ground import mechanical_energy, tilt_deg
+from verification.plants import REST, rested
 
 from px4_sim_ros.model.body.rotors import RotorSet
-
-REST = (0.0,) * 4
 
 
 @pytest.fixture
 def grounded(iris, build_dynamics):
     """Return the Iris standing on the ground."""
     return build_dynamics(iris, ground=True)
-
-
-def run(dynamics, duration_s):
-    """Step with the rotors at rest; return the truth at the end."""
-    for _ in range(round(duration_s * 250)):
-        truth = dynamics.step(REST)
-    return truth
 
 
 def thrown(dynamics, generator):
@@ -66,9 +60,9 @@ def test_does_not_creep_under_a_push_below_friction(pushed, share):
     """The springs give by millimetres, then nothing moves for 20 s."""
     dynamics, limit = pushed
     dynamics.force_enu = (share * limit, 0.0, 0.0)
-    after_1_s = run(dynamics, 1.0).position_enu
+    after_1_s = rested(dynamics, 1.0).position_enu
     assert math.hypot(*after_1_s[:2]) < 5e-3
-    assert run(dynamics, 20.0).position_enu == pytest.approx(after_1_s, abs=1e-9)
+    assert rested(dynamics, 20.0).position_enu == pytest.approx(after_1_s, abs=1e-9)
 
 
 @pytest.mark.parametrize('share', [1.2, 1.5])
@@ -76,8 +70,8 @@ def test_slides_under_a_push_above_friction(pushed, dragless, share):
     """Coulomb: the speed grows by (F - mu m g) / m."""
     dynamics, limit = pushed
     dynamics.force_enu = (share * limit, 0.0, 0.0)
-    before = run(dynamics, 1.0).velocity_flu[0]
-    gain = run(dynamics, 1.0).velocity_flu[0] - before
+    before = rested(dynamics, 1.0).velocity_flu[0]
+    gain = rested(dynamics, 1.0).velocity_flu[0] - before
     assert gain == pytest.approx((share - 1.0) * limit / dragless.body.mass_kg, rel=1e-3)
 
 
@@ -86,7 +80,7 @@ def test_slides_to_a_stop_within_the_friction_distance(dragless, build_dynamics,
     dynamics = build_dynamics(dragless, ground=True)
     dynamics.state[3] = 2.0
     distance = 2.0 ** 2 / (2 * dragless.contact_model.friction_coefficient * world.gravity_m_s2)
-    truth = run(dynamics, 3.0)
+    truth = rested(dynamics, 3.0)
     assert truth.position_enu[0] == pytest.approx(distance, abs=0.01)
     assert truth.velocity_flu == pytest.approx((0.0, 0.0, 0.0), abs=1e-6)
 
@@ -124,13 +118,13 @@ def test_every_integrator_stands_falls_and_tips(iris, build_dynamics, integrator
 
     dynamics = grounded()
     start = dynamics.truth().position_enu
-    truth = run(dynamics, 60.0)
+    truth = rested(dynamics, 60.0)
     assert math.dist(truth.position_enu, start) < 1e-3
     assert tilt_deg(truth.attitude) < 0.1
 
     dynamics = grounded()
     dynamics.state[2] += 1.0
-    truth = run(dynamics, 4.0)
+    truth = rested(dynamics, 4.0)
     assert truth.position_enu[2] == pytest.approx(start[2], abs=1e-4)
     assert truth.velocity_flu == pytest.approx((0.0, 0.0, 0.0), abs=1e-4)
 
@@ -138,7 +132,7 @@ def test_every_integrator_stands_falls_and_tips(iris, build_dynamics, integrator
     matrix = axangle2mat((1, 1, 0), math.radians(20.0))
     dynamics.state[6:10] = mat2quat(matrix).tolist()
     dynamics.state[2] = -min((matrix @ p)[2] for p in iris.contact_points_m)
-    assert tilt_deg(run(dynamics, 3.0).attitude) < 0.1
+    assert tilt_deg(rested(dynamics, 3.0).attitude) < 0.1
 
 
 def test_wind_does_not_push_it_along(grounded):

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The IMU: what it reads without noise, where and as it is mounted, and its own errors."""
 from __future__ import annotations
 
@@ -17,14 +19,10 @@ MOUNTING_DEG = (20.0, -35.0, 130.0)
 
 
 @pytest.fixture(scope='module')
-def ideal(configuration):
+def ideal(quiet_imu):
     """Return a function that builds the parameters of an IMU with only the given errors."""
-    quiet = dataclasses.replace(
-        configuration.nodes['imu'], gyro_noise_density=0.0, accel_noise_density=0.0,
-        gyro_range=1e9, accel_range=1e9)
-
     def parameters(**changes):
-        return dataclasses.replace(quiet, **changes)
+        return quiet_imu(**{'gyro_range': 1e9, 'accel_range': 1e9} | changes)
     return parameters
 
 

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The statistics of the IMU's noise and biases."""
 from __future__ import annotations
 
@@ -26,14 +28,12 @@ def default_samples(configuration, world, still_truth):
 
 
 @pytest.fixture(scope='module')
-def only(configuration):
+def only(quiet_imu):
     """Return a function that builds the parameters of an IMU with only the given noise."""
-    quiet = dataclasses.replace(
-        configuration.nodes['imu'], gyro_noise_density=0.0, accel_noise_density=0.0,
-        gyro_bias_correlation_time_s=1e9, accel_bias_correlation_time_s=1e9)
+    lasting = {'gyro_bias_correlation_time_s': 1e9, 'accel_bias_correlation_time_s': 1e9}
 
     def parameters(**changes):
-        return dataclasses.replace(quiet, **changes)
+        return quiet_imu(**lasting | changes)
     return parameters
 
 

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The integrators alone: coefficients, equal steps, and steps that follow the tolerance."""
 from __future__ import annotations
 
@@ -255,7 +257,7 @@ def test_the_last_stage_is_the_first_of_the_next_step(name, stages):
         x = integrator.advance(f, x, 500_000)
     steps = integrator.accepted_steps + integrator.rejected_steps
     assert integrator.rejected_steps > 0
-    assert count == integrator.evaluations == calls + steps * (stages - 1)
+    assert count == calls + steps * (stages - 1)
 
 
 @pytest.mark.parametrize('name', PAIRS)
@@ -391,7 +393,7 @@ def test_the_same_calls_give_the_same_bits(name):
         for duration_us in (4000, 1, 20_000, 333, 100_000):
             x = integrator.advance(tumbling, x, duration_us)
         return (
-            [a.hex() for a in x], integrator.proposal_us, integrator.evaluations,
+            [a.hex() for a in x], integrator.proposal_us,
             integrator.accepted_steps, integrator.rejected_steps, integrator.forced_steps)
 
     assert run() == run()

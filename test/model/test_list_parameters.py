@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Parameters that are lists: from YAML, from rclpy, and wrong ones."""
 from __future__ import annotations
 

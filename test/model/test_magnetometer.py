@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The magnetometer: the Earth's field in body axes, and what the vehicle does to it."""
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Sensors that not every vehicle has: closed forms without noise, and statistics of the noise."""
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Every wrong value is refused in one sentence: name, value, and what is allowed."""
 from __future__ import annotations
 
@@ -67,7 +69,7 @@ def test_good_values_are_kept():
     ('count', 0, 'node.count = 0: must be at least 1 and at most 9'),
     ('count', 10, 'node.count = 10: must be at least 1 and at most 9'),
     ('enabled', 1, 'node.enabled = 1: must be true or false'),
-    ('method', 'rk5', "node.method = 'rk5': must be one of euler, rk4"),
+    ('method', 'rk5', "node.method = 'rk5': must be one of euler, rk4; did you mean rk4"),
     ('method', 4, 'node.method = 4: must be a text'),
     ('axes_m', [1.0, 2.0], 'node.axes_m = [1.0, 2.0]: must be 3 numbers'),
     ('axes_m', 1.0, 'node.axes_m = 1.0: must be 3 numbers'),
@@ -96,6 +98,20 @@ def test_missing_value(key):
     description = Example.infos()[key]['description']
     assert refusal(Example.from_mapping, 'node', values) == (
         f'node.{key}: missing; it is {description}')
+
+
+@pytest.mark.parametrize('text', ['1e-5', '+1E-5', '1.e-5', '10e-6'])
+def test_an_exponent_needs_no_dot_where_a_number_is_asked(text):
+    """YAML takes it for a text."""
+    axes = ['-1e-1', 0.5, '2e0']
+    example = Example.from_mapping('node', {**GOOD, 'mass_kg': text, 'axes_m': axes})
+    assert example.mass_kg == 1e-5
+    assert example.axes_m == (-0.1, 0.5, 2.0)
+    for key, value in ('count', '1e0'), ('mass_kg', '1e'), ('mass_kg', '1.5'):
+        with pytest.raises(ParameterError, match='number'):
+            Example.from_mapping('node', {**GOOD, key: value})
+    assert refusal(Example.from_mapping, 'node', {**GOOD, 'share': '2e0'}) == (
+        'node.share = 2.0: must be at least 0 and at most 1')
 
 
 def test_unknown_key_with_a_close_name():
@@ -183,8 +199,10 @@ def test_vehicle_file_that_does_not_exist(tmp_path):
     """By path and by name."""
     path = tmp_path / 'quad.yaml'
     assert refusal(load_vehicle, str(path)) == f'vehicle file {path}: No such file or directory'
-    named = config_directory() / 'vehicles' / 'quad.yaml'
-    assert refusal(load_vehicle, 'quad') == f'vehicle file {named}: No such file or directory'
+    assert refusal(load_vehicle, 'quad') == (
+        "vehicle 'quad': there is no such vehicle; there are hexa, iris, x500")
+    assert refusal(load_vehicle, 'x50') == (
+        "vehicle 'x50': there is no such vehicle; did you mean x500; there are hexa, iris, x500")
 
 
 def test_vehicle_file_that_is_no_yaml(tmp_path):

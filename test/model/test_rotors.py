@@ -1,10 +1,14 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Rotors: signs of every force and torque, and their lag."""
 from __future__ import annotations
 
 import functools
+import math
 
 import numpy as np
 import pytest
+from scipy.integrate import trapezoid
 
 from px4_sim_ros.model.body.rotors import OUT_OF_GROUND_EFFECT, RotorSet
 
@@ -107,3 +111,17 @@ def test_a_speed_above_the_highest_is_not_reached(on_mains, build_dynamics):
 def test_command_to_speed(iris, controls, armed, expected):
     """1000 u + 100 rad/s when armed, at most 1100; 0 when disarmed."""
     assert iris.rotor_speed_references_rad_s(controls, armed) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize('integrator', ['rk4', 'rk45'])
+def test_angles_are_the_integral_of_the_speeds_within_half_a_turn(
+        on_mains, build_dynamics, integrator):
+    references = 300.0, 500.0, 700.0, 900.0
+    dynamics = build_dynamics(on_mains, integrator=integrator)
+    truths = [dynamics.truth(), *(dynamics.step(references) for _ in range(250))]
+    assert truths[0].rotor_angles_rad == (0.0,) * 4
+    turned = trapezoid([t.rotor_speeds_rad_s for t in truths], dx=0.004, axis=0)
+    assert turned.min() > 250.0
+    assert truths[-1].rotor_angles_rad == pytest.approx(
+        [math.remainder(angle, math.tau) for angle in turned], abs=1e-9)
+    assert all(abs(angle) <= math.pi for t in truths for angle in t.rotor_angles_rad)

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The runner of mode core: what is due when, and the same seed giving the same bits."""
 from __future__ import annotations
 

@@ -1,10 +1,12 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Periods in whole steps, and what is said about others."""
 from __future__ import annotations
 
 import pytest
 
 from px4_sim_ros.model.errors import ParameterError
-from px4_sim_ros.model.timebase import check_period, is_due, seconds_text
+from px4_sim_ros.model.timebase import US_PER_S, check_period, exact_us, is_due, seconds_text
 
 
 def test_due_at_each_multiple_of_the_period():
@@ -45,3 +47,15 @@ def test_other_periods_are_refused_with_the_nearest_valid_ones(period_us, neares
 def test_time_is_written_exactly(time_us, text):
     """Six decimals, no rounding."""
     assert seconds_text(time_us) == text
+
+
+def test_seconds_are_whole_microseconds():
+    """However they are written: each decimal fraction with six digits is one."""
+    for time_us in (0, 1, 999_999, 1_100_000, 123_456_789, 10**12 + 1):
+        assert exact_us('it', float(f'{time_us / US_PER_S:.6f}')) == time_us
+
+
+@pytest.mark.parametrize('time_s', [1e-7, 0.12345678, 1 / 3])
+def test_what_is_none_is_refused(time_s):
+    with pytest.raises(ParameterError, match='must be a whole number of microseconds, such as '):
+        exact_us('wind.gust_start_s', time_s)

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Figures of a vehicle against closed forms found another way, and what is called implausible."""
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Every vehicle that comes along: plausible, still on the ground, in trim, in PX4's motor order."""
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Synthetic bags: messages without a flight."""
 import contextlib
 import functools
@@ -44,6 +46,15 @@ def serialised(type_name, time_us=0):
     seconds, rest_us = divmod(time_us, 1_000_000)
     data = serialised(type_name)
     return data[:4] + _TIME.pack(seconds, rest_us * 1000) + data[12:]
+
+
+def trimmed(data, type_name):
+    """Return a message without the padding at its end.
+
+    The middleware may pad a message that rclpy serialises; one from a topic is not padded.
+    """
+    definition = _STORE.get_msgdef(type_name)
+    return data[:4 + definition.deserialize_cdr_le(data[4:], 0, definition.cls, _STORE)[1]]
 
 
 def _filled(type_name):

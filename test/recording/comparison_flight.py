@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Short flights of mode core with scripted commands, recorded without any link."""
 import contextlib
 import math

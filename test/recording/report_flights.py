@@ -1,10 +1,12 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Recorded flights for the tests of the report: the real models, without an autopilot."""
 import contextlib
 import html.parser
 import json
 import typing
 
-from bags import begin_bag, write_all
+from bags import begin_bag, trimmed, write_all
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rcl_interfaces.msg import Log
 from rclpy.serialization import serialize_message
@@ -14,7 +16,6 @@ from std_msgs.msg import Header, String
 from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.config.vehicles_and_missions import mission_text
 from px4_sim_ros.messages.stamps import set_stamp
-from px4_sim_ros.recording.bag.message_definitions import trimmed
 from px4_sim_ros.recording.bag.reader import BagReader, Message
 from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.run.core_recorder import CoreRecorder

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Bags that are damaged, cut off or not ours: what is whole is read, and one sentence says why."""
 import functools
 import re
@@ -11,6 +13,7 @@ from mcap.reader import make_reader
 from mcap.stream_reader import StreamReader
 from mcap.writer import CompressionType, Writer
 
+from px4_sim_ros import __version__
 from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.messages.stamps import serialised_stamp_us
 from px4_sim_ros.recording.bag import schema
@@ -200,10 +203,10 @@ def test_damage_is_told_for_the_last_reading_only(split):
     folder, messages = split
     path = folder / 'bag_2.mcap'
     data = path.read_bytes()
-    path.write_bytes(data[:-100])
+    path.write_bytes(data[:-8] + bytes(8))
     reader, found = read_all(folder)
     assert found == messages
-    assert 'bag_2.mcap ends too early; it was read up to t = 0.300000 s' in reader.damage
+    assert 'bag_2.mcap is damaged; it was read up to t = 0.300000 s' in reader.damage
     path.write_bytes(data)
     assert list(reader.messages()) == messages
     assert reader.damage == ''
@@ -243,13 +246,29 @@ def test_metadata_that_names_other_files(names, problem, split):
     assert str(refusal.value).endswith(problem)
 
 
+def test_a_bag_that_grows_has_what_it_had_at_first(whole, tmp_path):
+    """It is still being recorded: whoever reads it twice has to get the same."""
+    folder, _ = whole
+    data = (folder / 'none' / 'none_0.mcap').read_bytes()
+    bag = bag_of(tmp_path / 'bag', data[:len(data) * 6 // 10], folder / 'none')
+    reader = BagReader(bag)
+    at_first = list(reader.messages())
+    assert 'ends too early' in reader.damage
+    (bag / 'none_0.mcap').write_bytes(data)
+    assert list(reader.messages()) == at_first
+    assert reader.damage == (f'bag {bag}: none_0.mcap is still being recorded; it was read up to'
+                             f' t = {at_first[-1].time_us / S:.6f} s')
+    assert len(list(BagReader(bag).messages())) > len(at_first) > 100
+
+
 # What is no bag of ours.
 
 def test_a_folder_that_is_none(tmp_path):
     with pytest.raises(BagError, match=rf'^bag {tmp_path}/no: there is no such folder$'):
         BagReader(tmp_path / 'no')
     (tmp_path / 'file').touch()
-    with pytest.raises(BagError, match=rf'^bag {tmp_path}/file: there is no such folder$'):
+    with pytest.raises(BagError, match=(
+            rf'^bag {tmp_path}/file: is a file; name the folder that --record has made$')):
         BagReader(tmp_path / 'file')
 
 
@@ -324,20 +343,29 @@ def test_a_topic_of_another_type(whole, tmp_path):
         BagReader(bag)
 
 
+@pytest.mark.parametrize('package, writer', [
+    ('9.8.7', r'px4_sim_ros 9\.8\.7'),
+    (__version__, f'another state of px4_sim_ros {re.escape(__version__)}')])
 @pytest.mark.parametrize('lacking', ['', 'mission', 'parameters'])
-def test_a_bag_of_another_version(lacking, whole, tmp_path):
+def test_a_bag_of_another_version(lacking, package, writer, whole, tmp_path):
     """Of another version anything may be different."""
     def other(text):
         content = yaml.safe_load(text) | {
-            'schema_version': 7, 'versions': {'px4_sim_ros': '9.8.7'}}
+            'schema_version': 7, 'versions': {'px4_sim_ros': package}}
         content.pop(lacking, None)
         return yaml.safe_dump(content)
 
     bag = bag_rewritten(tmp_path / 'bag', whole, run=other)
     with pytest.raises(BagError, match=(
             rf'^bag {bag}: its schema has version 7 and this is for version {schema.VERSION};'
-            r' px4_sim_ros 9\.8\.7 has written it and can read it$')):
+            rf' {writer} has written it and can read it$')):
         BagReader(bag)
+
+
+def test_a_bag_of_the_version_before_is_read(whole, tmp_path):
+    bag = bag_rewritten(tmp_path / 'bag', whole, run=lambda text: text.replace(
+        f'schema_version: {schema.VERSION}', 'schema_version: 1'))
+    assert BagReader(bag).run.schema_version == 1
 
 
 @pytest.mark.parametrize('change', [
@@ -356,6 +384,16 @@ def test_a_description_that_is_broken(change, whole, tmp_path):
 
 
 # Names.
+
+@pytest.mark.parametrize('damage', [b'\xff', b'\0', b'{'])
+def test_a_run_file_that_is_broken(damage, tmp_path):
+    path = tmp_path / 'run.yaml'
+    path.write_bytes(description().to_yaml().encode())
+    assert RunDescription.read(path) == description()
+    path.write_bytes(path.read_bytes() + damage)
+    with pytest.raises(BagError, match='its description of the run cannot be read: '):
+        RunDescription.read(path)
+
 
 def test_names_below_a_namespace(tmp_path):
     """/clock, /diagnostics and /rosout are the same for all."""

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The thread that writes: it reports its progress and every failure."""
 import errno
 import os
@@ -7,6 +9,7 @@ import pytest
 
 from px4_sim_ros.recording.bag.reader import Message
 from px4_sim_ros.recording.bag.reorder_buffer import LostError
+from px4_sim_ros.recording.bag.writer import BagWriter
 from px4_sim_ros.recording.bag.writer_thread import BagThread
 
 PATIENCE_S = 20.0
@@ -28,6 +31,8 @@ class Writer:
         if self.failure:
             raise self.failure
         self.written.append(Message(*message))
+
+    end_text = BagWriter.end_text
 
     def close(self):
         if self.failure_at_end:
@@ -109,6 +114,25 @@ def test_after_a_message_was_lost_the_bag_is_finished(rig):
     rig.bag.close()
     assert rig.bag.problem.endswith('ends at t = 3.000000 s: mag for t = 3.020000 s was lost')
     assert rig.writer.closed
+
+
+@pytest.mark.parametrize('failure', [LostError('mag was lost'), KeyError('a fault')])
+def test_the_recording_ends_where_its_last_messages_were_flushed(failure, rig):
+    def close():
+        rig.writer.flushed_us = 3_500_000
+    rig.writer.close = close
+    rig.wake(failure)
+    rig.wait_notified()
+    assert 'ends at t = 3.500000 s: ' in rig.bag.problem
+
+
+@pytest.mark.filterwarnings('ignore::pytest.PytestUnhandledThreadExceptionWarning')
+@pytest.mark.parametrize('failure', [LostError('mag was lost'), KeyError('a fault')])
+def test_a_failure_is_told_also_when_the_bag_cannot_be_finished(failure, rig):
+    rig.writer.failure_at_end = TypeError('another fault')
+    rig.wake(failure)
+    rig.wait_notified()
+    assert 'a fault' in rig.bag.problem or 'mag was lost' in rig.bag.problem
 
 
 def test_a_failure_at_the_end_is_reported(rig):

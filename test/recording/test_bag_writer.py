@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Bags: what is written is in them, split, compressed, interrupted or on a full disk."""
 import collections
 import errno
@@ -23,6 +25,7 @@ from bags import (
 )
 from mcap.reader import make_reader
 
+from px4_sim_ros.recording.bag import rosbag2_metadata
 from px4_sim_ros.recording.bag.message_definitions import definition
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import BagError
@@ -133,6 +136,23 @@ def test_a_new_file_after_so_many_bytes(compression, tmp_path):
     assert all(100_000 <= size < 200_000 for size in sizes[:-1]), sizes
 
 
+def test_a_file_that_is_still_empty_begins_where_the_one_before_ends(tmp_path, monkeypatch):
+    noted, write = [], rosbag2_metadata.write
+
+    def note(folder, *arguments, **keywords):
+        write(folder, *arguments, **keywords)
+        noted.append(metadata(folder)['files'])
+
+    monkeypatch.setattr(rosbag2_metadata, 'write', note)
+    write_bag(tmp_path / 'bag', 3 * S, split_duration_s=1.0)
+    empty = [files for files in noted if len(files) > 1 and not files[-1]['message_count']]
+    assert len(empty) == 2
+    for *_, before, last in empty:
+        assert last['duration']['nanoseconds'] == 0
+        assert last['starting_time']['nanoseconds_since_epoch'] == (
+            before['starting_time']['nanoseconds_since_epoch'] + before['duration']['nanoseconds'])
+
+
 def test_more_than_ten_files_keep_their_order_without_metadata(tmp_path):
     messages = write_bag(tmp_path / 'bag', 1_200_000, split_duration_s=0.1, flush_us=100_000)
     assert len(metadata(tmp_path / 'bag')['files']) == 12
@@ -237,7 +257,7 @@ def fill_disk(writer, room):
     """Let there be room for so many bytes more in the file that is open."""
     full = io.BufferedWriter(FullStream(writer._stream.detach(), room))
     writer._stream = full
-    writer._writer._Writer__stream = full
+    writer._file._stream = full
 
 
 def assert_cut(folder, messages):
@@ -307,7 +327,7 @@ def test_the_bag_ends_with_what_its_metadata_tells_of(tmp_path, monkeypatch):
     write_all(writer, messages)
     writer.flush()
     with monkeypatch.context() as patch:
-        patch.setattr('json.dump', raise_full)
+        patch.setattr('json.dumps', raise_full)
         with pytest.raises(OSError, match='No space left on device'):
             write_all(writer, messages_of(run, 2 * S + STEP_US, S))
     assert writer.flushed_us == S
@@ -329,12 +349,12 @@ def test_a_file_that_cannot_be_begun_leaves_those_before_whole(what, tmp_path, m
             (folder / 'bag_1.mcap').mkdir()
         elif what == 'write':
             count = []
-            real = json.dump
+            real = json.dumps
             # The first is of the last flush of the file before.
-            patch.setattr('json.dump', lambda *a, **k: (
+            patch.setattr('json.dumps', lambda *a, **k: (
                 raise_full() if count else count.append(1) or real(*a, **k)))
         else:
-            patch.setattr(f'mcap.writer.Writer.{what}', raise_full)
+            patch.setattr(f'px4_sim_ros.recording.bag.mcap_file.McapFile.{what}', raise_full)
         with pytest.raises(OSError):
             write_all(writer, messages_of(run, S + STEP_US, S))
     if what == 'open':
@@ -344,9 +364,9 @@ def test_a_file_that_cannot_be_begun_leaves_those_before_whole(what, tmp_path, m
         assert make_reader(file).get_summary().statistics.message_count == len(messages)
 
 
-@pytest.mark.parametrize('what', ['add_attachment', 'start'])
+@pytest.mark.parametrize('what', ['add_attachment', 'add_metadata'])
 def test_a_bag_that_cannot_be_begun_leaves_no_trace(what, tmp_path, monkeypatch):
-    monkeypatch.setattr(f'mcap.writer.Writer.{what}', raise_full)
+    monkeypatch.setattr(f'px4_sim_ros.recording.bag.mcap_file.McapFile.{what}', raise_full)
     with pytest.raises(OSError, match='No space left on device'):
         begin_bag(tmp_path / 'bag')
     assert list(tmp_path.iterdir()) == []
@@ -386,6 +406,7 @@ def small_disk(tmp_path):
     subprocess.run(['umount', '-l', place], check=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('split', [0.0, 0.2])
 def test_a_disk_that_is_really_full(split, small_disk):
     run, folder = description(), small_disk / 'bag'

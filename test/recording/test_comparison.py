@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Recordings are compared bit by bit."""
 import argparse
 import dataclasses
@@ -10,13 +12,20 @@ import sys
 import bags
 import pytest
 from comparison_flight import record_flight
+from printed import assert_fits
 from rosbags.typesys import Stores, get_typestore
 
 from px4_sim_ros.cli import compare as command
 from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.recording.analysis.comparison import Difference, compare_bags
+from px4_sim_ros.recording.analysis.deviation import deviation
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import RunDescription
+from px4_sim_ros.recording.report.comparison_report import (
+    comparison_json,
+    comparison_table,
+    deviation_table,
+)
 
 END_US = 200_000
 _STORE = get_typestore(Stores.ROS2_JAZZY)
@@ -220,6 +229,16 @@ def test_other_versions_are_told_only_of_runs_that_differ(pair):
         only_one=0, first=None)}).sentence
 
 
+def test_topics_that_versions_differ_in_are_left_out_and_named(pair):
+    run = dataclasses.replace(bags.description(), schema_version=1)
+    found = pair(functools.partial(
+        changed, topic='joint_states', time_us=40_000, change=lambda data: None), run=run)
+    assert 'joint_states' not in found.topics and found.identical
+    assert found.sentence.endswith(
+        '; not compared are joint_states, which versions of the recordings differ in')
+    assert comparison_json(found)['topics_left_out'] == ['joint_states']
+
+
 def test_a_damaged_bag_is_compared_as_far_as_it_goes(tmp_path):
     for name in ('one', 'other'):
         bags.write_bag(tmp_path / name, 3_000_000, flush_us=100_000)
@@ -297,6 +316,21 @@ def test_flights_of_two_seeds_differ(flights, tmp_path, capsys):
     assert len(text) > 1_000_000 and '<script src=' not in text      # all in one file
 
 
+def test_the_tables_fit_into_80_columns(flights):
+    one, other = (BagReader(flights / name) for name in ('a', 'seed'))
+    _, _, *tables = comparison_table(compare_bags(one, other)).renderables
+    assert len(tables) == 2
+    for table in (*tables, deviation_table(deviation(one, other))):
+        assert_fits(table, 80)
+
+
+def test_without_a_terminal_a_table_is_as_wide_as_it_needs(flights, capsys, monkeypatch):
+    monkeypatch.setenv('COLUMNS', '30')
+    assert run_command(flights / 'a', flights / 'seed') == 1
+    rows = [' '.join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert 'topic equal differ only 1st only 2nd' in rows
+
+
 @pytest.mark.parametrize('arguments, sentence', [
     (['{0}/a'], 'name two recordings, or one and --integrators'),
     (['{0}/a', '{0}/again', '--integrators'], 'name two recordings, or one and --integrators'),
@@ -310,6 +344,7 @@ def test_bad_input_is_one_sentence(flights, capsys, arguments, sentence):
     assert capsys.readouterr().err == f'compare: {sentence.format(flights)}\n'
 
 
+@pytest.mark.slow
 def test_comparing_needs_no_ros(flights):
     """The libraries for comparing do not load rclpy."""
     code = ('import sys; from px4_sim_ros.recording.analysis import integrator_study;'

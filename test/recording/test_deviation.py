@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The deviation of two runs against closed forms."""
 import math
 
@@ -60,6 +62,7 @@ def test_a_run_has_no_deviation_from_itself(apart):
     fill = {'odom': odometry(lambda t: (t, 1.0, 2.0), lambda t: 3.0 * t, (1.0, 2.0, 3.0))}
     found = apart(fill, fill)
     assert list(found.groups) == list(GROUPS)
+    assert found.is_none and found.sentence == ''
     for group in found.groups.values():
         assert group.maximum == 0.0 and group.rms == 0.0
 
@@ -73,6 +76,7 @@ def test_positions_drift_apart(apart):
     assert group.maximum == pytest.approx(2.0) and group.maximum_at_s == pytest.approx(0.4)
     assert group.rms == pytest.approx(5.0 * math.sqrt(np.mean(times_s ** 2)))
     assert found.groups['attitude'].maximum == 0.0
+    assert not found.is_none and found.sentence == ''
 
 
 def test_the_maximum_is_where_it_is_first_reached(apart):
@@ -93,6 +97,26 @@ def test_the_same_velocity_in_the_world_has_no_deviation(apart):
     found = apart({'odom': odometry(velocity=(2.0, 0.0, 1.0))},
                   {'odom': odometry(yaw=lambda t: 0.5 * math.pi, velocity=(0.0, -2.0, 1.0))})
     assert found.groups['velocity'].maximum == pytest.approx(0.0, abs=1e-12)
+
+
+def rolling(rate_rad_s):
+    """Return a function that writes a roll at a constant rate into an odometry."""
+    def fill(message, t):
+        odometry()(message, t)
+        q = message.pose.pose.orientation
+        q.w, q.x, q.z = math.cos(0.5 * rate_rad_s * t), math.sin(0.5 * rate_rad_s * t), 0.0
+    return fill
+
+
+@pytest.mark.parametrize('one, other, who', [(0.0, 10.0, 'other'), (10.0, 3.0, 'one')])
+def test_the_one_that_turns_over_is_told(one, other, who, apart, tmp_path):
+    """At 10 rad/s the tilt passes 90 deg after pi / 20 s; at 3 rad/s it stays below."""
+    found = apart({'odom': rolling(one)}, {'odom': rolling(other)})
+    assert found.sentence == f'the vehicle of {tmp_path / who} has turned over at t = 0.160 s'
+
+
+def test_two_that_turn_over_are_no_difference(apart):
+    assert apart({'odom': rolling(10.0)}, {'odom': rolling(9.0)}).sentence == ''
 
 
 def test_rates_are_compared_in_body_axes(apart):

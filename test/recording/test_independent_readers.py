@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """A recording in mode `core`, seen by libraries that others have written."""
 import collections
 import threading

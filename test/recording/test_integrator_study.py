@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """All integrators on a recorded trajectory."""
 import argparse
 import json
@@ -6,12 +8,14 @@ import math
 import numpy as np
 import pytest
 from comparison_flight import STILL_STEPS, commands, record_flight
+from printed import assert_fits
 
 from px4_sim_ros.cli import compare as command
 from px4_sim_ros.recording.analysis import integrator_study
 from px4_sim_ros.recording.analysis.integrator_study import read_trajectory, study_integrators
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import BagError
+from px4_sim_ros.recording.report.comparison_report import study_table
 
 STEPS = 375
 
@@ -109,6 +113,13 @@ def test_a_bag_without_steps_is_reported(bag, monkeypatch):
     monkeypatch.setattr(BagReader, 'messages', lambda self: iter(()))
     with pytest.raises(BagError, match='there is no step in it'):
         read_trajectory(BagReader(bag.folder))
+
+
+def test_the_tables_fit_into_80_columns(study):
+    """All but the sentence below them, which may go on in the next line."""
+    *parts, _ = study_table(study).renderables
+    for part in parts:
+        assert_fits(part, 80)
 
 
 def test_the_command_prints_and_writes_the_study(tmp_path, capsys, monkeypatch):

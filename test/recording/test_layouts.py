@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The layouts for Foxglove and PlotJuggler name what recordings contain."""
 import itertools
 import json
@@ -298,6 +300,7 @@ def test_time_is_as_it_was_recorded():
     assert PLOTJUGGLER.find('use_relative_time_offset').get('enabled') == '0'
 
 
+@pytest.mark.slow
 def test_layouts_for_a_namespace_are_made_as_the_page_says(tmp_path):
     commands, = re.findall(r'```sh\n( *sed .*?)```', PAGE, re.S)
     (tmp_path / 'config').symlink_to(ROOT / 'config')

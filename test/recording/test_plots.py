@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Plots show few points of many, and lose no extreme."""
 import numpy as np
 import pytest

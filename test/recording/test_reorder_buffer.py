@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The reorder buffer: complete steps in the order of time, whatever the order of arrival."""
 import random
 

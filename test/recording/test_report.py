@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The report of a flight: what is on the page, that its numbers are right, and odd bags."""
 import argparse
 import base64

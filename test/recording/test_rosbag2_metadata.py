@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The file metadata.yaml, as rosbag2 writes and reads it."""
 import pytest
 import yaml

@@ -1,9 +1,11 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Nodes that are made in the process of a test, and destroyed afterwards."""
 import gc
 
 import pytest
 import rclpy
-from managed_nodes import INSTANCE, make_nodes
+from managed_nodes import make_nodes
 from rclpy.signals import SignalHandlerOptions
 
 from px4_sim_ros.config.parameter_files import write_parameters
@@ -16,10 +18,10 @@ def remappings():
 
 
 @pytest.fixture
-def make_process(tmp_path, remappings):
+def make_process(tmp_path, remappings, instance):
     """Return a maker of a host and its nodes; they are destroyed afterwards."""
     write_parameters(tmp_path / 'run.yaml', {
-        'hil_bridge': {'instance': INSTANCE}, 'manager': {'startup_timeout_s': 20.0}})
+        'hil_bridge': {'instance': instance}, 'manager': {'startup_timeout_s': 20.0}})
     rclpy.init(args=['--ros-args', '--params-file', str(tmp_path / 'run.yaml'),
                      *(part for remapping in remappings for part in ('-r', remapping))],
                signal_handler_options=SignalHandlerOptions.NO)

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Records every message of a run, byte by byte, in each mode."""
 import functools
 import gc
@@ -22,7 +24,7 @@ from px4_sim_ros.ros import qos
 from px4_sim_ros.ros.block_node import BlockNode
 from px4_sim_ros.ros.graph_node import GraphNode
 from px4_sim_ros.ros.message_types import message_class
-from px4_sim_ros.ros.world import make_executor
+from px4_sim_ros.ros.session import make_executor
 from px4_sim_ros.run.core_world import CoreWorld
 from px4_sim_ros.run.processes import Child
 from px4_sim_ros.step import graph
@@ -95,6 +97,14 @@ def same_message(topic, one, other):
         return True
     cls = message_class(graph.TOPICS[topic].type)
     return _bits(deserialize_message(one, cls)) == _bits(deserialize_message(other, cls))
+
+
+def assert_same_messages(mine, its):
+    """See that two recordings have the same messages, and each of them the same bits."""
+    assert sorted(mine) == sorted(its)
+    for topic, time_us in sorted(its, key=lambda key: (key[1], key[0])):
+        assert same_message(topic, mine[topic, time_us], its[topic, time_us]), (
+            f'{topic} at {time_us} us differs')
 
 
 def _bits(value):

@@ -1,11 +1,11 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Nodes of the graph in the process of a test."""
 from rclpy.lifecycle import TransitionCallbackReturn
 
 from px4_sim_ros.ros.block_host import BlockHost
 from px4_sim_ros.ros.block_node import BlockNode
 from px4_sim_ros.step import graph
-
-INSTANCE = 84
 
 
 def make_nodes(*names):

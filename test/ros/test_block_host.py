@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The host of the blocks of a process: what it publishes, and what it hands over."""
 import types
 
@@ -19,7 +21,7 @@ DISPLAY_US = CONFIGURATION.world.periods_us['display']
 IMU = ImuMeasurement(TIME_US, (1.0, 2.0, 3.0), (4.0, 5.0, 6.0), 0.01, 0.002)
 TRUTH = Truth(
     TIME_US, (1.0, 2.0, 3.0), (1.0, 0.0, 0.0, 0.0), (4.0, 5.0, 6.0), (7.0, 8.0, 9.0),
-    (0.1, 0.2, 0.3), (0.4, 0.5, 0.6), (800.0,) * 4)
+    (0.1, 0.2, 0.3), (0.4, 0.5, 0.6), (800.0,) * 4, (0.0,) * 4)
 
 
 class Publisher:

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Fixed layouts: the same bytes as rclpy's, and messages that do not fit are noticed."""
 import pytest
 from geometry_msgs.msg import TwistStamped
@@ -8,7 +10,7 @@ from sensor_msgs.msg import BatteryState, Imu, JointState, NavSatFix, Range
 from std_msgs.msg import Header
 
 from px4_sim_ros.messages import codecs
-from px4_sim_ros.messages.cdr import Layout, numbers_in
+from px4_sim_ros.messages.cdr import Layout
 from px4_sim_ros.model.inputs import WindSample
 from px4_sim_ros.step import graph
 
@@ -30,13 +32,36 @@ def filled(cls, text='a frame'):
     return message
 
 
+def numbers_in(message, fields):
+    """Return the numbers of some fields of a message object, as `Layout.unpack` does."""
+    numbers = []
+    for field in fields:
+        value = message
+        for name in field.split('.'):
+            value = getattr(value, name)
+        collect(value, numbers)
+    return tuple(numbers)
+
+
+def collect(value, numbers):
+    if hasattr(value, 'get_fields_and_field_types'):
+        for name in value.get_fields_and_field_types():
+            collect(getattr(value, name), numbers)
+    elif isinstance(value, bool | int | float):
+        numbers.append(value)
+    elif not isinstance(value, str):
+        for item in value:
+            collect(float(item), numbers)
+
+
 @pytest.mark.parametrize('cls', FIELDS)
 @pytest.mark.parametrize('text', ['', 'a', 'abc', 'abcd', 'a longer frame'])
 def test_bytes_are_those_of_rclpy(cls, text):
     """Whatever the lengths of texts shift; rosbags, which has a CDR of its own, agrees."""
     message = filled(cls, text)
     layout = Layout(message, FIELDS[cls])
-    count = len(numbers_in(message, FIELDS[cls]))
+    assert repr(layout.numbers) == repr(numbers_in(message, FIELDS[cls]))
+    count = len(layout.numbers)
     numbers = [i % 2 for i in range(count)] if cls is BatteryState else list(range(1, count + 1))
     data = layout.pack(TIME_US, numbers)
     read = deserialize_message(data, cls)

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Core values survive their messages bit by bit, and messages follow the REPs."""
 import functools
 import math
@@ -34,7 +36,8 @@ THIRD = 1.0 / 3.0
 TIME_US = 3_600_000_004_000
 TRUTH = Truth(
     TIME_US, (THIRD, 2.0, -3.0), (0.5, -0.5, THIRD, 0.1), (4.0, THIRD, 6.0), (0.7, 0.8, THIRD),
-    (THIRD, 11.0, 12.0), (13.0, 14.0, THIRD), (800.0, THIRD, 802.0, 803.0))
+    (THIRD, 11.0, 12.0), (13.0, 14.0, THIRD), (800.0, THIRD, 802.0, 803.0),
+    (THIRD, -THIRD, 3.0, -3.0))
 
 
 IMU = ImuMeasurement(TIME_US, (0, 0, 0), (0, 0, 0), 0.01, 0.002)
@@ -93,7 +96,7 @@ def joined(*names, value):
 def test_truth_survives_exactly(names):
     assert joined(*names, value=TRUTH) == {'ground_truth/odom': TRUTH}
     assert joined(*(set(names) - {'joint_states'}), value=TRUTH) == {
-        'ground_truth/odom': TRUTH._replace(rotor_speeds_rad_s=())}
+        'ground_truth/odom': TRUTH._replace(rotor_speeds_rad_s=(), rotor_angles_rad=())}
     assert received('ground_truth/pose', TRUTH)[:3] == TRUTH[:3]
 
 
@@ -105,12 +108,15 @@ def test_odometry_has_the_pose_in_map_and_the_twist_in_base_link():
 
 
 @pytest.mark.parametrize('name, value, is_read_as', [
-    ('joint_states', TRUTH, {'rotor_speeds_rad_s': TRUTH.rotor_speeds_rad_s}),
+    ('joint_states', TRUTH, {'rotor_angles_rad': TRUTH.rotor_angles_rad,
+                             'rotor_speeds_rad_s': TRUTH.rotor_speeds_rad_s}),
     ('actuators/command', TRUTH.rotor_speeds_rad_s, TRUTH.rotor_speeds_rad_s)])
 def test_rotor_speeds_survive_exactly(name, value, is_read_as):
     message = sent(name, value)
     assert list(message.name) == ['rotor_1', 'rotor_2', 'rotor_3', 'rotor_4']
     assert tuple(message.velocity) == TRUTH.rotor_speeds_rad_s
+    assert tuple(message.position) == (
+        TRUTH.rotor_angles_rad if name == 'joint_states' else ())
     assert received(name, value) == is_read_as
 
 
@@ -176,9 +182,9 @@ def test_an_autopilot_gets_the_same_bytes_with_and_without_ros(rate_flu, range_m
 
 
 def test_visual_odometry_tells_what_it_knows():
-    """Pose in map, velocity in base_link; angular rates are unknown."""
+    """Pose in odom, velocity in base_link; angular rates are unknown."""
     message = sent('visual_odometry', VISUAL_ODOMETRY)
-    assert (message.header.frame_id, message.child_frame_id) == ('map', 'base_link')
+    assert (message.header.frame_id, message.child_frame_id) == ('odom', 'base_link')
     pose, twist = (np.reshape(c, (6, 6)) for c in (
         message.pose.covariance, message.twist.covariance))
     assert np.array_equal(pose, np.diag([0.01 * THIRD] * 3 + [0.02 * THIRD] * 3))

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The type of a GNSS fix, from the receiver through its messages to HIL_GPS."""
 import pytest
 from rclpy.serialization import deserialize_message, serialize_message

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Which inputs of a node are handed over by value, and which come as messages."""
 import pytest
 from managed_nodes import activate

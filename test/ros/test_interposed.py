@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """A node of a user's, in another process, between two nodes of the graph."""
 import sys
 import threading

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """A recorder that is slow is waited for, and one that is lost is not."""
 import types
 
@@ -8,6 +10,7 @@ from px4_sim_ros.ros import overdue_watch
 from px4_sim_ros.ros.node_status import NodeStatus
 from px4_sim_ros.ros.overdue import Overdue, find_lost_recorder
 from px4_sim_ros.ros.overdue_watch import OverdueWatch
+from px4_sim_ros.ros.recorder import RecorderNode
 from px4_sim_ros.step import graph
 
 
@@ -43,6 +46,16 @@ def test_a_recorder_that_was_stopped_is_waited_for_no_longer():
 
 def test_a_recorder_that_does_not_answer_is_lost():
     assert find_lost_recorder(None, 0) == Overdue('recorder', 'recorder does not answer')
+
+
+@pytest.mark.parametrize('problem', ['', 'the disk was full'])
+def test_a_recording_that_cannot_be_finished_is_reported(problem):
+    """At the end, when the flight is over: its summary tells of it."""
+    bag, published = types.SimpleNamespace(close=lambda: None, problem=problem), []
+    RecorderNode.deactivate(types.SimpleNamespace(
+        _bag=bag, _host=types.SimpleNamespace(), _report=lambda bag: None,
+        _publish_status=published.append))
+    assert published == ([bag] if problem else [])
 
 
 # Supervision.

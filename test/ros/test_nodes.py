@@ -1,12 +1,16 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Managed nodes by themselves: what they refuse, what they give back, what the manager sees."""
 import socket
+import sys
 import time
+import types
 
 import pytest
 import rclpy
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
-from managed_nodes import INSTANCE, activate
+from managed_nodes import activate
 from rclpy.lifecycle import TransitionCallbackReturn
 from rclpy.parameter import Parameter
 from rosgraph_msgs.msg import Clock
@@ -17,9 +21,10 @@ from px4_sim_ros.mavlink.hil_block import HilBlock
 from px4_sim_ros.mavlink.hil_server import HilServer, check_port_is_free, port_of
 from px4_sim_ros.model.errors import RunError
 from px4_sim_ros.model.sensors.imu import ImuMeasurement
+from px4_sim_ros.ros import block_node
 from px4_sim_ros.ros.block_host import BlockHost
 from px4_sim_ros.ros.node_status import NodeStatus
-from px4_sim_ros.ros.world import make_executor
+from px4_sim_ros.ros.session import make_executor
 from px4_sim_ros.step import graph
 from px4_sim_ros.step.graph import COMMAND
 
@@ -29,7 +34,7 @@ SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FA
 
 
 @pytest.mark.parametrize('name', graph.of_instances({}).managed)
-def test_a_node_goes_through_its_states_twice(name, make_node):
+def test_a_node_goes_through_its_states_twice(name, make_node, instance):
     node = make_node(name)
     for _ in range(2):
         assert node.trigger_configure() == SUCCESS
@@ -37,7 +42,7 @@ def test_a_node_goes_through_its_states_twice(name, make_node):
         assert node.active
         assert node.trigger_deactivate() == SUCCESS
         assert node.trigger_cleanup() == SUCCESS
-    check_port_is_free('127.0.0.1', port_of(INSTANCE))
+    check_port_is_free('127.0.0.1', port_of(instance))
 
 
 @pytest.mark.parametrize('name', graph.of_instances({}).managed)
@@ -71,32 +76,32 @@ def test_the_manager_brings_itself_up(make_node):
     assert make_node('manager').trigger_configure() == FAILURE
 
 
-def test_an_activation_that_fails_gives_back_what_it_took(make_node, monkeypatch):
+def test_an_activation_that_fails_gives_back_what_it_took(make_node, monkeypatch, instance):
     bridge = make_node('hil_bridge')
     assert bridge.trigger_configure() == SUCCESS
     with monkeypatch.context() as broken:
         broken.setattr(HilBlock, '_report', lambda self, report: 1 / 0)     # when the link is open
         assert bridge.trigger_activate() == FAILURE
     assert 'ZeroDivisionError' in bridge.failure
-    check_port_is_free('127.0.0.1', port_of(INSTANCE))
+    check_port_is_free('127.0.0.1', port_of(instance))
     assert bridge.trigger_activate() == SUCCESS
     assert set(bridge.step_publishers) == {COMMAND}
 
 
-def test_a_port_that_is_taken_between_configure_and_activate(make_node):
+def test_a_port_that_is_taken_between_configure_and_activate(make_node, instance):
     bridge = make_node('hil_bridge')
     assert bridge.trigger_configure() == SUCCESS
     with socket.socket() as holder:
         holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        holder.bind(('127.0.0.1', port_of(INSTANCE)))
+        holder.bind(('127.0.0.1', port_of(instance)))
         holder.listen()
         assert bridge.trigger_activate() == FAILURE
-        assert f'TCP port {port_of(INSTANCE)} is taken by' in bridge.failure
+        assert f'TCP port {port_of(instance)} is taken by' in bridge.failure
     assert bridge.trigger_activate() == SUCCESS
 
 
 @pytest.fixture
-def begin_step(make_process, monkeypatch):
+def begin_step(make_process, monkeypatch, instance):
     """Return a function that lets a bridge act at 4 ms.
 
     It returns the bridge, its runner, the times of its commands, and an autopilot.
@@ -110,7 +115,7 @@ def begin_step(make_process, monkeypatch):
         monkeypatch.setattr(BlockHost, 'is_used', True)       # as if somebody subscribed
         monkeypatch.setattr(host, 'send', lambda outputs: sent_us.extend(
             output.time_us for output in outputs if COMMAND in output.values))
-        autopilots.append(StandInAutopilot(port_of(INSTANCE)))
+        autopilots.append(StandInAutopilot(port_of(instance)))
         imu = ImuMeasurement(STEP_US, (0.0, 0.0, 9.8), (0.0,) * 3, 0.0, 0.0)
         bridge.slot.synchronizer.put('imu/data_raw', STEP_US, lambda: imu)
         assert host.runner.run()
@@ -136,6 +141,27 @@ def test_a_bridge_sends_and_waits_when_others_had_their_turn(is_looked_after, be
     bridge._idle()
     assert not runner.run()
     assert sent_us == [STEP_US]
+
+
+def test_diagnostics_tell_what_is_lacking_and_ask_for_no_connections(make_node, monkeypatch):
+    imu, asked = make_node('imu'), []
+    activate(imu)
+    monkeypatch.setattr(block_node, 'connections_of', lambda *of: asked.append(of) or {})
+    values = {value.key: value.value for value in diagnosed(imu, monkeypatch)}
+    assert values['waits_for'] == 'ground_truth/accel, ground_truth/odom'
+    assert asked == []
+    assert set(imu.lockstep_status().waits_for) == {'ground_truth/accel', 'ground_truth/odom'}
+    assert asked
+
+
+def diagnosed(node, monkeypatch):
+    """Return the values that a node reports."""
+    published = []
+    monkeypatch.setattr(node._diagnostics, '_publisher', types.SimpleNamespace(
+        publish=published.append))
+    node._diagnostics.publish()
+    message, = published
+    return message.status[0].values
 
 
 @pytest.mark.parametrize('names', [('hil_bridge',), ('imu', 'hil_bridge')])
@@ -197,6 +223,36 @@ def test_every_parameter_is_described(make_node):
                 assert descriptor.additional_constraints, key
 
 
+@pytest.mark.parametrize(('name', 'key', 'field', 'limits'), [
+    ('imu', 'gyro_noise_density', 'floating_point_range', (0.0, sys.float_info.max)),
+    ('manager', 'speed_factor', 'floating_point_range', (0.0, 1000.0)),
+    ('imu', 'periods_us.imu', 'integer_range', (0, 2 ** 63 - 1)),      # and greater than 0
+    ('imu', 'instances.imu', 'integer_range', (0, 2 ** 63 - 1))])
+def test_ranges_are_described_for_editors(name, key, field, limits, make_node):
+    range_, = getattr(make_node(name).describe_parameter(key), field)
+    assert (range_.from_value, range_.to_value, range_.step) == (*limits, 0)
+
+
+@pytest.mark.parametrize(('name', 'key', 'value', 'reason'), [
+    ('imu', 'gyro_noise_density', -1.0, 'must be at least 0 rad/s/sqrt(Hz)'),
+    ('imu', 'periods_us.imu', 0, 'must be greater than 0 us'),
+    ('imu', 'gyro_noise_density', 'much', 'must be a number'),
+    ('manager', 'seed', 5, 'cannot be set while the graph runs'),
+    ('manager', 'speed_factor', -1.0, 'must be')])
+def test_what_is_refused_is_told_in_our_words(name, key, value, reason, make_node):
+    """Not in those of rclpy, which checks ranges, types and what is read-only by itself."""
+    result = make_node(name).set_parameters_atomically([Parameter(key, value=value)])
+    assert not result.successful
+    assert result.reason.startswith(f'{name}.{key}') and reason in result.reason
+
+
+def test_what_cannot_be_set_is_read_only(make_node):
+    manager, imu = make_node('manager'), make_node('imu')
+    assert manager.describe_parameter('seed').read_only
+    assert not manager.describe_parameter('speed_factor').read_only
+    assert not imu.describe_parameter('gyro_noise_density').read_only
+
+
 def test_a_second_clock_is_refused(make_node):
     """Two graphs in one ROS domain would drive each other."""
     other = rclpy.create_node('gazebo')
@@ -213,7 +269,9 @@ def test_a_second_clock_is_refused(make_node):
             assert time.monotonic() < deadline_s
         assert manager.exit_code == 1
         assert manager.sim_clock.steps == 0
-        assert all(node.finished for node in nodes)
+        # Nobody was asked for anything: it might be the other graph's.
+        assert not any(node.finished for node in nodes[:-1])
+        assert {node.configuration for node in nodes[:-1]} == {None}
     finally:
         executor.shutdown()
         # It would be found by the tests that follow in this process.

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Who owes a message: from what each node waits for to the one that could go on."""
 import pytest
 

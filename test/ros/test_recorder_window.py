@@ -1,9 +1,12 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The world goes no further ahead of the recorder than nothing can be lost."""
 import random
 
 import pytest
 from recorded_world import STEP_US, WINDOW_US, Node, World
 
+from px4_sim_ros.messages.run_status import RunState
 from px4_sim_ros.ros import qos
 from px4_sim_ros.ros.recorder import absence_qos
 from px4_sim_ros.ros.recorder_watch import WINDOW_STEPS, RecorderWatch
@@ -184,3 +187,21 @@ def test_after_a_failure_a_reset_waits_for_the_recorder_again(world):
     world.begin_again()
     world.complete()
     assert world.clock.complete_us == WINDOW_US
+
+
+def test_the_recorder_is_behind_when_time_has_stood_for_a_while(make_node, monkeypatch):
+    """Not whenever the window is reached: at full speed that is most of the time."""
+    now_s = [100.0]
+    monkeypatch.setattr('px4_sim_ros.step.clock.time.monotonic', lambda: now_s[0])
+    manager = make_node('manager')
+    clock = manager.sim_clock
+    manager.control.enter(RunState.RUNNING)
+    clock.limit(STEP_US)
+    clock.resume()
+    clock.complete(clock.begin())
+    now_s[0] += 0.15
+    assert (clock.begin(), manager._run_status().sentence) == (None, 'RUNNING')
+    now_s[0] += 0.1
+    assert manager._run_status().sentence == 'the recorder is behind'
+    clock.limit(2 * STEP_US)
+    assert manager._run_status().sentence == 'RUNNING'

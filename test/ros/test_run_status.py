@@ -1,4 +1,8 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The run status: its texts in a DiagnosticStatus, and back."""
+import dataclasses
+
 import pytest
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 
@@ -24,6 +28,14 @@ def test_the_texts_of_a_status():
 
 def test_a_status_is_read_as_it_was_written():
     assert RunStatus.of(message(TEXTS, STATUS.sentence, DiagnosticStatus.ERROR)) == STATUS
+
+
+def test_reasons_are_there_when_there_are_some():
+    status = dataclasses.replace(
+        STATUS, unrecorded='the disk was full', unasked='a signal has come')
+    assert status.values() == TEXTS | {
+        'unrecorded': 'the disk was full', 'unasked': 'a signal has come'}
+    assert RunStatus.of(message(status.values(), STATUS.sentence, DiagnosticStatus.ERROR)) == status
 
 
 def test_values_that_are_not_there_are_none():

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Message objects as CDR without rclpy: its bytes are those of rclpy and of rosbags."""
 import struct
 import subprocess
@@ -70,6 +72,7 @@ def test_a_number_that_does_not_fit_is_an_error():
         serialised(Wrong())
 
 
+@pytest.mark.slow
 def test_it_needs_no_rclpy():
     code = ('import sys; from std_msgs.msg import Header;'
             ' from px4_sim_ros.messages.cdr import serialised; serialised(Header());'

@@ -1,10 +1,13 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The process of a graph: steps go on, and all else has its turn."""
 import itertools
 import types
 
 import pytest
 
-from px4_sim_ros.ros import step_executor
+from px4_sim_ros.ros import block_host, step_executor
+from px4_sim_ros.ros.block_host import BlockHost
 from px4_sim_ros.ros.step_executor import StepExecutor
 
 TURN_S = 0.01
@@ -16,12 +19,14 @@ class Process:
 
     def __init__(self, monkeypatch):
         self.now_s, self.notes, self.parts = 1000.0, [], 0
+        for module in block_host, step_executor:
+            monkeypatch.setattr(
+                module, 'time', types.SimpleNamespace(monotonic=lambda: self.now_s))
+        self.host = BlockHost()
+        monkeypatch.setattr(self.host, 'runner', types.SimpleNamespace(run=self._run))
         monkeypatch.setattr(
-            step_executor, 'time', types.SimpleNamespace(monotonic=lambda: self.now_s))
-        self.executor = StepExecutor(
-            types.SimpleNamespace(spin_once=self._spin_once),
-            types.SimpleNamespace(runner=types.SimpleNamespace(run=self._run),
-                                  refresh=lambda: self.notes.append((self.now_s, 'refresh'))))
+            self.host, 'refresh', lambda: self.notes.append((self.now_s, 'refresh')))
+        self.executor = StepExecutor(types.SimpleNamespace(spin_once=self._spin_once), self.host)
 
     def _run(self):
         self.now_s += PART_OF_STEP_S
@@ -60,6 +65,17 @@ def test_while_steps_go_on_the_executor_has_its_turn_and_does_not_wait(process):
     assert {timeout_s for _, timeout_s in process.turns()} == {0.0}
     assert all(after_s - before_s <= TURN_S + 2 * PART_OF_STEP_S
                for before_s, after_s in itertools.pairwise(times_s))
+
+
+def test_a_callback_ends_soon_and_the_steps_go_on_without_another(process):
+    """A callback is that of an input, which lets the steps go on."""
+    process.parts = 40
+    process.host.go_on()
+    assert process.now_s - 1000.0 <= TURN_S + 2 * PART_OF_STEP_S
+    assert process.parts > 0
+    process.executor.spin_once(0.1)
+    assert process.parts < 0
+    assert process.turns()[0][1] == 0.1
 
 
 @pytest.mark.parametrize('parts', [0, 10 ** 9])

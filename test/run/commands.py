@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Runs the commands as a user does, and looks at what they leave behind."""
 import contextlib
 import os
@@ -12,23 +14,40 @@ import psutil
 from px4_sim_ros.mavlink.hil_server import port_of
 from px4_sim_ros.run.processes import Child
 
+# Another simulator.
+OTHER_CLOCK = '''
+import rclpy
+from rosgraph_msgs.msg import Clock
+rclpy.init()
+node = rclpy.create_node('simulator')
+clock = node.create_publisher(Clock, '/clock', 1)
+print('publishes', flush=True)
+rclpy.spin(node)
+'''
+
 
 def command(*words):
     return [sys.executable, '-m', 'px4_sim_ros', *map(str, words)]
 
 
-def run(*words, timeout_s=240):
+def run(*words, timeout_s=240, env=None):
     """Run to the end; return the finished process with its texts."""
     return subprocess.run(command(*words), capture_output=True, text=True, timeout=timeout_s,
-                          check=False)
+                          env=env, check=False)
+
+
+def write_hop(folder, up_m):
+    """Write the shortest mission, up and down again; return its file."""
+    file = folder / 'hop.yaml'
+    file.write_text(f'name: hop\nitems:\n  - take_off: {{up_m: {up_m}}}\n  - land: {{}}\n')
+    return file
 
 
 @contextlib.contextmanager
-def running(words, output=subprocess.PIPE, **options):
+def running(words, output=subprocess.PIPE, stderr=subprocess.STDOUT, **options):
     """Start in a session of its own; afterwards nothing of it is left."""
     process = subprocess.Popen(
-        words, stdout=output, stderr=subprocess.STDOUT, text=True,
-        start_new_session=True, **options)
+        words, stdout=output, stderr=stderr, text=True, start_new_session=True, **options)
     try:
         yield process
     finally:

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Runs the processes of a graph, hurts them, and sees from outside what comes of it."""
 import contextlib
 import functools
@@ -538,6 +540,16 @@ class KeptGraph:
         world.wait_link('LOCKED')
         world.wait_steps(1)
         return world
+
+    def begun_again(self, mode, autopilot='scripted'):
+        """Return the same shortly after the beginning of a run: on the ground."""
+        world = self._graph
+        if world is not None and world.mode == mode and world.is_well():
+            world.disconnect()
+            if world.has_embedded:
+                world.kill('autopilot')
+            world.reset()
+        return self.running(mode, autopilot)
 
     def _begin(self, mode):
         self.close()

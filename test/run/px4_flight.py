@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Flies a real PX4 in mode core and keeps the truth beside what PX4 says of itself."""
 import contextlib
 import dataclasses
@@ -12,10 +14,11 @@ import numpy as np
 from pymavlink.dialects.v20 import common as mavlink
 
 from px4_sim_ros.config.configuration import load_configuration
-from px4_sim_ros.mavlink.pilot import Pilot
+from px4_sim_ros.mavlink.pilot import MissionError
 from px4_sim_ros.model.frames import enu_to_ned, quaternion_enu_flu_to_ned_frd
 from px4_sim_ros.run.autopilots import start_autopilot
 from px4_sim_ros.run.core_world import CoreWorld
+from px4_sim_ros.run.pilot_process import PilotProcess
 from px4_sim_ros.run.px4 import Px4
 from px4_sim_ros.step.graph import COMMAND
 
@@ -142,33 +145,20 @@ def fly(mission, instance, overrides, monkeypatch, tmp_path, px4_parameters=None
         if steps % 250 == 0 and until(flight):
             stop.set()
 
-    failures = []
-
-    def pilot_flies():
-        try:
-            pilot.fly(mission)
-        except Exception as error:
-            if not stop.is_set():
-                failures.append(error)
-        finally:
-            stop.set()
-
     with contextlib.ExitStack() as stack:
         world = CoreWorld(configuration, observe)
         stack.callback(world.close)
         ear = _Ear(flight, instance)
         stack.callback(ear.close)
-        pilot = Pilot(instance, flight.events.append, stop)
-        stack.callback(pilot.close)
+        pilot = PilotProcess(
+            instance, mission, flight.events.append, lambda set_point: None, stop)
+        stack.callback(pilot.stop)
         px4 = start_autopilot(Px4.find(os.environ['PX4_DIR']), configuration.world.vehicle,
                               instance, log_in_folder=True)
         stack.callback(px4.stop)
-        thread = threading.Thread(target=pilot_flies)
-        thread.start()
         world.run(stop)
-        thread.join()
     log, = pathlib.Path(tmp_path).rglob('px4.log')
     flight.console = log.read_text(errors='replace')
-    if failures:
-        raise failures[0]
+    if pilot.failure:
+        raise MissionError(pilot.failure)
     return flight

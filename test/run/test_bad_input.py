@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Bad input gets one sentence with the name, the value and what is allowed."""
 import os
 import socket
@@ -5,22 +7,34 @@ import subprocess
 import sys
 
 import pytest
-from commands import run
+from commands import family, run
 
+from px4_sim_ros.autopilot.mavlink_interface import AUTOPILOT_PORT
 from px4_sim_ros.mavlink.hil_server import port_of
+from px4_sim_ros.mavlink.pilot_link import PILOT_PORT
 
 pytestmark = pytest.mark.slow       # starts processes and waits
 
 INSTANCE = 82
 
 
-def sentence_of(*words):
-    """Run `fly` with bad input and return the one line that it says."""
-    result = run('fly', '--instance', INSTANCE, *words, timeout_s=30)
+def sentence_in(result):
+    """See that a command has refused; return the one line that it has said."""
     assert result.returncode == 2
     assert result.stdout == ''
     line, = result.stderr.splitlines()
     return line
+
+
+@pytest.fixture
+def sentence_of(here):
+    """Return a function that runs `fly` with bad input here and returns what it says."""
+    def of(*words):
+        before = family(os.getpid())
+        sentence = sentence_in(here('fly', '--instance', INSTANCE, *words))
+        assert family(os.getpid()) == before
+        return sentence
+    return of
 
 
 def params(tmp_path, text):
@@ -39,35 +53,39 @@ def params(tmp_path, text):
     ('/**', 'periods_us: {barometer: 15000}',
      'periods_us.barometer = 15000: must be a multiple of step_us = 4000; the nearest valid'
      ' values are 12000 and 16000 us'),
-    ('/**', 'seed: yes', 'manager.seed = True: must be a whole number'),
-    ('/**', 'vehicle: zeppelin', 'vehicle file'),
+    ('/**/gps', 'delay_s: 0.12345678',
+     'gps.delay_s = 0.12345678: must be a whole number of microseconds, such as 0.123457 s'),
+    ('/**', 'seed: yes', 'fly: seed = True: must be a whole number'),
+    ('/**', 'vehicle: zeppelin', "vehicle 'zeppelin': there is no such vehicle; there are hexa"),
 ])
-def test_a_wrong_parameter(section, values, sentence, tmp_path):
+def test_a_wrong_parameter(section, values, sentence, tmp_path, sentence_of):
     file = params(tmp_path, f'{section}:\n  ros__parameters:\n    {values}\n')
     assert sentence in sentence_of('--params-file', file)
 
 
-def test_a_speed_factor_that_is_too_slow():
-    assert 'speed_factor = 0.001: must be 0 or at least 0.01' in sentence_of(
+def test_a_speed_factor_that_is_too_slow(sentence_of):
+    assert "'0.001': must be a number, 0 or at least 0.01" in sentence_of(
         '--speed-factor', '0.001')
 
 
-def test_a_summary_that_cannot_be_written(tmp_path):
+def test_a_summary_that_cannot_be_written(tmp_path, sentence_of):
     assert 'its folder is missing or cannot be written' in sentence_of(
         '--summary', tmp_path / 'none' / 'summary.json')
 
 
 def test_a_section_that_no_node_reads(tmp_path):
+    """In a process, as a user runs it."""
     file = params(tmp_path, '/**/imo:\n  ros__parameters:\n    seed: 1\n')
-    assert "section '/**/imo' matches no node" in sentence_of('--params-file', file)
+    assert "section '/**/imo' matches no node" in sentence_in(
+        run('fly', '--instance', INSTANCE, '--params-file', file, timeout_s=30))
 
 
 @pytest.mark.parametrize('option', ['--params-file', '--mission'])
-def test_a_missing_file(option, tmp_path):
+def test_a_missing_file(option, tmp_path, sentence_of):
     assert 'none.yaml: No such file or directory' in sentence_of(option, tmp_path / 'none.yaml')
 
 
-def test_a_mission_that_does_not_land(tmp_path):
+def test_a_mission_that_does_not_land(tmp_path, sentence_of):
     path = tmp_path / 'up.yaml'
     path.write_text('name: up\nitems:\n  - take_off: {up_m: 5.0}\n')
     assert 'must begin with take_off and end with land' in sentence_of('--mission', path)
@@ -78,24 +96,41 @@ def test_a_taken_port_is_named_with_its_holder():
         holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         holder.bind(('127.0.0.1', port_of(INSTANCE)))
         holder.listen()
-        sentence = sentence_of()
+        sentence = sentence_in(run('fly', '--instance', INSTANCE, timeout_s=30))
     assert f'TCP port {port_of(INSTANCE)} is taken by' in sentence
     assert f'(process {os.getpid()})' in sentence
 
 
-def test_a_px4_dir_without_a_binary(tmp_path):
+@pytest.mark.parametrize('port', [PILOT_PORT, AUTOPILOT_PORT])
+def test_a_taken_port_of_the_flight_is_named_before_anything_starts(port, sentence_of):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as holder:
+        holder.bind(('127.0.0.1', port + INSTANCE))
+        sentence = sentence_of()
+    assert sentence.startswith(f'fly: UDP port {port + INSTANCE} is taken by ')
+    assert sentence.endswith(f'(process {os.getpid()}); stop it or choose another instance')
+
+
+def test_a_px4_dir_without_a_binary(tmp_path, sentence_of):
     sentence = sentence_of('--autopilot', 'px4', '--px4-dir', tmp_path)
     assert f'px4_dir = {tmp_path}: has no bin/px4' in sentence
 
 
-def test_a_px4_dir_that_is_not_given(monkeypatch):
+def test_a_px4_whose_pilot_would_hear_nothing(tmp_path, sentence_of):
+    (tmp_path / 'bin').mkdir()
+    (tmp_path / 'etc').mkdir()
+    (tmp_path / 'bin' / 'px4').touch(0o755)
+    sentence = sentence_of('--autopilot', 'px4', '--px4-dir', tmp_path, '--instance', 10)
+    assert 'instance = 10: must be below 10 for a mission with PX4' in sentence
+
+
+def test_a_px4_dir_that_is_not_given(monkeypatch, sentence_of):
     monkeypatch.delenv('PX4_DIR', raising=False)
     assert 'px4_dir: missing' in sentence_of('--autopilot', 'px4')
 
 
 @pytest.mark.parametrize('words', [['--mode', 'fast'], ['--seed', 'x'], ['--speed-factor', 'x']])
-def test_a_wrong_option(words):
-    result = run('fly', *words)
+def test_a_wrong_option(words, here):
+    result = here('fly', *words)
     assert result.returncode == 2
     assert words[0] in result.stderr.splitlines()[-1]
 
@@ -136,14 +171,14 @@ def test_a_node_that_is_not_there_is_named(tmp_path):
     (('step', '0'), "'0': must be a whole number, at least 1"),
     (('step', '99999999999999999999'), 'at most 1000000000'),
     (('step', 'two'), "'two': must be a whole number"),
-    (('speed', '-1'), "'-1': must be a number, at least 0, or max"),
+    (('speed', '-1'), "'-1': must be a number, 0 or at least 0.01"),
     (('speed', 'nan'), "'nan': must be a number"),
     (('sensor', 'imu_0', 'stop'), 'imu_0: no such sensor; there are wind, imu, magnetometer'),
     (('sensor', 'dynamics', 'stop'), 'dynamics: no such sensor'),
     (('pause', '--namespace', 'a b'), "'a b': must be a ROS namespace"),
 ])
-def test_commands_to_a_running_graph_refuse_at_once(words, sentence):
-    result = run(*words)
+def test_commands_to_a_running_graph_refuse_at_once(words, sentence, here):
+    result = here(*words)
     assert result.returncode == 2
     assert sentence in result.stderr
     assert 'Traceback' not in result.stderr

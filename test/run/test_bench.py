@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The benchmark: that it works and what its parts promise; how fast anything is, is not tested."""
 import contextlib
 import json
@@ -7,6 +9,7 @@ import re
 import signal
 import socket
 import struct
+import threading
 import time
 
 import psutil
@@ -27,6 +30,7 @@ from px4_sim_ros.bench.worklog import Window, WorkLog
 from px4_sim_ros.cli import command_line
 from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.mavlink.hil_codec import HilEncoder
+from px4_sim_ros.mavlink.hil_server import port_of
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.sensors.imu import ImuMeasurement
 from px4_sim_ros.run.processes import Child
@@ -166,6 +170,7 @@ def test_a_flight_that_fails_is_told_in_one_sentence(tmp_path):
         r'bench: (ceiling|core/px4): PX4 has ended with exit code 3\n', result.stderr)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif('PX4_DIR' not in os.environ, reason='PX4_DIR is not set')
 def test_the_ceiling_of_a_real_px4(tmp_path):
     file = tmp_path / 'bench.json'
@@ -199,6 +204,11 @@ def test_patterns_choose_kinds_and_px4_brings_its_ceilings():
     assert len(names(px4=False)) == 3 * 2 * 2
     assert names('core/*', px4=False) == [
         'core/trivial', 'core/trivial/recorder', 'core/embedded', 'core/embedded/recorder']
+
+
+def test_a_pattern_that_leaves_nothing_to_fly_is_refused():
+    with pytest.raises(ParameterError, match=r'^only = .*: with --px4-cores all it is the same'):
+        kinds.selected(['ceiling/all-cores'], px4=True, px4_cores='all')
 
 
 def test_an_instance_that_is_in_use_is_not_taken():
@@ -314,17 +324,18 @@ def test_what_costs_more_than_its_budget_is_warned_of():
                     ' the budget of 1.000')
 
 
-def test_a_budget_is_recorded_and_read(tmp_path):
+def test_a_budget_is_recorded_and_read(tmp_path, monkeypatch):
     path = tmp_path / 'budget.json'
-    assert Budget.load(path) == Budget()
-    assert Budget.load(path).warnings({'a': 1.0}, 1.0) == []
-    Budget('old', 50.0, {'a': 1.0, 'b': 2.0}).with_measured('new', 100.0, {'a': 3.0}).save(path)
-    budget = Budget.load(path)
+    monkeypatch.setattr('px4_sim_ros.bench.budget.budget_file', lambda: path)
+    assert Budget.load() == Budget()
+    assert Budget.load().warnings({'a': 1.0}, 1.0) == []
+    Budget('old', 50.0, {'a': 1.0, 'b': 2.0}).with_measured('new', 100.0, {'a': 3.0}).save()
+    budget = Budget.load()
     assert budget == Budget('new', 100.0, {'a': 3.0, 'b': 2.0})
-    assert '| a | 3.000 | 300.0 | 375.0 |' in budget.table()
+    assert ('a', '3.000', '300.0', '375.0') in budget.rows()
     path.write_text('{')
     with pytest.raises(ParameterError, match=r'budget .*budget\.json: '):
-        Budget.load(path)
+        Budget.load()
 
 
 # The trivial peer
@@ -387,6 +398,19 @@ def server(tmp_path):
     assert child.exit_code == 0
 
 
+def test_what_the_ceiling_says_of_an_error_is_told(tmp_path, instance):
+    """Its port is in use."""
+    if ceiling.compiler() is None:
+        pytest.skip('no C compiler')
+    port = port_of(instance)
+    configuration = load_configuration(None, {'hil_bridge': {'instance': instance}})
+    with socket.create_server(('127.0.0.1', port)):
+        world = ceiling.CeilingWorld(ceiling.build(tmp_path), configuration, tmp_path)
+        with contextlib.closing(world), pytest.raises(
+                RuntimeError, match=f'^the ceiling: port {port}: Address already in use$'):
+            world.run(threading.Event())
+
+
 @pytest.mark.slow
 def test_the_ceiling_talks_as_a_simulator_does_and_flies(server):
     autopilot, lines = server
@@ -418,6 +442,7 @@ def test_the_ceiling_talks_as_a_simulator_does_and_flies(server):
     assert second[4] == '0'
 
 
+@pytest.mark.slow
 def test_the_ceiling_waits_for_its_answer_and_refuses_wrong_ones(server):
     autopilot, _ = server
     receive(autopilot, STEP_US)

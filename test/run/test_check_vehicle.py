@@ -1,13 +1,12 @@
-"""The command check-vehicle, as a user runs it."""
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""The command check-vehicle."""
 import json
 
 import pytest
 import yaml
-from commands import run
 
 from px4_sim_ros.config.resources import config_directory
-
-pytestmark = pytest.mark.slow       # starts processes and waits
 
 
 @pytest.fixture
@@ -23,8 +22,8 @@ def altered(tmp_path):
 
 
 @pytest.mark.parametrize('name', ['iris', 'x500', 'hexa'])
-def test_a_good_vehicle(name):
-    result = run('check-vehicle', name)
+def test_a_good_vehicle(name, here):
+    result = here('check-vehicle', name)
     assert result.returncode == 0, result.stdout
     assert result.stderr == ''
     first, *figures, last = result.stdout.splitlines()
@@ -32,8 +31,8 @@ def test_a_good_vehicle(name):
     assert any(line.split()[0] == 'thrust_to_weight' for line in figures)
 
 
-def test_json():
-    result = run('check-vehicle', config_directory() / 'vehicles' / 'x500.yaml', '--json')
+def test_json(here):
+    result = here('check-vehicle', config_directory() / 'vehicles' / 'x500.yaml', '--json')
     assert result.returncode == 0
     found = json.loads(result.stdout)
     assert found['vehicle'] == 'x500'
@@ -41,19 +40,38 @@ def test_json():
     assert found['figures']['mass_kg'] == 2.0643
 
 
-def test_an_implausible_vehicle(altered):
+def test_an_implausible_vehicle(altered, here):
     path = altered('body', mass_kg=2.6)
-    result = run('check-vehicle', path)
+    result = here('check-vehicle', path)
     assert result.returncode == 1
     assert 'implausible: thrust_to_weight = 0.9' in result.stdout
     assert 'expected at least 1.2 and at most 20' in result.stdout
-    found = json.loads(run('check-vehicle', path, '--json').stdout)
+    found = json.loads(here('check-vehicle', path, '--json').stdout)
     assert any(sentence.startswith('hover_command = ') for sentence in found['implausible'])
 
 
-def test_json_has_no_infinity(altered):
+@pytest.mark.parametrize(('parameters', 'sentences'), [
+    ({'CA_ROTOR0_PX': 0.13, 'CA_ROTOR0_PY': 0.22, 'CA_ROTOR0_KM': 0.05, 'CA_ROTOR_COUNT': 4}, []),
+    ({'CA_ROTOR0_PY': -0.22}, [
+        'px4_parameters.CA_ROTOR0_PY = -0.22: by position_m this rotor is 0.22 m to the right']),
+    ({'CA_ROTOR1_PX': 0.13, 'CA_ROTOR2_KM': 0.05, 'CA_ROTOR4_PX': 1, 'CA_ROTOR_COUNT': 6}, [
+        'px4_parameters.CA_ROTOR1_PX = 0.13: by position_m this rotor is -0.13 m forward',
+        'px4_parameters.CA_ROTOR2_KM = 0.05: must be negative, since this rotor turns cw',
+        'px4_parameters.CA_ROTOR4_PX = 1: there are 4 rotors, from 0 on',
+        'px4_parameters.CA_ROTOR_COUNT = 6: there are 4 rotors'])])
+def test_px4_is_told_of_the_same_rotors(parameters, sentences, tmp_path, here):
+    content = yaml.safe_load((config_directory() / 'vehicles' / 'iris.yaml').read_text())
+    path = tmp_path / 'altered.yaml'
+    path.write_text(yaml.safe_dump(content | {'px4_parameters': parameters}))
+    result = here('check-vehicle', path)
+    assert result.returncode == bool(sentences)
+    assert [line.removeprefix('implausible: ') for line in result.stdout.splitlines()
+            if 'px4_parameters' in line] == sentences
+
+
+def test_json_has_no_infinity(altered, here):
     path = altered('body', quadratic_drag_n_s2_m2=0.0)
-    result = run('check-vehicle', path, '--json')
+    result = here('check-vehicle', path, '--json')
     assert result.returncode == 1
     assert json.loads(result.stdout, parse_constant=pytest.fail)['figures'][
         'fall_speed_m_s'] is None
@@ -64,8 +82,8 @@ def test_json_has_no_infinity(altered):
     ({'mas_kg': 1.0}, 'body.mas_kg: unknown parameter; did you mean mass_kg'),
     ({'inertia_kg_m2': [1.0, 1.0]}, 'must be 3 numbers'),
 ])
-def test_a_bad_file(altered, values, sentence):
-    result = run('check-vehicle', altered('body', **values))
+def test_a_bad_file(altered, values, sentence, here):
+    result = here('check-vehicle', altered('body', **values))
     assert result.returncode == 2
     assert result.stdout == ''
     line, = result.stderr.splitlines()
@@ -73,11 +91,11 @@ def test_a_bad_file(altered, values, sentence):
 
 
 @pytest.mark.parametrize('text', [None, 'a: [', '5', ''])
-def test_a_file_that_is_none(tmp_path, text):
+def test_a_file_that_is_none(tmp_path, text, here):
     path = tmp_path / 'none.yaml'
     if text is not None:
         path.write_text(text)
-    result = run('check-vehicle', path)
+    result = here('check-vehicle', path)
     assert result.returncode == 2
     line, = result.stderr.splitlines()
     assert line.startswith(f'check-vehicle: vehicle file {path}: ')

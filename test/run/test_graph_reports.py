@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The counters of a graph: those of one summary are of one moment."""
 import pytest
 
@@ -19,7 +21,9 @@ def test_a_last_report_that_is_lost_changes_no_figure(manager_steps):
     reports = GraphReports()
     reports.add('hil_bridge', 14832 * STEP_US, BRIDGE)
     reports.add('manager', manager_steps * STEP_US, manager(manager_steps))
-    summary = FlightRecord().summary({}, reports.status())
+    record = FlightRecord()
+    record.status = reports.status()
+    summary = record.summary({})
     assert summary['steps'] == summary['replies'] == 14832
     assert summary['sim_time_s'] == pytest.approx(14832 * STEP_US * 1e-6)
     assert summary['wall_time_s'] == pytest.approx(14.832)
@@ -33,3 +37,16 @@ def test_a_bridge_without_a_link_counts_nothing():
     reports.add('manager', 0, manager(0))
     reports.add('hil_bridge', 0, {'busy_s': '0.0', 'steps': '0'})
     assert reports.status() == WorldStatus()
+
+
+def test_before_the_first_step_nothing_has_a_cost():
+    assert WorldStatus(wall_time_s=1.0, busy_s={'hil_bridge': 2.0}).step_cost_us() == {}
+
+
+def test_only_a_flight_that_has_landed_has_an_error_at_landing():
+    record = FlightRecord()
+    record.add_truth((0.0, 0.0, 0.0))
+    record.add_truth((3.0, 4.0, 0.0))
+    assert record.summary({})['position_error_at_landing_m'] is None
+    record.mission_flown = True
+    assert record.summary({})['position_error_at_landing_m'] == 5.0

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The launch file under the real `ros2 launch`, where launch_ros is installed."""
 import json
 import os
@@ -12,7 +14,16 @@ import time
 from xml.etree import ElementTree
 
 import pytest
-from commands import command, family, interrupt, port_is_free, running, wait_for_line, wait_gone
+from commands import (
+    command,
+    family,
+    interrupt,
+    port_is_free,
+    running,
+    wait_for_line,
+    wait_gone,
+    write_hop,
+)
 
 from px4_sim_ros.recording.bag.reader import BagReader
 
@@ -115,8 +126,7 @@ def test_it_flies_and_ctrl_c_ends_everything(mode):
 
 @pytest.mark.parametrize('mode', ['composed', 'separate'])
 def test_a_flight_is_recorded_and_flown_again(mode, tmp_path):
-    mission, bag = tmp_path / 'hop.yaml', tmp_path / 'bag'
-    mission.write_text('name: hop\nitems:\n  - take_off: {up_m: 0.5}\n  - land: {}\n')
+    mission, bag = write_hop(tmp_path, 0.5), tmp_path / 'bag'
     with launch(f'mode:={mode}', 'speed_factor:=max', f'mission:={mission}', 'namespace:=uav1',
                 f'record:={bag}') as process:
         wait_for_line(process, 'disarmed')
@@ -210,6 +220,12 @@ def test_the_tools_of_ros_2_work_beside_it():
         says('/uav1/hil_bridge', 'node', 'list', '--no-daemon', '--spin-time', '3')
         says('active', 'lifecycle', 'get', '--no-daemon', '--spin-time', '3', '/uav1/imu')
         says('average rate: 250', 'topic', 'hz', '/uav1/imu/data_raw', '--window', '250')
+        assert interrupt(process) < 5.0
+
+
+def test_a_pilot_alone_is_in_the_namespace():
+    with launch('autopilot:=none', 'mission:=square', 'namespace:=uav1') as process:
+        says('/uav1/pilot', 'node', 'list', '--no-daemon', '--spin-time', '3')
         assert interrupt(process) < 5.0
 
 

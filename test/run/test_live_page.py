@@ -1,11 +1,13 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The page of `top`: what is on it, that it is a report's, and how it is written."""
 import signal
 import time
 
 import pytest
 from commands import command, flown_world, interrupt, run, running
+from heard import Heard
 from report_flights import Page, diagnostics, fly, rewritten
-from test_snapshot import Heard
 
 from px4_sim_ros.cli.command_line import main
 from px4_sim_ros.cli.live_page import PERIOD_S, LivePage, to_html
@@ -181,6 +183,8 @@ def test_without_a_terminal_it_is_written_until_ctrl_c(world, tmp_path):
         assert all(text.endswith('</html>\n') and REFRESH in text for text in texts)
         assert interrupt(process, signal.SIGINT) < 5.0
         assert process.returncode == 0
-        assert process.stdout.read().startswith(str(path))
+        first, last = process.stdout.read().splitlines()
+        assert first == f'writes {path} every 2 s; Ctrl-C ends it'
+        assert last.startswith(f'{path}: ')
     assert [path.name for path in tmp_path.iterdir()] == ['live.html']
     assert REFRESH not in path.read_text()

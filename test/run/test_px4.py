@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """A real PX4 flies the mission. It is the only judge of the HIL link."""
 import json
 import os

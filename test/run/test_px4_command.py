@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """How a PX4 is started, without one."""
 import os
 import pathlib
@@ -5,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from px4_flight import complaints
 
 from px4_sim_ros.run.px4 import Px4
 
@@ -31,6 +34,7 @@ def test_all_cores_are_the_systems_choice():
     assert Px4(pathlib.Path('build'), 'all').command(0)[0] == 'build/bin/px4'
 
 
+@pytest.mark.slow
 def test_who_keeps_to_a_core_is_there_alone():
     """What is put before the command does what it is to do, on this machine."""
     cores = os.sched_getaffinity(0)
@@ -43,3 +47,15 @@ def test_who_keeps_to_a_core_is_there_alone():
         [*prefix, sys.executable, '-c', 'import os; print(os.sched_getaffinity(0))'],
         capture_output=True, text=True, check=True).stdout
     assert told == f'{{{max(cores)}}}\n'
+
+
+def test_what_a_build_leaves_out_is_no_complaint():
+    """The boot script sets parameters of modules that a build may have or not, and starts them."""
+    assert complaints(
+        'ERROR [param] Parameter UXRCE_DDS_KEY not found.\n'
+        'ERROR [param] Parameter UXRCE_DDS_AG_IP not found.\n'
+        'ERROR [param] Parameter UXRCE_DDS_DOM_ID not found.\n'
+        'ERROR [param] Parameter IMU_GYRO_FFT_EN not found.\n'
+        'etc/init.d-posix/rcS: 324: uxrce_dds_client: not found\n') == []
+    ours = 'ERROR [param] Parameter EKF2_EN not found.'
+    assert complaints(f'INFO  [px4] instance: 0\n{ours}\n') == [ours]

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """A real PX4 in the wind: its estimate against the truth, its throttle, its battery."""
 import os
 

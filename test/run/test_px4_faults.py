@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """What a real PX4 makes of pauses, resets, lost sensors and its own death."""
 import contextlib
 import json

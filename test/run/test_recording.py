@@ -1,11 +1,14 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Whole runs that are recorded: nothing is missing, whatever happens to recorder and disk."""
 import contextlib
+import json
 import re
 
 import pytest
 import yaml
 from bags import largest_file
-from commands import command, family, run, running, wait_for_line, wait_gone
+from commands import command, family, run, running, wait_for_line, wait_gone, write_hop
 from graph_processes import PATIENCE_S, running_graph
 
 from px4_sim_ros.config.configuration import load_configuration
@@ -20,7 +23,6 @@ pytestmark = pytest.mark.slow       # starts processes and waits
 STEP_US = 4000
 STEP_TIMEOUT_S = 1.0
 S = 1_000_000
-HOP = 'name: hop\nitems:\n  - take_off: {up_m: 0.4}\n  - land: {}\n'
 
 
 class Flown:
@@ -214,19 +216,23 @@ def test_a_graph_whose_disk_is_full(on_failure, instance, tmp_path):
 
 @pytest.fixture(scope='module')
 def missions(tmp_path_factory):
-    folder = tmp_path_factory.mktemp('missions')
-    (folder / 'hop.yaml').write_text(HOP)
-    return folder / 'hop.yaml'
+    return write_hop(tmp_path_factory.mktemp('missions'), 0.4)
 
 
 @pytest.mark.parametrize('on_failure', ['continue', 'fail'])
 def test_a_flight_in_mode_core_whose_disk_is_full(on_failure, missions, instance, tmp_path):
     with largest_file(1_500_000):
         result = run('fly', '--mode', 'core', '--mission', missions, '--instance', instance,
-                     '--record', tmp_path / 'bag', '--set', f'recorder.on_failure={on_failure}')
+                     '--record', tmp_path / 'bag', '--set', f'recorder.on_failure={on_failure}',
+                     '--summary', tmp_path / 'summary.json')
     assert result.returncode == int(on_failure == 'fail'), result.stderr
     assert re.fullmatch(rf'fly: {ENDS}\n', result.stderr), result.stderr
-    assert ('landed' in result.stdout) == (on_failure == 'continue')
+    assert bool(re.search(r'landed +True', result.stdout)) == (on_failure == 'continue')
+    problem = result.stderr.removeprefix('fly: ').strip()
+    assert f'recording_problem            {problem}\n' in result.stdout
+    summary = json.loads((tmp_path / 'summary.json').read_text())
+    assert summary['recording_problem'] == problem
+    assert summary['failure'] == ('' if on_failure == 'continue' else problem)
     bag = Flown(tmp_path / 'bag')
     bag.assert_whole()
     assert bag.end_us * 1e-6 == float(re.search(r't = ([\d.]+) s', result.stderr).group(1)) > 0.0
@@ -248,7 +254,9 @@ def test_a_flight_whose_recorder_is_killed(on_failure, missions, instance, tmp_p
     bag = Flown(tmp_path / 'bag')
     bag.assert_every_message()
     assert 'bag_0.mcap ends too early' in bag.damage
-    sentences = [line for line in said.splitlines() if re.search(r'recorder\W.*\b(does|has)', line)]
+    summary = [line for line in said.splitlines() if line.startswith('recording_problem')]
+    sentences = [line for line in said.splitlines()
+                 if re.search(r'recorder\W.*\b(does|has)', line) and line not in summary]
     assert len(sentences) == 1, said
     if on_failure == 'fail':
         assert sentences == ['fly: world (recorder) has ended with exit code -9']
@@ -258,6 +266,8 @@ def test_a_flight_whose_recorder_is_killed(on_failure, missions, instance, tmp_p
     told = re.search(r'\[manager\]: recorder does not answer; on disk is all up to t = (\S+) s, and'
                      ' the run goes on without it', sentences[0])
     assert bag.end_us == round(float(told.group(1)) * S)
+    assert [line.split(maxsplit=1)[1] for line in summary] == [
+        sentences[0].partition('[manager]: ')[2]]
 
 
 def exists(folder):
@@ -267,7 +277,7 @@ def exists(folder):
 
 def below_a_file(folder):
     (folder / 'file').touch()
-    return folder / 'file/bag', f'nothing can be made in {folder}/file'
+    return folder / 'file/bag', f'nothing can be made in {folder}/file: Not a directory'
 
 
 @pytest.mark.parametrize('problem', [exists, below_a_file])

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Time is paused, stepped, resumed, reset and ended while the graph runs."""
 import contextlib
 import json
@@ -7,9 +9,18 @@ import signal
 import time
 
 import pytest
-from commands import command, family, port_is_free, run, running, wait_for_line, wait_gone
+from commands import (
+    command,
+    family,
+    port_is_free,
+    run,
+    running,
+    wait_for_line,
+    wait_gone,
+    write_hop,
+)
 from graph_processes import COMMAND, PATIENCE_S, STEP_US, TOLD_S, KeptGraph, running_graph
-from graph_recording import RECORDED, WHOLE, same_message
+from graph_recording import RECORDED, WHOLE, assert_same_messages
 
 pytestmark = pytest.mark.slow       # starts processes and waits
 
@@ -27,7 +38,8 @@ END_S = 5.0
 @pytest.fixture(scope='module')
 def kept(tmp_path_factory):
     graphs = KeptGraph(tmp_path_factory, INSTANCE, {
-        'manager': {'speed_factor': 2.0, 'step_timeout_s': 0.3}})
+        'manager': {'speed_factor': 2.0, 'step_timeout_s': 0.3},
+        'dynamics': {'initial_charge': 0.1}})
     yield graphs
     graphs.finish()
 
@@ -119,14 +131,18 @@ def test_the_speed_is_changed_while_time_runs(world):
     assert (result.returncode, result.stderr) == (0, '')
     assert 0.35 < pace(world) < 0.6
     assert world.set(speed_factor=2.0)[0].successful
-    assert 1.2 < pace(world) < 2.4
+    # Whoever else uses the machine may hold it back for a while, and nobody makes it faster.
+    deadline_s = time.monotonic() + PATIENCE_S
+    while (found := pace(world)) <= 1.2 and time.monotonic() < deadline_s:
+        pass
+    assert 1.2 < found < 2.4
     assert world.values['speed_factor'] == '2'
 
 
 def test_a_speed_that_cannot_be_is_refused(world):
-    assert_refused(
-        world.command('speed', 5000),
-        'speed: manager.speed_factor = 5000.0: must be at least 0 and at most 1000')
+    refused = world.command('speed', 5000)
+    assert refused.returncode == 2
+    assert "'5000': must be a number, 0 or at least 0.01 and at most 1000" in refused.stderr
     assert world.values['speed_factor'] == '2'
 
 
@@ -181,10 +197,8 @@ def test_a_reset_gives_the_same_bits(mode, alone, tmp_path):
     assert recordings.stamps(COMMAND, 1)[0] == STEP_US
     first, second = (recordings.of_run(run).between(COMPARED_FROM_US, COMPARED_US)
                      for run in (0, 1))
-    assert sorted(first) == sorted(second)
     assert {topic for topic, _ in first} == set(RECORDED)
-    for key in sorted(first, key=lambda k: (k[1], k[0])):
-        assert same_message(key[0], first[key], second[key]), f'{key[0]} at {key[1]} us differs'
+    assert_same_messages(first, second)
 
 
 def wait_recorded(world, run):
@@ -229,17 +243,28 @@ def test_resets_in_a_row(world):
     world.wait_steps(10)
 
 
+def test_a_low_battery_is_a_warning(world):
+    """A run begins with the charge that is told, and so does the one after it."""
+    world.reset()
+    world.observer.diagnostics.clear()
+    world.connect()
+    world.wait_for(
+        lambda: re.fullmatch('the battery is low: (10|9) % are left',
+                             world.observer.diagnostics.get('dynamics', '')),
+        PATIENCE_S, 'a warning')
+
+
 def test_fly_starts_autopilot_and_mission_again_after_a_reset(alone, tmp_path):
-    mission = tmp_path / 'hop.yaml'
-    mission.write_text('name: hop\nitems:\n  - take_off: {up_m: 5.0}\n  - land: {}\n')
     file = tmp_path / 'summary.json'
     with running(command(
-            'fly', '--instance', FLY_INSTANCE, '--mission', mission, '--speed-factor', 2,
-            '--summary', file)) as process:
+            'fly', '--instance', FLY_INSTANCE, '--mission', write_hop(tmp_path, 5.0),
+            '--speed-factor', 2, '--summary', file)) as process:
         wait_for_line(process, 'armed')
         result = run('reset', timeout_s=PATIENCE_S)
         assert (result.returncode, result.stderr) == (0, '')
         wait_for_line(process, 'the run begins again: so does the flight')
+        result = run('speed', 'max', timeout_s=PATIENCE_S)
+        assert (result.returncode, result.stderr) == (0, '')
         wait_for_line(process, 'armed')
         wait_for_line(process, 'disarmed')
         children = family(process.pid)
@@ -285,12 +310,18 @@ ENDS = {
 }
 
 
+UNASKED = {'SIGTERM': 'a signal has come', 'SIGINT': 'a signal has come',
+           'shutdown of a sensor': 'barometer was shut down'}
+
+
 def end_in_order(world, way):
     """End the graph in one of the ways; all processes end by themselves, and in peace."""
     ENDS[way](world)
     codes = world.wait_ended(END_S)
     assert set(codes.values()) == {0}, f'{codes}\n{world.report()}'
     assert 'Traceback' not in world.report()
+    # So `fly` knows whether its flight was stopped or has failed.
+    assert world.values.get('unasked', '') == UNASKED.get(way, '')
 
 
 @pytest.mark.parametrize('start', range(STARTS))
@@ -319,14 +350,3 @@ def test_separate_processes_end_in_order(way, alone, tmp_path):
         world.connect()
         world.wait_steps(10)
         end_in_order(world, way)
-
-
-def test_a_low_battery_is_a_warning(alone, tmp_path):
-    with running_graph(tmp_path, 'composed', INSTANCE, {
-            'manager': {'speed_factor': 2.0}, 'dynamics': {'initial_charge': 0.1}}) as world:
-        world.wait_up()
-        world.connect()
-        world.wait_for(
-            lambda: re.fullmatch('the battery is low: (10|9) % are left',
-                                 world.observer.diagnostics.get('dynamics', '')),
-            PATIENCE_S, 'a warning')

@@ -1,10 +1,12 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Sensors are stopped and started while time goes on, and there can be several of each."""
 import contextlib
 
 import pytest
-from commands import command, running, wait_for_line
+from commands import command, running, wait_for_line, write_hop
 from graph_processes import COMMAND, PATIENCE_S, STEP_US, KeptGraph, running_graph
-from graph_recording import OVERRIDES, RECORDED, WHOLE, record_core, same_message
+from graph_recording import OVERRIDES, RECORDED, WHOLE, assert_same_messages, record_core
 from rclpy.serialization import deserialize_message
 from stand_in_autopilot import ARMED_FROM_US
 
@@ -51,8 +53,7 @@ def alone(kept):
 @pytest.mark.parametrize('autopilot', ['scripted', 'embedded'])
 def test_each_sensor_stops_and_starts_in_flight(autopilot, kept, tmp_path):
     """One after the other, within one flight."""
-    kept.close()      # so that each flight begins on the ground
-    world = kept.running('composed', autopilot)
+    world = kept.begun_again('composed', autopilot)
     with taken_off(world, autopilot, tmp_path):
         first_us = world.observer.recordings.stamps(COMMAND, -1)[-1]
         for sensor in GRAPH.sensors:
@@ -75,8 +76,7 @@ def test_each_sensor_stops_and_starts_in_flight(autopilot, kept, tmp_path):
 
 
 def test_a_sensors_own_parameters_are_changed_in_flight(kept):
-    kept.close()
-    world = kept.running('composed', 'scripted')
+    world = kept.begun_again('composed')
     world.wait_steps(SOME_STEPS)
     world.change('magnetometer', 'deactivate')
     world.change('magnetometer', 'cleanup')
@@ -108,9 +108,8 @@ def taken_off(world, autopilot, folder):
             PATIENCE_S, 'a flight')
         yield
         return
-    mission = folder / 'hop.yaml'
-    mission.write_text('name: hop\nitems:\n  - take_off: {up_m: 20.0}\n  - land: {}\n')
-    with running(command('pilot', '--mission', mission, '--instance', INSTANCE)) as pilot:
+    with running(command(
+            'pilot', '--mission', write_hop(folder, 20.0), '--instance', INSTANCE)) as pilot:
         wait_for_line(pilot, 'armed')
         world.wait_steps(10 * SOME_STEPS)
         yield
@@ -180,8 +179,7 @@ def test_stops_and_starts_at_the_same_steps_give_the_same_bits(alone, tmp_path):
                    for t in due(topic, first, last)]
         expected = [t for t in due(topic, 0, end_us) if t not in silence]
         assert stamps[0][topic] == stamps[1][topic] == expected, topic
-    for key in sorted(recordings[0], key=lambda k: (k[1], k[0])):
-        assert same_message(key[0], recordings[0][key], recordings[1][key]), key
+    assert_same_messages(*recordings)
 
 
 def follow_the_script(world, run):
@@ -260,16 +258,13 @@ def measured(message):
     return message.latitude, message.longitude, message.altitude
 
 
-def test_the_first_sensors_do_not_notice_further_ones(several):
+def test_the_first_sensors_do_not_notice_further_ones(several, instance):
     """Core flies the same script with one sensor of each kind."""
     oracle = record_core(
-        500 * STEP_US, OVERRIDES | {'hil_bridge': {'instance': INSTANCE + 2}})
+        500 * STEP_US, OVERRIDES | {'hil_bridge': {'instance': instance}})
     recording = several.of_run(0)
     mine = {key: data for key, data in recording.items() if key[0] in RECORDED}
-    its = oracle.between(0, 500 * STEP_US)
-    assert sorted(mine) == sorted(its)
-    for key in sorted(its, key=lambda k: (k[1], k[0])):
-        assert same_message(key[0], mine[key], its[key]), f'{key[0]} at {key[1]} us differs'
+    assert_same_messages(mine, oracle.between(0, 500 * STEP_US))
 
 
 def test_a_further_sensor_stops_and_starts(alone, tmp_path):

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """A long flight: memory stays flat, time stays exact, no step is missed.
 
 SOAK_S is the simulated time in seconds; an hour takes some five minutes.

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Each vehicle that comes along flies the square, with both autopilots."""
 import json
 import os
@@ -9,6 +11,8 @@ from commands import run
 from px4_flight import complaints
 
 pytestmark = pytest.mark.slow       # starts processes and waits
+
+X500_INSTANCE, HEXA_INSTANCE = 2, 6     # PX4 caps the ports that a pilot uses at instance 9
 
 
 def flight(tmp_path, vehicle, instance, autopilot):
@@ -39,7 +43,8 @@ def test_with_the_embedded_autopilot(tmp_path, vehicle, instance):
 
 
 @pytest.mark.skipif(not os.environ.get('PX4_DIR'), reason='PX4_DIR does not point to a built PX4')
-@pytest.mark.parametrize(('vehicle', 'instance'), [('x500', 2), ('hexa', 3)])
+@pytest.mark.parametrize(('vehicle', 'instance'), [
+    ('x500', X500_INSTANCE), ('hexa', HEXA_INSTANCE)])
 def test_with_px4(tmp_path, vehicle, instance):
     summary, printed = flight(tmp_path, vehicle, instance, 'px4')
     assert_was_flown(summary, vehicle)

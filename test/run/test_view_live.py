@@ -1,14 +1,15 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The command `view` beside a running graph: real processes, a file or a viewer over gRPC."""
 import contextlib
 import os
 import signal
-import socket
-import subprocess
 import sys
 import warnings
 
 import pytest
 from graph_processes import PATIENCE_S, STEP_US, running_graph
+from headless_rerun import listening
 
 pytest.importorskip('rerun', reason='rerun-sdk is not installed')
 from rerun.chunk import RrdReader
@@ -16,7 +17,6 @@ from rerun.chunk import RrdReader
 from px4_sim_ros.config.ros_environment import ros_environment
 from px4_sim_ros.ros.rerun_view import POSE, RunSorter, Stamped
 from px4_sim_ros.run.processes import Child
-from px4_sim_ros.viewing import rerun_target
 from px4_sim_ros.viewing.rerun_target import NODE
 
 pytestmark = pytest.mark.slow       # starts processes and waits
@@ -129,22 +129,13 @@ def test_a_file_has_each_run_and_a_killed_viewer_disturbs_nothing(tmp_path):
     assert not (tmp_path / 'flight_3.rrd').exists()
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(('127.0.0.1', 0))
-        return probe.getsockname()[1]
-
-
 def test_a_viewer_gets_it_over_grpc_and_may_go_away(tmp_path):
     """Rerun without a screen takes it and writes it down."""
-    port, got = free_port(), tmp_path / 'got.rrd'
-    with running_graph(tmp_path, 'composed', INSTANCE, PARAMETERS) as world, subprocess.Popen(
-            [rerun_target._viewer_program(), '--save', got, '--bind', '127.0.0.1', '--port',
-             str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
+    got = tmp_path / 'got.rrd'
+    with (listening(got) as (url, server),
+          running_graph(tmp_path, 'composed', INSTANCE, PARAMETERS) as world):
         children = []
         try:
-            world.wait_for(lambda: listens(port), PATIENCE_S, 'Rerun')
-            url = f'rerun+http://127.0.0.1:{port}/proxy'
             first = Viewer(world, tmp_path, url, 'first')
             children.append(first.child)
             world.wait_up()
@@ -168,17 +159,11 @@ def test_a_viewer_gets_it_over_grpc_and_may_go_away(tmp_path):
         finally:
             for child in children:
                 child.stop()
-            server.kill()
     seen = times_of_recordings(got)
     assert len(seen) == 2
     for poses_us in seen:
         assert poses_us == list(range(poses_us[0], poses_us[-1] + 1, POSE_US))
     assert seen[0][-1] == first_us // POSE_US * POSE_US < seen[1][0]
-
-
-def listens(port):
-    with socket.socket() as probe:
-        return probe.connect_ex(('127.0.0.1', port)) == 0
 
 
 # Which run a message is of.

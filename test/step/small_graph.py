@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """A graph of five blocks that note what they are given, and processes that run some of them."""
 import dataclasses
 import types

@@ -1,44 +1,18 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Time: how far it goes, when it stands, and what it counts."""
 import functools
 
 import pytest
+from clock_owner import STEP_US, ClockOwner
 
 from px4_sim_ros.step.clock import LockstepClock
 from px4_sim_ros.step.pacing import Pacer
 
-STEP_US = 4000
-
-
-class Owner:
-    """Drives a clock, as the manager does: begins a step whenever something may allow one."""
-
-    def __init__(self, speed_factor=0.0):
-        self.clock = LockstepClock(STEP_US, speed_factor)
-        self.published = []
-
-    def go_on(self):
-        time_us = self.clock.begin()
-        if time_us is not None:
-            self.published.append(time_us)
-
-    def resume(self):
-        self.clock.resume()
-        self.go_on()
-
-    def step(self, count):
-        self.clock.step(count)
-        self.go_on()
-
-    def complete(self, count):
-        """Complete so many steps, as long as one is under way."""
-        for _ in range(count):
-            if self.clock.complete(self.clock.time_us):
-                self.go_on()
-
 
 @pytest.fixture
 def owner():
-    return Owner()
+    return ClockOwner()
 
 
 @pytest.fixture
@@ -47,14 +21,14 @@ def clock(owner):
 
 
 def test_it_stands_still_at_first(owner, clock):
-    assert (clock.paused, clock.under_way, owner.published) == (True, False, [])
+    assert (clock.paused, clock.under_way, owner.published_us) == (True, False, [])
 
 
 def test_a_step_begins_when_the_one_before_is_complete(owner, clock):
     owner.resume()
-    assert owner.published == [4000]
+    assert owner.published_us == [4000]
     owner.complete(3)
-    assert owner.published == [4000, 8000, 12_000, 16_000]
+    assert owner.published_us == [4000, 8000, 12_000, 16_000]
     assert (clock.steps, clock.complete_us, clock.time_us) == (3, 12_000, 16_000)
 
 
@@ -63,7 +37,7 @@ def test_the_end_of_another_step_does_not_count(time_us, owner, clock):
     owner.resume()
     owner.complete(1)
     assert not clock.complete(time_us)
-    assert owner.published == [4000, 8000]
+    assert owner.published_us == [4000, 8000]
 
 
 def test_a_pause_lets_the_step_end(owner, clock):
@@ -71,32 +45,32 @@ def test_a_pause_lets_the_step_end(owner, clock):
     clock.pause()
     assert clock.under_way
     owner.complete(1)
-    assert (clock.under_way, clock.steps, owner.published) == (False, 1, [4000])
+    assert (clock.under_way, clock.steps, owner.published_us) == (False, 1, [4000])
     assert not clock.complete(4000)
     owner.resume()
-    assert owner.published == [4000, 8000]
+    assert owner.published_us == [4000, 8000]
 
 
 def test_resuming_twice_begins_one_step(owner, clock):
     owner.resume()
     owner.resume()
-    assert owner.published == [4000]
+    assert owner.published_us == [4000]
 
 
 def test_resuming_while_the_last_step_is_under_way_begins_none(owner, clock):
     owner.resume()
     clock.pause()
     owner.resume()
-    assert owner.published == [4000]
+    assert owner.published_us == [4000]
     owner.complete(1)
-    assert owner.published == [4000, 8000]
+    assert owner.published_us == [4000, 8000]
 
 
 @pytest.mark.parametrize('count', [1, 2, 250])
 def test_so_many_steps(count, owner, clock):
     owner.step(count)
     owner.complete(count + 3)
-    assert (clock.steps, clock.under_way, len(owner.published)) == (count, False, count)
+    assert (clock.steps, clock.under_way, len(owner.published_us)) == (count, False, count)
 
 
 def test_further_steps_are_added(owner, clock):
@@ -119,7 +93,7 @@ def test_a_restart_begins_at_0_and_counts_anew(owner, clock):
     clock.reset()
     assert (clock.time_us, clock.steps, clock.paused, clock.under_way) == (0, 0, True, False)
     owner.resume()
-    assert owner.published[-1] == 4000
+    assert owner.published_us[-1] == 4000
 
 
 def test_wall_time_leaves_out_the_pauses(owner, clock, monkeypatch):
@@ -180,7 +154,7 @@ def wall(monkeypatch):
 
 
 def test_each_step_but_the_first_waits_for_its_wall_time(wall):
-    owner = Owner(speed_factor=2.0)
+    owner = ClockOwner(speed_factor=2.0)
     owner.resume()
     assert (wall[0], owner.clock.paced_s) == (100.0, 0.0)
     owner.complete(3)
@@ -206,3 +180,23 @@ def test_publishing_is_work_of_the_owner(wall):
         wall[0] += 0.01
         assert clock.complete(time_us)
     assert clock.busy_s == pytest.approx(0.002)
+
+
+def test_how_long_the_limit_holds_a_step(wall):
+    clock = LockstepClock(STEP_US, 0.0)
+    clock.limit(STEP_US)
+    clock.resume()
+    clock.begin()
+    wall[0] += 1.0
+    assert clock.held_s == 0.0         # the step takes so long
+    clock.complete(STEP_US)
+    assert clock.held_s == 0.0
+    wall[0] += 0.3
+    assert (clock.begin(), clock.held_s) == (None, pytest.approx(0.3))
+    clock.pause()
+    assert clock.held_s == 0.0         # it would stand anyway
+    clock.resume()
+    wall[0] += 0.1
+    assert clock.held_s == pytest.approx(0.1)
+    clock.limit(2 * STEP_US)
+    assert clock.held_s == 0.0

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The table of nodes and topics is consistent, and everything it names exists."""
 import subprocess
 import sys
@@ -30,6 +32,7 @@ def test_every_period_has_a_value():
     assert used == periods
 
 
+@pytest.mark.slow
 def test_a_launch_file_can_read_the_table_without_ros():
     code = ("import sys; sys.modules['rclpy'] = None\n"
             "from px4_sim_ros.step import graph\n"

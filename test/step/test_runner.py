@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The runner: in which order blocks are stepped, what they are given, what is waited for."""
 import random
 

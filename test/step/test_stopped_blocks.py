@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """What the runner does about blocks that are stopped, in a new run, and what it waits for."""
 import pytest
 from small_graph import STEP_US, Process

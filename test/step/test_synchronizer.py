@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The synchronizer: joins inputs by stamp, whatever the order of arrival."""
 import itertools
 import random

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Packs of the battery, alone and on a common bus."""
 from __future__ import annotations
 
@@ -88,9 +90,9 @@ def common_bus():
 
         expected = brentq(surplus, 8.0, 16.0, xtol=1e-14, rtol=1e-14)
         got = battery.voltage_v(state, power)
-        volts = max(volts, abs(got - expected))
+        volts = np.maximum(volts, abs(got - expected))
         for current, e, r in zip(battery.currents_a(state, got), sources, ohms):
-            amperes = max(amperes, abs(current - (e - expected) / r))
+            amperes = np.maximum(amperes, abs(current - (e - expected) / r))
     return volts, amperes
 
 

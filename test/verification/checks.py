@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The registry of checks: what each compares with what, and how far it may be off."""
 from __future__ import annotations
 
@@ -33,6 +35,7 @@ class Plot(typing.NamedTuple):
 class Result(typing.NamedTuple):
     """How far a model is off, in the unit of the check's tolerance, and what shows it."""
 
+    # The largest of several comes from NumPy, which keeps NaN: max(0.0, nan) is 0.0.
     deviation: float
     plot: Plot | None = None
 

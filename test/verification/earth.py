@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The Earth by published formulas and tables: gravity, axes, magnetic field."""
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Air, gravity, the shape of the Earth and its magnetic field."""
 from __future__ import annotations
 
@@ -61,7 +63,7 @@ def profile():
 def isa_temperature():
     """Return the largest difference."""
     air = Atmosphere()
-    return Result(max(abs(air.temperature_k(h) - t) for h, t, _, _ in TABLE), profile())
+    return Result(np.max([abs(air.temperature_k(h) - t) for h, t, _, _ in TABLE]), profile())
 
 
 @check(
@@ -70,7 +72,7 @@ def isa_temperature():
 def isa_pressure():
     """Return the largest difference."""
     air = Atmosphere()
-    return Result(max(abs(air.pressure_pa(h) / p - 1.0) for h, _, p, _ in TABLE), profile())
+    return Result(np.max([abs(air.pressure_pa(h) / p - 1.0) for h, _, p, _ in TABLE]), profile())
 
 
 @check(
@@ -79,7 +81,7 @@ def isa_pressure():
 def isa_density():
     """Return the largest difference."""
     air = Atmosphere()
-    return Result(max(abs(air.density_kg_m3(h) / d - 1.0) for h, _, _, d in TABLE), profile())
+    return Result(np.max([abs(air.density_kg_m3(h) / d - 1.0) for h, _, _, d in TABLE]), profile())
 
 
 @check(
@@ -104,8 +106,9 @@ def gravity_of_the_ellipsoid():
     """Return the largest difference."""
     latitudes, finer = list(range(-90, 91, 15)), list(range(-90, 91, 3))
     return Result(
-        max(abs(Gravity.wgs84(latitude, 500.0).at(height) - closed_form(latitude, 500.0 + height))
-            for latitude in latitudes for height in (-500.0, 0.0, 500.0)),
+        np.max([
+            abs(Gravity.wgs84(latitude, 500.0).at(height) - closed_form(latitude, 500.0 + height))
+            for latitude in latitudes for height in (-500.0, 0.0, 500.0)]),
         Plot(
             'Normal gravity on the ellipsoid', 'latitude in deg', 'm/s^2', (
                 Series('wgs84', finer, [Gravity.wgs84(v, 0.0).at_home for v in finer]),
@@ -118,9 +121,9 @@ def gravity_of_the_ellipsoid():
     tolerance=1e-9, unit='m/s^2')
 def gravity_on_the_ellipsoid():
     """Return the largest difference."""
-    return Result(max(
+    return Result(np.max([
         abs(Gravity.wgs84(latitude, 0.0).at_home - closed_form(latitude, 0.0))
-        for latitude in range(-90, 91, 15)))
+        for latitude in range(-90, 91, 15)]))
 
 
 @check(
@@ -129,10 +132,10 @@ def gravity_on_the_ellipsoid():
     tolerance=2e-10, unit='m/s^2')
 def gravity_at_pole_and_equator():
     """Return the largest difference."""
-    return Result(max(
+    return Result(np.max([
         abs(Gravity.wgs84(latitude, 0.0).at_home - expected) for latitude, expected in (
             (90.0, 9.8321849378), (-90.0, 9.8321849378), (0.0, 9.7803253359),
-            (45.0, 9.8061977694))))
+            (45.0, 9.8061977694))]))
 
 
 # The Earth.
@@ -151,8 +154,8 @@ def disc_of_positions():
 def local_round_trip():
     """Return the largest distance."""
     frame = world().local_frame()
-    return Result(max(
-        math.dist(frame.to_local(frame.to_geodetic(p)), p) for p in disc_of_positions()))
+    return Result(np.max([
+        math.dist(frame.to_local(frame.to_geodetic(p)), p) for p in disc_of_positions()]))
 
 
 @check(
@@ -164,19 +167,19 @@ def local_frame():
     frame = world().local_frame()
     home = frame.origin
     axes = east_north_up(home)
-    return Result(max(
+    return Result(np.max([
         math.dist(axes @ (earth_fixed(frame.to_geodetic(p)) - earth_fixed(home)), p)
-        for p in disc_of_positions()))
+        for p in disc_of_positions()]))
 
 
 # The magnetic field.
 
 def _published(rows):
     """Return the largest difference of a component from published values."""
-    return max(
+    return np.max([
         _off_nt(field_enu_t(GeodeticPosition(lat, lon, 1e3 * height_km), year),
                 (east, north, -down))
-        for year, height_km, lat, lon, north, east, down in rows)
+        for year, height_km, lat, lon, north, east, down in rows])
 
 
 def _from_the_potential(*position):
@@ -195,7 +198,7 @@ def _off_nt(field_t, reference_nt):
 def field_near_the_pole():
     """Return the largest difference of a component."""
     rows = [row for row in WMM2025_TEST_VALUES if abs(row[2]) >= 80.0]
-    return Result(max(_published(rows), _from_the_potential(89.9, 30.0, 0.0)))
+    return Result(np.maximum(_published(rows), _from_the_potential(89.9, 30.0, 0.0)))
 
 
 @check(
@@ -204,7 +207,7 @@ def field_near_the_pole():
 def field_on_the_equator():
     """Return the largest difference of a component."""
     rows = [row for row in WMM2025_TEST_VALUES if row[2] == 0.0]
-    return Result(max(_published(rows), _from_the_potential(0.0, 0.0, 0.0)))
+    return Result(np.maximum(_published(rows), _from_the_potential(0.0, 0.0, 0.0)))
 
 
 @check(
@@ -229,7 +232,7 @@ def field_around_home():
         frame = LocalFrame(GeodeticPosition(latitude, longitude, 500.0))
         field = MagneticField(frame, 2026.5)
         for position in ((0.0, 0.0, 0.0), *_around()):
-            worst = max(worst, math.dist(
+            worst = np.maximum(worst, math.dist(
                 1e9 * np.array(field.at(position)), _turned(frame, position)))
     return Result(worst)
 

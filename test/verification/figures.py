@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Plots as SVG that stands in a page: its text and axes take the page's colours."""
 from __future__ import annotations
 

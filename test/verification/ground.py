@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Standing, falling and tipping on flat ground."""
 from __future__ import annotations
 
@@ -34,7 +36,7 @@ def mechanical_energy(dynamics, vehicle, gravity):
     matrix = quat2mat(x[6:10])
     for point, anchor in zip(vehicle.contact_points_m, dynamics.anchors):
         foot = matrix @ point + x[:3]
-        squares = min(0.0, foot[2]) ** 2
+        squares = np.minimum(0.0, foot[2]) ** 2
         if not math.isnan(anchor[0]):
             squares += (foot[0] - anchor[0]) ** 2 + (foot[1] - anchor[1]) ** 2
         energy += 0.5 * vehicle.contact_model.stiffness_n_m * squares
@@ -60,14 +62,14 @@ def _off(truth):
 def place_at_rest():
     """Return the largest distance in any step."""
     run, plot = standing()
-    return Result(max(map(_off, run)), plot)
+    return Result(np.max([_off(truth) for truth in run]), plot)
 
 
 @check('at rest: tilt', model=f'{PLANT}, 60 s', reference='stays level', tolerance=0.1, unit='deg')
 def tilt_at_rest():
     """Return the largest tilt in any step."""
     run, plot = standing()
-    return Result(max(tilt_deg(truth.attitude) for truth in run), plot)
+    return Result(np.max([tilt_deg(truth.attitude) for truth in run]), plot)
 
 
 @functools.cache
@@ -92,7 +94,7 @@ def dropped():
 def place_after_the_drop():
     """Return the distance and the speed at the end, whichever is larger."""
     run, _, plot = dropped()
-    return Result(max(_off(run[-1]), math.hypot(*run[-1].velocity_flu)), plot)
+    return Result(np.maximum(_off(run[-1]), math.hypot(*run[-1].velocity_flu)), plot)
 
 
 @check('drop from 1 m: tilt', model=f'{PLANT}, 4 s', reference='stays level', tolerance=0.1,
@@ -100,7 +102,7 @@ def place_after_the_drop():
 def tilt_after_the_drop():
     """Return the largest tilt in any step."""
     run, _, plot = dropped()
-    return Result(max(tilt_deg(truth.attitude) for truth in run), plot)
+    return Result(np.max([tilt_deg(truth.attitude) for truth in run]), plot)
 
 
 @check('drop from 1 m: energy', model=f'{PLANT}, each step of 4 s', tolerance=1e-12, unit='J',
@@ -108,7 +110,7 @@ def tilt_after_the_drop():
 def energy_of_the_drop():
     """Return the largest growth in a step."""
     _, energies, plot = dropped()
-    return Result(max(0.0, np.diff(energies).max()), plot)
+    return Result(np.maximum(0.0, np.diff(energies).max()), plot)
 
 
 @check('tilted by 20 deg', model=f'{PLANT}, let go on its lowest feet, after 3 s',
@@ -124,7 +126,7 @@ def tilted():
             dynamics.state[2] = -min((matrix @ p)[2] for p in iris().contact_points_m)
             run = truths(dynamics, 3.0)
             tilts = [tilt_deg(truth.attitude) for truth in run]
-            worst = max(worst, tilts[-1])
+            worst = np.maximum(worst, tilts[-1])
             if angle > 0.0:
                 series.append(Series(name, seconds(run)[:100], tilts[:100]))
     return Result(worst, Plot('Let go at 20 deg', 'time in s', 'tilt in deg', tuple(series)))

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The integrators: orders of convergence, and motions with a closed form."""
 from __future__ import annotations
 
@@ -9,10 +11,10 @@ import numpy as np
 import scipy.integrate
 import scipy.special
 
-from px4_sim_ros.model.body.integrators import ADAPTIVE, FIXED, INTEGRATORS, Adaptive
+from px4_sim_ros.model.body.integrators import ADAPTIVE, FIXED, Adaptive
 from px4_sim_ros.model.vehicle.sections import BatteryModel
 from verification.checks import Plot, Result, Series, check
-from verification.fixed_step import FixedStep
+from verification.fixed_step import INTEGRATORS, FixedStep
 from verification.plant_equations import (
     DURATION_US,
     LOOSE,
@@ -177,7 +179,7 @@ def plant_with_adaptive_steps():
 
     The tolerance is ten times the largest error that the default ones allow to one step.
     """
-    return Result(max(np.abs(plant_error(name, 4000)).max() for name in ('rk23', 'rk45')))
+    return Result(np.max(np.abs([plant_error(name, 4000) for name in ('rk23', 'rk45')])))
 
 
 # Motions with a closed form.
@@ -215,8 +217,8 @@ def _worst(f, start, duration_us, exact, energy):
     position = energies = 0.0
     for name in METHODS:
         end = fine(name, len(start)).advance(f, start, duration_us)
-        position = max(position, float(np.abs(np.subtract(end, exact)).max()))
-        energies = max(energies, abs(energy(end) / energy(start) - 1.0))
+        position = np.maximum(position, np.abs(np.subtract(end, exact)).max())
+        energies = np.maximum(energies, abs(energy(end) / energy(start) - 1.0))
     return position, energies
 
 

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Motion without ground: falling, drag, turning."""
 from __future__ import annotations
 
@@ -35,7 +37,7 @@ def free_fall():
     run = truths(build(vehicle, reference_air(vehicle)), 1.0)
     t = seconds(run)
     off = [math.dist(a.position_enu, (0.0, 0.0, -0.5 * G_M_S2 * s * s)) for a, s in zip(run, t)]
-    return Result(max(off), Plot(
+    return Result(np.max(off), Plot(
         'Free fall', 'time in s', 'distance from the closed form in m',
         (Series('RK4 at 4 ms', t, off),)))
 
@@ -76,10 +78,10 @@ def fall_with_quadratic_drag():
     run = truths(build(vehicle, reference_air(vehicle)), 3.0)
     terminal = math.sqrt(1.55 * G_M_S2 / 0.018)
     phases = [G_M_S2 * t / terminal for t in seconds(run)]
-    return Result(max(
-        max(abs(a.position_enu[2] + terminal ** 2 / G_M_S2 * math.log(math.cosh(phase))),
-            abs(a.velocity_flu[2] + terminal * math.tanh(phase)))
-        for a, phase in zip(run, phases)))
+    return Result(np.max([
+        (abs(a.position_enu[2] + terminal ** 2 / G_M_S2 * math.log(math.cosh(phase))),
+         abs(a.velocity_flu[2] + terminal * math.tanh(phase)))
+        for a, phase in zip(run, phases)]))
 
 
 # Turning.
@@ -134,7 +136,7 @@ def momentum_of_the_top():
 def norm_of_the_attitude():
     """Return the largest difference from one."""
     run, _, _, plot = free_top()
-    return Result(max(abs(math.hypot(*truth.attitude) - 1.0) for truth in run), plot)
+    return Result(np.max([abs(math.hypot(*truth.attitude) - 1.0) for truth in run]), plot)
 
 
 @check('free top: body rates', model=TOP, tolerance=1e-6, unit='rad/s',
@@ -153,6 +155,6 @@ def constant_yaw_rate():
     dynamics = build(vehicle, reference_air(vehicle))
     dynamics.state[12] = math.pi
     run = truths(dynamics, 2.0)
-    return Result(max(
+    return Result(np.max([
         abs(math.remainder(yaw_rad(a.attitude) - math.pi * t, math.tau))
-        for a, t in zip(run, seconds(run))))
+        for a, t in zip(run, seconds(run))]))

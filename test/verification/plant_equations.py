@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The equations of motion of the whole plant in flight, written a second time.
 
 The second writing uses NumPy vectors, SciPy's rotations and other forms of the same laws: wind,

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Vehicles, worlds and runs that several checks share."""
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ G_M_S2 = 9.80665
 REST = (0.0, 0.0, 0.0, 0.0)
 TILTED = (0.8, 0.4, -0.2, 0.4)         # a unit quaternion
 _ZERO = (0.0, 0.0, 0.0)
-STILL_TRUTH = Truth(0, _ZERO, (1.0, 0.0, 0.0, 0.0), _ZERO, _ZERO, _ZERO, _ZERO, REST)
+STILL_TRUTH = Truth(0, _ZERO, (1.0, 0.0, 0.0, 0.0), _ZERO, _ZERO, _ZERO, _ZERO, REST, REST)
 
 
 def uniform(gravity_m_s2, density_kg_m3):
@@ -54,11 +56,23 @@ def altered(vehicle, **sections):
 
 
 def dragless_iris():
-    """Return an Iris that the air does not touch: only thrust is left."""
+    """Return an Iris on a steady bus that the air does not touch: only thrust is left."""
+    return without_drag(steady_iris())
+
+
+def without_drag(vehicle):
+    """Return a vehicle that the air does not touch."""
     return altered(
-        steady_iris(),
+        vehicle,
         body={'linear_drag_n_s_m': 0.0, 'quadratic_drag_n_s2_m2': 0.0},
         rotor_model={'drag_coefficient_n_s2_m': 0.0, 'rolling_moment_coefficient_n_s2': 0.0})
+
+
+def quiet_imu(**changes):
+    """Return the parameters of an IMU without noise, but for what is given."""
+    return dataclasses.replace(
+        configuration().nodes['imu'], **{'gyro_noise_density': 0.0, 'accel_noise_density': 0.0}
+        | changes)
 
 
 def reference_air(vehicle, gravity_m_s2=G_M_S2):
@@ -85,6 +99,11 @@ def truths(dynamics, duration_s, references=REST):
     while dynamics.time_us < end_us:
         recorded.append(dynamics.step(references))
     return recorded
+
+
+def rested(dynamics, duration_s):
+    """Step with the rotors at rest; return the truth at the end."""
+    return truths(dynamics, duration_s)[-1]
 
 
 def seconds(recorded):

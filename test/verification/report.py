@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """All checks on one page: `python -m verification.report`, or `make verify`."""
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Rotors in hover: trim, lag, forces and torques of each."""
 from __future__ import annotations
 
@@ -47,10 +49,10 @@ def hover_trim_at_home():
 def _hover(environment, speed):
     dynamics = build(steady_iris(), environment)
     dynamics.state[13:] = [speed] * 4
-    return Result(max(
+    return Result(np.max([
         math.hypot(*acceleration)
         for truth in (dynamics.truth(), dynamics.step((speed,) * 4))
-        for acceleration in (truth.acceleration_flu, truth.angular_acceleration_flu)))
+        for acceleration in (truth.acceleration_flu, truth.angular_acceleration_flu)]))
 
 
 @functools.cache
@@ -133,10 +135,10 @@ def wrench(vehicle, speeds, airspeed=STILL, rate=STILL):
 def torque_of_each_rotor():
     """Return the largest difference."""
     thrust = 5.84e-6 * HOVER ** 2
-    return Result(max(
+    return Result(np.max([
         np.abs(wrench(iris(), alone(i)) - (
-            0.0, 0.0, thrust, y * thrust, -x * thrust, -sense * 0.06 * thrust)).max()
-        for i, (x, y, sense) in enumerate(HUBS)))
+            0.0, 0.0, thrust, y * thrust, -x * thrust, -sense * 0.06 * thrust))
+        for i, (x, y, sense) in enumerate(HUBS)]))
 
 
 @check('geometry swap', model='rotors of a vehicle with left and right exchanged',

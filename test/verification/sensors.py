@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """What ideal inertial sensors read, and the statistics of noise."""
 from __future__ import annotations
 
@@ -21,6 +23,7 @@ from verification.plants import (
     configuration,
     dragless_iris,
     iris,
+    quiet_imu,
     truths,
     world,
 )
@@ -30,13 +33,15 @@ from verification.plants import (
 
 def ideal_imu(**values):
     """Return an IMU without noise."""
-    parameters = dataclasses.replace(
-        configuration().nodes['imu'], gyro_noise_density=0.0, accel_noise_density=0.0, **values)
-    return Imu('imu', parameters, world())
+    return Imu('imu', quiet_imu(**values), world())
 
 
 def _force(imu, truth, expected):
-    return Result(math.dist(imu.measure(truth).specific_force_flu, expected))
+    """Return the distance of the specific force; the rate must be the true one, bit by bit."""
+    measured = imu.measure(truth)
+    if measured.rate_flu != truth.rate_flu:
+        return Result(math.inf)
+    return Result(math.dist(measured.specific_force_flu, expected))
 
 
 @check('accelerometer at rest', model='IMU without noise on the Iris on the ground',
@@ -67,7 +72,7 @@ def accelerometer_on_a_circle():
             attitude=(math.cos(0.5 * heading), 0.0, 0.0, math.sin(0.5 * heading)),
             velocity_flu=(speed, 0.0, 0.0), rate_flu=(0.0, 0.0, speed / radius),
             acceleration_flu=(0.0, speed ** 2 / radius, 0.0))
-        worst = max(worst, _force(
+        worst = np.maximum(worst, _force(
             ideal_imu(), truth, (0.0, speed ** 2 / radius, G_M_S2)).deviation)
     return Result(worst)
 
@@ -83,7 +88,8 @@ def accelerometer_on_a_lever():
             acceleration_flu=tuple(linear.tolist()))
         expected = (linear + (0.0, 0.0, G_M_S2) + np.cross(rate, np.cross(rate, place))
                     + np.cross(alpha, place))
-        worst = max(worst, _force(ideal_imu(position_m=place), truth, expected).deviation)
+        worst = np.maximum(
+            worst, _force(ideal_imu(position_m=place), truth, expected).deviation)
     return Result(worst)
 
 
@@ -183,6 +189,46 @@ def allan_deviation_of_a_drifting_gyro():
 def allan_deviation_of_a_drifting_accelerometer():
     """Return the largest difference."""
     return _drifting(1, 4e-3, 6e-3, 300.0, 'm/s^2', 'Accelerometer with a drifting bias')
+
+
+WALKS = 3.8785e-5, 6e-3
+
+
+@functools.cache
+def walking_imu():
+    """Return 400 s of an IMU whose biases drift for ever, without white noise, over the walks."""
+    records = imu_record(quiet_imu(
+        gyro_random_walk=WALKS[0], gyro_bias_correlation_time_s=1e9,
+        accel_random_walk=WALKS[1], accel_bias_correlation_time_s=1e9), 4000)
+    return [samples / walk for samples, walk in zip(records, WALKS)]
+
+
+WALKING = 'IMU with no noise but random walks of 3.8785e-5 and 6e-3, 400 s at 250 Hz; 0.1 and 1.6 s'
+
+
+@check('Allan deviation: random walk', model=WALKING, reference='K sqrt(t / 3), by allantools',
+       tolerance=10.0, unit='%')
+def allan_deviation_of_a_random_walk():
+    """Return the largest difference over gyro and accelerometer."""
+    worst, series = 0.0, []
+    for name, samples in zip(('gyro', 'accelerometer'), walking_imu()):
+        taus, got = allan_deviations(samples, 250.0, np.array((0.1, 0.2, 0.4, 0.8, 1.6)))
+        worst = np.maximum(worst, np.abs(got / np.sqrt(taus / 3.0) - 1.0)[[0, -1]].max())
+        series.append(Series(name, taus, got, 'dots'))
+    return Result(100.0 * worst, Plot(
+        'Biases that walk', 'averaging time in s', 'Allan deviation over K', (
+            *series, Series('sqrt(t / 3)', taus, np.sqrt(taus / 3.0), 'limit')), 'xy'))
+
+
+@check('Allan deviation: slope of a random walk', model=WALKING, reference='+1/2, by allantools',
+       tolerance=0.04, unit='')
+def slope_of_a_random_walk():
+    """Return the largest difference over gyro and accelerometer."""
+    worst = 0.0
+    for samples in walking_imu():
+        _, (short, long) = allan_deviations(samples, 250.0, np.array((0.1, 1.6)))
+        worst = np.maximum(worst, abs(math.log(long / short) / math.log(16.0) - 0.5))
+    return Result(worst)
 
 
 GNSS_PERIOD_S = 50.0

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Every check of the report as a test, and the report itself."""
 from __future__ import annotations
 
@@ -8,6 +10,7 @@ import re
 
 import pytest
 
+pytest.importorskip('allantools', reason='allantools is not installed')
 from verification import report
 from verification.checks import Check, Plot, Result, Series, all_checks, check
 
@@ -48,10 +51,11 @@ ROWS = {
         'magnetic field at Zurich', 'magnetic field around home'),
     'Allan deviation': tuple(
         f'Allan deviation: {sensor}' for sensor in (
-            'gyro', 'accelerometer', 'drifting gyro', 'drifting accelerometer')),
-    'Dryden turbulence': tuple(
-        f'Dryden at {altitude} altitude: {what}' for altitude in ('low', 'medium')
-        for what in ('rms', 'spectrum')),
+            'gyro', 'accelerometer', 'drifting gyro', 'drifting accelerometer', 'random walk',
+            'slope of a random walk')),
+    'Dryden turbulence': (
+        *(f'Dryden at {altitude} altitude: {what}' for altitude in ('low', 'medium')
+          for what in ('rms', 'spectrum')), 'Dryden at low altitude: correlation'),
     'GNSS': ('GNSS error: correlation time', 'GNSS error: size'),
     'Thevenin pack': ('Thevenin: charge', 'Thevenin: polarisation', 'Thevenin: voltage'),
     'unequal packs': (

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Arrows, beams and ellipsoids: where they are, and how long."""
 from __future__ import annotations
 

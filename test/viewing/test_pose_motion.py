@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Motion from poses: against a motion in closed form, in portions as in one piece."""
 import itertools
 

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Rerun gets of a flight what is in the recording: read back by Rerun's own reader."""
 import itertools
 

@@ -1,5 +1,8 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The sinks of Rerun data; one that does not accept data is reported soon, in one sentence."""
 import contextlib
+import errno
 import importlib.util
 import signal
 import socket
@@ -10,6 +13,7 @@ import warnings
 import numpy as np
 import pytest
 from commands import command, run
+from headless_rerun import listening
 from report_flights import fly
 
 pytest.importorskip('rerun', reason='rerun-sdk is not installed')
@@ -128,9 +132,13 @@ def test_a_disk_that_is_full_from_the_start_is_reported(tmp_path):
 
 
 def test_a_folder_of_that_name_is_reported(tmp_path):
+    """Also when it is made later."""
+    target = RerunTarget(str(tmp_path / 'flight.rrd'))
     (tmp_path / 'flight.rrd').mkdir()
     with pytest.raises(ViewerError, match=r'flight\.rrd: .*Is a directory'):
-        RerunTarget(str(tmp_path / 'flight.rrd')).open_run('iris')
+        target.open_run('iris')
+    with pytest.raises(ParameterError, match=r'flight\.rrd: is a folder; name a file'):
+        RerunTarget(str(tmp_path / 'flight.rrd'))
 
 
 # What is refused.
@@ -164,8 +172,8 @@ def test_the_missing_package_is_reported(text, tmp_path, monkeypatch):
     with pytest.raises(ParameterError) as error:
         RerunTarget(text)
     assert str(error.value) == (
-        f'viewer {text!r}: the package rerun-sdk is not installed; `pip install rerun-sdk`'
-        ' installs it')
+        f'viewer {text!r}: the package rerun-sdk is not installed; `pip install -r'
+        ' requirements-rerun.txt` installs it')
 
 
 def test_no_listener_is_reported_at_once(unused_url):
@@ -196,6 +204,7 @@ def test_with_a_screen_a_viewer_may_be_opened(unused_url, monkeypatch):
     assert RerunTarget('rerun').portion_s < RerunTarget('flight.rrd').portion_s
 
 
+@pytest.mark.slow
 def test_the_viewer_is_that_of_the_package(monkeypatch):
     """Also with `.venv/bin/python`, when `.venv/bin` is not in PATH."""
     monkeypatch.setenv('PATH', '')
@@ -206,6 +215,7 @@ def test_the_viewer_is_that_of_the_package(monkeypatch):
 
 # Viewers that go away or never answer.
 
+@pytest.mark.slow
 def test_a_viewer_that_is_gone_is_reported(tmp_path):
     with listening(tmp_path / 'got.rrd') as (url, server):
         target = RerunTarget(url)
@@ -226,6 +236,7 @@ def test_a_viewer_that_is_gone_is_reported(tmp_path):
             target.open_run('iris')
 
 
+@pytest.mark.slow
 def test_a_viewer_that_is_slow_is_waited_for(tmp_path):
     with listening(tmp_path / 'got.rrd') as (url, server):
         target = RerunTarget(url)
@@ -243,8 +254,40 @@ def test_a_viewer_that_is_slow_is_waited_for(tmp_path):
         wait_for_rows(tmp_path / 'got.rrd', 301 * COUNT)
 
 
+class FailingStream:
+    """A stream whose calls fail."""
+
+    def __init__(self, failure):
+        self._failure = failure
+
+    def flush(self, timeout_sec):
+        raise self._failure
+
+    def disconnect(self):
+        raise self._failure
+
+
+@pytest.mark.parametrize('failure', [
+    OSError(errno.EIO, 'Input/output error'), RuntimeError('Input/output error\nand more'),
+    ValueError('Input/output error')])
+def test_every_failure_of_rerun_is_one_sentence(failure, tmp_path):
+    target, stream = RerunTarget(str(tmp_path / 'flight.rrd')), FailingStream(failure)
+    with pytest.raises(ViewerError, match=r'it takes no more data: Input/output error$'):
+        target.check(stream)
+    with pytest.raises(ViewerError, match=r'it has not taken all data: Input/output error$'):
+        target.close_run(stream)
+
+
+def test_what_is_no_failure_of_rerun_is_not_lost(tmp_path):
+    target, stream = RerunTarget(str(tmp_path / 'flight.rrd')), FailingStream(TypeError('a fault'))
+    for call in target.check, target.close_run:
+        with pytest.raises(TypeError, match='a fault'):
+            call(stream)
+
+
 # On the command line.
 
+@pytest.mark.slow
 def test_view_writes_a_recording_into_a_file(bag, tmp_path):
     result = run('view', bag, '--viewer', tmp_path / 'flight.rrd')
     assert (result.returncode, result.stdout, result.stderr) == (0, '', '')
@@ -254,6 +297,7 @@ def test_view_writes_a_recording_into_a_file(bag, tmp_path):
     assert verified.returncode == 0, verified.stderr
 
 
+@pytest.mark.slow
 def test_view_sends_a_recording_to_a_viewer_that_runs(bag, tmp_path):
     with listening(tmp_path / 'got.rrd') as (url, _):
         result = run('view', bag, '--viewer', url)
@@ -264,7 +308,10 @@ def test_view_sends_a_recording_to_a_viewer_that_runs(bag, tmp_path):
 def view(capsys, *words):
     """Run the command here; return its exit code and the one sentence that it prints."""
     started_s = time.monotonic()
-    code = command_line.main(['view', *map(str, words)])
+    try:
+        code = command_line.main(['view', *map(str, words)])
+    except SystemExit as end:
+        code = end.code
     assert time.monotonic() - started_s < SOON_S
     printed = capsys.readouterr()
     assert printed.out == ''
@@ -290,13 +337,13 @@ def test_wrong_viewers_are_one_sentence(bag, unused_url, tmp_path, capsys):
 def test_a_viewer_that_cannot_write_is_one_sentence(bag, tmp_path, capsys):
     (tmp_path / 'x.rrd').mkdir()
     code, line = view(capsys, bag, '--viewer', tmp_path / 'x.rrd')
-    assert code == 1
+    assert code == 2
     assert line.startswith(f"view: viewer {tmp_path / 'x.rrd'}: ")
 
 
 @pytest.mark.parametrize('words, sentence', [
-    (['--namespace', 'uav 1'], "view: namespace 'uav 1': must be a ROS namespace such as uav1"),
-    (['--vehicle', 'none'], 'view: vehicle file ')])
+    (['--namespace', 'uav 1'], "view: --namespace: 'uav 1': must be a ROS namespace such as uav1"),
+    (['--vehicle', 'none'], "view: vehicle 'none': there is no such vehicle")])
 def test_a_wrong_graph_is_one_sentence(words, sentence, tmp_path, capsys):
     code, line = view(capsys, '--viewer', tmp_path / 'x.rrd', *words)
     assert code == 2
@@ -327,32 +374,3 @@ def test_fly_refuses_before_anything_starts(words, sentence, tmp_path, monkeypat
     line, = printed.err.splitlines()
     assert line.startswith(f'fly: {sentence}')
     assert not list(tmp_path.iterdir())
-
-
-class listening:
-    """A headless Rerun that takes what comes and writes it down."""
-
-    def __init__(self, path):
-        with socket.socket() as probe:
-            probe.bind(('127.0.0.1', 0))
-            self._port = probe.getsockname()[1]
-        self._path = path
-
-    def __enter__(self):
-        self._process = subprocess.Popen(
-            [rerun_target._viewer_program(), '--save', self._path, '--bind', '127.0.0.1',
-             '--port', str(self._port)],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        deadline_s = time.monotonic() + 20.0
-        while True:
-            try:
-                socket.create_connection(('127.0.0.1', self._port), 1.0).close()
-                break
-            except OSError:
-                assert time.monotonic() < deadline_s and self._process.poll() is None
-        return f'rerun+http://127.0.0.1:{self._port}/proxy', self._process
-
-    def __exit__(self, *_):
-        if self._process.poll() is None:
-            self._process.kill()
-        self._process.wait()

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """config/iris.rviz names only what the graph and the visualizer publish, and as they publish it."""
 from __future__ import annotations
 
@@ -72,7 +74,7 @@ def configuration():
 
 @pytest.fixture(scope='module')
 def published(configuration):
-    """Return type and QoS of all topics, by name: those of the graph as LoopNode makes them."""
+    """Return type and QoS of all topics, by name: those of the graph as BlockNode makes them."""
     found = {name: (topic.type, qos.LOOP) for name, topic in configuration.graph.topics.items()}
     context = rclpy.Context()
     rclpy.init(args=[], context=context)

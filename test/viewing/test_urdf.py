@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The URDF, read by a parser that is none of ours: masses, places and names are as in the run."""
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from urdf_parser_py.urdf import URDF, Box, Cylinder, Sphere
 from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.config.resources import config_directory
 from px4_sim_ros.messages.publications import Publications
-from px4_sim_ros.messages.truth import BODY_FRAME, WORLD_FRAME
+from px4_sim_ros.messages.truth import BODY_FRAME, ODOM_FRAME, WORLD_FRAME
 from px4_sim_ros.model.sensors.range_finder import DIRECTIONS
 from px4_sim_ros.ros.message_types import message_class
 from px4_sim_ros.step import graph
@@ -107,7 +109,7 @@ def test_rotors_are_joints_of_the_names_that_joint_states_has(any_configuration)
         assert (joint.parent, joint.child) == (BODY_FRAME, rotor_frame(i))
         assert tuple(joint.origin.xyz) == rotor.position_m
         assert joint.origin.rpy == [0.0, 0.0, 0.0]
-        assert joint.axis == [0.0, 0.0, 1.0]
+        assert joint.axis == [0.0, 0.0, {'ccw': 1.0, 'cw': -1.0}[rotor.turns]]
 
 
 @pytest.mark.parametrize('direction', DIRECTIONS)
@@ -116,7 +118,7 @@ def test_every_frame_that_a_message_names_is_there(direction):
     links = set(parsed(configuration).link_map)
     named = {frame for name, message in published(configuration).items()
              for frame in frames(message)}
-    assert named - links == {WORLD_FRAME}
+    assert named - links == {WORLD_FRAME, ODOM_FRAME}
     assert links - named == {BODY_LINK, *map(rotor_frame, range(4))}
 
 

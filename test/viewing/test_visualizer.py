@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The node visualizer: its subscriptions, what it publishes, how often, and what may be missing."""
 from __future__ import annotations
 
@@ -25,13 +27,16 @@ from px4_sim_ros.config.configuration import load_configuration, write_configura
 from px4_sim_ros.config.ros_environment import ros_environment
 from px4_sim_ros.messages.stamps import set_stamp
 from px4_sim_ros.messages.truth import BODY_FRAME, WORLD_FRAME
+from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.ros import qos
 from px4_sim_ros.ros.message_types import message_class
+from px4_sim_ros.ros.transforms import TfBroadcaster
 from px4_sim_ros.ros.visualizer import VisualizerNode
 from px4_sim_ros.run import settings
 from px4_sim_ros.step import side_topics
 from px4_sim_ros.viewing import markers
 from px4_sim_ros.viewing.links import ODOM_FRAME
+from px4_sim_ros.viewing.urdf import BODY_LINK
 
 RATE_HZ = 10.0
 PATIENCE_S = 20.0
@@ -56,8 +61,8 @@ class FakePublisher:
         self.messages.append(message)
 
 
-class StillNode(VisualizerNode):
-    """A visualizer in a room of its own: the test delivers messages and advances time."""
+class Still:
+    """Mixed into a node: it is in a room of its own, the test delivers messages and time."""
 
     def __init__(self, configuration, context, **parameters):
         self.out, self.ears, self.timers_by_period = {}, {}, {}
@@ -88,6 +93,14 @@ class StillNode(VisualizerNode):
         """Return what was published, and clear it."""
         messages, self.out[topic].messages = self.out[topic].messages, []
         return messages
+
+
+class StillNode(Still, VisualizerNode):
+    """A visualizer."""
+
+
+class StillBroadcaster(Still, TfBroadcaster):
+    """A tf_broadcaster."""
 
 
 @pytest.fixture
@@ -194,10 +207,10 @@ def test_urdf_and_frames_tell_the_same_angles(node):
     [joints] = node.published('visual/joint_states')
     _, found = frames(node.published('/tf'))
     assert list(joints.name) == [f'rotor_{i + 1}' for i in range(4)]
-    assert joints.position == pytest.approx([0.6, 0.5, -0.4, -0.3])
-    for name, angle in zip(joints.name, joints.position):
+    assert joints.position == pytest.approx([0.6, 0.5, 0.4, 0.3])
+    for name, angle, sense in zip(joints.name, joints.position, (1, 1, -1, -1)):
         r = found[f'{name}_link'].transform.rotation
-        assert 2.0 * math.atan2(r.z, r.w) == pytest.approx(angle)
+        assert 2.0 * math.atan2(r.z, r.w) == pytest.approx(sense * angle)
 
 
 def test_with_robot_state_publisher_only_the_vehicle_moves(configuration, context, tf2):
@@ -209,6 +222,33 @@ def test_with_robot_state_publisher_only_the_vehicle_moves(configuration, contex
     assert parents == {ODOM_FRAME: WORLD_FRAME, BODY_FRAME: ODOM_FRAME}
     assert 'robot_description' not in node.out
     node.destroy_node()
+
+
+def test_the_broadcaster_has_a_transform_for_each_pose(configuration, context, tf2):
+    """With the stamp of the pose; beside it the visualizer publishes what is left."""
+    broadcaster = StillBroadcaster(configuration, context)
+    for i in range(1, 4):
+        broadcaster.receive('ground_truth/pose', pose(0.04 * i, (1.0 * i, 2.0, 3.0)))
+    moving = [t for message in broadcaster.published('/tf') for t in message.transforms]
+    assert [(t.header.frame_id, t.child_frame_id, t.header.stamp.nanosec, t.transform.translation.x)
+            for t in moving] == [(ODOM_FRAME, BODY_FRAME, 40_000_000 * i, i) for i in range(1, 4)]
+    parents, _ = frames(broadcaster.published('/tf_static'))
+    assert {ODOM_FRAME: WORLD_FRAME, 'imu_link': BODY_FRAME}.items() <= parents.items()
+    broadcaster.destroy_node()
+    node = StillNode(configuration, context, tf_broadcaster=True)
+    node.receive('ground_truth/pose', pose(1.0, (1.0, 2.0, 3.0)))
+    node.show()
+    rest, _ = frames([*node.published('/tf_static'), *node.published('/tf')])
+    assert set(rest) == {BODY_LINK, *(f'rotor_{i}_link' for i in range(1, 5))}
+    node.destroy_node()
+
+
+def test_without_tf2_msgs_the_broadcaster_is_refused(configuration, context, monkeypatch):
+    monkeypatch.setitem(sys.modules, 'tf2_msgs', None)
+    message_class.cache_clear()
+    with pytest.raises(ParameterError, match='tf2_msgs is not installed'):
+        StillBroadcaster(configuration, context)
+    message_class.cache_clear()
 
 
 def test_without_tf2_msgs_one_line_says_so_and_all_else_is_there(

@@ -1,1 +1,3 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The motion of a vehicle: equations, forces, integrators, battery."""

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The battery: Thevenin packs in parallel on one bus that delivers a power.
 
 Each pack is an open-circuit voltage that falls linearly with its charge, behind a series

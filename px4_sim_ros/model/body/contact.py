@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Feet on flat ground at z = 0: a spring, a damper and dry friction at each point.
 
 Friction is a spring from the foot to an anchor on the ground, so that a vehicle at rest

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The vehicle's motion, integrated step by step."""
 from __future__ import annotations
 
@@ -19,6 +21,7 @@ from px4_sim_ros.model.body.motion import (
     advance,
     derivative,
     project_state,
+    turn_rotors,
 )
 from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.errors import DivergedError
@@ -65,6 +68,8 @@ class Dynamics:
             0.0, 0.0, height, *_NOTHING, *_LEVEL_FACING_EAST, *_NOTHING,
             *self._held.references_rad_s,
             *(self._battery.initial(parameters.initial_charge) if self._battery else ())]
+        self._half_step_s = 0.5 * step_us / US_PER_S
+        self._rotor_angles_rad = np.zeros(len(vehicle.rotors))
         self._is_rk4 = parameters.integrator == 'rk4'
         self._substeps = parameters.substeps
         self._adaptive = (
@@ -101,7 +106,8 @@ class Dynamics:
             substep_s = self._step_us // self._substeps / US_PER_S
             self._state = self._state.copy()       # the caller may keep the one before
             now = advance(
-                self._state, *self._plant, *self._held, substep_s, self._substeps, self._is_rk4)
+                self._state, *self._plant, *self._held, self._rotor_angles_rad, substep_s,
+                self._substeps, self._is_rk4)
             self.time_us += self._step_us
             return self._truth(MotionOutputs(*now))
         self._adapt(self._adaptive)
@@ -112,8 +118,10 @@ class Dynamics:
         """Integrate the state over one step."""
         def f(x: State) -> State:
             return derivative(x, self._plant, self._held)
+        turn_rotors(self._rotor_angles_rad, self._state, self._half_step_s)
         self._state = integrator.advance(f, self._state, self._step_us)
         project_state(self._state, self._plant, self._held.anchors)
+        turn_rotors(self._rotor_angles_rad, self._state, self._half_step_s)
 
     def _diverged(self) -> DivergedError:
         return DivergedError(
@@ -126,7 +134,8 @@ class Dynamics:
 
         :raises DivergedError: it has left all bounds
         """
-        now = advance(self._state, *self._plant, *self._held, 0.0, 0, self._is_rk4)
+        now = advance(
+            self._state, *self._plant, *self._held, self._rotor_angles_rad, 0.0, 0, self._is_rk4)
         return self._truth(MotionOutputs(*now))
 
     def _truth(self, now: MotionOutputs) -> Truth:
@@ -136,7 +145,8 @@ class Dynamics:
         x = self._state.tolist()
         return Truth(
             self.time_us, tuple(x[POSITION]), tuple(x[ATTITUDE]), now.velocity_flu, tuple(x[RATE]),
-            now.acceleration_flu, now.angular_acceleration_flu, tuple(x[ROTORS:self._packs]))
+            now.acceleration_flu, now.angular_acceleration_flu, tuple(x[ROTORS:self._packs]),
+            tuple(self._rotor_angles_rad.tolist()))
 
     def battery(self) -> BatteryStatus | None:
         """Return the battery at the time of the last truth; None if the vehicle has none."""

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Runge-Kutta integrators of x' = f(x) for a state in an array (n,), as its derivative is.
 
 A method takes one step of a given length. `Adaptive` chooses its steps from an estimate of their
@@ -13,7 +15,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.errors import ParameterError, nearest_valid
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.timebase import US_PER_S
 
@@ -77,10 +79,6 @@ class EmbeddedRungeKutta:
         """
         return self.unrolled([[h * w for w in row] for row in self.weights], f, x, k1)
 
-    def step(self, f: Derivative, x: State, h: float) -> State:
-        """Return the state after a step of `h` seconds, the higher order."""
-        return self.trial(f, x, h, f(x))[0]
-
 
 def _four_stages(weights: Weights, f: Derivative, x: State, k1: State) -> Trial:
     (a1,), (_, b2), (c1, c2, c3), (e1, e2, e3, e4) = weights
@@ -135,13 +133,9 @@ DORMAND_PRINCE = EmbeddedRungeKutta(
     unrolled=_seven_stages,
 )
 
-rk23: Method = BOGACKI_SHAMPINE.step
-rk45: Method = DORMAND_PRINCE.step
-
 FIXED: dict[str, Method] = {'euler': euler, 'rk4': rk4}
 ADAPTIVE: dict[str, EmbeddedRungeKutta] = {'rk23': BOGACKI_SHAMPINE, 'rk45': DORMAND_PRINCE}
-INTEGRATORS: dict[str, Method] = {**FIXED, 'rk23': rk23, 'rk45': rk45}
-INTEGRATOR_NAMES = tuple(INTEGRATORS)
+INTEGRATOR_NAMES = (*FIXED, *ADAPTIVE)
 
 
 def check_substeps(step_us: int, substeps: int) -> None:
@@ -153,11 +147,9 @@ def check_substeps(step_us: int, substeps: int) -> None:
         return
     below = next((n for n in range(min(substeps, step_us), 0, -1) if step_us % n == 0), None)
     above = next((n for n in range(max(substeps, 1), step_us + 1) if step_us % n == 0), None)
-    valid = [str(n) for n in (below, above) if n is not None]
     raise ParameterError(
         f'substeps = {substeps}: must divide step_us = {step_us} into whole microseconds;'
-        f" the nearest valid {'values are' if len(valid) > 1 else 'value is'}"
-        f" {' and '.join(valid)}")
+        f' {nearest_valid([n for n in (below, above) if n is not None])}')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -196,9 +188,8 @@ class DynamicsParameters(Parameters):
 class Adaptive:
     """An embedded method whose steps are as long as the tolerances allow.
 
-    It counts derivatives in `evaluations`, and `accepted_steps`, `rejected_steps` and
-    `forced_steps`: those accepted although their error was too large. `proposal_us` is the next
-    step; it is kept between calls.
+    It counts `accepted_steps`, `rejected_steps` and `forced_steps`: those accepted although their
+    error was too large. `proposal_us` is the next step; it is kept between calls.
     """
 
     SAFETY = 0.9
@@ -223,7 +214,6 @@ class Adaptive:
         self.accepted_steps = 0
         self.rejected_steps = 0
         self.forced_steps = 0
-        self.evaluations = 0
 
     # A motion that leaves all bounds is found by its state.
     @np.errstate(over='ignore', invalid='ignore')
@@ -239,12 +229,10 @@ class Adaptive:
         remaining_us = duration_us
         # Inputs and state may have changed since the last call: its last derivative is void.
         k = f(x)
-        self.evaluations += 1
         grow = self.GROW
         while remaining_us > 0:
             h_us = min(proposal_us, remaining_us)
             new, k_new, error = trial(f, x, h_us / US_PER_S, k)
-            self.evaluations += len(self._method.rows)
             ratio = self._error_ratio(x, new, error)
             next_us = max(min_step_us, int(h_us * min(grow, self._factor(ratio))))
             if ratio > 1.0 and h_us > min_step_us:

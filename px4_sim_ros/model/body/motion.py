@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The equations of motion of a vehicle, compiled: rigid body, rotors, drag, battery and ground.
 
 The state is an array: position (m) and velocity (m/s) in ENU, attitude (w, x, y, z), body rate
@@ -105,16 +107,17 @@ Outputs = tuple[Vector, Vector, Vector, float, float, bool]
 def advance(
     x: np.ndarray, constants: np.ndarray, hubs: np.ndarray, packs: np.ndarray, feet: np.ndarray,
     references_rad_s: np.ndarray, wind_enu: np.ndarray, force_enu: np.ndarray,
-    anchors: np.ndarray, substep_s: float, substeps: int, is_rk4: bool,
+    anchors: np.ndarray, rotor_angles_rad: np.ndarray, substep_s: float, substeps: int,
+    is_rk4: bool,
 ) -> Outputs:
     """Integrate a state over equal substeps by `rk4` or `euler`; return the fields of its outputs.
 
     Plant and held inputs are given by their fields: as tuples they would take longer to pass than
     a step of `euler`.
 
-    State and anchors of the feet change in place, and what is returned is a plain tuple of
-    numbers: when compiled code makes other objects, Python may run a signal handler, whose
-    exception Numba cannot handle there.
+    State, anchors of the feet and angles of the rotors change in place, and what is returned is a
+    plain tuple of numbers: when compiled code makes other objects, Python may run a signal handler,
+    whose exception Numba cannot handle there.
 
     :param x: the state
     :param substep_s: length of a substep, s
@@ -122,11 +125,13 @@ def advance(
     plant = Plant(constants, hubs, packs, feet)
     held = HeldInputs(references_rad_s, wind_enu, force_enu, anchors)
     for _ in range(substeps):
+        turn_rotors(rotor_angles_rad, x, 0.5 * substep_s)
         if is_rk4:
             x[:] = _rk4(derivative, x, substep_s, (plant, held))
         else:
             x[:] = _euler(derivative, x, substep_s, (plant, held))
         project_state(x, plant, anchors)
+        turn_rotors(rotor_angles_rad, x, 0.5 * substep_s)
     r = _matrix((x[QW], x[QX], x[QY], x[QZ]))
     acceleration, angular_acceleration, power = _accelerations(x, plant, held)
     voltage, current = constants[0].nominal_voltage_v, 0.0
@@ -141,6 +146,19 @@ def advance(
         voltage, current,
         # Not true for NaN.
         -_BOUND < speed < _BOUND and -_BOUND < rest < _BOUND)
+
+
+@compiled
+def turn_rotors(angles_rad: np.ndarray, x: np.ndarray, duration_s: float) -> None:
+    """Turn the rotors by their speed now, in place; nothing depends on their angles.
+
+    Half a step before and half a step after an integration it is the trapezoidal rule.
+
+    :param angles_rad: stay within -pi to pi
+    """
+    for i in range(len(angles_rad)):
+        angle = angles_rad[i] + duration_s * x[ROTORS + i]
+        angles_rad[i] = angle - math.tau * math.floor(angle / math.tau + 0.5)
 
 
 @compiled

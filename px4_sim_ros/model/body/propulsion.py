@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """What one propeller and its motor do at a speed and in a flow: the laws and their constants.
 
 Thrust. A blade element sees the speed of the rotor and the flow u through the disc, and lifts in

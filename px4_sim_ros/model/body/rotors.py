@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """All rotors together: forces, torques, the power they draw, and their lag.
 
 Thrust and power are in `propulsion`, drag, rolling moment, reaction torque and lag as in

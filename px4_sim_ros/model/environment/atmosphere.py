@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The International Standard Atmosphere up to 11 km (ISO 2533): one linear layer.
 
 Altitudes are geopotential metres above mean sea level. Below 11 km the difference
@@ -11,7 +13,6 @@ LAPSE_RATE_K_M = 0.0065
 GAS_CONSTANT_J_KG_K = 287.05287
 STANDARD_GRAVITY_M_S2 = 9.80665
 KELVIN_AT_ZERO_CELSIUS = 273.15
-SEA_LEVEL_DENSITY_KG_M3 = 1.225
 
 _PRESSURE_EXPONENT = STANDARD_GRAVITY_M_S2 / (GAS_CONSTANT_J_KG_K * LAPSE_RATE_K_M)
 _DENSITY_EXPONENT = _PRESSURE_EXPONENT - 1.0

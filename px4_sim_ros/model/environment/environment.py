@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """What surrounds the vehicle by height: gravity and the density of the air."""
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """WGS-84 positions and a local East-North-Up frame, by PROJ."""
 from __future__ import annotations
 

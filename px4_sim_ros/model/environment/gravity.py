@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Acceleration of gravity: uniform, or normal gravity of WGS-84.
 
 It points down the local frame's z axis, everywhere. Not modelled: that the plumb line

@@ -1,12 +1,17 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The Earth's magnetic field by the World Magnetic Model 2025, from pygeomag."""
 from __future__ import annotations
 
 import functools
-
-import pygeomag
+import typing
 
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition, LocalFrame
+from px4_sim_ros.model.errors import check_installed
 from px4_sim_ros.model.frames import Vector, ned_to_enu, vector
+
+if typing.TYPE_CHECKING:
+    import pygeomag
 
 _TESLA_PER_NANOTESLA = 1e-9
 _WMM_2025 = 'wmm/WMM_2025.COF'
@@ -15,6 +20,8 @@ _DIFFERENCE_M = 1000.0
 
 @functools.cache
 def _model() -> pygeomag.GeoMag:
+    check_installed('pygeomag')
+    import pygeomag
     return pygeomag.GeoMag(coefficients_file=_WMM_2025)
 
 

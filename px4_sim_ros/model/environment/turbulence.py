@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Continuous turbulence with the Dryden spectra of MIL-F-8785C, sections 3.7.1 to 3.7.3.
 
 The filters run on the distance that the vehicle has flown through the air, in scale

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Wind: constant, gusts, and turbulence.
 
 The air moves with one velocity over the whole vehicle and the whole period: there are no
@@ -17,7 +19,7 @@ from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.random_streams import NormalStream
 from px4_sim_ros.model.rotation import matrix, to_world
 from px4_sim_ros.model.sensors.noise import GaussMarkov
-from px4_sim_ros.model.timebase import US_PER_S
+from px4_sim_ros.model.timebase import US_PER_S, exact_us
 from px4_sim_ros.model.truth import Truth
 
 if typing.TYPE_CHECKING:
@@ -52,6 +54,17 @@ class WindParameters(Parameters):
         'dryden: 1-sigma on each axis from 2000 ft on; below 1000 ft it follows from speed_m_s',
         'm/s', minimum=0, maximum=100)
 
+    @classmethod
+    def from_mapping(cls, owner: str, values: typing.Mapping[str, typing.Any]) -> typing.Self:
+        """Build and validate.
+
+        :raises ParameterError: one is wrong, or a time is no whole number of microseconds
+        """
+        built = super().from_mapping(owner, values)
+        for name in ('gust_start_s', 'gust_duration_s', 'gust_interval_s'):
+            exact_us(f'{owner}.{name}', getattr(built, name))
+        return built
+
     def direction(self) -> tuple[float, float]:
         """Return the unit vector, east and north, to where it blows."""
         angle = math.radians(self.from_deg)
@@ -77,9 +90,9 @@ class _Gust:
     def __init__(self, name: str, parameters: WindParameters, world: WorldParameters) -> None:
         p = parameters
         self._east, self._north = (0.5 * p.gust_speed_m_s * d for d in p.direction())
-        self._start_us = round(p.gust_start_s * US_PER_S)
-        self._duration_us = round(p.gust_duration_s * US_PER_S)
-        self._interval_us = round(p.gust_interval_s * US_PER_S)
+        self._start_us = exact_us(f'{name}.gust_start_s', p.gust_start_s)
+        self._duration_us = exact_us(f'{name}.gust_duration_s', p.gust_duration_s)
+        self._interval_us = exact_us(f'{name}.gust_interval_s', p.gust_interval_s)
 
     def sample(self, time_us: int, position_enu: Vector, velocity_enu: Vector) -> Vector:
         since_us = time_us - self._start_us

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Airspeed sensor: the differential pressure of a pitot tube along the body's x axis."""
 from __future__ import annotations
 

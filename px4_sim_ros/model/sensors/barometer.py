@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Barometer: static pressure at the vehicle's height, its drift, and what the wind adds."""
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """GNSS receiver: a late position with a slowly wandering error, noisy velocity, and outages."""
 from __future__ import annotations
 
@@ -8,14 +10,14 @@ import math
 import statistics
 import typing
 
-from px4_sim_ros.model.environment.geodesy import GeodeticPosition, load_proj
+from px4_sim_ros.model.environment.geodesy import GeodeticPosition
 from px4_sim_ros.model.frames import Vector, vector
 from px4_sim_ros.model.inputs import STILL, SensorInputs
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.random_streams import NormalStream
 from px4_sim_ros.model.rotation import matrix, to_world
 from px4_sim_ros.model.sensors.noise import GaussMarkovVector
-from px4_sim_ros.model.timebase import US_PER_S
+from px4_sim_ros.model.timebase import US_PER_S, exact_us
 from px4_sim_ros.model.truth import Truth
 from px4_sim_ros.model.world import WorldParameters
 
@@ -48,6 +50,16 @@ class GnssParameters(Parameters):
     reported_horizontal_accuracy_m: float = parameter('accuracy that it reports', 'm', above=0)
     reported_vertical_accuracy_m: float = parameter('accuracy that it reports', 'm', above=0)
 
+    @classmethod
+    def from_mapping(cls, owner: str, values: typing.Mapping[str, typing.Any]) -> typing.Self:
+        """Build and validate.
+
+        :raises ParameterError: one is wrong, or the delay is no whole number of microseconds
+        """
+        built = super().from_mapping(owner, values)
+        exact_us(f'{owner}.delay_s', built.delay_s)
+        return built
+
 
 class GnssMeasurement(typing.NamedTuple):
     """One fix; accuracies are 1-sigma, as the receiver reports them.
@@ -70,9 +82,9 @@ class Gnss:
         p = parameters
         period_s = world.period_us(name) / US_PER_S
         self._parameters = p
-        load_proj()
         self._frame = world.local_frame()
-        self._path = _Path(p.delay_s)
+        self._frame.to_geodetic((0.0, 0.0, 0.0))      # loads PROJ now, and not in the flight
+        self._path = _Path(exact_us(f'{name}.delay_s', p.delay_s))
         self._velocity_stream = NormalStream(world.seed, f'{name}/velocity')
         # A unit process: its stationary standard deviation is 1 from the first sample on.
         self._error = GaussMarkovVector(
@@ -143,10 +155,10 @@ class _Sample(typing.NamedTuple):
 
 
 class _Path:
-    """Where the vehicle has been: the samples back to `delay_s` ago."""
+    """Where the vehicle has been: the samples back to `delay_us` ago."""
 
-    def __init__(self, delay_s: float) -> None:
-        self._delay_us = round(delay_s * US_PER_S)
+    def __init__(self, delay_us: int) -> None:
+        self._delay_us = delay_us
         self._samples: collections.deque[_Sample] = collections.deque()
 
     def delayed(self, truth: Truth) -> tuple[Vector, Vector]:

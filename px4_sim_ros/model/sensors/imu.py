@@ -1,22 +1,17 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Inertial measurement unit: specific force and angular rate where, and as, it is mounted."""
 from __future__ import annotations
 
 import dataclasses
-import math
 import typing
 
 from px4_sim_ros.model.frames import Quaternion, Vector
 from px4_sim_ros.model.inputs import STILL, SensorInputs
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.random_streams import NormalStream
-from px4_sim_ros.model.rotation import (
-    cross,
-    from_rotation_vector,
-    matrix,
-    multiply,
-    to_body,
-    to_world,
-)
+from px4_sim_ros.model.rotation import cross, matrix, to_body, to_world
+from px4_sim_ros.model.sensors.mounting import mounting_rotation
 from px4_sim_ros.model.sensors.noise import Converter, VectorNoise
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.model.truth import Truth
@@ -84,14 +79,6 @@ def lever_arm_acceleration(truth: Truth, position_m: Vector) -> Vector:
     tx, ty, tz = cross(truth.angular_acceleration_flu, position_m)
     cx, cy, cz = cross(truth.rate_flu, cross(truth.rate_flu, position_m))
     return tx + cx, ty + cy, tz + cz
-
-
-def mounting_rotation(roll_pitch_yaw_deg: Vector) -> Quaternion:
-    """Return the rotation from sensor into body axes: first roll, then pitch, then yaw."""
-    roll, pitch, yaw = (math.radians(angle) for angle in roll_pitch_yaw_deg)
-    return multiply(
-        from_rotation_vector((0.0, 0.0, yaw)),
-        multiply(from_rotation_vector((0.0, pitch, 0.0)), from_rotation_vector((roll, 0.0, 0.0))))
 
 
 class Imu:

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Magnetometer: the Earth's field, and that of the vehicle itself, in the sensor's axes."""
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.inputs import STILL, SensorInputs
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.rotation import matrix, to_body, to_world
-from px4_sim_ros.model.sensors.imu import mounting_rotation
+from px4_sim_ros.model.sensors.mounting import mounting_rotation
 from px4_sim_ros.model.sensors.noise import Converter, VectorNoise
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.model.truth import Truth

@@ -1,11 +1,21 @@
-"""An instrument away from the centre of mass: how high it is and how it moves."""
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""An instrument as it is mounted: how it is turned, how high it is and how it moves."""
 from __future__ import annotations
 
 import math
 
-from px4_sim_ros.model.frames import Vector
-from px4_sim_ros.model.rotation import cross
+from px4_sim_ros.model.frames import Quaternion, Vector
+from px4_sim_ros.model.rotation import cross, from_rotation_vector, multiply
 from px4_sim_ros.model.truth import Truth
+
+
+def mounting_rotation(roll_pitch_yaw_deg: Vector) -> Quaternion:
+    """Return the rotation from sensor into body axes: first roll, then pitch, then yaw."""
+    roll, pitch, yaw = (math.radians(angle) for angle in roll_pitch_yaw_deg)
+    return multiply(
+        from_rotation_vector((0.0, 0.0, yaw)),
+        multiply(from_rotation_vector((0.0, pitch, 0.0)), from_rotation_vector((roll, 0.0, 0.0))))
 
 
 def velocity_flu(truth: Truth, position_m: Vector) -> Vector:

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Errors that sensors have in common: white noise, Gauss-Markov bias, the converter's limits."""
 from __future__ import annotations
 

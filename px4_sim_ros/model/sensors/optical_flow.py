@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Optical flow: how fast flat ground seems to turn about a camera that looks down."""
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Range finder: the distance to flat ground along one of the body's axes."""
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Visual odometry: pose and velocity as a camera's estimator reports them, slowly drifting."""
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The sections of a vehicle file: body, rotors, motors, battery and contact with the ground."""
 from __future__ import annotations
 

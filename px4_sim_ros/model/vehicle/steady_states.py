@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """What a vehicle does in steady states: hover, full control, climb, level flight, an empty pack.
 
 Found with the models that fly, by bisection where there is no closed form.

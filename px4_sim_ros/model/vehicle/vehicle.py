@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """A vehicle from its file: mass, drag, rotors, battery and the points that touch the ground."""
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ import typing
 
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.frames import Vector
-from px4_sim_ros.model.parameters import Parameters, parameter
+from px4_sim_ros.model.parameters import Parameters, number, parameter
 from px4_sim_ros.model.vehicle.sections import (
     BatteryModel,
     Body,
@@ -47,10 +49,9 @@ def _whole_number(name: str, value: typing.Any) -> int:
 def _numbers(name: str, value: typing.Any) -> dict[str, float]:
     if not isinstance(value, dict):
         raise ParameterError(f'{name} = {value!r}: must be a mapping of names to numbers')
-    for key, number in value.items():
-        if type(number) not in (int, float) or not math.isfinite(number):
-            raise ParameterError(f'{name}.{key} = {number!r}: must be a number')
-    return value
+    # PX4 has whole numbers as well, which must stay what they are.
+    return {key: entry if type(entry) is int else number(f'{name}.{key}', entry)
+            for key, entry in value.items()}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -152,17 +153,6 @@ class Vehicle:
         speed = self.hover_speed_rad_s(gravity_m_s2, density_kg_m3)
         reference = speed / self._voltage_share(bus_voltage_v)
         return (reference - model.command_offset_rad_s) / model.command_gain_rad_s
-
-    def thrust_to_weight(
-        self, gravity_m_s2: float, density_kg_m3: float | None = None,
-        bus_voltage_v: float | None = None,
-    ) -> float:
-        """Return the thrust of all rotors at their highest speed over the weight.
-
-        :param bus_voltage_v: under load; nominal if not given
-        """
-        speed = self.rotor_model.max_speed_rad_s * self._voltage_share(bus_voltage_v)
-        return (speed / self.hover_speed_rad_s(gravity_m_s2, density_kg_m3)) ** 2
 
     def _lift_n_s2(self, density_kg_m3: float | None) -> float:
         model = self.rotor_model

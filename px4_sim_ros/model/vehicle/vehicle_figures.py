@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """What follows from a vehicle file: figures of hover, control, battery, drag and ground contact.
 
 Each figure has the range in which it is plausible for a multicopter.

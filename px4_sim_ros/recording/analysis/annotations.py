@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """What a flight is annotated with: marks on its time, and waypoints in space."""
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Arithmetic on attitudes over time: unit quaternions (w, x, y, z), one a row."""
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ import typing
 import numpy as np
 
 from px4_sim_ros.model.frames import Quaternion, Vector
-from px4_sim_ros.model.rotation import matrix, to_world
+from px4_sim_ros.model.rotation import conjugate, matrix, multiply, to_body, to_world
 
 
 def roll_pitch_yaw_deg(attitude_wxyz: np.ndarray) -> np.ndarray:
@@ -30,12 +32,44 @@ def angle_rad(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     return angles
 
 
+def tilt_deg(attitude_wxyz: np.ndarray) -> np.ndarray:
+    """Return the angles (n,) between body up and up, of attitudes (n, 4)."""
+    _, x, y, _ = attitude_wxyz.T
+    angles: np.ndarray = np.degrees(np.arccos(np.clip(1.0 - 2.0 * (x * x + y * y), -1.0, 1.0)))
+    return angles
+
+
+# The formulas for plain floats hold for the columns of a table as well.
+
 def in_world(attitude_wxyz: np.ndarray, vectors_flu: np.ndarray) -> np.ndarray:
     """Return body vectors (n, 3) in ENU.
 
     :param attitude_wxyz: (n, 4)
     """
-    # The formulas for plain floats hold for the columns of a table as well.
-    attitude = typing.cast(Quaternion, tuple(attitude_wxyz.T))
-    vector = typing.cast(Vector, tuple(vectors_flu.T))
-    return np.array(to_world(matrix(attitude), vector)).T
+    return np.array(to_world(matrix(_quaternion(attitude_wxyz)), _vector(vectors_flu))).T
+
+
+def in_body(attitude_wxyz: np.ndarray, vectors_enu: np.ndarray) -> np.ndarray:
+    """Return ENU vectors (n, 3) in body axes.
+
+    :param attitude_wxyz: (n, 4)
+    """
+    return np.array(to_body(matrix(_quaternion(attitude_wxyz)), _vector(vectors_enu))).T
+
+
+def rate_rad_s(attitude_wxyz: np.ndarray, derivative: np.ndarray) -> np.ndarray:
+    """Return the angular rates (n, 3) in body axes: 2 q* dq/dt.
+
+    :param attitude_wxyz: (n, 4)
+    :param derivative: of that by time
+    """
+    _, *halves = multiply(conjugate(_quaternion(attitude_wxyz)), _quaternion(derivative))
+    return 2.0 * np.array(halves).T
+
+
+def _quaternion(rows: np.ndarray) -> Quaternion:
+    return typing.cast(Quaternion, tuple(rows.T))
+
+
+def _vector(rows: np.ndarray) -> Vector:
+    return typing.cast(Vector, tuple(rows.T))

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Compares two recordings message by message, bit by bit."""
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from px4_sim_ros.recording.analysis.message_difference import (
 )
 from px4_sim_ros.recording.bag.message_definitions import decode
 from px4_sim_ros.recording.bag.reader import BagReader
-from px4_sim_ros.recording.bag.schema import topic_type
+from px4_sim_ros.recording.bag.schema import changed_between, topic_type
 
 
 class Difference(typing.NamedTuple):
@@ -51,6 +53,7 @@ class BagComparison:
     ends_us: tuple[int, int]               # time of the last step; 0 without any
     damages: tuple[str, str]               # a sentence each, '' where a bag is whole
     versions: dict[str, tuple[str | None, str | None]]     # those that differ
+    topics_left_out: tuple[str, ...]       # as versions of the contract differ in them
 
     @property
     def messages(self) -> int:
@@ -64,12 +67,15 @@ class BagComparison:
 
     @property
     def agree(self) -> bool:
-        """Whether all topics of both runs have the same bits, up to the end of the shorter."""
+        """Whether all that was compared has the same bits."""
         return self.messages > 0 and self.differences == 0
 
     @property
     def identical(self) -> bool:
-        """Whether the runs agree, have the same topics and end at the same time."""
+        """Whether the runs agree, have the same topics and end at the same time.
+
+        `topics_left_out` were not compared.
+        """
         return (self.agree and not any(self.topics_of_one_run)
                 and self.ends_us[0] == self.ends_us[1])
 
@@ -97,12 +103,21 @@ class BagComparison:
             remarks.append(' and '.join(
                 f'{name} ends at t = {seconds_text(end_us)}'
                 for name, end_us in zip(self.names, self.ends_us)))
+        if self.topics_left_out:
+            remarks.append(f'not compared are {", ".join(self.topics_left_out)}, which versions of'
+                           ' the recordings differ in')
         remarks += [f'only {name} has {", ".join(topics)}'
                     for name, topics in zip(self.names, self.topics_of_one_run) if topics]
         if self.differences and self.versions:
             remarks.append('the versions differ as well, which may change last bits: ' + ', '.join(
                 f'{name} {one} and {other}' for name, (one, other) in self.versions.items()))
         return remarks
+
+
+def differing_text(comparison: BagComparison) -> str:
+    """Return the topics that differ, with how many of their messages do."""
+    counts = {name: sum(topic[1:4]) for name, topic in comparison.topics.items()}
+    return ', '.join(f'{name} {count}' for name, count in counts.items() if count)
 
 
 def difference_text(difference: Difference, names: tuple[str, str]) -> str:
@@ -117,6 +132,8 @@ def difference_text(difference: Difference, names: tuple[str, str]) -> str:
 def compare_bags(one: BagReader, other: BagReader) -> BagComparison:
     """Compare the topics of the step of two runs; side topics are left out.
 
+    So are topics in which the versions of the recordings differ.
+
     A message is identified by its topic and its stamp. Both bags are read in step, so only the
     messages of a few steps are in memory. The last step of a truncated bag may be incomplete:
     what it lacks there is no difference.
@@ -124,8 +141,10 @@ def compare_bags(one: BagReader, other: BagReader) -> BagComparison:
     :raises BagError: a file cannot be read
     """
     mine, yours = _Steps(one), _Steps(other)
+    both = [name for name in one.run.graph.topics if name in other.run.graph.topics]
+    changed = changed_between(one.run.schema_version, other.run.schema_version)
     counters = {name: _Counter(name, topic_type(one.run.graph, name))
-                for name in one.run.graph.topics if name in other.run.graph.topics}
+                for name in both if name not in changed}
     while mine.now and yours.now:
         time_us = min(mine.now[0], yours.now[0])
         messages, other_messages = mine.take(time_us), yours.take(time_us)
@@ -138,7 +157,8 @@ def compare_bags(one: BagReader, other: BagReader) -> BagComparison:
         (str(one.folder), str(other.folder)),
         {name: counter.result() for name, counter in counters.items()},
         _topics_of_one_run(one, other), (mine.last_us(), yours.last_us()),
-        (one.damage, other.damage), _differing_versions(one, other))
+        (one.damage, other.damage), _differing_versions(one, other),
+        tuple(name for name in both if name in changed))
 
 
 class _Steps:

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The counters of nodes from `/diagnostics`: of a recorded flight or of a running graph."""
 from __future__ import annotations
 

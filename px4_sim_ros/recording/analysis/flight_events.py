@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The events of a flight, changes of state, faults and warnings, as marks on its time."""
 from __future__ import annotations
 
@@ -7,20 +9,19 @@ import typing
 
 import numpy as np
 
-from px4_sim_ros.messages.diagnostics import level_of, node_name, values_of
+from px4_sim_ros.messages.diagnostics import ERROR, level_of, node_name, values_of
 from px4_sim_ros.messages.stamps import stamp_us
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.recording.analysis.annotations import Mark
-from px4_sim_ros.recording.analysis.series import AllSeries, Series
+from px4_sim_ros.recording.analysis.series import AllSeries, Series, SeriesCollector
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.step import graph, side_topics
 
 PILOT = 'pilot'
 ARRIVED = 'arrived at '
-# Levels of rcl_interfaces/msg/Log and of diagnostic_msgs/msg/DiagnosticStatus.
+# Levels of rcl_interfaces/msg/Log.
 _LOG_WARNING, _LOG_ERROR = 30, 40
-_STATUS_ERROR = 2
 # At which charge PX4 warns, returns and lands by default (BAT_LOW_THR and the two after it).
 LOW_CHARGES = {0.15: 'low', 0.07: 'critical', 0.05: 'an emergency'}
 # A page with more marks than this is unreadable.
@@ -36,17 +37,19 @@ class SideMessage(typing.NamedTuple):
 
 @dataclasses.dataclass
 class BagContents:
-    """How many messages a bag has by topic, and those of its side topics."""
+    """All that a flight is told from, by topic."""
 
-    counts: collections.Counter[str]
-    side: dict[str, list[SideMessage]]     # by topic
+    counts: collections.Counter[str]       # of messages
+    side: dict[str, list[SideMessage]]     # of the side topics
+    series: AllSeries                      # of the topics of the step
     span_s: tuple[float, float]
 
 
 def read_contents(bag: BagReader) -> BagContents:
-    """Read all of a bag that is no time series."""
+    """Read a whole bag, once."""
     counts: collections.Counter[str] = collections.Counter()
     side: dict[str, list[SideMessage]] = {name: [] for name in side_topics.RECORDED}
+    collector = SeriesCollector(bag.run.graph)
     first_us = last_us = None
     for message in bag.messages():
         counts[message.topic] += 1
@@ -54,7 +57,10 @@ def read_contents(bag: BagReader) -> BagContents:
         last_us = message.time_us if last_us is None else max(last_us, message.time_us)
         if message.topic in side:
             side[message.topic].append(SideMessage(message.time_us, bag.decode(message)))
-    return BagContents(counts, side, ((first_us or 0) / US_PER_S, (last_us or 0) / US_PER_S))
+        elif message.topic in collector:
+            collector.add(message.topic, message.time_us, bag.decode(message))
+    return BagContents(counts, side, collector.take(),
+                       ((first_us or 0) / US_PER_S, (last_us or 0) / US_PER_S))
 
 
 def marks(
@@ -81,22 +87,27 @@ def _at(time_us: int, kind: str, who: str, text: str) -> Mark:
 
 def _log_marks(log: typing.Iterable[SideMessage]) -> typing.Iterator[Mark]:
     """Yield what the pilot has logged, and all warnings and errors, each text once."""
-    repeated: dict[tuple[str, str, str], list[int]] = {}
+    troubles = []
     for time_us, message in log:
         # Loggers have the names of nodes, with their namespace: uav1.pilot.
         if message.level >= _LOG_WARNING:
             kind = 'error' if message.level >= _LOG_ERROR else 'warning'
-            repeated.setdefault((kind, message.name, message.msg), []).append(time_us)
+            troubles.append((time_us, kind, message.name, message.msg))
         elif message.name.rpartition('.')[2] == PILOT:
             yield _at(time_us, 'pilot', message.name, message.msg)
-    for (kind, name, text), times_us in repeated.items():
-        yield _at(times_us[0], kind, name, text + _times(times_us))
+    yield from _each_once(troubles)
 
 
-def _times(times_us: list[int]) -> str:
-    if len(times_us) == 1:
-        return ''
-    return f' ({len(times_us)} times, lastly at {times_us[-1] / US_PER_S:.3f} s)'
+def _each_once(troubles: typing.Iterable[tuple[int, str, str, str]]) -> typing.Iterator[Mark]:
+    """Yield a mark for each kind, name and text, at its first time, and how often it came."""
+    times_us: dict[tuple[str, str, str], list[int]] = {}
+    for time_us, kind, name, text in troubles:
+        times_us.setdefault((kind, name, text), []).append(time_us)
+    for (kind, name, text), (first_us, *later_us) in times_us.items():
+        if later_us:
+            text += (f' ({len(later_us) + 1} times, lastly at'
+                     f' {later_us[-1] / US_PER_S:.3f} s)')
+        yield _at(first_us, kind, name, text)
 
 
 def _link_marks(states: typing.Iterable[SideMessage]) -> typing.Iterator[Mark]:
@@ -115,7 +126,7 @@ def _run_marks(statuses: typing.Iterable[SideMessage]) -> typing.Iterator[Mark]:
         state = values_of(message).get('state', '')
         if last is not None and state != last:
             text = state if message.message in ('', state) else f'{state}: {message.message}'
-            kind = 'error' if level_of(message) >= _STATUS_ERROR else 'simulation'
+            kind = 'error' if level_of(message) >= ERROR else 'simulation'
             yield _at(time_us, kind, 'manager', text)
         last = state
 
@@ -123,19 +134,18 @@ def _run_marks(statuses: typing.Iterable[SideMessage]) -> typing.Iterator[Mark]:
 def _diagnostic_marks(
     run: RunDescription, messages: typing.Iterable[SideMessage],
 ) -> typing.Iterator[Mark]:
-    """Yield the warnings and errors in the diagnostics of nodes.
+    """Return the warnings and errors in the diagnostics of nodes.
 
     The state of the run and that of the link have topics of their own.
     """
-    repeated: dict[tuple[str, str, str], list[int]] = {}
+    troubles = []
     for time_us, message in messages:
         for status in message.status:
             name, level = node_name(run.namespace, status.name), level_of(status)
             if level and name != 'manager' and not status.message.startswith('link '):
-                kind = 'error' if level >= _STATUS_ERROR else 'warning'
-                repeated.setdefault((kind, name, status.message), []).append(time_us)
-    for (kind, name, text), times_us in repeated.items():
-        yield _at(times_us[0], kind, name, text + _times(times_us))
+                kind = 'error' if level >= ERROR else 'warning'
+                troubles.append((time_us, kind, name, status.message))
+    return _each_once(troubles)
 
 
 def _stopped_sensor_marks(

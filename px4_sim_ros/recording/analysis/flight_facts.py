@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The figures of a flight for tables: its configuration and its results."""
 from __future__ import annotations
 
@@ -7,6 +9,8 @@ import typing
 import numpy as np
 import yaml
 
+from px4_sim_ros.config.configuration import Configuration
+from px4_sim_ros.config.resources import LOADER
 from px4_sim_ros.config.run_control import ManagerParameters
 from px4_sim_ros.mavlink.mission import GoTo, Mission, TakeOff
 from px4_sim_ros.model.body.integrators import DynamicsParameters
@@ -20,10 +24,10 @@ from px4_sim_ros.recording.bag.run_description import RunDescription
 Facts = list[tuple[str, str]]
 
 
-def name_in(text: str) -> str:
-    """Return the name that the text of a vehicle's or a mission's file gives; '' for none."""
+def _name_in(text: str) -> str:
+    """Return the name that the text of a mission's file gives; '' for none."""
     try:
-        content = yaml.safe_load(text)
+        content = yaml.load(text, LOADER)
     except yaml.YAMLError:
         return ''
     return str(content['name']) if isinstance(content, dict) and 'name' in content else ''
@@ -35,7 +39,7 @@ def mission_waypoints(run: RunDescription, start_enu_m: typing.Sequence[float]) 
     :param start_enu_m: where the vehicle took off
     """
     try:
-        mission = Mission.from_mapping('mission', yaml.safe_load(run.mission or 'null'))
+        mission = Mission.from_mapping('mission', yaml.load(run.mission or 'null', LOADER))
     except (ParameterError, yaml.YAMLError):
         return []
     waypoints, north_m, east_m = [], 0.0, 0.0
@@ -74,16 +78,15 @@ def arrivals(
     return found
 
 
-def setup_facts(run: RunDescription) -> Facts:
+def setup_facts(run: RunDescription, configuration: Configuration) -> Facts:
     """Return the configuration of a run."""
-    configuration = run.configuration({})
     world = configuration.world
     manager = typing.cast(ManagerParameters, configuration.nodes['manager'])
     dynamics = typing.cast(DynamicsParameters, configuration.nodes['dynamics'])
     sensors = ', '.join(configuration.graph.sensors)
     return [
-        ('vehicle', name_in(run.vehicle) or world.vehicle),
-        ('mission', name_in(run.mission) or 'none'),
+        ('vehicle', configuration.vehicle.name),
+        ('mission', _name_in(run.mission) or 'none'),
         ('autopilot', run.autopilot),
         ('mode', run.mode),
         ('seed', str(world.seed)),

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The error of each integrator on a recorded flight, and its cost.
 
 The recorded commands and the recorded wind drive the dynamics alone, in open loop. An open loop
@@ -17,11 +19,12 @@ from px4_sim_ros.config.configuration import node_configuration
 from px4_sim_ros.model.body.contact import reach_m
 from px4_sim_ros.model.body.integrators import INTEGRATOR_NAMES, DynamicsParameters, State
 from px4_sim_ros.model.errors import DivergedError
-from px4_sim_ros.model.frames import Quaternion, Vector
+from px4_sim_ros.model.frames import Quaternion, Vector, vector
 from px4_sim_ros.model.inputs import STILL, WindSample
 from px4_sim_ros.model.timebase import US_PER_S, seconds_text
 from px4_sim_ros.model.truth import Truth
 from px4_sim_ros.recording.analysis.deviation import motion_deviation
+from px4_sim_ros.recording.analysis.series import FIELDS
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import BagError
 from px4_sim_ros.step.block import BlockConfiguration
@@ -34,8 +37,8 @@ WINDOW_S = 1.0
 # some thousand times the rounding.
 TOLERANCE = 1e-12
 
-_FIELDS = 'position_m', 'attitude_wxyz', 'velocity_m_s', 'rate_rad_s'
-_StepMotion = tuple[Vector, Quaternion, Vector, Vector]      # the fields above
+_ODOMETRY = FIELDS['ground_truth/odom']
+_StepMotion = tuple[Vector, Quaternion, Vector, Vector]      # the fields of these
 _Motion = list[_StepMotion]
 _NO_VECTOR = math.nan, math.nan, math.nan
 _DIVERGED: _StepMotion = _NO_VECTOR, (math.nan, *_NO_VECTOR), _NO_VECTOR, _NO_VECTOR
@@ -98,12 +101,12 @@ def read_trajectory(bag: BagReader) -> RecordedTrajectory:
         if message.topic in found:
             found[message.topic][message.time_us] = bag.decode(message)
     commands, winds, odometry = found.values()
-    rotors = len(bag.run.load_vehicle().rotors)
+    rotors = len(bag.run.recorded_vehicle.rotors)
     trajectory, wind_enu = RecordedTrajectory([], [], []), STILL.wind_enu
     step_us = bag.run.world.step_us
     for time_us in range(step_us, max(odometry, default=0) + 1, step_us):
         if time_us in winds:
-            wind_enu = _xyz(winds[time_us].twist.linear)
+            wind_enu = vector(FIELDS['wind']['velocity_m_s'](winds[time_us]))
         command = commands.get(time_us - step_us)
         if time_us not in odometry or (command is None and time_us > step_us):
             raise BagError(f'bag {bag.folder}: motion or command for t = {seconds_text(time_us)}'
@@ -240,14 +243,13 @@ class _Plant:
 
 
 def _maker(bag: BagReader) -> typing.Callable[[DynamicsParameters], _Plant]:
-    vehicle, world, graph = bag.run.load_vehicle(), bag.run.world, bag.run.graph
+    vehicle, world, graph = bag.run.recorded_vehicle, bag.run.world, bag.run.graph
     return lambda parameters: _Plant(
         BlockConfiguration('dynamics', graph, world, vehicle, parameters))
 
 
 def _in_air(bag: BagReader, heights_m: np.ndarray, window: int) -> np.ndarray:
-    vehicle = bag.run.load_vehicle()
-    reach = reach_m(vehicle.contact_points_m)
+    reach = reach_m(bag.run.recorded_vehicle.contact_points_m)
     starts = np.arange(0, heights_m.size, window)
     lowest_m = np.minimum.reduceat(heights_m, starts)
     return np.repeat(lowest_m > reach, window)[:heights_m.size]
@@ -259,7 +261,7 @@ def _errors(motion: _Motion, exact: dict[str, np.ndarray]) -> dict[str, np.ndarr
 
 
 def _arrays(motion: _Motion) -> dict[str, np.ndarray]:
-    return {field: np.array(column) for field, column in zip(_FIELDS, zip(*motion))}
+    return {field: np.array(column) for field, column in zip(_ODOMETRY, zip(*motion))}
 
 
 def _bits(motion: _Motion) -> list[bytes]:
@@ -271,10 +273,4 @@ def _true_motion(truth: Truth) -> _StepMotion:
 
 
 def _recorded_motion(odometry: typing.Any) -> _StepMotion:
-    pose, twist = odometry.pose.pose, odometry.twist.twist
-    q = pose.orientation
-    return _xyz(pose.position), (q.w, q.x, q.y, q.z), _xyz(twist.linear), _xyz(twist.angular)
-
-
-def _xyz(vector: typing.Any) -> Vector:
-    return vector.x, vector.y, vector.z
+    return typing.cast(_StepMotion, tuple(read(odometry) for read in _ODOMETRY.values()))

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The figures of the lockstep: their names and definitions.
 
 `top` shows them of a running graph, the report of a recorded flight; both use this module.

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Compares two messages of one type bit by bit, field by field."""
 from __future__ import annotations
 

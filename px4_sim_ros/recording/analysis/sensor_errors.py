@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Each sensor of a flight against the truth.
 
 The truth is what the same sensor with the same mounting would have measured without errors: its
@@ -16,11 +18,10 @@ from px4_sim_ros.config.configuration import Configuration
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition
 from px4_sim_ros.model.inputs import STILL, SensorInputs
 from px4_sim_ros.model.parameters import Parameters
-from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.model.truth import Truth
 from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.recording.analysis.attitudes import roll_pitch_yaw_deg
-from px4_sim_ros.recording.analysis.series import AllSeries, Series
+from px4_sim_ros.recording.analysis.series import AllSeries
 from px4_sim_ros.step import graph
 
 _MICROTESLA = 1e6
@@ -195,13 +196,13 @@ def _comparisons_of(
 ) -> typing.Iterator[SensorComparison]:
     # A truncated bag may have one topic of a time and not the other.
     times_us = np.unique(np.concatenate([
-        _times_us(next(iter(series[topic.name].values()))) for topic in topics]))
+        next(iter(series[topic.name].values())).times_us for topic in topics]))
     samples = {t.time_us: ideal.measure(t, around) for t, around in truth.at(times_us)}
     no_fix_us = _without_fix_us(topics, series)
     for topic in topics:
         for quantity in _QUANTITIES[topic.kind]:
             column = series[topic.name][quantity.field]
-            of_us = _times_us(column)
+            of_us = column.times_us
             kept = np.array([t in samples for t in of_us.tolist()], bool)
             if not kept.any():
                 continue
@@ -234,14 +235,9 @@ def _without_fix_us(
     for topic in topics:
         status = series[topic.name].get('status')
         if status is not None:
-            times_us: np.ndarray = _times_us(status)[status.values[:, 0] < 0]
+            times_us: np.ndarray = status.times_us[status.values[:, 0] < 0]
             return times_us
     return np.empty(0, int)
-
-
-def _times_us(series: Series) -> np.ndarray:
-    times_us: np.ndarray = np.rint(series.time_s * US_PER_S).astype(int)
-    return times_us
 
 
 class _Truths:
@@ -253,7 +249,7 @@ class _Truths:
         self._times_us = np.empty(0, int)
         if odometry and accel:
             fields = [*odometry.values(), *accel.values()]
-            odometry_us, accel_us = _times_us(fields[0]), _times_us(fields[-1])
+            odometry_us, accel_us = fields[0].times_us, fields[-1].times_us
             self._times_us, *places = np.intersect1d(odometry_us, accel_us, return_indices=True)
             # In the order of `Truth`, which is that of `series.FIELDS`.
             columns = [f.values[places[i >= len(odometry)]] for i, f in enumerate(fields)]
@@ -261,7 +257,7 @@ class _Truths:
             self._times_us = self._times_us[finite]
             self._columns = [column[finite].tolist() for column in columns]
         wind = series.get('wind')
-        self._wind_us = _times_us(wind['velocity_m_s']) if wind else np.empty(0, int)
+        self._wind_us = wind['velocity_m_s'].times_us if wind else np.empty(0, int)
         self._wind = wind['velocity_m_s'].values.tolist() if wind else []
 
     def at(self, times_us: np.ndarray) -> typing.Iterator[tuple[Truth, SensorInputs]]:
@@ -274,4 +270,4 @@ class _Truths:
             position, attitude, velocity, rate, acceleration, angular = (
                 column[place] for column in self._columns)
             yield Truth(time_us, position, attitude, velocity, rate, acceleration, angular,
-                        ()), around
+                        (), ()), around

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Time series of the fields of topics, from a bag or from a running graph."""
 from __future__ import annotations
 
@@ -19,6 +21,12 @@ class Series(typing.NamedTuple):
 
     time_s: np.ndarray     # (n,), simulated
     values: np.ndarray     # (n, k)
+
+    @property
+    def times_us(self) -> np.ndarray:
+        """The times in whole microseconds."""
+        times_us: np.ndarray = np.rint(self.time_s * US_PER_S).astype(int)
+        return times_us
 
 
 # By topic and field.

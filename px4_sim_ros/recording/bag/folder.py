@@ -1,14 +1,17 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The folder of a new recording."""
 from __future__ import annotations
 
 import os
 import pathlib
+import tempfile
 
 from px4_sim_ros.model.errors import ParameterError
 
 
 def new_folder(folder: str | pathlib.Path) -> pathlib.Path:
-    """Return the absolute path of a bag that can be created; nothing is created yet.
+    """Return the absolute path of a bag that can be created; nothing is left there yet.
 
     :raises ParameterError: the folder exists, or cannot be made
     """
@@ -24,10 +27,24 @@ def new_folder(folder: str | pathlib.Path) -> pathlib.Path:
         raise ParameterError(f'record {folder}: cannot be made: {error.strerror}') from None
     else:
         raise ParameterError(f'record {folder}: exists already; name a folder that does not')
-    parent = next(parent for parent in path.parents if parent.exists())
-    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
-        raise ParameterError(f'record {folder}: nothing can be made in {parent}')
+    _try_to_make(path, folder)
     return path
+
+
+def _try_to_make(path: pathlib.Path, folder: str | pathlib.Path) -> None:
+    """Make such a folder elsewhere in the nearest one that exists, and remove it again.
+
+    :param folder: how the user calls it
+    :raises ParameterError: it cannot be made; permissions do not say so for all file systems
+    """
+    existing = next(parent for parent in path.parents if os.path.lexists(parent))
+    try:
+        # Under a name of its own: another recording may begin beside this one.
+        with tempfile.TemporaryDirectory(dir=existing) as trial:
+            (pathlib.Path(trial) / path.relative_to(existing)).mkdir(parents=True)
+    except OSError as error:
+        raise ParameterError(f'record {folder}: nothing can be made in {existing}:'
+                             f' {error.strerror}') from None
 
 
 def make_folder(folder: str | pathlib.Path) -> pathlib.Path:

@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Definitions of ROS messages, for bags to carry and for decoding."""
 from __future__ import annotations
 
@@ -38,12 +40,3 @@ def decode(data: bytes, type_name: str) -> typing.Any:
     Four times as fast as rclpy, and it needs no ROS.
     """
     return _STORE.deserialize_cdr(data, type_name)
-
-
-def trimmed(data: bytes, type_name: str) -> bytes:
-    """Return a message without the padding at its end.
-
-    The middleware may pad a message that rclpy serialises; one from a topic is not padded.
-    """
-    definition = _STORE.get_msgdef(type_name)
-    return data[:4 + definition.deserialize_cdr_le(data[4:], 0, definition.cls, _STORE)[1]]

@@ -1,6 +1,9 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Reads bags that `writer` has written, also truncated and damaged ones."""
 from __future__ import annotations
 
+import io
 import pathlib
 import struct
 import typing
@@ -35,7 +38,10 @@ class Message(typing.NamedTuple):
 
 
 class BagReader:
-    """A bag, read as often as needed."""
+    """A bag, read as often as needed.
+
+    One that is still being recorded has what it had at first, however often it is read.
+    """
 
     def __init__(self, folder: str | pathlib.Path) -> None:
         """Find the files and read the description of the run.
@@ -44,6 +50,8 @@ class BagReader:
         """
         self.folder = pathlib.Path(folder).expanduser()
         self.damage = ''       # a sentence, once a damaged file was read
+        if self.folder.is_file():
+            raise BagError(f'bag {folder}: is a file; name the folder that --record has made')
         if not self.folder.is_dir():
             raise BagError(f'bag {folder}: there is no such folder')
         try:
@@ -58,6 +66,7 @@ class BagReader:
         for path in self.paths:
             if not path.is_file():
                 raise BagError(f'bag {folder}: {path.name} is missing')
+        self._sizes = {path: path.stat().st_size for path in self.paths}
         self.run, channels = self._head()
         self._check_topics(channels)
 
@@ -76,7 +85,7 @@ class BagReader:
         begins_at_0 = self.paths[0].stem.endswith('_0')
         for path in self.paths:
             channels: dict[int, str] = {}
-            records = _Records(self.folder, path)
+            records = self._records(path)
             for record in records:
                 if isinstance(record, McapMessage):
                     topic = channels[record.channel_id]
@@ -98,12 +107,15 @@ class BagReader:
         """Return a message with its fields."""
         return decode(message.data, schema.topic_type(self.run.graph, message.topic))
 
+    def _records(self, path: pathlib.Path) -> _Records:
+        return _Records(self.folder, path, self._sizes[path])
+
     def _head(self) -> tuple[RunDescription, dict[str, str]]:
         """Return the description of the run, and the types of the first file's topics by name."""
         run: RunDescription | None = None
         schemas: dict[int, str] = {}
         types: dict[str, str] = {}
-        records = _Records(self.folder, self.paths[0])
+        records = self._records(self.paths[0])
         for record in records:
             if isinstance(record, Attachment) and record.name == RUN_ATTACHMENT:
                 run = RunDescription.from_yaml(self.folder, record.data)
@@ -135,8 +147,8 @@ class BagReader:
 class _Records:
     """The records of a file, as far as it can be read."""
 
-    def __init__(self, folder: pathlib.Path, path: pathlib.Path) -> None:
-        self._folder, self._path = folder, path
+    def __init__(self, folder: pathlib.Path, path: pathlib.Path, size: int) -> None:
+        self._folder, self._path, self._size = folder, path, size
         self.damage = ''       # what is wrong with the file, once that was met
 
     def __iter__(self) -> typing.Iterator[typing.Any]:
@@ -147,12 +159,13 @@ class _Records:
         name = f'bag {self._folder}: {self._path.name}'
         known: set[int] = set()
         try:
-            with open(self._path, 'rb') as file:
+            with open(self._path, 'rb', buffering=0) as file:
                 if not MCAP0_MAGIC.startswith(file.read(len(MCAP0_MAGIC))):
                     raise BagError(f'{name} is no MCAP file')
                 file.seek(0)
                 for record in StreamReader(
-                        file, validate_crcs=True, record_size_limit=_LARGEST_RECORD).records:
+                        _Beginning(file, self._size), validate_crcs=True,
+                        record_size_limit=_LARGEST_RECORD).records:
                     if isinstance(record, Channel):
                         known.add(record.id)
                     elif isinstance(record, McapMessage) and record.channel_id not in known:
@@ -164,6 +177,24 @@ class _Records:
         except OSError as error:
             raise BagError(f'{name}: {error.strerror}') from error
         except (EndOfFile, struct.error):
-            self.damage = 'ends too early'
+            grows = self._path.stat().st_size > self._size
+            self.damage = 'is still being recorded' if grows else 'ends too early'
         except _DAMAGED:
             self.damage = 'is damaged'
+
+
+class _Beginning(io.RawIOBase):
+    """The first bytes of a file, which may grow."""
+
+    def __init__(self, file: io.FileIO, size: int) -> None:
+        self._file, self._left = file, size
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: typing.Any) -> int:
+        """Read some bytes into a buffer; return how many, 0 at the end."""
+        count = self._file.readinto(memoryview(buffer)[:self._left])
+        self._left -= count
+        return count

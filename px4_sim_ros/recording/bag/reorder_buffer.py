@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Orders the messages of many topics by time, without blocking on any of them."""
 from __future__ import annotations
 

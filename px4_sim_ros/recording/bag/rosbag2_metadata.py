@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The file `metadata.yaml` of a rosbag2 folder, version 9 (Jazzy)."""
 from __future__ import annotations
 
@@ -9,12 +11,12 @@ import typing
 
 import yaml
 
+from px4_sim_ros.config.resources import DUMPER, LOADER
+
 FILE_NAME = 'metadata.yaml'
 _VERSION = 9
 _NS_PER_US = 1000
 _FOREVER = {'sec': 9223372036, 'nsec': 854775807}
-# That of libyaml is faster by far; not every installation has it.
-_DUMPER = getattr(yaml, 'CSafeDumper', yaml.SafeDumper)
 
 
 @dataclasses.dataclass
@@ -66,9 +68,9 @@ def write(
     try:
         with open(new, 'w', encoding='utf-8') as file:
             if is_final:
-                yaml.dump(content, file, _DUMPER, sort_keys=False)
+                yaml.dump(content, file, DUMPER, sort_keys=False)
             else:
-                json.dump(content, file, indent=1)
+                file.write(json.dumps(content))
         new.replace(folder / FILE_NAME)
     except OSError:
         new.unlink(missing_ok=True)
@@ -119,7 +121,7 @@ def file_names(folder: pathlib.Path) -> list[str]:
     if not path.exists():
         return sorted((file.name for file in folder.glob('*.mcap')), key=_number)
     try:
-        content = yaml.safe_load(path.read_text(encoding='utf-8'))
+        content = yaml.load(path.read_bytes(), LOADER)
         information = content['rosbag2_bagfile_information']
         names = [str(name) for name in information['relative_file_paths']]
     except (yaml.YAMLError, KeyError, TypeError, ValueError) as error:

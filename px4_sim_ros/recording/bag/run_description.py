@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The description of a run that its bag carries: all that a replay needs."""
 from __future__ import annotations
 
@@ -19,6 +21,7 @@ from px4_sim_ros.config.configuration import (
 )
 from px4_sim_ros.config.parameter_files import FlatParameters, flat_values
 from px4_sim_ros.config.recording import RecorderParameters
+from px4_sim_ros.config.resources import DUMPER, LOADER
 from px4_sim_ros.config.vehicles_and_missions import vehicle_text
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
@@ -28,9 +31,6 @@ from px4_sim_ros.step import graph, side_topics
 
 # Numbers may differ in their last bits between versions of these.
 _LIBRARIES = 'numba', 'numpy', 'pygeomag', 'pymavlink', 'pyproj'
-# Those of libyaml are faster by far; not every installation has them.
-_LOADER = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
-_DUMPER = getattr(yaml, 'CSafeDumper', yaml.SafeDumper)
 
 
 class BagError(RuntimeError):
@@ -91,16 +91,17 @@ class RunDescription:
             laid[node] = laid.get(node, {}) | values
         is_set = 'vehicle' in overrides.get('', {})
         return load_configuration(
-            None, overrides, base=laid, vehicle=None if is_set else self.load_vehicle())
+            None, overrides, base=laid, vehicle=None if is_set else self.recorded_vehicle)
 
-    def load_vehicle(self) -> Vehicle:
-        """Return the vehicle as it was then: the file of that name may have changed since.
+    @functools.cached_property
+    def recorded_vehicle(self) -> Vehicle:
+        """The vehicle as it was then: the file of that name may have changed since.
 
         :raises ParameterError: the text is damaged
         """
         name = f'vehicle {self.world.vehicle} of the recording'
         try:
-            return Vehicle.from_mapping(name, yaml.safe_load(self.vehicle))
+            return Vehicle.from_mapping(name, yaml.load(self.vehicle, LOADER))
         except yaml.YAMLError as error:
             raise ParameterError(f'{name}: not YAML') from error
 
@@ -126,7 +127,7 @@ class RunDescription:
                 name: {'type': topic.type, 'publisher': topic.publisher,
                        'period_us': topic.period_us(world.step_us, world.periods_us)}
                 for name, topic in nodes.topics.items()}}}
-        return yaml.dump(content, Dumper=_DUMPER, sort_keys=False, allow_unicode=True)
+        return yaml.dump(content, Dumper=DUMPER, sort_keys=False, allow_unicode=True)
 
     @classmethod
     def from_yaml(cls, bag: str | pathlib.Path, text: str | bytes) -> RunDescription:
@@ -136,13 +137,16 @@ class RunDescription:
         :raises BagError: it is of another version, or damaged
         """
         try:
-            content = yaml.load(text, _LOADER)
+            content = yaml.load(text, LOADER)
             version = content['schema_version']
-            if version != schema.VERSION:
+            if version not in (schema.VERSION, *schema.CHANGED_SINCE):
+                package = content['versions']['px4_sim_ros']
+                writer = f'px4_sim_ros {package}'
+                if package == __version__:
+                    writer = f'another state of {writer}'
                 raise BagError(
                     f'bag {bag}: its schema has version {version} and this is for version'
-                    f" {schema.VERSION}; px4_sim_ros {content['versions']['px4_sim_ros']} has"
-                    ' written it and can read it')
+                    f' {schema.VERSION}; {writer} has written it and can read it')
             description = cls(**{
                 field.name: content[field.name] for field in dataclasses.fields(cls)})
             _ = description.graph
@@ -160,7 +164,7 @@ class RunDescription:
         :raises BagError: it is missing or damaged
         """
         try:
-            text = pathlib.Path(path).read_text(encoding='utf-8')
+            text = pathlib.Path(path).read_bytes()
         except OSError as error:
             raise BagError(f'run file {path}: {error.strerror}') from error
         return cls.from_yaml(path, text)

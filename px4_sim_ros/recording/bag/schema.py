@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The contract of a recording: its version, its topics, their types and what they mean.
 
 `docs/recording.md` is the document; a test compares it with this and with the graph. Whoever
@@ -11,7 +13,15 @@ import json
 from px4_sim_ros.recording.bag.message_definitions import definition
 from px4_sim_ros.step import graph, side_topics
 
-VERSION = 1
+VERSION = 2
+# Recordings of these versions are read as well: since then only these topics mean more or else.
+CHANGED_SINCE = {1: frozenset({'joint_states', 'visual_odometry'})}
+
+
+def changed_between(one: int, other: int) -> frozenset[str]:
+    """Return the topics that are not the same in two versions."""
+    return frozenset().union(*(
+        CHANGED_SINCE[version] for version in range(min(one, other), max(one, other))))
 
 
 def topic_type(nodes: graph.Graph, name: str) -> str:

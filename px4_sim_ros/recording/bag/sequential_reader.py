@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The messages of a bag in the order of time, from a start on."""
 from __future__ import annotations
 

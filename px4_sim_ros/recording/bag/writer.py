@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Writes a rosbag2 folder of MCAP files in simulated time, from serialised messages."""
 from __future__ import annotations
 
@@ -6,14 +8,11 @@ import io
 import pathlib
 import typing
 
-from mcap.data_stream import RecordBuilder
-from mcap.records import DataEnd, Footer
-from mcap.writer import MCAP0_MAGIC, CompressionType, Writer
-
 from px4_sim_ros import __version__
 from px4_sim_ros.config.recording import RecorderParameters
-from px4_sim_ros.model.timebase import US_PER_S
+from px4_sim_ros.model.timebase import US_PER_S, seconds_text
 from px4_sim_ros.recording.bag import message_definitions, rosbag2_metadata, schema
+from px4_sim_ros.recording.bag.mcap_file import McapFile, end_without_summary
 from px4_sim_ros.recording.bag.rosbag2_metadata import FileInfo, TopicInfo
 from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.step import side_topics
@@ -87,10 +86,9 @@ class BagWriter:
                 self._open()
                 # Some readers need a message in each file, even if the run ends here.
                 self._flush_at_us = time_us
-        time_ns = time_us * _NS_PER_US
         count = self.counts[topic]
         try:
-            self._writer.add_message(self._channels[topic], time_ns, data, time_ns, count)
+            self._file.add_message(self._channels[topic], time_us * _NS_PER_US, count, data)
         except OSError:      # a chunk was full and was flushed
             self._truncate()
             raise
@@ -106,7 +104,7 @@ class BagWriter:
         :raises OSError: it cannot be written
         """
         with self._truncate_on_failure():
-            self._flush_chunk()
+            self._file.flush()
             self._note_flushed()
 
     def close(self) -> None:
@@ -115,27 +113,29 @@ class BagWriter:
         :raises OSError: its end cannot be written
         """
         with self._truncate_on_failure():
-            self._flush_chunk()
+            self._file.flush()
             self._note_flushed(is_final=True)
         self._finish_file()
 
+    def end_text(self, reason: str) -> str:
+        """Return why the recording ends too early, as a sentence."""
+        return (f'the recording in {self.folder} ends at t = {seconds_text(self.flushed_us)}:'
+                f' {reason}')
+
     def _open(self) -> None:
-        info = FileInfo(f'{self.folder.name}_{len(self._files)}.mcap')
+        # Until it has messages it begins and ends where the file before has ended.
+        info = FileInfo(
+            f'{self.folder.name}_{len(self._files)}.mcap', self._last_us, self._last_us)
         self._stream = open(self.folder / info.name, 'xb')     # noqa: SIM115
         self._files.append(info)
         self._flushed_bytes = 0
         self._in_file = 0          # how many messages
         with self._truncate_on_failure():
-            self._writer = Writer(
-                self._stream, chunk_size=_CHUNK_BYTES,
-                compression=CompressionType[self._parameters.compression.upper()])
-            # The library gives these two no types.
-            self._flush_chunk: typing.Callable[[], None] = self._writer.flush
-            self._finish_mcap: typing.Callable[[], None] = self._writer.finish
-            self._writer.start('ros2', f'px4_sim_ros {__version__}')
-            self._writer.add_metadata(METADATA, self._custom_data)
-            self._writer.add_attachment(
-                0, 0, RUN_ATTACHMENT, 'application/yaml', self._run_text)
+            self._file = McapFile(
+                self._stream, f'px4_sim_ros {__version__}', self._parameters.compression,
+                _CHUNK_BYTES)
+            self._file.add_metadata(METADATA, self._custom_data)
+            self._file.add_attachment(RUN_ATTACHMENT, 'application/yaml', self._run_text)
             self._channels = self._register_channels()
             self._stream.flush()
             self._note_flushed()
@@ -144,11 +144,11 @@ class BagWriter:
         """Register a channel for each topic; return their ids by name in the graph."""
         types = {topic.type for topic in self._topics.values()}
         schemas = {
-            name: self._writer.register_schema(
+            name: self._file.add_schema(
                 name, 'ros2msg', message_definitions.definition(name).encode())
             for name in sorted(types)}
         return {
-            name: self._writer.register_channel(topic.name, 'cdr', schemas[topic.type], {
+            name: self._file.add_channel(topic.name, 'cdr', schemas[topic.type], {
                 'offered_qos_profiles': rosbag2_metadata.qos_text(topic.latched),
                 'topic_type_hash': topic.type_hash})
             for name, topic in self._topics.items()}
@@ -161,7 +161,7 @@ class BagWriter:
 
     def _finish_file(self) -> None:
         with self._truncate_on_failure():
-            self._finish_mcap()
+            self._file.finish()
             self._stream.flush()
         self._stream.close()
 
@@ -195,12 +195,4 @@ class BagWriter:
             with open(path, 'r+b') as file:
                 file.truncate(self._flushed_bytes)
                 file.seek(0, io.SEEK_END)
-                file.write(_end_without_summary())
-
-
-def _end_without_summary() -> bytes:
-    records = RecordBuilder()
-    DataEnd(0).write(records)
-    Footer(summary_start=0, summary_offset_start=0, summary_crc=0).write(records)
-    end: typing.Callable[[], bytes] = records.end       # the library gives it no type
-    return end() + MCAP0_MAGIC
+                file.write(end_without_summary())

@@ -1,13 +1,15 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Writes a bag in a thread of its own, so that the disk does not block the steps."""
 from __future__ import annotations
 
 import contextlib
 import threading
+import time
 import traceback
 import typing
 
 from px4_sim_ros.model.errors import sentence
-from px4_sim_ros.model.timebase import seconds_text
 from px4_sim_ros.recording.bag.reader import Message
 from px4_sim_ros.recording.bag.reorder_buffer import LostError
 from px4_sim_ros.recording.bag.writer import BagWriter
@@ -31,6 +33,7 @@ class BagThread:
         self._writer, self._gather, self._on_written = writer, gather, on_written
         self.problem = ''          # why it has stopped writing, as a sentence
         self.is_writing = False    # gathered messages are not all written yet
+        self.busy_s = 0.0          # processor time that it has taken
         self._woken = threading.Event()
         self._ending = False
         self._thread = threading.Thread(target=self._run, name='bag')
@@ -54,15 +57,13 @@ class BagThread:
                 self._write_gathered()
             self._write_gathered()
             self._writer.close()
-        except (OSError, LostError) as error:
-            if isinstance(error, LostError):
-                self._finish()
+        except OSError as error:       # the bag has ended with its last flush
             self._fail(sentence(error))
-        except Exception as error:
-            # A bug: it must reach the run all the same.
+        except LostError as error:
+            self._finish_and_fail(sentence(error))
+        except Exception as error:     # a bug: it must reach the run all the same
             traceback.print_exc()
-            self._fail(f'{type(error).__name__}: {error}')
-            self._finish()
+            self._finish_and_fail(f'{type(error).__name__}: {error}')
 
     @property
     def flushed_us(self) -> int:
@@ -70,9 +71,11 @@ class BagThread:
         return self._writer.flushed_us
 
     def _fail(self, reason: str) -> None:
-        self.problem = (f'the recording in {self._writer.folder} ends at'
-                        f' t = {seconds_text(self._writer.flushed_us)}: {reason}')
-        self.is_writing = False
+        self.problem = self._writer.end_text(reason)
+        self._report()
+
+    def _report(self) -> None:
+        self.is_writing, self.busy_s = False, time.thread_time()
         self._on_written()
 
     def _write_gathered(self) -> None:
@@ -81,10 +84,12 @@ class BagThread:
             self.is_writing = True
             for message in messages:
                 self._writer.write(*message)
-            self.is_writing = False
-            self._on_written()
+            self._report()
 
-    def _finish(self) -> None:
-        """Finish the bag as far as it can be written."""
-        with contextlib.suppress(OSError):
-            self._writer.close()
+    def _finish_and_fail(self, reason: str) -> None:
+        """Finish the bag first, as far as it can be: the sentence says how far that is."""
+        try:
+            with contextlib.suppress(OSError):
+                self._writer.close()
+        finally:
+            self._fail(reason)

@@ -1,4 +1,9 @@
-"""Comparisons of recordings as tables, as JSON and as plots."""
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""Comparisons of recordings as tables, as JSON and as plots.
+
+The tables fit into 80 columns, but for long names.
+"""
 from __future__ import annotations
 
 import math
@@ -27,11 +32,12 @@ _FLIGHT_PARTS = 'in the air', 'whole flight'
 def comparison_table(comparison: BagComparison) -> Group:
     """Return how many messages of each topic agree, and the first of each that does not."""
     counts = _table('topic', *(f'>{head}' for head in ('equal', 'differ', 'only 1st', 'only 2nd')))
-    firsts = _table('topic', '>first at t', 'field', '1st', '2nd')
+    firsts = _table('topic\nfirst at t', 'field', '1st\n2nd')
     for name, topic in comparison.topics.items():
         counts.add_row(name, *map(str, topic[:4]), style='bold' if topic.first else '')
         if topic.first:
-            firsts.add_row(name, *_first_texts(topic.first))
+            when, field, one, other = _first_texts(topic.first)
+            firsts.add_row(f'{name}\n{when}', field, f'{one}\n{other}')
     for topics, run in zip(comparison.topics_of_one_run, ('1st', '2nd')):
         for name in topics:
             counts.add_row(name, f'{run} only')
@@ -41,17 +47,17 @@ def comparison_table(comparison: BagComparison) -> Group:
 
 def deviation_table(deviation: Deviation) -> Table:
     """Return the deviation of two runs, by groups of the state."""
-    table = _table('deviation', '>maximum', '>at t', '>rms', 'unit', 'what is measured')
+    table = _table('deviation', '>maximum', '>at t', '>rms', 'what is measured')
     for name, group in deviation.groups.items():
-        table.add_row(name, f'{group.maximum:.3g}', f'{group.maximum_at_s:.3f} s',
-                      f'{group.rms:.3g}', group.group.unit, group.group.meaning)
+        table.add_row(f'{name}, {group.group.unit}', f'{group.maximum:.3g}',
+                      f'{group.maximum_at_s:.3f} s', f'{group.rms:.3g}', group.group.meaning)
     return table
 
 
 def study_table(study: IntegratorStudy) -> Group:
     """Return maximum and rms error of each integrator, and what it costs."""
     errors = _table('integrator', 'where', 'error', *(
-        f'>{group}, {GROUPS[group].unit}' for group in _study_groups(study)))
+        f'>{group}\n{GROUPS[group].unit}' for group in _study_groups(study)))
     costs = _table('integrator', '>wall time', '>real-time factor')
     for name, found in study.integrators.items():
         label = f'{name} *' if name == study.own else name
@@ -80,6 +86,7 @@ def comparison_json(comparison: BagComparison) -> dict[str, typing.Any]:
         'agree': comparison.agree, 'sentence': comparison.sentence,
         'ends_us': list(comparison.ends_us), 'damages': list(comparison.damages),
         'topics_of_one_run': [list(names) for names in comparison.topics_of_one_run],
+        'topics_left_out': list(comparison.topics_left_out),
         'differing_versions': {name: list(pair) for name, pair in comparison.versions.items()},
         'first': _difference_json(comparison.first),
         'topics': {name: topic._asdict() | {'first': _difference_json(topic.first)}

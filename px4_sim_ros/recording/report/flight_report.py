@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The report of a flight: one HTML page from a bag."""
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ from px4_sim_ros.recording.analysis.flight_events import (
 )
 from px4_sim_ros.recording.analysis.lockstep_terms import MISSES, REAL_TIME_FACTOR, SIMULATED_TIME
 from px4_sim_ros.recording.analysis.sensor_errors import ERRORS, SensorComparison, compare_sensors
-from px4_sim_ros.recording.analysis.series import AllSeries, read_series
+from px4_sim_ros.recording.analysis.series import AllSeries
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.report import report_page
 from px4_sim_ros.recording.report.flight_plots import (
@@ -62,12 +64,18 @@ class _ReportData:
     bag: BagReader
     configuration: Configuration
     contents: BagContents
-    series: AllSeries
     marks: list[Mark]
     more_marks: int                    # that are left out
     comparisons: list[SensorComparison]
     counters: dict[str, Counters]
     waypoints: list[Waypoint]
+    setup: dict[str, str]              # facts, by name
+    results: dict[str, str]
+
+    @property
+    def series(self) -> AllSeries:
+        """The time series of the bag."""
+        return self.contents.series
 
     @property
     def span_s(self) -> tuple[float, float]:
@@ -105,7 +113,6 @@ def report(bag: BagReader) -> str:
 
 
 def _page(data: _ReportData) -> str:
-    bag = data.bag
     parts = [
         _Part('motion', 'Motion', '', {'': motion_rows(data.series, data.comparisons)}),
         _Part('rotors', 'Rotors', '', {'': rotor_rows(data.series)}),
@@ -123,25 +130,26 @@ def _page(data: _ReportData) -> str:
         *(Section(part.anchor, part.title, part.before + _plots(data, part, points))
           for part in parts),
         Section('facts', 'The run', _facts(data))]
-    name = flight_facts.name_in(bag.run.vehicle) or data.configuration.world.vehicle
     return report_page.page(
-        f'Flight of {name}', _head(data, sum(len(line.values) for line in lines), points),
-        sections)
+        f"Flight of {data.setup['vehicle']}",
+        _head(data, sum(len(line.values) for line in lines), points), sections)
 
 
 def _read(bag: BagReader) -> _ReportData:
     contents = read_contents(bag)
-    series = read_series(bag)
+    series = contents.series
     configuration = bag.run.configuration({})
     found = marks(bag.run, contents, series)
     odometry = series.get('ground_truth/odom')
     return _ReportData(
-        bag, configuration, contents, series, found[:MOST_MARKS],
+        bag, configuration, contents, found[:MOST_MARKS],
         max(0, len(found) - MOST_MARKS), compare_sensors(configuration, series),
         counters(bag.run.namespace, bag.run.graph.nodes,
                  (message.content for message in contents.side[side_topics.DIAGNOSTICS.name])),
         flight_facts.mission_waypoints(bag.run, odometry['position_m'].values[0])
-        if odometry else [])
+        if odometry else [],
+        dict(flight_facts.setup_facts(bag.run, configuration)),
+        dict(flight_facts.motion_facts(contents, series)))
 
 
 def _points(lines: int) -> int:
@@ -154,12 +162,9 @@ def _points(lines: int) -> int:
 
 
 def _head(data: _ReportData, values: int, points: int) -> str:
-    run, world = data.bag.run, data.configuration.world
-    mission = flight_facts.name_in(run.mission) or 'none'
-    facts = dict(flight_facts.motion_facts(data.contents, data.series)
-                 + lockstep_facts(data.counters))
-    shown = [('mission', mission), ('autopilot', run.autopilot), ('mode', run.mode),
-             ('seed', str(world.seed)), ('wind', world.wind)]
+    facts = data.results | dict(lockstep_facts(data.counters))
+    shown = [(name, data.setup[name]) for name in ('mission', 'autopilot', 'mode', 'seed')]
+    shown.append(('wind', data.configuration.world.wind))
     shown += [(name, facts[name]) for name in (
         SIMULATED_TIME, 'greatest height over the take-off', 'greatest speed',
         'distance from the take-off at the end', 'lowest voltage', REAL_TIME_FACTOR,
@@ -228,9 +233,9 @@ def _facts(data: _ReportData) -> str:
     run, counts = data.bag.run, data.contents.counts
     topics = [(topic, f'{count}') for topic, count in sorted(counts.items())]
     return (
-        heading('How it was set up') + table((), flight_facts.setup_facts(run))
+        heading('How it was set up') + table((), data.setup.items())
         + heading('What came of it')
-        + table((), flight_facts.motion_facts(data.contents, data.series))
+        + table((), data.results.items())
         + heading('Messages') + table(('topic', 'messages'), topics, 1)
         + paragraph(f'{sum(counts.values()):,} messages in all.')
         + report_page.folded('vehicle file', f'<pre>{report_page.text(run.vehicle)}</pre>')

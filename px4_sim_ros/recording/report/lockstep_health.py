@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """The health of the lockstep: its pace and the wall time of each node, as tables and plots.
 
 Of a recorded flight or of a running graph; `lockstep_terms` defines the figures.

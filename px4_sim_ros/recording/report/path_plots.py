@@ -1,13 +1,17 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Plots of the path of a vehicle."""
 from __future__ import annotations
 
 import typing
 
 import numpy as np
-import plotly.graph_objects as go
 
 from px4_sim_ros.recording.analysis.annotations import Waypoint
 from px4_sim_ros.recording.report.plots import AXIS_COLOURS, COLOURS, TRUTH_COLOUR, empty, extremes
+
+if typing.TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 _PATH_PX = 470
 # From the first to the last time; none is lost on light or on dark paper.

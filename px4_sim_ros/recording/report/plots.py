@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Plots of a flight: what they look like, and how few points are enough for them.
 
 Each function makes one Plotly figure from arrays; none knows of bags.
@@ -8,10 +10,12 @@ import html
 import typing
 
 import numpy as np
-import plotly.graph_objects as go
 
 from px4_sim_ros.recording.analysis import lockstep_terms as terms
 from px4_sim_ros.recording.analysis.annotations import Mark
+
+if typing.TYPE_CHECKING:       # only who draws needs it
+    import plotly.graph_objects as go
 
 # Of x, y, z, and of what else comes in threes: east, north, up and roll, pitch, yaw.
 AXIS_COLOURS = '#d1603d', '#2a9d8f', '#4a7fd4'
@@ -170,6 +174,7 @@ def _axes(
 
 def empty(height_px: int, right_px: int) -> go.Figure:
     """Return a figure without a look; the page gives it one, by `template`."""
+    import plotly.graph_objects as go
     return go.Figure(layout={
         'template': go.layout.Template(), 'height': height_px,
         # All plots over time are of one width, whatever their legends say.
@@ -180,6 +185,7 @@ def empty(height_px: int, right_px: int) -> go.Figure:
 def _trace(
     line: Line, span_s: tuple[float, float], points: int, suffix: str, unit: str,
 ) -> go.Scatter:
+    import plotly.graph_objects as go
     time_s, values = drawn(line, span_s, points)
     return go.Scatter(
         x=time_s, y=values, name=html.escape(line.name), mode='lines', showlegend=True,

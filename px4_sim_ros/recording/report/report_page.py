@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """An HTML page with figures that loads nothing from the network.
 
 It is one file, unless it is a live page: that loads Plotly from a file of its own.
@@ -9,11 +11,12 @@ import json
 import typing
 
 import numpy as np
-import plotly.graph_objects as go
-from plotly.offline import get_plotlyjs
 
 from px4_sim_ros.recording.analysis.annotations import Mark
 from px4_sim_ros.recording.report.plots import Row, template, time_figure
+
+if typing.TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1f262d; --soft: #66717c; --paper: #fbfbfa;
@@ -106,6 +109,12 @@ class Section(typing.NamedTuple):
     anchor: str
     title: str
     content: str               # HTML
+
+
+def plotly_script() -> str:
+    """Return what draws figures in a browser."""
+    from plotly.offline import get_plotlyjs
+    return str(get_plotlyjs())
 
 
 def text(value: object) -> str:
@@ -205,7 +214,7 @@ def page(
     policy = _POLICY.format(_LOCAL_FILES if live else '')
     refresh = f'\n<meta http-equiv="refresh" content="{live.refresh_s:g}">' if live else ''
     plotly = (f'<script src="{text(live.plotly_file)}"></script>' if live
-              else f'<script>{get_plotlyjs()}</script>')
+              else f'<script>{plotly_script()}</script>')
     links = ''.join(f'<a href="#{s.anchor}">{text(s.title)}</a>' for s in sections)
     body = ''.join(
         f'<section id="{s.anchor}"><h2>{text(s.title)}</h2>{s.content}</section>'

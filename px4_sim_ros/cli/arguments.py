@@ -1,0 +1,61 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""What the command lines have in common: errors of one sentence, and types of options."""
+from __future__ import annotations
+
+import argparse
+import contextlib
+import re
+import typing
+
+from px4_sim_ros.cli.exit_codes import BAD_INPUT
+from px4_sim_ros.config.run_control import SPEEDS, is_speed
+from px4_sim_ros.mavlink.link_state import HilParameters
+from px4_sim_ros.model.errors import did_you_mean
+from px4_sim_ros.model.parameters import range_text
+from px4_sim_ros.step import pacing
+
+
+class ArgumentParser(argparse.ArgumentParser):
+    """Refuses in one sentence, and says where help is."""
+
+    def error(self, message: str) -> typing.NoReturn:
+        """End with a sentence."""
+        name = self.prog.split()[-1]
+        self.exit(BAD_INPUT, f"{name}: {message.removeprefix('argument ')};"
+                  f' `python -m {self.prog} --help` says what there is\n')
+
+    def refuse(self, words: typing.Sequence[str]) -> typing.NoReturn:
+        """End with a sentence about arguments that the command does not take."""
+        wrong = next((word for word in words if word.startswith('-')), words[0])
+        if not wrong.startswith('-'):
+            self.error(f'{wrong}: one argument too many')
+        option = wrong.partition('=')[0]
+        self.error(f'{option}: no such option'
+                   + did_you_mean(option, self._option_string_actions))
+
+
+def speed_factor(text: str) -> float:
+    """Return a speed factor; `max` is 0, as fast as possible."""
+    with contextlib.suppress(ValueError):
+        if is_speed(factor := pacing.speed_factor(text)):
+            return factor
+    raise argparse.ArgumentTypeError(f'{text!r}: must be a number, {SPEEDS}, or max')
+
+
+def instance(text: str) -> int:
+    """Return an instance of PX4, which gives the ports."""
+    allowed = HilParameters.infos()['instance']
+    with contextlib.suppress(ValueError):
+        if allowed['minimum'] <= (number := int(text)) <= allowed['maximum']:
+            return number
+    raise argparse.ArgumentTypeError(
+        f'{text!r}: must be a whole number, {range_text(allowed)}')
+
+
+def namespace(text: str) -> str:
+    """Return a namespace of ROS without the slashes around it."""
+    name = text.strip('/')
+    if name and not re.fullmatch(r'[A-Za-z_]\w*(/[A-Za-z_]\w*)*', name, re.ASCII):
+        raise argparse.ArgumentTypeError(f'{text!r}: must be a ROS namespace such as uav1')
+    return name

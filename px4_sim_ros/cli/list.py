@@ -1,0 +1,35 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""The command `list`: the vehicles, profiles and missions that have a name."""
+from __future__ import annotations
+
+import argparse
+import pathlib
+import re
+
+from px4_sim_ros.config.resources import named_files
+
+_KINDS = 'vehicles', 'profiles', 'missions'
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the command's options."""
+    parser.add_argument('kind', nargs='?', choices=_KINDS, help='all by default')
+
+
+def list(options: argparse.Namespace) -> int:
+    """Print the names with a line about each; return the exit code."""
+    for kind in [options.kind] if options.kind else _KINDS:
+        files = named_files(kind)
+        width = max(map(len, files))
+        print(f"{kind}, for --{kind.removesuffix('s')}")
+        for name, path in files.items():
+            print(f'  {name:{width}}  {about(path)}')
+    return 0
+
+
+def about(path: pathlib.Path) -> str:
+    """Return the first sentence of the comment at the head of a file."""
+    comment = re.match(r'(#.*\n)*', path.read_text(encoding='utf-8'))
+    text = ' '.join(line.lstrip('# ') for line in comment[0].splitlines()) if comment else ''
+    return text.partition('. ')[0].removesuffix('.')

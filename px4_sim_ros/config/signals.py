@@ -1,0 +1,85 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""The signals that ask for the end, alike in all processes: the first does, none disturbs it."""
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+import types
+import typing
+
+from px4_sim_ros.config.signal_mask import ENDING
+from px4_sim_ros.model.errors import RunError
+
+# `nohup` lets a process ignore the end of its terminal: that stays so.
+_SIGNALS = tuple(number for number in ENDING
+                 if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN)
+
+
+class Interrupted(KeyboardInterrupt):
+    """One of them has come.
+
+    Where KeyboardInterrupt itself leaves code that Python was given as a text, as that of
+    dataclasses, Python ends the process by SIGINT in place of its exit code, even if it is caught.
+    """
+
+
+def ignore() -> None:
+    """Let nothing disturb the end of the process, which is under way."""
+    for number in _SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+
+
+def raise_interrupt() -> None:
+    """Let the first of them raise Interrupted, and ignore those after it."""
+    def interrupt(number: int, frame: types.FrameType | None) -> None:
+        ignore()
+        raise Interrupted
+    _handle(interrupt)
+
+
+class Stop:
+    """Remembers that one of them has come."""
+
+    def __init__(self, takes_over: bool = True) -> None:
+        """Take them over."""
+        self.asked = False
+        self.hangs = ''        # why nobody will look at `asked`
+        if takes_over:
+            _handle(self._on_signal)
+
+    def _on_signal(self, number: int, frame: types.FrameType | None) -> None:
+        self.asked = True
+        if self.hangs:
+            raise RunError(self.hangs)
+
+
+@contextlib.contextmanager
+def held_back() -> typing.Iterator[Stop]:
+    """Let them wait for what is not to be interrupted; it looks at what is yielded.
+
+    :raises Interrupted: at the end, if one has come
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield Stop(takes_over=False)       # signals are for the main thread
+        return
+    before = [signal.getsignal(number) for number in _SIGNALS]
+    stop = Stop()
+    try:
+        yield stop
+    except RunError:
+        if not (stop.asked and stop.hangs):
+            raise              # it is not that of a signal
+    finally:
+        for number, handler in zip(_SIGNALS, before):
+            signal.signal(number, handler)
+    if stop.asked:
+        ignore()
+        raise Interrupted
+
+
+def _handle(handler: typing.Callable[[int, types.FrameType | None], None]) -> None:
+    for number in _SIGNALS:
+        signal.signal(number, handler)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)

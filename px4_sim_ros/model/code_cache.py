@@ -1,0 +1,41 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""Where the machine code of compiled functions is kept, known without the compiler.
+
+It is in the user's cache, in a folder for each state of the sources of `model`: Numba itself only
+looks at the path and the time of the file of a function, and not at the files of the functions
+that it calls. Folders of states that are gone can be removed at any time.
+"""
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib.metadata
+import os
+import pathlib
+import sys
+
+
+@functools.cache
+def cache_folder() -> pathlib.Path | None:
+    """Return the folder for the sources and the compiler as they are, None if it cannot be."""
+    root = pathlib.Path(os.environ.get('XDG_CACHE_HOME') or pathlib.Path.home() / '.cache')
+    versions = [importlib.metadata.version(package) for package in ('numba', 'numpy')]
+    digest = hashlib.sha256(' '.join([sys.version, *versions]).encode())
+    for path in sorted(pathlib.Path(__file__).parent.rglob('*.py')):
+        digest.update(f'{path} {path.stat().st_mtime_ns}'.encode() + path.read_bytes())
+    folder = root / 'px4_sim_ros' / digest.hexdigest()[:16]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return None
+    return folder if os.access(folder, os.W_OK) else None
+
+
+def is_kept(module: str, function: str) -> bool:
+    """Return whether there is machine code of a function from an earlier process.
+
+    :param module: its last name
+    """
+    folder = cache_folder()
+    return folder is not None and any(folder.rglob(f'{module}.{function}-*.nbc'))

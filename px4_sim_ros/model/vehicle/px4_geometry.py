@@ -1,0 +1,50 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a vehicle's PX4 parameters say of its rotors what the vehicle file says of them.
+
+PX4's control allocation has rotors in forward, right and down axes, and a moment coefficient that
+is positive for one that turns counter-clockwise seen from above (PX4's parameter reference,
+CA_ROTOR0_PX and following).
+"""
+from __future__ import annotations
+
+import re
+import typing
+
+from px4_sim_ros.model.vehicle.sections import Rotor
+from px4_sim_ros.model.vehicle.vehicle import Vehicle
+
+# Parameters are often rounded; a rotor on the other side is never nearer than this.
+_TOLERANCE_M = 0.01
+_ROTOR_PARAMETER = re.compile(r'CA_ROTOR(\d+)_(PX|PY|PZ|KM)')
+# Axis of position_m (forward, left, up), its sign there, and the words for it.
+_AXES = {'PX': (0, 1.0, 'forward'), 'PY': (1, -1.0, 'to the right'), 'PZ': (2, -1.0, 'down')}
+
+
+def contradictions(vehicle: Vehicle) -> list[str]:
+    """Return a sentence about each parameter that is not as the rotors are."""
+    return [f'px4_parameters.{name} = {value:g}: {reason}'
+            for name, value in vehicle.px4_parameters.items()
+            if (reason := _reason(vehicle.rotors, name, value))]
+
+
+def _reason(rotors: typing.Sequence[Rotor], name: str, value: float) -> str:
+    """Return what contradicts one parameter, '' for nothing."""
+    count = len(rotors)
+    if name == 'CA_ROTOR_COUNT' and value != count:
+        return f'there are {count} rotors'
+    match = _ROTOR_PARAMETER.fullmatch(name)
+    if match is None:
+        return ''
+    index, key = int(match[1]), match[2]
+    if index >= count:
+        return f'there are {count} rotors, from 0 on'
+    rotor = rotors[index]
+    if key == 'KM':
+        sign = 'positive' if rotor.spin > 0.0 else 'negative'
+        return '' if value * rotor.spin > 0.0 else (
+            f'must be {sign}, since this rotor turns {rotor.turns}')
+    axis, side, words = _AXES[key]
+    expected_m = side * rotor.position_m[axis] + 0.0       # without the sign of a zero
+    return '' if abs(value - expected_m) <= _TOLERANCE_M else (
+        f'by position_m this rotor is {expected_m:g} m {words}')

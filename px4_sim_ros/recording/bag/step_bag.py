@@ -1,0 +1,131 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""Records outputs of blocks by value, in the process and in the thread that runs the steps."""
+from __future__ import annotations
+
+import time
+import typing
+
+from px4_sim_ros.messages.publications import Publications
+from px4_sim_ros.model.errors import sentence
+from px4_sim_ros.model.world import WorldParameters
+from px4_sim_ros.recording.bag.reader import Message
+from px4_sim_ros.recording.bag.writer import BagWriter
+from px4_sim_ros.step.graph import COMMAND, Graph
+from px4_sim_ros.step.runner import Output
+
+# Of wall time. What comes beside the steps gets the time of the last step, and is not to be late.
+_BESIDE_EVERY_S = 0.025
+
+
+class StepWriter:
+    """Writes the steps that are complete into a bag, from the outputs of blocks."""
+
+    def __init__(
+        self, writer: BagWriter, graph: Graph, world: WorldParameters,
+        on_failure: typing.Callable[[OSError], None],
+    ) -> None:
+        """Begin at time 0.
+
+        :param on_failure: called once when nothing can be written any more; it may raise
+        """
+        self._writer, self._on_failure = writer, on_failure
+        self._publications = Publications(graph, world)
+        self._step: list[Output] = []      # that is not complete
+        self._is_open = True
+        self.complete_us = 0       # up to which time all steps are written
+        self.problem = ''          # why it has stopped writing, as a sentence
+
+    @property
+    def flushed_us(self) -> int:
+        """Up to which time all is on disk."""
+        return self._writer.flushed_us
+
+    def send(self, outputs: typing.Iterable[Output]) -> None:
+        """Write the steps that are complete; what belongs to the next waits for its end."""
+        self.write(self._messages_of(outputs))
+
+    def _messages_of(self, outputs: typing.Iterable[Output]) -> typing.Iterator[Message]:
+        for output in outputs:
+            self._step.append(output)
+            if output.values is not None and COMMAND in output.values:
+                self.complete_us = output.time_us
+                for its in self._step:
+                    for topic, data in self._publications.of(its):
+                        yield Message(topic, output.time_us, data)
+                self._step.clear()
+
+    def write(self, messages: typing.Iterable[Message]) -> None:
+        """Write messages, if that is possible still."""
+        if not self._is_open:
+            return
+        try:
+            for message in messages:
+                self._writer.write(*message)
+        except OSError as error:
+            self._fail(error)
+
+    def close(self) -> None:
+        """Finish the bag; a second time nothing happens."""
+        if not self._is_open:
+            return
+        self._is_open = False
+        try:
+            self._writer.close()
+        except OSError as error:
+            self._fail(error)
+
+    def _fail(self, error: OSError) -> None:
+        """Note that the bag has ended, with its last flush."""
+        self._is_open = False
+        self.problem = self._writer.end_text(sentence(error))
+        self._on_failure(error)
+
+
+class StepBag(StepWriter):
+    """A bag that is written while the autopilot works: it needs no thread, and never lags behind.
+
+    As far as both can, it does what `BagThread` does.
+    """
+
+    is_writing = False
+
+    def __init__(
+        self, writer: BagWriter, graph: Graph, world: WorldParameters,
+        gather: typing.Callable[[int], list[Message]], on_written: typing.Callable[[], None],
+    ) -> None:
+        """Begin.
+
+        :param gather: returns the messages beside the steps, for the time of the last one
+        :param on_written: called now and then, and after a failure
+        """
+        super().__init__(writer, graph, world, lambda error: on_written())
+        self._gather, self._on_written = gather, on_written
+        self._reported_us = -1
+        self._gathered_s = 0.0
+        self.busy_s = 0.0          # wall time that the steps have taken
+
+    def send(self, outputs: typing.Iterable[Output]) -> None:
+        """Write the steps that are complete, and now and then what there is beside them."""
+        started_s = time.perf_counter()
+        super().send(outputs)
+        # Steps that follow one another at once leave little time for others, such as `wake`.
+        if started_s - self._gathered_s > _BESIDE_EVERY_S:
+            self._gathered_s = started_s
+            self._write_beside()
+        self.busy_s += time.perf_counter() - started_s
+
+    def wake(self) -> None:
+        """Write what there is beside the steps, and report."""
+        self._write_beside()
+        if self._reported_us != self.complete_us:
+            self._reported_us = self.complete_us
+            self._on_written()
+
+    def close(self) -> None:
+        """Write what there is beside the steps, and finish the bag; `problem` has a failure."""
+        self._write_beside()
+        super().close()
+
+    def _write_beside(self) -> None:
+        self.write(self._gather(self.complete_us))

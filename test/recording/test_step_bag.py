@@ -1,0 +1,84 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""Steps are recorded whole, by value; what comes beside them has the time of the last one."""
+import errno
+
+import bags
+import pytest
+
+from px4_sim_ros.recording.bag.reader import Message
+from px4_sim_ros.recording.bag.step_bag import StepBag
+from px4_sim_ros.step.graph import CLOCK, COMMAND
+from px4_sim_ros.step.runner import Output
+
+STEP_US = bags.STEP_US
+
+
+class Writer:
+    """Keeps what is written, as long as there is room."""
+
+    flushed_us = 0
+
+    def __init__(self, room=100):
+        self.written, self.room, self.closed = [], room, 0
+
+    def write(self, topic, time_us, data):
+        if len(self.written) == self.room:
+            raise OSError(errno.ENOSPC, 'No space left on device')
+        self.written.append((topic, time_us))
+
+    def close(self):
+        self.closed += 1
+
+    def end_text(self, reason):
+        return f'the recording ends: {reason}'
+
+
+def bag_of(writer, beside=(), reports=None):
+    run, waiting = bags.description(), list(beside)
+
+    def gather(time_us):
+        found = [Message('/rosout', time_us, data) for data in waiting]
+        waiting.clear()
+        return found
+
+    return StepBag(writer, run.graph, run.world, gather,
+                   lambda: reports.append(1) if reports is not None else None)
+
+
+def step(index):
+    time_us = index * STEP_US
+    return [Output(time_us, 'manager', {CLOCK: time_us}),
+            Output(time_us, 'hil_bridge', {COMMAND: (0.0,) * 4})]
+
+
+def test_a_step_is_written_when_its_command_is_there():
+    writer = Writer()
+    bag = bag_of(writer)
+    clock, command = step(1)
+    bag.send([clock])
+    assert (writer.written, bag.complete_us) == ([], 0)
+    bag.send([command, step(2)[0]])
+    assert writer.written == [(CLOCK, STEP_US), (COMMAND, STEP_US)]
+    assert bag.complete_us == STEP_US
+    bag.close()
+    bag.close()
+    assert (len(writer.written), writer.closed) == (2, 1)
+
+
+def test_what_comes_beside_the_steps_has_the_time_of_the_last_one():
+    writer = Writer()
+    bag = bag_of(writer, beside=[b'landed'])
+    bag.send(step(1))
+    assert writer.written[-1] == ('/rosout', STEP_US)
+
+
+@pytest.mark.parametrize('room', [0, 3])
+def test_a_failure_is_reported_once_and_nothing_is_written_after_it(room):
+    writer, reports = Writer(room), []
+    bag = bag_of(writer, reports=reports)
+    for index in range(1, 5):
+        bag.send(step(index))
+    bag.close()
+    assert bag.problem == 'the recording ends: No space left on device'
+    assert (len(writer.written), writer.closed, reports) == (room, 0, [1])

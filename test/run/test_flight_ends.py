@@ -1,0 +1,100 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""What `fly` writes and says at the end of a flight, however it ends."""
+import json
+import os
+import signal
+import types
+import unittest.mock
+
+import pytest
+
+from px4_sim_ros.cli import command_line, fly
+from px4_sim_ros.config import signal_mask, signals
+from px4_sim_ros.mavlink.pilot import Event, MissionError
+from px4_sim_ros.run import flight
+from px4_sim_ros.run.flight_record import FlightRecord, WorldStatus
+
+
+@pytest.fixture
+def end(instance, tmp_path, monkeypatch, capsys):
+    """Return what lets a flight end; it returns exit code, texts, summary and pages."""
+    def end(error, status, file=tmp_path / 'summary.json'):
+        def conduct(plan, configuration, record, folder, **callbacks):
+            record.add_truth((0.0, 0.0, 0.0))
+            record.add_event(Event('arrived', 1.0, (1.0, 2.0, 3.0)))
+            record.status = status
+            if error is not None:
+                raise error
+            record.mission_flown = True
+
+        pages = []
+        monkeypatch.setattr(fly, 'conduct', conduct)
+        monkeypatch.setattr(fly, '_write_report', lambda bag, path: pages.append(path) or True)
+        code = command_line.main([
+            'fly', '--mode', 'core', '--instance', str(instance), '--summary', str(file),
+            '--report', str(tmp_path / 'flight.html')])
+        summary = json.loads(file.read_text()) if file.is_file() else None
+        return code, capsys.readouterr(), summary, len(pages)
+    return end
+
+
+def test_a_flight_that_was_flown(end):
+    code, said, summary, pages = end(None, WorldStatus(steps=250))
+    assert (code, said.err, summary['failure'], pages) == (0, '', '', 1)
+    assert 'arrival                      2 m north, 1 m east, 3 m up, off by ' in said.out
+
+
+def test_a_flight_that_has_failed_has_a_summary_and_a_page(end):
+    code, said, summary, pages = end(MissionError('not there'), WorldStatus(steps=250))
+    assert (code, said.err, summary['failure'], pages) == (1, 'fly: not there\n', 'not there', 1)
+    assert 'steps                        250' in said.out and 'not there' not in said.out
+
+
+def test_whoever_interrupts_a_flight_does_not_wait_for_a_page(end):
+    code, said, summary, pages = end(KeyboardInterrupt(), WorldStatus(steps=250))
+    assert (code, said.err, pages) == (130, 'fly: interrupted\n', 0)
+    assert summary['failure'] == 'interrupted'
+
+
+@pytest.mark.parametrize('error, code', [(MissionError('no'), 1), (KeyboardInterrupt(), 130)])
+def test_a_flight_that_has_not_begun_has_nothing_to_show(error, code, end):
+    assert end(error, WorldStatus())[::2] == (code, None)
+
+
+def test_a_summary_that_cannot_be_written_is_one_sentence(end, tmp_path):
+    full = tmp_path / 'full.json'
+    full.symlink_to('/dev/full')
+    code, said, _, pages = end(None, WorldStatus(steps=250), full)
+    assert (code, pages) == (1, 1)
+    assert said.err == f'fly: summary {full}: No space left on device\n'
+
+
+@pytest.fixture
+def handlers():
+    """Put back what is done about signals."""
+    before = {number: signal.getsignal(number) for number in signal_mask.ENDING}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def test_an_interrupt_while_a_pilot_starts_leaves_no_pilot(handlers, monkeypatch):
+    ended = []
+
+    class Interrupted:
+        def __init__(self, *arguments):
+            os.kill(os.getpid(), signal.SIGINT)
+            self.end = lambda: ended.append(self)
+
+    world, plan = unittest.mock.Mock(), types.SimpleNamespace(autopilot='embedded')
+    monkeypatch.setattr(flight, 'compile_ahead', lambda: None)
+    monkeypatch.setattr(flight, '_make_world', lambda *arguments: world)
+    monkeypatch.setattr(flight, 'PilotedAutopilot', Interrupted)
+    signals.raise_interrupt()
+    with pytest.raises(KeyboardInterrupt):
+        flight.conduct(plan, None, FlightRecord(), None, on_event=None, on_restart=None,
+                       on_waiting=None)
+    assert len(ended) == 1
+    world.close.assert_called()
+    world.run.assert_not_called()

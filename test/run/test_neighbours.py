@@ -1,0 +1,112 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""Several graphs on one machine: each keeps its flight, or is refused with one sentence."""
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+from commands import OTHER_CLOCK, command, family, interrupt, run, running, wait_for_line, wait_gone
+
+pytestmark = pytest.mark.slow       # starts processes and waits
+
+INSTANCES = 93, 94, 95, 96, 97
+DOMAIN = os.environ['ROS_DOMAIN_ID']
+PATIENCE_S = 120.0
+
+
+@pytest.fixture
+def flight(instance):
+    """A flight that goes on until it is ended."""
+    with running(command('fly', '--mission', 'hover', '--speed-factor', 1,
+                         '--instance', instance)) as process:
+        wait_for_line(process, 'armed')
+        yield process
+
+
+def refusal(program, pid):
+    return (f'{program}: ROS_DOMAIN_ID = {DOMAIN}: a graph runs in this domain already (process'
+            f' {pid}); end it, or give this one a domain of its own, such as ROS_DOMAIN_ID=')
+
+
+def test_whoever_comes_second_is_refused_and_the_first_flies_on(flight, other_instance, hop):
+    other = run('fly', '--instance', other_instance)
+    assert (other.returncode, other.stdout) == (2, '')
+    assert other.stderr.startswith(refusal('fly', flight.pid)) and other.stderr.count('\n') == 1
+    assert re.search(r'=(\d+), and instance \1 if it has an autopilot\n$', other.stderr)
+    world = subprocess.run(
+        [sys.executable, '-m', 'px4_sim_ros.ros.world', '--ros-args',
+         '-p', f'hil_bridge:instance:={other_instance}'], capture_output=True, text=True,
+        timeout=PATIENCE_S)
+    manager, = (c for c in family(flight.pid) if 'px4_sim_ros.ros.world' in c.cmdline())
+    assert world.returncode == 2
+    assert world.stderr.startswith(refusal('world', manager.pid)), world.stderr
+    # In one loop, without ROS, there is nobody to disturb.
+    alone = run('fly', '--mode', 'core', '--mission', hop, '--instance', other_instance)
+    assert alone.returncode == 0, alone.stderr
+    assert flight.poll() is None
+    children = family(flight.pid)
+    assert interrupt(flight, signal.SIGINT) < 5.0
+    assert flight.stdout.read().splitlines()[-1] == 'fly: interrupted'
+    assert wait_gone(children, 0.0) == []
+
+
+def test_a_graph_ends_beside_the_clock_of_another_simulator(instance, domains):
+    environment = os.environ | {'ROS_DOMAIN_ID': str(domains())}
+    world = [sys.executable, '-m', 'px4_sim_ros.ros.world', '--ros-args', '--log-level', 'warn',
+             '-p', f'hil_bridge:instance:={instance}']
+    with running([sys.executable, '-c', OTHER_CLOCK], env=environment) as simulator:
+        wait_for_line(simulator, 'publishes')
+        result = subprocess.run(
+            world, capture_output=True, text=True, env=environment, timeout=PATIENCE_S)
+        assert result.returncode == 1
+        sentence, = result.stderr.splitlines()
+        assert sentence.endswith('[manager]: /clock is published by /simulator as well; give this'
+                                 ' graph a ROS_DOMAIN_ID of its own')
+
+
+@pytest.mark.parametrize('own_domains', [True, False])
+def test_five_at_once(own_domains, hop, tmp_path, domains):
+    """With domains of their own all fly; in one domain one does."""
+    with contextlib.ExitStack() as stack:
+        flights = []
+        for i, instance in enumerate(INSTANCES):
+            environment = os.environ | ({'ROS_DOMAIN_ID': str(domains())} if own_domains else {})
+            flights.append(stack.enter_context(running(
+                command('fly', '--mission', hop, '--instance', instance,
+                        '--summary', tmp_path / f'{i}.json'),
+                stderr=subprocess.PIPE, env=environment)))
+        ends = [(process.communicate(timeout=PATIENCE_S)[1], process.returncode)
+                for process in flights]
+    flown = [i for i, (_, code) in enumerate(ends) if code == 0]
+    assert len(flown) == (5 if own_domains else 1), ends
+    for i, (said, code) in enumerate(ends):
+        if i in flown:
+            summary = json.loads((tmp_path / f'{i}.json').read_text())
+            assert said == '' and summary['landed']
+        else:
+            assert code in (1, 2) and said.count('\n') == 1
+            assert f'ROS_DOMAIN_ID = {DOMAIN}: a graph runs in this domain already' in said
+
+
+@pytest.mark.parametrize('mode', ['composed', 'separate'])
+def test_stop_ends_a_flight_well(mode, instance, tmp_path):
+    """Whoever stops it: there is a summary and a report, as after a landing."""
+    words = command('fly', '--mode', mode, '--mission', 'hover', '--instance', instance,
+                    '--speed-factor', 2, '--report', tmp_path / 'flight.html',
+                    '--summary', tmp_path / 'summary.json')
+    with running(words) as process:
+        wait_for_line(process, 'armed')
+        children = family(process.pid)
+        assert run('stop').returncode == 0
+        said = process.stdout.read()
+        assert process.wait(20) == 0, said
+        assert wait_gone(children, 1.0) == []
+    summary = json.loads((tmp_path / 'summary.json').read_text())
+    assert summary['stopped'] and not summary['mission_flown'] and summary['steps'] > 0
+    assert 'stopped                      True' in said
+    assert (tmp_path / 'flight.html').stat().st_size > 10_000

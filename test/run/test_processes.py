@@ -1,0 +1,50 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""Child processes are ended, whatever happens."""
+import time
+
+import pytest
+
+from px4_sim_ros.run.processes import Child, stop_all
+
+PATIENCE_S = 10.0
+STUBBORN = 'trap "" TERM; echo ready; while :; do sleep 0.05; done'
+
+
+@pytest.fixture
+def stubborn(tmp_path):
+    """Return processes that do not end when they are asked."""
+    children = [Child(name, ['sh', '-c', STUBBORN], log=tmp_path / name) for name in 'abcd']
+    deadline_s = time.monotonic() + PATIENCE_S
+    while not all((tmp_path / child.name).read_text() for child in children):
+        assert time.monotonic() < deadline_s
+        time.sleep(0.01)
+    yield children
+    for child in children:
+        child.kill()
+
+
+def test_all_are_stopped_in_the_time_of_one(stubborn):
+    timeout_s, started_s = 0.5, time.monotonic()
+    stop_all(stubborn, timeout_s)
+    assert timeout_s <= time.monotonic() - started_s < len(stubborn) * timeout_s
+    assert [child.exit_code for child in stubborn] == [-9] * len(stubborn)
+
+
+def test_those_who_end_are_not_waited_for():
+    children = [Child(name, ['sleep', '100']) for name in 'ab']
+    started_s = time.monotonic()
+    stop_all(children)
+    assert time.monotonic() - started_s < 2.0
+    assert [child.exit_code for child in children] == [-15] * len(children)
+    stop_all(children)
+
+
+def test_a_second_ctrl_c_leaves_nobody(stubborn, monkeypatch):
+    def interrupt(timeout_s):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(stubborn[0], 'wait', interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        stop_all(stubborn, PATIENCE_S)
+    assert [child.exit_code for child in stubborn] == [-9] * len(stubborn)

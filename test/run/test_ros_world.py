@@ -1,0 +1,145 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""The processes of a graph are ended when it cannot be started, and when its end is interrupted."""
+import contextlib
+import pathlib
+import threading
+import types
+
+import pytest
+
+from px4_sim_ros.bench.worlds import GraphLog
+from px4_sim_ros.config.configuration import load_configuration
+from px4_sim_ros.run import ros_world
+from px4_sim_ros.run.processes import Child
+from px4_sim_ros.run.ros_world import RosWorld, WorldError
+
+CONFIGURATION = load_configuration(None, {})
+GRAPH = CONFIGURATION.graph
+PARAMS_FILE = pathlib.Path('parameters.yaml')
+PATIENCE_S = 10.0
+
+
+class Monitor:
+    """Stands in for what listens to the graph."""
+
+    run = 1
+    pilot = types.SimpleNamespace(publish_event=None, publish_set_point=None)
+    is_closed = is_stopping = False
+    unasked_end = recording_problem = ''
+
+    def request_stop(self, timeout_s):
+        """Find no manager."""
+        return False
+
+    def close(self):
+        self.is_closed = True
+
+
+@pytest.fixture
+def monitor(monkeypatch):
+    monitor = Monitor()
+
+    def make(on_position, on_report):
+        monitor.report = on_report
+        return monitor
+
+    monkeypatch.setattr(ros_world, 'FlightMonitor', make)
+    return monitor
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """Return the processes that were started in place of those of a graph."""
+    started = []
+
+    def start(name, command, **options):
+        started.append(Child(name, ['sleep', '100']))
+        return started[-1]
+
+    monkeypatch.setattr(ros_world, 'Child', start)
+    yield started
+    for child in started:
+        child.stop()
+
+
+def make():
+    return RosWorld('separate', GRAPH, PARAMS_FILE, lambda position: None)
+
+
+def assert_ended(children):
+    assert children
+    assert all(child.exit_code is not None for child in children)
+
+
+@pytest.mark.parametrize('error', [OSError, KeyboardInterrupt])
+def test_none_is_left_when_one_cannot_be_started(error, monitor, started, monkeypatch):
+    start = ros_world.Child
+
+    def fail_at_last(*arguments, **options):
+        if len(started) == len(GRAPH.nodes) - 1:
+            raise error
+        return start(*arguments, **options)
+
+    monkeypatch.setattr(ros_world, 'Child', fail_at_last)
+    with pytest.raises(error):
+        make()
+    assert_ended(started)
+    assert monitor.is_closed
+
+
+def test_none_is_left_when_the_end_is_interrupted(monitor, started, monkeypatch):
+    def interrupt(timeout_s):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(monitor, 'request_stop', interrupt)
+    world = make()
+    with pytest.raises(KeyboardInterrupt):
+        world.close()
+    assert_ended(started)
+    assert monitor.is_closed
+    world.close()
+
+
+@pytest.mark.parametrize('reason', ['', 'imu was shut down'])
+def test_an_end_that_nobody_has_asked_for_is_a_failure(reason, monitor, started):
+    world = make()
+    assert not world.was_stopped
+    monitor.is_stopping, monitor.unasked_end = True, reason
+    stop = threading.Event()
+    assert not world.run(stop)
+    assert world.was_stopped == (not reason)
+    for child in started:
+        child.stop()
+    world.close()
+    with (pytest.raises(WorldError, match='the graph was taken down: imu was shut down')
+          if reason else contextlib.nullcontext()):
+        world.check_end()
+
+
+def test_an_observer_gets_what_the_nodes_of_the_graph_report(monitor, started):
+    reports = []
+    world = RosWorld('separate', GRAPH, PARAMS_FILE, lambda position: None,
+                     on_report=lambda *report: reports.append(report))
+    monitor.report('imu', 4000, {'busy_s': '0.1'})
+    monitor.report('imu', 4000, {})
+    monitor.report('px4', 4000, {'busy_s': '0.1'})
+    assert reports == [('imu', 4000, {'busy_s': '0.1'})]
+    world.close()
+
+
+def test_the_end_of_a_benchmark_does_not_hide_why_it_ends(monitor, monkeypatch, tmp_path):
+    """How the processes have ended is asked for afterwards."""
+    failed = []
+
+    def start(name, command, **options):
+        failed.append(Child(name, ['false']))
+        return failed[-1]
+
+    monkeypatch.setattr(ros_world, 'Child', start)
+    world = GraphLog(CONFIGURATION, 'composed', tmp_path)
+    assert all(child.wait(PATIENCE_S) for child in failed)
+    world.close()
+    assert monitor.is_closed
+    with pytest.raises(WorldError, match='has ended with exit code 1'):
+        world.check_end()

@@ -1,0 +1,90 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""A signal ends a process in order, whenever it comes, with the exit code that is told."""
+import subprocess
+import sys
+
+import pytest
+
+pytestmark = pytest.mark.slow       # starts processes and waits
+
+# Comes when the first module is imported that takes a while, as Python imports `signal`.
+AT_AN_IMPORT = '''
+import os, runpy, sys
+class Finder:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name == 'signal':
+            os.kill(os.getpid(), 2)
+sys.meta_path.insert(0, Finder)
+sys.argv = ['px4_sim_ros', 'list']
+runpy.run_module('px4_sim_ros', run_name='__main__', alter_sys=True)
+'''
+# Comes where Python compiles a text, as for a dataclass.
+IN_A_TEXT = '''
+import os, sys
+from px4_sim_ros.cli import command_line
+def run(arguments):
+    try:
+        exec('os.kill(os.getpid(), 2)\\nwhile True: pass')
+    except KeyboardInterrupt:
+        return 130
+command_line._run = run
+sys.exit(command_line.main())
+'''
+# Comes while a class is made.
+IN_A_CLASS = '''
+import os, sys
+from px4_sim_ros.cli import command_line
+class Field:
+    def __set_name__(self, owner, name):
+        os.kill(os.getpid(), 2)
+def run(arguments):
+    class Owner:
+        field = Field()
+command_line._run = run
+sys.exit(command_line.main())
+'''
+# What `raise_interrupt` and what `Stop` makes of a signal.
+HANDLERS = '''
+import os, sys
+from px4_sim_ros.config import signals
+number = int(sys.argv[1])
+try:
+    signals.raise_interrupt()
+    os.kill(os.getpid(), number)
+except KeyboardInterrupt:
+    print('interrupted')
+stop = signals.Stop()
+os.kill(os.getpid(), number)
+print(stop.asked)
+'''
+
+
+def ended(*words, **options):
+    return subprocess.run([sys.executable, *words], capture_output=True, text=True, timeout=60,
+                          check=False, **options)
+
+
+def test_a_signal_waits_until_there_is_a_handler():
+    result = ended('-c', AT_AN_IMPORT)
+    assert (result.returncode, result.stdout, result.stderr) == (130, '', '')
+
+
+@pytest.mark.parametrize('program', [IN_A_TEXT, IN_A_CLASS])
+def test_the_exit_code_is_told_wherever_the_signal_came(program, tmp_path):
+    (tmp_path / 'ends.py').write_text(program)
+    result = ended('-m', 'ends', cwd=tmp_path)
+    assert (result.returncode, result.stderr) == (130, '')
+
+
+@pytest.mark.parametrize('number', [1, 2, 15])
+def test_all_signals_that_ask_for_the_end_are_alike(number):
+    result = ended('-c', HANDLERS, str(number))
+    assert (result.stdout, result.stderr) == ('interrupted\nTrue\n', '')
+
+
+def test_the_end_of_the_terminal_is_ignored_where_that_was_asked_for():
+    result = subprocess.run(['nohup', sys.executable, '-c', HANDLERS, '1'], capture_output=True,
+                            text=True, timeout=60, check=False, stdin=subprocess.DEVNULL)
+    assert (result.returncode, result.stdout) == (0, 'False\n')

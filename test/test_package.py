@@ -1,0 +1,160 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""package.xml names what the package imports, by the keys that rosdep knows."""
+import ast
+import os
+import pathlib
+import runpy
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+import setuptools
+
+from px4_sim_ros.cli.command_line import main
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+PACKAGE = ElementTree.parse(ROOT / 'package.xml').getroot()
+# What is imported, and the key in rosdistro's rosdep/python.yaml; looked up there on 2026-08-22.
+# Packages of ROS have their own names.
+KEYS = {
+    'mcap': 'mcap-ros2-support',
+    'mcap_ros2': 'mcap-ros2-support',
+    'lz4': 'mcap-ros2-support',              # mcap requires both
+    'zstandard': 'mcap-ros2-support',
+    'matplotlib': 'python3-matplotlib',
+    'numba': 'python3-numba',
+    'numpy': 'python3-numpy',
+    'pandas': 'python3-pandas',
+    'psutil': 'python3-psutil',
+    'pymap3d': 'python3-pymap3d',
+    'pymavlink': 'python3-pymavlink-pip',
+    'pyproj': 'python3-pyproj',
+    'pytest': 'python3-pytest',
+    'rich': 'python3-rich',
+    'rosbags': 'python3-rosbags-pip',
+    'scipy': 'python3-scipy',
+    'setuptools': 'python3-setuptools',
+    'tqdm': 'python3-tqdm',
+    'transforms3d': 'python3-transforms3d',
+    'yaml': 'python3-yaml',
+    'urdf_parser_py': 'urdfdom_py',          # a package of ROS
+}
+# Of these rosdep knows none. The package imports them where it needs them, and says so when they
+# are missing.
+WITHOUT_A_KEY = {'allantools', 'plotly', 'pygeomag', 'rerun'}
+# All of `viewing/rerun_*` is for Rerun, which is looked for before; tests are skipped.
+LOOKED_FOR = {'allantools', 'rerun'}
+# Named in texts only: `ros2 launch`, and the type of /tf.
+NOT_IMPORTED = {'ros2launch', 'tf2_msgs'}
+
+
+def declared(*kinds):
+    return {element.text for kind in kinds for element in PACKAGE.iter(kind)}
+
+
+def is_for_types_only(node):
+    return isinstance(node, ast.If) and ast.unparse(node.test) == 'typing.TYPE_CHECKING'
+
+
+def imports(nodes, at_start):
+    """Yield what statements import, by its first name.
+
+    :param at_start: only what is imported as soon as the module is
+    """
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition('.')[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module.partition('.')[0]
+        elif not (at_start and (isinstance(node, ast.FunctionDef) or is_for_types_only(node))):
+            yield from imports(ast.iter_child_nodes(node), at_start)
+
+
+def third_party(*folders, at_start=False):
+    """Return what the modules in folders import from elsewhere."""
+    paths = [path for folder in folders for path in (ROOT / folder).rglob('*.py')]
+    own = {path.stem for path in paths} | {'px4_sim_ros', 'verification'}
+    found = {name for path in paths for name in imports(
+        ast.parse(path.read_text(encoding='utf-8')).body, at_start)}
+    return found - own - sys.stdlib_module_names
+
+
+def keys(names):
+    return {KEYS.get(name, name) for name in names}
+
+
+RUN = third_party('px4_sim_ros', 'launch')
+TEST = third_party('test', 'examples')
+
+
+def test_what_the_package_imports_is_declared_and_nothing_else():
+    assert declared('depend', 'exec_depend') == keys(RUN - WITHOUT_A_KEY) | NOT_IMPORTED
+
+
+def test_what_only_the_tests_import_is_declared_and_nothing_else():
+    assert declared('test_depend') == keys(TEST - WITHOUT_A_KEY) - declared('exec_depend')
+
+
+def test_packages_without_a_key_are_imported_where_they_are_needed():
+    everywhere = third_party('px4_sim_ros', 'launch', 'test', 'examples', at_start=True)
+    assert everywhere & WITHOUT_A_KEY == LOOKED_FOR
+
+
+@pytest.mark.parametrize(('package', 'words'), [
+    ('pygeomag', ['fly']), ('plotly', ['fly', '--report', 'page.html']),
+    ('plotly', ['top', '--page', 'page.html'])])
+def test_one_that_is_missing_is_named_before_anything_starts(package, words, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, package, None)
+    assert main(words) == 2
+    assert capsys.readouterr().err == (
+        f'{words[0]}: the Python package {package} is not installed;'
+        f' `pip install {package}` installs it\n')
+
+
+def test_colcon_finds_pytest(monkeypatch):
+    """What colcon goes by: it takes pytest for packages whose extra `test` names it."""
+    given = {}
+    monkeypatch.setattr(setuptools, 'setup', given.update)
+    monkeypatch.chdir(ROOT)
+    runpy.run_path('setup.py')
+    assert given['extras_require']['test'] == ['pytest']
+    # Of setuptools it has gone; versions before warn.
+    assert 'tests_require' not in given
+
+
+@pytest.mark.parametrize(('arguments', 'leaves_out'), [
+    ([], True), (['-m', 'slow or not slow'], False)])
+def test_colcon_leaves_out_what_is_slow(arguments, leaves_out):
+    result = subprocess.run(
+        [sys.executable, '-m', 'pytest', '-q', '--collect-only', 'test/mavlink/test_link_fuzz.py',
+         *arguments], cwd=ROOT, env=os.environ | {'COLCON': '1', 'PYTEST_ADDOPTS': ''},
+        capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout
+    assert ('1 deselected' in result.stdout) == leaves_out
+
+
+def test_plugins_of_ros_are_not_loaded(tmp_path):
+    """Those of launch_testing and launch_testing_ros are on PYTHONPATH in a sourced shell."""
+    (tmp_path / 'broken.py').write_text('raise RuntimeError\n')
+    plugins = tmp_path / 'broken-1.dist-info' / 'entry_points.txt'
+    plugins.parent.mkdir()
+    plugins.write_text('[pytest11]\nlaunch_testing = broken\nlaunch_ros = broken\n')
+    result = subprocess.run(
+        [sys.executable, '-m', 'pytest', '-q', '--collect-only', 'test/mavlink/test_link_fuzz.py'],
+        cwd=ROOT, capture_output=True, text=True, check=False, env=os.environ | {
+            'PYTHONPATH': f'{tmp_path}{os.pathsep}{os.environ["PYTHONPATH"]}'})
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_each_source_has_its_licence():
+    """Two lines at its head, as SPDX has them; package.xml names the same."""
+    head = ('# Copyright 2026 px4_sim_ros maintainers\n'
+            '# SPDX-License-Identifier: Apache-2.0\n')
+    assert '<license>Apache-2.0</license>' in (ROOT / 'package.xml').read_text()
+    sources = [path for folder in ('px4_sim_ros', 'test', 'launch', 'examples', 'docs')
+               for path in (ROOT / folder).rglob('*.py')]
+    assert len(sources) > 300
+    assert [str(path) for path in sources
+            if not path.read_text(encoding='utf-8').startswith(head)] == []
