@@ -1,11 +1,20 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
 """Programs that start others in a state that Python cannot give them."""
+import os
+
 from px4_sim_ros.config.signal_mask import ENDING
 
-# The kernel sends SIGTERM when the parent is gone, even if it was killed. (`setpriv` is part
-# of util-linux; Python's preexec_fn is not safe in a process with threads.)
-DIE_WITH_PARENT = ('setpriv', '--pdeathsig', 'TERM', '--')
 # Signals wait until the process has its handlers and unblocks them: while Python imports, Ctrl-C
 # would print where it has got to. (`env` is part of coreutils.)
 SIGNALS_WAIT = ('env', f"--block-signal={','.join(map(str, ENDING))}", '--')
+
+
+def die_with_parent() -> tuple[str, ...]:
+    """Return what starts a program that the kernel ends with SIGTERM when this process is gone.
+
+    Also if this process was killed, and before the kernel was asked. (`setpriv` is part of
+    util-linux; Python's preexec_fn is not safe in a process with threads.)
+    """
+    still_there = 'test "$PPID" = "$0" && exec "$@"'
+    return ('setpriv', '--pdeathsig', 'TERM', '--', 'sh', '-c', still_there, str(os.getpid()))

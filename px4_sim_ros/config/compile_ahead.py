@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 
-from px4_sim_ros.config.child_prefix import DIE_WITH_PARENT
+from px4_sim_ros.config.child_prefix import die_with_parent
 from px4_sim_ros.model.code_cache import cache_folder, is_kept
 
 # Ctrl-C, and the end of the terminal, go to both processes.
@@ -31,7 +31,7 @@ def compile_ahead() -> None:
         return                  # nothing can be kept: each process compiles for itself
     # This package, and not one that is where the user happens to be: its code is kept apart.
     done = subprocess.run(
-        [*DIE_WITH_PARENT, sys.executable, '-m', __name__], capture_output=True, text=True,
+        [*die_with_parent(), sys.executable, '-m', __name__], capture_output=True, text=True,
         cwd=pathlib.Path(__file__).parents[2])
     if done.returncode in _OF_THE_TERMINAL:
         raise KeyboardInterrupt

@@ -8,6 +8,7 @@ import contextlib
 import dataclasses
 import os
 import pathlib
+import shlex
 import tempfile
 import typing
 
@@ -25,7 +26,7 @@ from launch.launch_description_entity import LaunchDescriptionEntity
 from launch_ros.actions import Node
 
 from px4_sim_ros.config import domain_claim, node_overrides
-from px4_sim_ros.config.child_prefix import DIE_WITH_PARENT, SIGNALS_WAIT
+from px4_sim_ros.config.child_prefix import SIGNALS_WAIT, die_with_parent
 from px4_sim_ros.config.compile_ahead import compile_ahead
 from px4_sim_ros.config.configuration import (
     Configuration,
@@ -190,7 +191,7 @@ def _surroundings(
 def _bounded() -> dict[str, str]:
     """Return what every process has: it ends in time, and with the launch if that is killed."""
     return {'sigterm_timeout': _SIGTERM_AFTER_S, 'sigkill_timeout': _SIGKILL_AFTER_S,
-            'prefix': ' '.join(DIE_WITH_PARENT + SIGNALS_WAIT)}
+            'prefix': shlex.join(SIGNALS_WAIT + die_with_parent())}
 
 
 def _essential(process: ExecuteProcess) -> list[LaunchDescriptionEntity]:

@@ -13,7 +13,7 @@ import sys
 import threading
 import typing
 
-from px4_sim_ros.config.child_prefix import DIE_WITH_PARENT
+from px4_sim_ros.config.child_prefix import die_with_parent
 from px4_sim_ros.mavlink.mission import Mission
 from px4_sim_ros.mavlink.pilot import Event, MissionError, Pilot
 from px4_sim_ros.mavlink.pilot_link import SetPoint
@@ -40,7 +40,7 @@ class PilotProcess:
         self._report, self._show, self._over = report, show, over
         self._stopped = False
         process = subprocess.Popen(
-            [*DIE_WITH_PARENT, sys.executable, '-m', 'px4_sim_ros.run.pilot_process',
+            [*die_with_parent(), sys.executable, '-m', 'px4_sim_ros.run.pilot_process',
              str(instance), json.dumps(mission.to_mapping())],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, start_new_session=True)
         assert process.stdout is not None        # it is a pipe

@@ -11,7 +11,7 @@ import subprocess
 import time
 import typing
 
-from px4_sim_ros.config.child_prefix import DIE_WITH_PARENT
+from px4_sim_ros.config.child_prefix import die_with_parent
 
 # Who has not ended by then is killed.
 _STOP_TIMEOUT_S = 4.0
@@ -33,7 +33,7 @@ class Child:
         with contextlib.ExitStack() as stack:
             output = stack.enter_context(open(log, 'wb')) if log else None
             self._process = subprocess.Popen(
-                [*DIE_WITH_PARENT, *map(str, command)], env=environment, cwd=folder,
+                [*die_with_parent(), *map(str, command)], env=environment, cwd=folder,
                 stdin=subprocess.DEVNULL, stdout=output,
                 stderr=subprocess.STDOUT if output else None,
                 start_new_session=True)

@@ -51,9 +51,10 @@ def running(words, output=subprocess.PIPE, stderr=subprocess.STDOUT, **options):
     try:
         yield process
     finally:
-        if process.poll() is None:
+        # Also when it has ended itself: what it left behind holds its output.
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
+        process.communicate(timeout=60)
 
 
 def wait_for_line(process, text):

@@ -1,10 +1,12 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
 """Child processes are ended, whatever happens."""
+import subprocess
 import time
 
 import pytest
 
+from px4_sim_ros.config.child_prefix import die_with_parent
 from px4_sim_ros.run.processes import Child, stop_all
 
 PATIENCE_S = 10.0
@@ -48,3 +50,11 @@ def test_a_second_ctrl_c_leaves_nobody(stubborn, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         stop_all(stubborn, PATIENCE_S)
     assert [child.exit_code for child in stubborn] == [-9] * len(stubborn)
+
+
+def test_none_begins_when_its_parent_is_gone_already():
+    """A child that asks the kernel too late is not told any more."""
+    # The program is started by another process than the one that it belongs to.
+    late = subprocess.run(['sh', '-c', '"$@"; exit $?', 'sh', *die_with_parent(), 'echo', 'begun'],
+                          capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    assert (late.returncode, late.stdout) == (1, '')
