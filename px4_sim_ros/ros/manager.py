@@ -2,12 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The node `manager`: brings the graph up, drives the clock, takes the graph down.
 
-It joins what does the work: `BringUp`, `ClockDriver`, `RunControl`, `Supervision` and
-`StatusPublisher`.
+It joins `BringUp`, `ClockDriver`, `RunControl`, `Supervision` and `StatusPublisher`.
 """
 from __future__ import annotations
 
-import dataclasses
 import time
 import traceback
 
@@ -16,8 +14,7 @@ from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackRet
 from rclpy.parameter import Parameter
 
 from px4_sim_ros.config.vehicles_and_missions import load_vehicle
-from px4_sim_ros.messages.diagnostics import ERROR, OK, WARN
-from px4_sim_ros.messages.run_status import RunState, RunStatus
+from px4_sim_ros.messages.run_status import RunState
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.ros import parameters, sequences
 from px4_sim_ros.ros.block_host import BlockHost
@@ -36,8 +33,6 @@ _TICK_S = 0.002
 _WATCH_S = 0.05
 _CALL_TIMEOUT_S = 1.0
 _LAST_WORD_S = 0.1
-# A world at full speed often reaches the recorder's window, and goes on at once.
-_BEHIND_S = 0.2
 
 
 class ManagerNode(parameters.OwnRefusals, LifecycleNode):
@@ -59,7 +54,6 @@ class ManagerNode(parameters.OwnRefusals, LifecycleNode):
         world = parameters.read(self, name).world
         self.finished = False
         self.exit_code = 0
-        self._unasked = ''             # why the run ends, if nobody has asked for that
         self._lifecycle_state = 'unconfigured'
         self.sim_clock = LockstepClock(world.step_us, self.get_parameter('speed_factor').value)
         self.control = RunControl(
@@ -68,7 +62,8 @@ class ManagerNode(parameters.OwnRefusals, LifecycleNode):
         self.driver = ClockDriver(self, host, self.sim_clock, self._on_complete)
         self._bring_up = BringUp(self, world, self.driver)
         self._supervision = Supervision(self, self.driver, self._bring_up)
-        self._status = StatusPublisher(self, self._run_status)
+        self._status = StatusPublisher(
+            self, lambda: self._supervision.status(self.control, self._lifecycle_state))
         self._ticker = create_wall_timer(self, _TICK_S, self._tick)
         self._watch_timer = create_wall_timer(self, _WATCH_S, self._watch)
         self._begin(self._come_up())
@@ -187,7 +182,7 @@ class ManagerNode(parameters.OwnRefusals, LifecycleNode):
         :param asked: whether somebody has asked for the end of the run
         """
         if self.control.phase is not RunState.STOPPING:
-            self._unasked = '' if asked else reason
+            self.control.unasked = '' if asked else reason
             self._enter(RunState.STOPPING, reason)
             self._begin(self._take_down())
 
@@ -253,19 +248,3 @@ class ManagerNode(parameters.OwnRefusals, LifecycleNode):
     def publish_status(self) -> None:
         """Publish the run status now."""
         self._status.publish()
-
-    def _run_status(self) -> RunStatus:
-        control, clock = self.control, self.sim_clock
-        overdue, unrecorded = self._supervision.overdue, self._supervision.unrecorded
-        state = control.state
-        if control.phase is RunState.RUNNING and overdue is not None:
-            state = RunState.WAITING if overdue.holds else RunState.OVERDUE
-        level = WARN if state is RunState.WAITING or unrecorded else OK
-        if state in (RunState.OVERDUE, RunState.STOPPED):
-            level = ERROR
-        sentence = (overdue.sentence if overdue else control.reason) or unrecorded or state.value
-        if state is RunState.RUNNING and clock.held_s > _BEHIND_S:
-            sentence = 'the recorder is behind'
-        status = control.status(
-            state, level, sentence, self._lifecycle_state, clock.complete_us)
-        return dataclasses.replace(status, unrecorded=unrecorded, unasked=self._unasked)

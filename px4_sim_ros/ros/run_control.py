@@ -53,6 +53,7 @@ class RunControl:
         """
         self.phase = RunState.STARTING
         self.reason = ''                     # the sentence for the phase, if there is one
+        self.unasked = ''                    # why the run ends, if nobody has asked for that
         self.run = 1                         # how many times time has begun at 0
         self.resets = 0                      # how many were asked for
         self._node, self._owner, self._clock = node, owner, clock

@@ -3,18 +3,22 @@
 """What the manager does about nodes that block a step, fall silent, or are stopped by others."""
 from __future__ import annotations
 
+import dataclasses
 import functools
 import time
 import typing
 
 from lifecycle_msgs.msg import State, TransitionEvent
 
+from px4_sim_ros.messages.diagnostics import ERROR, OK, WARN
+from px4_sim_ros.messages.run_status import RunState, RunStatus
 from px4_sim_ros.model.timebase import seconds_text
 from px4_sim_ros.ros.bring_up import BringUp
 from px4_sim_ros.ros.clock_driver import ClockDriver
 from px4_sim_ros.ros.overdue import Overdue
 from px4_sim_ros.ros.overdue_watch import OverdueWatch
 from px4_sim_ros.ros.recorder_watch import RecorderWatch
+from px4_sim_ros.ros.run_control import RunControl
 from px4_sim_ros.step import graph
 from px4_sim_ros.step.pacing import PaceWatch
 
@@ -23,6 +27,8 @@ if typing.TYPE_CHECKING:
 
 # How often it is looked whether somebody else publishes /clock.
 _LOOK_S = 0.5
+# A world at full speed often reaches the recorder's window, and goes on at once.
+_BEHIND_S = 0.2
 
 
 class Supervision:
@@ -73,6 +79,21 @@ class Supervision:
     def clear(self) -> None:
         """Take note that the step is complete."""
         self._overdue_watch.clear()
+
+    def status(self, control: RunControl, lifecycle_state: str) -> RunStatus:
+        """Return the run status: what the run is asked to do, and what keeps it from that."""
+        overdue, unrecorded = self.overdue, self.unrecorded
+        state = control.state
+        if control.phase is RunState.RUNNING and overdue is not None:
+            state = RunState.WAITING if overdue.holds else RunState.OVERDUE
+        level = WARN if state is RunState.WAITING or unrecorded else OK
+        if state in (RunState.OVERDUE, RunState.STOPPED):
+            level = ERROR
+        sentence = (overdue.sentence if overdue else control.reason) or unrecorded or state.value
+        if state is RunState.RUNNING and self._clock.held_s > _BEHIND_S:
+            sentence = 'the recorder is behind'
+        status = control.status(state, level, sentence, lifecycle_state, self._clock.complete_us)
+        return dataclasses.replace(status, unrecorded=unrecorded, unasked=control.unasked)
 
     def watch(self) -> None:
         """Look at the steps; to be called some ten times a second while they go on."""
