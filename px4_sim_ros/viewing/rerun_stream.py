@@ -36,7 +36,8 @@ class RerunStream:
     ) -> None:
         """Write data over time."""
         self._stream.send_columns(
-            entity, indexes=[rerun.TimeColumn(TIMELINE, duration=time_s)], columns=columns)
+            entity, indexes=[rerun.TimeColumn(TIMELINE, duration=_duration(time_s))],
+            columns=columns)
 
     def plot(
         self, entity: str, time_s: np.ndarray, values: np.ndarray, names: typing.Sequence[str],
@@ -58,12 +59,17 @@ class RerunStream:
 
         :param level: as Rerun has them: INFO, WARN, ERROR
         """
-        self._stream.set_time(TIMELINE, duration=time_s)
+        self._stream.set_time(TIMELINE, duration=_duration(time_s))
         self._stream.log(f'{LOG}/{who}', rerun.TextLog(text, level=level))
 
     def send_blueprint(self, blueprint: typing.Any) -> None:
         """Write how a viewer arranges the recording."""
         self._stream.send_blueprint(blueprint)
+
+
+def _duration(time_s: typing.Any) -> typing.Any:
+    """Return seconds as whole microseconds: Rerun would cut 8.04 s off to 8.039999999 s."""
+    return np.round(np.multiply(time_s, 1e6)).astype('timedelta64[us]')
 
 
 def rgba(colour: tuple[float, ...]) -> list[int]:

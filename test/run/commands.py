@@ -103,10 +103,11 @@ def interrupt(process, number=signal.SIGINT):
 
 
 @contextlib.contextmanager
-def flown_world(instance):
-    """Run a graph at twice real time with an autopilot at its side."""
+def flown_world(instance, speed_factor=2.0):
+    """Run a graph with an autopilot at its side."""
     words = [sys.executable, '-m', 'px4_sim_ros.ros.world', '--ros-args',
-             '-p', f'hil_bridge:instance:={instance}', '-p', 'manager:speed_factor:=2.0']
+             '-p', f'hil_bridge:instance:={instance}',
+             '-p', f'manager:speed_factor:={speed_factor}']
     with running(words) as process:
         autopilot = Child('autopilot', [
             sys.executable, '-m', 'px4_sim_ros.autopilot.process', '--instance', str(instance)])
