@@ -50,7 +50,7 @@ _LABEL = {'ha': 'center', 'va': 'center', 'fontsize': 8, 'color': '#33404d', 'zo
 def draw_graph(path: pathlib.Path) -> None:
     """Draw the nodes and topics of a step."""
     whole = graph.of_instances({kind: 1 for kind, spec in graph.NODES.items()
-                                if spec.optional and kind not in ('player', 'recorder')})
+                                if spec.optional and kind not in ('pilot', 'player', 'recorder')})
     places = {name: (_COLUMN * column, 0.5 * (len(names) - 1) - row)
               for column, names in enumerate(_COLUMNS) for row, name in enumerate(names)}
     places |= {'wind': (_COLUMN, 2.5), 'dynamics': (_COLUMN, 0.0)}

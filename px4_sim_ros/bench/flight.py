@@ -23,16 +23,16 @@ from px4_sim_ros.bench.worklog import Window
 from px4_sim_ros.config.configuration import Configuration, load_configuration
 from px4_sim_ros.config.signals import raise_interrupt
 from px4_sim_ros.mavlink.hil_server import port_of
-from px4_sim_ros.mavlink.mission import Hold, Land, Mission, TakeOff
 from px4_sim_ros.mavlink.pilot import Event
 from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.errors import ParameterError, sentence
+from px4_sim_ros.model.mission import Hold, Land, Mission, TakeOff
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.model.vehicle.steady_states import SteadyStates
 from px4_sim_ros.run.autopilots import start_autopilot
 from px4_sim_ros.run.pilot_process import PilotProcess
 from px4_sim_ros.run.processes import Child
-from px4_sim_ros.run.px4 import Px4
+from px4_sim_ros.run.px4 import Px4, schedule_parameters
 
 _LOOK_S = 0.02
 HEIGHT_M = 10.0
@@ -51,7 +51,7 @@ class FlightSettings(typing.NamedTuple):
     kind: Kind = CEILING_KIND
     instance: int = 0
     px4_dir: str = ''
-    px4_cores: str = 'one'
+    px4_schedule: str = 'one-core'
     ceiling: str = ''              # the compiled server
     settle_s: float = 5.0          # simulated time in the air before the window
     least_s: float = 30.0          # simulated time in the window
@@ -162,7 +162,8 @@ def measure(settings: FlightSettings) -> dict[str, typing.Any]:
             'manager': {'speed_factor': 0.0}, 'hil_bridge': {'instance': settings.instance}}
         if settings.kind.recorder:
             overrides |= {'': {'recorder': True}, 'recorder': {'folder': str(folder / 'bag')}}
-        configuration = load_configuration(None, overrides)
+        configuration = load_configuration(
+            None, overrides, base=schedule_parameters(settings.px4_schedule))
         world = _make_world(settings, configuration, folder)
         stack.callback(world.close)
         world.wait_until_seen()
@@ -214,7 +215,7 @@ def _start_autopilot(settings: FlightSettings, configuration: Configuration) -> 
             sys.executable, '-m', 'px4_sim_ros.bench.trivial_peer', '--port',
             str(port_of(settings.instance)), '--system', str(settings.instance + 1),
             '--control', repr(control)])
-    cores = 'all' if settings.kind.all_cores else settings.px4_cores
+    cores = 'all-cores' if settings.kind.all_cores else settings.px4_schedule
     px4 = Px4.find(settings.px4_dir, cores) if settings.kind.autopilot == 'px4' else None
     return start_autopilot(
         px4, configuration.world.vehicle, settings.instance, log_in_folder=True)

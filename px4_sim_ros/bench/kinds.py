@@ -51,17 +51,17 @@ ALL = (*CEILINGS, *FLIGHTS)
 
 
 def selected(
-    patterns: typing.Sequence[str], *, px4: bool, px4_cores: str = 'one',
+    patterns: typing.Sequence[str], *, px4: bool, px4_schedule: str = 'one-core',
 ) -> list[Kind]:
     """Return the kinds whose names match one of some patterns, all when there is none.
 
     With a kind that flies PX4 come the ceilings, which it is compared with.
 
     :param px4: whether there is a PX4
-    :param px4_cores: where it runs in the flights; on all cores both ceilings are the same
+    :param px4_schedule: where it runs in the flights; on all cores both ceilings are the same
     :raises ParameterError: a pattern matches nothing, or nothing that can be flown
     """
-    ceilings = CEILINGS if px4_cores == 'one' else (CEILING_KIND,)
+    ceilings = CEILINGS if px4_schedule == 'one-core' else (CEILING_KIND,)
     possible = [kind for kind in (*ceilings, *FLIGHTS) if px4 or kind.autopilot != 'px4']
     for pattern in patterns:
         if _matching(pattern, possible):
@@ -72,7 +72,8 @@ def selected(
         if not px4:
             raise ParameterError(f'only = {pattern!r}: needs a PX4; give its folder with --px4-dir')
         raise ParameterError(
-            f'only = {pattern!r}: with --px4-cores all it is the same as {CEILING_KIND.name}')
+            f'only = {pattern!r}: with --px4-schedule all-cores it is the same as'
+            f' {CEILING_KIND.name}')
     found = {kind for pattern in patterns or ['*'] for kind in _matching(pattern, possible)}
     if any(kind in FLIGHTS and kind.autopilot == 'px4' for kind in found):
         found.update(ceilings)

@@ -21,7 +21,7 @@ from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED
 from px4_sim_ros.config.compile_ahead import compile_ahead
 from px4_sim_ros.config.resources import check_writable
 from px4_sim_ros.model.errors import ParameterError, sentence
-from px4_sim_ros.run.px4 import Px4, add_cores_argument
+from px4_sim_ros.run.px4 import Px4, add_schedule_argument
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help='one short round, to see that it works')
     parser.add_argument('--px4-dir', default=os.environ.get('PX4_DIR', ''),
                         help='a built PX4, to be measured as well; PX4_DIR by default')
-    add_cores_argument(parser)
+    add_schedule_argument(parser)
     parser.add_argument('--json', type=pathlib.Path, metavar='FILE', help='write all figures here')
     parser.add_argument('--record-budget', action='store_true',
                         help='make what is measured the budget of the parts')
@@ -49,7 +49,7 @@ def bench(options: argparse.Namespace) -> int:
             raise ParameterError('record-budget: the figures of --quick are too rough for it')
         px4 = Px4.find(options.px4_dir) if options.px4_dir else None
         chosen = kinds.selected(
-            options.only, px4=px4 is not None, px4_cores=options.px4_cores)
+            options.only, px4=px4 is not None, px4_schedule=options.px4_schedule)
         check_writable('json', options.json)
         if options.record_budget:
             check_writable('budget', budget_file())
@@ -87,7 +87,7 @@ def _measure(
             server = str(ceiling.build(folder))
     compile_ahead()
     flight = FlightSettings(
-        px4_dir=options.px4_dir, px4_cores=options.px4_cores, ceiling=server)
+        px4_dir=options.px4_dir, px4_schedule=options.px4_schedule, ceiling=server)
     plan = rounds.RoundPlan(chosen, flight, 0.5, 100, folder)
     if options.quick:
         plan = plan._replace(

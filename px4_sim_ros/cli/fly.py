@@ -23,19 +23,23 @@ from px4_sim_ros.config.resources import check_page, check_writable
 from px4_sim_ros.config.vehicles_and_missions import load_mission, mission_text
 from px4_sim_ros.mavlink.hil_server import port_of
 from px4_sim_ros.mavlink.link_state import HilParameters
-from px4_sim_ros.mavlink.mission import Mission
 from px4_sim_ros.mavlink.pilot import place_text
 from px4_sim_ros.model.errors import ParameterError, sentence
+from px4_sim_ros.model.mission import Mission
 from px4_sim_ros.recording.bag.folder import new_folder
 from px4_sim_ros.run import remapping, settings
 from px4_sim_ros.run.autopilots import check_ports
 from px4_sim_ros.run.flight import AUTOPILOTS, MODES, FlightPlan, conduct
 from px4_sim_ros.run.flight_record import FlightRecord
-from px4_sim_ros.run.px4 import Px4, add_cores_argument, check_pilot_instance
+from px4_sim_ros.run.px4 import (
+    Px4,
+    add_schedule_argument,
+    check_pilot_instance,
+    schedule_parameters,
+)
 from px4_sim_ros.viewing.rerun_target import RerunTarget
 
-# A flight without a wish is as fast as possible.
-_BASE = {'manager': {'speed_factor': 0.0}}
+# Of a flight without a wish, which is also as fast as possible.
 _MISSION = 'square'
 
 
@@ -49,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--px4-dir', default=os.environ.get('PX4_DIR', ''),
                         help='a PX4 source tree that was built, or its build folder; PX4_DIR'
                         ' by default')
-    add_cores_argument(parser)
+    add_schedule_argument(parser)
     parser.add_argument('--mission', help='name in config/missions, or a path; by default '
                         f'{_MISSION}, but none with --autopilot none')
     parser.add_argument('--seed', type=int, help='seed of all random streams')
@@ -67,6 +71,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help='write a page about the flight here; it is recorded for that')
     parser.add_argument('--viewer', metavar='rerun|FILE.rrd|URL', help='show the flight live in'
                         ' Rerun: open it, write a file for it, or send to one that runs')
+    parser.add_argument('--expect', metavar='FINGERPRINT', help='fail unless the flight has this'
+                        ' fingerprint, that of the summary of an earlier one')
     parser.add_argument('--summary', type=pathlib.Path, metavar='FILE.json',
                         help='write the summary here as well')
 
@@ -92,12 +98,18 @@ def _fly(
         print(f'fly: {sentence(error)}', file=sys.stderr)
         return BAD_INPUT
     record = FlightRecord()
+    record.schedule = _schedule(plan)
     code = _conduct(plan, configuration, record, folder)
     # One that has failed before its first step has nothing to show.
     has_begun = bool(record.status.steps) or not record.failure
     is_written = not has_begun or _write_summary(
-        record.summary(_head(options, configuration, plan.mission, record.recording)),
+        record.summary(_head(options, configuration, plan.mission, record.recording,
+                             has_page=code != INTERRUPTED)),
         options.summary)
+    if code == 0 and options.expect not in (None, record.status.fingerprint):
+        record.failure = (f'expect {options.expect}: the fingerprint is'
+                          f" {record.status.fingerprint or 'not known'}")
+        code = FAILED
     if code == INTERRUPTED:
         return output.interrupted('fly: interrupted')
     if record.failure:
@@ -138,7 +150,7 @@ def _configuration(
     """
     configuration = load_configuration(
         options.params_file, _overrides(options, bag),
-        base=_BASE | profile_parameters(options.profile))
+        base=_base(options) | profile_parameters(options.profile))
     if 'recorder' in configuration.nodes:
         new_folder(configuration.of_node('recorder', RecorderParameters).folder)
     return configuration
@@ -150,10 +162,8 @@ def _plan(options: argparse.Namespace, configuration: Configuration) -> FlightPl
     :raises ParameterError: an option is wrong
     :raises OSError: a port of the flight is in use
     """
-    mission, text = None, ''
-    if options.mission is not None or options.autopilot != 'none':
-        name = _MISSION if options.mission is None else options.mission
-        mission, text = load_mission(name), mission_text(name)
+    name = configuration.world.mission
+    mission, text = (None, '') if name == 'none' else (load_mission(name), mission_text(name))
     own_classes = node_overrides.parse(options.node, configuration.graph.nodes)
     if options.remap and options.mode == 'core':
         raise ParameterError(f'remap {options.remap[0]!r}: mode core has no topics; fly in mode'
@@ -162,13 +172,31 @@ def _plan(options: argparse.Namespace, configuration: Configuration) -> FlightPl
     _check_viewer(options)
     if options.mode != 'core':
         domain_claim.check_unclaimed()
-    px4 = Px4.find(options.px4_dir, options.px4_cores) if options.autopilot == 'px4' else None
+    px4 = Px4.find(options.px4_dir, options.px4_schedule) if options.autopilot == 'px4' else None
     hil = configuration.of_node('hil_bridge', HilParameters)
     if px4 is not None:
         check_pilot_instance(hil.instance)
     check_ports(hil, options.autopilot, mission is not None)
     return FlightPlan(options.mode, options.autopilot, px4, mission, text, own_classes,
                       options.remap, options.viewer)
+
+
+def _schedule(plan: FlightPlan) -> str:
+    """Return why the autopilot of a flight may do otherwise in another, '' if it may not."""
+    if plan.autopilot == 'none':
+        return 'the autopilot is not ours'
+    if plan.px4 is not None and plan.px4.schedule != 'repeatable':
+        return f'PX4 runs with the schedule {plan.px4.schedule}'
+    return ''
+
+
+def _base(options: argparse.Namespace) -> settings.Settings:
+    """Return what holds unless parameters or options say otherwise."""
+    # The mission ends a flight, so that it ends with a step that is always the same.
+    base: settings.Settings = {'manager': {'speed_factor': 0.0}, 'pilot': {'at_end': 'hold'}}
+    if options.autopilot == 'px4':
+        base |= schedule_parameters(options.px4_schedule)
+    return base if options.autopilot == 'none' else base | {'': {'mission': _MISSION}}
 
 
 def _port(configuration: Configuration) -> int:
@@ -191,13 +219,14 @@ def _check_viewer(options: argparse.Namespace) -> None:
 
 def _head(
     options: argparse.Namespace, configuration: Configuration, mission: Mission | None, bag: str,
+    *, has_page: bool,
 ) -> dict[str, typing.Any]:
     head = {'mode': options.mode, 'autopilot': options.autopilot,
             'vehicle': configuration.vehicle.name, 'wind': configuration.world.wind,
             'seed': configuration.world.seed, 'mission': mission.name if mission else 'none'}
     if options.record is not None:
         head['recording'] = bag
-    if options.report is not None:
+    if options.report is not None and has_page:
         head['report'] = str(options.report)
     return head
 
@@ -233,7 +262,8 @@ def _overrides(
     options: argparse.Namespace, bag: str | pathlib.Path | None,
 ) -> settings.Settings:
     found = settings.settings(options)
-    for node, name in (('', 'seed'), ('manager', 'speed_factor'), ('hil_bridge', 'instance')):
+    for node, name in (('', 'seed'), ('', 'mission'), ('manager', 'speed_factor'),
+                       ('hil_bridge', 'instance')):
         value = getattr(options, name)
         if value is not None:
             found.setdefault(node, {})[name] = value

@@ -6,17 +6,13 @@ from __future__ import annotations
 import argparse
 import contextlib
 import sys
-import typing
 
 from px4_sim_ros.cli.arguments import instance
 from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED, INTERRUPTED
 from px4_sim_ros.cli.progress import Progress
 from px4_sim_ros.config.vehicles_and_missions import load_mission
-from px4_sim_ros.mavlink.pilot import Event, MissionError, Pilot
+from px4_sim_ros.mavlink.pilot import MissionError, Pilot
 from px4_sim_ros.model.errors import ParameterError, sentence
-
-if typing.TYPE_CHECKING:       # it needs rclpy, which a pilot without a graph does without
-    from px4_sim_ros.ros.pilot_publisher import PilotPublisher
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,43 +23,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def pilot(options: argparse.Namespace) -> int:
-    """Fly the mission; return the exit code.
-
-    With ROS arguments, as ros2 launch gives them, it publishes events and set points as a node.
-    """
+    """Fly the mission; return the exit code."""
     try:
-        with contextlib.ExitStack() as stack:
-            publisher = None
-            if options.ros_arguments:
-                from px4_sim_ros.ros.pilot_publisher import pilot_node
-                publisher = stack.enter_context(pilot_node(options.ros_arguments))
-            return _fly(options, publisher)
+        return _fly(options)
     except (ParameterError, OSError) as error:
         print(f'pilot: {sentence(error)}', file=sys.stderr)
         return BAD_INPUT
 
 
-def _fly(options: argparse.Namespace, publisher: PilotPublisher | None) -> int:
+def _fly(options: argparse.Namespace) -> int:
     """Fly the mission; return the exit code.
 
     :raises ParameterError: the mission is wrong
     :raises OSError: the port is in use
     """
     mission = load_mission(options.mission)
-    with contextlib.closing(Progress(mission.events)) as progress:
-        def report(event: Event) -> None:
-            progress.show(event)
-            if publisher is not None:
-                publisher.publish_event(event.text)
-
-        observers = [publisher.publish_set_point] if publisher is not None else []
-        with contextlib.closing(Pilot(options.instance, report, *observers)) as link:
-            try:
-                link.fly(mission)
-            except MissionError as error:
-                print(f'pilot: {error}', file=sys.stderr)
-                return FAILED
-            except KeyboardInterrupt:
-                # Under ros2 launch Ctrl-C is the ordinary end of every node.
-                return INTERRUPTED if publisher is None else 0
+    with (contextlib.closing(Progress(mission.events)) as progress,
+          contextlib.closing(Pilot(options.instance, progress.show)) as link):
+        try:
+            link.fly(mission)
+        except MissionError as error:
+            print(f'pilot: {error}', file=sys.stderr)
+            return FAILED
+        except KeyboardInterrupt:
+            return INTERRUPTED
     return 0

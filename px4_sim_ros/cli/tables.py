@@ -88,7 +88,7 @@ def picture() -> str:
         for peer in first.subscribers(topic.name):
             edges.append(f'    {topic.publisher} -->|"{topic.name}"| {peer}')
     edges += ['    hil_bridge <-->|"HIL over TCP 4560"| autopilot([PX4 or embedded autopilot])',
-              '    pilot([pilot]) <-->|"MAVLink over UDP 14540"| autopilot']
+              '    pilot <-->|"MAVLink over UDP 14540"| autopilot']
     return '\n'.join(['```mermaid', 'flowchart LR', *edges, '```'])
 
 

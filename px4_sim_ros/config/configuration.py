@@ -82,13 +82,13 @@ def node_configuration(node: str, values: FlatParameters) -> NodeConfiguration:
     shared = {k: v for k, v in values.items() if k not in own_names}
     # Whoever is the first to read them reads what was said for all.
     world = WorldParameters.from_mapping('' if node == _FIRST else node, nested(shared))
-    world.check_periods()
-    _check_instances(node, world)
-    _check_joins(node, world)
     if world.periods_us['imu'] != world.step_us:
         raise ParameterError(
             f"periods_us.imu = {world.periods_us['imu']}: must equal step_us = {world.step_us},"
             ' because the first IMU drives the lockstep; for finer motion raise dynamics.substeps')
+    world.check_periods()
+    _check_instances(node, world)
+    _check_joins(node, world)
     parameters = parameters_class.from_mapping(node, own)
     parameters.check_step(world.step_us)
     return NodeConfiguration(world, parameters)
@@ -112,6 +112,8 @@ def load_configuration(
 
     def configured(node: str) -> NodeConfiguration:
         values = default_parameters(node) | (base or {}).get('', {}) | (base or {}).get(node, {})
+        if node == 'pilot' and 'hil_bridge' in names:
+            values |= {'instance': flat_values(configured('hil_bridge').own)['instance']}
         values |= select(given, f'{absolute(namespace)}/{node}')
         values |= overrides.get('', {})
         values |= overrides.get(node, {})
@@ -215,14 +217,15 @@ def _check_instances(node: str, world: WorldParameters) -> None:
 def _asked_for_by(kind: str) -> str:
     """Return the shared parameter that says how many nodes of a kind there are."""
     others = {'wind': 'wind', 'recorder': 'recorder', 'player': 'commands',
-              'hil_bridge': 'commands'}
+              'hil_bridge': 'commands', 'pilot': 'mission'}
     return others.get(kind, f'instances.{kind}')
 
 
 def _how_to_add(node: str) -> str:
     """Return the end of a sentence about a node that is missing: the option that adds it."""
     spec = graph.spec_of(node)
-    options = {'wind': '--wind constant', 'recorder': '--record DIR'}
+    options = {'wind': '--wind constant', 'recorder': '--record DIR',
+               'pilot': '--mission square'}
     if spec.model and spec.kind not in options:
         names = [instance_name(spec.kind, i) for i in range(spec.instances)]
         options[spec.kind] = f'--set instances.{spec.kind}={names.index(node) + 1}'

@@ -27,6 +27,8 @@ _CREDENTIALS = struct.Struct('3i')     # process, user, group
 # Whose ports are free for it on every system. An instance has the number of its domain: 0 is that
 # of whoever has chosen none.
 _DOMAINS = range(1, 102)
+# The ports of those above it would be beyond the last one.
+_LAST_DOMAIN = 232
 
 
 def claim(*roles: str) -> contextlib.ExitStack:
@@ -75,10 +77,11 @@ def holder_of_graph() -> str:
 
 def _domain() -> int:
     text = os.environ.get('ROS_DOMAIN_ID') or '0'
-    try:
-        return int(text)
-    except ValueError:
-        raise ParameterError(f'ROS_DOMAIN_ID = {text!r}: must be a whole number') from None
+    with contextlib.suppress(ValueError):
+        if 0 <= int(text) <= _LAST_DOMAIN:
+            return int(text)
+    raise ParameterError(
+        f'ROS_DOMAIN_ID = {text!r}: must be a whole number, at least 0 and at most {_LAST_DOMAIN}')
 
 
 def _bind(role: str, domain: int) -> socket.socket:

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 from px4_sim_ros.config.resources import named_file, read_yaml
-from px4_sim_ros.mavlink.mission import Mission
 from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.mission import Mission
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
+from px4_sim_ros.model.world import WorldParameters
 
 
 def load_mission(name: str) -> Mission:
@@ -16,6 +17,14 @@ def load_mission(name: str) -> Mission:
     """
     path = named_file('missions', name)
     return Mission.from_mapping(f'mission file {path}', read_yaml(path, 'mission file'))
+
+
+def mission_of(node: str, world: WorldParameters) -> Mission | None:
+    """Return what a node flies: only the pilot flies anything.
+
+    :raises ParameterError: as `load_mission`
+    """
+    return load_mission(world.mission) if node == 'pilot' else None
 
 
 def load_vehicle(name: str) -> Vehicle:

@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import itertools
+import os
 import typing
 
 from px4_sim_ros.mavlink.battery_link import BatteryLink
+from px4_sim_ros.mavlink.cores import core_of
 from px4_sim_ros.mavlink.hil_codec import HilEncoder
 from px4_sim_ros.mavlink.hil_optional import distance_message, flow_message, odometry_message
 from px4_sim_ros.mavlink.hil_server import HilServer, check_port_is_free, port_of
@@ -95,6 +97,7 @@ class HilBlock(Block):
         self._is_exchanging = False         # a step was sent and not answered
         self._is_held = False
         self._reported_state: LinkState | None = None
+        self._cores: set[int] | None = None     # of this thread, before it kept to one of them
         self.on_state: typing.Callable[[LinkState], None] = lambda state: None
         """Is given the state of the link when it has changed; the host sets it, before `reset`."""
         check_port_is_free(hil.host, port_of(hil.instance))
@@ -126,6 +129,8 @@ class HilBlock(Block):
         if has_first_imu is not self._has_first_imu:
             self._has_first_imu = has_first_imu
             lockstep.expect_gap()
+        if self._cores is None and self._hil.shares_core:
+            self._share_core()
         self._frames = self._hil_frames.of(time_us, inputs)
         lockstep.begin(time_us, self._frames)
         self._is_exchanging = True
@@ -143,6 +148,14 @@ class HilBlock(Block):
         self._is_exchanging = False
         return {COMMAND: self.configuration.vehicle.rotor_speed_references_rad_s(
             reply.controls, reply.armed)}
+
+    def _share_core(self) -> None:
+        """Let this thread run only while the autopilot, on the same core, has nothing to do.
+
+        So each step finds it in the same state: whatever it is about goes first.
+        """
+        self._cores = os.sched_getaffinity(0)
+        os.sched_setaffinity(0, {core_of(self._hil.instance)})
 
     def idle(self) -> None:
         """Look after the link between two exchanges."""
@@ -165,6 +178,9 @@ class HilBlock(Block):
             self._link.server.close()
             self._link.battery.close()
             self._link = None
+        if self._cores is not None:
+            os.sched_setaffinity(0, self._cores)
+            self._cores = None
 
     def counters(self) -> dict[str, str]:
         """Return the counters of the link, also after it was closed."""

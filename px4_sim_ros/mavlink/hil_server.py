@@ -91,13 +91,18 @@ class HilServer:
     @property
     def peer_host(self) -> str | None:
         """Where the autopilot is, None when there is none."""
+        return None if self.peer is None else self.peer[0]
+
+    @property
+    def peer(self) -> tuple[str, int] | None:
+        """The address from which the autopilot has connected, None when there is none."""
         if self._client is None or self._is_retired:
             return None
         try:
-            host: str = self._client.getpeername()[0]
-            return host
+            host, port = self._client.getpeername()
         except OSError:
             return None      # it has just gone, which the next exchange will notice
+        return host, port
 
     def accept(self, timeout_s: float = 0.0) -> bool:
         """Take the next client, waiting at most `timeout_s`; return whether there is one."""

@@ -34,6 +34,9 @@ class HilParameters(Parameters):
         'what to do while no autopilot is connected', choices=('hold', 'run'))
     on_stall: str = parameter(
         'what to do when the autopilot is silent', choices=('continue', 'pause', 'fail'))
+    shares_core: bool = parameter(
+        'run the step on the core of an autopilot that goes before all else there, so that its'
+        ' flights repeat bit for bit')
     satellites: int = parameter('satellites that the GNSS receiver sees', minimum=0, maximum=254)
 
 

@@ -20,13 +20,14 @@ import time
 
 from pymavlink.dialects.v20 import common as mavlink
 
+from px4_sim_ros.mavlink.boot_watch import BootWatch
 from px4_sim_ros.mavlink.hil_codec import DISARMED, ActuatorControls
 from px4_sim_ros.mavlink.hil_fields import heartbeat, simulator_mavlink
 from px4_sim_ros.mavlink.hil_server import Deadline, HilServer
 from px4_sim_ros.mavlink.link_state import HilParameters, LinkReport, LinkState
 from px4_sim_ros.mavlink.replies import NONE_US, ReplyMatcher
 from px4_sim_ros.model.errors import RunError
-from px4_sim_ros.model.timebase import US_PER_S, seconds_text
+from px4_sim_ros.model.timebase import US_PER_S, is_due, seconds_text
 
 # Answers in a row after a stall until the link is trusted with the whole bound again.
 _TRUSTED_REPLIES = 50
@@ -62,6 +63,8 @@ class Lockstep:
         self.steps = 0
         self.misses = 0
         self.waited_s = 0.0                      # wall time in `send` and in waits for replies
+        self.boot_s = 0.0                        # wall time until a boot came to rest first
+        self.gap = ''                            # what first kept the run from being repeatable
         self._matcher.reset_counters()
         self._server.dropped_sends = self._server.refused_clients = 0
 
@@ -75,6 +78,7 @@ class Lockstep:
         self._replied_s = 0.0                    # wall time of the last reply
         self._held_us = NONE_US                 # step that is held because of a stall
         self._held_reply: ActuatorControls | None = None   # what came for it meanwhile
+        self._boot: BootWatch | None = None      # of an autopilot whose core is shared
 
     @property
     def state(self) -> LinkState:
@@ -121,7 +125,11 @@ class Lockstep:
         reply = self._wait_for_reply(time_us)
         self.waited_s += time.perf_counter() - started_s
         if self._has_gone():
+            self._note_gap('the autopilot has gone')
             return self._without_autopilot()
+        if self._boot is not None and is_due(time_us, US_PER_S) and (
+                self._boot.has_waited_for_disk() and not self._boot.is_booting):
+            self._note_gap('the autopilot has waited for the disk')
         if reply is not None:
             self._command = reply
             self._untrusted = max(self._untrusted - 1, 0)
@@ -179,6 +187,8 @@ class Lockstep:
             'waited_s': f'{self.waited_s:.6f}',
             'dropped_sends': str(self._server.dropped_sends),
             'refused_clients': str(self._server.refused_clients),
+            'boot_s': f'{self.boot_s:.6f}',
+            'gap': self.gap,
         } | {f'seconds_{k}': f'{v:.3f}' for k, v in self.report.state_seconds().items()}
 
     # The connection
@@ -193,9 +203,27 @@ class Lockstep:
             return False
         self._begin_connection()
         self._sent_s = time.perf_counter()
+        if self._parameters.shares_core and self._server.peer is not None:
+            started_s = time.perf_counter()
+            self._boot = BootWatch(self._server.peer)
+            self._settle(self._boot)
+            self.boot_s += time.perf_counter() - started_s
         self.report.enter(LinkState.FREEWHEEL)
         self.report.add_event('an autopilot has connected')
         return True
+
+    def _settle(self, boot: BootWatch) -> None:
+        """Let an autopilot that boots come to rest; at the end of that see how it runs."""
+        if not boot.settle():
+            self._note_gap('the autopilot boots, and did not come to rest')
+        elif not boot.is_booting:
+            sentence = boot.wrong_schedule()
+            if sentence:
+                self._note_gap(sentence)
+
+    def _note_gap(self, sentence: str) -> None:
+        """Remember the first thing that may be otherwise if the run is repeated."""
+        self.gap = self.gap or f't = {seconds_text(self.report.time_us)}: {sentence}'
 
     def _without_autopilot(self) -> ActuatorControls | None:
         if self._parameters.on_waiting == 'hold':
@@ -235,6 +263,8 @@ class Lockstep:
             self._lock(time_us)
             return reply
         was_locked = self.report.state is LinkState.LOCKED
+        if self._boot is not None and self._boot.is_booting:
+            self._settle(self._boot)         # a reply that will come has come then
         deadline = Deadline(self._reply_timeout_s())
         while True:
             answered_us = self._matcher.answered_us
@@ -256,7 +286,7 @@ class Lockstep:
             timeout_s = self._parameters.reply_timeout_s
             return min(timeout_s, _GAP_TIMEOUT_S) if self._gap_expected else timeout_s
         if self.report.state is LinkState.FREEWHEEL and not self._matcher.is_out_of_step:
-            return self._parameters.freewheel_pause_s
+            return 0.0 if self._boot is not None else self._parameters.freewheel_pause_s
         return self._step_s
 
     def _lock(self, time_us: int) -> None:
@@ -275,6 +305,7 @@ class Lockstep:
         if self._unanswered_us == NONE_US and self.state is not LinkState.FREEWHEEL:
             self._unanswered_us = time_us
         if was_locked:
+            self._note_gap('the step was not answered in time')
             self.misses += 1
             self._untrusted = _TRUSTED_REPLIES
             self.report.enter(LinkState.STALLED)

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A pilot that flies a mission over ordinary MAVLink, with PX4 or the embedded autopilot.
 
-It sits where a companion computer does (UDP 14540 + instance) and keeps time by the
-autopilot's clock, so that it flies the same at every speed of the simulation.
+It sits where a companion computer does (UDP 14540 + instance). A course of action is a generator
+that is resumed whenever there may be something new: by `Pilot.fly`, which waits for the autopilot
+and keeps time by its clock, or in each step of the simulation, at simulated time.
 """
 from __future__ import annotations
 
@@ -12,13 +13,13 @@ import typing
 
 from pymavlink.dialects.v20 import common as mavlink
 
-from px4_sim_ros.mavlink.mission import GoTo, Hold, Item, Mission, TakeOff
 from px4_sim_ros.mavlink.pilot_link import PilotLink, SetPoint
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition, LocalFrame, load_proj
 from px4_sim_ros.model.frames import Vector
+from px4_sim_ros.model.mission import GoTo, Hold, Item, Mission, TakeOff
 
 _SILENCE_LIMIT_S = 60.0          # wall time without any message
-_READY_LIMIT_S = 120.0           # the others are simulated times
+_READY_LIMIT_S = 120.0           # this and the others are simulated times
 _ITEM_LIMIT_S = 180.0
 _COMMAND_RETRY_S = 1.0
 _ARRIVED_DISTANCE_M = 0.4
@@ -54,6 +55,8 @@ def place_text(target_enu: typing.Sequence[float]) -> str:
 
 _T = typing.TypeVar('_T')
 Report = typing.Callable[[Event], None]
+# Is resumed when there may be something new, and returns its result at its end.
+Course = typing.Generator[None, None, _T]
 
 
 class Pilot:
@@ -70,7 +73,7 @@ class Pilot:
         :raises OSError: the port is taken
         """
         self._report = report
-        self._link = PilotLink(instance, show)
+        self.link = self._link = PilotLink(instance, show)
         self._target: Vector | None = None       # where it was sent last
         load_proj()
 
@@ -79,17 +82,29 @@ class Pilot:
         self._link.close()
 
     def fly(self, mission: Mission) -> None:
+        """Fly a mission to its end, in the time of the autopilot.
+
+        :raises MissionError: an item did not succeed in its time, or the autopilot is silent
+        """
+        link = self._link
+        for _ in self.course(mission):
+            link.receive()
+            if link.silent_s > _SILENCE_LIMIT_S:
+                raise MissionError(
+                    f'no MAVLink message on UDP port {link.port} for {link.silent_s:.0f} s')
+
+    def course(self, mission: Mission) -> Course[None]:
         """Fly a mission to its end.
 
         :raises MissionError: an item did not succeed in its time
         """
-        position_enu, geodetic = self._await(
+        position_enu, geodetic = yield from self._await(
             self._place, _READY_LIMIT_S, 'the autopilot is not ready to arm')
         home = _Home(position_enu, LocalFrame(geodetic))
-        self._link.is_in_flight = True
+        self._link.begin_flight()
         self._report(Event('ready to fly', self._link.time_s))
         for item in mission.items:
-            self._fly_item(item, home)
+            yield from self._fly_item(item, home)
 
     def _place(self) -> tuple[Vector, GeodeticPosition] | None:
         """Return where the vehicle is, once the autopilot is ready to arm."""
@@ -98,47 +113,50 @@ class Pilot:
             return link.position_enu, link.geodetic
         return None
 
-    def _fly_item(self, item: Item, home: _Home) -> None:
+    def _fly_item(self, item: Item, home: _Home) -> Course[None]:
         if isinstance(item, TakeOff):
-            self._take_off(item, home)
-        elif isinstance(item, Hold):
-            self._hold(item)
-        elif isinstance(item, GoTo):
-            self._go_to(item, home)
-        else:
-            self._land()
+            return self._take_off(item, home)
+        if isinstance(item, Hold):
+            return self._hold(item)
+        if isinstance(item, GoTo):
+            return self._go_to(item, home)
+        return self._land()
 
-    def _take_off(self, item: TakeOff, home: _Home) -> None:
+    def _take_off(self, item: TakeOff, home: _Home) -> Course[None]:
         altitude = home.frame.origin.ellipsoid_altitude_m + item.up_m
         nan = math.nan
-        self._command(mavlink.MAV_CMD_NAV_TAKEOFF, 0, 0, 0, nan, nan, nan, altitude)
-        self._command(mavlink.MAV_CMD_COMPONENT_ARM_DISARM, 1, 0, 0, 0, 0, 0, 0)
-        self._await(lambda: self._link.armed, _ITEM_LIMIT_S, 'the autopilot has not armed')
+        yield from self._command(mavlink.MAV_CMD_NAV_TAKEOFF, 0, 0, 0, nan, nan, nan, altitude)
+        yield from self._command(mavlink.MAV_CMD_COMPONENT_ARM_DISARM, 1, 0, 0, 0, 0, 0, 0)
+        yield from self._await(
+            lambda: self._link.armed, _ITEM_LIMIT_S, 'the autopilot has not armed')
         self._report(Event('armed', self._link.time_s))
         east, north, _ = self._offset(home)
-        self._arrive((east, north, item.up_m), home)
+        yield from self._arrive((east, north, item.up_m), home)
 
-    def _hold(self, item: Hold) -> None:
+    def _hold(self, item: Hold) -> Course[None]:
         end_s = self._link.time_s + item.duration_s
-        self._await(
+        yield from self._await(
             lambda: self._link.time_s >= end_s, item.duration_s + 1.0, 'time stands still')
         self._report(Event(f'held for {item.duration_s:g} s', self._link.time_s, self._target))
 
-    def _go_to(self, item: GoTo, home: _Home) -> None:
+    def _go_to(self, item: GoTo, home: _Home) -> Course[None]:
         target = item.east_m, item.north_m, item.up_m
         there = home.frame.to_geodetic(target)
-        self._command_int(
+        yield from self._command_int(
             mavlink.MAV_CMD_DO_REPOSITION, -1, mavlink.MAV_DO_REPOSITION_FLAGS_CHANGE_MODE, 0,
             math.nan, round(there.latitude_deg * 1e7), round(there.longitude_deg * 1e7),
             there.ellipsoid_altitude_m)
-        self._arrive(target, home)
+        yield from self._arrive(target, home)
 
-    def _land(self) -> None:
+    def _land(self) -> Course[None]:
         link = self._link
-        self._command(mavlink.MAV_CMD_NAV_LAND, 0, 0, 0, math.nan, math.nan, math.nan, 0)
-        self._await(lambda: link.on_ground, _ITEM_LIMIT_S, 'the vehicle has not landed')
+        yield from self._command(
+            mavlink.MAV_CMD_NAV_LAND, 0, 0, 0, math.nan, math.nan, math.nan, 0)
+        yield from self._await(
+            lambda: link.on_ground, _ITEM_LIMIT_S, 'the vehicle has not landed')
         self._report(Event('landed', link.time_s))
-        self._await(lambda: not link.armed, _ITEM_LIMIT_S, 'the autopilot has not disarmed')
+        yield from self._await(
+            lambda: not link.armed, _ITEM_LIMIT_S, 'the autopilot has not disarmed')
         self._report(Event('disarmed', link.time_s))
 
     def _offset(self, home: _Home) -> Vector:
@@ -147,7 +165,7 @@ class Pilot:
         x, y, z = (a - b for a, b in zip(position_enu, home.position_enu))
         return x, y, z
 
-    def _arrive(self, target: Vector, home: _Home) -> None:
+    def _arrive(self, target: Vector, home: _Home) -> Course[None]:
         """Wait until the vehicle has been still at a target for a while."""
         link = self._link
         self._target = target
@@ -165,22 +183,23 @@ class Pilot:
             return arrived_s is not None and link.time_s - arrived_s >= _SETTLE_S
 
         place = place_text(target)
-        self._await(settled, _ITEM_LIMIT_S, f'the vehicle has not arrived at {place}')
+        yield from self._await(
+            settled, _ITEM_LIMIT_S, f'the vehicle has not arrived at {place}')
         self._report(Event(f'arrived at {place}', link.time_s, target))
 
-    def _command(self, command: int, *parameters: float) -> None:
+    def _command(self, command: int, *parameters: float) -> Course[None]:
         link = self._link
-        self._send_until_accepted(command, lambda: link.mav.command_long_encode(
+        return self._send_until_accepted(command, lambda: link.mav.command_long_encode(
             link.system_id, _AUTOPILOT, command, 0, *parameters))
 
-    def _command_int(self, command: int, *parameters: float) -> None:
+    def _command_int(self, command: int, *parameters: float) -> Course[None]:
         link = self._link
-        self._send_until_accepted(command, lambda: link.mav.command_int_encode(
+        return self._send_until_accepted(command, lambda: link.mav.command_int_encode(
             link.system_id, _AUTOPILOT, mavlink.MAV_FRAME_GLOBAL, command, 0, 0, *parameters))
 
     def _send_until_accepted(
         self, command: int, message: typing.Callable[[], mavlink.MAVLink_message],
-    ) -> None:
+    ) -> Course[None]:
         link = self._link
         name = mavlink.enums['MAV_CMD'][command].name
         link.acknowledged = None
@@ -195,14 +214,14 @@ class Pilot:
                 link.send(message())
             return False
 
-        self._await(accepted, _ITEM_LIMIT_S, f'{name} was not accepted')
+        yield from self._await(accepted, _ITEM_LIMIT_S, f'{name} was not accepted')
 
     def _await(
         self, condition: typing.Callable[[], _T | None], limit_s: float, failure: str,
-    ) -> _T:
-        """Receive until a condition holds, at most `limit_s` of simulated time; return it.
+    ) -> Course[_T]:
+        """Go on when a condition holds, after at most `limit_s` of simulated time; return it.
 
-        :raises MissionError: it does not hold by then, or the autopilot is silent
+        :raises MissionError: it does not hold by then
         """
         link = self._link
         end_s = link.time_s + limit_s if link.time_s else None
@@ -213,8 +232,5 @@ class Pilot:
             if end_s is not None and link.time_s > end_s:
                 text = f'; its last words were "{link.text}"' if link.text else ''
                 raise MissionError(f'{failure} after {limit_s:g} s of simulated time{text}')
-            link.receive()
-            if link.silent_s > _SILENCE_LIMIT_S:
-                raise MissionError(
-                    f'no MAVLink message on UDP port {link.port} for {link.silent_s:.0f} s')
+            yield
         return value

@@ -13,7 +13,8 @@ import typing
 
 from pymavlink.dialects.v20 import common as mavlink
 
-from px4_sim_ros.mavlink.fast_frames import frames_of
+from px4_sim_ros.mavlink.datagram_filter import accept_only
+from px4_sim_ros.mavlink.fast_frames import FrameReader, frames_of
 from px4_sim_ros.mavlink.hil_fields import heartbeat, packed
 from px4_sim_ros.mavlink.ports import bound_udp_socket
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition
@@ -68,9 +69,12 @@ class PilotLink:
         self._address: tuple[str, int] | None = None
         self._received_s = time.monotonic()
         self._next_heartbeat_s = 0.0
-        self.is_in_flight = False        # then some messages are left out
+        self._position = FrameReader(mavlink.MAVLink_local_position_ned_message)
+        self._target = FrameReader(mavlink.MAVLink_position_target_local_ned_message)
+        self._want(_BEFORE_FLIGHT)
+        self._has_simulated_time = False
+        self.time_s = 0.0                # the autopilot's, unless `receive_all` gives another
         # What the autopilot has sent last.
-        self.time_s = 0.0
         self.position_enu: Vector | None = None
         self.velocity_enu: Vector = (0.0, 0.0, 0.0)
         self.geodetic: GeodeticPosition | None = None
@@ -79,6 +83,14 @@ class PilotLink:
         self.on_ground = True
         self.acknowledged: tuple[int, int] | None = None       # command and its result
         self.text = ''
+
+    def begin_flight(self) -> None:
+        """Leave out what matters only before a flight."""
+        self._want(_IN_FLIGHT)
+
+    def _want(self, ids: frozenset[int]) -> None:
+        self._wanted = ids
+        accept_only(self._socket, ids)
 
     @property
     def silent_s(self) -> float:
@@ -101,11 +113,36 @@ class PilotLink:
         """Take in one datagram, or nothing if none comes for a while."""
         if not self._received:
             self._fetch()
-        if not self._received:
-            return
-        for message in self.mav.parse_buffer(self._received.popleft()) or ():
-            if message.get_srcSystem() == self.system_id:
-                self._take(message)
+        if self._received:
+            self._parse(self._received.popleft())
+
+    def receive_all(self, time_s: float) -> None:
+        """Take in all that has come by now, and do not wait.
+
+        :param time_s: simulated time, which counts from then on
+        """
+        self._has_simulated_time, self.time_s = True, time_s
+        self._take_datagrams()
+        while self._received:
+            self._parse(self._received.popleft())
+
+    def discard(self) -> None:
+        """Throw away what has come by now."""
+        self._take_datagrams()
+        self._received.clear()
+
+    def _parse(self, data: bytes) -> None:
+        # Two of three are one of these; pymavlink takes ten times as long.
+        if (found := self._position.read(data)) is not None:
+            if found[0] == self.system_id:
+                self._take_position(*found[1])
+        elif (found := self._target.read(data)) is not None:
+            if found[0] == self.system_id:
+                self._take_target(*found[1][:4])
+        else:
+            for message in self.mav.parse_buffer(data) or ():
+                if message.get_srcSystem() == self.system_id:
+                    self._take(message)
         if self.time_s >= self._next_heartbeat_s:
             self._next_heartbeat_s = self.time_s + _HEARTBEAT_S
             self._send(heartbeat(self.mav, mavlink.MAV_TYPE_ONBOARD_CONTROLLER))
@@ -113,42 +150,56 @@ class PilotLink:
     def _fetch(self) -> None:
         """Rest, then take in all datagrams that have come; wait if there is none."""
         time.sleep(_REST_S)
-        if not select.select([self._socket], [], [], _LONGEST_WAIT_S)[0]:
-            return
-        self._received_s = time.monotonic()
-        wanted = _IN_FLIGHT if self.is_in_flight else _BEFORE_FLIGHT
+        if select.select([self._socket], [], [], _LONGEST_WAIT_S)[0]:
+            self._received_s = time.monotonic()
+            self._take_datagrams()
+
+    def _take_datagrams(self) -> None:
         with contextlib.suppress(BlockingIOError):
             for _ in range(_MOST_AT_ONCE):
                 size, self._address = self._socket.recvfrom_into(
                     self._buffer, 0, socket.MSG_DONTWAIT)
-                data = frames_of(bytes(self._buffer[:size]), wanted)
+                data = frames_of(bytes(self._buffer[:size]), self._wanted)
                 if data:
                     self._received.append(data)
 
-    def _take(self, message: mavlink.MAVLink_message) -> None:
-        kind = message.get_type()
+    def _take_time(self, time_boot_ms: int) -> None:
+        if not self._has_simulated_time:
+            self.time_s = max(self.time_s, time_boot_ms * 1e-3)
+
+    def _take_position(
+        self, time_boot_ms: int, x: float, y: float, z: float, vx: float, vy: float, vz: float,
+    ) -> None:
+        self._take_time(time_boot_ms)
+        self.position_enu = ned_to_enu((x, y, z))
+        self.velocity_enu = ned_to_enu((vx, vy, vz))
+
+    def _take_target(self, time_boot_ms: int, x: float, y: float, z: float) -> None:
+        place = ned_to_enu((x, y, z))
+        if all(map(math.isfinite, place)):       # an axis that is not held has no number
+            self._show(SetPoint(time_boot_ms * 1000, place))
+
+    def _take(self, m: mavlink.MAVLink_message) -> None:
+        kind = m.get_type()
         # SYSTEM_TIME goes on without a position.
-        if kind in ('LOCAL_POSITION_NED', 'ATTITUDE', 'GLOBAL_POSITION_INT', 'SYSTEM_TIME'):
-            self.time_s = max(self.time_s, message.time_boot_ms * 1e-3)
-        if kind == 'LOCAL_POSITION_NED':
-            self.position_enu = ned_to_enu((message.x, message.y, message.z))
-            self.velocity_enu = ned_to_enu((message.vx, message.vy, message.vz))
+        if kind in ('ATTITUDE', 'GLOBAL_POSITION_INT', 'SYSTEM_TIME'):
+            self._take_time(m.time_boot_ms)
+        if kind == 'LOCAL_POSITION_NED':         # beside others in a datagram, or signed
+            self._take_position(m.time_boot_ms, m.x, m.y, m.z, m.vx, m.vy, m.vz)
         elif kind == 'POSITION_TARGET_LOCAL_NED':
-            place = ned_to_enu((message.x, message.y, message.z))
-            if all(map(math.isfinite, place)):       # an axis that is not held has no number
-                self._show(SetPoint(message.time_boot_ms * 1000, place))
+            self._take_target(m.time_boot_ms, m.x, m.y, m.z)
         elif kind == 'GLOBAL_POSITION_INT':
             # The altitude is above mean sea level; as an origin only differences matter.
             self.geodetic = GeodeticPosition(
-                message.lat * 1e-7, message.lon * 1e-7, message.alt * 1e-3)
-        elif kind == 'HEARTBEAT' and message.get_srcComponent() == _AUTOPILOT:
-            self.armed = bool(message.base_mode & mavlink.MAV_MODE_FLAG_SAFETY_ARMED)
+                m.lat * 1e-7, m.lon * 1e-7, m.alt * 1e-3)
+        elif kind == 'HEARTBEAT' and m.get_srcComponent() == _AUTOPILOT:
+            self.armed = bool(m.base_mode & mavlink.MAV_MODE_FLAG_SAFETY_ARMED)
         elif kind == 'SYS_STATUS':
             self.ready = bool(
-                message.onboard_control_sensors_health & mavlink.MAV_SYS_STATUS_PREARM_CHECK)
+                m.onboard_control_sensors_health & mavlink.MAV_SYS_STATUS_PREARM_CHECK)
         elif kind == 'EXTENDED_SYS_STATE':
-            self.on_ground = message.landed_state == mavlink.MAV_LANDED_STATE_ON_GROUND
+            self.on_ground = m.landed_state == mavlink.MAV_LANDED_STATE_ON_GROUND
         elif kind == 'COMMAND_ACK':
-            self.acknowledged = message.command, message.result
+            self.acknowledged = m.command, m.result
         elif kind == 'STATUSTEXT':
-            self.text = message.text
+            self.text = m.text

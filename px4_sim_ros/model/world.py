@@ -45,6 +45,9 @@ class WorldParameters(Parameters):
         'where the actuator commands come from: the node hil_bridge, or the node player',
         choices=('autopilot', 'recording'))
     recorder: bool = parameter('whether there is a node recorder')
+    mission: str = parameter(
+        'what the node pilot flies: name of a file in config/missions, or a path; none: there is'
+        ' no such node')
 
     def check_periods(self) -> None:
         """Check that each period is a multiple of the step.
@@ -60,7 +63,8 @@ class WorldParameters(Parameters):
         recorded = self.commands == 'recording'
         return self.instances | {
             'wind': int(self.wind != 'none'), 'hil_bridge': int(not recorded),
-            'player': int(recorded), 'recorder': int(self.recorder)}
+            'player': int(recorded), 'recorder': int(self.recorder),
+            'pilot': int(self.mission != 'none' and not recorded)}
 
     def period_us(self, sensor: str) -> int:
         """Return how often a sensor measures; all of one kind have the same period."""

@@ -56,8 +56,8 @@ class BlockHost:
 
     @property
     def is_shared(self) -> bool:
-        """Whether the process has several blocks."""
-        return len(self.nodes) > 1
+        """Whether the process has several blocks, beside the pilot that goes with the bridge."""
+        return len(self.nodes.keys() - {'pilot'}) > 1
 
     def hands_over(self, topic: Topic, subscriber: Node) -> bool:
         """Return whether a node of this process gets a topic by value.

@@ -14,7 +14,7 @@ from rclpy.subscription import Subscription
 from std_msgs.msg import Header
 
 from px4_sim_ros.config.configuration import NodeConfiguration
-from px4_sim_ros.config.vehicles_and_missions import load_vehicle
+from px4_sim_ros.config.vehicles_and_missions import load_vehicle, mission_of
 from px4_sim_ros.messages import codecs
 from px4_sim_ros.messages.codec import Decoder
 from px4_sim_ros.messages.stamps import serialised_stamp_us, stamp_us
@@ -73,7 +73,8 @@ class BlockNode(GraphNode):
             raise ParameterError(
                 f'{self.spec.name}: parameters that all nodes share cannot change within a run')
         block: Block = graph.load(self._own_class or self.spec.block)(BlockConfiguration(
-            self.spec.name, nodes, world, load_vehicle(world.vehicle), configuration.own))
+            self.spec.name, nodes, world, load_vehicle(world.vehicle), configuration.own,
+            mission_of(self.spec.name, world)))
         block.shares_process = self._host.is_shared
         block.log = self._log
         self.block, self._graph = block, nodes

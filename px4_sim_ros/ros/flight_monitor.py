@@ -13,13 +13,13 @@ from rclpy.serialization import deserialize_message
 from std_srvs.srv import Trigger
 
 from px4_sim_ros.config.resources import PACKAGE
-from px4_sim_ros.messages import codecs
+from px4_sim_ros.mavlink.pilot import Event
+from px4_sim_ros.messages import codecs, pilot_events
 from px4_sim_ros.messages.diagnostics import values_of
 from px4_sim_ros.messages.run_status import RunState
 from px4_sim_ros.messages.stamps import stamp_us
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.ros import qos
-from px4_sim_ros.ros.pilot_publisher import PilotPublisher
 from px4_sim_ros.ros.polling import PollingNode, taken
 from px4_sim_ros.ros.session import make_executor, ros_session
 from px4_sim_ros.ros.status_client import StatusClient
@@ -30,17 +30,20 @@ _POSE = graph.TOPICS['ground_truth/pose']
 
 
 class FlightMonitor:
-    """Subscribes to position, diagnostics and recorder of a graph; publishes for the pilot."""
+    """Subscribes to position, diagnostics, pilot and recorder of a graph."""
 
     def __init__(
         self, on_position: typing.Callable[[Vector], None],
         on_report: typing.Callable[[str, int, dict[str, str]], None],
+        on_pilot: typing.Callable[[Event | str], None],
     ) -> None:
         """Join ROS as a node.
 
         :param on_position: called with true positions in m, ENU, at the display rate
         :param on_report: called with the name of a node, the simulated time in us and the values
             of its diagnostics
+        :param on_pilot: called with what the pilot has achieved, and with how its mission has
+            ended: why it was not flown, '' if it was
         """
         self._on_position, self._on_report = on_position, on_report
         self._joined = contextlib.ExitStack()
@@ -57,12 +60,14 @@ class FlightMonitor:
             _POSE, lambda data: deserialize_message(data, PoseStamped))
         self._diagnostics = self._node.create_subscription(
             DiagnosticArray, side_topics.DIAGNOSTICS.name, self._on_diagnostics, qos.DIAGNOSTICS)
+        self._pilot_events = self._node.create_subscription(
+            DiagnosticStatus, side_topics.PILOT_EVENTS.name,
+            lambda message: on_pilot(pilot_events.read(message)), qos.LATCHED_LOG)
         self._watch = StatusClient(self._node)
         self.recording = ''        # the folder of the recording that began last
         self._recording_status = self._node.create_subscription(
             DiagnosticStatus, side_topics.RECORDING_STATUS.name, self._on_recording, qos.LATCHED)
         self._stop_client = self._node.create_client(Trigger, 'sim/stop')
-        self.pilot = PilotPublisher(self._node)
 
     def close(self) -> None:
         """Leave ROS."""

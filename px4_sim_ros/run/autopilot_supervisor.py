@@ -1,6 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""Runs an autopilot, and a pilot if one is wanted, with a graph; restarts both at a reset.
+"""Runs an autopilot with a graph, and restarts it at a reset.
 
 PX4's time cannot go back, so a reset of the world needs a new PX4. A launch file cannot
 start a process twice; this program can.
@@ -21,7 +21,7 @@ from px4_sim_ros.ros.session import ros_node, spin_once
 from px4_sim_ros.ros.status_client import StatusClient
 from px4_sim_ros.run.autopilots import start_autopilot
 from px4_sim_ros.run.processes import Child
-from px4_sim_ros.run.px4 import Px4, add_cores_argument
+from px4_sim_ros.run.px4 import Px4, add_schedule_argument
 
 _SPIN_S = 0.05
 # Launch sends SIGTERM after 3 s.
@@ -29,33 +29,23 @@ _OUTLAST_S = 2.0
 
 
 class AutopilotSupervisor:
-    """The processes of an autopilot and its pilot."""
+    """The process of an autopilot."""
 
-    def __init__(
-        self, px4: Px4 | None, vehicle: str, instance: int, mission: str,
-        ros_arguments: typing.Sequence[str],
-    ) -> None:
+    def __init__(self, px4: Px4 | None, vehicle: str, instance: int) -> None:
         self._start_autopilot = lambda: start_autopilot(
             px4, vehicle, instance, log_in_folder=False)
-        self._pilot_command = [
-            sys.executable, '-m', 'px4_sim_ros', 'pilot', '--mission', mission, '--instance',
-            str(instance), *ros_arguments] if mission else []
         self._autopilot: Child | None = None
-        self._pilot: Child | None = None
 
     def restart(self) -> None:
-        """Start both, after ending those of the run before."""
+        """Start it, after ending that of the run before."""
         self.stop()
         self._autopilot = self._start_autopilot()
-        if self._pilot_command:
-            self._pilot = Child('the pilot', self._pilot_command)
 
     def stop(self) -> None:
-        """End both."""
-        for child in (self._pilot, self._autopilot):
-            if child is not None:
-                child.stop()
-        self._autopilot = self._pilot = None
+        """End it."""
+        if self._autopilot is not None:
+            self._autopilot.stop()
+        self._autopilot = None
 
     def autopilot_end(self) -> tuple[str, int] | None:
         """Return the autopilot's name and exit code when it has ended."""
@@ -66,7 +56,7 @@ class AutopilotSupervisor:
 
 
 def supervise(supervisor: AutopilotSupervisor, ros_arguments: typing.Sequence[str]) -> int:
-    """Run the processes until the autopilot ends or a signal comes; return the exit code."""
+    """Run the autopilot until the autopilot ends or a signal comes; return the exit code."""
     stop = Stop()
     with ros_node('autopilot_supervisor', ros_arguments) as node:
         watch = StatusClient(node)
@@ -106,15 +96,12 @@ def main(arguments: typing.Sequence[str] | None = None) -> int:
     parser.add_argument('--vehicle', default='iris', help='name in config/vehicles, or a path')
     parser.add_argument('--px4-build', type=pathlib.Path,
                         help='build folder of a PX4; without it the embedded autopilot runs')
-    add_cores_argument(parser)
-    parser.add_argument('--mission', default='', help='for a pilot; without it there is none')
-    own = own_arguments(arguments)
-    options = parser.parse_args(own)
+    add_schedule_argument(parser)
+    options = parser.parse_args(own_arguments(arguments))
     try:
         load_vehicle(options.vehicle)
-        px4 = Px4.find(options.px4_build, options.px4_cores) if options.px4_build else None
-        supervisor = AutopilotSupervisor(
-            px4, options.vehicle, options.instance, options.mission, arguments[len(own):])
+        px4 = Px4.find(options.px4_build, options.px4_schedule) if options.px4_build else None
+        supervisor = AutopilotSupervisor(px4, options.vehicle, options.instance)
         return supervise(supervisor, arguments)
     except (ParameterError, OSError) as error:
         print(f'autopilot_supervisor: {sentence(error)}', file=sys.stderr)

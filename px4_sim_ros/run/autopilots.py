@@ -13,7 +13,7 @@ from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.mavlink.pilot_link import PILOT_PORT
 from px4_sim_ros.mavlink.ports import check_udp_port_is_free
 from px4_sim_ros.run.processes import Child
-from px4_sim_ros.run.px4 import Px4, new_run_folder
+from px4_sim_ros.run.px4 import Px4, Px4Process, new_run_folder
 
 
 def check_ports(hil: HilParameters, autopilot: str, is_piloted: bool) -> None:
@@ -43,10 +43,9 @@ def start_autopilot(
     folder = new_run_folder(instance)
     console = '; its console is px4.log there' if log_in_folder else ''
     print(f'PX4 runs in {folder}{console}', flush=True)
-    return Child(
-        'PX4', px4.command(instance), folder=folder,
-        log=folder / 'px4.log' if log_in_folder else None,
-        environment=dict(os.environ) | _not_overridden(px4.environment(load_vehicle(vehicle))))
+    environment = dict(os.environ) | _not_overridden(px4.environment(load_vehicle(vehicle)))
+    return Px4Process(px4, instance, environment, folder,
+                      folder / 'px4.log' if log_in_folder else None)
 
 
 def _not_overridden(environment: dict[str, str]) -> dict[str, str]:

@@ -14,11 +14,13 @@ from px4_sim_ros.config.configuration import Configuration
 from px4_sim_ros.config.recording import RecorderParameters
 from px4_sim_ros.config.run_control import ManagerParameters
 from px4_sim_ros.mavlink.hil_block import HilBlock
-from px4_sim_ros.mavlink.pilot_link import SetPoint
+from px4_sim_ros.mavlink.pilot import Event
+from px4_sim_ros.mavlink.pilot_block import PilotBlock
 from px4_sim_ros.model.compiled import load_compiler
 from px4_sim_ros.model.timebase import US_PER_S, is_due
 from px4_sim_ros.run.flight_record import WorldStatus
 from px4_sim_ros.step import side_topics
+from px4_sim_ros.step.block import FINGERPRINT
 from px4_sim_ros.step.clock import LockstepClock
 from px4_sim_ros.step.hang_watch import HangWatch
 from px4_sim_ros.step.pacing import PaceWatch
@@ -39,12 +41,15 @@ class CoreWorld:
     def __init__(
         self, configuration: Configuration, observer: Observer | None = None,
         recorder: CoreRecorder | None = None, own_classes: typing.Mapping[str, str] | None = None,
+        on_pilot: typing.Callable[[Event | str], None] = lambda event: None,
     ) -> None:
         """Listen for the autopilot.
 
         :param observer: called after each step
         :param recorder: records the run; it is closed with the world, and if there cannot be one
         :param own_classes: `module:Class` by name of the blocks that they run in place of
+        :param on_pilot: called with what the pilot has achieved, and with how its mission has
+            ended: why it was not flown, '' if it was
         :raises PortTakenError: the port of the link is in use
         """
         self._configuration = configuration
@@ -60,6 +65,8 @@ class CoreWorld:
             for block in blocks.values():
                 stack.callback(block.close)
             self._bridge = typing.cast(HilBlock, blocks['hil_bridge'])
+            if 'pilot' in blocks:
+                self._listen_to(typing.cast(PilotBlock, blocks['pilot']), on_pilot)
             if recorder is not None:
                 self._bridge.on_state = lambda state: recorder.add_side(
                     side_topics.LINK_STATE.name, state.value)
@@ -68,14 +75,30 @@ class CoreWorld:
             stack.callback(self._runner.flush)
             self._begun = stack.pop_all()
 
+    def _listen_to(
+        self, pilot: PilotBlock, on_pilot: typing.Callable[[Event | str], None],
+    ) -> None:
+        def report(event: Event) -> None:
+            if self._recorder is not None:
+                self._recorder.add_event(event.text)
+            on_pilot(event)
+
+        pilot.on_event, pilot.on_over = report, on_pilot
+
     def status(self) -> WorldStatus:
         """Return the counters of the run."""
         clock, busy_s = self._clock, self._runner.busy_s()
-        bridge_s = busy_s.pop('hil_bridge')
+        bridge_s = busy_s.pop('hil_bridge') + busy_s.pop('pilot', 0.0)
         return WorldStatus(
             clock.complete_us / US_PER_S, clock.wall_s, clock.steps,
             self._bridge.counters(),
-            {'models': sum(busy_s.values()), 'hil_bridge': bridge_s}, clock.paced_s)
+            {'models': sum(busy_s.values()), 'hil_bridge': bridge_s}, clock.paced_s,
+            self._fingerprint())
+
+    def _fingerprint(self) -> str:
+        block = self._runner.slots['dynamics'].block
+        status = None if block is None else block.status()
+        return '' if status is None else str(status.values.get(FINGERPRINT, ''))
 
     @property
     def was_stopped(self) -> bool:
@@ -104,14 +127,6 @@ class CoreWorld:
     def check_end(self) -> None:
         """Nothing: a failure at the end was raised by `close`."""
 
-    def publish_event(self, text: str) -> None:
-        """Record an event of the pilot."""
-        if self._recorder:
-            self._recorder.add_event(text)
-
-    def publish_set_point(self, set_point: SetPoint) -> None:
-        """Nothing: this mode has no topics."""
-
     def run(self, stop: threading.Event) -> bool:
         """Step until `stop` is set; return False: nobody can let the run begin again."""
         self._clock.resume()
@@ -133,7 +148,8 @@ class CoreWorld:
             while clock.steps == steps and runner.run():
                 pass
             if clock.steps == steps:
-                self._bridge.wait(_HELD_STEP_WAIT_S)
+                if not stop.is_set():
+                    self._bridge.wait(_HELD_STEP_WAIT_S)
                 continue
             steps = clock.steps
             if self._observer is not None:

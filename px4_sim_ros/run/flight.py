@@ -8,6 +8,7 @@ import os
 import pathlib
 import sys
 import threading
+import time
 import typing
 
 from px4_sim_ros.config import signals
@@ -16,18 +17,18 @@ from px4_sim_ros.config.configuration import Configuration, write_configuration
 from px4_sim_ros.config.recording import RecorderParameters
 from px4_sim_ros.config.ros_environment import ros_environment
 from px4_sim_ros.mavlink.link_state import HilParameters
-from px4_sim_ros.mavlink.mission import Mission
 from px4_sim_ros.mavlink.pilot import Event, MissionError
-from px4_sim_ros.mavlink.pilot_link import SetPoint
+from px4_sim_ros.model.mission import Mission
 from px4_sim_ros.run.autopilots import start_autopilot
 from px4_sim_ros.run.flight_record import FlightRecord, WorldStatus
-from px4_sim_ros.run.pilot_process import PilotProcess
 from px4_sim_ros.run.processes import Child
 from px4_sim_ros.run.px4 import Px4
 
 MODES = ('core', 'composed', 'separate')
 AUTOPILOTS = ('embedded', 'px4', 'none')
 _WATCH_S = 0.2
+# Of wall time. PX4 connects within some seconds, also on a machine that is busy.
+_CONNECTED_TIMEOUT_S = 60.0
 
 
 class FlightPlan(typing.NamedTuple):
@@ -64,12 +65,6 @@ class World(typing.Protocol):
     def run(self, stop: threading.Event) -> bool:
         """Step until `stop` is set or the run ends; return whether it begins again."""
 
-    def publish_event(self, text: str) -> None:
-        """Publish what the pilot does, from any thread."""
-
-    def publish_set_point(self, set_point: SetPoint) -> None:
-        """Publish where the autopilot wants to be, from any thread."""
-
     def close(self) -> None:
         """End it; a second time nothing happens."""
 
@@ -80,55 +75,84 @@ class World(typing.Protocol):
         """Return its counters."""
 
 
-class PilotedAutopilot:
-    """An autopilot and its pilot, from their start until the mission is flown or lost.
+class PilotWatch:
+    """What the pilot of a world reports, up to the end of its mission."""
 
-    Without an autopilot the world waits for the user's own; without a mission there is no pilot.
-    """
+    def __init__(self, on_event: typing.Callable[[Event], None]) -> None:
+        """Begin.
+
+        :param on_event: called with each event
+        """
+        self._on_event = on_event
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin again: the mission does, too."""
+        self.over = threading.Event()
+        self.flown, self.failure = False, ''
+
+    def take(self, event: Event | str) -> None:
+        """Take in an event, or why the mission was not flown to its end, '' if it was."""
+        if isinstance(event, Event):
+            self._on_event(event)
+        else:
+            self.flown, self.failure = not event, event
+            self.over.set()
+
+
+class StartedAutopilot:
+    """An autopilot, from its start to its end; without one the world waits for the user's own."""
 
     def __init__(
         self, plan: FlightPlan, configuration: Configuration, world: World,
-        on_event: typing.Callable[[Event], None],
+        over: threading.Event,
     ) -> None:
-        self.over = threading.Event()
-        instance = configuration.of_node('hil_bridge', HilParameters).instance
+        """Start it.
+
+        :param over: is set when it ends, or does not come: nothing would fly the mission
+        """
+        self._over, self._world = over, world
+        self._is_missing = False
         self._autopilot: Child | None = None
-        self._pilot: PilotProcess | None = None
         with contextlib.ExitStack() as stack:
             if plan.autopilot != 'none':
                 self._autopilot = start_autopilot(
-                    plan.px4, configuration.world.vehicle, instance, log_in_folder=True)
+                    plan.px4, configuration.world.vehicle,
+                    configuration.of_node('hil_bridge', HilParameters).instance,
+                    log_in_folder=True)
                 stack.callback(self._autopilot.stop)
-            if plan.mission is not None:
-                self._pilot = PilotProcess(
-                    instance, plan.mission, on_event, world.publish_set_point, self.over)
-                stack.callback(self._pilot.stop)
             watch = threading.Thread(target=self._watch, name='watch')
             watch.start()
             stack.callback(watch.join)
-            stack.callback(self.over.set)
+            stack.callback(over.set)
             self._started = stack.pop_all()
 
     def end(self) -> None:
-        """End the pilot, then the autopilot; a second time nothing happens."""
+        """End it; a second time nothing happens."""
         self._started.close()
 
     def _watch(self) -> None:
-        """End the flight when the autopilot ends: nothing would fly it any more."""
-        while not self.over.wait(_WATCH_S):
-            if self._autopilot is not None and self._autopilot.exit_code is not None:
-                self.over.set()
+        deadline_s = time.monotonic() + _CONNECTED_TIMEOUT_S
+        while self._autopilot is not None and not self._over.wait(_WATCH_S):
+            self._is_missing = time.monotonic() > deadline_s and not self._is_connected()
+            if self._is_missing or self._autopilot.exit_code is not None:
+                self._over.set()
 
-    def check(self) -> None:
+    def _is_connected(self) -> bool:
+        status = self._world.status()
+        return bool(status.steps) or status.link.get('state', 'WAITING') != 'WAITING'
+
+    def check_mission(self, pilot: PilotWatch) -> None:
         """Check that the mission was flown.
 
         :raises MissionError: it was not, and why
         """
-        if self._pilot is None:
-            return
-        if self._pilot.failure:
-            raise MissionError(self._pilot.failure)
-        if not self._pilot.flown and self._autopilot is not None:
+        if pilot.failure:
+            raise MissionError(pilot.failure)
+        if self._is_missing and self._autopilot is not None:
+            raise MissionError(
+                f'{self._autopilot.name} has not connected within {_CONNECTED_TIMEOUT_S:g} s')
+        if not pilot.flown and self._autopilot is not None:
             raise MissionError(
                 f'{self._autopilot.name} has ended with exit code {self._autopilot.exit_code}')
 
@@ -151,8 +175,13 @@ def conduct(
     :raises OSError: a port is taken, or nothing can be recorded
     """
     compile_ahead()
+    def report(event: Event) -> None:
+        record.add_event(event)
+        on_event(event)
+
+    pilot = PilotWatch(report)
     with contextlib.ExitStack() as stack:
-        world = _make_world(plan, configuration, folder, record, stack)
+        world = _make_world(plan, configuration, folder, record, pilot, stack)
 
         def note_end() -> None:
             record.status, record.recording = world.status(), world.recording
@@ -161,23 +190,18 @@ def conduct(
         stack.callback(note_end)
         stack.callback(world.close)
 
-        def report(event: Event) -> None:
-            record.add_event(event)
-            on_event(event)
-            world.publish_event(event.text)
-
         world.wait_until_seen()
         if plan.autopilot == 'none':
             on_waiting()
         while True:
             # Whoever interrupts this finds all that was started: a pilot would be waited for.
             with signals.held_back():
-                piloted = PilotedAutopilot(plan, configuration, world, report)
-                stack.callback(piloted.end)
+                autopilot = StartedAutopilot(plan, configuration, world, pilot.over)
+                stack.callback(autopilot.end)
                 # Before them also when it is interrupted: then nobody is missed.
                 stack.callback(world.close)
             try:
-                begins_again = world.run(piloted.over)
+                begins_again = world.run(pilot.over)
             except KeyboardInterrupt:
                 if plan.mission is not None:
                     raise
@@ -186,7 +210,8 @@ def conduct(
             record.was_stopped = world.was_stopped
             if not begins_again:
                 break
-            piloted.end()
+            autopilot.end()
+            pilot.reset()
             record.reset()
             on_restart()
         # Before the autopilot is stopped, so that the world's counters end with the flight.
@@ -194,13 +219,14 @@ def conduct(
     # When a part of the world fails the autopilot ends, too: the first cause comes first.
     world.check_end()
     if not record.was_stopped:
-        piloted.check()
+        if plan.mission is not None:
+            autopilot.check_mission(pilot)
         record.mission_flown = True
 
 
 def _make_world(
     plan: FlightPlan, configuration: Configuration, folder: pathlib.Path, record: FlightRecord,
-    stack: contextlib.ExitStack,
+    pilot: PilotWatch, stack: contextlib.ExitStack,
 ) -> World:
     """Return the world of a mode; it is recorded if the configuration has a recorder.
 
@@ -223,7 +249,7 @@ def _make_world(
         return CoreWorld(
             configuration, lambda time_us, values: record.add_truth(
                 values['ground_truth/odom'].position_enu),
-            core_recorder, plan.own_classes)
+            core_recorder, plan.own_classes, pilot.take)
     from px4_sim_ros.run.ros_world import RosWorld
     file = write_configuration(folder, configuration)
     viewer = None
@@ -233,7 +259,7 @@ def _make_world(
     return RosWorld(
         plan.mode, configuration.graph, file, record.add_truth,
         optional=optional_nodes(configuration), own_classes=plan.own_classes, remaps=plan.remaps,
-        viewer=viewer)
+        viewer=viewer, on_pilot=pilot.take)
 
 
 def optional_nodes(configuration: Configuration) -> tuple[str, ...]:

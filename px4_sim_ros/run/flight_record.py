@@ -11,6 +11,7 @@ import typing
 from px4_sim_ros.mavlink.pilot import Event
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.timebase import US_PER_S
+from px4_sim_ros.step.block import FINGERPRINT
 
 _LANDED_HEIGHT_M = 0.1
 
@@ -25,6 +26,7 @@ class WorldStatus:
     link: dict[str, str] = dataclasses.field(default_factory=dict)
     busy_s: dict[str, float] = dataclasses.field(default_factory=dict)   # by part
     paced_s: float = 0.0
+    fingerprint: str = ''        # of the motion and all that it was given; '' if it is not known
 
     def link_count(self, key: str) -> int:
         """Return a counter of the link; 0 when it has not reported."""
@@ -42,12 +44,18 @@ class WorldStatus:
         waited_s = float(self.link.get('waited_s', 0.0))
         parts_s = dict(self.busy_s)
         if 'hil_bridge' in parts_s:
-            parts_s['hil_bridge'] -= waited_s
+            # The first step waits for the autopilot; its wall time does not count.
+            parts_s['hil_bridge'] -= waited_s + float(self.link.get('boot_s', 0.0))
         parts_s['autopilot'] = waited_s
         total_s = self.wall_time_s - self.paced_s
         parts_s['rest'] = total_s - sum(parts_s.values())
         parts_s['total'] = total_s
         return {part: round(spent_s / self.steps * 1e6, 1) for part, spent_s in parts_s.items()}
+
+    @property
+    def gap(self) -> str:
+        """What first kept the run from being repeatable, as far as the link knows."""
+        return self.link.get('gap', '')
 
     def state_seconds(self) -> dict[str, float]:
         """Return the wall time in each state of the link."""
@@ -86,7 +94,13 @@ class GraphReports:
         busy_s = {node: float(values['busy_s']) for node, (_, values) in self._last.items()}
         return WorldStatus(
             end_us / US_PER_S, float(manager['wall_time_s']) * scale, int(link['steps']), link,
-            busy_s | {'manager': busy_s['manager'] * scale}, float(manager['paced_s']) * scale)
+            busy_s | {'manager': busy_s['manager'] * scale}, float(manager['paced_s']) * scale,
+            self._fingerprint(end_us))
+
+    def _fingerprint(self, end_us: int) -> str:
+        """Return the fingerprint of the whole run, if the last word of the dynamics has come."""
+        time_us, values = self._last.get('dynamics', (0, {}))
+        return values.get(FINGERPRINT, '') if time_us >= end_us else ''
 
 
 class FlightRecord:
@@ -98,6 +112,7 @@ class FlightRecord:
         self.recording = ''                # its folder, '' for none
         self.recording_problem = ''        # why it has ended too early, as a sentence
         self.failure = ''                  # why the flight has failed, as a sentence
+        self.schedule = ''                 # why an autopilot that runs so does not repeat itself
         self.reset()
 
     def reset(self) -> None:
@@ -155,9 +170,19 @@ class FlightRecord:
             'steps': status.steps,
             'replies': status.link_count('replies'),
             'misses': status.link_count('misses'),
+            'fingerprint': status.fingerprint,
+            'repeatable': not self._unrepeatable(),
+            'not_repeatable_because': self._unrepeatable(),
             'states': status.state_seconds(),
             'step_cost_us': status.step_cost_us(),
         }
+
+    def _unrepeatable(self) -> str:
+        """Return why another flight may have another fingerprint, '' if none may."""
+        if self.was_stopped or not self.mission_flown:
+            return 'no mission was flown to its end'
+        return (self.schedule or self.status.gap
+                or ('' if self.status.fingerprint else 'the fingerprint was lost'))
 
     def _from_start(self) -> Vector:
         start = self._start or self._position

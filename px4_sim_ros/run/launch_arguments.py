@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import typing
 
-from px4_sim_ros.run.px4 import CORES
+from px4_sim_ros.run.px4 import SCHEDULES
 
 
 class Argument(typing.NamedTuple):
@@ -34,9 +34,10 @@ ARGUMENTS: dict[str, Argument] = {
     'px4_dir': Argument(
         '', 'PX4 source tree that was built, or its build folder; by default PX4_DIR of the'
         ' environment.'),
-    'px4_cores': Argument(
-        'one', 'PX4 keeps to a core of its own, which is faster where cores are few, or uses all.',
-        CORES),
+    'px4_schedule': Argument(
+        SCHEDULES[0], 'PX4 keeps to a core of its own, which is faster where cores are few; goes'
+        ' there before all else, so that a flight repeats bit for bit; or uses all cores.',
+        SCHEDULES),
     'mission': Argument(
         'auto', 'Mission that a pilot flies: a name in config/missions, a path, or none. auto:'
         ' square with the embedded autopilot, otherwise none.'),

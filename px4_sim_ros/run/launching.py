@@ -34,6 +34,7 @@ from px4_sim_ros.config.configuration import (
     profile_parameters,
     write_configuration,
 )
+from px4_sim_ros.config.parameter_files import FlatParameters
 from px4_sim_ros.config.resources import PACKAGE
 from px4_sim_ros.config.ros_environment import ros_environment
 from px4_sim_ros.config.run_control import ManagerParameters
@@ -48,7 +49,7 @@ from px4_sim_ros.run.autopilots import check_ports
 from px4_sim_ros.run.flight import optional_nodes
 from px4_sim_ros.run.launch_arguments import ARGUMENTS, REPLAY_ARGUMENTS
 from px4_sim_ros.run.launch_viewers import check_viewers, viewers
-from px4_sim_ros.run.px4 import Px4, check_pilot_instance
+from px4_sim_ros.run.px4 import Px4, check_pilot_instance, schedule_parameters
 from px4_sim_ros.run.replay import prepare, survey
 from px4_sim_ros.step.pacing import speed_factor
 from px4_sim_ros.viewing.rerun_target import OPEN
@@ -71,16 +72,6 @@ def _given(
         raise ParameterError(f'{name} = {text!r}: must be {word}') from None
 
 
-def _mission(name: str, autopilot: str) -> str:
-    """Return the mission to fly, '' for none; a wrong one is refused before anything starts."""
-    if name == 'auto':
-        name = 'square' if autopilot == 'embedded' else 'none'
-    if name == 'none':
-        return ''
-    load_mission(name)
-    return name
-
-
 def actions(context: LaunchContext, vehicle: str) -> list[LaunchDescriptionEntity]:
     """Return all actions of a launch.
 
@@ -88,29 +79,38 @@ def actions(context: LaunchContext, vehicle: str) -> list[LaunchDescriptionEntit
     """
     given = {name: context.launch_configurations[name] for name in ARGUMENTS}
     check_viewers(given)
-    base = {'': {'vehicle': vehicle}} | profile_parameters(given['profile'])
+    base: dict[str, FlatParameters] = {
+        '': {'vehicle': vehicle}} | profile_parameters(given['profile'])
+    if given['autopilot'] == 'px4':
+        base |= schedule_parameters(given['px4_schedule'])
+    if given['autopilot'] == 'embedded':
+        base[''] |= {'mission': 'square'}
     overrides = {
         '': (_given(given, 'seed', int) | _given(given, 'vehicle', str)
              | _given(given, 'wind', str)),
         'manager': _given(given, 'speed_factor', speed_factor),
         'hil_bridge': _given(given, 'instance', int),
     }
+    if given['mission'] != 'auto':
+        overrides[''] |= {'mission': given['mission']}
     if given['record']:
         overrides[''] |= {'recorder': True}
         overrides['recorder'] = {'folder': str(new_folder(given['record']))}
     params_file = given['params_file'] or None
     configuration = load_configuration(params_file, overrides, given['namespace'], base)
     hil = configuration.of_node('hil_bridge', HilParameters)
-    mission = _mission(given['mission'], given['autopilot'])
+    mission = configuration.world.mission
+    if mission != 'none':
+        load_mission(mission)
     own_classes = node_overrides.parse(
         given['nodes'].split(',') if given['nodes'] else (), configuration.graph.nodes)
     remaps = given['remap'].split(',') if given['remap'] else []
     remapping.check(remaps, configuration.graph)
     px4_dir = given['px4_dir'] or os.environ.get('PX4_DIR', '')
-    px4 = Px4.find(px4_dir, given['px4_cores']) if given['autopilot'] == 'px4' else None
-    if px4 is not None and mission:
+    px4 = Px4.find(px4_dir, given['px4_schedule']) if given['autopilot'] == 'px4' else None
+    if px4 is not None and mission != 'none':
         check_pilot_instance(hil.instance)
-    check_ports(hil, given['autopilot'], bool(mission))
+    check_ports(hil, given['autopilot'], mission != 'none')
     claim = domain_claim.claim_start()
     try:
         compile_ahead()
@@ -120,15 +120,15 @@ def actions(context: LaunchContext, vehicle: str) -> list[LaunchDescriptionEntit
     if 'recorder' in configuration.nodes:
         run = RunDescription.of(
             configuration, mode=given['mode'], autopilot=given['autopilot'],
-            namespace=given['namespace'], mission=mission_text(mission) if mission else '',
-            own_classes=own_classes)
+            namespace=given['namespace'], own_classes=own_classes,
+            mission=mission_text(mission) if mission != 'none' else '')
         configuration = with_run_file(configuration, run, pathlib.Path(folder.name))
     file = write_configuration(pathlib.Path(folder.name), configuration)
     return [
         *_surroundings(folder, claim),
         *_world(configuration, given['mode'], given['namespace'], file, _essential, own_classes,
                 remaps),
-        *_autopilot(given['autopilot'], px4, configuration, mission, given['namespace']),
+        *_autopilot(given['autopilot'], px4, configuration, given['namespace']),
         *viewers(given, configuration, file, _bounded()),
     ]
 
@@ -236,26 +236,16 @@ def _world(
 
 
 def _autopilot(
-    kind: str, px4: Px4 | None, configuration: Configuration, mission: str, namespace: str,
+    kind: str, px4: Px4 | None, configuration: Configuration, namespace: str,
 ) -> list[LaunchDescriptionEntity]:
-    """Return what runs the autopilot and its pilot; both are restarted with the world."""
-    instance = configuration.of_node('hil_bridge', HilParameters).instance
+    """Return what runs the autopilot; it is restarted with the world."""
     if kind == 'none':
-        return _pilot(mission, instance, namespace)
-    arguments = ['--instance', str(instance),
-                 '--vehicle', configuration.world.vehicle, '--mission', mission]
+        return []
+    instance = configuration.of_node('hil_bridge', HilParameters).instance
+    arguments = ['--instance', str(instance), '--vehicle', configuration.world.vehicle]
     if px4 is not None:
-        arguments += ['--px4-build', str(px4.build), '--px4-cores', px4.cores]
+        arguments += ['--px4-build', str(px4.build), '--px4-schedule', px4.schedule]
     return _essential(Node(
         package=PACKAGE, executable='autopilot_supervisor', namespace=namespace,
         arguments=arguments, exec_name='px4' if px4 else 'autopilot', output='screen',
         **_bounded()))
-
-
-def _pilot(mission: str, instance: int, namespace: str) -> list[LaunchDescriptionEntity]:
-    if not mission:
-        return []
-    return [Node(
-        package=PACKAGE, executable=PACKAGE, exec_name='pilot', output='screen',
-        namespace=namespace,
-        arguments=['pilot', '--mission', mission, '--instance', str(instance)], **_bounded())]

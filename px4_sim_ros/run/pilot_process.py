@@ -14,10 +14,10 @@ import threading
 import typing
 
 from px4_sim_ros.config.child_prefix import die_with_parent
-from px4_sim_ros.mavlink.mission import Mission
 from px4_sim_ros.mavlink.pilot import Event, MissionError, Pilot
 from px4_sim_ros.mavlink.pilot_link import SetPoint
 from px4_sim_ros.model.errors import sentence
+from px4_sim_ros.model.mission import Mission
 
 _STOP_TIMEOUT_S = 2.0
 

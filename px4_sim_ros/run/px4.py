@@ -8,9 +8,17 @@ import dataclasses
 import datetime
 import os
 import pathlib
+import shutil
+import subprocess
+import tempfile
+import typing
 
+from px4_sim_ros.config.parameter_files import FlatParameters
+from px4_sim_ros.config.resources import PACKAGE
+from px4_sim_ros.mavlink.cores import core_of
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
+from px4_sim_ros.run.processes import Child
 
 _BUILD = pathlib.Path('build/px4_sitl_default')
 _BINARY = pathlib.Path('bin/px4')
@@ -18,8 +26,12 @@ _BINARY = pathlib.Path('bin/px4')
 PILOTED_INSTANCES = 10
 """PX4 has a port of its own for the pilot of its first ten instances; all others share one."""
 
-CORES = ('one', 'all')
-"""Where a PX4 runs: on a core that it keeps to, or wherever the system puts its threads."""
+SCHEDULES = ('one-core', 'repeatable', 'all-cores')
+"""How a PX4 runs: on a core of its own, there before all else, or wherever the system puts it."""
+_PRIORITY = 50
+_MEMORY = pathlib.Path('/dev/shm')
+# The folder of PX4's logs.
+_LOGS = 'log'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,22 +39,24 @@ class Px4:
     """A built PX4."""
 
     build: pathlib.Path
-    cores: str = 'one'
+    schedule: str = SCHEDULES[0]
 
     @classmethod
-    def find(cls, px4_dir: str | os.PathLike[str], cores: str = 'one') -> Px4:
+    def find(cls, px4_dir: str | os.PathLike[str], schedule: str = SCHEDULES[0]) -> Px4:
         """Find the build in a source tree, or take `px4_dir` as the build folder itself.
 
-        :param cores: of CORES. Threads of PX4 wait for one another in each step: on one core
-            none has to be woken on another one.
-        :raises ParameterError: there is no binary
+        :param schedule: of SCHEDULES. Threads of PX4 wait for one another in each step: on one
+            core none has to be woken on another one.
+        :raises ParameterError: there is no binary, or the machine does not permit the schedule
         """
+        if schedule == 'repeatable':
+            _check_priority()
         if not str(px4_dir):
             raise ParameterError('px4_dir: missing; give the folder of a PX4 that was built')
         root = pathlib.Path(px4_dir).expanduser().resolve()
         for build in (root, root / _BUILD):
             if os.access(build / _BINARY, os.X_OK) and (build / 'etc').is_dir():
-                return cls(build, cores)
+                return cls(build, schedule)
         raise ParameterError(
             f'px4_dir = {root}: has no {_BINARY} and no {_BUILD / _BINARY};'
             ' build it there with "make px4_sitl_default"')
@@ -50,9 +64,16 @@ class Px4:
     def command(self, instance: int) -> list[str]:
         """Return the command that starts it in its run folder."""
         return [
-            *(_on_core_of(instance) if self.cores == 'one' else ()),
+            *self._prefix(instance),
             str(self.build / _BINARY), '-d', '-i', str(instance), '-w', '.',
             '-s', 'etc/init.d-posix/rcS', str(self.build / 'etc')]
+
+    def _prefix(self, instance: int) -> list[str]:
+        on_core = ['taskset', '--cpu-list', str(core_of(instance))]
+        if self.schedule == 'repeatable':
+            return [*on_core, 'chrt', '--fifo', str(_PRIORITY)]
+        has_others = len(os.sched_getaffinity(0)) > 1
+        return on_core if self.schedule == 'one-core' and has_others else []
 
     @staticmethod
     def environment(vehicle: Vehicle) -> dict[str, str]:
@@ -77,22 +98,74 @@ def check_pilot_instance(instance: int) -> None:
             ' which sends what is for a pilot to one port from there on')
 
 
-def add_cores_argument(parser: argparse.ArgumentParser) -> None:
-    """Describe the option that says where a PX4 runs."""
-    parser.add_argument('--px4-cores', choices=CORES, default='one',
-                        help='one: it keeps to a core of its own, which is faster where cores are'
-                        ' few')
+def add_schedule_argument(parser: argparse.ArgumentParser) -> None:
+    """Describe the option that says how a PX4 runs."""
+    parser.add_argument('--px4-schedule', choices=SCHEDULES, default=SCHEDULES[0],
+                        help='one-core: it keeps to a core of its own, which is faster where'
+                        ' cores are few; repeatable: there it goes before all else, so that a'
+                        ' flight repeats bit for bit')
 
 
-def _on_core_of(instance: int) -> list[str]:
-    """Return what before a command keeps it to a core; each instance has another while they last.
+def schedule_parameters(schedule: str) -> dict[str, FlatParameters]:
+    """Return the parameters that the bridge of a PX4 with a schedule needs, by node."""
+    if schedule != 'repeatable':
+        return {}
+    # A reply that is late is the same reply: a busy disk may hold PX4 up.
+    return {'hil_bridge': {'shares_core': True, 'reply_timeout_s': 10.0}}
 
-    The first core is left to the world.
+
+def _check_priority() -> None:
+    """Check that a process may go before all others on its core.
+
+    :raises ParameterError: it may not, and what can be done
     """
-    cores = sorted(os.sched_getaffinity(0))
-    if len(cores) == 1:
-        return []
-    return ['taskset', '--cpu-list', str(cores[-1 - instance % (len(cores) - 1)])]
+    tried = subprocess.run(['chrt', '--fifo', str(_PRIORITY), 'true'], capture_output=True)
+    if tried.returncode:
+        raise ParameterError(
+            f'px4_schedule = repeatable: this user may not use SCHED_FIFO; allow it rtprio'
+            f' {_PRIORITY} in /etc/security/limits.d, or give a container --cap-add=SYS_NICE')
+
+
+class Px4Process(Child):
+    """A PX4 that runs; what it has written is in its folder at its end."""
+
+    def __init__(
+        self, px4: Px4, instance: int, environment: typing.Mapping[str, str], folder: pathlib.Path,
+        log: pathlib.Path | None,
+    ) -> None:
+        """Start it.
+
+        :param folder: for its parameters and logs
+        :param log: a file for all that it prints; without one it prints to ours
+        """
+        self._folder = folder
+        self._memory: pathlib.Path | None = None
+        if px4.schedule == 'repeatable':
+            # Nobody waits for the disk in the midst of a step: its threads would go on otherwise.
+            self._memory = _folder_in_memory(folder)
+            (px4.build / _BINARY).read_bytes()
+        super().__init__('PX4', px4.command(instance), folder=self._memory or folder, log=log,
+                         environment=environment)
+
+    def kill(self) -> None:
+        """End its whole session, and keep what it has written."""
+        super().kill()
+        if self._memory is not None:
+            memory, self._memory = self._memory, None
+            shutil.copytree(memory, self._folder, symlinks=True, dirs_exist_ok=True,
+                            ignore=lambda folder, names: {_LOGS} & set(names))
+            shutil.rmtree(memory)
+
+
+def _folder_in_memory(folder: pathlib.Path) -> pathlib.Path | None:
+    """Return a folder in memory whose logs, which may be large, are in another; None without."""
+    try:
+        memory = pathlib.Path(tempfile.mkdtemp(prefix=f'{PACKAGE}_px4_', dir=_MEMORY))
+    except OSError:
+        return None
+    (folder / _LOGS).mkdir()
+    (memory / _LOGS).symlink_to(folder / _LOGS)
+    return memory
 
 
 def new_run_folder(instance: int) -> pathlib.Path:

@@ -13,7 +13,7 @@ import typing
 
 from px4_sim_ros.config import domain_claim, node_overrides
 from px4_sim_ros.config.ros_environment import ros_environment
-from px4_sim_ros.mavlink.pilot_link import SetPoint
+from px4_sim_ros.mavlink.pilot import Event
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.ros.flight_monitor import FlightMonitor
 from px4_sim_ros.run import remapping
@@ -65,6 +65,7 @@ class RosWorld:
         optional: typing.Container[str] = (),
         own_classes: typing.Mapping[str, str] | None = None,
         remaps: typing.Sequence[str] = (), viewer: Child | None = None,
+        on_pilot: typing.Callable[[Event | str], None] = lambda event: None,
         on_report: typing.Callable[[str, int, dict[str, str]], None] = lambda *report: None,
     ) -> None:
         """Start the processes.
@@ -74,6 +75,7 @@ class RosWorld:
         :param own_classes: `module:Class` by name, in the place of those of the graph table
         :param remaps: remapping rules of ROS
         :param viewer: a process that is to see all of the flight
+        :param on_pilot: called with what the pilot has achieved, and with how its mission has ended
         :param on_report: called with the name of a node of the graph, the simulated time in us
             and the values of its diagnostics
         :raises ParameterError: there is a graph in this ROS domain already
@@ -86,7 +88,7 @@ class RosWorld:
         self._is_ending = False        # the manager has taken the graph down before
         self._unasked_end = ''         # why it has, if nobody has asked for that
         with domain_claim.claim_start() as stack:
-            self._monitor = FlightMonitor(on_position, self._on_report)
+            self._monitor = FlightMonitor(on_position, self._on_report, on_pilot)
             stack.callback(self._monitor.close)
             children = start_graph(nodes.process_groups(mode), params_file, own_classes, remaps)
             self._required = [child for names, child in children if names[0] not in optional]
@@ -94,9 +96,6 @@ class RosWorld:
             self._manager = next(child for names, child in children if 'manager' in names)
             stack.callback(stop_all, self._children)
             self._started = stack.pop_all()
-        self.publish_event = self._monitor.pilot.publish_event
-        self.publish_set_point: typing.Callable[[SetPoint], None] = (
-            self._monitor.pilot.publish_set_point)
 
     @property
     def recording(self) -> str:

@@ -7,6 +7,7 @@ import dataclasses
 import typing
 
 from px4_sim_ros.model.errors import RunError
+from px4_sim_ros.model.mission import Mission
 from px4_sim_ros.model.parameters import Parameters
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.model.world import WorldParameters
@@ -15,6 +16,9 @@ from px4_sim_ros.step.graph import Graph
 # Values by topic, as the graph table names them.
 Inputs = typing.Mapping[str, typing.Any]
 Outputs = dict[str, typing.Any]
+
+FINGERPRINT = 'fingerprint'
+"""The key of a digest of all commands, winds and states of a run, among what dynamics reports."""
 
 OwnParameters = typing.TypeVar('OwnParameters', bound=Parameters)
 
@@ -40,6 +44,7 @@ class BlockConfiguration(typing.Generic[OwnParameters]):
     world: WorldParameters
     vehicle: Vehicle
     parameters: OwnParameters
+    mission: Mission | None = None       # that of the pilot
 
 
 class Block:

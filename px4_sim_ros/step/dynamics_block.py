@@ -3,6 +3,8 @@
 """The motion as a block; on its own, since it loads the compiler."""
 from __future__ import annotations
 
+import hashlib
+
 from px4_sim_ros.model.body.dynamics import Dynamics
 from px4_sim_ros.model.body.integrators import DynamicsParameters
 from px4_sim_ros.model.environment.environment import Environment
@@ -10,7 +12,14 @@ from px4_sim_ros.model.errors import RunError
 from px4_sim_ros.model.inputs import STILL
 from px4_sim_ros.model.timebase import is_due
 from px4_sim_ros.model.vehicle.sections import LOW_CHARGE
-from px4_sim_ros.step.block import Block, BlockConfiguration, BlockStatus, Inputs, Outputs
+from px4_sim_ros.step.block import (
+    FINGERPRINT,
+    Block,
+    BlockConfiguration,
+    BlockStatus,
+    Inputs,
+    Outputs,
+)
 from px4_sim_ros.step.graph import COMMAND
 
 
@@ -29,6 +38,7 @@ class DynamicsBlock(Block):
         c = self.configuration
         self.dynamics = Dynamics(
             c.parameters, c.vehicle, Environment.of(c.world), c.world.step_us)
+        self._digest = hashlib.blake2b(digest_size=8)
 
     def step(self, time_us: int, inputs: Inputs) -> Outputs:
         """Integrate up to `time_us` and return the truth, and the battery when it is due."""
@@ -39,6 +49,8 @@ class DynamicsBlock(Block):
         wind = inputs.get('wind')
         truth = self.dynamics.step(
             references_rad_s, STILL.wind_enu if wind is None else wind.velocity_enu)
+        self._digest.update(self.dynamics.inputs.data)
+        self._digest.update(self.dynamics.state.data)
         if not is_due(time_us, self._battery_period_us):
             return {'ground_truth/odom': truth}
         battery = self.dynamics.battery()
@@ -46,12 +58,13 @@ class DynamicsBlock(Block):
                 'battery_state': None if battery is None else battery.with_32_bits()}
 
     def status(self) -> BlockStatus | None:
-        """Return the state of the battery, with a warning when it is low."""
+        """Return the fingerprint, and the state of the battery, with a warning when it is low."""
         battery = self.dynamics.battery()
+        values = {FINGERPRINT: self._digest.hexdigest()}
         if battery is None:
-            return None
+            return BlockStatus(False, '', values)
         left = battery.state_of_charge
-        values = {'bus_voltage_v': f'{battery.voltage_v:.2f}',
+        values |= {'bus_voltage_v': f'{battery.voltage_v:.2f}',
                   'battery_current_a': f'{battery.current_a:.2f}', 'charge': f'{left:.3f}'}
         values |= {f'pack_{i + 1}': f'charge {charge:.3f}, {current_a:.2f} A'
                    for i, (charge, current_a) in enumerate(self.dynamics.packs())}

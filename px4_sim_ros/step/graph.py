@@ -173,6 +173,9 @@ NODES: dict[str, NodeSpec] = {spec.name: spec for spec in (
     NodeSpec('visual_odometry', _SENSOR, f'{_SENSORS}.visual_odometry:VisualOdometryParameters',
              ('ground_truth/odom',), f'{_SENSORS}.visual_odometry:VisualOdometry',
              optional=True),
+    NodeSpec('pilot', 'px4_sim_ros.mavlink.pilot_block:PilotBlock',
+             'px4_sim_ros.mavlink.pilot_block:PilotParameters', (CLOCK,), optional=True,
+             node='px4_sim_ros.ros.pilot:PilotNode'),
     NodeSpec('hil_bridge', 'px4_sim_ros.mavlink.hil_block:HilBlock',
              'px4_sim_ros.mavlink.link_state:HilParameters', _MEASURED,
              node='px4_sim_ros.ros.hil_bridge:HilBridgeNode'),
@@ -220,8 +223,14 @@ class Graph:
         return tuple(spec.name for spec in self.nodes.values() if topic in spec.inputs)
 
     def process_groups(self, mode: str) -> list[list[str]]:
-        """Return which nodes share a process in the modes `composed` and `separate`."""
-        return [list(self.nodes)] if mode == 'composed' else [[name] for name in self.nodes]
+        """Return which nodes share a process in the modes `composed` and `separate`.
+
+        All that reaches the autopilot comes from one process, in one order.
+        """
+        if mode == 'composed':
+            return [list(self.nodes)]
+        return [['pilot', name] if name == 'hil_bridge' and 'pilot' in self.nodes else [name]
+                for name in self.nodes if name != 'pilot']
 
 
 @functools.cache

@@ -42,6 +42,9 @@ RECORDED = {topic.name: topic for topic in (
 RECORDING_STATUS = SideTopic(
     'recording/status', 'diagnostic_msgs/msg/DiagnosticStatus',
     'up to which time all is recorded, or why the recording has ended', latched=True)
+PILOT_EVENTS = SideTopic(
+    'pilot/events', 'diagnostic_msgs/msg/DiagnosticStatus',
+    'what the pilot has achieved, and at last that its mission is over', latched=True)
 SET_POINT = SideTopic(
     'autopilot/set_point', 'geometry_msgs/msg/PointStamped',
     'where the autopilot wants to be, as the pilot reads it', latched=True)

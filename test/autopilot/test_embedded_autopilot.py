@@ -288,7 +288,7 @@ def test_the_process(instance, end):
     with contextlib.closing(HilServer(HOST, port_of(instance))) as server:
         parameters = HilParameters(
             host=HOST, instance=instance, reply_timeout_s=TIME_LIMIT_S, freewheel_pause_s=1.0,
-            on_stall='fail', on_waiting='hold', satellites=10)
+            on_stall='fail', on_waiting='hold', shares_core=False, satellites=10)
         link = Lockstep(server, parameters, 4000)
         encoder = HilEncoder()
         with started(instance) as process:

@@ -245,7 +245,7 @@ def test_what_px4_finds_in_its_environment(files):
     del content['battery']
     (files / 'without.yaml').write_text(yaml.safe_dump(content))
     assert 'PX4_PARAM_SIM_BAT_ENABLE' not in Px4.environment(load_vehicle('without.yaml'))
-    command = Px4(pathlib.Path('<build>'), 'all').command(0)
+    command = Px4(pathlib.Path('<build>'), 'all-cores').command(0)
     assert ' '.join(command).removeprefix('<build>/') in PX4
 
 

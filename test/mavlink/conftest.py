@@ -75,7 +75,7 @@ def make_link(server, instance):
     def made(*, step_us=4000, **changes) -> Link:
         values = {'host': HOST, 'instance': instance, 'reply_timeout_s': 0.1,
                   'freewheel_pause_s': 0.001, 'on_waiting': 'hold', 'on_stall': 'continue',
-                  'satellites': 10}
+                  'shares_core': False, 'satellites': 10}
         return Link(server, step_us, HilParameters.from_mapping('hil_bridge', values | changes))
     return made
 

@@ -39,12 +39,12 @@ def bag(tmp_path_factory):
     recorder = CoreRecorder(configuration, run)
     world = CoreWorld(
         configuration, lambda time_us, _: time_us >= END_US and stop.set(), recorder)
-    world.publish_event('a word')
+    recorder.add_event('a word')
     autopilot = connect(INSTANCE)
     try:
         world.run(stop)
     finally:
-        world.publish_event('the last word')
+        recorder.add_event('the last word')
         world.close()
         autopilot.close()
     return folder

@@ -188,14 +188,14 @@ def test_the_ceiling_of_a_real_px4(tmp_path):
 # What is flown
 
 def test_patterns_choose_kinds_and_px4_brings_its_ceilings():
-    def names(*patterns, px4=True, cores='one'):
-        return [kind.name for kind in kinds.selected(patterns, px4=px4, px4_cores=cores)]
+    def names(*patterns, px4=True, schedule='one-core'):
+        return [kind.name for kind in kinds.selected(patterns, px4=px4, px4_schedule=schedule)]
 
     both = ['ceiling', 'ceiling/all-cores']
 
     assert names('core/trivial') == ['core/trivial']
     assert names('core/px4') == [*both, 'core/px4']
-    assert names('core/px4', cores='all') == ['ceiling', 'core/px4']
+    assert names('core/px4', schedule='all-cores') == ['ceiling', 'core/px4']
     assert names('ceiling') == ['ceiling']
     assert names('ceiling*') == both
     assert names('*/px4/recorder', 'ceiling') == [
@@ -207,8 +207,9 @@ def test_patterns_choose_kinds_and_px4_brings_its_ceilings():
 
 
 def test_a_pattern_that_leaves_nothing_to_fly_is_refused():
-    with pytest.raises(ParameterError, match=r'^only = .*: with --px4-cores all it is the same'):
-        kinds.selected(['ceiling/all-cores'], px4=True, px4_cores='all')
+    with pytest.raises(
+            ParameterError, match=r'^only = .*: with --px4-schedule all-cores it is the same'):
+        kinds.selected(['ceiling/all-cores'], px4=True, px4_schedule='all-cores')
 
 
 def test_an_instance_that_is_in_use_is_not_taken():

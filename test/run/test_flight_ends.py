@@ -79,7 +79,7 @@ def handlers():
         signal.signal(number, handler)
 
 
-def test_an_interrupt_while_a_pilot_starts_leaves_no_pilot(handlers, monkeypatch):
+def test_an_interrupt_while_an_autopilot_starts_leaves_none(handlers, monkeypatch):
     ended = []
 
     class Interrupted:
@@ -90,7 +90,7 @@ def test_an_interrupt_while_a_pilot_starts_leaves_no_pilot(handlers, monkeypatch
     world, plan = unittest.mock.Mock(), types.SimpleNamespace(autopilot='embedded')
     monkeypatch.setattr(flight, 'compile_ahead', lambda: None)
     monkeypatch.setattr(flight, '_make_world', lambda *arguments: world)
-    monkeypatch.setattr(flight, 'PilotedAutopilot', Interrupted)
+    monkeypatch.setattr(flight, 'StartedAutopilot', Interrupted)
     signals.raise_interrupt()
     with pytest.raises(KeyboardInterrupt):
         flight.conduct(plan, None, FlightRecord(), None, on_event=None, on_restart=None,

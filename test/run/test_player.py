@@ -289,7 +289,7 @@ def test_a_damaged_bag_is_played_as_far_as_it_goes(bag, tmp_path):
         damaged.damage, f'played up to t = {seconds_text(times_us[-1])}'])
     assert viewer.clock_us == [t for t in times_us if t >= START_S * 1e6]
     assert len(viewer.clock_us) > 200
-    took_s = viewer.times_s[-1] - viewer.times_s[0]
+    took_s = float(viewer.values['wall_time_s'])       # the player's: a listener may be late
     assert took_s > 0.95 * (times_us[-1] * 1e-6 - START_S) / rate
 
 

@@ -9,7 +9,9 @@ import sys
 import pytest
 from px4_flight import complaints
 
-from px4_sim_ros.run.px4 import Px4
+from px4_sim_ros.mavlink.cores import core_of as core_of_instance
+from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.run.px4 import Px4, schedule_parameters
 
 
 def core_of(instance, cores, monkeypatch):
@@ -31,7 +33,29 @@ def test_each_instance_keeps_to_a_core_while_they_last(cores, expected, monkeypa
 
 def test_all_cores_are_the_systems_choice():
     """Nothing is put before the command."""
-    assert Px4(pathlib.Path('build'), 'all').command(0)[0] == 'build/bin/px4'
+    assert Px4(pathlib.Path('build'), 'all-cores').command(0)[0] == 'build/bin/px4'
+
+
+@pytest.mark.parametrize(('cores', 'expected'), [((0, 1, 2), [2, 1, 2]), ((4,), [4, 4])])
+def test_one_that_repeats_goes_first_on_its_core(cores, expected, monkeypatch):
+    """The step is run there, too, also where there is no other core."""
+    monkeypatch.setattr(os, 'sched_getaffinity', lambda pid: set(cores))
+    for instance, core in enumerate(expected):
+        command = Px4(pathlib.Path('build'), 'repeatable').command(instance)
+        assert command[:7] == [
+            'taskset', '--cpu-list', str(core), 'chrt', '--fifo', '50', 'build/bin/px4']
+        assert core_of_instance(instance) == core
+    assert schedule_parameters('repeatable')['hil_bridge']['shares_core'] is True
+    assert schedule_parameters('one-core') == {}
+
+
+@pytest.mark.slow
+def test_a_machine_that_does_not_permit_it_is_one_sentence(tmp_path, monkeypatch):
+    (tmp_path / 'chrt').write_text('#!/bin/sh\nexit 1\n')
+    (tmp_path / 'chrt').chmod(0o755)
+    monkeypatch.setenv('PATH', str(tmp_path), prepend=os.pathsep)
+    with pytest.raises(ParameterError, match=r'^px4_schedule = repeatable: this user may not use'):
+        Px4.find(tmp_path, 'repeatable')
 
 
 @pytest.mark.slow

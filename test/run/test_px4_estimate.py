@@ -7,7 +7,7 @@ import pytest
 from px4_flight import fly
 
 from px4_sim_ros.config.vehicles_and_missions import load_mission
-from px4_sim_ros.mavlink.mission import Hold, Land, Mission, TakeOff
+from px4_sim_ros.model.mission import Hold, Land, Mission, TakeOff
 
 INSTANCE = 5
 WIND = {'': {'wind': 'dryden'}, 'wind': {'speed_m_s': 5.0}}

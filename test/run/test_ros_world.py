@@ -4,7 +4,6 @@
 import contextlib
 import pathlib
 import threading
-import types
 
 import pytest
 
@@ -24,7 +23,6 @@ class Monitor:
     """Stands in for what listens to the graph."""
 
     run = 1
-    pilot = types.SimpleNamespace(publish_event=None, publish_set_point=None)
     is_closed = is_stopping = False
     unasked_end = recording_problem = ''
 
@@ -40,7 +38,7 @@ class Monitor:
 def monitor(monkeypatch):
     monitor = Monitor()
 
-    def make(on_position, on_report):
+    def make(on_position, on_report, on_pilot):
         monitor.report = on_report
         return monitor
 

@@ -79,7 +79,7 @@ def test_recorded_commands_take_the_place_of_the_bridge():
 def test_what_is_optional_leaves_nothing_behind():
     least = graph.of_instances({})
     assert OPTIONAL == ['wind', 'airspeed', 'range_finder', 'optical_flow', 'visual_odometry',
-                        'player', 'recorder']
+                        'pilot', 'player', 'recorder']
     assert not set(OPTIONAL) & set(least.nodes)
     for spec in least.nodes.values():
         assert all(least.topics[name].publisher in least.nodes for name in spec.inputs)

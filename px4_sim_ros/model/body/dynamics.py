@@ -87,6 +87,11 @@ class Dynamics:
         self._state = np.array(values, float)
 
     @property
+    def inputs(self) -> np.ndarray:
+        """What held in the last step: wind in m/s, force in N, references in rad/s, (6 + n,)."""
+        return self._inputs
+
+    @property
     def anchors(self) -> np.ndarray:
         """The anchor of each foot on the ground, (n, 2) in m; NaN of one off the ground."""
         return self._held.anchors

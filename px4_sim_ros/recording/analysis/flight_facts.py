@@ -12,9 +12,9 @@ import yaml
 from px4_sim_ros.config.configuration import Configuration
 from px4_sim_ros.config.resources import LOADER
 from px4_sim_ros.config.run_control import ManagerParameters
-from px4_sim_ros.mavlink.mission import GoTo, Mission, TakeOff
 from px4_sim_ros.model.body.integrators import DynamicsParameters
 from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.mission import GoTo, Mission, TakeOff
 from px4_sim_ros.recording.analysis.annotations import Mark, Waypoint
 from px4_sim_ros.recording.analysis.flight_events import ARRIVED, BagContents
 from px4_sim_ros.recording.analysis.lockstep_terms import SIMULATED_TIME

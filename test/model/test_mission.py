@@ -8,8 +8,8 @@ import yaml
 
 from px4_sim_ros.config.resources import named_file, read_yaml
 from px4_sim_ros.config.vehicles_and_missions import load_mission
-from px4_sim_ros.mavlink.mission import GoTo, Hold, Land, Mission, TakeOff
 from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.mission import GoTo, Hold, Land, Mission, TakeOff
 
 GOOD = """
 name: there and back

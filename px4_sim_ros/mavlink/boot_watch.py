@@ -1,0 +1,151 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""Sees to it that an autopilot that can repeat itself does.
+
+It waits while the autopilot boots, so that its simulated time does not depend on wall time.
+
+While the start script of PX4 runs, it starts processes and reads files, and some threads look by
+the wall clock whether others have got somewhere. If time went on meanwhile, more or fewer steps
+would pass until a module is there. So each step waits until nobody goes on by itself: no thread
+runs or waits for the disk, and whoever looks again and again has found nothing new. What threads
+are about stands in /proc (https://man7.org/linux/man-pages/man5/proc.5.html).
+"""
+from __future__ import annotations
+
+import contextlib
+import os
+import pathlib
+import time
+import typing
+
+import psutil
+
+_PROC = pathlib.Path('/proc')
+# Of wall time.
+_LONGEST_S = 5.0
+_LOOK_S = 0.0005
+# States of a thread that goes on by itself: it runs, or waits for the disk.
+_BUSY = 'RD'
+# Where `stat` has the page faults for which the disk was read, counted from the state.
+_MAJOR_FAULTS = 9
+# Where a thread stands that will look again by the wall clock, and one that waits for data, which
+# may look at the time now and then.
+_LOOKS_AGAIN, _WAITS_FOR_DATA = 'nanosleep', 'poll'
+
+
+class _Thread(typing.NamedTuple):
+    """What a thread is about."""
+
+    is_busy: bool
+    looks_again: bool
+    waits_for_data: bool
+    switches: int          # how many times it has gone to sleep
+
+
+class BootWatch:
+    """Looks at the session of the process that has connected, until its start script has ended."""
+
+    def __init__(self, address: tuple[str, int]) -> None:
+        """Find the process.
+
+        :param address: from which it has connected
+        """
+        self._session = _session_of(address)
+        self.is_booting = self._session is not None
+        self._page_faults: int | None = None       # up to the last look
+
+    def settle(self) -> bool:
+        """Wait until nobody goes on by itself; return whether that has come."""
+        deadline_s = time.monotonic() + _LONGEST_S
+        before: dict[str, _Thread] = {}
+        while True:
+            now = self._threads()
+            if not self.is_booting or _is_at_rest(before, now):
+                return True
+            if not _is_like(before, now):
+                before = now
+            if time.monotonic() > deadline_s:
+                return False
+            time.sleep(_LOOK_S)
+
+    def wrong_schedule(self) -> str:
+        """Return a sentence about a thread that does not go first on our core, '' for none."""
+        core = os.sched_getaffinity(0)
+        for entry in _PROC.iterdir():
+            if entry.name.isdigit() and _is_in(int(entry.name), self._session):
+                with contextlib.suppress(OSError):
+                    for thread in (entry / 'task').iterdir():
+                        if os.sched_getscheduler(int(thread.name)) != os.SCHED_FIFO:
+                            return f'thread {thread.name} of the autopilot has not SCHED_FIFO'
+                        if os.sched_getaffinity(int(thread.name)) != core:
+                            return f'thread {thread.name} of the autopilot has another core'
+        return ''
+
+    def has_waited_for_disk(self) -> bool:
+        """Return whether a part of the program or its data had to be read since the last look.
+
+        Others go on meanwhile, and the step as well.
+        """
+        before, self._page_faults = self._page_faults, None
+        with contextlib.suppress(OSError):
+            stat = (_PROC / str(self._session) / 'stat').read_text().rpartition(')')[2].split()
+            self._page_faults = int(stat[_MAJOR_FAULTS])
+        return None not in (before, self._page_faults) and before != self._page_faults
+
+    def _threads(self) -> dict[str, _Thread]:
+        """Return what all threads are about; with the last process but one the boot is over."""
+        processes = [entry.name for entry in _PROC.iterdir()
+                     if entry.name.isdigit() and _is_in(int(entry.name), self._session)]
+        self.is_booting = len(processes) > 1
+        found = {}
+        for process in processes if self.is_booting else ():
+            with contextlib.suppress(OSError):       # it has just ended
+                for thread in (_PROC / process / 'task').iterdir():
+                    found[thread.name] = _read(thread)
+        return found
+
+
+def _is_like(before: dict[str, _Thread], now: dict[str, _Thread]) -> bool:
+    """Return whether nobody has done anything but look again."""
+    return before.keys() == now.keys() and all(
+        not thread.is_busy and (
+            before[name].looks_again or before[name].waits_for_data
+            or thread.switches == before[name].switches)
+        for name, thread in now.items())
+
+
+def _is_at_rest(before: dict[str, _Thread], now: dict[str, _Thread]) -> bool:
+    """Return whether all who look again have done so, and nothing has come of it."""
+    return _is_like(before, now) and all(
+        now[name].switches > thread.switches
+        for name, thread in before.items() if thread.looks_again)
+
+
+def _read(thread: pathlib.Path) -> _Thread:
+    """Return what a thread is about.
+
+    :raises OSError: it has ended
+    """
+    # The name of the program is in brackets, and may have some itself.
+    state = (thread / 'stat').read_text().rpartition(')')[2].split()[0]
+    switches = next(line.split()[1] for line in (thread / 'status').read_text().splitlines()
+                    if line.startswith('voluntary_ctxt_switches'))
+    place = (thread / 'wchan').read_text()
+    return _Thread(
+        state in _BUSY, _LOOKS_AGAIN in place, _WAITS_FOR_DATA in place, int(switches))
+
+
+def _session_of(address: tuple[str, int]) -> int | None:
+    """Return the session of whoever has a TCP connection from an address, None for nobody."""
+    for connection in psutil.net_connections('tcp'):
+        if connection.laddr == address and connection.pid is not None:
+            with contextlib.suppress(ProcessLookupError):
+                return os.getsid(connection.pid)
+    return None
+
+
+def _is_in(process: int, session: int | None) -> bool:
+    try:
+        return os.getsid(process) == session
+    except ProcessLookupError:       # it has just ended
+        return False

@@ -1,0 +1,15 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""Which core an autopilot has for itself."""
+from __future__ import annotations
+
+import os
+
+
+def core_of(instance: int) -> int:
+    """Return the core that an autopilot keeps to; each instance has another while they last.
+
+    The first core is left to the world.
+    """
+    cores = sorted(os.sched_getaffinity(0))
+    return cores[-1 - instance % max(len(cores) - 1, 1)]

@@ -1,0 +1,124 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""The block `pilot`: flies a mission over MAVLink, at simulated times.
+
+It acts before the frames of a step are sent: all that the autopilot has said about the steps
+before is there by then, and the autopilot gets a command before it gets the step. So a mission
+is flown alike however fast or slow the run is.
+"""
+from __future__ import annotations
+
+import dataclasses
+import typing
+
+from px4_sim_ros.mavlink.pilot import Event, MissionError, Pilot
+from px4_sim_ros.mavlink.pilot_link import SetPoint
+from px4_sim_ros.model.parameters import Parameters, parameter
+from px4_sim_ros.model.timebase import US_PER_S, is_due
+from px4_sim_ros.step.block import Block, BlockConfiguration, BlockStatus, Inputs, Outputs
+
+# PX4 sends some thousand messages a simulated second: to look in each step would cost more.
+_PERIOD_US = 20_000
+# What comes before the second step is answered is of the autopilot of the run before.
+_OTHERS_STEPS = 2
+
+
+@dataclasses.dataclass(frozen=True)
+class PilotParameters(Parameters):
+    """Whom the pilot commands, and what comes after its mission."""
+
+    instance: int = parameter(
+        'PX4 instance; the UDP port is 14540 + instance', minimum=0, maximum=99)
+    at_end: str = parameter(
+        'what to do when the mission is over: let time go on, or hold the step',
+        choices=('go_on', 'hold'))
+
+
+class PilotBlock(Block):
+    """Flies the mission of the world."""
+
+    def __init__(self, configuration: BlockConfiguration[PilotParameters]) -> None:
+        super().__init__(configuration)
+        assert configuration.mission is not None, 'without one there is no pilot'
+        self._parameters, self._mission = configuration.parameters, configuration.mission
+        self._pilot: Pilot | None = None
+        self._begin()
+        # What the host sets, before `reset`.
+        self.on_event: typing.Callable[[Event], None] = lambda event: None
+        """Is given what the pilot has achieved."""
+        self.on_set_point: typing.Callable[[SetPoint], None] = lambda set_point: None
+        """Is given where the autopilot wants to be."""
+        self.on_over: typing.Callable[[str], None] = lambda failure: None
+        """Is given why the mission was not flown to its end, '' if it was."""
+
+    def reset(self) -> None:
+        """Begin the mission again.
+
+        :raises PortTakenError: the port is taken
+        """
+        self.close()
+        self._begin()
+        self._pilot = Pilot(self._parameters.instance, self._report, self._show)
+        self._course = self._pilot.course(self._mission)
+
+    def _begin(self) -> None:
+        self._sentence = self._failure = ''
+        self._is_over = self._is_told = False
+
+    def step(self, time_us: int, inputs: Inputs) -> Outputs | None:
+        """Go on with the mission; return nothing, or hold the step when it is over."""
+        if self._is_over:
+            return self._after_end()
+        assert self._pilot is not None, 'reset comes before the first step'
+        if time_us <= _OTHERS_STEPS * self.configuration.world.step_us:
+            self._pilot.link.discard()
+        elif is_due(time_us, _PERIOD_US):
+            self._pilot.link.receive_all(time_us / US_PER_S)
+            self._go_on()
+        return {}
+
+    def _go_on(self) -> None:
+        try:
+            next(self._course)
+        except StopIteration:
+            self._is_over, self._sentence = True, 'the mission is flown'
+        except MissionError as error:
+            self._is_over, self._failure = True, str(error)
+            self._sentence = self._failure
+
+    def _after_end(self) -> Outputs | None:
+        """Tell that it is over, in the step that is held if one is: none comes after it."""
+        if not self._is_told:
+            self._is_told = True
+            if self._failure:
+                self.log(True, self._sentence)
+            self.on_over(self._failure)
+        return {} if self._parameters.at_end == 'go_on' else None
+
+    def finish(self, time_us: int) -> Outputs | None:
+        """Return None: the step is held."""
+        return None
+
+    def _report(self, event: Event) -> None:
+        self._sentence = event.text
+        self.on_event(event)
+
+    def _show(self, set_point: SetPoint) -> None:
+        self.on_set_point(set_point)
+
+    def holds(self) -> str:
+        """Return that the mission is over, if that holds the step."""
+        return self._sentence if self._is_told and self._parameters.at_end == 'hold' else ''
+
+    def close(self) -> None:
+        """Free the port."""
+        if self._pilot is not None:
+            self._pilot.close()
+            self._pilot = None
+
+    def status(self) -> BlockStatus | None:
+        """Return what it has achieved last."""
+        if self._pilot is None:
+            return None
+        return BlockStatus(bool(self._failure), self._sentence, {
+            'mission': self._mission.name})

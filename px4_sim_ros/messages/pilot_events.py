@@ -1,0 +1,50 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""What the pilot reports, as a DiagnosticStatus: its text, its time and where the vehicle is sent.
+
+The last one says that the mission is over.
+"""
+from __future__ import annotations
+
+import typing
+
+from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
+
+from px4_sim_ros.mavlink.pilot import Event
+from px4_sim_ros.messages.diagnostics import ERROR, OK, values_of
+
+_NAME = 'pilot'
+_TARGET = 'target_east_m', 'target_north_m', 'target_up_m'
+
+
+def event_message(event: Event) -> DiagnosticStatus:
+    """Return the message of an event."""
+    values = {'time_s': repr(event.time_s)}
+    if event.target_enu is not None:
+        values |= {key: repr(float(part)) for key, part in zip(_TARGET, event.target_enu)}
+    return _message(OK, event.text, values)
+
+
+def over_message(failure: str) -> DiagnosticStatus:
+    """Return the message that a mission is over.
+
+    :param failure: why it was not flown to its end, '' if it was
+    """
+    return _message(ERROR if failure else OK, failure, {'over': 'true'})
+
+
+def read(message: DiagnosticStatus) -> Event | str:
+    """Return an event, or as a text how the mission has ended, '' for well."""
+    values = values_of(message)
+    if 'over' in values:
+        return str(message.message)
+    target = typing.cast(
+        'tuple[float, float, float]', tuple(float(values[key]) for key in _TARGET)
+    ) if _TARGET[0] in values else None
+    return Event(message.message, float(values['time_s']), target)
+
+
+def _message(level: int, text: str, values: typing.Mapping[str, str]) -> DiagnosticStatus:
+    return DiagnosticStatus(
+        level=bytes([level]), name=_NAME, message=text,
+        values=[KeyValue(key=key, value=value) for key, value in values.items()])

@@ -1,0 +1,63 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""The node `pilot`: publishes what the pilot does, and the set points of the autopilot."""
+from __future__ import annotations
+
+import typing
+
+from diagnostic_msgs.msg import DiagnosticStatus
+from geometry_msgs.msg import PointStamped
+from rcl_interfaces.msg import Log
+from rclpy.logging import LoggingSeverity
+
+from px4_sim_ros.config.configuration import NodeConfiguration
+from px4_sim_ros.mavlink.pilot import Event
+from px4_sim_ros.mavlink.pilot_block import PilotBlock
+from px4_sim_ros.mavlink.pilot_link import SetPoint
+from px4_sim_ros.messages.pilot_events import event_message, over_message
+from px4_sim_ros.messages.stamps import in_frame, set_stamp
+from px4_sim_ros.messages.truth import WORLD_FRAME
+from px4_sim_ros.ros import qos
+from px4_sim_ros.ros.block_node import BlockNode
+from px4_sim_ros.step import side_topics
+from px4_sim_ros.step.graph import Graph
+
+
+class PilotNode(BlockNode):
+    """The face of the block that flies a mission."""
+
+    def __init__(self, *arguments: typing.Any) -> None:
+        super().__init__(*arguments)
+        self._log_publisher = self.create_publisher(
+            Log, side_topics.LOG.name, qos.LATCHED_LOG)
+        self._events = self.create_publisher(
+            DiagnosticStatus, side_topics.PILOT_EVENTS.name, qos.LATCHED_LOG)
+        self._set_points = self.create_publisher(
+            PointStamped, side_topics.SET_POINT.name, qos.LATCHED)
+        self._last: SetPoint | None = None
+
+    def configure(self, configuration: NodeConfiguration, nodes: Graph) -> None:
+        """Make the block, whose events are published."""
+        super().configure(configuration, nodes)
+        assert isinstance(self.block, PilotBlock), 'an own class is one, too'
+        self.block.on_event = self._publish_event
+        self.block.on_set_point = self._publish_set_point
+        self.block.on_over = lambda failure: self._events.publish(over_message(failure))
+
+    def _publish_event(self, event: Event) -> None:
+        self._events.publish(event_message(event))
+        if self.get_logger().is_enabled_for(LoggingSeverity.INFO):
+            self.get_logger().info(event.text)
+        else:       # `fly` prints it, and a recording has it all the same
+            self._log_publisher.publish(
+                Log(level=Log.INFO, name=self.get_logger().name, msg=event.text))
+
+    def _publish_set_point(self, set_point: SetPoint) -> None:
+        """Publish a set point for viewers, unless it is the last one again."""
+        if self._last is not None and set_point.position_enu == self._last.position_enu:
+            return
+        self._last = set_point
+        message = in_frame(PointStamped(), WORLD_FRAME)
+        set_stamp(message.header.stamp, set_point.time_us)
+        message.point.x, message.point.y, message.point.z = set_point.position_enu
+        self._set_points.publish(message)
