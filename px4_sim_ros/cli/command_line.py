@@ -18,7 +18,8 @@ from px4_sim_ros.model.errors import did_you_mean
 # Commands that are a function of the same name in a module of that name, with what they are for.
 COMMANDS = {
     'fly': 'fly a mission from start to summary',
-    'replay': 'fly a recording again, or play it',
+    'replay': 'fly the commands of a recording again, or play it',
+    'refly': 'fly the mission of a recording again, with its autopilot',
     'compare': 'compare two recordings, or the integrators',
     'report': 'make a page about a recorded flight',
     'list': 'which vehicles, profiles and missions there are',

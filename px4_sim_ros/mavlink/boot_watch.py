@@ -81,6 +81,14 @@ class BootWatch:
                             return f'thread {thread.name} of the autopilot has another core'
         return ''
 
+    def load_program(self) -> None:
+        """Read all files that the program is made of, so that it will not have to."""
+        with contextlib.suppress(OSError):
+            maps = (_PROC / str(self._session) / 'maps').read_text().splitlines()
+            for name in {line.split(maxsplit=5)[5] for line in maps if '/' in line}:
+                with contextlib.suppress(OSError):
+                    pathlib.Path(name).read_bytes()
+
     def has_waited_for_disk(self) -> bool:
         """Return whether a part of the program or its data had to be read since the last look.
 

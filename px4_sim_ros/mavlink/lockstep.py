@@ -217,6 +217,7 @@ class Lockstep:
         if not boot.settle():
             self._note_gap('the autopilot boots, and did not come to rest')
         elif not boot.is_booting:
+            boot.load_program()
             sentence = boot.wrong_schedule()
             if sentence:
                 self._note_gap(sentence)

@@ -30,8 +30,6 @@ SCHEDULES = ('one-core', 'repeatable', 'all-cores')
 """How a PX4 runs: on a core of its own, there before all else, or wherever the system puts it."""
 _PRIORITY = 50
 _MEMORY = pathlib.Path('/dev/shm')
-# The folder of PX4's logs.
-_LOGS = 'log'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -142,8 +140,7 @@ class Px4Process(Child):
         self._memory: pathlib.Path | None = None
         if px4.schedule == 'repeatable':
             # Nobody waits for the disk in the midst of a step: its threads would go on otherwise.
-            self._memory = _folder_in_memory(folder)
-            (px4.build / _BINARY).read_bytes()
+            self._memory = _folder_in_memory()
         super().__init__('PX4', px4.command(instance), folder=self._memory or folder, log=log,
                          environment=environment)
 
@@ -152,20 +149,16 @@ class Px4Process(Child):
         super().kill()
         if self._memory is not None:
             memory, self._memory = self._memory, None
-            shutil.copytree(memory, self._folder, symlinks=True, dirs_exist_ok=True,
-                            ignore=lambda folder, names: {_LOGS} & set(names))
+            shutil.copytree(memory, self._folder, symlinks=True, dirs_exist_ok=True)
             shutil.rmtree(memory)
 
 
-def _folder_in_memory(folder: pathlib.Path) -> pathlib.Path | None:
-    """Return a folder in memory whose logs, which may be large, are in another; None without."""
+def _folder_in_memory() -> pathlib.Path | None:
+    """Return a new folder in memory, None where there is no place for it."""
     try:
-        memory = pathlib.Path(tempfile.mkdtemp(prefix=f'{PACKAGE}_px4_', dir=_MEMORY))
+        return pathlib.Path(tempfile.mkdtemp(prefix=f'{PACKAGE}_px4_', dir=_MEMORY))
     except OSError:
         return None
-    (folder / _LOGS).mkdir()
-    (memory / _LOGS).symlink_to(folder / _LOGS)
-    return memory
 
 
 def new_run_folder(instance: int) -> pathlib.Path:

@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 from commands import run, write_hop
+from report_flights import fly as fly_script
 
 from px4_sim_ros.run.px4 import Px4
 
@@ -77,3 +78,36 @@ def test_px4_as_it_is_scheduled_by_default_is_not_called_repeatable(fly):
     summary = fly('--mode', 'core', autopilot='px4', instance=PX4_INSTANCE)
     assert not summary['repeatable']
     assert summary['not_repeatable_because'] == f'PX4 runs with the schedule {Px4.schedule}'
+
+
+# A recording that is flown again.
+
+@pytest.fixture
+def recorded(fly, tmp_path):
+    """Return the folder of a recorded flight, in another mode than it is flown again."""
+    fly('--mode', 'composed', '--record', tmp_path / 'bag')
+    return tmp_path / 'bag'
+
+
+@pytest.mark.slow
+def test_a_recorded_mission_is_flown_again_bit_by_bit(recorded, tmp_path):
+    again = run('refly', recorded, '--record', tmp_path / 'again')
+    assert (again.returncode, again.stderr) == (0, ''), again.stdout
+    assert again.stdout.splitlines()[-1].endswith(' messages that both have are bit-identical')
+    # Also one that was flown again itself; and with the loop closed a change is seen.
+    figures = tmp_path / 'figures.json'
+    what_if = run('refly', tmp_path / 'again', '--set', 'imu.gyro_noise_density=1e-3', '--json',
+                  figures)
+    assert what_if.returncode == 0, what_if.stderr
+    assert 'first imu/data_raw at t = 0.004000 s' in what_if.stdout.splitlines()[-1]
+    topics = json.loads(figures.read_text())['comparison']['topics']
+    assert topics['actuators/command']['differ'] > 100
+
+
+def test_what_has_flown_no_mission_cannot_be_flown_again(tmp_path, here):
+    fly_script(tmp_path / 'bag', 0.1)
+    result = here('refly', tmp_path / 'bag')
+    assert result.returncode == 2
+    assert result.stderr == (
+        f'refly: bag {tmp_path / "bag"}: no autopilot of ours has flown a mission in it; `replay`'
+        ' flies its commands again\n')
