@@ -22,7 +22,7 @@ import psutil
 
 _PROC = pathlib.Path('/proc')
 # Of wall time.
-_LONGEST_S = 5.0
+LONGEST_S = 5.0
 _LOOK_S = 0.0005
 # States of a thread that goes on by itself: it runs, or waits for the disk.
 _BUSY = 'RD'
@@ -50,13 +50,15 @@ class BootWatch:
 
         :param address: from which it has connected
         """
+        self.address = address
+        self.since_s = time.monotonic()
         self._session = _session_of(address)
         self.is_booting = self._session is not None
         self._page_faults: int | None = None       # up to the last look
 
-    def settle(self) -> bool:
+    def settle(self, longest_s: float = LONGEST_S) -> bool:
         """Wait until nobody goes on by itself; return whether that has come."""
-        deadline_s = time.monotonic() + _LONGEST_S
+        deadline_s = time.monotonic() + longest_s
         before: dict[str, _Thread] = {}
         while True:
             now = self._threads()

@@ -20,7 +20,7 @@ import time
 
 from pymavlink.dialects.v20 import common as mavlink
 
-from px4_sim_ros.mavlink.boot_watch import BootWatch
+from px4_sim_ros.mavlink.boot_watch import LONGEST_S, BootWatch
 from px4_sim_ros.mavlink.hil_codec import DISARMED, ActuatorControls
 from px4_sim_ros.mavlink.hil_fields import heartbeat, simulator_mavlink
 from px4_sim_ros.mavlink.hil_server import Deadline, HilServer
@@ -35,6 +35,9 @@ _TRUSTED_REPLIES = 50
 _GAP_TIMEOUT_S = 0.25
 # Wall time without frames until a HEARTBEAT is sent; PX4 complains after a second without bytes.
 HEARTBEAT_PERIOD_S = 0.5
+# Wall time of a look whether an autopilot that boots has come to rest; others have a turn between.
+_REST_WAIT_S = 0.05
+_RESTLESS = 'the autopilot boots, and did not come to rest'
 # Wall time that the owner of an autopilot has to restart it when time starts over.
 RESTART_S = 3.0
 
@@ -201,21 +204,37 @@ class Lockstep:
             if self._server.retired:
                 self._service_retired()
             return False
-        self._begin_connection()
-        self._sent_s = time.perf_counter()
+        boot = None
         if self._parameters.shares_core and self._server.peer is not None:
-            started_s = time.perf_counter()
-            self._boot = BootWatch(self._server.peer)
-            self._settle(self._boot)
-            self.boot_s += time.perf_counter() - started_s
+            boot = self._boot_of(self._server.peer)
+            if not self._has_come_to_rest(boot):
+                return False
+        self._begin_connection()
+        self._boot = boot
+        self._sent_s = time.perf_counter()
         self.report.enter(LinkState.FREEWHEEL)
         self.report.add_event('an autopilot has connected')
         return True
 
+    def _boot_of(self, peer: tuple[str, int]) -> BootWatch:
+        if self._boot is None or self._boot.address != peer:
+            self._boot = BootWatch(peer)
+        return self._boot
+
+    def _has_come_to_rest(self, boot: BootWatch) -> bool:
+        """Wait for a while; return whether the first step may begin."""
+        started_s = time.perf_counter()
+        rests = boot.settle(_REST_WAIT_S)
+        self.boot_s += time.perf_counter() - started_s
+        if not rests and time.monotonic() - boot.since_s > LONGEST_S:
+            self._note_gap(_RESTLESS)
+            return True
+        return rests
+
     def _settle(self, boot: BootWatch) -> None:
         """Let an autopilot that boots come to rest; at the end of that see how it runs."""
         if not boot.settle():
-            self._note_gap('the autopilot boots, and did not come to rest')
+            self._note_gap(_RESTLESS)
         elif not boot.is_booting:
             boot.load_program()
             sentence = boot.wrong_schedule()
