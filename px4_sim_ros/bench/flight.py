@@ -32,7 +32,7 @@ from px4_sim_ros.model.vehicle.steady_states import SteadyStates
 from px4_sim_ros.run.autopilots import start_autopilot
 from px4_sim_ros.run.pilot_process import PilotProcess
 from px4_sim_ros.run.processes import Child
-from px4_sim_ros.run.px4 import Px4, schedule_parameters
+from px4_sim_ros.run.px4 import ALL_CORES, ONE_CORE, Px4, schedule_parameters
 
 _LOOK_S = 0.02
 HEIGHT_M = 10.0
@@ -51,12 +51,17 @@ class FlightSettings(typing.NamedTuple):
     kind: Kind = CEILING_KIND
     instance: int = 0
     px4_dir: str = ''
-    px4_schedule: str = 'one-core'
+    px4_schedule: str = ONE_CORE
     ceiling: str = ''              # the compiled server
     settle_s: float = 5.0          # simulated time in the air before the window
     least_s: float = 30.0          # simulated time in the window
     least_wall_s: float = 3.0      # wall time in the window
     timeout_s: float = 300.0       # wall time for all
+
+    @property
+    def schedule(self) -> str:
+        """How PX4 runs in this flight."""
+        return ALL_CORES if self.kind.all_cores else self.px4_schedule
 
     def to_json(self) -> str:
         """Return it as a text."""
@@ -162,8 +167,8 @@ def measure(settings: FlightSettings) -> dict[str, typing.Any]:
             'manager': {'speed_factor': 0.0}, 'hil_bridge': {'instance': settings.instance}}
         if settings.kind.recorder:
             overrides |= {'': {'recorder': True}, 'recorder': {'folder': str(folder / 'bag')}}
-        configuration = load_configuration(
-            None, overrides, base=schedule_parameters(settings.px4_schedule))
+        base = schedule_parameters(settings.schedule) if settings.kind.autopilot == 'px4' else {}
+        configuration = load_configuration(None, overrides, base=base)
         world = _make_world(settings, configuration, folder)
         stack.callback(world.close)
         world.wait_until_seen()
@@ -173,8 +178,7 @@ def measure(settings: FlightSettings) -> dict[str, typing.Any]:
         stack.callback(measurement.join)
         if settings.kind.autopilot != 'trivial':
             pilot = PilotProcess(
-                settings.instance, _MISSION, measurement.on_event, lambda set_point: None,
-                threading.Event())
+                settings.instance, _MISSION, measurement.on_event, threading.Event())
             stack.callback(pilot.stop)
             measurement.watch(pilot)
         world.run(measurement.stop)
@@ -215,8 +219,9 @@ def _start_autopilot(settings: FlightSettings, configuration: Configuration) -> 
             sys.executable, '-m', 'px4_sim_ros.bench.trivial_peer', '--port',
             str(port_of(settings.instance)), '--system', str(settings.instance + 1),
             '--control', repr(control)])
-    cores = 'all-cores' if settings.kind.all_cores else settings.px4_schedule
-    px4 = Px4.find(settings.px4_dir, cores) if settings.kind.autopilot == 'px4' else None
+    px4 = None
+    if settings.kind.autopilot == 'px4':
+        px4 = Px4.find(settings.px4_dir, settings.schedule)
     return start_autopilot(
         px4, configuration.world.vehicle, settings.instance, log_in_folder=True)
 

@@ -4,16 +4,16 @@
 from __future__ import annotations
 
 import fnmatch
-import socket
 import typing
 
 from px4_sim_ros.autopilot.mavlink_interface import AUTOPILOT_PORT
 from px4_sim_ros.mavlink.battery_link import PAYLOAD_PORT
-from px4_sim_ros.mavlink.hil_server import port_of
+from px4_sim_ros.mavlink.hil_server import check_port_is_free, port_of
 from px4_sim_ros.mavlink.pilot_link import PILOT_PORT
+from px4_sim_ros.mavlink.ports import check_udp_port_is_free
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.run.flight import MODES
-from px4_sim_ros.run.px4 import PILOTED_INSTANCES
+from px4_sim_ros.run.px4 import ALL_CORES, ONE_CORE, PILOTED_INSTANCES
 
 # `trivial` only answers: with it our own side is what limits.
 AUTOPILOTS = ('trivial', 'embedded', 'px4')
@@ -51,17 +51,17 @@ ALL = (*CEILINGS, *FLIGHTS)
 
 
 def selected(
-    patterns: typing.Sequence[str], *, px4: bool, px4_schedule: str = 'one-core',
+    patterns: typing.Sequence[str], *, px4: bool, px4_schedule: str = ONE_CORE,
 ) -> list[Kind]:
     """Return the kinds whose names match one of some patterns, all when there is none.
 
     With a kind that flies PX4 come the ceilings, which it is compared with.
 
     :param px4: whether there is a PX4
-    :param px4_schedule: where it runs in the flights; on all cores both ceilings are the same
+    :param px4_schedule: how it runs in the flights; on all cores both ceilings are the same
     :raises ParameterError: a pattern matches nothing, or nothing that can be flown
     """
-    ceilings = CEILINGS if px4_schedule == 'one-core' else (CEILING_KIND,)
+    ceilings = (CEILING_KIND,) if px4_schedule == ALL_CORES else CEILINGS
     possible = [kind for kind in (*ceilings, *FLIGHTS) if px4 or kind.autopilot != 'px4']
     for pattern in patterns:
         if _matching(pattern, possible):
@@ -97,13 +97,10 @@ def free_instance() -> int:
 
 def is_free(instance: int) -> bool:
     """Return whether the ports of link, pilot, autopilot, battery and ground station are free."""
-    ports = [(socket.SOCK_DGRAM, port + instance) for port in _UDP_PORTS]
-    for kind, port in [(socket.SOCK_STREAM, port_of(instance)), *ports]:
-        with socket.socket(socket.AF_INET, kind) as probe:
-            if kind is socket.SOCK_STREAM:
-                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind(('127.0.0.1', port))
-            except OSError:
-                return False
+    try:
+        check_port_is_free('127.0.0.1', port_of(instance))
+        for port in _UDP_PORTS:
+            check_udp_port_is_free(port + instance)
+    except OSError:
+        return False
     return True

@@ -47,7 +47,7 @@ def bench(options: argparse.Namespace) -> int:
             raise ParameterError(f'repeat = {options.repeat}: must be at least 1')
         if options.quick and options.record_budget:
             raise ParameterError('record-budget: the figures of --quick are too rough for it')
-        px4 = Px4.find(options.px4_dir) if options.px4_dir else None
+        px4 = Px4.find(options.px4_dir, options.px4_schedule) if options.px4_dir else None
         chosen = kinds.selected(
             options.only, px4=px4 is not None, px4_schedule=options.px4_schedule)
         check_writable('json', options.json)
@@ -62,7 +62,7 @@ def bench(options: argparse.Namespace) -> int:
         with tempfile.TemporaryDirectory() as folder:
             results = _measure(options, chosen, machine, pathlib.Path(folder))
     except KeyboardInterrupt:
-        return output.interrupted('bench: interrupted')
+        return output.interrupted('bench')
     except (OSError, RuntimeError, ParameterError) as error:
         print(f'bench: {sentence(error)}', file=sys.stderr)
         return FAILED

@@ -20,21 +20,19 @@ from px4_sim_ros.config import domain_claim, node_overrides
 from px4_sim_ros.config.configuration import Configuration, load_configuration, profile_parameters
 from px4_sim_ros.config.recording import RecorderParameters
 from px4_sim_ros.config.resources import check_page, check_writable
-from px4_sim_ros.config.vehicles_and_missions import load_mission, mission_text
+from px4_sim_ros.config.vehicles_and_missions import load_mission
 from px4_sim_ros.mavlink.hil_server import port_of
 from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.mavlink.pilot import place_text
 from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.model.mission import Mission
 from px4_sim_ros.recording.bag.folder import new_folder
-from px4_sim_ros.run import remapping, settings
-from px4_sim_ros.run.autopilots import check_ports
+from px4_sim_ros.run import autopilots, remapping, settings
 from px4_sim_ros.run.flight import AUTOPILOTS, MODES, FlightPlan, conduct
 from px4_sim_ros.run.flight_record import FlightRecord
 from px4_sim_ros.run.px4 import (
     Px4,
     add_schedule_argument,
-    check_pilot_instance,
     schedule_parameters,
 )
 from px4_sim_ros.viewing.rerun_target import RerunTarget
@@ -98,7 +96,7 @@ def _fly(
         print(f'fly: {sentence(error)}', file=sys.stderr)
         return BAD_INPUT
     record = FlightRecord()
-    record.schedule = _schedule(plan)
+    record.unrepeatable_autopilot = _unrepeatable(plan)
     code = _conduct(plan, configuration, record, folder)
     # One that has failed before its first step has nothing to show.
     has_begun = bool(record.status.steps) or not record.failure
@@ -111,7 +109,7 @@ def _fly(
                           f" {record.status.fingerprint or 'not known'}")
         code = FAILED
     if code == INTERRUPTED:
-        return output.interrupted('fly: interrupted')
+        return output.interrupted('fly')
     if record.failure:
         print(f'fly: {record.failure}', file=sys.stderr)
     # After the sentence: it takes a while, too long for whoever has interrupted.
@@ -163,7 +161,7 @@ def _plan(options: argparse.Namespace, configuration: Configuration) -> FlightPl
     :raises OSError: a port of the flight is in use
     """
     name = configuration.world.mission
-    mission, text = (None, '') if name == 'none' else (load_mission(name), mission_text(name))
+    mission = None if name == 'none' else load_mission(name)
     own_classes = node_overrides.parse(options.node, configuration.graph.nodes)
     if options.remap and options.mode == 'core':
         raise ParameterError(f'remap {options.remap[0]!r}: mode core has no topics; fly in mode'
@@ -174,18 +172,16 @@ def _plan(options: argparse.Namespace, configuration: Configuration) -> FlightPl
         domain_claim.check_unclaimed()
     px4 = Px4.find(options.px4_dir, options.px4_schedule) if options.autopilot == 'px4' else None
     hil = configuration.of_node('hil_bridge', HilParameters)
-    if px4 is not None:
-        check_pilot_instance(hil.instance)
-    check_ports(hil, options.autopilot, mission is not None)
-    return FlightPlan(options.mode, options.autopilot, px4, mission, text, own_classes,
+    autopilots.check(hil, options.autopilot, mission is not None)
+    return FlightPlan(options.mode, options.autopilot, px4, mission, own_classes,
                       options.remap, options.viewer)
 
 
-def _schedule(plan: FlightPlan) -> str:
+def _unrepeatable(plan: FlightPlan) -> str:
     """Return why the autopilot of a flight may do otherwise in another, '' if it may not."""
     if plan.autopilot == 'none':
         return 'the autopilot is not ours'
-    if plan.px4 is not None and plan.px4.schedule != 'repeatable':
+    if plan.px4 is not None and not plan.px4.repeats:
         return f'PX4 runs with the schedule {plan.px4.schedule}'
     return ''
 

@@ -74,10 +74,10 @@ def is_unread() -> bool:
     return _unread.is_set()
 
 
-def interrupted(sentence: str) -> int:
+def interrupted(command: str) -> int:
     """Report that a command was interrupted, if somebody reads it; return its exit code."""
     if not is_unread():
-        print(sentence, file=sys.stderr)
+        print(f'{command}: interrupted', file=sys.stderr)
     return INTERRUPTED
 
 

@@ -6,34 +6,23 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import pathlib
-import sys
 import tempfile
 
-from px4_sim_ros.cli import output
+from px4_sim_ros.cli import flown_again
 from px4_sim_ros.cli.arguments import namespace, speed_factor
 from px4_sim_ros.cli.compare import report_comparison
-from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED
+from px4_sim_ros.cli.exit_codes import FAILED
 from px4_sim_ros.config.resources import check_page, check_writable
-from px4_sim_ros.model.errors import ParameterError, sentence
+from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.recording.analysis.comparison import compare_bags
 from px4_sim_ros.recording.bag.reader import BagReader
-from px4_sim_ros.recording.bag.run_description import BagError
 from px4_sim_ros.run import replay as replaying
 from px4_sim_ros.run import settings
-from px4_sim_ros.run.flight import MODES
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the command's options."""
-    parser.add_argument('bag', help='folder of a recording')
-    parser.add_argument('--mode', choices=MODES, default='core',
-                        help='how the graph is run; the results are the same')
-    parser.add_argument('--record', metavar='DIR', help='keep what comes of it as a recording')
-    settings.add_arguments(parser)
-    parser.add_argument('--seed', type=int, help='seed of all random streams')
-    parser.add_argument('--json', type=pathlib.Path, metavar='FILE', help='write the figures here')
-    parser.add_argument('--plot', type=pathlib.Path, metavar='FILE.html',
-                        help='write a plot of the deviation here')
+    flown_again.add_arguments(parser)
     # For the launch file: the graph runs already and records into this folder.
     parser.add_argument('--join', help=argparse.SUPPRESS)
     parser.add_argument('--namespace', type=namespace, default='',
@@ -49,38 +38,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def replay(options: argparse.Namespace) -> int:
     """Fly a recording again and report; return the exit code."""
-    try:
-        check_page('plot', options.plot)
-        bag = BagReader(options.bag)
-        overrides = _overrides(options)
-        is_what_if = bool(overrides[''] or len(overrides) > 1 or options.profile)
-        if options.play:
-            if is_what_if or options.record or options.json or options.plot:
-                raise ParameterError('play: it only publishes; leave out what is for a flight')
-            from px4_sim_ros.ros.bag_player import play
-            return play(bag, rate=1.0 if options.rate is None else options.rate,
-                        start_s=options.start or 0.0, paused=options.paused,
-                        loop=options.loop, namespace=options.namespace or None)
-        _check_no_playing(options)
-        check_writable('json', options.json)
-        found = replaying.survey(bag)
-        if options.join is not None:
-            replaying.conduct(options.namespace, found, [])
-            return _report(bag, BagReader(options.join), options, is_what_if)
-        with tempfile.TemporaryDirectory() as folder:
-            prepared = replaying.prepare(
-                bag, options.mode, found, overrides, pathlib.Path(folder),
-                profile=options.profile, record=options.record)
-            replaying.run(prepared, pathlib.Path(folder))
-            return _report(bag, BagReader(prepared.bag), options, is_what_if)
-    except (BagError, ParameterError) as error:
-        print(f'replay: {sentence(error)}', file=sys.stderr)
-        return BAD_INPUT
-    except KeyboardInterrupt:
-        return output.interrupted('replay: interrupted')
-    except (OSError, RuntimeError) as error:
-        print(f'replay: {sentence(error)}', file=sys.stderr)
-        return FAILED
+    return flown_again.run('replay', lambda: _replay(options))
+
+
+def _replay(options: argparse.Namespace) -> int:
+    check_page('plot', options.plot)
+    bag = BagReader(options.bag)
+    overrides = _overrides(options)
+    is_what_if = flown_again.is_what_if(options, overrides)
+    if options.play:
+        if is_what_if or options.record or options.json or options.plot:
+            raise ParameterError('play: it only publishes; leave out what is for a flight')
+        from px4_sim_ros.ros.bag_player import play
+        return play(bag, rate=1.0 if options.rate is None else options.rate,
+                    start_s=options.start or 0.0, paused=options.paused,
+                    loop=options.loop, namespace=options.namespace or None)
+    _check_no_playing(options)
+    check_writable('json', options.json)
+    found = replaying.survey(bag)
+    if options.join is not None:
+        replaying.conduct(options.namespace, found, [])
+        return _report(bag, BagReader(options.join), options, is_what_if)
+    with tempfile.TemporaryDirectory() as folder:
+        prepared = replaying.prepare(
+            bag, options.mode, found, overrides, pathlib.Path(folder),
+            profile=options.profile, record=options.record)
+        replaying.run(prepared, pathlib.Path(folder))
+        return _report(bag, BagReader(prepared.bag), options, is_what_if)
 
 
 def _check_no_playing(options: argparse.Namespace) -> None:
@@ -100,9 +84,7 @@ def _overrides(options: argparse.Namespace) -> settings.Settings:
 
     :raises ParameterError: it is nothing that is flown
     """
-    found = settings.settings(options)
-    if options.seed is not None:
-        found['']['seed'] = options.seed
+    found = flown_again.overrides(options)
     if 'hil_bridge' in found:
         raise ParameterError('hil_bridge: a replay has no bridge, since the commands are those of'
                              ' the recording')

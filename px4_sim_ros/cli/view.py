@@ -62,7 +62,7 @@ def _show_bag(bag: BagReader, target: RerunTarget) -> None:
     stream = target.open_run(bag.folder.name)
     log = RerunLog(stream, bag.run.configuration({}), places, whole=True)
     log.add(series)
-    for mark in marks(bag.run, contents, series):
+    for mark in marks(bag.run, contents):
         log.log_text(mark.start_s, _LEVELS.get(mark.kind, 'INFO'), mark.who or mark.kind, mark.text)
     target.close_run(stream)
     if bag.damage:

@@ -73,14 +73,13 @@ class BootWatch:
     def wrong_schedule(self) -> str:
         """Return a sentence about a thread that does not go first on our core, '' for none."""
         core = os.sched_getaffinity(0)
-        for entry in _PROC.iterdir():
-            if entry.name.isdigit() and _is_in(int(entry.name), self._session):
-                with contextlib.suppress(OSError):
-                    for thread in (entry / 'task').iterdir():
-                        if os.sched_getscheduler(int(thread.name)) != os.SCHED_FIFO:
-                            return f'thread {thread.name} of the autopilot has not SCHED_FIFO'
-                        if os.sched_getaffinity(int(thread.name)) != core:
-                            return f'thread {thread.name} of the autopilot has another core'
+        for process in self._processes():
+            with contextlib.suppress(OSError):       # it has just ended
+                for thread in (process / 'task').iterdir():
+                    if os.sched_getscheduler(int(thread.name)) != os.SCHED_FIFO:
+                        return f'thread {thread.name} of the autopilot has not SCHED_FIFO'
+                    if os.sched_getaffinity(int(thread.name)) != core:
+                        return f'thread {thread.name} of the autopilot has another core'
         return ''
 
     def load_program(self) -> None:
@@ -104,15 +103,18 @@ class BootWatch:
 
     def _threads(self) -> dict[str, _Thread]:
         """Return what all threads are about; with the last process but one the boot is over."""
-        processes = [entry.name for entry in _PROC.iterdir()
-                     if entry.name.isdigit() and _is_in(int(entry.name), self._session)]
+        processes = self._processes()
         self.is_booting = len(processes) > 1
         found = {}
         for process in processes if self.is_booting else ():
             with contextlib.suppress(OSError):       # it has just ended
-                for thread in (_PROC / process / 'task').iterdir():
+                for thread in (process / 'task').iterdir():
                     found[thread.name] = _read(thread)
         return found
+
+    def _processes(self) -> list[pathlib.Path]:
+        return [entry for entry in _PROC.iterdir()
+                if entry.name.isdigit() and _is_in(int(entry.name), self._session)]
 
 
 def _is_like(before: dict[str, _Thread], now: dict[str, _Thread]) -> bool:

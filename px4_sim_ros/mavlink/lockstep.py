@@ -57,6 +57,7 @@ class Lockstep:
         self._mav = simulator_mavlink()
         self.report = LinkReport()
         self._matcher = ReplyMatcher(self.report.add_remark)
+        self._boot: BootWatch | None = None      # of an autopilot whose core is shared
         self._sent_s = 0.0                       # wall time of the last bytes sent
         self._retired_s = 0.0                    # wall time when time started over
         self._reset_counters()
@@ -81,7 +82,6 @@ class Lockstep:
         self._replied_s = 0.0                    # wall time of the last reply
         self._held_us = NONE_US                 # step that is held because of a stall
         self._held_reply: ActuatorControls | None = None   # what came for it meanwhile
-        self._boot: BootWatch | None = None      # of an autopilot whose core is shared
 
     @property
     def state(self) -> LinkState:
@@ -204,29 +204,25 @@ class Lockstep:
             if self._server.retired:
                 self._service_retired()
             return False
-        boot = None
-        if self._parameters.shares_core and self._server.peer is not None:
-            boot = self._boot_of(self._server.peer)
-            if not self._has_come_to_rest(boot):
-                return False
+        if self._parameters.shares_core and not self._has_come_to_rest():
+            return False
         self._begin_connection()
-        self._boot = boot
         self._sent_s = time.perf_counter()
         self.report.enter(LinkState.FREEWHEEL)
         self.report.add_event('an autopilot has connected')
         return True
 
-    def _boot_of(self, peer: tuple[str, int]) -> BootWatch:
+    def _has_come_to_rest(self) -> bool:
+        """Wait for a while; return whether the first step may begin."""
+        peer = self._server.peer
+        if peer is None:
+            return True      # it has just gone, which the exchange will notice
         if self._boot is None or self._boot.address != peer:
             self._boot = BootWatch(peer)
-        return self._boot
-
-    def _has_come_to_rest(self, boot: BootWatch) -> bool:
-        """Wait for a while; return whether the first step may begin."""
         started_s = time.perf_counter()
-        rests = boot.settle(_REST_WAIT_S)
+        rests = self._boot.settle(_REST_WAIT_S)
         self.boot_s += time.perf_counter() - started_s
-        if not rests and time.monotonic() - boot.since_s > LONGEST_S:
+        if not rests and time.monotonic() - self._boot.since_s > LONGEST_S:
             self._note_gap(_RESTLESS)
             return True
         return rests

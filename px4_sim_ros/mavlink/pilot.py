@@ -73,20 +73,20 @@ class Pilot:
         :raises OSError: the port is taken
         """
         self._report = report
-        self.link = self._link = PilotLink(instance, show)
+        self.link = PilotLink(instance, show)
         self._target: Vector | None = None       # where it was sent last
         load_proj()
 
     def close(self) -> None:
         """Free the port."""
-        self._link.close()
+        self.link.close()
 
     def fly(self, mission: Mission) -> None:
         """Fly a mission to its end, in the time of the autopilot.
 
         :raises MissionError: an item did not succeed in its time, or the autopilot is silent
         """
-        link = self._link
+        link = self.link
         for _ in self.course(mission):
             link.receive()
             if link.silent_s > _SILENCE_LIMIT_S:
@@ -101,14 +101,14 @@ class Pilot:
         position_enu, geodetic = yield from self._await(
             self._place, _READY_LIMIT_S, 'the autopilot is not ready to arm')
         home = _Home(position_enu, LocalFrame(geodetic))
-        self._link.begin_flight()
-        self._report(Event('ready to fly', self._link.time_s))
+        self.link.begin_flight()
+        self._report(Event('ready to fly', self.link.time_s))
         for item in mission.items:
             yield from self._fly_item(item, home)
 
     def _place(self) -> tuple[Vector, GeodeticPosition] | None:
         """Return where the vehicle is, once the autopilot is ready to arm."""
-        link = self._link
+        link = self.link
         if link.ready and link.position_enu and link.geodetic:
             return link.position_enu, link.geodetic
         return None
@@ -128,16 +128,16 @@ class Pilot:
         yield from self._command(mavlink.MAV_CMD_NAV_TAKEOFF, 0, 0, 0, nan, nan, nan, altitude)
         yield from self._command(mavlink.MAV_CMD_COMPONENT_ARM_DISARM, 1, 0, 0, 0, 0, 0, 0)
         yield from self._await(
-            lambda: self._link.armed, _ITEM_LIMIT_S, 'the autopilot has not armed')
-        self._report(Event('armed', self._link.time_s))
+            lambda: self.link.armed, _ITEM_LIMIT_S, 'the autopilot has not armed')
+        self._report(Event('armed', self.link.time_s))
         east, north, _ = self._offset(home)
         yield from self._arrive((east, north, item.up_m), home)
 
     def _hold(self, item: Hold) -> Course[None]:
-        end_s = self._link.time_s + item.duration_s
+        end_s = self.link.time_s + item.duration_s
         yield from self._await(
-            lambda: self._link.time_s >= end_s, item.duration_s + 1.0, 'time stands still')
-        self._report(Event(f'held for {item.duration_s:g} s', self._link.time_s, self._target))
+            lambda: self.link.time_s >= end_s, item.duration_s + 1.0, 'time stands still')
+        self._report(Event(f'held for {item.duration_s:g} s', self.link.time_s, self._target))
 
     def _go_to(self, item: GoTo, home: _Home) -> Course[None]:
         target = item.east_m, item.north_m, item.up_m
@@ -149,7 +149,7 @@ class Pilot:
         yield from self._arrive(target, home)
 
     def _land(self) -> Course[None]:
-        link = self._link
+        link = self.link
         yield from self._command(
             mavlink.MAV_CMD_NAV_LAND, 0, 0, 0, math.nan, math.nan, math.nan, 0)
         yield from self._await(
@@ -161,13 +161,13 @@ class Pilot:
 
     def _offset(self, home: _Home) -> Vector:
         """Return the position relative to the place of take-off, ENU."""
-        position_enu = self._link.position_enu or home.position_enu
+        position_enu = self.link.position_enu or home.position_enu
         x, y, z = (a - b for a, b in zip(position_enu, home.position_enu))
         return x, y, z
 
     def _arrive(self, target: Vector, home: _Home) -> Course[None]:
         """Wait until the vehicle has been still at a target for a while."""
-        link = self._link
+        link = self.link
         self._target = target
         arrived_s: float | None = None
 
@@ -188,19 +188,19 @@ class Pilot:
         self._report(Event(f'arrived at {place}', link.time_s, target))
 
     def _command(self, command: int, *parameters: float) -> Course[None]:
-        link = self._link
+        link = self.link
         return self._send_until_accepted(command, lambda: link.mav.command_long_encode(
             link.system_id, _AUTOPILOT, command, 0, *parameters))
 
     def _command_int(self, command: int, *parameters: float) -> Course[None]:
-        link = self._link
+        link = self.link
         return self._send_until_accepted(command, lambda: link.mav.command_int_encode(
             link.system_id, _AUTOPILOT, mavlink.MAV_FRAME_GLOBAL, command, 0, 0, *parameters))
 
     def _send_until_accepted(
         self, command: int, message: typing.Callable[[], mavlink.MAVLink_message],
     ) -> Course[None]:
-        link = self._link
+        link = self.link
         name = mavlink.enums['MAV_CMD'][command].name
         link.acknowledged = None
         next_s = link.time_s
@@ -223,7 +223,7 @@ class Pilot:
 
         :raises MissionError: it does not hold by then
         """
-        link = self._link
+        link = self.link
         end_s = link.time_s + limit_s if link.time_s else None
         while not (value := condition()):
             if end_s is None and link.time_s:

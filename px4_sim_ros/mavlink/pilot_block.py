@@ -58,7 +58,7 @@ class PilotBlock(Block):
         """
         self.close()
         self._begin()
-        self._pilot = Pilot(self._parameters.instance, self._report, self._show)
+        self._pilot = Pilot(self._parameters.instance, self._report, self.on_set_point)
         self._course = self._pilot.course(self._mission)
 
     def _begin(self) -> None:
@@ -102,9 +102,6 @@ class PilotBlock(Block):
     def _report(self, event: Event) -> None:
         self._sentence = event.text
         self.on_event(event)
-
-    def _show(self, set_point: SetPoint) -> None:
-        self.on_set_point(set_point)
 
     def holds(self) -> str:
         """Return that the mission is over, if that holds the step."""

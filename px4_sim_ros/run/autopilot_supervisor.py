@@ -56,7 +56,7 @@ class AutopilotSupervisor:
 
 
 def supervise(supervisor: AutopilotSupervisor, ros_arguments: typing.Sequence[str]) -> int:
-    """Run the autopilot until the autopilot ends or a signal comes; return the exit code."""
+    """Run it until it ends or a signal comes; return the exit code."""
     stop = Stop()
     with ros_node('autopilot_supervisor', ros_arguments) as node:
         watch = StatusClient(node)

@@ -13,11 +13,23 @@ from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.mavlink.pilot_link import PILOT_PORT
 from px4_sim_ros.mavlink.ports import check_udp_port_is_free
 from px4_sim_ros.run.processes import Child
-from px4_sim_ros.run.px4 import Px4, Px4Process, new_run_folder
+from px4_sim_ros.run.px4 import Px4, Px4Process, check_pilot_instance, new_run_folder
+
+
+def check(hil: HilParameters, autopilot: str, is_piloted: bool) -> None:
+    """Check before anything starts that a flight has what it needs of this machine.
+
+    :param autopilot: of AUTOPILOTS
+    :raises ParameterError: a pilot would hear nothing of this PX4
+    :raises PortTakenError: naming the port and, where the system shows it, its holder
+    """
+    if autopilot == 'px4' and is_piloted:
+        check_pilot_instance(hil.instance)
+    check_ports(hil, autopilot, is_piloted)
 
 
 def check_ports(hil: HilParameters, autopilot: str, is_piloted: bool) -> None:
-    """Check that all ports of a flight are free before anything starts; those of PX4 are its own.
+    """Check that all ports of a flight are free; those of PX4 are its own.
 
     :param autopilot: of AUTOPILOTS
     :raises PortTakenError: naming the port and, where the system shows it, its holder

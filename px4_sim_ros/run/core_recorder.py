@@ -3,7 +3,6 @@
 """Records a run in mode `core` as the node `recorder` records the graph."""
 from __future__ import annotations
 
-import queue
 import sys
 import typing
 
@@ -46,7 +45,7 @@ class CoreRecorder:
                 error.errno, f'no recording can begin in {folder}: {sentence(error)}') from error
         self._steps = StepWriter(
             writer, configuration.graph, configuration.world, self._give_up)
-        self._events: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._events: list[str] = []         # of the step under way
 
     is_used = True
     """A port that wants everything."""
@@ -82,8 +81,8 @@ class CoreRecorder:
             self._write_beside(side_topics.DIAGNOSTICS.name, message)
 
     def add_event(self, text: str) -> None:
-        """Record an event of the pilot, from any thread."""
-        self._events.put(text)
+        """Record an event of the pilot with the step that is under way."""
+        self._events.append(text)
 
     def close(self) -> None:
         """Finish the bag; a second time nothing happens.
@@ -94,8 +93,9 @@ class CoreRecorder:
         self._steps.close()
 
     def _write_events(self) -> None:
-        while not self._events.empty():
-            message = Log(level=20, name='pilot', msg=self._events.get())        # INFO
+        events, self._events = self._events, []
+        for text in events:
+            message = Log(level=20, name='pilot', msg=text)        # INFO
             set_stamp(message.stamp, self._steps.complete_us)
             self._write_beside(side_topics.LOG.name, message)
 

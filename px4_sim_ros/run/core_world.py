@@ -96,9 +96,8 @@ class CoreWorld:
             self._fingerprint())
 
     def _fingerprint(self) -> str:
-        block = self._runner.slots['dynamics'].block
-        status = None if block is None else block.status()
-        return '' if status is None else str(status.values.get(FINGERPRINT, ''))
+        # A class of the user's may have none.
+        return getattr(self._runner.slots['dynamics'].block, FINGERPRINT, '')
 
     @property
     def was_stopped(self) -> bool:

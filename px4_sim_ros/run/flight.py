@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import pathlib
 import sys
@@ -38,7 +39,6 @@ class FlightPlan(typing.NamedTuple):
     autopilot: str                           # of AUTOPILOTS
     px4: Px4 | None                          # None unless it is the autopilot
     mission: Mission | None                  # None: until the end is asked for
-    mission_text: str                        # of its file, for the description of a recording
     own_classes: typing.Mapping[str, str]    # `module:Class` by name, in place of the graph's
     remaps: typing.Sequence[str]             # remapping rules of ROS
     viewer: str | None                       # as RerunTarget takes it
@@ -134,7 +134,8 @@ class StartedAutopilot:
     def _watch(self) -> None:
         deadline_s = time.monotonic() + _CONNECTED_TIMEOUT_S
         while self._autopilot is not None and not self._over.wait(_WATCH_S):
-            self._is_missing = time.monotonic() > deadline_s and not self._is_connected()
+            if time.monotonic() > deadline_s:       # it is looked once
+                self._is_missing, deadline_s = not self._is_connected(), math.inf
             if self._is_missing or self._autopilot.exit_code is not None:
                 self._over.set()
 
@@ -168,7 +169,7 @@ def conduct(
 
     :param record: collects what the summary needs, also when the flight fails
     :param folder: for files that are needed on the way
-    :param on_event: called with each event of the pilot, from a thread
+    :param on_event: called with each event of the pilot
     :param on_restart: called when the run was reset, and the flight begins again
     :param on_waiting: called when the world is there and waits for the user's own autopilot
     :raises RuntimeError: the mission was not flown, or a part of the world has failed
@@ -198,7 +199,7 @@ def conduct(
             with signals.held_back():
                 autopilot = StartedAutopilot(plan, configuration, world, pilot.over)
                 stack.callback(autopilot.end)
-                # Before them also when it is interrupted: then nobody is missed.
+                # Before it, so that nobody is missed, and the counters end with the flight.
                 stack.callback(world.close)
             try:
                 begins_again = world.run(pilot.over)
@@ -214,8 +215,6 @@ def conduct(
             pilot.reset()
             record.reset()
             on_restart()
-        # Before the autopilot is stopped, so that the world's counters end with the flight.
-        world.close()
     # When a part of the world fails the autopilot ends, too: the first cause comes first.
     world.check_end()
     if not record.was_stopped:
@@ -237,7 +236,7 @@ def _make_world(
     if 'recorder' in configuration.nodes:
         from px4_sim_ros.recording.bag.run_description import RunDescription, with_run_file
         run = RunDescription.of(
-            configuration, mode=plan.mode, autopilot=plan.autopilot, mission=plan.mission_text,
+            configuration, mode=plan.mode, autopilot=plan.autopilot,
             own_classes=plan.own_classes)
         configuration = with_run_file(configuration, run, folder)
     if plan.mode == 'core':

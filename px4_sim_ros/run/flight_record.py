@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import threading
 import typing
 
 from px4_sim_ros.mavlink.pilot import Event
@@ -107,12 +106,11 @@ class FlightRecord:
     """Collects the true positions and compares the pilot's events with them."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
         self.status = WorldStatus()        # of the world, at the end
         self.recording = ''                # its folder, '' for none
         self.recording_problem = ''        # why it has ended too early, as a sentence
         self.failure = ''                  # why the flight has failed, as a sentence
-        self.schedule = ''                 # why an autopilot that runs so does not repeat itself
+        self.unrepeatable_autopilot = ''   # why it may do otherwise in another flight
         self.reset()
 
     def reset(self) -> None:
@@ -125,22 +123,20 @@ class FlightRecord:
 
     def add_truth(self, position_enu: Vector) -> None:
         """Take in a true position."""
-        with self._lock:
-            self._start = self._start or position_enu
-            self._position = position_enu
-            self._max_height_m = max(self._max_height_m, position_enu[2] - self._start[2])
+        self._start = self._start or position_enu
+        self._position = position_enu
+        self._max_height_m = max(self._max_height_m, position_enu[2] - self._start[2])
 
     def add_event(self, event: Event) -> None:
         """Take in an event of the pilot, at the true position of now."""
         if event.target_enu is None:
             return
-        with self._lock:
-            there = self._from_start()
-            self._arrivals.append({
-                'target_enu_m': list(event.target_enu),
-                'position_error_m': round(math.dist(there, event.target_enu), 3),
-                'altitude_error_m': round(there[2] - event.target_enu[2], 3),
-            })
+        there = self._from_start()
+        self._arrivals.append({
+            'target_enu_m': list(event.target_enu),
+            'position_error_m': round(math.dist(there, event.target_enu), 3),
+            'altitude_error_m': round(there[2] - event.target_enu[2], 3),
+        })
 
     @property
     def landed(self) -> bool:
@@ -181,7 +177,7 @@ class FlightRecord:
         """Return why another flight may have another fingerprint, '' if none may."""
         if self.was_stopped or not self.mission_flown:
             return 'no mission was flown to its end'
-        return (self.schedule or self.status.gap
+        return (self.unrepeatable_autopilot or self.status.gap
                 or ('' if self.status.fingerprint else 'the fingerprint was lost'))
 
     def _from_start(self) -> Vector:

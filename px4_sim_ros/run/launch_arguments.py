@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import typing
 
-from px4_sim_ros.run.px4 import SCHEDULES
+from px4_sim_ros.run.px4 import ONE_CORE, SCHEDULES
 
 
 class Argument(typing.NamedTuple):
@@ -35,7 +35,7 @@ ARGUMENTS: dict[str, Argument] = {
         '', 'PX4 source tree that was built, or its build folder; by default PX4_DIR of the'
         ' environment.'),
     'px4_schedule': Argument(
-        SCHEDULES[0], 'PX4 keeps to a core of its own, which is faster where cores are few; goes'
+        ONE_CORE, 'PX4 keeps to a core of its own, which is faster where cores are few; goes'
         ' there before all else, so that a flight repeats bit for bit; or uses all cores.',
         SCHEDULES),
     'mission': Argument(

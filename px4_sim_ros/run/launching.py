@@ -38,18 +38,17 @@ from px4_sim_ros.config.parameter_files import FlatParameters
 from px4_sim_ros.config.resources import PACKAGE
 from px4_sim_ros.config.ros_environment import ros_environment
 from px4_sim_ros.config.run_control import ManagerParameters
-from px4_sim_ros.config.vehicles_and_missions import load_mission, mission_text
+from px4_sim_ros.config.vehicles_and_missions import load_mission
 from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.recording.bag.folder import new_folder
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import RunDescription, with_run_file
-from px4_sim_ros.run import remapping
-from px4_sim_ros.run.autopilots import check_ports
+from px4_sim_ros.run import autopilots, remapping
 from px4_sim_ros.run.flight import optional_nodes
 from px4_sim_ros.run.launch_arguments import ARGUMENTS, REPLAY_ARGUMENTS
 from px4_sim_ros.run.launch_viewers import check_viewers, viewers
-from px4_sim_ros.run.px4 import Px4, check_pilot_instance, schedule_parameters
+from px4_sim_ros.run.px4 import Px4, schedule_parameters
 from px4_sim_ros.run.replay import prepare, survey
 from px4_sim_ros.step.pacing import speed_factor
 from px4_sim_ros.viewing.rerun_target import OPEN
@@ -108,9 +107,7 @@ def actions(context: LaunchContext, vehicle: str) -> list[LaunchDescriptionEntit
     remapping.check(remaps, configuration.graph)
     px4_dir = given['px4_dir'] or os.environ.get('PX4_DIR', '')
     px4 = Px4.find(px4_dir, given['px4_schedule']) if given['autopilot'] == 'px4' else None
-    if px4 is not None and mission != 'none':
-        check_pilot_instance(hil.instance)
-    check_ports(hil, given['autopilot'], mission != 'none')
+    autopilots.check(hil, given['autopilot'], mission != 'none')
     claim = domain_claim.claim_start()
     try:
         compile_ahead()
@@ -120,8 +117,7 @@ def actions(context: LaunchContext, vehicle: str) -> list[LaunchDescriptionEntit
     if 'recorder' in configuration.nodes:
         run = RunDescription.of(
             configuration, mode=given['mode'], autopilot=given['autopilot'],
-            namespace=given['namespace'], own_classes=own_classes,
-            mission=mission_text(mission) if mission != 'none' else '')
+            namespace=given['namespace'], own_classes=own_classes)
         configuration = with_run_file(configuration, run, pathlib.Path(folder.name))
     file = write_configuration(pathlib.Path(folder.name), configuration)
     return [

@@ -15,7 +15,6 @@ import typing
 
 from px4_sim_ros.config.child_prefix import die_with_parent
 from px4_sim_ros.mavlink.pilot import Event, MissionError, Pilot
-from px4_sim_ros.mavlink.pilot_link import SetPoint
 from px4_sim_ros.model.errors import sentence
 from px4_sim_ros.model.mission import Mission
 
@@ -27,17 +26,16 @@ class PilotProcess:
 
     def __init__(
         self, instance: int, mission: Mission, report: typing.Callable[[Event], None],
-        show: typing.Callable[[SetPoint], None], over: threading.Event,
+        over: threading.Event,
     ) -> None:
         """Start it.
 
         :param report: called at each event, in a thread
-        :param show: called with each set point that the autopilot reports, in the same thread
         :param over: is set when the mission is flown or lost
         """
         self.flown = False
         self.failure = ''
-        self._report, self._show, self._over = report, show, over
+        self._report, self._over = report, over
         self._stopped = False
         process = subprocess.Popen(
             [*die_with_parent(), sys.executable, '-m', 'px4_sim_ros.run.pilot_process',
@@ -67,8 +65,6 @@ class PilotProcess:
                 if kind == 'event':
                     text, time_s, target = content
                     self._report(Event(text, time_s, tuple(target) if target else None))
-                elif kind == 'set_point':
-                    self._show(SetPoint(content[0], tuple(content[1])))
                 elif kind == 'failure':
                     self.failure = content
                 else:
@@ -87,15 +83,8 @@ def main(arguments: typing.Sequence[str]) -> int:
     def report(kind: str, content: object) -> None:
         print(json.dumps({kind: content}), flush=True)
 
-    last: list[object] = []
-
-    def show(set_point: SetPoint) -> None:
-        if last != [set_point.position_enu]:
-            last[:] = [set_point.position_enu]
-            report('set_point', set_point)
-
     try:
-        pilot = Pilot(instance, lambda event: report('event', event), show)
+        pilot = Pilot(instance, lambda event: report('event', event))
         pilot.fly(Mission.from_mapping('mission', mission))
     except (MissionError, OSError) as error:
         report('failure', sentence(error))

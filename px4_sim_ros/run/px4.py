@@ -26,7 +26,7 @@ _BINARY = pathlib.Path('bin/px4')
 PILOTED_INSTANCES = 10
 """PX4 has a port of its own for the pilot of its first ten instances; all others share one."""
 
-SCHEDULES = ('one-core', 'repeatable', 'all-cores')
+ONE_CORE, REPEATABLE, ALL_CORES = SCHEDULES = ('one-core', 'repeatable', 'all-cores')
 """How a PX4 runs: on a core of its own, there before all else, or wherever the system puts it."""
 _PRIORITY = 50
 _MEMORY = pathlib.Path('/dev/shm')
@@ -37,17 +37,17 @@ class Px4:
     """A built PX4."""
 
     build: pathlib.Path
-    schedule: str = SCHEDULES[0]
+    schedule: str = ONE_CORE
 
     @classmethod
-    def find(cls, px4_dir: str | os.PathLike[str], schedule: str = SCHEDULES[0]) -> Px4:
+    def find(cls, px4_dir: str | os.PathLike[str], schedule: str = ONE_CORE) -> Px4:
         """Find the build in a source tree, or take `px4_dir` as the build folder itself.
 
         :param schedule: of SCHEDULES. Threads of PX4 wait for one another in each step: on one
             core none has to be woken on another one.
         :raises ParameterError: there is no binary, or the machine does not permit the schedule
         """
-        if schedule == 'repeatable':
+        if schedule == REPEATABLE:
             _check_priority()
         if not str(px4_dir):
             raise ParameterError('px4_dir: missing; give the folder of a PX4 that was built')
@@ -66,12 +66,17 @@ class Px4:
             str(self.build / _BINARY), '-d', '-i', str(instance), '-w', '.',
             '-s', 'etc/init.d-posix/rcS', str(self.build / 'etc')]
 
+    @property
+    def repeats(self) -> bool:
+        """Whether its flights repeat bit for bit."""
+        return self.schedule == REPEATABLE
+
     def _prefix(self, instance: int) -> list[str]:
         on_core = ['taskset', '--cpu-list', str(core_of(instance))]
-        if self.schedule == 'repeatable':
+        if self.repeats:
             return [*on_core, 'chrt', '--fifo', str(_PRIORITY)]
         has_others = len(os.sched_getaffinity(0)) > 1
-        return on_core if self.schedule == 'one-core' and has_others else []
+        return on_core if self.schedule == ONE_CORE and has_others else []
 
     @staticmethod
     def environment(vehicle: Vehicle) -> dict[str, str]:
@@ -98,7 +103,7 @@ def check_pilot_instance(instance: int) -> None:
 
 def add_schedule_argument(parser: argparse.ArgumentParser) -> None:
     """Describe the option that says how a PX4 runs."""
-    parser.add_argument('--px4-schedule', choices=SCHEDULES, default=SCHEDULES[0],
+    parser.add_argument('--px4-schedule', choices=SCHEDULES, default=ONE_CORE,
                         help='one-core: it keeps to a core of its own, which is faster where'
                         ' cores are few; repeatable: there it goes before all else, so that a'
                         ' flight repeats bit for bit')
@@ -106,7 +111,7 @@ def add_schedule_argument(parser: argparse.ArgumentParser) -> None:
 
 def schedule_parameters(schedule: str) -> dict[str, FlatParameters]:
     """Return the parameters that the bridge of a PX4 with a schedule needs, by node."""
-    if schedule != 'repeatable':
+    if schedule != REPEATABLE:
         return {}
     # A reply that is late is the same reply: a busy disk may hold PX4 up.
     return {'hil_bridge': {'shares_core': True, 'reply_timeout_s': 10.0}}
@@ -138,7 +143,7 @@ class Px4Process(Child):
         """
         self._folder = folder
         self._memory: pathlib.Path | None = None
-        if px4.schedule == 'repeatable':
+        if px4.repeats:
             # Nobody waits for the disk in the midst of a step: its threads would go on otherwise.
             self._memory = _folder_in_memory()
         super().__init__('PX4', px4.command(instance), folder=self._memory or folder, log=log,

@@ -57,10 +57,15 @@ class DynamicsBlock(Block):
         return {'ground_truth/odom': truth,
                 'battery_state': None if battery is None else battery.with_32_bits()}
 
+    @property
+    def fingerprint(self) -> str:
+        """A digest of all commands, winds and states of the run."""
+        return self._digest.hexdigest()
+
     def status(self) -> BlockStatus | None:
         """Return the fingerprint, and the state of the battery, with a warning when it is low."""
         battery = self.dynamics.battery()
-        values = {FINGERPRINT: self._digest.hexdigest()}
+        values = {FINGERPRINT: self.fingerprint}
         if battery is None:
             return BlockStatus(False, '', values)
         left = battery.state_of_charge

@@ -151,7 +151,7 @@ def fly(mission, instance, overrides, monkeypatch, tmp_path, px4_parameters=None
         ear = _Ear(flight, instance)
         stack.callback(ear.close)
         pilot = PilotProcess(
-            instance, mission, flight.events.append, lambda set_point: None, stop)
+            instance, mission, flight.events.append, stop)
         stack.callback(pilot.stop)
         px4 = start_autopilot(Px4.find(os.environ['PX4_DIR']), configuration.world.vehicle,
                               instance, log_in_folder=True)

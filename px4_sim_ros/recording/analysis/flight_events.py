@@ -63,11 +63,9 @@ def read_contents(bag: BagReader) -> BagContents:
                        ((first_us or 0) / US_PER_S, (last_us or 0) / US_PER_S))
 
 
-def marks(
-    run: RunDescription, contents: BagContents, series: AllSeries,
-) -> list[Mark]:
+def marks(run: RunDescription, contents: BagContents) -> list[Mark]:
     """Return all marks of a flight, in the order of time."""
-    side = contents.side
+    side, series = contents.side, contents.series
     found = [
         *_log_marks(side[side_topics.LOG.name]), *_link_marks(side[side_topics.LINK_STATE.name]),
         *_run_marks(side[side_topics.RUN_STATUS.name]),

@@ -22,7 +22,7 @@ from px4_sim_ros.config.configuration import (
 from px4_sim_ros.config.parameter_files import FlatParameters, flat_values
 from px4_sim_ros.config.recording import RecorderParameters
 from px4_sim_ros.config.resources import DUMPER, LOADER
-from px4_sim_ros.config.vehicles_and_missions import vehicle_text
+from px4_sim_ros.config.vehicles_and_missions import mission_text, vehicle_text
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.model.world import WorldParameters
@@ -53,12 +53,16 @@ class RunDescription:
     @classmethod
     def of(
         cls, configuration: Configuration, *, mode: str, autopilot: str, namespace: str = '',
-        mission: str = '', own_classes: typing.Mapping[str, str] | None = None,
+        mission: str | None = None, own_classes: typing.Mapping[str, str] | None = None,
     ) -> RunDescription:
         """Describe a run before it begins.
 
+        :param mission: the text of its file; None: that of the configuration
         :param own_classes: `module:Class` by name of the blocks that they run in place of
         """
+        if mission is None:
+            name = configuration.world.mission
+            mission = '' if name == 'none' else mission_text(name)
         return cls(schema.VERSION, mode, autopilot, namespace.strip('/'),
                    vehicle_text(configuration.world.vehicle), mission,
                    flat_parameters(configuration), versions() | {

@@ -139,7 +139,7 @@ def _read(bag: BagReader) -> _ReportData:
     contents = read_contents(bag)
     series = contents.series
     configuration = bag.run.configuration({})
-    found = marks(bag.run, contents, series)
+    found = marks(bag.run, contents)
     odometry = series.get('ground_truth/odom')
     return _ReportData(
         bag, configuration, contents, found[:MOST_MARKS],

@@ -1,0 +1,59 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""What the commands that fly a recording again have in common: `replay` and `refly`."""
+from __future__ import annotations
+
+import argparse
+import pathlib
+import sys
+import typing
+
+from px4_sim_ros.cli import output
+from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED
+from px4_sim_ros.model.errors import ParameterError, sentence
+from px4_sim_ros.recording.bag.run_description import BagError
+from px4_sim_ros.run import settings
+from px4_sim_ros.run.flight import MODES
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the options that both have."""
+    parser.add_argument('bag', help='folder of a recording')
+    parser.add_argument('--mode', choices=MODES, default='core',
+                        help='how the graph is run; the results are the same')
+    parser.add_argument('--record', metavar='DIR', help='keep what comes of it as a recording')
+    settings.add_arguments(parser)
+    parser.add_argument('--seed', type=int, help='seed of all random streams')
+    parser.add_argument('--json', type=pathlib.Path, metavar='FILE', help='write the figures here')
+    parser.add_argument('--plot', type=pathlib.Path, metavar='FILE.html',
+                        help='write a plot of the deviation here')
+
+
+def overrides(options: argparse.Namespace) -> settings.Settings:
+    """Return the parameters that are not as they were.
+
+    :raises ParameterError: one of them is no setting
+    """
+    found = settings.settings(options)
+    if options.seed is not None:
+        found['']['seed'] = options.seed
+    return found
+
+
+def is_what_if(options: argparse.Namespace, found: settings.Settings) -> bool:
+    """Return whether anything is not as it was: then it is expected to differ."""
+    return bool(found[''] or len(found) > 1 or options.profile)
+
+
+def run(command: str, action: typing.Callable[[], int]) -> int:
+    """Return the exit code of an action, or that of how it fails, which is told in a sentence."""
+    try:
+        return action()
+    except (BagError, ParameterError) as error:
+        print(f'{command}: {sentence(error)}', file=sys.stderr)
+        return BAD_INPUT
+    except KeyboardInterrupt:
+        return output.interrupted(command)
+    except (OSError, RuntimeError) as error:
+        print(f'{command}: {sentence(error)}', file=sys.stderr)
+        return FAILED
