@@ -37,6 +37,9 @@ from px4_sim_ros.run.px4 import (
 )
 from px4_sim_ros.viewing.rerun_target import RerunTarget
 
+if typing.TYPE_CHECKING:       # a flight that may be any does without the recordings
+    from px4_sim_ros.cli.expectation import Expectation
+
 # Of a flight without a wish, which is also as fast as possible.
 _MISSION = 'square'
 
@@ -69,8 +72,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help='write a page about the flight here; it is recorded for that')
     parser.add_argument('--viewer', metavar='rerun|FILE.rrd|URL', help='show the flight live in'
                         ' Rerun: open it, write a file for it, or send to one that runs')
-    parser.add_argument('--expect', metavar='FINGERPRINT', help='fail unless the flight has this'
-                        ' fingerprint, that of the summary of an earlier one')
+    parser.add_argument('--expect', metavar='FINGERPRINT|BAG', help='fail unless the flight has'
+                        ' this fingerprint, that of the summary of an earlier one; with its'
+                        ' recording it is said where they part')
     parser.add_argument('--summary', type=pathlib.Path, metavar='FILE.json',
                         help='write the summary here as well')
 
@@ -78,16 +82,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def fly(options: argparse.Namespace) -> int:
     """Fly a mission and print its summary; return the exit code."""
     with tempfile.TemporaryDirectory() as folder:
-        record = options.record
-        if record is None and options.report is not None:
-            record = pathlib.Path(folder) / 'flight'
-        return _fly(options, pathlib.Path(folder), record)
+        return _fly(options, pathlib.Path(folder))
 
 
-def _fly(
-    options: argparse.Namespace, folder: pathlib.Path, bag: str | pathlib.Path | None,
-) -> int:
+def _fly(options: argparse.Namespace, folder: pathlib.Path) -> int:
     try:
+        expectation = _expectation(options)
+        bag = options.record
+        if bag is None and (options.report is not None or (expectation and expectation.reference)):
+            bag = folder / 'flight'
         configuration = _configuration(options, bag)
         plan = _plan(options, configuration)
         check_writable('summary', options.summary)
@@ -96,7 +99,8 @@ def _fly(
         print(f'fly: {sentence(error)}', file=sys.stderr)
         return BAD_INPUT
     record = FlightRecord()
-    record.unrepeatable_autopilot = _unrepeatable(plan)
+    record.autopilot = plan.autopilot
+    record.shares_core = configuration.of_node('hil_bridge', HilParameters).shares_core
     code = _conduct(plan, configuration, record, folder)
     # One that has failed before its first step has nothing to show.
     has_begun = bool(record.status.steps) or not record.failure
@@ -104,10 +108,9 @@ def _fly(
         record.summary(_head(options, configuration, plan.mission, record.recording,
                              has_page=code != INTERRUPTED)),
         options.summary)
-    if code == 0 and options.expect not in (None, record.status.fingerprint):
-        record.failure = (f'expect {options.expect}: the fingerprint is'
-                          f" {record.status.fingerprint or 'not known'}")
-        code = FAILED
+    if code == 0 and expectation is not None:
+        record.failure = expectation.failure(record.status.fingerprint, record.recording)
+        code = FAILED if record.failure else 0
     if code == INTERRUPTED:
         return output.interrupted('fly')
     if record.failure:
@@ -116,6 +119,17 @@ def _fly(
     if has_begun and options.report is not None:
         is_written &= _write_report(record.recording, options.report)
     return code if is_written else code or FAILED
+
+
+def _expectation(options: argparse.Namespace) -> Expectation | None:
+    """Return which flight this one has to be, None for any.
+
+    :raises ParameterError: it is not known
+    """
+    if options.expect is None:
+        return None
+    from px4_sim_ros.cli.expectation import Expectation
+    return Expectation.parse(options.expect)
 
 
 def _conduct(
@@ -175,15 +189,6 @@ def _plan(options: argparse.Namespace, configuration: Configuration) -> FlightPl
     autopilots.check(hil, options.autopilot, mission is not None)
     return FlightPlan(options.mode, options.autopilot, px4, mission, own_classes,
                       options.remap, options.viewer)
-
-
-def _unrepeatable(plan: FlightPlan) -> str:
-    """Return why the autopilot of a flight may do otherwise in another, '' if it may not."""
-    if plan.autopilot == 'none':
-        return 'the autopilot is not ours'
-    if plan.px4 is not None and not plan.px4.repeats:
-        return f'PX4 runs with the schedule {plan.px4.schedule}'
-    return ''
 
 
 def _base(options: argparse.Namespace) -> settings.Settings:

@@ -73,13 +73,12 @@ class BootWatch:
     def wrong_schedule(self) -> str:
         """Return a sentence about a thread that does not go first on our core, '' for none."""
         core = os.sched_getaffinity(0)
-        for process in self._processes():
-            with contextlib.suppress(OSError):       # it has just ended
-                for thread in (process / 'task').iterdir():
-                    if os.sched_getscheduler(int(thread.name)) != os.SCHED_FIFO:
-                        return f'thread {thread.name} of the autopilot has not SCHED_FIFO'
-                    if os.sched_getaffinity(int(thread.name)) != core:
-                        return f'thread {thread.name} of the autopilot has another core'
+        with contextlib.suppress(OSError):       # it has just ended
+            for thread in (_PROC / str(self._session) / 'task').iterdir():
+                if os.sched_getscheduler(int(thread.name)) != os.SCHED_FIFO:
+                    return f'thread {thread.name} of the autopilot has not SCHED_FIFO'
+                if len(core) != 1 or os.sched_getaffinity(int(thread.name)) != core:
+                    return f'thread {thread.name} of the autopilot and the step are not on one core'
         return ''
 
     def load_program(self) -> None:

@@ -28,6 +28,7 @@ from px4_sim_ros.mavlink.link_state import HilParameters, LinkReport, LinkState
 from px4_sim_ros.mavlink.replies import NONE_US, ReplyMatcher
 from px4_sim_ros.model.errors import RunError
 from px4_sim_ros.model.timebase import US_PER_S, is_due, seconds_text
+from px4_sim_ros.step.repeatability import Gap
 
 # Answers in a row after a stall until the link is trusted with the whole bound again.
 _TRUSTED_REPLIES = 50
@@ -38,6 +39,8 @@ HEARTBEAT_PERIOD_S = 0.5
 # Wall time of a look whether an autopilot that boots has come to rest; others have a turn between.
 _REST_WAIT_S = 0.05
 _RESTLESS = 'the autopilot boots, and did not come to rest'
+# Simulated time between looks at how its threads are scheduled, some 0.2 ms each.
+_SCHEDULE_PERIOD_US = 10 * US_PER_S
 # Wall time that the owner of an autopilot has to restart it when time starts over.
 RESTART_S = 3.0
 
@@ -68,7 +71,7 @@ class Lockstep:
         self.misses = 0
         self.waited_s = 0.0                      # wall time in `send` and in waits for replies
         self.boot_s = 0.0                        # wall time until a boot came to rest first
-        self.gap = ''                            # what first kept the run from being repeatable
+        self._gap: Gap | None = None             # the first one
         self._matcher.reset_counters()
         self._server.dropped_sends = self._server.refused_clients = 0
 
@@ -130,9 +133,8 @@ class Lockstep:
         if self._has_gone():
             self._note_gap('the autopilot has gone')
             return self._without_autopilot()
-        if self._boot is not None and is_due(time_us, US_PER_S) and (
-                self._boot.has_waited_for_disk() and not self._boot.is_booting):
-            self._note_gap('the autopilot has waited for the disk')
+        if self._boot is not None and is_due(time_us, US_PER_S):
+            self._look_for_gaps(self._boot, time_us)
         if reply is not None:
             self._command = reply
             self._untrusted = max(self._untrusted - 1, 0)
@@ -191,7 +193,7 @@ class Lockstep:
             'dropped_sends': str(self._server.dropped_sends),
             'refused_clients': str(self._server.refused_clients),
             'boot_s': f'{self.boot_s:.6f}',
-            'gap': self.gap,
+            **({key: str(value) for key, value in self._gap.values().items()} if self._gap else {}),
         } | {f'seconds_{k}': f'{v:.3f}' for k, v in self.report.state_seconds().items()}
 
     # The connection
@@ -237,9 +239,19 @@ class Lockstep:
             if sentence:
                 self._note_gap(sentence)
 
+    def _look_for_gaps(self, boot: BootWatch, time_us: int) -> None:
+        """See whether the autopilot still runs as it did at the end of its boot."""
+        has_waited_for_disk = boot.has_waited_for_disk()
+        if boot.is_booting:
+            return
+        if has_waited_for_disk:
+            self._note_gap('the autopilot has waited for the disk')
+        elif is_due(time_us, _SCHEDULE_PERIOD_US) and (sentence := boot.wrong_schedule()):
+            self._note_gap(sentence)
+
     def _note_gap(self, sentence: str) -> None:
         """Remember the first thing that may be otherwise if the run is repeated."""
-        self.gap = self.gap or f't = {seconds_text(self.report.time_us)}: {sentence}'
+        self._gap = self._gap or Gap(self.report.time_us, sentence)
 
     def _without_autopilot(self) -> ActuatorControls | None:
         if self._parameters.on_waiting == 'hold':

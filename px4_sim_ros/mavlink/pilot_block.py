@@ -16,6 +16,7 @@ from px4_sim_ros.mavlink.pilot_link import SetPoint
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.timebase import US_PER_S, is_due
 from px4_sim_ros.step.block import Block, BlockConfiguration, BlockStatus, Inputs, Outputs
+from px4_sim_ros.step.repeatability import FLOWN, Gap
 
 # PX4 sends some thousand messages a simulated second: to look in each step would cost more.
 _PERIOD_US = 20_000
@@ -64,6 +65,7 @@ class PilotBlock(Block):
     def _begin(self) -> None:
         self._sentence = self._failure = ''
         self._is_over = self._is_told = False
+        self._gap: Gap | None = None
 
     def step(self, time_us: int, inputs: Inputs) -> Outputs | None:
         """Go on with the mission; return nothing, or hold the step when it is over."""
@@ -75,6 +77,7 @@ class PilotBlock(Block):
         elif is_due(time_us, _PERIOD_US):
             self._pilot.link.receive_all(time_us / US_PER_S)
             self._go_on()
+            self._look_for_others(time_us)
         return {}
 
     def _go_on(self) -> None:
@@ -85,6 +88,11 @@ class PilotBlock(Block):
         except MissionError as error:
             self._is_over, self._failure = True, str(error)
             self._sentence = self._failure
+
+    def _look_for_others(self, time_us: int) -> None:
+        stranger = self._pilot.link.stranger if self._pilot is not None else None
+        if stranger is not None and self._gap is None:
+            self._gap = Gap(time_us, f'MAVLink system {stranger} talks to the autopilot as well')
 
     def _after_end(self) -> Outputs | None:
         """Tell that it is over, in the step that is held if one is: none comes after it."""
@@ -117,5 +125,9 @@ class PilotBlock(Block):
         """Return what it has achieved last."""
         if self._pilot is None:
             return None
-        return BlockStatus(bool(self._failure), self._sentence, {
-            'mission': self._mission.name})
+        return BlockStatus(bool(self._failure), self._sentence, self.values())
+
+    def values(self) -> dict[str, object]:
+        """Return what it reports in numbers and names, also after it was closed."""
+        return {'mission': self._mission.name, FLOWN: self._is_over and not self._failure,
+                **(self._gap.values() if self._gap else {})}

@@ -83,6 +83,7 @@ class PilotLink:
         self.on_ground = True
         self.acknowledged: tuple[int, int] | None = None       # command and its result
         self.text = ''
+        self.stranger: int | None = None   # another system whose HEARTBEAT the autopilot passes on
 
     def begin_flight(self) -> None:
         """Leave out what matters only before a flight."""
@@ -143,6 +144,8 @@ class PilotLink:
             for message in self.mav.parse_buffer(data) or ():
                 if message.get_srcSystem() == self.system_id:
                     self._take(message)
+                elif message.get_type() == 'HEARTBEAT':
+                    self.stranger = message.get_srcSystem()
         if self.time_s >= self._next_heartbeat_s:
             self._next_heartbeat_s = self.time_s + _HEARTBEAT_S
             self._send(heartbeat(self.mav, mavlink.MAV_TYPE_ONBOARD_CONTROLLER))

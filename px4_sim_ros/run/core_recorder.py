@@ -14,6 +14,7 @@ from px4_sim_ros.config.configuration import Configuration
 from px4_sim_ros.config.recording import RecorderParameters
 from px4_sim_ros.config.resources import PACKAGE
 from px4_sim_ros.messages.cdr import serialised
+from px4_sim_ros.messages.diagnostics import OK, WARN
 from px4_sim_ros.messages.stamps import set_stamp
 from px4_sim_ros.model.errors import sentence
 from px4_sim_ros.recording.bag.folder import make_folder
@@ -23,6 +24,7 @@ from px4_sim_ros.recording.bag.step_bag import StepWriter
 from px4_sim_ros.recording.bag.writer import BagWriter
 from px4_sim_ros.run.flight_record import WorldStatus
 from px4_sim_ros.step import side_topics
+from px4_sim_ros.step.block import BlockStatus
 from px4_sim_ros.step.runner import Output
 
 
@@ -64,21 +66,27 @@ class CoreRecorder:
         """Write a text that a block publishes on a side topic."""
         self._write_beside(topic, String(data=text))
 
-    def add_status(self, status: WorldStatus) -> None:
-        """Record the counters; once a simulated second is enough."""
+    def add_status(
+        self, status: WorldStatus, blocks: typing.Mapping[str, BlockStatus | None],
+    ) -> None:
+        """Record the counters, and what blocks report; once a simulated second is enough."""
         factor = status.sim_time_s / status.wall_time_s if status.wall_time_s else 0.0
-        parts: dict[str, dict[str, object]] = {
-            'manager': {'steps': status.steps, 'sim_time_s': f'{status.sim_time_s:.6f}',
-                        'wall_time_s': f'{status.wall_time_s:.6f}',
-                        'real_time_factor': f'{factor:.3f}', 'paced_s': f'{status.paced_s:.6f}'},
-            'hil_bridge': {**status.link}}
-        for part, values in parts.items():
-            message = DiagnosticArray(status=[DiagnosticStatus(
-                name=f'/{part}', hardware_id=PACKAGE,
-                values=[KeyValue(key=k, value=str(v)) for k, v in (
-                    values | {'busy_s': f'{status.busy_s.get(part, 0.0):.6f}'}).items()])])
-            set_stamp(message.header.stamp, self._steps.complete_us)
-            self._write_beside(side_topics.DIAGNOSTICS.name, message)
+        manager = BlockStatus(False, '', {
+            'steps': status.steps, 'sim_time_s': f'{status.sim_time_s:.6f}',
+            'wall_time_s': f'{status.wall_time_s:.6f}', 'real_time_factor': f'{factor:.3f}',
+            'paced_s': f'{status.paced_s:.6f}'})
+        for name, found in {'manager': manager, **blocks}.items():
+            if found is not None:
+                self._add_diagnostics(name, found, status.busy_s.get(name, 0.0))
+
+    def _add_diagnostics(self, name: str, found: BlockStatus, busy_s: float) -> None:
+        values = {**found.values, 'busy_s': f'{busy_s:.6f}'}
+        message = DiagnosticArray(status=[DiagnosticStatus(
+            level=bytes([WARN if found.is_warning else OK]), name=f'/{name}',
+            message=found.sentence, hardware_id=PACKAGE,
+            values=[KeyValue(key=key, value=str(value)) for key, value in values.items()])])
+        set_stamp(message.header.stamp, self._steps.complete_us)
+        self._write_beside(side_topics.DIAGNOSTICS.name, message)
 
     def add_event(self, text: str) -> None:
         """Record an event of the pilot with the step that is under way."""

@@ -20,10 +20,10 @@ from px4_sim_ros.model.compiled import load_compiler
 from px4_sim_ros.model.timebase import US_PER_S, is_due
 from px4_sim_ros.run.flight_record import WorldStatus
 from px4_sim_ros.step import side_topics
-from px4_sim_ros.step.block import FINGERPRINT
 from px4_sim_ros.step.clock import LockstepClock
 from px4_sim_ros.step.hang_watch import HangWatch
 from px4_sim_ros.step.pacing import PaceWatch
+from px4_sim_ros.step.repeatability import FINGERPRINT, first_gap
 from px4_sim_ros.step.runner import run_in_process
 
 if typing.TYPE_CHECKING:       # a run without a recording does without the messages
@@ -65,13 +65,16 @@ class CoreWorld:
             for block in blocks.values():
                 stack.callback(block.close)
             self._bridge = typing.cast(HilBlock, blocks['hil_bridge'])
-            if 'pilot' in blocks:
-                self._listen_to(typing.cast(PilotBlock, blocks['pilot']), on_pilot)
+            self._pilot = typing.cast('PilotBlock | None', blocks.get('pilot'))
+            if self._pilot is not None:
+                self._listen_to(self._pilot, on_pilot)
             if recorder is not None:
                 self._bridge.on_state = lambda state: recorder.add_side(
                     side_topics.LINK_STATE.name, state.value)
             self._runner = run_in_process(
                 configuration.graph, configuration.world, blocks, self._clock, recorder)
+            if recorder is not None:
+                stack.callback(self._record_status, recorder)
             stack.callback(self._runner.flush)
             self._begun = stack.pop_all()
 
@@ -93,11 +96,20 @@ class CoreWorld:
             clock.complete_us / US_PER_S, clock.wall_s, clock.steps,
             self._bridge.counters(),
             {'models': sum(busy_s.values()), 'hil_bridge': bridge_s}, clock.paced_s,
-            self._fingerprint())
+            self._fingerprint(), self._gap())
 
     def _fingerprint(self) -> str:
         # A class of the user's may have none.
         return getattr(self._runner.slots['dynamics'].block, FINGERPRINT, '')
+
+    def _record_status(self, recorder: CoreRecorder) -> None:
+        recorder.add_status(self.status(), {
+            name: slot.block.status() for name, slot in self._runner.slots.items()
+            if slot.block is not None})
+
+    def _gap(self) -> str:
+        pilot = self._pilot.values() if self._pilot is not None else {}
+        return first_gap((self._bridge.counters(), pilot))
 
     @property
     def was_stopped(self) -> bool:
@@ -154,7 +166,7 @@ class CoreWorld:
             if self._observer is not None:
                 self._observer(clock.complete_us, runner.values)
             if self._recorder is not None and is_due(clock.complete_us, US_PER_S):
-                self._recorder.add_status(self.status())
+                self._record_status(self._recorder)
             if clock.speed_factor and (sentence := pace_watch.remark(
                     clock.speed_factor, steps, clock.lost_s, True)):
                 print(sentence, file=sys.stderr, flush=True)

@@ -10,7 +10,7 @@ import typing
 from px4_sim_ros.mavlink.pilot import Event
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.timebase import US_PER_S
-from px4_sim_ros.step.block import FINGERPRINT
+from px4_sim_ros.step.repeatability import FINGERPRINT, first_gap, unrepeatable_because
 
 _LANDED_HEIGHT_M = 0.1
 
@@ -26,6 +26,7 @@ class WorldStatus:
     busy_s: dict[str, float] = dataclasses.field(default_factory=dict)   # by part
     paced_s: float = 0.0
     fingerprint: str = ''        # of the motion and all that it was given; '' if it is not known
+    gap: str = ''                # what first kept the run from being repeatable
 
     def link_count(self, key: str) -> int:
         """Return a counter of the link; 0 when it has not reported."""
@@ -50,11 +51,6 @@ class WorldStatus:
         parts_s['rest'] = total_s - sum(parts_s.values())
         parts_s['total'] = total_s
         return {part: round(spent_s / self.steps * 1e6, 1) for part, spent_s in parts_s.items()}
-
-    @property
-    def gap(self) -> str:
-        """What first kept the run from being repeatable, as far as the link knows."""
-        return self.link.get('gap', '')
 
     def state_seconds(self) -> dict[str, float]:
         """Return the wall time in each state of the link."""
@@ -94,7 +90,7 @@ class GraphReports:
         return WorldStatus(
             end_us / US_PER_S, float(manager['wall_time_s']) * scale, int(link['steps']), link,
             busy_s | {'manager': busy_s['manager'] * scale}, float(manager['paced_s']) * scale,
-            self._fingerprint(end_us))
+            self._fingerprint(end_us), first_gap(values for _, values in self._last.values()))
 
     def _fingerprint(self, end_us: int) -> str:
         """Return the fingerprint of the whole run, if the last word of the dynamics has come."""
@@ -110,7 +106,8 @@ class FlightRecord:
         self.recording = ''                # its folder, '' for none
         self.recording_problem = ''        # why it has ended too early, as a sentence
         self.failure = ''                  # why the flight has failed, as a sentence
-        self.unrepeatable_autopilot = ''   # why it may do otherwise in another flight
+        self.autopilot = 'none'
+        self.shares_core = False           # the step and PX4
         self.reset()
 
     def reset(self) -> None:
@@ -175,10 +172,9 @@ class FlightRecord:
 
     def _unrepeatable(self) -> str:
         """Return why another flight may have another fingerprint, '' if none may."""
-        if self.was_stopped or not self.mission_flown:
-            return 'no mission was flown to its end'
-        return (self.unrepeatable_autopilot or self.status.gap
-                or ('' if self.status.fingerprint else 'the fingerprint was lost'))
+        return unrepeatable_because(
+            self.autopilot, self.shares_core, self.mission_flown and not self.was_stopped,
+            self.status.gap, self.status.fingerprint)
 
     def _from_start(self) -> Vector:
         start = self._start or self._position

@@ -17,9 +17,6 @@ from px4_sim_ros.step.graph import Graph
 Inputs = typing.Mapping[str, typing.Any]
 Outputs = dict[str, typing.Any]
 
-FINGERPRINT = 'fingerprint'
-"""The key of a digest of all commands, winds and states of a run, among what dynamics reports."""
-
 OwnParameters = typing.TypeVar('OwnParameters', bound=Parameters)
 
 

@@ -13,7 +13,6 @@ from px4_sim_ros.model.inputs import STILL
 from px4_sim_ros.model.timebase import is_due
 from px4_sim_ros.model.vehicle.sections import LOW_CHARGE
 from px4_sim_ros.step.block import (
-    FINGERPRINT,
     Block,
     BlockConfiguration,
     BlockStatus,
@@ -21,6 +20,7 @@ from px4_sim_ros.step.block import (
     Outputs,
 )
 from px4_sim_ros.step.graph import COMMAND
+from px4_sim_ros.step.repeatability import FINGERPRINT
 
 
 class DynamicsBlock(Block):

@@ -35,13 +35,19 @@ def events():
 
 
 @pytest.fixture
-def fly(autopilot, instance, events):
-    """Return a function that flies a mission with the scripted autopilot."""
+def pilot(instance, events):
+    """Return a pilot that reports to `events`."""
     with contextlib.closing(Pilot(instance, events.append)) as pilot:
-        def flown(*items):
-            autopilot.begin()
-            pilot.fly(Mission('test', items or UP_AND_DOWN.items))
-        yield flown
+        yield pilot
+
+
+@pytest.fixture
+def fly(autopilot, pilot):
+    """Return a function that flies a mission with the scripted autopilot."""
+    def flown(*items):
+        autopilot.begin()
+        pilot.fly(Mission('test', items or UP_AND_DOWN.items))
+    return flown
 
 
 def test_a_mission_from_start_to_end(fly, autopilot, events):
@@ -259,6 +265,16 @@ def test_close_frees_the_port(instance):
     """For the next pilot."""
     for _ in range(2):
         Pilot(instance, print).close()
+
+
+def test_another_system_that_the_autopilot_hears_is_noted(fly, autopilot, pilot):
+    """PX4 passes the HEARTBEAT of a ground station on to the pilot."""
+    station = mavlink.MAVLink(None, srcSystem=255, srcComponent=190)
+    heartbeat = station.heartbeat_encode(mavlink.MAV_TYPE_GCS, 8, 0, 0, 4).pack(station)
+    autopilot.on_tick = lambda: autopilot.send(heartbeat)
+    assert pilot.link.stranger is None
+    fly()
+    assert pilot.link.stranger == 255
 
 
 def test_rubbish_and_strangers_are_ignored(fly, autopilot):

@@ -138,7 +138,7 @@ class RecordingPort:
     def add_event(self, text):
         """Nothing, either."""
 
-    def add_status(self, status):
+    def add_status(self, status, blocks):
         """Nothing, either."""
 
     def close(self):

@@ -80,6 +80,12 @@ def test_a_section_that_no_node_reads(tmp_path):
         run('fly', '--instance', INSTANCE, '--params-file', file, timeout_s=30))
 
 
+def test_an_expectation_that_is_neither_fingerprint_nor_recording(sentence_of):
+    assert sentence_of('--expect', '4911f3b3') == (
+        'fly: expect 4911f3b3: must be a fingerprint of 16 hexadecimal digits or a recording;'
+        ' bag 4911f3b3: there is no such folder')
+
+
 @pytest.mark.parametrize('option', ['--params-file', '--mission'])
 def test_a_missing_file(option, tmp_path, sentence_of):
     assert 'none.yaml: No such file or directory' in sentence_of(option, tmp_path / 'none.yaml')

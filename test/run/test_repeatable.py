@@ -1,16 +1,23 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
 """A flight with its autopilot repeats bit for bit, in every mode; what does not is named."""
+import contextlib
 import functools
 import json
 import os
+import re
+import socket
 import subprocess
+import threading
 
 import pytest
 from commands import run, write_hop
+from pymavlink.dialects.v20 import common as mavlink
 from report_flights import fly as fly_script
 
-from px4_sim_ros.run.px4 import Px4
+from px4_sim_ros.mavlink.hil_fields import heartbeat
+from px4_sim_ros.recording.analysis import recorded_fingerprint
+from px4_sim_ros.recording.bag.reader import BagReader
 
 PX4_DIR = os.environ.get('PX4_DIR', '')
 MODES = 'core', 'composed', 'separate'
@@ -48,13 +55,20 @@ def test_the_embedded_autopilot_repeats_itself_in_every_mode(fly):
 
 
 @pytest.mark.slow
-def test_another_fingerprint_than_expected_is_a_failure(fly):
-    found = fly('--mode', 'core')['fingerprint']
-    other = fly('--mode', 'core', '--seed', '2')['fingerprint']
-    assert other != found
+def test_another_fingerprint_than_expected_is_a_failure(fly, tmp_path):
+    bag = tmp_path / 'expected'
+    found = fly('--mode', 'core', '--record', bag)['fingerprint']
     fly('--mode', 'core', '--expect', found)
-    summary = fly('--mode', 'core', '--expect', other, code=1)
-    assert summary['said'] == f'fly: expect {other}: the fingerprint is {found}\n'
+    summary = fly('--mode', 'core', '--seed', '2', '--expect', found, code=1)
+    other = summary['fingerprint']
+    assert summary['said'] == f'fly: expect {found}: the fingerprint is {other}\n'
+    # With its recording it is said where they part.
+    assert recorded_fingerprint.read(BagReader(bag)) == (found, '')
+    said = fly('--mode', 'core', '--seed', '2', '--expect', bag, code=1)['said']
+    assert said.startswith(
+        f'fly: expect {bag}: the fingerprint is {other}; it differs first in step 1, imu/data_raw'
+        ' at t = 0.004000 s, angular_velocity.x: ')
+    assert re.search(r', then in step \d+, actuators/command at t = \d\.\d+ s, velocity\[', said)
 
 
 @pytest.mark.slow
@@ -77,7 +91,37 @@ def test_px4_repeats_itself_in_every_mode(fly, monkeypatch):
 def test_px4_as_it_is_scheduled_by_default_is_not_called_repeatable(fly):
     summary = fly('--mode', 'core', autopilot='px4', instance=PX4_INSTANCE)
     assert not summary['repeatable']
-    assert summary['not_repeatable_because'] == f'PX4 runs with the schedule {Px4.schedule}'
+    assert summary['not_repeatable_because'] == 'PX4 does not run with the schedule repeatable'
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(bool(may_repeat()), reason=may_repeat())
+def test_a_ground_station_that_connects_is_noticed(fly):
+    over = threading.Event()
+    with ground_station(18570 + PX4_INSTANCE, over):
+        summary = fly('--mode', 'core', '--px4-schedule', 'repeatable', autopilot='px4',
+                      instance=PX4_INSTANCE)
+    assert re.fullmatch(r't = \d+\.\d+ s: MAVLink system 255 talks to the autopilot as well',
+                        summary['not_repeatable_because'])
+
+
+@contextlib.contextmanager
+def ground_station(port, over):
+    """Send a HEARTBEAT to a port of PX4 twice a second, as QGroundControl does."""
+    mav = mavlink.MAVLink(None, srcSystem=255, srcComponent=190)
+
+    def send():
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own:
+            while not over.wait(0.5):
+                own.sendto(heartbeat(mav, mavlink.MAV_TYPE_GCS), ('127.0.0.1', port))
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 # A recording that is flown again.

@@ -16,10 +16,13 @@ from px4_sim_ros.model.body.integrators import DynamicsParameters
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.mission import GoTo, Mission, TakeOff
 from px4_sim_ros.recording.analysis.annotations import Mark, Waypoint
+from px4_sim_ros.recording.analysis.attitudes import tilt_deg
 from px4_sim_ros.recording.analysis.flight_events import ARRIVED, BagContents
 from px4_sim_ros.recording.analysis.lockstep_terms import SIMULATED_TIME
+from px4_sim_ros.recording.analysis.recorded_fingerprint import of_diagnostics
 from px4_sim_ros.recording.analysis.series import AllSeries
 from px4_sim_ros.recording.bag.run_description import RunDescription
+from px4_sim_ros.step import side_topics
 
 Facts = list[tuple[str, str]]
 
@@ -117,20 +120,25 @@ def motion_facts(contents: BagContents, series: AllSeries) -> Facts:
         odometry = series['ground_truth/odom']
         off = odometry['position_m'].values - odometry['position_m'].values[0]
         speed_m_s = np.linalg.norm(odometry['velocity_m_s'].values, axis=1)
-        _, x, y, _ = odometry['attitude_wxyz'].values.T
-        tilt_deg = np.degrees(np.arccos(np.clip(1.0 - 2.0 * (x * x + y * y), -1.0, 1.0)))
         facts += [
             ('greatest height over the take-off', f'{off[:, 2].max():.3f} m'),
             ('greatest distance from it, horizontally',
              f'{np.hypot(off[:, 0], off[:, 1]).max():.3f} m'),
             ('greatest speed', f'{speed_m_s.max():.3f} m/s'),
-            ('greatest tilt', f'{tilt_deg.max():.2f}°'),
+            ('greatest tilt', f"{tilt_deg(odometry['attitude_wxyz'].values).max():.2f}°"),
             ('distance from the take-off at the end',
              f'{math.hypot(off[-1, 0], off[-1, 1]):.3f} m'),
             # Without the sign of a zero.
             ('height over the take-off at the end',
              f'{round(off[-1, 2], 3) + 0.0:.3f} m')]
     return facts + _battery_facts(series)
+
+
+def repeat_facts(run: RunDescription, contents: BagContents) -> Facts:
+    """Return the fingerprint of a flight, and whether it repeats."""
+    found = of_diagnostics(run, [m.content for m in contents.side[side_topics.DIAGNOSTICS.name]])
+    return [('fingerprint', found.fingerprint or 'not known'),
+            ('repeatable', f'no: {found.unrepeatable}' if found.unrepeatable else 'yes')]
 
 
 def _battery_facts(series: AllSeries) -> Facts:

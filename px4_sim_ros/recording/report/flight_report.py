@@ -149,7 +149,8 @@ def _read(bag: BagReader) -> _ReportData:
         flight_facts.mission_waypoints(bag.run, odometry['position_m'].values[0])
         if odometry else [],
         dict(flight_facts.setup_facts(bag.run, configuration)),
-        dict(flight_facts.motion_facts(contents, series)))
+        dict(flight_facts.motion_facts(contents, series)
+             + flight_facts.repeat_facts(bag.run, contents)))
 
 
 def _points(lines: int) -> int:
@@ -168,7 +169,7 @@ def _head(data: _ReportData, values: int, points: int) -> str:
     shown += [(name, facts[name]) for name in (
         SIMULATED_TIME, 'greatest height over the take-off', 'greatest speed',
         'distance from the take-off at the end', 'lowest voltage', REAL_TIME_FACTOR,
-        MISSES) if name in facts]
+        MISSES, 'fingerprint') if name in facts]
     damage = data.bag.damage
     return (
         (paragraph(damage, 'warning') if damage else '')

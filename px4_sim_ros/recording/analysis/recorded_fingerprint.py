@@ -1,0 +1,47 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""The fingerprint of a recorded flight, and whether it repeats, from what its blocks reported."""
+from __future__ import annotations
+
+import typing
+
+from px4_sim_ros.messages.diagnostics import node_name, values_of
+from px4_sim_ros.recording.bag.reader import BagReader
+from px4_sim_ros.recording.bag.run_description import RunDescription
+from px4_sim_ros.step import side_topics
+from px4_sim_ros.step.repeatability import FINGERPRINT, FLOWN, first_gap, unrepeatable_because
+
+
+class RecordedFingerprint(typing.NamedTuple):
+    """What a recording says of its flight as a whole."""
+
+    fingerprint: str        # '' if it is not known
+    unrepeatable: str       # why another flight may have another one, '' if none may
+
+
+def read(bag: BagReader) -> RecordedFingerprint:
+    """Return the fingerprint of a recording.
+
+    :raises BagError: a file cannot be read
+    """
+    return of_diagnostics(bag.run, (
+        bag.decode(message) for message in bag.messages()
+        if message.topic == side_topics.DIAGNOSTICS.name))
+
+
+def of_diagnostics(
+    run: RunDescription, messages: typing.Iterable[typing.Any],
+) -> RecordedFingerprint:
+    """Return the fingerprint of a run.
+
+    :param messages: all of `/diagnostics`
+    """
+    last: dict[str, dict[str, str]] = {}
+    for message in messages:
+        for status in message.status:
+            last[node_name(run.namespace, status.name)] = values_of(status)
+    fingerprint = last.get('dynamics', {}).get(FINGERPRINT, '')
+    is_flown = last.get('pilot', {}).get(FLOWN) == 'True'
+    shares_core = bool(run.parameters.get('hil_bridge', {}).get('shares_core', False))
+    return RecordedFingerprint(fingerprint, unrepeatable_because(
+        run.autopilot, shares_core, is_flown, first_gap(last.values()), fingerprint))

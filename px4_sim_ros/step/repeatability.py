@@ -1,0 +1,58 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a flight comes out the same when it is flown again: its fingerprint, and what forbids it.
+
+Blocks report both among the values of their status.
+"""
+from __future__ import annotations
+
+import typing
+
+from px4_sim_ros.model.timebase import seconds_text
+
+FINGERPRINT = 'fingerprint'
+"""The key of a digest of all commands, winds and states of a run, among what dynamics reports."""
+FLOWN = 'flown'
+"""The key that says whether the mission was flown to its end, among what the pilot reports."""
+_GAP, _GAP_US = 'gap', 'gap_us'
+
+Values = typing.Mapping[str, object]
+
+
+class Gap(typing.NamedTuple):
+    """Something that may be otherwise, or at another step, when the run is repeated."""
+
+    time_us: int       # simulated
+    sentence: str
+
+    def values(self) -> dict[str, object]:
+        """Return what the block that has noticed it reports."""
+        return {_GAP: self.sentence, _GAP_US: self.time_us}
+
+
+def first_gap(values: typing.Iterable[Values]) -> str:
+    """Return the first gap that blocks report, with its time, '' for none."""
+    gaps = [Gap(int(str(v[_GAP_US])), str(v[_GAP])) for v in values if _GAP in v]
+    if not gaps:
+        return ''
+    first = min(gaps)
+    return f't = {seconds_text(first.time_us)}: {first.sentence}'
+
+
+def unrepeatable_because(
+    autopilot: str, shares_core: bool, is_flown: bool, gap: str, fingerprint: str,
+) -> str:
+    """Return why another flight may have another fingerprint, '' if none may.
+
+    :param autopilot: `embedded`, `px4` or `none`
+    :param shares_core: the step and PX4 are on one core, where PX4 goes first
+    :param is_flown: the flight has ended with its mission
+    :param gap: what `first_gap` has found
+    """
+    if not is_flown:
+        return 'no mission was flown to its end'
+    if autopilot not in ('embedded', 'px4'):
+        return 'the autopilot is not ours'
+    if autopilot == 'px4' and not shares_core:
+        return 'PX4 does not run with the schedule repeatable'
+    return gap or ('' if fingerprint else 'the fingerprint was lost')
