@@ -16,7 +16,7 @@ from px4_sim_ros.autopilot.commander import Commander, Mode
 from px4_sim_ros.autopilot.estimator import Estimator
 from px4_sim_ros.mavlink.hil_fields import packed
 from px4_sim_ros.mavlink.pilot_link import PILOT_PORT
-from px4_sim_ros.mavlink.ports import bound_udp_socket
+from px4_sim_ros.mavlink.ports import LOCAL, bound_socket
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition, LocalFrame
 from px4_sim_ros.model.frames import enu_to_ned, flu_to_frd, quaternion_enu_flu_to_ned_frd
 from px4_sim_ros.model.timebase import is_due
@@ -40,12 +40,12 @@ class MavlinkInterface:
         """
         self._commander = commander
         self._estimator = estimator
-        self._pilot = ('127.0.0.1', PILOT_PORT + instance)
+        self._pilot = (LOCAL, PILOT_PORT + instance)
         self._mav = mavlink.MAVLink(
             None, srcSystem=instance + 1, srcComponent=mavlink.MAV_COMP_ID_AUTOPILOT1)
         self._mav.robust_parsing = True
         self._time_us = 0
-        self.socket = bound_udp_socket(AUTOPILOT_PORT + instance)
+        self.socket = bound_socket('UDP', LOCAL, AUTOPILOT_PORT + instance)
         self.socket.setblocking(False)
 
     def close(self) -> None:

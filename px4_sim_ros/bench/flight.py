@@ -20,6 +20,7 @@ from px4_sim_ros.bench import ceiling, worlds
 from px4_sim_ros.bench.kinds import CEILING, CEILING_KIND, Kind
 from px4_sim_ros.bench.usage import Usage
 from px4_sim_ros.bench.worklog import Window
+from px4_sim_ros.config.child_prefix import own_module
 from px4_sim_ros.config.configuration import Configuration, load_configuration
 from px4_sim_ros.config.signals import raise_interrupt
 from px4_sim_ros.mavlink.hil_server import port_of
@@ -215,10 +216,9 @@ def _make_world(
 def _start_autopilot(settings: FlightSettings, configuration: Configuration) -> Child:
     if settings.kind.autopilot == 'trivial':
         control = _TRIVIAL_SHARE * hover_control(configuration)
-        return Child('the trivial peer', [
-            sys.executable, '-m', 'px4_sim_ros.bench.trivial_peer', '--port',
-            str(port_of(settings.instance)), '--system', str(settings.instance + 1),
-            '--control', repr(control)])
+        return Child('the trivial peer', own_module(
+            'px4_sim_ros.bench.trivial_peer', '--port', str(port_of(settings.instance)),
+            '--system', str(settings.instance + 1), '--control', repr(control)))
     px4 = None
     if settings.kind.autopilot == 'px4':
         px4 = Px4.find(settings.px4_dir, settings.schedule)

@@ -8,9 +8,9 @@ import typing
 
 from px4_sim_ros.autopilot.mavlink_interface import AUTOPILOT_PORT
 from px4_sim_ros.mavlink.battery_link import PAYLOAD_PORT
-from px4_sim_ros.mavlink.hil_server import check_port_is_free, port_of
+from px4_sim_ros.mavlink.hil_server import port_of
 from px4_sim_ros.mavlink.pilot_link import PILOT_PORT
-from px4_sim_ros.mavlink.ports import check_udp_port_is_free
+from px4_sim_ros.mavlink.ports import LOCAL, check_port_is_free
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.run.flight import MODES
 from px4_sim_ros.run.px4 import ALL_CORES, ONE_CORE, PILOTED_INSTANCES
@@ -98,9 +98,9 @@ def free_instance() -> int:
 def is_free(instance: int) -> bool:
     """Return whether the ports of link, pilot, autopilot, battery and ground station are free."""
     try:
-        check_port_is_free('127.0.0.1', port_of(instance))
+        check_port_is_free('TCP', LOCAL, port_of(instance))
         for port in _UDP_PORTS:
-            check_udp_port_is_free(port + instance)
+            check_port_is_free('UDP', LOCAL, port + instance)
     except OSError:
         return False
     return True

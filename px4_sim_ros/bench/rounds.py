@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import os
 import pathlib
-import sys
 import typing
 
 import tqdm
@@ -15,6 +14,7 @@ from px4_sim_ros.bench.flight import FlightError, FlightSettings
 from px4_sim_ros.bench.kinds import CEILING, Kind, free_instance
 from px4_sim_ros.bench.results import Round
 from px4_sim_ros.bench.unit_costs import calibration_us
+from px4_sim_ros.config.child_prefix import own_module
 from px4_sim_ros.run.processes import Child
 
 # To take a graph and an autopilot down.
@@ -51,7 +51,7 @@ def run_rounds(plan: RoundPlan, repeat: int) -> list[Round]:
                 bar.update()
             bar.set_postfix_str('parts alone')
             alone = _run('parts alone', [
-                '-m', 'px4_sim_ros.bench.unit_costs', str(plan.share_s), str(plan.share_rounds)],
+                'px4_sim_ros.bench.unit_costs', str(plan.share_s), str(plan.share_rounds)],
                 plan.folder, {})
             bar.update()
             rounds.append(Round(**alone, flights=flights))
@@ -65,24 +65,24 @@ def _flight(plan: RoundPlan, kind: Kind) -> dict[str, typing.Any]:
     if kind.mode == CEILING:
         environment['PX4_PARAM_SIM_BAT_ENABLE'] = '1'       # this server has no battery for it
     before_us = calibration_us(_CALIBRATION_S)
-    figures = _run(kind.name, ['-m', 'px4_sim_ros.bench.flight', settings.to_json()],
+    figures = _run(kind.name, ['px4_sim_ros.bench.flight', settings.to_json()],
                    plan.folder, environment)
     after_us = calibration_us(_CALIBRATION_S)
     return figures | {'calibration_us': 0.5 * (before_us + after_us)}
 
 
 def _run(
-    name: str, arguments: typing.Sequence[str], folder: pathlib.Path,
+    name: str, module: typing.Sequence[str], folder: pathlib.Path,
     environment: typing.Mapping[str, str],
 ) -> dict[str, typing.Any]:
     """Run a measurement to its end and return what it has written.
 
-    :param arguments: of Python; the file to write comes after them
+    :param module: of this package, and its arguments; the file to write comes after them
     :raises FlightError: it has failed
     """
     output, log = folder / 'output.json', folder / 'log.txt'
     output.unlink(missing_ok=True)
-    child = Child(name, [sys.executable, *arguments, output],
+    child = Child(name, own_module(*module, str(output)),
                   environment=dict(os.environ) | dict(environment), log=log)
     try:
         while not child.wait(_WAIT_S):

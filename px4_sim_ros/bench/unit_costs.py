@@ -21,6 +21,7 @@ import typing
 from px4_sim_ros.bench import scripted_flight
 from px4_sim_ros.bench.trivial_peer import Answers
 from px4_sim_ros.config.blocks import block_configuration
+from px4_sim_ros.config.child_prefix import own_module
 from px4_sim_ros.config.configuration import Configuration, load_configuration
 from px4_sim_ros.mavlink.hil_block import HilFrames
 from px4_sim_ros.mavlink.hil_decoder import HilDecoder
@@ -241,9 +242,8 @@ def _exchange_with(
     """
     listener = stack.enter_context(socket.create_server(('127.0.0.1', 0)))
     listener.settimeout(_ACCEPT_TIMEOUT_S)
-    peer = Child('the other side', [
-        sys.executable, '-m', 'px4_sim_ros.bench.trivial_peer', '--port',
-        str(listener.getsockname()[1]), *options])
+    peer = Child('the other side', own_module(
+        'px4_sim_ros.bench.trivial_peer', '--port', str(listener.getsockname()[1]), *options))
     stack.callback(peer.stop)
     link = stack.enter_context(listener.accept()[0])
     link.setblocking(False)

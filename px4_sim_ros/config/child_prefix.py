@@ -1,7 +1,9 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that start others in a state that Python cannot give them."""
+"""Programs that start others in a state that Python cannot give them, and what they start."""
 import os
+import pathlib
+import sys
 
 from px4_sim_ros.config.signal_mask import ENDING
 
@@ -18,3 +20,13 @@ def die_with_parent() -> tuple[str, ...]:
     """
     still_there = 'test "$PPID" = "$0" && exec "$@"'
     return ('setpriv', '--pdeathsig', 'TERM', '--', 'sh', '-c', still_there, str(os.getpid()))
+
+
+def own_module(name: str, *arguments: str) -> list[str]:
+    """Return what runs a module of this package.
+
+    And not of one that is where the user happens to be, as `python -m` would by itself.
+    """
+    places = [str(pathlib.Path(__file__).parents[2]), os.environ.get('PYTHONPATH', '')]
+    return ['env', f'PYTHONPATH={os.pathsep.join(filter(None, places))}',
+            sys.executable, '-P', '-m', name, *arguments]

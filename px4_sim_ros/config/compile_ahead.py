@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 import os
-import pathlib
 import signal
 import subprocess
 import sys
 
-from px4_sim_ros.config.child_prefix import die_with_parent
+from px4_sim_ros.config.child_prefix import die_with_parent, own_module
 from px4_sim_ros.model.code_cache import cache_folder, is_kept
 
 # Ctrl-C, and the end of the terminal, go to both processes.
@@ -29,10 +28,8 @@ def compile_ahead() -> None:
           file=sys.stderr, flush=True)
     if cache_folder() is None:
         return                  # nothing can be kept: each process compiles for itself
-    # This package, and not one that is where the user happens to be: its code is kept apart.
     done = subprocess.run(
-        [*die_with_parent(), sys.executable, '-m', __name__], capture_output=True, text=True,
-        cwd=pathlib.Path(__file__).parents[2])
+        [*die_with_parent(), *own_module(__name__)], capture_output=True, text=True)
     if done.returncode in _OF_THE_TERMINAL:
         raise KeyboardInterrupt
     if done.returncode:

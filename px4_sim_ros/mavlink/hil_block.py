@@ -11,9 +11,10 @@ from px4_sim_ros.mavlink.battery_link import BatteryLink
 from px4_sim_ros.mavlink.cores import core_of
 from px4_sim_ros.mavlink.hil_codec import HilEncoder
 from px4_sim_ros.mavlink.hil_optional import distance_message, flow_message, odometry_message
-from px4_sim_ros.mavlink.hil_server import HilServer, check_port_is_free, port_of
+from px4_sim_ros.mavlink.hil_server import HilServer, port_of
 from px4_sim_ros.mavlink.link_state import HilParameters, LinkReport, LinkState
 from px4_sim_ros.mavlink.lockstep import Lockstep
+from px4_sim_ros.mavlink.ports import check_port_is_free
 from px4_sim_ros.step.block import Block, BlockConfiguration, BlockStatus, Inputs, Outputs
 from px4_sim_ros.step.graph import COMMAND
 
@@ -100,7 +101,7 @@ class HilBlock(Block):
         self._cores: set[int] | None = None     # of this thread, before it kept to one of them
         self.on_state: typing.Callable[[LinkState], None] = lambda state: None
         """Is given the state of the link when it has changed; the host sets it, before `reset`."""
-        check_port_is_free(hil.host, port_of(hil.instance))
+        check_port_is_free('TCP', hil.host, port_of(hil.instance))
 
     def reset(self) -> None:
         """Listen for an autopilot; one that is there already belongs to the run before."""

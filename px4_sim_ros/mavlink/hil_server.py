@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import select
 import socket
@@ -14,7 +13,7 @@ import typing
 from pymavlink.dialects.v20 import common as mavlink
 
 from px4_sim_ros.mavlink.hil_fields import packed, simulator_mavlink
-from px4_sim_ros.mavlink.ports import port_taken
+from px4_sim_ros.mavlink.ports import bound_socket
 
 # Of PX4 instance 0; each further instance has the next port.
 HIL_PORT = 4560
@@ -28,20 +27,6 @@ _AWAKE_S = 5e-4
 def port_of(instance: int) -> int:
     """Return the TCP port that PX4 instance `instance` connects to."""
     return HIL_PORT + instance
-
-
-def _bound_socket(host: str, port: int) -> socket.socket:
-    bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        bound.bind((host, port))
-    except OSError as error:
-        bound.close()
-        if error.errno != errno.EADDRINUSE:
-            raise OSError(
-                error.errno, f'cannot listen on {host}:{port}: {error.strerror}') from error
-        raise port_taken('TCP', port) from error
-    return bound
 
 
 def _refusal() -> bytes:
@@ -72,7 +57,7 @@ class HilServer:
         self.refused_clients = 0
         # Called with the address of each client that is refused.
         self.on_refusal: typing.Callable[[str], None] = lambda address: None
-        self._listener = _bound_socket(host, port)
+        self._listener = bound_socket('TCP', host, port)
         self._listener.listen(1)
         self._listener.setblocking(False)
         self._poll = select.poll()
@@ -91,7 +76,8 @@ class HilServer:
     @property
     def peer_host(self) -> str | None:
         """Where the autopilot is, None when there is none."""
-        return None if self.peer is None else self.peer[0]
+        peer = self.peer             # read once: it may go between two looks
+        return None if peer is None else peer[0]
 
     @property
     def peer(self) -> tuple[str, int] | None:
@@ -220,16 +206,6 @@ class HilServer:
         """Close everything and free the port."""
         self.drop_client()
         self._listener.close()
-
-
-def check_port_is_free(host: str, port: int) -> None:
-    """Check that the port can be listened on, without listening.
-
-    A PX4 that already waits must not connect to a check: it never connects a second time.
-
-    :raises PortTakenError: naming the port and, where the system shows it, its holder
-    """
-    _bound_socket(host, port).close()
 
 
 class Deadline:

@@ -37,7 +37,7 @@ class Event(typing.NamedTuple):
 
     text: str
     time_s: float
-    target_enu: Vector | None = None      # where it has to be, from the place of take-off
+    target_enu: Vector | None = None      # where it has arrived, from the place of take-off
 
 
 class _Home(typing.NamedTuple):
@@ -74,7 +74,6 @@ class Pilot:
         """
         self._report = report
         self.link = PilotLink(instance, show)
-        self._target: Vector | None = None       # where it was sent last
         load_proj()
 
     def close(self) -> None:
@@ -137,7 +136,7 @@ class Pilot:
         end_s = self.link.time_s + item.duration_s
         yield from self._await(
             lambda: self.link.time_s >= end_s, item.duration_s + 1.0, 'time stands still')
-        self._report(Event(f'held for {item.duration_s:g} s', self.link.time_s, self._target))
+        self._report(Event(f'held for {item.duration_s:g} s', self.link.time_s))
 
     def _go_to(self, item: GoTo, home: _Home) -> Course[None]:
         target = item.east_m, item.north_m, item.up_m
@@ -168,7 +167,6 @@ class Pilot:
     def _arrive(self, target: Vector, home: _Home) -> Course[None]:
         """Wait until the vehicle has been still at a target for a while."""
         link = self.link
-        self._target = target
         arrived_s: float | None = None
 
         def settled() -> bool:

@@ -16,7 +16,7 @@ from pymavlink.dialects.v20 import common as mavlink
 from px4_sim_ros.mavlink.datagram_filter import accept_only
 from px4_sim_ros.mavlink.fast_frames import FrameReader, frames_of
 from px4_sim_ros.mavlink.hil_fields import heartbeat, packed
-from px4_sim_ros.mavlink.ports import bound_udp_socket
+from px4_sim_ros.mavlink.ports import LOCAL, bound_socket
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition
 from px4_sim_ros.model.frames import Vector, ned_to_enu
 
@@ -63,7 +63,7 @@ class PilotLink:
         self.mav = mavlink.MAVLink(
             None, srcSystem=245, srcComponent=mavlink.MAV_COMP_ID_ONBOARD_COMPUTER)
         self.mav.robust_parsing = True
-        self._socket = bound_udp_socket(self.port)
+        self._socket = bound_socket('UDP', LOCAL, self.port)
         self._buffer = memoryview(bytearray(65536))
         self._received: collections.deque[bytes] = collections.deque()     # and not parsed yet
         self._address: tuple[str, int] | None = None

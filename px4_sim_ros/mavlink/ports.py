@@ -1,6 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""Ports of this machine: who has one that is taken, and those of ordinary MAVLink."""
+"""Ports of this machine: binding them, and who has one that is taken."""
 from __future__ import annotations
 
 import contextlib
@@ -9,16 +9,16 @@ import socket
 
 import psutil
 
+LOCAL = '127.0.0.1'
+_KINDS = {'TCP': socket.SOCK_STREAM, 'UDP': socket.SOCK_DGRAM}
+
 
 class PortTakenError(OSError):
     """A port is in use by another process."""
 
 
-def port_taken(protocol: str, port: int) -> PortTakenError:
-    """Return the error that names a port and, where the system shows it, its holder.
-
-    :param protocol: `TCP`, of which whoever listens has a port, or `UDP`
-    """
+def _port_taken(protocol: str, port: int) -> PortTakenError:
+    """Return the error that names a port and, where the system shows it, its holder."""
     return PortTakenError(
         errno.EADDRINUSE, f'{protocol} port {port} is taken by {_holder_of(protocol, port)};'
         ' stop it or choose another instance')
@@ -36,25 +36,32 @@ def _holder_of(protocol: str, port: int) -> str:
     return 'a process that the system does not name'
 
 
-def bound_udp_socket(port: int) -> socket.socket:
-    """Return a socket that receives what comes to a port of this machine.
+def bound_socket(protocol: str, host: str, port: int) -> socket.socket:
+    """Return a socket with a port of its own; whoever wants to listen on it still has to.
 
+    :param protocol: `TCP`, of which whoever listens has a port, or `UDP`
     :raises PortTakenError: naming the port and, where the system shows it, its holder
+    :raises OSError: the address is none of this machine
     """
-    bound = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    bound = socket.socket(socket.AF_INET, _KINDS[protocol])
+    if protocol == 'TCP':       # also shortly after somebody else has listened there
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        bound.bind(('127.0.0.1', port))
+        bound.bind((host, port))
     except OSError as error:
         bound.close()
         if error.errno != errno.EADDRINUSE:
-            raise
-        raise port_taken('UDP', port) from error
+            raise OSError(
+                error.errno, f'cannot listen on {host}:{port}: {error.strerror}') from error
+        raise _port_taken(protocol, port) from error
     return bound
 
 
-def check_udp_port_is_free(port: int) -> None:
-    """Check that the port can be bound.
+def check_port_is_free(protocol: str, host: str, port: int) -> None:
+    """Check that the port can be bound, without listening.
+
+    A PX4 that already waits must not connect to a check: it never connects a second time.
 
     :raises PortTakenError: naming the port and, where the system shows it, its holder
     """
-    bound_udp_socket(port).close()
+    bound_socket(protocol, host, port).close()

@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 import os
-import sys
 
 from px4_sim_ros.autopilot.mavlink_interface import AUTOPILOT_PORT
+from px4_sim_ros.config.child_prefix import own_module
 from px4_sim_ros.config.vehicles_and_missions import load_vehicle
-from px4_sim_ros.mavlink.hil_server import check_port_is_free, port_of
+from px4_sim_ros.mavlink.hil_server import port_of
 from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.mavlink.pilot_link import PILOT_PORT
-from px4_sim_ros.mavlink.ports import check_udp_port_is_free
+from px4_sim_ros.mavlink.ports import LOCAL, check_port_is_free
 from px4_sim_ros.run.processes import Child
 from px4_sim_ros.run.px4 import Px4, Px4Process, check_pilot_instance, new_run_folder
 
@@ -34,11 +34,11 @@ def check_ports(hil: HilParameters, autopilot: str, is_piloted: bool) -> None:
     :param autopilot: of AUTOPILOTS
     :raises PortTakenError: naming the port and, where the system shows it, its holder
     """
-    check_port_is_free(hil.host, port_of(hil.instance))
+    check_port_is_free('TCP', hil.host, port_of(hil.instance))
     if is_piloted:
-        check_udp_port_is_free(PILOT_PORT + hil.instance)
+        check_port_is_free('UDP', LOCAL, PILOT_PORT + hil.instance)
     if autopilot == 'embedded':
-        check_udp_port_is_free(AUTOPILOT_PORT + hil.instance)
+        check_port_is_free('UDP', LOCAL, AUTOPILOT_PORT + hil.instance)
 
 
 def start_autopilot(
@@ -49,9 +49,8 @@ def start_autopilot(
     :param log_in_folder: PX4's console goes to px4.log there, else to ours
     """
     if px4 is None:
-        return Child('the embedded autopilot', [
-            sys.executable, '-m', 'px4_sim_ros.autopilot.process', '--instance', str(instance),
-            '--vehicle', vehicle])
+        return Child('the embedded autopilot', own_module(
+            'px4_sim_ros.autopilot.process', '--instance', str(instance), '--vehicle', vehicle))
     folder = new_run_folder(instance)
     console = '; its console is px4.log there' if log_in_folder else ''
     print(f'PX4 runs in {folder}{console}', flush=True)

@@ -13,7 +13,7 @@ import sys
 import threading
 import typing
 
-from px4_sim_ros.config.child_prefix import die_with_parent
+from px4_sim_ros.config.child_prefix import die_with_parent, own_module
 from px4_sim_ros.mavlink.pilot import Event, MissionError, Pilot
 from px4_sim_ros.model.errors import sentence
 from px4_sim_ros.model.mission import Mission
@@ -38,8 +38,9 @@ class PilotProcess:
         self._report, self._over = report, over
         self._stopped = False
         process = subprocess.Popen(
-            [*die_with_parent(), sys.executable, '-m', 'px4_sim_ros.run.pilot_process',
-             str(instance), json.dumps(mission.to_mapping())],
+            [*die_with_parent(), *own_module(
+                'px4_sim_ros.run.pilot_process', str(instance),
+                json.dumps(mission.to_mapping()))],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, start_new_session=True)
         assert process.stdout is not None        # it is a pipe
         self._process, self._lines = process, process.stdout

@@ -257,7 +257,7 @@ def test_ports_that_are_taken(instance):
 
     with contextlib.closing(hil_server.HilServer('127.0.0.1', hil_server.port_of(instance))):
         with pytest.raises(ports.PortTakenError) as error:
-            hil_server.check_port_is_free('127.0.0.1', hil_server.port_of(instance))
+            ports.check_port_is_free('TCP', ports.LOCAL, hil_server.port_of(instance))
         holder = re.compile(r'by .* \(process \d+\)')
         assert holder.sub('', error.value.strerror) == holder.sub('', of(tcp, 4560))
     with contextlib.closing(pilot.Pilot(instance, print)):

@@ -17,8 +17,8 @@ from pymavlink.dialects.v20 import common as mavlink
 from stand_in_autopilot import HOST, TIME_LIMIT_S, StandInAutopilot
 
 from px4_sim_ros.mavlink.hil_codec import HilEncoder
-from px4_sim_ros.mavlink.hil_server import Deadline, HilServer, check_port_is_free, port_of
-from px4_sim_ros.mavlink.ports import PortTakenError
+from px4_sim_ros.mavlink.hil_server import Deadline, HilServer, port_of
+from px4_sim_ros.mavlink.ports import PortTakenError, check_port_is_free
 from px4_sim_ros.model.sensors.imu import ImuMeasurement
 
 HOLDER = """
@@ -92,9 +92,9 @@ def test_port_taken_by_another_process(instance):
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
         assert holder.stdout.readline() == 'listening\n'
         with pytest.raises(PortTakenError, match=rf'\(process {holder.pid}\)'):
-            check_port_is_free(HOST, port_of(instance))
+            check_port_is_free('TCP', HOST, port_of(instance))
         holder.stdin.close()
-    check_port_is_free(HOST, port_of(instance))
+    check_port_is_free('TCP', HOST, port_of(instance))
 
 
 def test_an_address_of_another_machine(instance):
@@ -108,7 +108,7 @@ def test_close_frees_the_port(greeted, instance):
     """At once, though a client was connected; the client sees the end."""
     server, peer = greeted
     server.close()
-    check_port_is_free(HOST, port_of(instance))
+    check_port_is_free('TCP', HOST, port_of(instance))
     assert peer.socket.recv(100) == b''
 
 

@@ -18,7 +18,8 @@ from stand_in_autopilot import StandInAutopilot
 from std_srvs.srv import Trigger
 
 from px4_sim_ros.mavlink.hil_block import HilBlock
-from px4_sim_ros.mavlink.hil_server import HilServer, check_port_is_free, port_of
+from px4_sim_ros.mavlink.hil_server import HilServer, port_of
+from px4_sim_ros.mavlink.ports import LOCAL, check_port_is_free
 from px4_sim_ros.model.errors import RunError
 from px4_sim_ros.model.sensors.imu import ImuMeasurement
 from px4_sim_ros.ros import block_node
@@ -42,7 +43,7 @@ def test_a_node_goes_through_its_states_twice(name, make_node, instance):
         assert node.active
         assert node.trigger_deactivate() == SUCCESS
         assert node.trigger_cleanup() == SUCCESS
-    check_port_is_free('127.0.0.1', port_of(instance))
+    check_port_is_free('TCP', LOCAL, port_of(instance))
 
 
 @pytest.mark.parametrize('name', graph.of_instances({}).managed)
@@ -83,7 +84,7 @@ def test_an_activation_that_fails_gives_back_what_it_took(make_node, monkeypatch
         broken.setattr(HilBlock, '_report', lambda self, report: 1 / 0)     # when the link is open
         assert bridge.trigger_activate() == FAILURE
     assert 'ZeroDivisionError' in bridge.failure
-    check_port_is_free('127.0.0.1', port_of(instance))
+    check_port_is_free('TCP', LOCAL, port_of(instance))
     assert bridge.trigger_activate() == SUCCESS
     assert set(bridge.step_publishers) == {COMMAND}
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from px4_sim_ros.config.child_prefix import die_with_parent
+from px4_sim_ros.config.child_prefix import die_with_parent, own_module
 from px4_sim_ros.run.processes import Child, stop_all
 
 PATIENCE_S = 10.0
@@ -24,6 +24,20 @@ def stubborn(tmp_path):
     yield children
     for child in children:
         child.kill()
+
+
+def test_a_child_runs_this_package_wherever_it_is_started(tmp_path, monkeypatch):
+    """Also where another one is, in the current folder or on PYTHONPATH."""
+    impostors = [tmp_path / name / 'px4_sim_ros' for name in ('here', 'there')]
+    for folder in impostors:
+        folder.mkdir(parents=True)
+        (folder / '__init__.py').touch()
+        (folder / 'cli.py').write_text('raise SystemExit(3)')
+    monkeypatch.chdir(impostors[0].parent)
+    monkeypatch.setenv('PYTHONPATH', str(impostors[1].parent))
+    child = Child('list', own_module('px4_sim_ros', 'list'), log=tmp_path / 'log')
+    assert child.wait(PATIENCE_S) and child.exit_code == 0, (tmp_path / 'log').read_text()
+    assert 'iris' in (tmp_path / 'log').read_text()
 
 
 def test_all_are_stopped_in_the_time_of_one(stubborn):

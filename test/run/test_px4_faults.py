@@ -190,7 +190,7 @@ def test_our_own_px4_is_started_again_at_a_reset(tmp_path):
     assert said.count('armed\n') == 3      # twice, and disarmed
     summary = json.loads(file.read_text())
     assert summary['landed']
-    assert len(summary['arrivals']) == 6
+    assert len(summary['arrivals']) == 5
     folders = re.findall(r'PX4 runs in (\S+);', said)
     assert len(set(folders)) == 2
     for folder in folders:
