@@ -108,6 +108,7 @@ def _report(
         figures = {'machine': dataclasses.asdict(machine), 'quick': options.quick,
                    **results.to_json(), 'warnings': warnings}
         options.json.write_text(json.dumps(figures, indent=2) + '\n', encoding='utf-8')
+        print(f'the figures are in {options.json}')
     if options.record_budget:
         budget.with_measured(str(machine), calibration_us, loops).save()
         print(f'The budget is now what was measured: {budget_file()}')

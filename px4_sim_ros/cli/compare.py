@@ -109,7 +109,7 @@ def _write_files(found: BagComparison, apart: Deviation, options: argparse.Names
     if options.plot:
         if not apart.groups:
             raise ParameterError(f'plot {options.plot}: there is nothing to plot')
-        report.write_plot(report.deviation_figure(apart), options.plot)
+        _write_plot(options.plot, report.deviation_figure(apart))
 
 
 def _study(bag: BagReader, options: argparse.Namespace) -> int:
@@ -125,9 +125,15 @@ def _study(bag: BagReader, options: argparse.Namespace) -> int:
     if options.json:
         _write_json(options.json, report.study_json(found))
     if options.plot:
-        report.write_plot(report.study_figure(found), options.plot)
+        _write_plot(options.plot, report.study_figure(found))
     return 0
 
 
 def _write_json(path: pathlib.Path, content: dict[str, typing.Any]) -> None:
     path.write_text(json.dumps(content, indent=2, allow_nan=False) + '\n', encoding='utf-8')
+    print(f'the figures are in {path}')
+
+
+def _write_plot(path: pathlib.Path, figure: typing.Any) -> None:
+    report.write_plot(figure, path)
+    print(f'look at {path}')

@@ -125,9 +125,7 @@ def load_configuration(
     names = graph.of_instances(world.node_counts).nodes
     check_sections(params_file, given, [f'{absolute(namespace)}/{node}' for node in names])
     for node in set(overrides) - set(names) - {''}:
-        asks = _asked_for_by(graph.spec_of(node).kind)
-        raise ParameterError(
-            f'{node}: there is no such node in this run; {asks} asks for it{_how_to_add(node)}')
+        raise ParameterError(f'{node}: there is no such node in this run; {_how_to_add(node)}')
     nodes = {node: configured(node) for node in names}
     for name, configuration in nodes.items():
         _check_shared(name, configuration.world, world)
@@ -222,14 +220,16 @@ def _asked_for_by(kind: str) -> str:
 
 
 def _how_to_add(node: str) -> str:
-    """Return the end of a sentence about a node that is missing: the option that adds it."""
+    """Return the end of a sentence about a node that is missing: what adds it."""
     spec = graph.spec_of(node)
     options = {'wind': '--wind constant', 'recorder': '--record DIR',
                'pilot': '--mission square'}
     if spec.model and spec.kind not in options:
         names = [instance_name(spec.kind, i) for i in range(spec.instances)]
         options[spec.kind] = f'--set instances.{spec.kind}={names.index(node) + 1}'
-    return f': add {options[spec.kind]}' if spec.kind in options else ''
+    if spec.kind in options:
+        return f'add it with {options[spec.kind]}'
+    return f'the parameter {_asked_for_by(spec.kind)} adds it'
 
 
 def _check_joins(node: str, world: WorldParameters) -> None:

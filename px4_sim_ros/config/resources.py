@@ -78,20 +78,23 @@ def check_writable(name: str, path: pathlib.Path | None) -> None:
     elif not os.access(folder, os.W_OK | os.X_OK):
         raise ParameterError(f'{name} {path}: its folder is missing or cannot be written')
     else:
-        _try_to_make(name, path, folder)
+        try_to_make(f'{name} {path}', folder, lambda trial: (trial / path.name).touch())
 
 
-def _try_to_make(name: str, path: pathlib.Path, folder: pathlib.Path) -> None:
-    """Make such a file beside it, and remove it again.
+def try_to_make(
+    what: str, folder: pathlib.Path, make: typing.Callable[[pathlib.Path], object],
+) -> None:
+    """Make something within a folder, under a name of its own, and remove it again.
 
+    :param what: the beginning of the error sentence
+    :param make: makes it in the folder that it is given
     :raises ParameterError: it cannot be made; permissions do not say so for all file systems
     """
     try:
         with tempfile.TemporaryDirectory(dir=folder) as trial:
-            (pathlib.Path(trial) / path.name).touch()
+            make(pathlib.Path(trial))
     except OSError as error:
-        raise ParameterError(
-            f'{name} {path}: cannot be made in {folder}: {error.strerror}') from None
+        raise ParameterError(f'{what}: cannot be made in {folder}: {error.strerror}') from None
 
 
 def check_page(name: str, path: pathlib.Path | None) -> None:

@@ -11,7 +11,7 @@ from rclpy.node import Node
 from px4_sim_ros.messages.publications import Publications
 from px4_sim_ros.model.timebase import kind_and_index
 from px4_sim_ros.model.world import WorldParameters
-from px4_sim_ros.step.graph import ABSENCE, NODES, Graph, Topic
+from px4_sim_ros.step.graph import ABSENCE, NODES, Graph, Topic, spec_of
 from px4_sim_ros.step.runner import Output, Runner
 from px4_sim_ros.step.slot import Slot
 
@@ -56,8 +56,8 @@ class BlockHost:
 
     @property
     def is_shared(self) -> bool:
-        """Whether the process has several blocks, beside the pilot that goes with the bridge."""
-        return len(self.nodes.keys() - {'pilot'}) > 1
+        """Whether the process has several blocks, not counting those that go with another."""
+        return sum(not spec_of(name).beside for name in self.nodes) > 1
 
     def hands_over(self, topic: Topic, subscriber: Node) -> bool:
         """Return whether a node of this process gets a topic by value.
@@ -129,7 +129,8 @@ class BlockHost:
         started_s = time.monotonic()
         for output in outputs:
             self._last[output.block] = output
-            self._publish(output)
+            if self._wanted:
+                self._publish(output)
         if self._driver is not None:
             # No block's time, so it is that of the manager, which has none.
             self._driver.clock.busy_s += time.monotonic() - started_s

@@ -69,7 +69,6 @@ class GraphNode(parameters.OwnRefusals, LifecycleNode):
         self.finished = False          # shut down for good
         self.exit_code = 0
         parameters.declare(self, name)
-        self.add_on_set_parameters_callback(self.check_changes)
         self.configuration: NodeConfiguration | None = None      # None: it is not configured
         self._participant = participant_of(self)
         self._lifecycle_state = 'unconfigured'

@@ -60,7 +60,7 @@ class RunControl:
         self._why = why
         self._live_parameters = {*_LIVE_PARAMETERS, *live_parameters}
         parameters.make_read_only(node, self._live_parameters)
-        node.add_on_set_parameters_callback(self._on_set_parameters)
+        node.add_post_set_parameters_callback(self._on_parameters_set)
         self._services = [
             node.create_service(Trigger, f'sim/{verb}', handler) for verb, handler in (
                 ('pause', self._on_pause), ('resume', self._on_resume), ('step', self._on_step),
@@ -146,14 +146,12 @@ class RunControl:
         return parameters.check_changes(
             self._node, self._node.get_name(), changes, refused, self._why)
 
-    def _on_set_parameters(self, changes: list[Parameter]) -> SetParametersResult:
-        result = self.check_changes(changes)
-        for change in changes if result.successful else ():
+    def _on_parameters_set(self, changes: list[Parameter]) -> None:
+        for change in changes:
             if change.name == 'speed_factor':
                 self._clock.set_speed_factor(float(change.value))
             elif change.name == 'paused' and self.phase is RunState.RUNNING:
                 self._set_paused(bool(change.value))
-        return result
 
     def _set_paused(self, paused: bool) -> None:
         if paused:

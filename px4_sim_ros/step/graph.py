@@ -78,6 +78,7 @@ class NodeSpec:
     previous: tuple[str, ...] = ()     # those of `inputs` that are of the step before
     held: tuple[str, ...] = ()         # those whose last value holds until the next is due
     optional: bool = False     # there is none unless the configuration asks for it
+    beside: str = ''           # the node whose process it shares in all modes
     node: str = 'px4_sim_ros.ros.block_node:BlockNode'
 
     @property
@@ -173,9 +174,10 @@ NODES: dict[str, NodeSpec] = {spec.name: spec for spec in (
     NodeSpec('visual_odometry', _SENSOR, f'{_SENSORS}.visual_odometry:VisualOdometryParameters',
              ('ground_truth/odom',), f'{_SENSORS}.visual_odometry:VisualOdometry',
              optional=True),
+    # All that reaches the autopilot comes from one process, in one order.
     NodeSpec('pilot', 'px4_sim_ros.mavlink.pilot_block:PilotBlock',
              'px4_sim_ros.mavlink.pilot_block:PilotParameters', (CLOCK,), optional=True,
-             node='px4_sim_ros.ros.pilot:PilotNode'),
+             beside='hil_bridge', node='px4_sim_ros.ros.pilot:PilotNode'),
     NodeSpec('hil_bridge', 'px4_sim_ros.mavlink.hil_block:HilBlock',
              'px4_sim_ros.mavlink.link_state:HilParameters', _MEASURED,
              node='px4_sim_ros.ros.hil_bridge:HilBridgeNode'),
@@ -223,14 +225,11 @@ class Graph:
         return tuple(spec.name for spec in self.nodes.values() if topic in spec.inputs)
 
     def process_groups(self, mode: str) -> list[list[str]]:
-        """Return which nodes share a process in the modes `composed` and `separate`.
-
-        All that reaches the autopilot comes from one process, in one order.
-        """
+        """Return which nodes share a process in the modes `composed` and `separate`."""
         if mode == 'composed':
             return [list(self.nodes)]
-        return [['pilot', name] if name == 'hil_bridge' and 'pilot' in self.nodes else [name]
-                for name in self.nodes if name != 'pilot']
+        return [[*(guest for guest, spec in self.nodes.items() if spec.beside == host), host]
+                for host, spec in self.nodes.items() if spec.beside not in self.nodes]
 
 
 @functools.cache

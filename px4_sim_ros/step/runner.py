@@ -254,8 +254,9 @@ class Runner:
     @property
     def under_way(self) -> tuple[str, int]:
         """The block that is next in this step, or takes it just now, and the time of the step."""
-        name = self._plan[self._index].slot.name if self._index < len(self._plan) else ''
-        return name, self.time_us
+        # Another thread asks: the step goes on meanwhile.
+        plan, index = self._plan, self._index
+        return plan[index].slot.name if index < len(plan) else '', self.time_us
 
     def busy_s(self) -> dict[str, float]:
         """Return the wall time that each block took so far."""

@@ -23,9 +23,9 @@ def test_a_folder_that_exists_is_refused(tmp_path):
 def test_a_folder_that_cannot_be_made_is_refused(tmp_path):
     (tmp_path / 'file').touch()
     for path in tmp_path / 'file/bag', tmp_path / 'file/deeper/bag':
-        with pytest.raises(ParameterError, match=f'nothing can be made in {tmp_path}/file'):
+        with pytest.raises(ParameterError, match=f'cannot be made in {tmp_path}/file'):
             new_folder(path)
-    with pytest.raises(ParameterError, match='nothing can be made in /proc'):
+    with pytest.raises(ParameterError, match='cannot be made in /proc'):
         new_folder('/proc/1/bag')
     with pytest.raises(ParameterError, match='name a folder'):
         new_folder('')
@@ -34,7 +34,7 @@ def test_a_folder_that_cannot_be_made_is_refused(tmp_path):
     with pytest.raises(ParameterError, match='File name too long'):
         new_folder(tmp_path / 'new' / ('x' * 300) / 'bag')
     (tmp_path / 'link').symlink_to('nowhere')
-    with pytest.raises(ParameterError, match=f'nothing can be made in {tmp_path}/link'):
+    with pytest.raises(ParameterError, match=f'cannot be made in {tmp_path}/link'):
         new_folder(tmp_path / 'link/bag')
     assert {path.name for path in tmp_path.iterdir()} == {'file', 'link'}
 

@@ -75,7 +75,7 @@ def test_the_same_messages_are_identical(pair):
     assert found.topics['/clock'][:4] == (50, 0, 0, 0)
     assert found.messages == len(bags.messages_of(bags.description(), END_US))
     assert list(found.topics) == list(bags.description().graph.topics)
-    assert found.sentence == f'all {found.messages} messages that both have are bit-identical'
+    assert found.sentence == f'all {found.messages} common messages are bit-identical'
 
 
 def test_one_bit_of_one_field_is_found(pair):
@@ -299,7 +299,7 @@ def run_command(*arguments):
 
 def test_flights_of_one_seed_are_identical(flights, capsys):
     assert run_command(flights / 'a', flights / 'again') == 0
-    assert 'messages that both have are bit-identical' in capsys.readouterr().out
+    assert 'common messages are bit-identical' in capsys.readouterr().out
 
 
 def test_flights_of_two_seeds_differ(flights, tmp_path, capsys):
@@ -308,6 +308,7 @@ def test_flights_of_two_seeds_differ(flights, tmp_path, capsys):
         flights / 'a', flights / 'seed', '--json', file, '--plot', page) == 1
     printed = capsys.readouterr().out
     assert 'deviation' in printed and 'rotor speed' in printed
+    assert printed.splitlines()[-2:] == [f'the figures are in {file}', f'look at {page}']
     content = json.loads(file.read_text())
     assert content['comparison']['identical'] is False
     assert content['comparison']['first']['time_us'] == 4000

@@ -176,3 +176,4 @@ def test_what_a_remapping_puts_somebody_between_is_not_handed_over(here, there, 
 
 def test_one_block_shares_its_process_with_nobody():
     assert not Process(Node('imu')).host.is_shared
+    assert not Process(Node('hil_bridge'), Node('pilot')).host.is_shared

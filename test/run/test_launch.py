@@ -136,7 +136,7 @@ def test_a_flight_is_recorded_and_flown_again(mode, tmp_path):
     with running([ROS2, 'launch', 'px4_sim_ros', 'replay.launch.py', f'bag:={bag}',
                   f'mode:={mode}'], stdin=subprocess.DEVNULL) as process:
         lines = wait_for_line(process, 'bit-identical')
-        assert 'messages that both have are bit-identical' in lines[-1]
+        assert 'common messages are bit-identical' in lines[-1]
         assert process.wait(20) == 0
 
 

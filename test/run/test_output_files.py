@@ -72,4 +72,4 @@ def test_a_recording_that_cannot_be_made_is_found_before_the_start(capsys):
     assert command_line.main(['fly', '--mode', 'core', '--record', '/proc/none/bag']) == 2
     line, = capsys.readouterr().err.splitlines()
     assert line.startswith(
-        'fly: record /proc/none/bag: nothing can be made in /proc: No such file')
+        'fly: record /proc/none/bag: cannot be made in /proc: No such file')

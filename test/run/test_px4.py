@@ -37,4 +37,4 @@ def test_px4_flies_the_square(mode, tmp_path):
     # Flown again without PX4.
     replay = run('replay', bag)
     assert replay.returncode == 0, replay.stdout + replay.stderr
-    assert 'messages that both have are bit-identical' in replay.stdout
+    assert 'common messages are bit-identical' in replay.stdout

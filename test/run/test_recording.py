@@ -277,7 +277,7 @@ def exists(folder):
 
 def below_a_file(folder):
     (folder / 'file').touch()
-    return folder / 'file/bag', f'nothing can be made in {folder}/file: Not a directory'
+    return folder / 'file/bag', f'cannot be made in {folder}/file: Not a directory'
 
 
 @pytest.mark.parametrize('problem', [exists, below_a_file])

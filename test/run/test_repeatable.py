@@ -137,7 +137,7 @@ def recorded(fly, tmp_path):
 def test_a_recorded_mission_is_flown_again_bit_by_bit(recorded, tmp_path):
     again = run('refly', recorded, '--record', tmp_path / 'again')
     assert (again.returncode, again.stderr) == (0, ''), again.stdout
-    assert again.stdout.splitlines()[-1].endswith(' messages that both have are bit-identical')
+    assert again.stdout.splitlines()[-1].endswith(' common messages are bit-identical')
     # Also one that was flown again itself; and with the loop closed a change is seen.
     figures = tmp_path / 'figures.json'
     what_if = run('refly', tmp_path / 'again', '--set', 'imu.gyro_noise_density=1e-3', '--json',

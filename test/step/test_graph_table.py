@@ -86,6 +86,17 @@ def test_what_is_optional_leaves_nothing_behind():
     assert least.nodes['dynamics'].inputs == ('/clock', 'actuators/command')
 
 
+def test_what_goes_beside_a_node_shares_its_process_in_all_modes():
+    flown = graph.of_instances({'pilot': 1})
+    groups = flown.process_groups('separate')
+    assert ['pilot', 'hil_bridge'] in groups
+    assert sorted(name for group in groups for name in group) == sorted(flown.nodes)
+    assert [len(group) for group in groups].count(1) == len(groups) - 1
+    assert flown.process_groups('composed') == [list(flown.nodes)]
+    alone = graph.of_instances({'pilot': 1, 'player': 1, 'hil_bridge': 0})
+    assert ['pilot'] in alone.process_groups('separate')
+
+
 def test_what_is_of_the_step_before_or_held_is_an_input():
     for spec in graph.NODES.values():
         assert {*spec.previous, *spec.held} <= set(spec.inputs)

@@ -91,7 +91,7 @@ class BagComparison:
         if not self.messages:
             return 'there is nothing to compare: the recordings have no message at the same time'
         if self.first is None:
-            text = f'all {self.messages} messages that both have are bit-identical'
+            text = f'all {self.messages} common messages are bit-identical'
         else:
             text = (f'{self.differences} of {self.messages} messages differ, first'
                     f' {difference_text(self.first, self.names)}')

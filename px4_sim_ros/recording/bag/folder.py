@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import os
 import pathlib
-import tempfile
 
+from px4_sim_ros.config.resources import try_to_make
 from px4_sim_ros.model.errors import ParameterError
 
 
@@ -27,24 +27,10 @@ def new_folder(folder: str | pathlib.Path) -> pathlib.Path:
         raise ParameterError(f'record {folder}: cannot be made: {error.strerror}') from None
     else:
         raise ParameterError(f'record {folder}: exists already; name a folder that does not')
-    _try_to_make(path, folder)
-    return path
-
-
-def _try_to_make(path: pathlib.Path, folder: str | pathlib.Path) -> None:
-    """Make such a folder elsewhere in the nearest one that exists, and remove it again.
-
-    :param folder: how the user calls it
-    :raises ParameterError: it cannot be made; permissions do not say so for all file systems
-    """
     existing = next(parent for parent in path.parents if os.path.lexists(parent))
-    try:
-        # Under a name of its own: another recording may begin beside this one.
-        with tempfile.TemporaryDirectory(dir=existing) as trial:
-            (pathlib.Path(trial) / path.relative_to(existing)).mkdir(parents=True)
-    except OSError as error:
-        raise ParameterError(f'record {folder}: nothing can be made in {existing}:'
-                             f' {error.strerror}') from None
+    try_to_make(f'record {folder}', existing, lambda trial: (
+        trial / path.relative_to(existing)).mkdir(parents=True))
+    return path
 
 
 def make_folder(folder: str | pathlib.Path) -> pathlib.Path:

@@ -13,10 +13,10 @@ from mcap.exceptions import EndOfFile, McapError
 from mcap.records import Attachment, Channel, Schema
 from mcap.records import Message as McapMessage
 from mcap.stream_reader import StreamReader
-from mcap.writer import MCAP0_MAGIC
 
 from px4_sim_ros.model.timebase import seconds_text
 from px4_sim_ros.recording.bag import rosbag2_metadata, schema
+from px4_sim_ros.recording.bag.mcap_file import MAGIC
 from px4_sim_ros.recording.bag.message_definitions import decode
 from px4_sim_ros.recording.bag.run_description import BagError, RunDescription
 from px4_sim_ros.recording.bag.writer import RUN_ATTACHMENT
@@ -160,7 +160,7 @@ class _Records:
         known: set[int] = set()
         try:
             with open(self._path, 'rb', buffering=0) as file:
-                if not MCAP0_MAGIC.startswith(file.read(len(MCAP0_MAGIC))):
+                if not MAGIC.startswith(file.read(len(MAGIC))):
                     raise BagError(f'{name} is no MCAP file')
                 file.seek(0)
                 for record in StreamReader(
