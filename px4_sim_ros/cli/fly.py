@@ -13,7 +13,7 @@ import tempfile
 import typing
 
 from px4_sim_ros.cli import output
-from px4_sim_ros.cli.arguments import instance, speed_factor
+from px4_sim_ros.cli.arguments import instance, namespace, speed_factor
 from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED, INTERRUPTED
 from px4_sim_ros.cli.progress import Progress
 from px4_sim_ros.config import domain_claim, node_overrides
@@ -62,6 +62,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help='simulated over wall time; max by default')
     parser.add_argument('--instance', type=instance,
                         help='as PX4: TCP port 4560 + instance')
+    parser.add_argument('--namespace', type=namespace, default='',
+                        help='of all nodes and relative topics, such as uav1')
     settings.add_arguments(parser)
     node_overrides.add_argument(parser)
     remapping.add_argument(parser)
@@ -161,7 +163,7 @@ def _configuration(
     :raises ParameterError: one of them is wrong, or there is such a recording already
     """
     configuration = load_configuration(
-        options.params_file, _overrides(options, bag),
+        options.params_file, _overrides(options, bag), options.namespace,
         base=_base(options) | profile_parameters(options.profile))
     if 'recorder' in configuration.nodes:
         new_folder(configuration.of_node('recorder', RecorderParameters).folder)
@@ -177,9 +179,12 @@ def _plan(options: argparse.Namespace, configuration: Configuration) -> FlightPl
     name = configuration.world.mission
     mission = None if name == 'none' else load_mission(name)
     own_classes = node_overrides.parse(options.node, configuration.graph.nodes)
-    if options.remap and options.mode == 'core':
-        raise ParameterError(f'remap {options.remap[0]!r}: mode core has no topics; fly in mode'
-                             ' composed or separate')
+    if options.mode == 'core':
+        for name, value in (('remap', ''.join(options.remap[:1])),
+                            ('namespace', options.namespace)):
+            if value:
+                raise ParameterError(f'{name} {value!r}: mode core has no topics; fly in mode'
+                                     ' composed or separate')
     remapping.check(options.remap, configuration.graph)
     _check_viewer(options)
     if options.mode != 'core':
@@ -188,7 +193,7 @@ def _plan(options: argparse.Namespace, configuration: Configuration) -> FlightPl
     hil = configuration.of_node('hil_bridge', HilParameters)
     autopilots.check(hil, options.autopilot, mission is not None)
     return FlightPlan(options.mode, options.autopilot, px4, mission, own_classes,
-                      options.remap, options.viewer)
+                      options.remap, options.viewer, options.namespace)
 
 
 def _base(options: argparse.Namespace) -> settings.Settings:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 import typing
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
@@ -15,7 +14,7 @@ from std_srvs.srv import Trigger
 from px4_sim_ros.config.resources import PACKAGE
 from px4_sim_ros.mavlink.pilot import Event
 from px4_sim_ros.messages import codecs, pilot_events
-from px4_sim_ros.messages.diagnostics import values_of
+from px4_sim_ros.messages.diagnostics import node_name, values_of
 from px4_sim_ros.messages.run_status import RunState
 from px4_sim_ros.messages.stamps import stamp_us
 from px4_sim_ros.model.frames import Vector
@@ -35,7 +34,7 @@ class FlightMonitor:
     def __init__(
         self, on_position: typing.Callable[[Vector], None],
         on_report: typing.Callable[[str, int, dict[str, str]], None],
-        on_pilot: typing.Callable[[Event | str], None],
+        on_pilot: typing.Callable[[Event | str], None], namespace: str = '',
     ) -> None:
         """Join ROS as a node.
 
@@ -46,10 +45,11 @@ class FlightMonitor:
             ended: why it was not flown, '' if it was
         """
         self._on_position, self._on_report = on_position, on_report
+        self._namespace = namespace
         self._joined = contextlib.ExitStack()
         self._joined.enter_context(ros_session())
         # Poses come many times a second: they are polled when there is nothing else to do.
-        self._node = PollingNode('flight_monitor')
+        self._node = PollingNode('flight_monitor', namespace=namespace)
         self._joined.callback(self._node.destroy_node)
         # The default executor would be woken by what is polled.
         self._executor = make_executor()
@@ -121,12 +121,10 @@ class FlightMonitor:
 
     def request_stop(self, timeout_s: float) -> bool:
         """Ask the manager to take the graph down; return whether it answers."""
-        deadline_s = time.monotonic() + timeout_s
         if not self._stop_client.wait_for_service(timeout_sec=timeout_s):
             return False
         answer = self._stop_client.call_async(Trigger.Request())
-        while not answer.done() and time.monotonic() < deadline_s:
-            self._executor.spin_once(timeout_sec=timeout_s)
+        self._executor.spin_until_future_complete(answer, timeout_s)
         return answer.done()
 
     def _on_recording(self, message: DiagnosticStatus) -> None:
@@ -136,4 +134,4 @@ class FlightMonitor:
         time_us = stamp_us(message.header.stamp)
         for status in message.status:
             if status.hardware_id == PACKAGE:
-                self._on_report(status.name.removeprefix('/'), time_us, values_of(status))
+                self._on_report(node_name(self._namespace, status.name), time_us, values_of(status))

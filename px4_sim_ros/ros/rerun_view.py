@@ -21,6 +21,7 @@ from px4_sim_ros.config.configuration import Configuration
 from px4_sim_ros.config.signals import Stop
 from px4_sim_ros.messages.run_status import RunStatus
 from px4_sim_ros.messages.stamps import serialised_stamp_us
+from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.recording.analysis.series import Series, SeriesCollector
 from px4_sim_ros.recording.bag.message_definitions import decode
@@ -271,4 +272,8 @@ def show_graph(configuration: Configuration, namespace: str, target: RerunTarget
     stop = Stop()
     with ros_node(VIEWER_NODE, namespace=namespace) as node:
         os.nice(OBSERVER_NICENESS)
-        RerunView(node, configuration, target).run(stop)
+        try:
+            RerunView(node, configuration, target).run(stop)
+        except ParameterError:
+            target.discard_run()
+            raise

@@ -7,12 +7,12 @@ import contextlib
 import math
 import os
 import pathlib
-import sys
 import threading
 import time
 import typing
 
 from px4_sim_ros.config import signals
+from px4_sim_ros.config.child_prefix import own_module
 from px4_sim_ros.config.compile_ahead import compile_ahead
 from px4_sim_ros.config.configuration import Configuration, write_configuration
 from px4_sim_ros.config.recording import RecorderParameters
@@ -42,6 +42,7 @@ class FlightPlan(typing.NamedTuple):
     own_classes: typing.Mapping[str, str]    # `module:Class` by name, in place of the graph's
     remaps: typing.Sequence[str]             # remapping rules of ROS
     viewer: str | None                       # as RerunTarget takes it
+    namespace: str = ''                      # of all nodes
 
 
 class World(typing.Protocol):
@@ -237,7 +238,7 @@ def _make_world(
         from px4_sim_ros.recording.bag.run_description import RunDescription, with_run_file
         run = RunDescription.of(
             configuration, mode=plan.mode, autopilot=plan.autopilot,
-            own_classes=plan.own_classes)
+            namespace=plan.namespace, own_classes=plan.own_classes)
         configuration = with_run_file(configuration, run, folder)
     if plan.mode == 'core':
         from px4_sim_ros.run.core_world import CoreWorld
@@ -253,12 +254,13 @@ def _make_world(
     file = write_configuration(folder, configuration)
     viewer = None
     if plan.viewer is not None:
-        viewer = _start_viewer(plan.viewer, file)
+        viewer = _start_viewer(plan.viewer, file, plan.namespace)
         stack.callback(viewer.stop)
     return RosWorld(
         plan.mode, configuration.graph, file, record.add_truth,
         optional=optional_nodes(configuration), own_classes=plan.own_classes, remaps=plan.remaps,
-        viewer=viewer, on_pilot=pilot.take)
+        viewer=viewer, on_pilot=pilot.take,
+        namespace=plan.namespace)
 
 
 def optional_nodes(configuration: Configuration) -> tuple[str, ...]:
@@ -269,11 +271,12 @@ def optional_nodes(configuration: Configuration) -> tuple[str, ...]:
     return ('recorder',) if recorder.on_failure == 'continue' else ()
 
 
-def _start_viewer(viewer: str, params_file: pathlib.Path) -> Child:
+def _start_viewer(viewer: str, params_file: pathlib.Path, namespace: str) -> Child:
     """Return a process that shows the graph with these parameters.
 
     :param viewer: as RerunTarget takes it
     """
-    return Child('the viewer', [
-        sys.executable, '-m', 'px4_sim_ros', 'view', '--viewer', viewer,
-        '--params-file', params_file], environment=os.environ | ros_environment())
+    return Child('the viewer', own_module(
+        'px4_sim_ros', 'view', '--viewer', viewer, '--params-file', str(params_file),
+        '--namespace', namespace),
+        environment=os.environ | ros_environment())

@@ -37,9 +37,9 @@ class WorldStatus:
 
         `hil_bridge` is without the waiting for the autopilot; `rest` is what no part
         accounts for: the ways between them. Parts in processes of their own overlap, so
-        that `rest` may be below 0. Before the first step there is none.
+        that `rest` may be below 0. Up to the first step there is none: wall time begins at its end.
         """
-        if not self.steps:
+        if self.steps < 2:
             return {}
         waited_s = float(self.link.get('waited_s', 0.0))
         parts_s = dict(self.busy_s)

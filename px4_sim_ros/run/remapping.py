@@ -7,6 +7,7 @@ import argparse
 import re
 import typing
 
+from px4_sim_ros.config.parameter_files import absolute
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.step.graph import Graph
 
@@ -40,6 +41,7 @@ def check(rules: typing.Iterable[str], graph: Graph) -> None:
                 f"remap {rule!r}: there is no topic {topic}; there are {', '.join(graph.topics)}")
 
 
-def ros_arguments(rules: typing.Iterable[str]) -> list[str]:
-    """Return the rules as ROS arguments of a process."""
-    return [word for rule in rules for word in ('-r', rule)]
+def ros_arguments(rules: typing.Iterable[str], namespace: str = '') -> list[str]:
+    """Return the rules, and the namespace of all nodes, as ROS arguments of a process."""
+    own = [f'__ns:={absolute(namespace)}'] if namespace else []
+    return [word for rule in [*own, *rules] for word in ('-r', rule)]

@@ -6,12 +6,12 @@ from __future__ import annotations
 import contextlib
 import os
 import pathlib
-import sys
 import threading
 import time
 import typing
 
 from px4_sim_ros.config import domain_claim, node_overrides
+from px4_sim_ros.config.child_prefix import own_module
 from px4_sim_ros.config.ros_environment import ros_environment
 from px4_sim_ros.mavlink.pilot import Event
 from px4_sim_ros.model.frames import Vector
@@ -34,14 +34,15 @@ class WorldError(RuntimeError):
 def start_graph(
     process_groups: typing.Iterable[list[str]], params_file: pathlib.Path,
     own_classes: typing.Mapping[str, str] | None = None,
-    remaps: typing.Sequence[str] = (),
+    remaps: typing.Sequence[str] = (), namespace: str = '',
 ) -> list[tuple[list[str], Child]]:
     """Start the processes of a graph; return them with the nodes that each of them runs.
 
     :param own_classes: `module:Class` by name, in the place of those of the graph table
     :param remaps: remapping rules of ROS
+    :param namespace: of all nodes
     """
-    arguments = ['--ros-args', '--log-level', 'warn', *remapping.ros_arguments(remaps),
+    arguments = ['--ros-args', '--log-level', 'warn', *remapping.ros_arguments(remaps, namespace),
                  '--params-file', str(params_file)]
     started: list[tuple[list[str], Child]] = []
     with contextlib.ExitStack() as after_failure:
@@ -49,8 +50,8 @@ def start_graph(
         for names in process_groups:
             started.append((names, Child(
                 f"world ({', '.join(names)})",
-                [sys.executable, '-m', 'px4_sim_ros.ros.world', *names,
-                 *node_overrides.arguments(own_classes or {}, names), *arguments],
+                own_module('px4_sim_ros.ros.world', *names,
+                           *node_overrides.arguments(own_classes or {}, names), *arguments),
                 environment=os.environ | ros_environment())))
         after_failure.pop_all()
     return started
@@ -64,7 +65,7 @@ class RosWorld:
         on_position: typing.Callable[[Vector], None], *,
         optional: typing.Container[str] = (),
         own_classes: typing.Mapping[str, str] | None = None,
-        remaps: typing.Sequence[str] = (), viewer: Child | None = None,
+        remaps: typing.Sequence[str] = (), namespace: str = '', viewer: Child | None = None,
         on_pilot: typing.Callable[[Event | str], None] = lambda event: None,
         on_report: typing.Callable[[str, int, dict[str, str]], None] = lambda *report: None,
     ) -> None:
@@ -74,6 +75,7 @@ class RosWorld:
         :param optional: nodes in processes of their own without which the others go on
         :param own_classes: `module:Class` by name, in the place of those of the graph table
         :param remaps: remapping rules of ROS
+        :param namespace: of all nodes
         :param viewer: a process that is to see all of the flight
         :param on_pilot: called with what the pilot has achieved, and with how its mission has ended
         :param on_report: called with the name of a node of the graph, the simulated time in us
@@ -88,9 +90,10 @@ class RosWorld:
         self._is_ending = False        # the manager has taken the graph down before
         self._unasked_end = ''         # why it has, if nobody has asked for that
         with domain_claim.claim_start() as stack:
-            self._monitor = FlightMonitor(on_position, self._on_report, on_pilot)
+            self._monitor = FlightMonitor(on_position, self._on_report, on_pilot, namespace)
             stack.callback(self._monitor.close)
-            children = start_graph(nodes.process_groups(mode), params_file, own_classes, remaps)
+            children = start_graph(
+                nodes.process_groups(mode), params_file, own_classes, remaps, namespace)
             self._required = [child for names, child in children if names[0] not in optional]
             self._children = [child for _, child in children]
             self._manager = next(child for names, child in children if 'manager' in names)

@@ -145,6 +145,11 @@ class RerunTarget:
             raise ViewerError(f'viewer {self._text}: it has not taken all data:'
                               f' {_first_line(failures[0])}') from failures[0]
 
+    def discard_run(self) -> None:
+        """Remove the file of the last run, if it goes into one: there is nothing to look at."""
+        if self._path is not None and self._runs:
+            _path_of_run(self._path, self._runs).unlink(missing_ok=True)
+
     def _flush(self, stream: rerun.RecordingStream, timeout_s: float) -> None:
         self._with_timeout(
             timeout_s + _FLUSH_TIMEOUT_S, lambda: stream.flush(timeout_sec=timeout_s))

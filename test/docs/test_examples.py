@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import re
+import runpy
 import shutil
 import signal
 import statistics
@@ -117,6 +118,22 @@ def test_a_topic_is_printed(tmp_path):
         node.destroy_node()
         rclpy.shutdown(context=context)
     assert set(log.read_text().splitlines()) == {'12 2.5'}
+
+
+@pytest.mark.parametrize('words, wrong', [
+    ([], 'not enough values'), (['beacon/range', 'Range'], 'not enough values'),
+    (['beacon/range', 'nobody/msg/Range'], "No module named 'nobody'"),
+    (['beacon/range', 'sensor_msgs/msg/Range', 'rnge'], "no attribute 'rnge'")])
+def test_a_topic_that_cannot_be_printed_is_one_sentence(words, wrong, monkeypatch):
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGPIPE)}
+    monkeypatch.setattr(sys, 'argv', ['print_topic.py', *words])
+    try:
+        with pytest.raises(SystemExit) as end:
+            runpy.run_path(str(EXAMPLES / 'print_topic.py'))
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    assert wrong in str(end.value) and '\n' not in str(end.value)
 
 
 # A new kind of sensor: the patch, applied to a copy of the package.

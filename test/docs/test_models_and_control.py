@@ -27,7 +27,7 @@ def test_states_of_a_run():
 
 def test_the_names_in_a_summary():
     record = FlightRecord()
-    record.status = WorldStatus(steps=1)
+    record.status = WorldStatus(steps=2)
     summary = record.summary({})
     told = {name for row in rows(CONTROL, 'name') for name in row[0].split(', ')}
     assert told - set(summary) == {'arrival'}      # a line for each of `arrivals`

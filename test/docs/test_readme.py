@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the documents say is true: their tables are those of the code, their commands exist."""
 import argparse
+import fnmatch
 import pathlib
 import re
 import shlex
@@ -42,6 +43,20 @@ def test_the_contract_of_recordings_is_that_of_its_version():
                            re.M))
     assert rows[str(schema.VERSION)] == schema.fingerprint()
     assert len(set(rows.values())) == len(rows) == schema.VERSION
+
+
+WRITTEN = sorted({name for found in re.findall(
+    r'(?:--(?:record|json|plot|report|page|viewer|summary)|-o) ([\w-][\w/.-]*)'
+    r'|[Ss]aved? (?:it|this)? ?as\s`([\w.-]+)`', TEXT)
+    for name in found if re.search('[./]', name)})
+
+
+@pytest.mark.parametrize('name', WRITTEN)
+def test_git_ignores_what_the_commands_leave(name):
+    patterns = [line for line in (ROOT / '.gitignore').read_text(encoding='utf-8').splitlines()
+                if line and not line.startswith('#')]
+    assert any(name.startswith(pattern) if pattern.endswith('/')
+               else fnmatch.fnmatch(name, pattern.removeprefix('/')) for pattern in patterns)
 
 
 @pytest.mark.slow

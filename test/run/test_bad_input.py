@@ -141,6 +141,12 @@ def test_a_wrong_option(words, here):
     assert words[0] in result.stderr.splitlines()[-1]
 
 
+@pytest.mark.parametrize('name, value', [('namespace', 'uav1'), ('remap', 'imu/data_raw:=imu/x')])
+def test_what_is_about_topics_is_not_for_the_mode_without(name, value, sentence_of):
+    assert sentence_of('--mode', 'core', f'--{name}', value) == (
+        f"fly: {name} '{value}': mode core has no topics; fly in mode composed or separate")
+
+
 def test_a_node_refuses_what_it_does_not_know(tmp_path):
     """The same check in the nodes themselves, for those who start them with ros2 run."""
     file = params(tmp_path, '/**/imu:\n  ros__parameters:\n    colour: red\n')

@@ -39,8 +39,10 @@ def test_a_bridge_without_a_link_counts_nothing():
     assert reports.status() == WorldStatus()
 
 
-def test_before_the_first_step_nothing_has_a_cost():
-    assert WorldStatus(wall_time_s=1.0, busy_s={'hil_bridge': 2.0}).step_cost_us() == {}
+@pytest.mark.parametrize('steps', [0, 1])
+def test_up_to_the_first_step_nothing_has_a_cost(steps):
+    """One that is held for an autopilot is the first, and takes as long as that."""
+    assert WorldStatus(steps=steps, busy_s={'hil_bridge': 2.0}).step_cost_us() == {}
 
 
 def test_only_a_flight_that_has_landed_has_an_error_at_landing():

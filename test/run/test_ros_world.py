@@ -38,7 +38,7 @@ class Monitor:
 def monitor(monkeypatch):
     monitor = Monitor()
 
-    def make(on_position, on_report, on_pilot):
+    def make(on_position, on_report, on_pilot, namespace):
         monitor.report = on_report
         return monitor
 

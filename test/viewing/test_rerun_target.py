@@ -105,6 +105,17 @@ def test_each_run_goes_into_a_file_of_its_own(tmp_path):
     assert len(ids) == len(names)
 
 
+def test_a_run_that_is_refused_leaves_no_file(tmp_path):
+    target = RerunTarget(str(tmp_path / 'flight.rrd'))
+    target.discard_run()                      # there is none yet
+    for _ in range(2):
+        stream = target.open_run('iris')
+        send(stream)
+        target.close_run(stream)
+    target.discard_run()
+    assert [path.name for path in tmp_path.iterdir()] == ['flight.rrd']
+
+
 def test_a_name_may_begin_with_home(tmp_path, monkeypatch):
     monkeypatch.setenv('HOME', str(tmp_path))
     target = RerunTarget('~/flight.rrd')
