@@ -33,10 +33,10 @@ setup(
     package_data={'px4_sim_ros.bench': ['ceiling.c']},
     zip_safe=False,
     entry_points={'console_scripts': [
-        f'{PACKAGE} = {PACKAGE}.cli.command_line:main',
-        f'world = {PACKAGE}.ros.world:main',
-        f'visualizer = {PACKAGE}.cli.visualizer:main',
-        f'autopilot_supervisor = {PACKAGE}.run.autopilot_supervisor:main',
+        f'{PACKAGE} = {PACKAGE}.cli.executables:command_line',
+        f'world = {PACKAGE}.cli.executables:world',
+        f'visualizer = {PACKAGE}.cli.executables:visualizer',
+        f'autopilot_supervisor = {PACKAGE}.cli.executables:autopilot_supervisor',
         f'autopilot = {PACKAGE}.autopilot.process:main',
     ]},
 )

@@ -57,6 +57,8 @@ def run(
         manager = _make_nodes(names, nodes, own, host)
         for node in nodes:
             executor.add_node(node)
+        if stop.asked:
+            return 0           # there is no graph yet
         with contextlib.closing(HangWatch(host.runner, HangReport(host, manager, stop))):
             _spin(StepExecutor(executor, host), nodes, manager, stop)
     except ParameterError as error:

@@ -20,6 +20,20 @@ sys.meta_path.insert(0, Finder)
 sys.argv = ['px4_sim_ros', 'list']
 runpy.run_module('px4_sim_ros', run_name='__main__', alter_sys=True)
 '''
+# Comes while an executable of launch files imports.
+IN_AN_EXECUTABLE = '''
+import os, sys
+from px4_sim_ros.cli import executables
+class Finder:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name == 'rclpy':
+            os.kill(os.getpid(), int(number))
+name, number = sys.argv[1:]
+del sys.argv[1:]
+sys.meta_path.insert(0, Finder)
+sys.exit(getattr(executables, name)())
+'''
 # Comes where Python compiles a text, as for a dataclass.
 IN_A_TEXT = '''
 import os, sys
@@ -69,6 +83,13 @@ def ended(*words, **options):
 def test_a_signal_waits_until_there_is_a_handler():
     result = ended('-c', AT_AN_IMPORT)
     assert (result.returncode, result.stdout, result.stderr) == (130, '', '')
+
+
+@pytest.mark.parametrize('name, number', [
+    ('world', 2), ('autopilot_supervisor', 15), ('visualizer', 2)])
+def test_an_executable_that_still_imports_ends_at_once(name, number):
+    result = ended('-c', IN_AN_EXECUTABLE, name, str(number))
+    assert (result.returncode, result.stdout, result.stderr) == (0, '', '')
 
 
 @pytest.mark.parametrize('program', [IN_A_TEXT, IN_A_CLASS])

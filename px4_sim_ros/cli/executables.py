@@ -1,0 +1,38 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""The executables of `ros2 run` and of launch files.
+
+While they import, which takes seconds on a machine that is busy, signals wait. Those that launch
+files start end at once then: they have nothing to put in order yet.
+"""
+from __future__ import annotations
+
+from px4_sim_ros.config import signal_mask
+
+
+def command_line() -> int:
+    """Run `px4_sim_ros`."""
+    signal_mask.block()
+    from px4_sim_ros.cli.command_line import main
+    return main()
+
+
+def world() -> int:
+    """Run `world`."""
+    signal_mask.end_while_importing()
+    from px4_sim_ros.ros.world import main
+    return main()
+
+
+def autopilot_supervisor() -> int:
+    """Run `autopilot_supervisor`."""
+    signal_mask.end_while_importing()
+    from px4_sim_ros.run.autopilot_supervisor import main
+    return main()
+
+
+def visualizer() -> int:
+    """Run `visualizer`."""
+    signal_mask.end_while_importing()
+    from px4_sim_ros.cli.visualizer import main
+    return main()
