@@ -222,8 +222,7 @@ def _start_autopilot(settings: FlightSettings, configuration: Configuration) -> 
     px4 = None
     if settings.kind.autopilot == 'px4':
         px4 = Px4.find(settings.px4_dir, settings.schedule)
-    return start_autopilot(
-        px4, configuration.world.vehicle, settings.instance, log_in_folder=True)
+    return start_autopilot(px4, configuration.world.vehicle, settings.instance)
 
 
 def main(arguments: typing.Sequence[str] | None = None) -> int:

@@ -32,8 +32,7 @@ class AutopilotSupervisor:
     """The process of an autopilot."""
 
     def __init__(self, px4: Px4 | None, vehicle: str, instance: int) -> None:
-        self._start_autopilot = lambda: start_autopilot(
-            px4, vehicle, instance, log_in_folder=False)
+        self._start_autopilot = lambda: start_autopilot(px4, vehicle, instance)
         self._autopilot: Child | None = None
 
     def restart(self) -> None:

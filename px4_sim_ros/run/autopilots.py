@@ -41,22 +41,15 @@ def check_ports(hil: HilParameters, autopilot: str, is_piloted: bool) -> None:
         check_port_is_free('UDP', LOCAL, AUTOPILOT_PORT + hil.instance)
 
 
-def start_autopilot(
-    px4: Px4 | None, vehicle: str, instance: int, *, log_in_folder: bool,
-) -> Child:
-    """Start the embedded autopilot, or PX4 in a folder of its own.
-
-    :param log_in_folder: PX4's console goes to px4.log there, else to ours
-    """
+def start_autopilot(px4: Px4 | None, vehicle: str, instance: int) -> Child:
+    """Start the embedded autopilot, or PX4 in a folder of its own, with its console as a file."""
     if px4 is None:
         return Child('the embedded autopilot', own_module(
             'px4_sim_ros.autopilot.process', '--instance', str(instance), '--vehicle', vehicle))
     folder = new_run_folder(instance)
-    console = '; its console is px4.log there' if log_in_folder else ''
-    print(f'PX4 runs in {folder}{console}', flush=True)
+    print(f'PX4 runs in {folder}; its console is px4.log there', flush=True)
     environment = dict(os.environ) | _not_overridden(px4.environment(load_vehicle(vehicle)))
-    return Px4Process(px4, instance, environment, folder,
-                      folder / 'px4.log' if log_in_folder else None)
+    return Px4Process(px4, instance, environment, folder, folder / 'px4.log')
 
 
 def _not_overridden(environment: dict[str, str]) -> dict[str, str]:

@@ -119,8 +119,7 @@ class StartedAutopilot:
             if plan.autopilot != 'none':
                 self._autopilot = start_autopilot(
                     plan.px4, configuration.world.vehicle,
-                    configuration.of_node('hil_bridge', HilParameters).instance,
-                    log_in_folder=True)
+                    configuration.of_node('hil_bridge', HilParameters).instance)
                 stack.callback(self._autopilot.stop)
             watch = threading.Thread(target=self._watch, name='watch')
             watch.start()

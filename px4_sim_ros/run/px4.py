@@ -134,12 +134,12 @@ class Px4Process(Child):
 
     def __init__(
         self, px4: Px4, instance: int, environment: typing.Mapping[str, str], folder: pathlib.Path,
-        log: pathlib.Path | None,
+        log: pathlib.Path,
     ) -> None:
         """Start it.
 
         :param folder: for its parameters and logs
-        :param log: a file for all that it prints; without one it prints to ours
+        :param log: a file for all that it prints
         """
         self._folder = folder
         self._memory: pathlib.Path | None = None

@@ -154,7 +154,7 @@ def fly(mission, instance, overrides, monkeypatch, tmp_path, px4_parameters=None
             instance, mission, flight.events.append, stop)
         stack.callback(pilot.stop)
         px4 = start_autopilot(Px4.find(os.environ['PX4_DIR']), configuration.world.vehicle,
-                              instance, log_in_folder=True)
+                              instance)
         stack.callback(px4.stop)
         world.run(stop)
     log, = pathlib.Path(tmp_path).rglob('px4.log')
