@@ -28,6 +28,11 @@ def _own_domain():
     raise RuntimeError('all ROS domains for tests are in use')
 
 
+# A run starts hundreds of processes: without this each of them would compile the package for
+# itself, on a machine whose owner does not want to see bytecode.
+os.environ.pop('PYTHONDONTWRITEBYTECODE', None)
+sys.dont_write_bytecode = False
+
 # Before rclpy is imported anywhere. A run never meets a user's own graph, nor another run.
 _DOMAIN, _DOMAIN_LOCK = _own_domain()
 os.environ['ROS_DOMAIN_ID'] = str(_DOMAIN)

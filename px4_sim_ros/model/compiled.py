@@ -8,17 +8,15 @@ without it. With NUMBA_DISABLE_JIT=1 in the environment all of them run as plain
 """
 from __future__ import annotations
 
-import sys
-import types
 import typing
 
 import numba
 import numpy as np
 
 from px4_sim_ros.model.code_cache import cache_folder
+from px4_sim_ros.model.lean_import import as_if_missing
 
 _config: typing.Any = numba.config     # Numba makes its attributes at run time.
-_LINEAR_ALGEBRA = 'scipy.linalg'
 
 Function = typing.TypeVar('Function', bound=typing.Callable[..., typing.Any])
 
@@ -49,15 +47,8 @@ def load_compiler() -> None:
     not used here: that takes as long as all the rest, and 16 MiB. No other thread may import it
     meanwhile.
     """
-    if _LINEAR_ALGEBRA in sys.modules:
+    with as_if_missing('scipy.linalg'):
         _nothing()
-        return
-    modules = typing.cast('dict[str, types.ModuleType | None]', sys.modules)
-    modules[_LINEAR_ALGEBRA] = None        # as if it were not installed
-    try:
-        _nothing()
-    finally:
-        del modules[_LINEAR_ALGEBRA]
 
 
 def record(**values: float) -> np.ndarray:
