@@ -1,9 +1,10 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
 """`python -m px4_sim_ros`."""
-from px4_sim_ros.config import signal_mask
+from px4_sim_ros.config import one_thread, signal_mask
 
 signal_mask.block()        # before what takes long to import
+one_thread.choose()
 
 import sys  # noqa: E402
 

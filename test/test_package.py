@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """package.xml names what the package imports, by the keys that rosdep knows."""
 import ast
+import functools
 import os
 import pathlib
 import runpy
@@ -68,16 +69,23 @@ def imports(nodes, at_start):
             yield from (alias.name.partition('.')[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             yield node.module.partition('.')[0]
-        elif not (at_start and (isinstance(node, ast.FunctionDef) or is_for_types_only(node))):
+        # Expressions, which are most of a module, import nothing.
+        elif isinstance(node, (ast.stmt, ast.excepthandler, ast.match_case)) and not (
+                at_start and (isinstance(node, ast.FunctionDef) or is_for_types_only(node))):
             yield from imports(ast.iter_child_nodes(node), at_start)
+
+
+@functools.cache
+def statements(path):
+    """Return the statements of a module."""
+    return ast.parse(path.read_text(encoding='utf-8')).body
 
 
 def third_party(*folders, at_start=False):
     """Return what the modules in folders import from elsewhere."""
     paths = [path for folder in folders for path in (ROOT / folder).rglob('*.py')]
     own = {path.stem for path in paths} | {'px4_sim_ros', 'verification'}
-    found = {name for path in paths for name in imports(
-        ast.parse(path.read_text(encoding='utf-8')).body, at_start)}
+    found = {name for path in paths for name in imports(statements(path), at_start)}
     return found - own - sys.stdlib_module_names
 
 
@@ -85,16 +93,17 @@ def keys(names):
     return {KEYS.get(name, name) for name in names}
 
 
-RUN = third_party('px4_sim_ros', 'launch')
-TEST = third_party('test', 'examples')
+def of_a_run():
+    return third_party('px4_sim_ros', 'launch')
 
 
 def test_what_the_package_imports_is_declared_and_nothing_else():
-    assert declared('depend', 'exec_depend') == keys(RUN - WITHOUT_A_KEY) | NOT_IMPORTED
+    assert declared('depend', 'exec_depend') == keys(of_a_run() - WITHOUT_A_KEY) | NOT_IMPORTED
 
 
 def test_what_only_the_tests_import_is_declared_and_nothing_else():
-    assert declared('test_depend') == keys(TEST - WITHOUT_A_KEY) - declared('exec_depend')
+    assert declared('test_depend') == keys(
+        third_party('test', 'examples') - WITHOUT_A_KEY) - declared('exec_depend')
 
 
 def test_packages_without_a_key_are_imported_where_they_are_needed():

@@ -1,10 +1,11 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""The environment of ROS processes: how they discover each other."""
+"""The environment of ROS processes: how they discover each other, and with which threads."""
 from __future__ import annotations
 
 import os
 
+from px4_sim_ros.config import one_thread
 from px4_sim_ros.config.resources import config_directory
 
 # What Fast DDS calls the file of its settings: to Jazzy, and since Kilted.
@@ -19,7 +20,8 @@ def ros_environment() -> dict[str, str]:
 
     A user who has set anything about discovery keeps those settings.
     """
-    if any(name in os.environ for name in (*_PROFILES, *_CHOICES)):
-        return dict(os.environ)
+    environment = dict(os.environ) | one_thread.ENVIRONMENT
+    if any(name in environment for name in (*_PROFILES, *_CHOICES)):
+        return environment
     profile = str(config_directory() / 'fastdds.xml')
-    return dict.fromkeys(_PROFILES, profile) | dict(os.environ)
+    return dict.fromkeys(_PROFILES, profile) | environment

@@ -158,20 +158,25 @@ def belong(entry, sentence):
     return is_case(sentence, entry) or is_case(entry, sentence)
 
 
-SENTENCES = Package(ROOT / 'px4_sim_ros').sentences
 ENTRIES = re.findall(r'\*\*`(.+?)`\*\*', PAGE)
 
 
-def test_all_that_is_said_has_an_entry():
-    assert not sorted(s for s in SENTENCES if not any(belong(e, s) for e in ENTRIES))
+@pytest.fixture(scope='module')
+def sentences():
+    """Return all that the package says."""
+    return Package(ROOT / 'px4_sim_ros').sentences
 
 
-def test_all_entries_are_about_what_is_said():
-    assert not [e for e in ENTRIES if not any(belong(e, s) for s in SENTENCES)]
+def test_all_that_is_said_has_an_entry(sentences):
+    assert not sorted(s for s in sentences if not any(belong(e, s) for e in ENTRIES))
 
 
-def test_no_entry_is_about_everything_and_none_is_there_twice():
-    assert not [e for e in ENTRIES if 3 * sum(belong(e, s) for s in SENTENCES) > len(SENTENCES)]
+def test_all_entries_are_about_what_is_said(sentences):
+    assert not [e for e in ENTRIES if not any(belong(e, s) for s in sentences)]
+
+
+def test_no_entry_is_about_everything_and_none_is_there_twice(sentences):
+    assert not [e for e in ENTRIES if 3 * sum(belong(e, s) for s in sentences) > len(sentences)]
     assert len(ENTRIES) == len(set(ENTRIES))
 
 

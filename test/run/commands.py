@@ -12,6 +12,7 @@ import time
 import psutil
 
 from px4_sim_ros.mavlink.hil_server import port_of
+from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.run.processes import Child
 
 # Another simulator.
@@ -70,6 +71,12 @@ def wait_for_line(process, text):
 def family(pid):
     """Return the processes that a process has started, and theirs."""
     return psutil.Process(pid).children(recursive=True)
+
+
+def steps_of(bag):
+    """Return the messages of the step of a recording."""
+    reader = BagReader(bag)
+    return [m for m in reader.messages() if m.topic in reader.run.graph.topics]
 
 
 def wait_gone(processes, timeout_s):

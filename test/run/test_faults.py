@@ -255,6 +255,22 @@ def test_a_killed_autopilot_is_waited_for_and_the_next_one_is_taken(paused, flow
     assert_nothing_lost(world)
 
 
+# The last one with this graph: it is over then.
+@pytest.mark.parametrize('mode', ['separate'], scope='module')
+def test_on_overdue_fail_takes_the_graph_down(flown):
+    world = flown
+    assert world.set(on_overdue='fail')[0].successful
+    world.wait_steps(ENOUGH_STEPS)
+    world.kill('gps')
+    owed = rf'gps has not published ({"|".join(OWED["gps"])}) for t = .*'
+    world.wait_sentence('STOPPING', owed, NAMED_S)
+    sentence = world.sentence
+    codes = world.wait_ended(PATIENCE_S, but=['gps'])
+    assert codes.pop('manager') == 1
+    assert set(codes.values()) == {0}, codes
+    assert sentence in world.said('manager')
+
+
 @pytest.mark.parametrize('paused', [False, True])
 def test_a_suspended_world_goes_on(paused, composed):
     world = composed
@@ -309,22 +325,6 @@ def test_a_graph_with_a_suspended_node_gives_up(alone, tmp_path):
         # The manager may never have come to know it.
         assert re.search(r'imu (did not answer|has not appeared); the graph is taken down',
                          world.said('manager'))
-
-
-def test_on_overdue_fail_takes_the_graph_down(alone, tmp_path):
-    with running_graph(tmp_path, 'separate', INSTANCE, PARAMETERS | {
-            'manager': PARAMETERS['manager'] | {'on_overdue': 'fail'}}) as world:
-        world.wait_up()
-        world.connect()
-        world.wait_steps(ENOUGH_STEPS)
-        world.kill('gps')
-        owed = rf'gps has not published ({"|".join(OWED["gps"])}) for t = .*'
-        world.wait_sentence('STOPPING', owed, NAMED_S)
-        sentence = world.sentence
-        codes = world.wait_ended(PATIENCE_S, but=['gps'])
-        assert codes.pop('manager') == 1
-        assert set(codes.values()) == {0}, codes
-        assert sentence in world.said('manager')
 
 
 @pytest.mark.parametrize('mode, words, name', [

@@ -1,15 +1,16 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""A recording is a flight that can be flown again, in every mode, to the last bit."""
-import functools
-import itertools
+"""A recording is a flight that can be flown again, in every mode, to the last bit.
+
+That each mode's own recordings can be is seen in test_fly.py.
+"""
 import json
 import os
 import shutil
 import time
 
 import pytest
-from commands import command, family, interrupt, run, running, wait_gone, write_hop
+from commands import command, family, interrupt, run, running, steps_of, wait_gone, write_hop
 from comparison_flight import record_flight
 from report_flights import rewritten
 
@@ -24,28 +25,12 @@ MODES = ['core', 'composed', 'separate']
 
 
 @pytest.fixture(scope='module')
-def recorded(tmp_path_factory):
-    """Return a function that gives the bag of a short flight in a mode."""
-    folder = tmp_path_factory.mktemp('recorded')
-    mission = write_hop(folder, 0.5)
-
-    def bag(mode):
-        path = folder / mode
-        if not path.exists():
-            result = run('fly', '--mode', mode, '--mission', mission, '--instance', INSTANCE,
-                         '--wind', 'dryden', '--set', 'wind.speed_m_s=2', '--record', path)
-            assert result.returncode == 0, result.stderr
-            assert result.stderr == ''
-        return path
-    return bag
-
-
-@pytest.fixture(scope='module')
 def short(tmp_path_factory):
     """Three seconds of mode core, with commands that nobody has chosen."""
     return record_flight(tmp_path_factory.mktemp('short') / 'bag', 750).folder
 
 
+<<<<<<< HEAD
 # Each mode records and each replays; the other pairs are slow and tell no more.
 @pytest.mark.parametrize('recorded_in, replayed_in', [
     *itertools.product(MODES, ['core']), *itertools.product(['core'], MODES[1:])])
@@ -66,6 +51,8 @@ def steps_of(bag):
     return [m for m in reader.messages() if m.topic in reader.run.graph.topics]
 
 
+=======
+>>>>>>> fda3a6a (NumPy starts no threads in processes of a graph; flights that several tests share, and shorter ones)
 def test_a_replay_is_kept_and_can_be_flown_again(short, tmp_path, here):
     again = tmp_path / 'again'
     assert here('replay', short, '--record', again).returncode == 0

@@ -25,11 +25,11 @@ from graph_recording import RECORDED, WHOLE, assert_same_messages
 pytestmark = pytest.mark.slow       # starts processes and waits
 
 INSTANCE, FLY_INSTANCE = 74, 76
-# How often a graph is started and stopped in a row.
-STARTS = int(os.environ.get('GRAPH_STARTS', '10'))
+# How often a graph is started and stopped in a row: by default once in each way.
+STARTS = int(os.environ.get('GRAPH_STARTS', '5'))
 BOTH_MODES = pytest.mark.parametrize('mode', ['composed', 'separate'])
 # Of simulated time, for a comparison bit by bit; every topic is due at its end.
-COMPARED_US = 3_000_000
+COMPARED_US = 2_000_000
 # The recorder may be matched some steps late in the first run; their noise still counts.
 COMPARED_FROM_US = 1_000_000
 END_S = 5.0
@@ -261,8 +261,8 @@ def test_a_low_battery_is_a_warning(world):
 def test_fly_starts_autopilot_and_mission_again_after_a_reset(alone, tmp_path):
     file = tmp_path / 'summary.json'
     with running(command(
-            'fly', '--instance', FLY_INSTANCE, '--mission', write_hop(tmp_path, 5.0),
-            '--speed-factor', 2, '--summary', file)) as process:
+            'fly', '--instance', FLY_INSTANCE, '--mission', write_hop(tmp_path, 2.0),
+            '--speed-factor', 1, '--summary', file)) as process:
         wait_for_line(process, 'armed')
         result = run('reset', timeout_s=PATIENCE_S)
         assert (result.returncode, result.stderr) == (0, '')
@@ -346,7 +346,8 @@ def test_starts_and_stops_in_a_row_leave_nothing(start, alone, tmp_path):
         end_in_order(world, way)
 
 
-@pytest.mark.parametrize('way', ['SIGTERM', 'SIGINT', 'shutdown of a sensor'])
+# The other ways of the manager are the same in a process with all nodes.
+@pytest.mark.parametrize('way', ['SIGTERM', 'shutdown of a sensor'])
 def test_separate_processes_end_in_order(way, alone, tmp_path):
     with running_graph(tmp_path, 'separate', INSTANCE, {
             'manager': {'speed_factor': 2.0}}) as world:

@@ -16,7 +16,7 @@ from graph_processes import running_graph
 
 pytestmark = pytest.mark.slow       # starts processes and waits
 
-DURATION_S = float(os.environ.get('SOAK_S', '15'))
+DURATION_S = float(os.environ.get('SOAK_S', '5'))
 PATIENCE_S = 60.0 + 2.0 * DURATION_S
 STEP_US = 4000
 

@@ -1,6 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""Each vehicle that comes along flies the square, with both autopilots."""
+"""Each vehicle that comes along flies: a corner with the embedded autopilot, a square with PX4."""
 import json
 import os
 import pathlib
@@ -15,16 +15,22 @@ pytestmark = pytest.mark.slow       # starts processes and waits
 X500_INSTANCE, HEXA_INSTANCE = 2, 6     # PX4 caps the ports that a pilot uses at instance 9
 
 
-def flight(tmp_path, vehicle, instance, autopilot):
+# The square of the iris is flown by test_fly.py. Here, there are all kinds of motion once.
+CORNER = {'name': 'corner', 'items': [
+    {'take_off': {'up_m': 4.0}}, {'go_to': {'north_m': 4.0, 'east_m': 0.0, 'up_m': 4.0}},
+    {'go_to': {'north_m': 4.0, 'east_m': 4.0, 'up_m': 4.0}}, {'land': {}}]}
+
+
+def flight(tmp_path, vehicle, instance, autopilot, *words):
     """Fly; return the summary and what was printed."""
     file = tmp_path / 'summary.json'
     result = run('fly', '--mode', 'core', '--vehicle', vehicle, '--autopilot', autopilot,
-                 '--instance', instance, '--summary', file)
+                 '--instance', instance, '--summary', file, *words)
     assert result.returncode == 0, result.stderr
     return json.loads(file.read_text()), result.stdout
 
 
-def assert_was_flown(summary, vehicle):
+def assert_was_flown(summary, vehicle, up_m):
     """Assert that the whole mission was flown well, and in lockstep."""
     assert summary['vehicle'] == vehicle
     assert summary['mission_flown']
@@ -33,13 +39,16 @@ def assert_was_flown(summary, vehicle):
     assert all(abs(a['altitude_error_m']) < 0.5 for a in summary['arrivals'])
     assert all(a['position_error_m'] < 1.0 for a in summary['arrivals'])
     assert summary['position_error_at_landing_m'] < 1.0
-    assert summary['max_altitude_m'] < 11.0
+    assert summary['max_altitude_m'] < up_m + 1.0
 
 
 @pytest.mark.parametrize('vehicle', ['x500', 'hexa'])
 def test_with_the_embedded_autopilot(tmp_path, vehicle, instance):
-    summary, _ = flight(tmp_path, vehicle, instance, 'embedded')
-    assert_was_flown(summary, vehicle)
+    mission = tmp_path / 'corner.yaml'
+    mission.write_text(json.dumps(CORNER))
+    summary, _ = flight(tmp_path, vehicle, instance, 'embedded', '--mission', mission)
+    assert len(summary['arrivals']) == 3
+    assert_was_flown(summary, vehicle, 4.0)
 
 
 @pytest.mark.skipif(not os.environ.get('PX4_DIR'), reason='PX4_DIR does not point to a built PX4')
@@ -47,7 +56,7 @@ def test_with_the_embedded_autopilot(tmp_path, vehicle, instance):
     ('x500', X500_INSTANCE), ('hexa', HEXA_INSTANCE)])
 def test_with_px4(tmp_path, vehicle, instance):
     summary, printed = flight(tmp_path, vehicle, instance, 'px4')
-    assert_was_flown(summary, vehicle)
+    assert_was_flown(summary, vehicle, 10.0)
     folder = re.search(r'PX4 runs in (\S+);', printed).group(1)
     console = (pathlib.Path(folder) / 'px4.log').read_text(errors='replace')
     assert 'Ready for takeoff!' in console
