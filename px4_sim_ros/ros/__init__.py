@@ -4,6 +4,6 @@
 from px4_sim_ros.model.lean_import import as_if_missing
 
 # The types of messages are loaded by a package that generates their code as well. A parser and
-# templates for that take each process 30 ms and 10 MiB, and nothing is generated here.
+# templates for that take each process 25 ms and 2 MiB, and nothing is generated here.
 with as_if_missing('rosidl_generator_py.generate_py_impl'):
     import rosidl_generator_py  # noqa: F401

@@ -17,7 +17,6 @@ from commands import (
     port_is_free,
     run,
     running,
-    steps_of,
     wait_for_line,
     wait_gone,
     write_hop,
@@ -35,20 +34,19 @@ KEYS = ['mode', 'autopilot', 'seed', 'sim_time_s', 'wall_time_s', 'real_time_fac
 
 @pytest.mark.parametrize('mode, seed, up_m, arrivals', [
     ('core', 1, 2.0, 1), ('composed', 7, 10.0, 5), ('separate', 8, 1.0, 1)])
-def test_the_mission_is_flown(mode, seed, up_m, arrivals, tmp_path, here):
-    """In each mode, with the seed of the configuration and with others; it replays bit by bit.
+def test_the_mission_is_flown(mode, seed, up_m, arrivals, tmp_path):
+    """In each mode, with the seed of the configuration and with others.
 
     All modes give the same bits: one of them flies the whole square, the others a hop; and one of
     the others tells all of it in a namespace.
     """
-    file, bag = tmp_path / 'summary.json', tmp_path / 'bag'
+    file = tmp_path / 'summary.json'
     words = ['--seed', seed] if seed != 1 else []
     if mode != 'composed':
         words += ['--mission', write_hop(tmp_path, up_m)]
     if mode == 'separate':
         words += ['--namespace', 'uav1']
-    result = run('fly', '--mode', mode, '--instance', INSTANCE, '--summary', file,
-                 '--wind', 'dryden', '--set', 'wind.speed_m_s=2', '--record', bag, *words)
+    result = run('fly', '--mode', mode, '--instance', INSTANCE, '--summary', file, *words)
     assert result.returncode == 0, result.stderr
     summary = json.loads(file.read_text())
     assert set(KEYS) <= set(summary)
@@ -67,11 +65,6 @@ def test_the_mission_is_flown(mode, seed, up_m, arrivals, tmp_path, here):
     assert result.stderr == ''
     assert 'disarmed' in result.stdout
     assert port_is_free(INSTANCE)
-    replayed = here('replay', bag)
-    assert (replayed.returncode, replayed.stderr) == (0, ''), replayed.stdout
-    messages = len(steps_of(bag))
-    assert messages > 5000
-    assert f'all {messages} common messages are bit-identical' in replayed.stdout
 
 
 # Which signal it is matters to the command alone, and not to what it has started.

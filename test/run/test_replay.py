@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A recording is a flight that can be flown again, in every mode, to the last bit.
 
-That each mode's own recordings can be is seen in test_fly.py.
+That recordings of graphs can be is seen in test_recording.py.
 """
 import json
 import os
@@ -120,6 +120,7 @@ def test_the_vehicle_is_that_of_the_recording(tmp_path, here):
     vehicle.unlink()
     result = here('replay', bag)
     assert (result.returncode, result.stderr) == (0, '')
+    assert f'all {len(steps_of(bag))} messages that both have are bit-identical' in result.stdout
 
 
 # With overlaps; one from the first step on, one to the end; and the wind, which moves the vehicle.
