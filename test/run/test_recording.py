@@ -141,7 +141,7 @@ def test_every_message_of_two_runs_is_recorded(mode, instance, tmp_path):
     assert {'/rosout', '/diagnostics', 'hil/state', 'sim/status'} <= first.times_us.keys()
     again, steps = run('replay', first.folder), len(steps_of(first.folder))
     assert (again.returncode, again.stderr) == (0, '')
-    assert f'all {steps} messages that both have are bit-identical' in again.stdout
+    assert f'all {steps} common messages are bit-identical' in again.stdout
 
 
 def test_the_world_waits_for_a_suspended_recorder_and_nothing_is_lost(instance, tmp_path):

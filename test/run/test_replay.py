@@ -30,29 +30,6 @@ def short(tmp_path_factory):
     return record_flight(tmp_path_factory.mktemp('short') / 'bag', 750).folder
 
 
-<<<<<<< HEAD
-# Each mode records and each replays; the other pairs are slow and tell no more.
-@pytest.mark.parametrize('recorded_in, replayed_in', [
-    *itertools.product(MODES, ['core']), *itertools.product(['core'], MODES[1:])])
-def test_a_replay_is_bit_identical(recorded_in, replayed_in, recorded, here):
-    bag = recorded(recorded_in)
-    result = (here if replayed_in == 'core' else run)('replay', bag, '--mode', replayed_in)
-    assert result.returncode == 0, result.stdout + result.stderr
-    assert result.stderr == ''
-    messages = steps_of(bag)
-    assert len(messages) > 5000
-    assert f'all {len(messages)} common messages are bit-identical' in result.stdout
-
-
-@functools.cache
-def steps_of(bag):
-    """Return the messages of the step; what is written stays as it is."""
-    reader = BagReader(bag)
-    return [m for m in reader.messages() if m.topic in reader.run.graph.topics]
-
-
-=======
->>>>>>> fda3a6a (NumPy starts no threads in processes of a graph; flights that several tests share, and shorter ones)
 def test_a_replay_is_kept_and_can_be_flown_again(short, tmp_path, here):
     again = tmp_path / 'again'
     assert here('replay', short, '--record', again).returncode == 0
@@ -120,7 +97,7 @@ def test_the_vehicle_is_that_of_the_recording(tmp_path, here):
     vehicle.unlink()
     result = here('replay', bag)
     assert (result.returncode, result.stderr) == (0, '')
-    assert f'all {len(steps_of(bag))} messages that both have are bit-identical' in result.stdout
+    assert f'all {len(steps_of(bag))} common messages are bit-identical' in result.stdout
 
 
 # With overlaps; one from the first step on, one to the end; and the wind, which moves the vehicle.
