@@ -70,7 +70,7 @@ class Lockstep:
         self.steps = 0
         self.misses = 0
         self.waited_s = 0.0                      # wall time in `send` and in waits for replies
-        self.boot_s = 0.0                        # wall time until a boot came to rest first
+        self.boot_s = 0.0                        # of steps, until a boot came to rest first
         self._gap: Gap | None = None             # the first one
         self._matcher.reset_counters()
         self._server.dropped_sends = self._server.refused_clients = 0
@@ -151,7 +151,10 @@ class Lockstep:
         Without it the end of the connection would not be noticed, and PX4 would complain of the
         silence. A reply that comes now is late; it does not change the state.
         """
-        if self._connect():
+        boot_s = self.boot_s
+        is_connected = self._connect()
+        self.boot_s = boot_s          # what is waited here is no time of a step
+        if is_connected:
             reply = self._matcher.reply_to(self._held_us, self._server.receive(0.0))
             self._held_reply = reply or self._held_reply
             self._has_gone()

@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from px4_sim_ros.mavlink import lockstep
 from px4_sim_ros.mavlink.hil_codec import DISARMED
 from px4_sim_ros.mavlink.lockstep import StallError
 
@@ -107,6 +108,25 @@ def test_a_silence_fails_when_it_is_waited_for(make_locked):
     link.begin(2 * STEP_US)
     with pytest.raises(StallError):
         link.exchange(2 * STEP_US)
+
+
+def test_what_a_boot_takes_counts_in_steps_only(make_link, connect, monkeypatch):
+    """While none is under way others are waited for, whose time it is."""
+    class Boot:
+        address, is_booting, since_s = None, True, time.monotonic()
+
+        def settle(self, timeout_s=None):
+            end_s = time.perf_counter() + 1e-3
+            while time.perf_counter() < end_s:
+                pass
+            return False
+
+    monkeypatch.setattr(lockstep, 'BootWatch', lambda peer: Boot())
+    link, _ = make_link(shares_core=True), connect()
+    link.lockstep.service_idle_link()
+    assert (link.state, link.lockstep.boot_s) == ('WAITING', 0.0)
+    link.begin(STEP_US)
+    assert link.lockstep.boot_s >= 1e-3
 
 
 def test_only_what_is_waited_counts(make_locked):
