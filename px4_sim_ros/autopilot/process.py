@@ -3,6 +3,11 @@
 """The embedded autopilot as a process: a TCP client on the HIL link, as PX4 is."""
 from __future__ import annotations
 
+from px4_sim_ros.config import collector
+
+if __name__ == '__main__':
+    collector.hold()           # before what takes long to import
+
 import argparse
 import select
 import socket
@@ -146,6 +151,7 @@ def main(arguments: typing.Sequence[str] | None = None) -> int:
     parser.add_argument('--vehicle', default='iris', help='name in config/vehicles, or a path')
     parser.add_argument('--host', default='127.0.0.1', help='where the simulator listens')
     options = parser.parse_args(own_arguments(sys.argv[1:] if arguments is None else arguments))
+    collector.release()
     try:
         run(options.instance, load_vehicle(options.vehicle), options.host)
     except (ParameterError, OSError) as error:

@@ -11,7 +11,7 @@ import typing
 from px4_sim_ros.cli import control, output
 from px4_sim_ros.cli.arguments import ArgumentParser
 from px4_sim_ros.cli.exit_codes import INTERRUPTED, UNREAD
-from px4_sim_ros.config import signals
+from px4_sim_ros.config import collector, signals
 from px4_sim_ros.config.resources import own_arguments
 from px4_sim_ros.model.errors import did_you_mean
 
@@ -73,6 +73,7 @@ def _run(arguments: list[str]) -> int:
     if unknown:
         commands.choices[options.command].refuse(unknown)
     options.ros_arguments = arguments[len(own):]
+    collector.release()
     if module is not None:
         return getattr(module, _function(options.command))(options)
     return control.run(options)

@@ -3,6 +3,11 @@
 """Runs nodes of the graph in this process: all of them, or those that are named."""
 from __future__ import annotations
 
+from px4_sim_ros.config import collector
+
+if __name__ == '__main__':
+    collector.hold()           # before what takes long to import
+
 import argparse
 import contextlib
 import math
@@ -59,6 +64,7 @@ def run(
             executor.add_node(node)
         if stop.asked:
             return 0           # there is no graph yet
+        collector.release()
         with contextlib.closing(HangWatch(host.runner, HangReport(host, manager, stop))):
             _spin(StepExecutor(executor, host), nodes, manager, stop)
     except ParameterError as error:

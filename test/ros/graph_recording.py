@@ -37,7 +37,10 @@ WHOLE = {
         'airspeed', 'range_finder', 'optical_flow', 'visual_odometry')},
     'magnetometer': {'field_per_current': [1e-7, 2e-7, -3e-7]},
     'barometer': {'wind_pressure_coefficient': 0.2}}
-OVERRIDES = WHOLE | {'manager': {'speed_factor': 0.0}, 'hil_bridge': {'instance': INSTANCE}}
+# The scripted autopilot waits for the recording: a step that went on without its answer would fly
+# another flight.
+OVERRIDES = WHOLE | {'manager': {'speed_factor': 0.0},
+                     'hil_bridge': {'instance': INSTANCE, 'reply_timeout_s': 60.0}}
 
 # What dynamics, sensors and bridge publish in the step: /clock carries nothing but time.
 RECORDED = [name for name in graph.TOPICS if name != '/clock']

@@ -47,6 +47,8 @@ PATIENCE_S = 30.0
 # A fault is told within the parameter's bound and this.
 TOLD_S = 2.0
 _ANSWER_S = 1.0
+# A transition is refused when it is asked for again: so on a busy machine it is waited for.
+_TRANSITION_S = 10.0
 _END_S = 4.0
 # Those that are named by ports belong to all processes of the machine.
 _SHARED_MEMORY = r'/dev/shm/fastrtps_[0-9a-f]{16}\S*'
@@ -362,7 +364,7 @@ class GraphProcesses:
 
     # Requests.
 
-    def _answer(self, kind, name, request):
+    def _answer(self, kind, name, request, answer_s=_ANSWER_S):
         """Return the answer to a request; asked again, as the first may be lost."""
         client = self.observer.client(kind, name)
         deadline_s = time.monotonic() + PATIENCE_S
@@ -370,7 +372,7 @@ class GraphProcesses:
             self.wait_for(client.service_is_ready, PATIENCE_S, f'the service {name}')
             call = client.call_async(request)
             with contextlib.suppress(AssertionError):
-                self.wait_for(call.done, _ANSWER_S, f'an answer of {name}')
+                self.wait_for(call.done, answer_s, f'an answer of {name}')
                 return call.result()
             client.remove_pending_request(call)
         raise AssertionError(f'{name} does not answer\n{self.report()}')
@@ -389,7 +391,7 @@ class GraphProcesses:
         """Ask a node for a transition of its lifecycle."""
         number = getattr(Transition, f'TRANSITION_{transition.upper()}')
         request = ChangeState.Request(transition=Transition(id=number))
-        answer = self._answer(ChangeState, f'{node}/change_state', request)
+        answer = self._answer(ChangeState, f'{node}/change_state', request, _TRANSITION_S)
         assert answer.success, f'{node} did not {transition}\n{self.report()}'
 
     def wait_answers(self, node):
