@@ -41,6 +41,8 @@ _COLUMNS = (
     ('manager',), ('wind', 'dynamics'),
     ('imu', 'magnetometer', 'barometer', 'gps', 'airspeed', 'range_finder', 'optical_flow',
      'visual_odometry'), ('hil_bridge',), ('PX4, or the\nembedded one', 'pilot'))
+# Nothing of them is in a step by default.
+_LEFT_OUT = 'pilot', 'player', 'recorder', 'scenario', 'scenario_player'
 _COLUMN, _HALF_BOX, _BELOW = 3.8, 1.05, -4.3
 _GREY = '#7d8792'
 _LABEL = {'ha': 'center', 'va': 'center', 'fontsize': 8, 'color': '#33404d', 'zorder': 2,
@@ -50,7 +52,7 @@ _LABEL = {'ha': 'center', 'va': 'center', 'fontsize': 8, 'color': '#33404d', 'zo
 def draw_graph(path: pathlib.Path) -> None:
     """Draw the nodes and topics of a step."""
     whole = graph.of_instances({kind: 1 for kind, spec in graph.NODES.items()
-                                if spec.optional and kind not in ('pilot', 'player', 'recorder')})
+                                if spec.optional and kind not in _LEFT_OUT})
     places = {name: (_COLUMN * column, 0.5 * (len(names) - 1) - row)
               for column, names in enumerate(_COLUMNS) for row, name in enumerate(names)}
     places |= {'wind': (_COLUMN, 2.5), 'dynamics': (_COLUMN, 0.0)}

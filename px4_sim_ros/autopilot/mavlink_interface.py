@@ -17,6 +17,7 @@ from px4_sim_ros.autopilot.estimator import Estimator
 from px4_sim_ros.mavlink.hil_fields import packed
 from px4_sim_ros.mavlink.pilot_link import PILOT_PORT
 from px4_sim_ros.mavlink.ports import LOCAL, bound_socket
+from px4_sim_ros.mavlink.px4_modes import auto_mode
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition, LocalFrame
 from px4_sim_ros.model.frames import enu_to_ned, flu_to_frd, quaternion_enu_flu_to_ned_frd
 from px4_sim_ros.model.timebase import is_due
@@ -27,6 +28,8 @@ _HEARTBEAT_US, _STATE_US, _POSITION_US = 1_000_000, 200_000, 48_000
 # A set point has no velocity, acceleration or yaw.
 _POSITION_ONLY = sum(2**bit for bit in range(3, 12))
 _UNKNOWN = 0xFFFF
+# As PX4 would call them.
+_MODES = {Mode.STANDBY: 'AUTO_READY', Mode.HOLD: 'AUTO_LOITER', Mode.LAND: 'AUTO_LAND'}
 _PREARM = mavlink.MAV_SYS_STATUS_PREARM_CHECK
 
 
@@ -119,7 +122,8 @@ class MavlinkInterface:
         if self._commander.armed:
             mode |= mavlink.MAV_MODE_FLAG_SAFETY_ARMED
         return self._mav.heartbeat_encode(
-            mavlink.MAV_TYPE_QUADROTOR, mavlink.MAV_AUTOPILOT_GENERIC, mode, 0,
+            mavlink.MAV_TYPE_QUADROTOR, mavlink.MAV_AUTOPILOT_GENERIC, mode,
+            auto_mode(_MODES[self._commander.mode]),
             mavlink.MAV_STATE_ACTIVE if self._commander.in_air else mavlink.MAV_STATE_STANDBY)
 
     def _system_status(self) -> mavlink.MAVLink_message:

@@ -8,19 +8,26 @@ import contextlib
 import json
 import os
 import pathlib
+import shlex
 import sys
 import tempfile
 import typing
 
-from px4_sim_ros.cli import output
+from px4_sim_ros.cli import output, same_flight
 from px4_sim_ros.cli.arguments import instance, namespace, speed_factor
 from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED, INTERRUPTED
 from px4_sim_ros.cli.progress import Progress
 from px4_sim_ros.config import domain_claim, node_overrides
-from px4_sim_ros.config.configuration import Configuration, load_configuration, profile_parameters
+from px4_sim_ros.config.configuration import (
+    Configuration,
+    checked_scenario,
+    load_configuration,
+    profile_parameters,
+)
 from px4_sim_ros.config.recording import RecorderParameters
 from px4_sim_ros.config.resources import check_page, check_writable
-from px4_sim_ros.config.vehicles_and_missions import load_mission
+from px4_sim_ros.config.scenarios import NONE
+from px4_sim_ros.config.vehicles_and_missions import flown_mission
 from px4_sim_ros.mavlink.hil_server import port_of
 from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.mavlink.pilot import place_text
@@ -57,6 +64,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_schedule_argument(parser)
     parser.add_argument('--mission', help='name in config/missions, or a path; by default '
                         f'{_MISSION}, but none with --autopilot none')
+    parser.add_argument('--scenario', help='name in config/scenarios, or a path: what happens in'
+                        ' the flight, and what has to hold')
     parser.add_argument('--seed', type=int, help='seed of all random streams')
     parser.add_argument('--speed-factor', type=speed_factor, metavar='X|max',
                         help='simulated over wall time; max by default')
@@ -115,8 +124,9 @@ def _fly(options: argparse.Namespace, folder: pathlib.Path) -> int:
         code = FAILED if record.failure else 0
     if code == INTERRUPTED:
         return output.interrupted('fly')
-    if record.failure:
-        print(f'fly: {record.failure}', file=sys.stderr)
+    for sentence_ in [record.failure, *_broken(options, plan, record)]:
+        if sentence_:
+            print(f'fly: {sentence_}', file=sys.stderr)
     # After the sentence: it takes a while, too long for whoever has interrupted.
     if has_begun and options.report is not None:
         is_written &= _write_report(record.recording, options.report)
@@ -151,7 +161,22 @@ def _conduct(
     except (OSError, RuntimeError, ParameterError) as error:
         record.failure = sentence(error)
         return FAILED
+    if plan.scenario is not None and not record.was_stopped:
+        return FAILED if record.failed else 0
     return 0 if record.landed or record.was_stopped else FAILED
+
+
+def _broken(
+    options: argparse.Namespace, plan: FlightPlan, record: FlightRecord,
+) -> typing.Iterator[str]:
+    """Yield a sentence for each expectation that has failed, and how to fly that again."""
+    for verdict in record.failed:
+        yield f'expected {verdict.text}'
+    if record.failed:
+        words = ['python', '-m', 'px4_sim_ros', *same_flight.words(options)]
+        if not record.unrepeatable:
+            words += ['--expect', record.status.fingerprint]
+        yield f'again: {shlex.join(words)}'
 
 
 def _configuration(
@@ -176,8 +201,8 @@ def _plan(options: argparse.Namespace, configuration: Configuration) -> FlightPl
     :raises ParameterError: an option is wrong
     :raises OSError: a port of the flight is in use
     """
-    name = configuration.world.mission
-    mission = None if name == 'none' else load_mission(name)
+    mission = flown_mission(configuration.world)
+    scenario = checked_scenario(configuration)
     own_classes = node_overrides.parse(options.node, configuration.graph.nodes)
     if options.mode == 'core':
         for name, value in (('remap', ''.join(options.remap[:1])),
@@ -193,7 +218,7 @@ def _plan(options: argparse.Namespace, configuration: Configuration) -> FlightPl
     hil = configuration.of_node('hil_bridge', HilParameters)
     autopilots.check(hil, options.autopilot, mission is not None)
     return FlightPlan(options.mode, options.autopilot, px4, mission, own_classes,
-                      options.remap, options.viewer, options.namespace)
+                      options.remap, options.viewer, options.namespace, scenario)
 
 
 def _base(options: argparse.Namespace) -> settings.Settings:
@@ -230,6 +255,8 @@ def _head(
     head = {'mode': options.mode, 'autopilot': options.autopilot,
             'vehicle': configuration.vehicle.name, 'wind': configuration.world.wind,
             'seed': configuration.world.seed, 'mission': mission.name if mission else 'none'}
+    if configuration.world.scenario != NONE:
+        head['scenario'] = pathlib.Path(configuration.world.scenario).stem
     if options.record is not None:
         head['recording'] = bag
     if options.report is not None and has_page:
@@ -268,7 +295,7 @@ def _overrides(
     options: argparse.Namespace, bag: str | pathlib.Path | None,
 ) -> settings.Settings:
     found = settings.settings(options)
-    for node, name in (('', 'seed'), ('', 'mission'), ('manager', 'speed_factor'),
+    for node, name in (('', 'seed'), ('', 'mission'), ('', 'scenario'), ('manager', 'speed_factor'),
                        ('hil_bridge', 'instance')):
         value = getattr(options, name)
         if value is not None:
@@ -285,6 +312,12 @@ def _print_summary(summary: dict[str, typing.Any]) -> None:
             for arrival in value:
                 print(f"{'arrival':28} {place_text(arrival['target_enu_m'])}, off by"
                       f" {arrival['position_error_m']:g} m")
+        elif key == 'events':
+            for event in value:
+                print(f"{'event':28} {event['event']}, at {event['time_s']:.3f} s")
+        elif key == 'expectations':
+            for verdict in value:
+                print(f"{'expected':28} {verdict['text']}")
         elif value in (None, '', {}) or key == 'failure':
             continue           # there is none, or it is said on stderr
         elif isinstance(value, dict):

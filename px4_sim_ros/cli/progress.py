@@ -8,6 +8,7 @@ import sys
 import tqdm
 
 from px4_sim_ros.mavlink.pilot import Event
+from px4_sim_ros.model.scenario.course import Happening
 
 
 class Progress:
@@ -18,7 +19,7 @@ class Progress:
             tqdm.tqdm(total=events, unit='event', file=sys.stdout)
             if sys.stdout.isatty() else None)
 
-    def show(self, event: Event) -> None:
+    def show(self, event: Event | Happening) -> None:
         """Show an event."""
         self.print(f't = {event.time_s:7.2f} s  {event.text}')
         if self._bar is not None:

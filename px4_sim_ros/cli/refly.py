@@ -15,9 +15,14 @@ from px4_sim_ros.cli.compare import report_comparison
 from px4_sim_ros.cli.exit_codes import FAILED
 from px4_sim_ros.cli.progress import Progress
 from px4_sim_ros.config import domain_claim
-from px4_sim_ros.config.configuration import Configuration, profile_parameters
+from px4_sim_ros.config.configuration import (
+    Configuration,
+    checked_scenario,
+    profile_parameters,
+)
 from px4_sim_ros.config.resources import check_page, check_writable
-from px4_sim_ros.config.vehicles_and_missions import load_mission
+from px4_sim_ros.config.scenarios import NONE
+from px4_sim_ros.config.vehicles_and_missions import flown_mission
 from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.recording.analysis.comparison import compare_bags
@@ -85,9 +90,11 @@ def _configuration(
                              ' `replay` flies its commands again')
     (folder / 'vehicle.yaml').write_text(run.vehicle, encoding='utf-8')
     (folder / 'mission.yaml').write_text(run.mission, encoding='utf-8')
+    (folder / 'scenario.yaml').write_text(run.scenario, encoding='utf-8')
     laid = {name: dict(values) for name, values in overrides.items()}
     laid[''] = {'vehicle': str(folder / 'vehicle.yaml')} | laid.get('', {}) | {
-        'mission': str(folder / 'mission.yaml'), 'recorder': True}
+        'mission': str(folder / 'mission.yaml'), 'recorder': True,
+        'scenario': str(folder / 'scenario.yaml') if run.scenario else NONE}
     for name, values in (('manager', {'speed_factor': 0.0, 'paused': False}),
                          ('pilot', {'at_end': 'hold'}), ('recorder', {'folder': str(new)})):
         laid[name] = values | laid.get(name, {})
@@ -109,5 +116,5 @@ def _plan(
     if run.autopilot == 'px4':
         px4 = Px4.find(options.px4_dir, REPEATABLE if hil.shares_core else ONE_CORE)
     autopilots.check(hil, run.autopilot, True)
-    return FlightPlan(options.mode, run.autopilot, px4, load_mission(configuration.world.mission),
-                      {}, (), None)
+    return FlightPlan(options.mode, run.autopilot, px4, flown_mission(configuration.world),
+                      {}, (), None, scenario=checked_scenario(configuration))

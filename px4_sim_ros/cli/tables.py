@@ -15,7 +15,11 @@ from px4_sim_ros.bench.budget import Budget
 from px4_sim_ros.cli.command_line import COMMANDS
 from px4_sim_ros.cli.control import PURPOSES
 from px4_sim_ros.config.parameter_files import default_parameters
+from px4_sim_ros.mavlink.px4_modes import MODES
+from px4_sim_ros.model.faults.actions import ACTIONS
 from px4_sim_ros.model.parameters import range_text
+from px4_sim_ros.model.scenario.condition import AGE, MODE, TEXT
+from px4_sim_ros.model.scenario.situation import FLAGS, NUMBERS
 from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.run.launch_arguments import ARGUMENTS
 from px4_sim_ros.step import graph, side_topics
@@ -116,6 +120,35 @@ def budget() -> str:
             f' loop takes {recorded.calibration_us:.1f} us there.')
 
 
+def actions() -> str:
+    """Return the actions of scenarios."""
+    return _table(('action', 'what it does', 'parameters'), [
+        (f'`{name}`', (action.__doc__ or '').partition('\n')[0],
+         '; '.join(_action_parameter(key, info, action.DEFAULTS)
+                   for key, info in action.infos().items() if key != 'type'))
+        for name, action in ACTIONS.items()])
+
+
+def _action_parameter(
+    key: str, info: typing.Mapping[str, typing.Any], defaults: typing.Mapping[str, typing.Any],
+) -> str:
+    unit = f" ({info['unit']})" if info['unit'] else ''
+    default = f', `{defaults[key]}` by default' if defaults.get(key, '') not in ('', ()) else ''
+    return f"`{key}`{unit}: {info['description']}{default}"
+
+
+def quantities() -> str:
+    """Return what conditions of scenarios can ask for."""
+    rows = [(f'`{name}`', q.meaning + (f', {q.unit}' if q.unit else ''), '`above`, `below`')
+            for name, q in NUMBERS.items()]
+    rows += [(f'`{name}`', meaning, '`true` or `false`') for name, (meaning, _) in FLAGS.items()]
+    rows += [
+        (f'`{AGE}`', 'time since an event has begun, s', '`event`, and `above`, `below`'),
+        (f'`{MODE}`', 'the mode of the autopilot', ', '.join(f'`{mode}`' for mode in MODES)),
+        (f'`{TEXT}`', 'the autopilot says just now a text that contains it', 'a text')]
+    return _table(('quantity', 'what it is', 'asked for by'), rows)
+
+
 def documents(root: pathlib.Path) -> list[pathlib.Path]:
     """Return all documents of a source tree."""
     return [root / 'README.md', *sorted((root / 'docs').glob('*.md'))]
@@ -125,7 +158,8 @@ PARTS: dict[str, typing.Callable[[], str]] = {
     'commands': commands, 'topics': topics, 'parameters': parameters,
     'launch arguments': launch_arguments,
     'picture': picture, 'recorded topics': recorded_topics,
-    'view topics': view_topics, 'budget': budget}
+    'view topics': view_topics, 'budget': budget,
+    'actions': actions, 'quantities': quantities}
 
 
 def fill(text: str) -> str:

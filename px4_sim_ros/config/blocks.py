@@ -7,6 +7,7 @@ import sys
 import typing
 
 from px4_sim_ros.config.configuration import Configuration
+from px4_sim_ros.config.scenarios import scenario_of
 from px4_sim_ros.config.vehicles_and_missions import mission_of
 from px4_sim_ros.model.parameters import Parameters
 from px4_sim_ros.step.block import Block, BlockConfiguration
@@ -17,7 +18,8 @@ def block_configuration(configuration: Configuration, name: str) -> BlockConfigu
     """Return what a block of the graph is configured with."""
     return BlockConfiguration(
         name, configuration.graph, configuration.world, configuration.vehicle,
-        configuration.nodes[name], mission_of(name, configuration.world))
+        configuration.nodes[name], mission_of(name, configuration.world),
+        scenario_of(name, configuration.world.scenario))
 
 
 def make_blocks(

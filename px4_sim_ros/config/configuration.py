@@ -20,9 +20,12 @@ from px4_sim_ros.config.parameter_files import (
     write_parameters,
 )
 from px4_sim_ros.config.resources import named_file
+from px4_sim_ros.config.scenarios import NONE, load_scenario, settings_of
 from px4_sim_ros.config.vehicles_and_missions import load_vehicle
 from px4_sim_ros.model.errors import ParameterError, check_installed
+from px4_sim_ros.model.faults.action import Subject
 from px4_sim_ros.model.parameters import Parameters, unknown_key_error
+from px4_sim_ros.model.scenario.scenario import Scenario
 from px4_sim_ros.model.timebase import instance_name
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.model.world import WorldParameters
@@ -97,7 +100,7 @@ def node_configuration(node: str, values: FlatParameters) -> NodeConfiguration:
 def load_configuration(
     params_file: str | pathlib.Path | None, overrides: typing.Mapping[str, FlatParameters],
     namespace: str = '', base: typing.Mapping[str, FlatParameters] | None = None,
-    vehicle: Vehicle | None = None,
+    vehicle: Vehicle | None = None, lays_scenario: bool = True,
 ) -> Configuration:
     """Build the parameters of a whole run.
 
@@ -105,13 +108,18 @@ def load_configuration(
     :param overrides: laid over all; by node name, `''` meaning every node
     :param base: laid over the defaults and under the file, in the same form
     :param vehicle: in the place of the one that the parameters name
+    :param lays_scenario: whether what its scenario sets is laid over `base`, and under the file;
+        a run that was recorded has it already
     :raises ParameterError: one sentence that names the parameter and what is allowed
     """
     check_installed('pygeomag')    # the world of each run has a magnetic field
     given = sections_of(params_file) if params_file is not None else {}
+    laid: dict[str, FlatParameters] = {}
 
     def configured(node: str) -> NodeConfiguration:
-        values = default_parameters(node) | (base or {}).get('', {}) | (base or {}).get(node, {})
+        values = default_parameters(node)
+        for layer in (base or {}), laid:
+            values |= layer.get('', {}) | layer.get(node, {})
         if node == 'pilot' and 'hil_bridge' in names:
             values |= {'instance': flat_values(configured('hil_bridge').own)['instance']}
         values |= select(given, f'{absolute(namespace)}/{node}')
@@ -122,6 +130,10 @@ def load_configuration(
     for key in select(given, absolute(namespace)) | overrides.get('', {}):
         _check_shared_name(key)
     world = configured(_FIRST).world
+    if lays_scenario and world.scenario != NONE:
+        laid |= settings_of(world.scenario)
+        _check_alone(world.scenario, laid)
+        world = configured(_FIRST).world
     names = graph.of_instances(world.node_counts).nodes
     check_sections(params_file, given, [f'{absolute(namespace)}/{node}' for node in names])
     for node in set(overrides) - set(names) - {''}:
@@ -132,6 +144,32 @@ def load_configuration(
     return Configuration(
         world, vehicle or load_vehicle(world.vehicle),
         {name: configuration.own for name, configuration in nodes.items()})
+
+
+def _check_alone(scenario: str, settings: typing.Mapping[str, FlatParameters]) -> None:
+    """Check what a scenario sets, so that an error in it names its file.
+
+    :raises ParameterError: naming the file, the parameter and what is allowed
+    """
+    try:
+        load_configuration(None, settings, lays_scenario=False)
+    except ParameterError as error:
+        raise ParameterError(f'scenario file {named_file("scenarios", scenario)}: {error}') from (
+            error)
+
+
+def checked_scenario(configuration: Configuration) -> Scenario | None:
+    """Return the scenario of a run, None without any.
+
+    :raises ParameterError: it does not fit the vehicle, the nodes or the mission of the run
+    """
+    name = configuration.world.scenario
+    if name == NONE:
+        return None
+    scenario = load_scenario(name)
+    scenario.check(Subject(configuration.vehicle, configuration.graph.blocks),
+                   f'scenario {scenario.name}')
+    return scenario
 
 
 def profile_parameters(name: str) -> dict[str, FlatParameters]:
@@ -215,7 +253,8 @@ def _check_instances(node: str, world: WorldParameters) -> None:
 def _asked_for_by(kind: str) -> str:
     """Return the shared parameter that says how many nodes of a kind there are."""
     others = {'wind': 'wind', 'recorder': 'recorder', 'player': 'commands',
-              'hil_bridge': 'commands', 'pilot': 'mission'}
+              'hil_bridge': 'commands', 'pilot': 'mission', 'scenario': 'scenario',
+              'scenario_player': 'scenario'}
     return others.get(kind, f'instances.{kind}')
 
 

@@ -3,11 +3,16 @@
 """Vehicles and missions, by their names in `config` or by paths."""
 from __future__ import annotations
 
+import yaml
+
 from px4_sim_ros.config.resources import named_file, read_yaml
+from px4_sim_ros.config.scenarios import IN_SCENARIO, load_scenario
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.mission import Mission
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.model.world import WorldParameters
+
+NO_MISSION = 'none'
 
 
 def load_mission(name: str) -> Mission:
@@ -24,7 +29,19 @@ def mission_of(node: str, world: WorldParameters) -> Mission | None:
 
     :raises ParameterError: as `load_mission`
     """
-    return load_mission(world.mission) if node == 'pilot' else None
+    return flown_mission(world) if node == 'pilot' else None
+
+
+def flown_mission(world: WorldParameters) -> Mission | None:
+    """Return the mission of a run, None if there is none; it may stand in the scenario.
+
+    :raises ParameterError: as `load_mission`
+    """
+    if world.mission == NO_MISSION:
+        return None
+    if world.mission == IN_SCENARIO:
+        return load_scenario(world.scenario).mission
+    return load_mission(world.mission)
 
 
 def load_vehicle(name: str) -> Vehicle:
@@ -50,6 +67,17 @@ def mission_text(name: str) -> str:
     :raises ParameterError: the file cannot be read
     """
     return _text('missions', name)
+
+
+def flown_mission_text(world: WorldParameters) -> str:
+    """Return the mission of a run as the text of a file; '' for none.
+
+    :raises ParameterError: its file cannot be read
+    """
+    if world.mission == IN_SCENARIO:
+        mission = flown_mission(world)
+        return '' if mission is None else yaml.dump(mission.to_mapping(), sort_keys=False)
+    return '' if world.mission == NO_MISSION else mission_text(world.mission)
 
 
 def _text(kind: str, name: str) -> str:

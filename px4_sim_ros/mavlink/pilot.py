@@ -38,6 +38,7 @@ class Event(typing.NamedTuple):
     text: str
     time_s: float
     target_enu: Vector | None = None      # where it has arrived, from the place of take-off
+    ends_item: bool = False               # an item of the mission is flown with it
 
 
 class _Home(typing.NamedTuple):
@@ -136,7 +137,8 @@ class Pilot:
         end_s = self.link.time_s + item.duration_s
         yield from self._await(
             lambda: self.link.time_s >= end_s, item.duration_s + 1.0, 'time stands still')
-        self._report(Event(f'held for {item.duration_s:g} s', self.link.time_s))
+        self._report(Event(
+            f'held for {item.duration_s:g} s', self.link.time_s, None, True))
 
     def _go_to(self, item: GoTo, home: _Home) -> Course[None]:
         target = item.east_m, item.north_m, item.up_m
@@ -156,7 +158,7 @@ class Pilot:
         self._report(Event('landed', link.time_s))
         yield from self._await(
             lambda: not link.armed, _ITEM_LIMIT_S, 'the autopilot has not disarmed')
-        self._report(Event('disarmed', link.time_s))
+        self._report(Event('disarmed', link.time_s, None, True))
 
     def _offset(self, home: _Home) -> Vector:
         """Return the position relative to the place of take-off, ENU."""
@@ -183,7 +185,7 @@ class Pilot:
         place = place_text(target)
         yield from self._await(
             settled, _ITEM_LIMIT_S, f'the vehicle has not arrived at {place}')
-        self._report(Event(f'arrived at {place}', link.time_s, target))
+        self._report(Event(f'arrived at {place}', link.time_s, target, True))
 
     def _command(self, command: int, *parameters: float) -> Course[None]:
         link = self.link

@@ -12,10 +12,14 @@ import dataclasses
 import typing
 
 from px4_sim_ros.mavlink.pilot import Event, MissionError, Pilot
-from px4_sim_ros.mavlink.pilot_link import SetPoint
+from px4_sim_ros.mavlink.pilot_link import PilotLink, SetPoint
+from px4_sim_ros.mavlink.scenario_words import message_of
+from px4_sim_ros.model.faults.action import Faults
 from px4_sim_ros.model.parameters import Parameters, parameter
+from px4_sim_ros.model.scenario.situation import AutopilotState
 from px4_sim_ros.model.timebase import US_PER_S, is_due
 from px4_sim_ros.step.block import Block, BlockConfiguration, BlockStatus, Inputs, Outputs
+from px4_sim_ros.step.graph import AUTOPILOT_STATE, FAULTS
 from px4_sim_ros.step.repeatability import FLOWN, Gap
 
 # PX4 sends some thousand messages a simulated second: to look in each step would cost more.
@@ -43,6 +47,7 @@ class PilotBlock(Block):
         assert configuration.mission is not None, 'without one there is no pilot'
         self._parameters, self._mission = configuration.parameters, configuration.mission
         self._pilot: Pilot | None = None
+        self._has_scenario = FAULTS in configuration.graph.nodes[configuration.name].inputs
         self._begin()
         # What the host sets, before `reset`.
         self.on_event: typing.Callable[[Event], None] = lambda event: None
@@ -66,19 +71,48 @@ class PilotBlock(Block):
         self._sentence = self._failure = ''
         self._is_over = self._is_told = False
         self._gap: Gap | None = None
+        self._items = 0                    # of the mission, that are flown
+        self._state = AutopilotState()
 
     def step(self, time_us: int, inputs: Inputs) -> Outputs | None:
         """Go on with the mission; return nothing, or hold the step when it is over."""
-        if self._is_over:
-            return self._after_end()
         assert self._pilot is not None, 'reset comes before the first step'
+        link = self._pilot.link
+        if self._has_scenario:
+            self._say(time_us, inputs[FAULTS])
+        elif self._is_over:
+            return self._after_end()
         if time_us <= _OTHERS_STEPS * self.configuration.world.step_us:
-            self._pilot.link.discard()
+            link.discard()
         elif is_due(time_us, _PERIOD_US):
-            self._pilot.link.receive_all(time_us / US_PER_S)
-            self._go_on()
+            link.receive_all(time_us / US_PER_S)
+            if not self._is_over:
+                self._go_on()
             self._look_for_others(time_us)
-        return {}
+        if not self._has_scenario:
+            return {}
+        if self._is_over and not self._is_told:
+            self._after_end()
+        return {AUTOPILOT_STATE: self._state_of(link)}
+
+    def _say(self, time_us: int, faults: Faults) -> None:
+        """Send what a scenario says to the autopilot just now."""
+        assert self._pilot is not None, 'there is one'
+        link = self._pilot.link
+        for fault in faults:
+            if fault.since_us == time_us and (message := message_of(
+                    link.mav, link.system_id, fault.action)) is not None:
+                link.send(message)
+
+    def _state_of(self, link: PilotLink) -> AutopilotState:
+        """Return what the autopilot has said last: the same object while it is the same."""
+        state = AutopilotState(
+            link.mode, link.armed, link.on_ground, link.failsafe, self._items, self._is_over,
+            self._failure, tuple(link.texts))
+        link.texts.clear()
+        if state != self._state:
+            self._state = state
+        return self._state
 
     def _go_on(self) -> None:
         try:
@@ -101,7 +135,8 @@ class PilotBlock(Block):
             if self._failure:
                 self.log(True, self._sentence)
             self.on_over(self._failure)
-        return {} if self._parameters.at_end == 'go_on' else None
+        # With a scenario it is that which ends the flight.
+        return {} if self._has_scenario or self._parameters.at_end == 'go_on' else None
 
     def finish(self, time_us: int) -> Outputs | None:
         """Return None: the step is held."""
@@ -109,11 +144,13 @@ class PilotBlock(Block):
 
     def _report(self, event: Event) -> None:
         self._sentence = event.text
+        self._items += event.ends_item
         self.on_event(event)
 
     def holds(self) -> str:
         """Return that the mission is over, if that holds the step."""
-        return self._sentence if self._is_told and self._parameters.at_end == 'hold' else ''
+        holds = not self._has_scenario and self._parameters.at_end == 'hold'
+        return self._sentence if self._is_told and holds else ''
 
     def close(self) -> None:
         """Free the port."""

@@ -17,6 +17,7 @@ from px4_sim_ros.mavlink.datagram_filter import accept_only
 from px4_sim_ros.mavlink.fast_frames import FrameReader, frames_of
 from px4_sim_ros.mavlink.hil_fields import heartbeat, packed
 from px4_sim_ros.mavlink.ports import LOCAL, bound_socket
+from px4_sim_ros.mavlink.px4_modes import mode_name
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition
 from px4_sim_ros.model.frames import Vector, ned_to_enu
 
@@ -29,6 +30,7 @@ _HEARTBEAT_S = 1.0               # simulated time
 _REST_S = 0.002
 _LONGEST_WAIT_S = 0.2
 _MOST_AT_ONCE = 1000           # datagrams, so that a flood does not block the pilot
+_MOST_TEXTS = 100
 _AUTOPILOT = mavlink.MAV_COMP_ID_AUTOPILOT1
 # Few of the hundreds of messages a second of simulated time matter to a flight: those of `_take`.
 _IN_FLIGHT = frozenset(message.id for message in (
@@ -84,6 +86,10 @@ class PilotLink:
         self.acknowledged: tuple[int, int] | None = None       # command and its result
         self.text = ''
         self.stranger: int | None = None   # another system whose HEARTBEAT the autopilot passes on
+        self.mode = ''
+        self.failsafe = False
+        # Since they were taken last.
+        self.texts: collections.deque[str] = collections.deque(maxlen=_MOST_TEXTS)
 
     def begin_flight(self) -> None:
         """Leave out what matters only before a flight."""
@@ -197,6 +203,8 @@ class PilotLink:
                 m.lat * 1e-7, m.lon * 1e-7, m.alt * 1e-3)
         elif kind == 'HEARTBEAT' and m.get_srcComponent() == _AUTOPILOT:
             self.armed = bool(m.base_mode & mavlink.MAV_MODE_FLAG_SAFETY_ARMED)
+            self.mode = mode_name(m.custom_mode)
+            self.failsafe = m.system_status >= mavlink.MAV_STATE_CRITICAL
         elif kind == 'SYS_STATUS':
             self.ready = bool(
                 m.onboard_control_sensors_health & mavlink.MAV_SYS_STATUS_PREARM_CHECK)
@@ -206,3 +214,4 @@ class PilotLink:
             self.acknowledged = m.command, m.result
         elif kind == 'STATUSTEXT':
             self.text = m.text
+            self.texts.append(m.text)

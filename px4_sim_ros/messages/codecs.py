@@ -9,6 +9,7 @@ from rosgraph_msgs.msg import Clock
 
 from px4_sim_ros.messages import measurements
 from px4_sim_ros.messages.codec import Codec, Decoder, Encoder
+from px4_sim_ros.messages.texts import TEXTS, TextDecoder, TextEncoder
 from px4_sim_ros.messages.truth import ACCEL, ODOMETRY, POSE, REFERENCES, ROTORS
 from px4_sim_ros.messages.wind_battery import BATTERY
 from px4_sim_ros.model.timebase import kind_and_index
@@ -26,15 +27,21 @@ CODECS: dict[str, Codec] = measurements.CODECS | {
 }
 
 
-def encoder(topic: Topic) -> Encoder:
+def encoder(topic: Topic) -> Encoder | TextEncoder:
     """Return what makes the messages of a topic."""
+    if topic.kind in TEXTS:
+        return TextEncoder(TEXTS[topic.kind])
     index = kind_and_index(topic.publisher)[1]
     return Encoder(CODECS[topic.kind], measurements.frame_of_instance(topic) if index else None)
 
 
-def decoder(topic: Topic, deserialise: typing.Callable[[bytes], typing.Any]) -> Decoder:
+def decoder(
+    topic: Topic, deserialise: typing.Callable[[bytes], typing.Any],
+) -> Decoder | TextDecoder:
     """Return what reads the messages of a topic.
 
     :param deserialise: returns a message object from its bytes
     """
+    if topic.kind in TEXTS:
+        return TextDecoder(TEXTS[topic.kind], deserialise)
     return Decoder(CODECS[topic.kind], deserialise)

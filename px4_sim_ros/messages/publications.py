@@ -9,6 +9,7 @@ from std_msgs.msg import Header
 
 from px4_sim_ros.messages import codecs
 from px4_sim_ros.messages.codec import Codec, Encoder
+from px4_sim_ros.messages.texts import TextEncoder
 from px4_sim_ros.model.timebase import is_due
 from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.step.graph import ABSENCE, Graph
@@ -30,7 +31,7 @@ class Publications:
         """
         self._wanted = wanted
         # By the topic that blocks know a value by: each topic that carries it, or a part of it.
-        self._topics: dict[str, list[tuple[str, int, Encoder]]] = {}
+        self._topics: dict[str, list[tuple[str, int, Encoder | TextEncoder]]] = {}
         for name, topic in graph.topics.items():
             self._topics.setdefault(topic.value, []).append(
                 (name, topic.period_us(world.step_us, world.periods_us), codecs.encoder(topic)))

@@ -147,7 +147,7 @@ class Parameters:
         """Build and validate from a mapping that holds just this class's fields.
 
         A field of type `dict[str, int]` takes a mapping of names to numbers, and a tuple of
-        floats any list of as many numbers.
+        floats any list of as many numbers; one of any length takes a number alone as well.
 
         :param owner: whose parameters these are, for the error sentence; '' for those that all
             nodes share
@@ -182,6 +182,9 @@ class Parameters:
                 raise ParameterError(f'{name} = {value!r}: must be a mapping')
             return {k: _convert(f'{name}.{k}', v, inner[1], info) for k, v in value.items()}
         if origin is tuple:
+            if inner[1:] == (...,):            # one number, or as many as there are
+                value = value if isinstance(value, (list, tuple)) else (value,)
+                inner = inner[:1] * len(value)
             # An array is what rclpy gives.
             if not isinstance(value, (list, tuple, array.array)) or len(value) != len(inner):
                 raise ParameterError(f'{name} = {value!r}: must be {len(inner)} numbers')

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import typing
 
 import numpy as np
@@ -30,6 +31,10 @@ class NormalStream:
             self._block = iter(self._generator.standard_normal(_BLOCK).tolist())
             value = next(self._block)
         return value
+
+    def uniform(self) -> float:
+        """Return a number within 0 and 1, evenly distributed, from the next of the stream."""
+        return 0.5 * math.erfc(-self.next() * math.sqrt(0.5))
 
     def next3(self) -> tuple[float, float, float]:
         """Return the next three numbers of the stream."""

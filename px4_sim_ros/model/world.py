@@ -48,6 +48,9 @@ class WorldParameters(Parameters):
     mission: str = parameter(
         'what the node pilot flies: name of a file in config/missions, or a path; none: there is'
         ' no such node')
+    scenario: str = parameter(
+        'what the node scenario runs: name of a file in config/scenarios, or a path; none: there'
+        ' is no such node')
 
     def check_periods(self) -> None:
         """Check that each period is a multiple of the step.
@@ -60,11 +63,13 @@ class WorldParameters(Parameters):
     @property
     def node_counts(self) -> dict[str, int]:
         """How many there are of each kind of node that is not always there once."""
-        recorded = self.commands == 'recording'
+        recorded, has_scenario = self.commands == 'recording', self.scenario != 'none'
         return self.instances | {
             'wind': int(self.wind != 'none'), 'hil_bridge': int(not recorded),
             'player': int(recorded), 'recorder': int(self.recorder),
-            'pilot': int(self.mission != 'none' and not recorded)}
+            'pilot': int(self.mission != 'none' and not recorded),
+            'scenario': int(has_scenario and not recorded),
+            'scenario_player': int(has_scenario and recorded)}
 
     def period_us(self, sensor: str) -> int:
         """Return how often a sensor measures; all of one kind have the same period."""

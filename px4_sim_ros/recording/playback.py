@@ -1,17 +1,19 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""The block `player`: recorded actuator commands in the place of the autopilot's."""
+"""What a replay takes from a recording: the autopilot's commands, and what its scenario did."""
 from __future__ import annotations
 
 import typing
 
 from px4_sim_ros.config.recording import PlayerParameters
+from px4_sim_ros.messages.texts import read_text
 from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.faults.action import Faults
 from px4_sim_ros.model.timebase import seconds_text
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import BagError
 from px4_sim_ros.step.block import Block, BlockConfiguration, Inputs, Outputs
-from px4_sim_ros.step.graph import COMMAND
+from px4_sim_ros.step.graph import COMMAND, FAULTS
 
 
 def commands(bag: BagReader) -> typing.Iterator[tuple[int, tuple[float, ...]]]:
@@ -19,6 +21,41 @@ def commands(bag: BagReader) -> typing.Iterator[tuple[int, tuple[float, ...]]]:
     for message in bag.messages():
         if message.topic == COMMAND:
             yield message.time_us, tuple(map(float, bag.decode(message).velocity))
+
+
+def faults(bag: BagReader) -> typing.Iterator[tuple[int, Faults]]:
+    """Yield time and what was in force in a recording: the same object while it is the same."""
+    text, found = '', ()
+    for message in bag.messages():
+        if message.topic == FAULTS:
+            now = bag.decode(message).msg
+            if now != text:
+                text, found = now, read_text(FAULTS, now)
+            yield message.time_us, found
+
+
+class FaultPlaybackBlock(Block):
+    """Does again what the scenario of a recording did."""
+
+    def __init__(self, configuration: BlockConfiguration[PlayerParameters]) -> None:
+        """See that there is such a bag."""
+        super().__init__(configuration)
+        self._bag = _opened(configuration)
+
+    def reset(self) -> None:
+        """Begin with the first step."""
+        self._faults = faults(self._bag)
+
+    def step(self, time_us: int, inputs: Inputs) -> Outputs:
+        """Return what was in force at this time; nothing once the recording is over."""
+        return {FAULTS: next(self._faults, (0, ()))[1]}
+
+
+def _opened(configuration: BlockConfiguration[PlayerParameters]) -> BagReader:
+    try:
+        return BagReader(configuration.parameters.bag)
+    except BagError as error:
+        raise ParameterError(f'{configuration.name}.bag: {error}') from error
 
 
 class PlaybackBlock(Block):
@@ -30,10 +67,7 @@ class PlaybackBlock(Block):
     def __init__(self, configuration: BlockConfiguration[PlayerParameters]) -> None:
         """See that there is such a bag."""
         super().__init__(configuration)
-        try:
-            self._bag = BagReader(configuration.parameters.bag)
-        except BagError as error:
-            raise ParameterError(f'player.bag: {error}') from error
+        self._bag = _opened(configuration)
         self._held_us = 0
 
     def reset(self) -> None:

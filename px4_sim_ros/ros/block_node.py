@@ -14,10 +14,12 @@ from rclpy.subscription import Subscription
 from std_msgs.msg import Header
 
 from px4_sim_ros.config.configuration import NodeConfiguration
+from px4_sim_ros.config.scenarios import scenario_of
 from px4_sim_ros.config.vehicles_and_missions import load_vehicle, mission_of
 from px4_sim_ros.messages import codecs
 from px4_sim_ros.messages.codec import Decoder
 from px4_sim_ros.messages.stamps import serialised_stamp_us, stamp_us
+from px4_sim_ros.messages.texts import TextDecoder
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.ros import qos
@@ -74,7 +76,7 @@ class BlockNode(GraphNode):
                 f'{self.spec.name}: parameters that all nodes share cannot change within a run')
         block: Block = graph.load(self._own_class or self.spec.block)(BlockConfiguration(
             self.spec.name, nodes, world, load_vehicle(world.vehicle), configuration.own,
-            mission_of(self.spec.name, world)))
+            mission_of(self.spec.name, world), scenario_of(self.spec.name, world.scenario)))
         block.shares_process = self._host.is_shared
         block.log = self._log
         self.block, self._graph = block, nodes
@@ -156,7 +158,7 @@ class BlockNode(GraphNode):
 
     # The step.
 
-    def _on_message(self, name: str, read: Decoder, data: bytes) -> None:
+    def _on_message(self, name: str, read: Decoder | TextDecoder, data: bytes) -> None:
         self._put(name, serialised_stamp_us(data), functools.partial(read, data))
 
     def _put(self, name: str, stamp_us: int, read: typing.Callable[[], typing.Any]) -> None:

@@ -13,11 +13,13 @@ from std_srvs.srv import Trigger
 
 from px4_sim_ros.config.resources import PACKAGE
 from px4_sim_ros.mavlink.pilot import Event
-from px4_sim_ros.messages import codecs, pilot_events
+from px4_sim_ros.messages import codecs, pilot_events, scenario_events
 from px4_sim_ros.messages.diagnostics import node_name, values_of
 from px4_sim_ros.messages.run_status import RunState
 from px4_sim_ros.messages.stamps import stamp_us
 from px4_sim_ros.model.frames import Vector
+from px4_sim_ros.model.scenario.course import Happening
+from px4_sim_ros.model.scenario.expectation import Verdicts
 from px4_sim_ros.ros import qos
 from px4_sim_ros.ros.polling import PollingNode, taken
 from px4_sim_ros.ros.session import make_executor, ros_session
@@ -34,7 +36,8 @@ class FlightMonitor:
     def __init__(
         self, on_position: typing.Callable[[Vector], None],
         on_report: typing.Callable[[str, int, dict[str, str]], None],
-        on_pilot: typing.Callable[[Event | str], None], namespace: str = '',
+        on_pilot: typing.Callable[[Event | str], None],
+        on_scenario: typing.Callable[[Happening | Verdicts], None], namespace: str = '',
     ) -> None:
         """Join ROS as a node.
 
@@ -43,6 +46,7 @@ class FlightMonitor:
             of its diagnostics
         :param on_pilot: called with what the pilot has achieved, and with how its mission has
             ended: why it was not flown, '' if it was
+        :param on_scenario: called with what the scenario does, and with the verdicts at its end
         """
         self._on_position, self._on_report = on_position, on_report
         self._namespace = namespace
@@ -63,6 +67,9 @@ class FlightMonitor:
         self._pilot_events = self._node.create_subscription(
             DiagnosticStatus, side_topics.PILOT_EVENTS.name,
             lambda message: on_pilot(pilot_events.read(message)), qos.LATCHED_LOG)
+        self._scenario_events = self._node.create_subscription(
+            DiagnosticStatus, side_topics.SCENARIO_EVENTS.name,
+            lambda message: on_scenario(scenario_events.read(message)), qos.LATCHED_LOG)
         self._watch = StatusClient(self._node)
         self.recording = ''        # the folder of the recording that began last
         self._recording_status = self._node.create_subscription(

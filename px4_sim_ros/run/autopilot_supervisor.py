@@ -14,6 +14,7 @@ import time
 import typing
 
 from px4_sim_ros.config.resources import own_arguments
+from px4_sim_ros.config.scenarios import NONE
 from px4_sim_ros.config.signals import Stop
 from px4_sim_ros.config.vehicles_and_missions import load_vehicle
 from px4_sim_ros.model.errors import ParameterError, sentence
@@ -31,8 +32,10 @@ _OUTLAST_S = 2.0
 class AutopilotSupervisor:
     """The process of an autopilot."""
 
-    def __init__(self, px4: Px4 | None, vehicle: str, instance: int) -> None:
-        self._start_autopilot = lambda: start_autopilot(px4, vehicle, instance)
+    def __init__(
+        self, px4: Px4 | None, vehicle: str, instance: int, scenario: str = NONE,
+    ) -> None:
+        self._start_autopilot = lambda: start_autopilot(px4, vehicle, instance, scenario)
         self._autopilot: Child | None = None
 
     def restart(self) -> None:
@@ -93,6 +96,8 @@ def main(arguments: typing.Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog='autopilot_supervisor', description=__doc__)
     parser.add_argument('--instance', type=int, default=0, help='as PX4: TCP port 4560 + instance')
     parser.add_argument('--vehicle', default='iris', help='name in config/vehicles, or a path')
+    parser.add_argument('--scenario', default=NONE, help='whose parameters of PX4 it gets: name in'
+                        ' config/scenarios, or a path')
     parser.add_argument('--px4-build', type=pathlib.Path,
                         help='build folder of a PX4; without it the embedded autopilot runs')
     add_schedule_argument(parser)
@@ -100,7 +105,8 @@ def main(arguments: typing.Sequence[str] | None = None) -> int:
     try:
         load_vehicle(options.vehicle)
         px4 = Px4.find(options.px4_build, options.px4_schedule) if options.px4_build else None
-        supervisor = AutopilotSupervisor(px4, options.vehicle, options.instance)
+        supervisor = AutopilotSupervisor(
+            px4, options.vehicle, options.instance, options.scenario)
         return supervise(supervisor, arguments)
     except (ParameterError, OSError) as error:
         print(f'autopilot_supervisor: {sentence(error)}', file=sys.stderr)

@@ -7,6 +7,7 @@ import os
 
 from px4_sim_ros.autopilot.mavlink_interface import AUTOPILOT_PORT
 from px4_sim_ros.config.child_prefix import own_module
+from px4_sim_ros.config.scenarios import NONE, load_scenario
 from px4_sim_ros.config.vehicles_and_missions import load_vehicle
 from px4_sim_ros.mavlink.hil_server import port_of
 from px4_sim_ros.mavlink.link_state import HilParameters
@@ -41,14 +42,21 @@ def check_ports(hil: HilParameters, autopilot: str, is_piloted: bool) -> None:
         check_port_is_free('UDP', LOCAL, AUTOPILOT_PORT + hil.instance)
 
 
-def start_autopilot(px4: Px4 | None, vehicle: str, instance: int) -> Child:
-    """Start the embedded autopilot, or PX4 in a folder of its own, with its console as a file."""
+def start_autopilot(
+    px4: Px4 | None, vehicle: str, instance: int, scenario: str = NONE,
+) -> Child:
+    """Start the embedded autopilot, or PX4 in a folder of its own, with its console as a file.
+
+    :param scenario: whose parameters of PX4 it gets: a name in config/scenarios, a path, or none
+    """
     if px4 is None:
         return Child('the embedded autopilot', own_module(
             'px4_sim_ros.autopilot.process', '--instance', str(instance), '--vehicle', vehicle))
     folder = new_run_folder(instance)
     print(f'PX4 runs in {folder}; its console is px4.log there', flush=True)
-    environment = dict(os.environ) | _not_overridden(px4.environment(load_vehicle(vehicle)))
+    more = {} if scenario == NONE else load_scenario(scenario).px4_parameters
+    environment = dict(os.environ) | _not_overridden(
+        px4.environment(load_vehicle(vehicle), more))
     return Px4Process(px4, instance, environment, folder, folder / 'px4.log')
 
 

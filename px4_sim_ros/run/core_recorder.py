@@ -47,7 +47,7 @@ class CoreRecorder:
                 error.errno, f'no recording can begin in {folder}: {sentence(error)}') from error
         self._steps = StepWriter(
             writer, configuration.graph, configuration.world, self._give_up)
-        self._events: list[str] = []         # of the step under way
+        self._events: list[tuple[str, str]] = []         # of the step under way
 
     is_used = True
     """A port that wants everything."""
@@ -88,9 +88,9 @@ class CoreRecorder:
         set_stamp(message.header.stamp, self._steps.complete_us)
         self._write_beside(side_topics.DIAGNOSTICS.name, message)
 
-    def add_event(self, text: str) -> None:
-        """Record an event of the pilot with the step that is under way."""
-        self._events.append(text)
+    def add_event(self, text: str, who: str = 'pilot') -> None:
+        """Record an event of the pilot, or of another one, with the step that is under way."""
+        self._events.append((who, text))
 
     def close(self) -> None:
         """Finish the bag; a second time nothing happens.
@@ -102,8 +102,8 @@ class CoreRecorder:
 
     def _write_events(self) -> None:
         events, self._events = self._events, []
-        for text in events:
-            message = Log(level=20, name='pilot', msg=text)        # INFO
+        for who, text in events:
+            message = Log(level=20, name=who, msg=text)        # INFO
             set_stamp(message.stamp, self._steps.complete_us)
             self._write_beside(side_topics.LOG.name, message)
 

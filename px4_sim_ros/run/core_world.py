@@ -17,6 +17,8 @@ from px4_sim_ros.mavlink.hil_block import HilBlock
 from px4_sim_ros.mavlink.pilot import Event
 from px4_sim_ros.mavlink.pilot_block import PilotBlock
 from px4_sim_ros.model.compiled import load_compiler
+from px4_sim_ros.model.scenario.course import Happening
+from px4_sim_ros.model.scenario.expectation import Verdicts
 from px4_sim_ros.model.timebase import US_PER_S, is_due
 from px4_sim_ros.run.flight_record import WorldStatus
 from px4_sim_ros.step import side_topics
@@ -25,6 +27,7 @@ from px4_sim_ros.step.hang_watch import HangWatch
 from px4_sim_ros.step.pacing import PaceWatch
 from px4_sim_ros.step.repeatability import FINGERPRINT, first_gap
 from px4_sim_ros.step.runner import run_in_process
+from px4_sim_ros.step.scenario_block import ScenarioBlock
 
 if typing.TYPE_CHECKING:       # a run without a recording does without the messages
     from px4_sim_ros.run.core_recorder import CoreRecorder
@@ -42,6 +45,7 @@ class CoreWorld:
         self, configuration: Configuration, observer: Observer | None = None,
         recorder: CoreRecorder | None = None, own_classes: typing.Mapping[str, str] | None = None,
         on_pilot: typing.Callable[[Event | str], None] = lambda event: None,
+        on_scenario: typing.Callable[[Happening | Verdicts], None] = lambda happening: None,
     ) -> None:
         """Listen for the autopilot.
 
@@ -50,6 +54,7 @@ class CoreWorld:
         :param own_classes: `module:Class` by name of the blocks that they run in place of
         :param on_pilot: called with what the pilot has achieved, and with how its mission has
             ended: why it was not flown, '' if it was
+        :param on_scenario: called with what the scenario does, and with the verdicts at its end
         :raises PortTakenError: the port of the link is in use
         """
         self._configuration = configuration
@@ -68,6 +73,9 @@ class CoreWorld:
             self._pilot = typing.cast('PilotBlock | None', blocks.get('pilot'))
             if self._pilot is not None:
                 self._listen_to(self._pilot, on_pilot)
+            if 'scenario' in blocks:
+                self.scenario = typing.cast(ScenarioBlock, blocks['scenario'])
+                self._follow(self.scenario, on_scenario)
             if recorder is not None:
                 self._bridge.on_state = lambda state: recorder.add_side(
                     side_topics.LINK_STATE.name, state.value)
@@ -87,6 +95,25 @@ class CoreWorld:
             on_pilot(event)
 
         pilot.on_event, pilot.on_over = report, on_pilot
+
+    def _follow(
+        self, scenario: ScenarioBlock,
+        on_scenario: typing.Callable[[Happening | Verdicts], None],
+    ) -> None:
+        def note(text: str) -> None:
+            if self._recorder is not None:
+                self._recorder.add_event(text, 'scenario')
+
+        def report(happening: Happening) -> None:
+            note(happening.text)
+            on_scenario(happening)
+
+        def over(verdicts: Verdicts) -> None:
+            for verdict in verdicts:
+                note(verdict.text)
+            on_scenario(verdicts)
+
+        scenario.on_event, scenario.on_over = report, over
 
     def status(self) -> WorldStatus:
         """Return the counters of the run."""

@@ -20,6 +20,9 @@ from px4_sim_ros.config.ros_environment import ros_environment
 from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.mavlink.pilot import Event, MissionError
 from px4_sim_ros.model.mission import Mission
+from px4_sim_ros.model.scenario.course import Happening
+from px4_sim_ros.model.scenario.expectation import Verdicts
+from px4_sim_ros.model.scenario.scenario import Scenario
 from px4_sim_ros.run.autopilots import start_autopilot
 from px4_sim_ros.run.flight_record import FlightRecord, WorldStatus
 from px4_sim_ros.run.processes import Child
@@ -43,6 +46,7 @@ class FlightPlan(typing.NamedTuple):
     remaps: typing.Sequence[str]             # remapping rules of ROS
     viewer: str | None                       # as RerunTarget takes it
     namespace: str = ''                      # of all nodes
+    scenario: Scenario | None = None         # None: the mission ends the flight
 
 
 class World(typing.Protocol):
@@ -76,21 +80,30 @@ class World(typing.Protocol):
         """Return its counters."""
 
 
-class PilotWatch:
-    """What the pilot of a world reports, up to the end of its mission."""
+class FlightWatch:
+    """What pilot and scenario of a world report, up to the end of the flight."""
 
-    def __init__(self, on_event: typing.Callable[[Event], None]) -> None:
+    def __init__(
+        self, on_event: typing.Callable[[Event | Happening], None], *, has_scenario: bool,
+    ) -> None:
         """Begin.
 
         :param on_event: called with each event
+        :param has_scenario: whether it is a scenario that ends the flight, not the mission
         """
-        self._on_event = on_event
+        self._on_event, self._has_scenario = on_event, has_scenario
         self.reset()
 
     def reset(self) -> None:
         """Begin again: the mission does, too."""
         self.over = threading.Event()
         self.flown, self.failure = False, ''
+        self.verdicts: Verdicts | None = None      # None: the scenario is not over
+
+    @property
+    def is_flown(self) -> bool:
+        """Whether the scenario has come to its end, or without one the mission."""
+        return self.verdicts is not None if self._has_scenario else self.flown
 
     def take(self, event: Event | str) -> None:
         """Take in an event, or why the mission was not flown to its end, '' if it was."""
@@ -98,6 +111,15 @@ class PilotWatch:
             self._on_event(event)
         else:
             self.flown, self.failure = not event, event
+            if not self._has_scenario:
+                self.over.set()
+
+    def follow(self, happening: Happening | Verdicts) -> None:
+        """Take in what the scenario has done, or the verdicts at its end."""
+        if isinstance(happening, Happening):
+            self._on_event(happening)
+        else:
+            self.verdicts = happening
             self.over.set()
 
 
@@ -119,7 +141,8 @@ class StartedAutopilot:
             if plan.autopilot != 'none':
                 self._autopilot = start_autopilot(
                     plan.px4, configuration.world.vehicle,
-                    configuration.of_node('hil_bridge', HilParameters).instance)
+                    configuration.of_node('hil_bridge', HilParameters).instance,
+                    configuration.world.scenario)
                 stack.callback(self._autopilot.stop)
             watch = threading.Thread(target=self._watch, name='watch')
             watch.start()
@@ -143,24 +166,24 @@ class StartedAutopilot:
         status = self._world.status()
         return bool(status.steps) or status.link.get('state', 'WAITING') != 'WAITING'
 
-    def check_mission(self, pilot: PilotWatch) -> None:
-        """Check that the mission was flown.
+    def check_flown(self, watch: FlightWatch, scenario: Scenario | None) -> None:
+        """Check that the mission was flown, or the scenario to its own end.
 
         :raises MissionError: it was not, and why
         """
-        if pilot.failure:
-            raise MissionError(pilot.failure)
+        if watch.failure and (scenario is None or scenario.end is None):
+            raise MissionError(watch.failure)
         if self._is_missing and self._autopilot is not None:
             raise MissionError(
                 f'{self._autopilot.name} has not connected within {_CONNECTED_TIMEOUT_S:g} s')
-        if not pilot.flown and self._autopilot is not None:
+        if not watch.is_flown and self._autopilot is not None:
             raise MissionError(
                 f'{self._autopilot.name} has ended with exit code {self._autopilot.exit_code}')
 
 
 def conduct(
     plan: FlightPlan, configuration: Configuration, record: FlightRecord, folder: pathlib.Path,
-    *, on_event: typing.Callable[[Event], None], on_restart: typing.Callable[[], None],
+    *, on_event: typing.Callable[[Event | Happening], None], on_restart: typing.Callable[[], None],
     on_waiting: typing.Callable[[], None],
 ) -> None:
     """Fly.
@@ -169,24 +192,25 @@ def conduct(
 
     :param record: collects what the summary needs, also when the flight fails
     :param folder: for files that are needed on the way
-    :param on_event: called with each event of the pilot
+    :param on_event: called with each event of the pilot and of the scenario
     :param on_restart: called when the run was reset, and the flight begins again
     :param on_waiting: called when the world is there and waits for the user's own autopilot
     :raises RuntimeError: the mission was not flown, or a part of the world has failed
     :raises OSError: a port is taken, or nothing can be recorded
     """
     compile_ahead()
-    def report(event: Event) -> None:
+    def report(event: Event | Happening) -> None:
         record.add_event(event)
         on_event(event)
 
-    pilot = PilotWatch(report)
+    pilot = FlightWatch(report, has_scenario=plan.scenario is not None)
     with contextlib.ExitStack() as stack:
         world = _make_world(plan, configuration, folder, record, pilot, stack)
 
         def note_end() -> None:
             record.status, record.recording = world.status(), world.recording
             record.recording_problem = world.recording_problem
+            record.verdicts = pilot.verdicts
 
         stack.callback(note_end)
         stack.callback(world.close)
@@ -218,14 +242,14 @@ def conduct(
     # When a part of the world fails the autopilot ends, too: the first cause comes first.
     world.check_end()
     if not record.was_stopped:
-        if plan.mission is not None:
-            autopilot.check_mission(pilot)
-        record.mission_flown = True
+        if plan.mission is not None or plan.scenario is not None:
+            autopilot.check_flown(pilot, plan.scenario)
+        record.mission_flown = pilot.flown or plan.mission is None
 
 
 def _make_world(
     plan: FlightPlan, configuration: Configuration, folder: pathlib.Path, record: FlightRecord,
-    pilot: PilotWatch, stack: contextlib.ExitStack,
+    pilot: FlightWatch, stack: contextlib.ExitStack,
 ) -> World:
     """Return the world of a mode; it is recorded if the configuration has a recorder.
 
@@ -248,7 +272,7 @@ def _make_world(
         return CoreWorld(
             configuration, lambda time_us, values: record.add_truth(
                 values['ground_truth/odom'].position_enu),
-            core_recorder, plan.own_classes, pilot.take)
+            core_recorder, plan.own_classes, pilot.take, pilot.follow)
     from px4_sim_ros.run.ros_world import RosWorld
     file = write_configuration(folder, configuration)
     viewer = None
@@ -258,7 +282,7 @@ def _make_world(
     return RosWorld(
         plan.mode, configuration.graph, file, record.add_truth,
         optional=optional_nodes(configuration), own_classes=plan.own_classes, remaps=plan.remaps,
-        viewer=viewer, on_pilot=pilot.take,
+        viewer=viewer, on_pilot=pilot.take, on_scenario=pilot.follow,
         namespace=plan.namespace)
 
 

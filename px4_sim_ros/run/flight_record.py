@@ -9,6 +9,8 @@ import typing
 
 from px4_sim_ros.mavlink.pilot import Event
 from px4_sim_ros.model.frames import Vector
+from px4_sim_ros.model.scenario.course import Happening
+from px4_sim_ros.model.scenario.expectation import Verdict, Verdicts
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.step.repeatability import FINGERPRINT, first_gap, unrepeatable_because
 
@@ -117,6 +119,8 @@ class FlightRecord:
         self._max_height_m = 0.0
         self._arrivals: list[dict[str, typing.Any]] = []
         self.mission_flown = self.was_stopped = False
+        self._happenings: list[dict[str, typing.Any]] = []
+        self.verdicts: Verdicts | None = None          # of a scenario that has come to its end
 
     def add_truth(self, position_enu: Vector) -> None:
         """Take in a true position."""
@@ -124,8 +128,11 @@ class FlightRecord:
         self._position = position_enu
         self._max_height_m = max(self._max_height_m, position_enu[2] - self._start[2])
 
-    def add_event(self, event: Event) -> None:
-        """Take in an event of the pilot, at the true position of now."""
+    def add_event(self, event: Event | Happening) -> None:
+        """Take in an event of the pilot, at the true position of now, or one of the scenario."""
+        if isinstance(event, Happening):
+            self._happenings.append({'time_s': event.time_s, 'event': event.text})
+            return
         if event.target_enu is None:
             return
         there = self._from_start()
@@ -139,6 +146,11 @@ class FlightRecord:
     def landed(self) -> bool:
         """Whether the mission was flown, and the vehicle is at rest where it began."""
         return self.mission_flown and abs(self._from_start()[2]) < _LANDED_HEIGHT_M
+
+    @property
+    def failed(self) -> list[Verdict]:
+        """The expectations of a scenario that have failed."""
+        return [verdict for verdict in self.verdicts or () if not verdict.holds]
 
     def summary(self, head: dict[str, typing.Any]) -> dict[str, typing.Any]:
         """Return the summary of the flight; `head` comes first."""
@@ -160,20 +172,32 @@ class FlightRecord:
             'position_error_at_landing_m': (
                 round(math.hypot(east, north), 3) if self.landed else None),
             'arrivals': self._arrivals,
+            **self._of_scenario(),
             'steps': status.steps,
             'replies': status.link_count('replies'),
             'misses': status.link_count('misses'),
             'fingerprint': status.fingerprint,
-            'repeatable': not self._unrepeatable(),
-            'not_repeatable_because': self._unrepeatable(),
+            'repeatable': not self.unrepeatable,
+            'not_repeatable_because': self.unrepeatable,
             'states': status.state_seconds(),
             'step_cost_us': status.step_cost_us(),
         }
 
-    def _unrepeatable(self) -> str:
+    def _of_scenario(self) -> dict[str, typing.Any]:
+        """Return what a scenario has done, and what has become of what it expects."""
+        if self.verdicts is None and not self._happenings:
+            return {}
+        return {'events': self._happenings, 'expectations': [
+            {'text': v.text, 'holds': v.holds, 'margin': v.margin, 'unit': v.unit,
+             'time_s': None if v.time_us is None else v.time_us / US_PER_S}
+            for v in self.verdicts or ()]}
+
+    @property
+    def unrepeatable(self) -> str:
         """Return why another flight may have another fingerprint, '' if none may."""
         return unrepeatable_because(
-            self.autopilot, self.shares_core, self.mission_flown and not self.was_stopped,
+            self.autopilot, self.shares_core,
+            (self.mission_flown or self.verdicts is not None) and not self.was_stopped,
             self.status.gap, self.status.fingerprint)
 
     def _from_start(self) -> Vector:

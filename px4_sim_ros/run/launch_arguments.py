@@ -41,6 +41,9 @@ ARGUMENTS: dict[str, Argument] = {
     'mission': Argument(
         'auto', 'Mission that a pilot flies: a name in config/missions, a path, or none. auto:'
         ' square with the embedded autopilot, otherwise none.'),
+    'scenario': Argument(
+        '', 'What happens in the flight, and what has to hold: a name in config/scenarios, or a'
+        ' path.'),
     'instance': Argument(
         '', 'As PX4: the HIL port is TCP 4560 + instance. Without it that of the parameters, 0.'),
     'speed_factor': Argument(

@@ -30,6 +30,7 @@ from px4_sim_ros.config.child_prefix import SIGNALS_WAIT, die_with_parent
 from px4_sim_ros.config.compile_ahead import compile_ahead
 from px4_sim_ros.config.configuration import (
     Configuration,
+    checked_scenario,
     load_configuration,
     profile_parameters,
     write_configuration,
@@ -38,7 +39,7 @@ from px4_sim_ros.config.parameter_files import FlatParameters
 from px4_sim_ros.config.resources import PACKAGE
 from px4_sim_ros.config.ros_environment import ros_environment
 from px4_sim_ros.config.run_control import ManagerParameters
-from px4_sim_ros.config.vehicles_and_missions import load_mission
+from px4_sim_ros.config.vehicles_and_missions import flown_mission
 from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.recording.bag.folder import new_folder
@@ -86,7 +87,7 @@ def actions(context: LaunchContext, vehicle: str) -> list[LaunchDescriptionEntit
         base[''] |= {'mission': 'square'}
     overrides = {
         '': (_given(given, 'seed', int) | _given(given, 'vehicle', str)
-             | _given(given, 'wind', str)),
+             | _given(given, 'wind', str) | _given(given, 'scenario', str)),
         'manager': _given(given, 'speed_factor', speed_factor),
         'hil_bridge': _given(given, 'instance', int),
     }
@@ -98,16 +99,15 @@ def actions(context: LaunchContext, vehicle: str) -> list[LaunchDescriptionEntit
     params_file = given['params_file'] or None
     configuration = load_configuration(params_file, overrides, given['namespace'], base)
     hil = configuration.of_node('hil_bridge', HilParameters)
-    mission = configuration.world.mission
-    if mission != 'none':
-        load_mission(mission)
+    mission = flown_mission(configuration.world)
+    checked_scenario(configuration)
     own_classes = node_overrides.parse(
         given['nodes'].split(',') if given['nodes'] else (), configuration.graph.nodes)
     remaps = given['remap'].split(',') if given['remap'] else []
     remapping.check(remaps, configuration.graph)
     px4_dir = given['px4_dir'] or os.environ.get('PX4_DIR', '')
     px4 = Px4.find(px4_dir, given['px4_schedule']) if given['autopilot'] == 'px4' else None
-    autopilots.check(hil, given['autopilot'], mission != 'none')
+    autopilots.check(hil, given['autopilot'], mission is not None)
     claim = domain_claim.claim_start()
     try:
         compile_ahead()
@@ -238,7 +238,8 @@ def _autopilot(
     if kind == 'none':
         return []
     instance = configuration.of_node('hil_bridge', HilParameters).instance
-    arguments = ['--instance', str(instance), '--vehicle', configuration.world.vehicle]
+    arguments = ['--instance', str(instance), '--vehicle', configuration.world.vehicle,
+                 '--scenario', configuration.world.scenario]
     if px4 is not None:
         arguments += ['--px4-build', str(px4.build), '--px4-schedule', px4.schedule]
     return _essential(Node(

@@ -79,9 +79,14 @@ class Px4:
         return on_core if self.schedule == ONE_CORE and has_others else []
 
     @staticmethod
-    def environment(vehicle: Vehicle) -> dict[str, str]:
-        """Return what PX4 has to find in its environment in addition to ours."""
-        parameters = dict(vehicle.px4_parameters)
+    def environment(
+        vehicle: Vehicle, more: typing.Mapping[str, float] | None = None,
+    ) -> dict[str, str]:
+        """Return what PX4 has to find in its environment in addition to ours.
+
+        :param more: parameters of PX4 besides those of the vehicle
+        """
+        parameters = {**vehicle.px4_parameters, **(more or {})}
         if vehicle.battery is not None:
             parameters['SIM_BAT_ENABLE'] = 0      # it gets the battery of the vehicle
         return {

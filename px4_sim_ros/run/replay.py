@@ -12,6 +12,8 @@ from px4_sim_ros.config.blocks import make_blocks
 from px4_sim_ros.config.compile_ahead import compile_ahead
 from px4_sim_ros.config.configuration import Configuration, profile_parameters, write_configuration
 from px4_sim_ros.config.parameter_files import FlatParameters
+from px4_sim_ros.config.scenarios import NONE
+from px4_sim_ros.messages.texts import read_text
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.timebase import seconds_text
 from px4_sim_ros.recording.bag.folder import new_folder
@@ -78,14 +80,21 @@ def survey(bag: BagReader) -> Survey:
     """
     step_us, steps = bag.run.world.step_us, 0
     absent_us: dict[str, list[int]] = {}
+    silenced: set[str] = set()         # sensors that the scenario keeps from measuring just now
+    text = ''
     for message in bag.messages():
-        if message.topic == graph.COMMAND:
+        if message.topic == graph.FAULTS:
+            if text != (text := bag.decode(message).msg):
+                silenced = {fault.action.block for fault in read_text(graph.FAULTS, text)
+                            if fault.action.SILENCES}
+        elif message.topic == graph.COMMAND:
             steps += 1
             if message.time_us != steps * step_us:
                 raise BagError(f'bag {bag.folder}: {graph.COMMAND} for'
                                f' t = {seconds_text(steps * step_us)} is missing')
-        elif message.topic == graph.ABSENCE:
-            absent_us.setdefault(bag.decode(message).frame_id, []).append(message.time_us)
+        elif message.topic == graph.ABSENCE and (
+                sensor := bag.decode(message).frame_id) not in silenced:
+            absent_us.setdefault(sensor, []).append(message.time_us)
     if not steps:
         raise BagError(f'bag {bag.folder}: there is no message of {graph.COMMAND} in it')
     return Survey(steps, sorted(
@@ -123,6 +132,8 @@ def _configuration(
         '': {'commands': 'recording', 'recorder': True},
         'manager': {'paused': True, 'step_count': steps, 'speed_factor': 0.0},
         'player': {'bag': str(bag.folder.absolute())},
+        **({'scenario_player': {'bag': str(bag.folder.absolute())}}
+           if bag.run.world.scenario != NONE else {}),
         'recorder': {'folder': str(new), 'on_failure': 'fail', 'compression': 'none',
                      'split_size_mb': 0.0, 'split_duration_s': 0.0}}
     laid = {node: overrides.get(node, {}) | own.get(node, {}) for node in {*overrides, *own}}

@@ -15,6 +15,8 @@ from px4_sim_ros.config.child_prefix import own_module
 from px4_sim_ros.config.ros_environment import ros_environment
 from px4_sim_ros.mavlink.pilot import Event
 from px4_sim_ros.model.frames import Vector
+from px4_sim_ros.model.scenario.course import Happening
+from px4_sim_ros.model.scenario.expectation import Verdicts
 from px4_sim_ros.ros.flight_monitor import FlightMonitor
 from px4_sim_ros.run import remapping
 from px4_sim_ros.run.flight_record import GraphReports, WorldStatus
@@ -67,6 +69,7 @@ class RosWorld:
         own_classes: typing.Mapping[str, str] | None = None,
         remaps: typing.Sequence[str] = (), namespace: str = '', viewer: Child | None = None,
         on_pilot: typing.Callable[[Event | str], None] = lambda event: None,
+        on_scenario: typing.Callable[[Happening | Verdicts], None] = lambda happening: None,
         on_report: typing.Callable[[str, int, dict[str, str]], None] = lambda *report: None,
     ) -> None:
         """Start the processes.
@@ -78,6 +81,7 @@ class RosWorld:
         :param namespace: of all nodes
         :param viewer: a process that is to see all of the flight
         :param on_pilot: called with what the pilot has achieved, and with how its mission has ended
+        :param on_scenario: called with what the scenario does, and with the verdicts at its end
         :param on_report: called with the name of a node of the graph, the simulated time in us
             and the values of its diagnostics
         :raises ParameterError: there is a graph in this ROS domain already
@@ -90,7 +94,8 @@ class RosWorld:
         self._is_ending = False        # the manager has taken the graph down before
         self._unasked_end = ''         # why it has, if nobody has asked for that
         with domain_claim.claim_start() as stack:
-            self._monitor = FlightMonitor(on_position, self._on_report, on_pilot, namespace)
+            self._monitor = FlightMonitor(
+                on_position, self._on_report, on_pilot, on_scenario, namespace)
             stack.callback(self._monitor.close)
             children = start_graph(
                 nodes.process_groups(mode), params_file, own_classes, remaps, namespace)

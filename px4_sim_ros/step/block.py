@@ -9,6 +9,7 @@ import typing
 from px4_sim_ros.model.errors import RunError
 from px4_sim_ros.model.mission import Mission
 from px4_sim_ros.model.parameters import Parameters
+from px4_sim_ros.model.scenario.scenario import Scenario
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.step.graph import Graph
@@ -16,6 +17,9 @@ from px4_sim_ros.step.graph import Graph
 # Values by topic, as the graph table names them.
 Inputs = typing.Mapping[str, typing.Any]
 Outputs = dict[str, typing.Any]
+
+NO_OUTPUTS: Outputs = {}
+"""What a sensor returns at a time at which it measures nothing, as one that is stopped."""
 
 OwnParameters = typing.TypeVar('OwnParameters', bound=Parameters)
 
@@ -42,6 +46,7 @@ class BlockConfiguration(typing.Generic[OwnParameters]):
     vehicle: Vehicle
     parameters: OwnParameters
     mission: Mission | None = None       # that of the pilot
+    scenario: Scenario | None = None     # that of the block of that name
 
 
 class Block:
@@ -70,7 +75,8 @@ class Block:
 
         :param inputs: those that are due, and the last of those that are held. A sensor that is
             stopped has none
-        :return: None if they are to be had from `finish`, once the outputs of others were sent
+        :return: None if they are to be had from `finish`, once the outputs of others were sent;
+            NO_OUTPUTS from a sensor without a measurement
         """
         raise NotImplementedError
 

@@ -4,11 +4,15 @@
 from __future__ import annotations
 
 import hashlib
+import typing
 
-from px4_sim_ros.model.body.dynamics import Dynamics
+from px4_sim_ros.model.body.dynamics import UNALTERED, Dynamics
 from px4_sim_ros.model.body.integrators import DynamicsParameters
 from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.errors import RunError
+from px4_sim_ros.model.faults.action import Faults
+from px4_sim_ros.model.faults.chain import FaultChain
+from px4_sim_ros.model.faults.motion import BodyInputs
 from px4_sim_ros.model.inputs import STILL
 from px4_sim_ros.model.timebase import is_due
 from px4_sim_ros.model.vehicle.sections import LOW_CHARGE
@@ -19,7 +23,7 @@ from px4_sim_ros.step.block import (
     Inputs,
     Outputs,
 )
-from px4_sim_ros.step.graph import COMMAND
+from px4_sim_ros.step.graph import COMMAND, FAULTS
 from px4_sim_ros.step.repeatability import FINGERPRINT
 
 
@@ -31,6 +35,7 @@ class DynamicsBlock(Block):
         self._rotors = len(configuration.vehicle.rotors)
         self._battery_period_us = configuration.world.periods_us['battery']
         self._unpowered = (0.0,) * self._rotors
+        self._has_faults = FAULTS in configuration.graph.nodes[configuration.name].inputs
         self.reset()
 
     def reset(self) -> None:
@@ -39,6 +44,8 @@ class DynamicsBlock(Block):
         self.dynamics = Dynamics(
             c.parameters, c.vehicle, Environment.of(c.world), c.world.step_us)
         self._digest = hashlib.blake2b(digest_size=8)
+        self._faults = FaultChain(c.name, c.world)
+        self._wear = UNALTERED
 
     def step(self, time_us: int, inputs: Inputs) -> Outputs:
         """Integrate up to `time_us` and return the truth, and the battery when it is due."""
@@ -47,6 +54,9 @@ class DynamicsBlock(Block):
             raise RunError(f'{COMMAND}: {len(references_rad_s)} velocities came, and the vehicle'
                            f' {self.configuration.vehicle.name} has {self._rotors} rotors')
         wind = inputs.get('wind')
+        if self._has_faults:
+            references_rad_s = self._with_faults(
+                time_us, references_rad_s, inputs.get(FAULTS, ()))
         truth = self.dynamics.step(
             references_rad_s, STILL.wind_enu if wind is None else wind.velocity_enu)
         self._digest.update(self.dynamics.inputs.data)
@@ -56,6 +66,18 @@ class DynamicsBlock(Block):
         battery = self.dynamics.battery()
         return {'ground_truth/odom': truth,
                 'battery_state': None if battery is None else battery.with_32_bits()}
+
+    def _with_faults(
+        self, time_us: int, references_rad_s: typing.Sequence[float], faults: Faults,
+    ) -> typing.Sequence[float]:
+        """Load and wear the vehicle as a scenario says; return the references that are left."""
+        now: BodyInputs = self._faults.of(time_us, BodyInputs(references_rad_s), faults)
+        self.dynamics.force_enu = now.force_enu
+        wear = now.added_mass_kg, now.voltage_share, now.resistance_factor, now.capacity_share
+        if wear != self._wear:
+            self._wear = wear
+            self.dynamics.alter(*wear)
+        return now.references_rad_s
 
     @property
     def fingerprint(self) -> str:

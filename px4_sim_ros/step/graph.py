@@ -17,6 +17,9 @@ from px4_sim_ros.model.timebase import instance_name, kind_and_index
 # Where a sensor that is stopped says so, for each time at which it would have measured.
 ABSENCE = 'sensors/absence'
 
+# What a scenario does to the blocks, and what the autopilot has said of itself.
+FAULTS, AUTOPILOT_STATE = 'scenario/faults', 'autopilot/state'
+
 # What begins a step, and what ends it.
 CLOCK = '/clock'
 COMMAND = 'actuators/command'
@@ -37,6 +40,7 @@ class Topic:
     meaning: str = ''          # what is in it, beyond what its type says
     instead: str = ''          # who publishes it in a graph that has such a node
     part_of: str = ''          # the topic whose value it carries a part of
+    wanted_by: str = ''        # the node without which there is no such topic
 
     def period_us(self, step_us: int, periods_us: typing.Mapping[str, int]) -> int:
         """Return the period in microseconds."""
@@ -132,6 +136,11 @@ TOPICS: dict[str, Topic] = {topic.name: topic for topic in (
     Topic('visual_odometry', 'nav_msgs/msg/Odometry', 'visual_odometry', 'visual_odometry',
           meaning='pose in odom, which drifts from map, and velocity in base_link, as a camera'
           ' would estimate them'),
+    Topic(FAULTS, 'rcl_interfaces/msg/Log', 'scenario', instead='scenario_player',
+          meaning='which actions of the scenario are in force, as JSON in msg'),
+    Topic(AUTOPILOT_STATE, 'rcl_interfaces/msg/Log', 'pilot', wanted_by='scenario',
+          meaning='mode, armed, landed, failsafe and texts as the pilot has heard them, and how'
+          ' far the mission is, as JSON in msg'),
     Topic(COMMAND, 'sensor_msgs/msg/JointState', 'hil_bridge', instead='player',
           meaning='references of the rotor speeds in rad/s, for the step that follows'),
 )}
@@ -149,34 +158,45 @@ NODES: dict[str, NodeSpec] = {spec.name: spec for spec in (
     NodeSpec('manager', '', 'px4_sim_ros.config.run_control:ManagerParameters', (COMMAND,),
              node='px4_sim_ros.ros.manager:ManagerNode'),
     NodeSpec('wind', f'{_BLOCKS}:WindBlock', f'{_WIND}:WindParameters',
-             (CLOCK, 'ground_truth/odom'), f'{_WIND}:Wind',
-             previous=('ground_truth/odom',), optional=True),
+             (CLOCK, 'ground_truth/odom', FAULTS), f'{_WIND}:Wind',
+             previous=('ground_truth/odom', FAULTS), optional=True),
     NodeSpec('dynamics', 'px4_sim_ros.step.dynamics_block:DynamicsBlock',
              'px4_sim_ros.model.body.integrators:DynamicsParameters',
-             (CLOCK, 'wind', COMMAND), previous=(COMMAND,), held=('wind',),
+             (CLOCK, 'wind', FAULTS, COMMAND), previous=(FAULTS, COMMAND), held=('wind',),
              node='px4_sim_ros.ros.dynamics:DynamicsNode'),
+    NodeSpec('scenario', 'px4_sim_ros.step.scenario_block:ScenarioBlock',
+             'px4_sim_ros.step.scenario_block:ScenarioParameters',
+             (CLOCK, 'ground_truth/odom', 'battery_state', AUTOPILOT_STATE),
+             previous=(AUTOPILOT_STATE,), held=('battery_state',), optional=True,
+             beside='hil_bridge', node='px4_sim_ros.ros.scenario:ScenarioNode'),
+    NodeSpec('scenario_player', 'px4_sim_ros.recording.playback:FaultPlaybackBlock',
+             'px4_sim_ros.config.recording:PlayerParameters', (CLOCK,), optional=True),
     NodeSpec('imu', _SENSOR, f'{_SENSORS}.imu:ImuParameters',
-             ('ground_truth/odom', 'ground_truth/accel'), f'{_SENSORS}.imu:Imu', instances=3),
+             ('ground_truth/odom', 'ground_truth/accel', FAULTS), f'{_SENSORS}.imu:Imu',
+             instances=3),
     NodeSpec('magnetometer', _SENSOR, f'{_SENSORS}.magnetometer:MagnetometerParameters',
-             ('ground_truth/odom', 'battery_state'), f'{_SENSORS}.magnetometer:Magnetometer',
-             instances=2, held=('battery_state',)),
+             ('ground_truth/odom', 'battery_state', FAULTS),
+             f'{_SENSORS}.magnetometer:Magnetometer', instances=2, held=('battery_state',)),
     NodeSpec('barometer', _SENSOR, f'{_SENSORS}.barometer:BarometerParameters',
-             ('ground_truth/odom', 'wind'), f'{_SENSORS}.barometer:Barometer', held=('wind',)),
+             ('ground_truth/odom', 'wind', FAULTS), f'{_SENSORS}.barometer:Barometer',
+             held=('wind',)),
     NodeSpec('gps', _SENSOR, f'{_SENSORS}.gnss:GnssParameters',
-             ('ground_truth/odom',), f'{_SENSORS}.gnss:Gnss', instances=2),
+             ('ground_truth/odom', FAULTS), f'{_SENSORS}.gnss:Gnss', instances=2),
     NodeSpec('airspeed', _SENSOR, f'{_SENSORS}.airspeed:AirspeedParameters',
-             ('ground_truth/odom', 'wind'), f'{_SENSORS}.airspeed:Airspeed', held=('wind',),
-             optional=True),
+             ('ground_truth/odom', 'wind', FAULTS), f'{_SENSORS}.airspeed:Airspeed',
+             held=('wind',), optional=True),
     NodeSpec('range_finder', _SENSOR, f'{_SENSORS}.range_finder:RangeFinderParameters',
-             ('ground_truth/odom',), f'{_SENSORS}.range_finder:RangeFinder', optional=True),
+             ('ground_truth/odom', FAULTS), f'{_SENSORS}.range_finder:RangeFinder',
+             optional=True),
     NodeSpec('optical_flow', _SENSOR, f'{_SENSORS}.optical_flow:OpticalFlowParameters',
-             ('ground_truth/odom',), f'{_SENSORS}.optical_flow:OpticalFlow', optional=True),
+             ('ground_truth/odom', FAULTS), f'{_SENSORS}.optical_flow:OpticalFlow',
+             optional=True),
     NodeSpec('visual_odometry', _SENSOR, f'{_SENSORS}.visual_odometry:VisualOdometryParameters',
-             ('ground_truth/odom',), f'{_SENSORS}.visual_odometry:VisualOdometry',
+             ('ground_truth/odom', FAULTS), f'{_SENSORS}.visual_odometry:VisualOdometry',
              optional=True),
     # All that reaches the autopilot comes from one process, in one order.
     NodeSpec('pilot', 'px4_sim_ros.mavlink.pilot_block:PilotBlock',
-             'px4_sim_ros.mavlink.pilot_block:PilotParameters', (CLOCK,), optional=True,
+             'px4_sim_ros.mavlink.pilot_block:PilotParameters', (CLOCK, FAULTS), optional=True,
              beside='hil_bridge', node='px4_sim_ros.ros.pilot:PilotNode'),
     NodeSpec('hil_bridge', 'px4_sim_ros.mavlink.hil_block:HilBlock',
              'px4_sim_ros.mavlink.link_state:HilParameters', _MEASURED,
@@ -199,8 +219,9 @@ class Graph:
         for name, topic in TOPICS.items():
             if counts.get(topic.instead):
                 topic = dataclasses.replace(topic, publisher=topic.instead)
+            is_wanted = not topic.wanted_by or counts[topic.wanted_by]
             topics = [topic.of_instance(i) if i else topic
-                      for i in range(counts[topic.publisher])]
+                      for i in range(counts[topic.publisher] if is_wanted else 0)]
             copies[name] = [t.name for t in topics]
             self.topics |= {t.name: t for t in topics}
         self.nodes: dict[str, NodeSpec] = {}
@@ -208,7 +229,9 @@ class Graph:
             inputs = tuple(copy for name in spec.inputs for copy in copies[name])
             for index in range(counts[kind]):
                 name = instance_name(kind, index)
-                self.nodes[name] = dataclasses.replace(spec, name=name, inputs=inputs)
+                self.nodes[name] = dataclasses.replace(
+                    spec, name=name, inputs=inputs,
+                    previous=tuple(name for name in spec.previous if copies[name]))
         self.instances = {
             kind: tuple(instance_name(kind, i) for i in range(count))
             for kind, count in counts.items()}

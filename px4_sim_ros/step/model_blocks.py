@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from px4_sim_ros.model.environment.wind import Wind, wind_at
+from px4_sim_ros.model.faults.chain import FaultChain
 from px4_sim_ros.model.inputs import STILL, SensorInputs
 from px4_sim_ros.model.parameters import Parameters
-from px4_sim_ros.step.block import Block, BlockConfiguration, Inputs, Outputs
-from px4_sim_ros.step.graph import load
+from px4_sim_ros.step.block import NO_OUTPUTS, Block, BlockConfiguration, Inputs, Outputs
+from px4_sim_ros.step.graph import FAULTS, load
 
 
 class WindBlock(Block):
@@ -17,10 +18,15 @@ class WindBlock(Block):
         """Begin with the noise of time 0."""
         c = self.configuration
         self._wind = Wind(c.name, c.parameters, c.world)
+        self._faults = FaultChain(c.name, c.world)
 
     def step(self, time_us: int, inputs: Inputs) -> Outputs:
         """Return the wind that holds from `time_us` on."""
-        return {'wind': wind_at(self._wind, time_us, inputs.get('ground_truth/odom'))}
+        sample = wind_at(self._wind, time_us, inputs.get('ground_truth/odom'))
+        if faults := inputs.get(FAULTS):
+            sample = sample._replace(
+                velocity_enu=self._faults.of(time_us, sample.velocity_enu, faults))
+        return {'wind': sample}
 
 
 class SensorBlock(Block):
@@ -33,16 +39,23 @@ class SensorBlock(Block):
         self._output, = (
             t.name for t in configuration.graph.outputs(self._name) if not t.part_of)
         self._has_inputs = bool(self._spec.held)
+        self._has_faults = FAULTS in self._spec.inputs
 
     def reset(self) -> None:
         """Begin with the noise of time 0."""
         c = self.configuration
         self._model = load(self._spec.model)(self._name, c.parameters, c.world)
+        self._faults = FaultChain(c.name, c.world)
 
     def step(self, time_us: int, inputs: Inputs) -> Outputs:
-        """Return the measurement."""
-        return {self._output: self._model.measure(
-            inputs['ground_truth/odom'], _sensed(inputs) if self._has_inputs else STILL)}
+        """Return the measurement, if there is one."""
+        measurement = self._model.measure(
+            inputs['ground_truth/odom'], _sensed(inputs) if self._has_inputs else STILL)
+        if self._has_faults:
+            measurement = self._faults.of(time_us, measurement, inputs[FAULTS])
+            if measurement is None:
+                return NO_OUTPUTS
+        return {self._output: measurement}
 
 
 def _sensed(inputs: Inputs) -> SensorInputs:

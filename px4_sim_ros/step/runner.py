@@ -13,7 +13,7 @@ import typing
 
 from px4_sim_ros.model.timebase import is_due
 from px4_sim_ros.model.world import WorldParameters
-from px4_sim_ros.step.block import Block, Outputs
+from px4_sim_ros.step.block import NO_OUTPUTS, Block, Outputs
 from px4_sim_ros.step.graph import CLOCK, Graph
 from px4_sim_ros.step.slot import Slot
 from px4_sim_ros.step.synchronizer import StampSynchronizer
@@ -41,7 +41,7 @@ class Output(typing.NamedTuple):
 
     time_us: int
     block: str
-    values: Outputs | None     # by topic; None: a sensor that is stopped has no measurement
+    values: Outputs | None     # by topic; None: a sensor has no measurement
 
 
 class Port(typing.Protocol):
@@ -138,7 +138,11 @@ class Runner:
                     self._is_unfinished = True
                     self.flush()
                     return True               # there is time for others while the autopilot works
-                self.values.update(outputs)
+                if outputs is NO_OUTPUTS:
+                    self._withdraw(slot)
+                    outputs = None
+                else:
+                    self.values.update(outputs)
             elif slot.block is None and slot.is_sensor:
                 self._skip(slot)
                 outputs = None
@@ -187,10 +191,14 @@ class Runner:
         """Let a time pass at which a sensor that is stopped would have measured."""
         if slot.synchronizer is not None:
             slot.synchronizer.take()
+        self._withdraw(slot)
+        slot.last_us, slot.next_us = self.time_us, self.time_us + slot.period_us
+
+    def _withdraw(self, slot: Slot) -> None:
+        """Forget what a sensor has measured before: it has measured nothing now."""
         for name in slot.outputs:
             if name not in self._held:
                 self.values.pop(name, None)
-        slot.last_us, slot.next_us = self.time_us, self.time_us + slot.period_us
 
     def _finish(self) -> bool:
         """Get the outputs of the block that is about a step; return whether they are there."""

@@ -45,6 +45,9 @@ RECORDING_STATUS = SideTopic(
 PILOT_EVENTS = SideTopic(
     'pilot/events', 'diagnostic_msgs/msg/DiagnosticStatus',
     'what the pilot has achieved, and at last that its mission is over', latched=True)
+SCENARIO_EVENTS = SideTopic(
+    'scenario/events', 'diagnostic_msgs/msg/DiagnosticStatus',
+    'what the scenario has done, and at last what has become of its expectations', latched=True)
 SET_POINT = SideTopic(
     'autopilot/set_point', 'geometry_msgs/msg/PointStamped',
     'where the autopilot wants to be, as the pilot reads it', latched=True)

@@ -74,6 +74,26 @@ def packs_on_a_bus(model: BatteryModel | None) -> np.ndarray:
         ) for pack in packs], names)
 
 
+def wear_packs(
+    packs: np.ndarray, new: np.ndarray, voltage_share: float, resistance_factor: float,
+    capacity_share: float,
+) -> None:
+    """Give packs other constants, in place.
+
+    :param new: those of the packs as they were made, from `packs_on_a_bus`
+    :param voltage_share: of the open-circuit voltage
+    :param resistance_factor: of the series resistance
+    :param capacity_share: of the capacity; the charge, as a share of it, stays
+    """
+    packs[:] = new
+    for name, factor in (
+            ('empty_voltage_v', voltage_share), ('voltage_span_v', voltage_share),
+            ('conductance_s', 1.0 / resistance_factor),
+            ('bus_conductance_s', 1.0 / resistance_factor),
+            ('charge_per_a_s', 1.0 / capacity_share)):
+        packs[name] *= factor
+
+
 @compiled
 def bus_voltage_v(packs: np.ndarray, state: np.ndarray, power_w: float) -> float:
     """Return the bus voltage V while the bus delivers a power P.

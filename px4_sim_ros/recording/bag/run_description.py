@@ -19,10 +19,11 @@ from px4_sim_ros.config.configuration import (
     load_configuration,
     node_configuration,
 )
-from px4_sim_ros.config.parameter_files import FlatParameters, flat_values
+from px4_sim_ros.config.parameter_files import FlatParameters, default_parameters, flat_values
 from px4_sim_ros.config.recording import RecorderParameters
 from px4_sim_ros.config.resources import DUMPER, LOADER
-from px4_sim_ros.config.vehicles_and_missions import mission_text, vehicle_text
+from px4_sim_ros.config.scenarios import scenario_text
+from px4_sim_ros.config.vehicles_and_missions import flown_mission_text, vehicle_text
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.model.world import WorldParameters
@@ -47,6 +48,7 @@ class RunDescription:
     namespace: str
     vehicle: str                            # the text of the vehicle's file
     mission: str                            # the text of the mission's file, '' for none
+    scenario: str                           # the text of the scenario's file, '' for none
     parameters: dict[str, FlatParameters]   # of all nodes, by name
     versions: dict[str, str]                # of this package, of libraries and of the machine
 
@@ -60,18 +62,21 @@ class RunDescription:
         :param mission: the text of its file; None: that of the configuration
         :param own_classes: `module:Class` by name of the blocks that they run in place of
         """
+        world = configuration.world
         if mission is None:
-            name = configuration.world.mission
-            mission = '' if name == 'none' else mission_text(name)
+            mission = flown_mission_text(world)
+        recorded = world.commands == 'recording'
         return cls(schema.VERSION, mode, autopilot, namespace.strip('/'),
-                   vehicle_text(configuration.world.vehicle), mission,
+                   vehicle_text(world.vehicle), mission,
+                   '' if recorded else scenario_text(world.scenario),
                    flat_parameters(configuration), versions() | {
                        f'node {name}': path for name, path in (own_classes or {}).items()})
 
     @functools.cached_property
     def world(self) -> WorldParameters:
         """The parameters that all nodes of the run share."""
-        return node_configuration('manager', self.parameters['manager']).world
+        return node_configuration(
+            'manager', default_parameters('manager') | self.parameters['manager']).world
 
     @functools.cached_property
     def graph(self) -> graph.Graph:
@@ -95,7 +100,8 @@ class RunDescription:
             laid[node] = laid.get(node, {}) | values
         is_set = 'vehicle' in overrides.get('', {})
         return load_configuration(
-            None, overrides, base=laid, vehicle=None if is_set else self.recorded_vehicle)
+            None, overrides, base=laid, vehicle=None if is_set else self.recorded_vehicle,
+            lays_scenario=False)
 
     @functools.cached_property
     def recorded_vehicle(self) -> Vehicle:
@@ -151,6 +157,7 @@ class RunDescription:
                 raise BagError(
                     f'bag {bag}: its schema has version {version} and this is for version'
                     f' {schema.VERSION}; {writer} has written it and can read it')
+            content.setdefault('scenario', '')         # there were none before version 3
             description = cls(**{
                 field.name: content[field.name] for field in dataclasses.fields(cls)})
             _ = description.graph

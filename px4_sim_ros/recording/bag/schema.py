@@ -13,9 +13,10 @@ import json
 from px4_sim_ros.recording.bag.message_definitions import definition
 from px4_sim_ros.step import graph, side_topics
 
-VERSION = 2
+VERSION = 3
 # Recordings of these versions are read as well: since then only these topics mean more or else.
-CHANGED_SINCE = {1: frozenset({'joint_states', 'visual_odometry'})}
+CHANGED_SINCE = {1: frozenset({'joint_states', 'visual_odometry'}),
+                 2: frozenset({graph.FAULTS, graph.AUTOPILOT_STATE})}
 
 
 def changed_between(one: int, other: int) -> frozenset[str]:

@@ -1,0 +1,56 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""Scenarios, by their names in `config/scenarios` or by paths, and what they set."""
+from __future__ import annotations
+
+from px4_sim_ros.config.parameter_files import FlatParameters
+from px4_sim_ros.config.resources import named_file, read_yaml
+from px4_sim_ros.mavlink import scenario_words
+from px4_sim_ros.model.faults.action import WIND
+from px4_sim_ros.model.scenario.scenario import Scenario
+
+NONE = 'none'
+"""The parameter `scenario` of a run without one."""
+
+IN_SCENARIO = 'scenario'
+"""The parameter `mission` of a run whose mission stands in its scenario."""
+
+
+def load_scenario(name: str) -> Scenario:
+    """Read a scenario by its name in `config/scenarios`, or by its path.
+
+    :raises ParameterError: the file is missing, is no YAML, or something in it is wrong
+    """
+    path = named_file('scenarios', name)
+    owner = f'scenario file {path}'
+    scenario = Scenario.from_mapping(owner, path.stem, read_yaml(path, 'scenario file'))
+    scenario_words.check(scenario, owner)
+    return scenario
+
+
+def scenario_of(node: str, name: str) -> Scenario | None:
+    """Return what a node runs: only the node of that name runs any."""
+    return load_scenario(name) if node == 'scenario' else None
+
+
+def scenario_text(name: str) -> str:
+    """Return the text of a scenario's file, '' for none."""
+    return '' if name == NONE else named_file('scenarios', name).read_text(encoding='utf-8')
+
+
+def settings_of(name: str) -> dict[str, FlatParameters]:
+    """Return the parameters that a scenario sets, by node, '' meaning every node.
+
+    :raises ParameterError: as `load_scenario`
+    """
+    if name == NONE:
+        return {}
+    scenario = load_scenario(name)
+    found = {node: dict(values) for node, values in scenario.settings.items()}
+    shared = found.setdefault('', {})
+    if scenario.mission is not None:
+        shared['mission'] = IN_SCENARIO
+    if any(event.action.block == WIND for event in scenario.events) and 'wind' not in shared:
+        shared['wind'] = 'constant'
+        found[WIND] = {'speed_m_s': 0.0}
+    return found

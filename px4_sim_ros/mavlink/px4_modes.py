@@ -1,0 +1,25 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""Modes of PX4 in the custom_mode of a HEARTBEAT: its px4_custom_mode.h."""
+from __future__ import annotations
+
+_AUTO = 4
+_MAIN = {1: 'MANUAL', 2: 'ALTCTL', 3: 'POSCTL', _AUTO: 'AUTO', 5: 'ACRO', 6: 'OFFBOARD',
+         7: 'STABILIZED', 10: 'TERMINATION', 11: 'ALTITUDE_CRUISE'}
+_SUB = {1: 'AUTO_READY', 2: 'AUTO_TAKEOFF', 3: 'AUTO_LOITER', 4: 'AUTO_MISSION', 5: 'AUTO_RTL',
+        6: 'AUTO_LAND', 8: 'AUTO_FOLLOW_TARGET', 9: 'AUTO_PRECLAND', 10: 'AUTO_VTOL_TAKEOFF'}
+_SUB_BY_NAME = {name: sub for sub, name in _SUB.items()}
+
+MODES = (*(name for main, name in _MAIN.items() if main != _AUTO), *_SUB_BY_NAME)
+"""The names of all modes."""
+
+
+def mode_name(custom_mode: int) -> str:
+    """Return the name of a mode, '' for one that is not known."""
+    main, sub = custom_mode >> 16 & 0xFF, custom_mode >> 24
+    return _SUB.get(sub, '') if main == _AUTO else _MAIN.get(main, '')
+
+
+def auto_mode(name: str) -> int:
+    """Return the custom_mode of a mode that flies by itself."""
+    return _AUTO << 16 | _SUB_BY_NAME[name] << 24

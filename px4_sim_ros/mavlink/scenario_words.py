@@ -1,0 +1,68 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""What a scenario says to the autopilot, as MAVLink messages."""
+from __future__ import annotations
+
+import struct
+import typing
+
+from pymavlink.dialects.v20 import common as mavlink
+
+from px4_sim_ros.mavlink.px4_modes import MODES
+from px4_sim_ros.model.errors import ParameterError, did_you_mean
+from px4_sim_ros.model.faults.autopilot import INT32, AutopilotParameter, Command
+from px4_sim_ros.model.scenario.condition import All, Condition, Is
+from px4_sim_ros.model.scenario.scenario import Scenario
+
+_AUTOPILOT = mavlink.MAV_COMP_ID_AUTOPILOT1
+_COMMANDS = {entry.name: number for number, entry in mavlink.enums['MAV_CMD'].items()}
+
+
+def message_of(
+    mav: mavlink.MAVLink, system_id: int, action: object,
+) -> mavlink.MAVLink_message | None:
+    """Return what is to be sent for an action, None for one that says nothing.
+
+    PX4 takes the bytes of a whole number for the value of a parameter of that type.
+    """
+    if isinstance(action, Command):
+        params = (*action.params, *[0.0] * (7 - len(action.params)))
+        return mav.command_long_encode(
+            system_id, _AUTOPILOT, _COMMANDS[action.command], 0, *params)
+    if isinstance(action, AutopilotParameter):
+        value, kind = action.value, mavlink.MAV_PARAM_TYPE_REAL32
+        if action.type == INT32:
+            value, = struct.unpack('<f', struct.pack('<i', int(value)))
+            kind = mavlink.MAV_PARAM_TYPE_INT32
+        return mav.param_set_encode(
+            system_id, _AUTOPILOT, action.name.encode(), value, kind)
+    return None
+
+
+def check(scenario: Scenario, owner: str) -> None:
+    """Check that MAVLink has the commands, and PX4 the modes, of a scenario.
+
+    :raises ParameterError: one is not known
+    """
+    for event in scenario.events:
+        if isinstance(event.action, Command) and event.action.command not in _COMMANDS:
+            command = event.action.command
+            raise ParameterError(f'{owner}: event {event.name}: command = {command!r}: is no'
+                                 f' MAV_CMD{did_you_mean(command, _COMMANDS)}')
+    for condition in _conditions(scenario):
+        if isinstance(condition, Is) and isinstance(condition.wanted, str) and (
+                condition.wanted not in MODES):
+            raise ParameterError(f'{owner}: mode = {condition.wanted!r}: must be one of'
+                                 f" {', '.join(MODES)}")
+
+
+def _conditions(scenario: Scenario) -> typing.Iterator[Condition]:
+    found = [event.when for event in scenario.events]
+    found += [condition for e in scenario.expectations
+              for condition in (e.condition, e.after, e.until)]
+    found += [scenario.end.when] if scenario.end is not None else []
+    for condition in found:
+        if isinstance(condition, All):
+            yield from condition.parts
+        elif condition is not None:
+            yield condition

@@ -1,0 +1,39 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""What a scenario reports, as a DiagnosticStatus: what it has done, and at last its verdicts."""
+from __future__ import annotations
+
+import json
+
+from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
+
+from px4_sim_ros.messages.diagnostics import ERROR, OK, values_of
+from px4_sim_ros.model.scenario.course import Happening
+from px4_sim_ros.model.scenario.expectation import Verdict, Verdicts
+
+_NAME = 'scenario'
+_TIME, _VERDICTS = 'time_us', 'verdicts'
+
+def happening_message(happening: Happening) -> DiagnosticStatus:
+    """Return the message of something that a scenario has done."""
+    return _message(OK, happening.text, _TIME, str(happening.time_us))
+
+
+def over_message(verdicts: Verdicts) -> DiagnosticStatus:
+    """Return the message that a scenario is over, with what has become of the expectations."""
+    failed = [verdict.text for verdict in verdicts if not verdict.holds]
+    return _message(ERROR if failed else OK, '; '.join(failed), _VERDICTS,
+                    json.dumps([verdict._asdict() for verdict in verdicts]))
+
+
+def read(message: DiagnosticStatus) -> Happening | Verdicts:
+    """Return what was done, or the verdicts at the end."""
+    values = values_of(message)
+    if _VERDICTS in values:
+        return tuple(Verdict(**plain) for plain in json.loads(values[_VERDICTS]))
+    return Happening(int(values[_TIME]), message.message)
+
+
+def _message(level: int, text: str, key: str, value: str) -> DiagnosticStatus:
+    return DiagnosticStatus(level=bytes([level]), name=_NAME, message=text,
+                            values=[KeyValue(key=key, value=value)])

@@ -1,0 +1,90 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""Values that change seldom and have no fixed size, as JSON in the text of a Log message.
+
+It begins with a stamp, as all messages of the step do, and viewers show it as it is. While a value
+is the same object, the message is made, and read, from the one before.
+"""
+from __future__ import annotations
+
+import json
+import typing
+
+from rcl_interfaces.msg import Log
+
+from px4_sim_ros.messages.cdr import Layout
+from px4_sim_ros.model.faults.actions import faults_from_plain, faults_to_plain
+from px4_sim_ros.model.scenario.situation import AutopilotState
+from px4_sim_ros.step.graph import AUTOPILOT_STATE, FAULTS
+
+_INFO = 20
+
+
+class TextCodec(typing.NamedTuple):
+    """How a value becomes what JSON can hold, and how it is read from it."""
+
+    name: str                  # of who speaks
+    to_plain: typing.Callable[[typing.Any], typing.Any]
+    from_plain: typing.Callable[[typing.Any], typing.Any]
+
+
+def _state(plain: dict[str, typing.Any]) -> AutopilotState:
+    return AutopilotState(**plain | {'texts': tuple(plain['texts'])})
+
+
+# By kind of topic.
+TEXTS: dict[str, TextCodec] = {
+    FAULTS: TextCodec('scenario', faults_to_plain, faults_from_plain),
+    AUTOPILOT_STATE: TextCodec('autopilot', AutopilotState._asdict, _state),
+}
+
+
+def read_text(kind: str, text: str) -> typing.Any:
+    """Return the value in the text of a message.
+
+    :param kind: of its topic
+    """
+    return TEXTS[kind].from_plain(json.loads(text))
+
+
+class TextEncoder:
+    """Makes the messages of one topic."""
+
+    def __init__(self, codec: TextCodec) -> None:
+        """Begin; the first message follows from the first value."""
+        self._codec = codec
+        self._value: typing.Any = None
+        self._layout: Layout | None = None
+
+    def __call__(self, time_us: int, value: typing.Any) -> bytes:
+        """Return a serialised message."""
+        if self._layout is None or value is not self._value:
+            self._value = value
+            self._layout = Layout(Log(
+                level=_INFO, name=self._codec.name,
+                msg=json.dumps(self._codec.to_plain(value))), ())
+        return self._layout.pack(time_us, ())
+
+
+class TextDecoder:
+    """Reads the messages of one topic."""
+
+    def __init__(
+        self, codec: TextCodec, deserialise: typing.Callable[[bytes], typing.Any],
+    ) -> None:
+        """Begin.
+
+        :param deserialise: returns a message object from its bytes
+        """
+        self._codec, self._deserialise = codec, deserialise
+        self._layout: Layout | None = None
+        self._value: typing.Any = None
+
+    def __call__(self, data: bytes) -> typing.Any:
+        """Return the value in a serialised message; the same object while the text is the same."""
+        if self._layout is None or self._layout.unpack(data) is None:
+            message = self._deserialise(data)
+            message.stamp.sec, message.stamp.nanosec = 0, 0
+            self._layout = Layout(message, ())
+            self._value = self._codec.from_plain(json.loads(message.msg))
+        return self._value

@@ -1,0 +1,111 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""Actions: what can be done to a flight, each a class with its parameters.
+
+An action is written once. While it is in force, the block that it changes lets its values run
+through what `begin` has returned; how the block gets to know of it is the matter of the step.
+"""
+from __future__ import annotations
+
+import dataclasses
+import typing
+
+from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.parameters import Parameters
+from px4_sim_ros.model.random_streams import NormalStream
+from px4_sim_ros.model.timebase import US_PER_S
+from px4_sim_ros.model.vehicle.vehicle import Vehicle
+from px4_sim_ros.model.world import WorldParameters
+
+Effect = typing.Callable[[int, typing.Any], typing.Any]
+"""Takes a time in us and a value of the block, and returns what it becomes."""
+
+MOTION, WIND, AUTOPILOT, RECORD = 'dynamics', 'wind', 'pilot', 'record'
+"""What an action changes, besides sensors: the block of that name; or it is only noted."""
+
+
+class Subject(typing.NamedTuple):
+    """What a scenario happens to, as far as its actions have to fit it."""
+
+    vehicle: Vehicle
+    blocks: typing.Collection[str]         # of the graph
+
+
+class Onset(typing.NamedTuple):
+    """How things are when an action begins."""
+
+    name: str                      # of its event
+    since_us: int
+    block: str                     # that it changes
+    world: WorldParameters
+    last: typing.Any               # what the block had made of its last value; None before
+
+    def seconds(self, time_us: int) -> float:
+        """Return the age of the action."""
+        return (time_us - self.since_us) / US_PER_S
+
+    def stream(self) -> NormalStream:
+        """Return random numbers of this action at this block."""
+        return NormalStream(self.world.seed, f'{self.block}/{self.name}')
+
+
+@dataclasses.dataclass(frozen=True)
+class Action(Parameters):
+    """Base of all actions; those of the user are derived from it as well.
+
+    A value that a block is given is never changed in place: an effect returns another one.
+    """
+
+    DEFAULTS: typing.ClassVar[typing.Mapping[str, typing.Any]] = {}
+    """Of parameters that need not be given."""
+    INSTANT: typing.ClassVar[bool] = False
+    """Whether it is done at once, and lasts for no time."""
+
+    SILENCES: typing.ClassVar[bool] = False
+    """Whether it may take a measurement away: its effect then returns None."""
+
+    @property
+    def block(self) -> str:
+        """The block that it changes."""
+        raise NotImplementedError
+
+    def begin(self, onset: Onset) -> Effect:
+        """Return its effect on the values of the block from now on."""
+        raise NotImplementedError
+
+    def check(self, owner: str, subject: Subject) -> None:
+        """Check what depends on the vehicle and on the graph.
+
+        :param owner: what to call it in an error sentence
+        :raises ParameterError: it does not fit them
+        """
+        if self.block not in (RECORD, *subject.blocks):
+            raise ParameterError(f'{owner}: there is no node {self.block} in this run;'
+                                 f" nodes are {', '.join(subject.blocks)}")
+
+    @property
+    def kind(self) -> str:
+        """`module:Class`, by which others find the class."""
+        return f'{type(self).__module__}:{type(self).__qualname__}'
+
+    @classmethod
+    def read(cls, owner: str, values: typing.Any) -> typing.Self:
+        """Build it from what a file says; None is for nothing.
+
+        :raises ParameterError: naming the parameter and what is allowed
+        """
+        if values is not None and not isinstance(values, dict):
+            raise ParameterError(f'{owner} = {values!r}: must be a mapping of its parameters')
+        return cls.from_mapping(owner, {**cls.DEFAULTS, **(values or {})})
+
+
+class Fault(typing.NamedTuple):
+    """An action that is in force."""
+
+    name: str                      # of its event
+    since_us: int
+    action: Action
+
+
+Faults = tuple[Fault, ...]
+"""All that are in force, in the order in which they began. The same object: nothing has changed."""

@@ -1,0 +1,110 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""All actions by name, and actions as plain values."""
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import typing
+
+from px4_sim_ros.model.errors import ParameterError, did_you_mean
+from px4_sim_ros.model.faults import air, autopilot, gnss, motion, sensors
+from px4_sim_ros.model.faults.action import Action, Fault, Faults
+
+ACTIONS: dict[str, type[Action]] = {
+    'motor_thrust': motion.MotorThrust,
+    'motor_off': motion.MotorOff,
+    'motor_stuck': motion.MotorStuck,
+    'motor_slow': motion.MotorSlow,
+    'sensor_off': sensors.SensorOff,
+    'sensor_frozen': sensors.SensorFrozen,
+    'sensor_bias': sensors.SensorBias,
+    'sensor_drift': sensors.SensorDrift,
+    'sensor_scale': sensors.SensorScale,
+    'sensor_noise': sensors.SensorNoise,
+    'sensor_spikes': sensors.SensorSpikes,
+    'sensor_delay': sensors.SensorDelay,
+    'sensor_axes': sensors.SensorAxes,
+    'gnss_denied': gnss.GnssDenied,
+    'gnss_jammed': gnss.GnssJammed,
+    'gnss_spoofed': gnss.GnssSpoofed,
+    'wind': air.MoreWind,
+    'gust': air.Gust,
+    'turbulence': air.Turbulence,
+    'push': motion.Push,
+    'payload': motion.Payload,
+    'battery_cells': motion.BatteryCells,
+    'battery_resistance': motion.BatteryResistance,
+    'battery_capacity': motion.BatteryCapacity,
+    'command': autopilot.Command,
+    'parameter': autopilot.AutopilotParameter,
+    'note': autopilot.Note,
+    'clear': autopilot.Clear,
+}
+_NAMES = {action: name for name, action in ACTIONS.items()}
+
+
+def own_action(owner: str, path: typing.Any) -> type[Action]:
+    """Return the class of a user's action from `module:Class`.
+
+    :param owner: what to call it in an error sentence
+    :raises ParameterError: there is none
+    """
+    module, colon, name = path.partition(':') if isinstance(path, str) else ('', '', '')
+    if not (module and colon and name):
+        raise ParameterError(f'{owner} = {path!r}: must be module:Class')
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ParameterError(f'{owner} = {path!r}: cannot be imported: {error}') from error
+    if not (isinstance(found, type) and issubclass(found, Action)):
+        raise ParameterError(f'{owner} = {path!r}: must be derived from {Action.__module__}:Action')
+    return found
+
+
+def read_action(
+    owner: str, name: typing.Any, values: typing.Any, own: typing.Mapping[str, type[Action]],
+) -> Action:
+    """Return an action from its name and its parameters.
+
+    :param own: those of the user by name
+    :raises ParameterError: there is no such action, or a parameter is wrong
+    """
+    known = {**ACTIONS, **own}
+    if name not in known:
+        raise ParameterError(
+            f"{owner}: {name!r} is no action{did_you_mean(str(name), known)}; actions are"
+            f" {', '.join(known)}")
+    return known[name].read(f'{owner}.{name}', values)
+
+
+def action_text(action: Action) -> str:
+    """Return an action for the user, such as `motor_off: motor 2`."""
+    name = _NAMES.get(type(action), type(action).__name__)
+    values = ', '.join(f'{key} {_text(value)}' for key, value in vars(action).items()
+                       if value not in ('', ()))
+    return f'{name}: {values}' if values else name
+
+
+def _text(value: typing.Any) -> str:
+    if isinstance(value, tuple):
+        return ' '.join(map(_text, value)) if len(value) != 1 else _text(value[0])
+    return f'{value:g}' if isinstance(value, float) else str(value)
+
+
+def faults_to_plain(faults: Faults) -> list[dict[str, typing.Any]]:
+    """Return what `faults_from_plain` reads: only texts, numbers, lists and mappings."""
+    return [{'name': fault.name, 'since_us': fault.since_us,
+             'action': _NAMES.get(type(fault.action)) or fault.action.kind,
+             'with': dataclasses.asdict(fault.action)} for fault in faults]
+
+
+def faults_from_plain(plain: typing.Iterable[typing.Mapping[str, typing.Any]]) -> Faults:
+    """Return the actions in force from plain values.
+
+    :raises ParameterError: a class of the user's is not there
+    """
+    return tuple(Fault(
+        p['name'], p['since_us'],
+        (ACTIONS.get(p['action']) or own_action('action', p['action'])).from_mapping(
+            p['action'], p['with'])) for p in plain)

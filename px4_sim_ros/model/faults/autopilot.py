@@ -1,0 +1,120 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""What is said to the autopilot, and to the reader of the record."""
+from __future__ import annotations
+
+import dataclasses
+import math
+import typing
+
+from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.faults.action import AUTOPILOT, RECORD, Action, Effect, Onset
+from px4_sim_ros.model.parameters import parameter
+
+INT32, REAL32 = 'int32', 'real32'
+_PARAMETERS = [f'param{i}' for i in range(1, 8)]
+
+
+@dataclasses.dataclass(frozen=True)
+class Command(Action):
+    """A MAVLink command, as COMMAND_LONG, once."""
+
+    command: str = parameter('name in MAV_CMD, such as MAV_CMD_NAV_LAND')
+    params: tuple[float, ...] = parameter('its parameters from the first on; the others are 0')
+
+    DEFAULTS: typing.ClassVar = {'params': ()}
+    INSTANT = True
+
+    @classmethod
+    def from_mapping(cls, owner: str, values: typing.Mapping[str, typing.Any]) -> typing.Self:
+        """Build and validate; null stands for a parameter that is no number."""
+        given = values.get('params')
+        if isinstance(given, (list, tuple)):
+            values = {**values, 'params': [0.0 if _is_none(value) else value for value in given]}
+        built = super().from_mapping(owner, values)
+        if len(built.params) > len(_PARAMETERS):
+            raise ParameterError(f'{owner}.params: {len(built.params)} numbers: must be 7 at most')
+        if isinstance(given, (list, tuple)):
+            return dataclasses.replace(built, params=tuple(
+                math.nan if _is_none(value) else known
+                for value, known in zip(given, built.params)))
+        return built
+
+    @property
+    def block(self) -> str:
+        """The one that speaks to the autopilot."""
+        return AUTOPILOT
+
+    def begin(self, onset: Onset) -> Effect:
+        """Nothing: it is sent once."""
+        return lambda time_us, value: value
+
+
+def _is_none(value: typing.Any) -> bool:
+    """Return whether a value stands for no number: null in a file, NaN in a command."""
+    return value is None or value != value
+
+
+@dataclasses.dataclass(frozen=True)
+class AutopilotParameter(Action):
+    """A parameter of the autopilot is set, by PARAM_SET."""
+
+    name: str = parameter('of the parameter, at most 16 characters')
+    value: float = parameter('a whole number for one of type INT32, otherwise with a point')
+    type: str = parameter('which follows from the value', choices=(INT32, REAL32))
+
+    INSTANT = True
+
+    @classmethod
+    def from_mapping(cls, owner: str, values: typing.Mapping[str, typing.Any]) -> typing.Self:
+        """Build and validate."""
+        is_whole = isinstance(values.get('value'), int)
+        built = super().from_mapping(owner, {'type': INT32 if is_whole else REAL32, **values})
+        if not 0 < len(built.name) <= 16:
+            raise ParameterError(f'{owner}.name = {built.name!r}: must have 1 to 16 characters')
+        return built
+
+    @property
+    def block(self) -> str:
+        """The one that speaks to the autopilot."""
+        return AUTOPILOT
+
+    def begin(self, onset: Onset) -> Effect:
+        """Nothing: it is sent once."""
+        return lambda time_us, value: value
+
+
+@dataclasses.dataclass(frozen=True)
+class Note(Action):
+    """A text in the record."""
+
+    text: str = parameter('what is noted')
+
+    INSTANT = True
+
+    @property
+    def block(self) -> str:
+        """None."""
+        return RECORD
+
+    def begin(self, onset: Onset) -> Effect:
+        """Nothing."""
+        return lambda time_us, value: value
+
+
+@dataclasses.dataclass(frozen=True)
+class Clear(Action):
+    """What an event has done is undone."""
+
+    event: str = parameter('name of the event')
+
+    INSTANT = True
+
+    @property
+    def block(self) -> str:
+        """None: the scenario itself."""
+        return RECORD
+
+    def begin(self, onset: Onset) -> Effect:
+        """Nothing."""
+        return lambda time_us, value: value

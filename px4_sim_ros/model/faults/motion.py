@@ -1,0 +1,214 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""Actions on the vehicle: its motors, its mass, its battery, and what pushes it."""
+from __future__ import annotations
+
+import dataclasses
+import math
+import typing
+
+from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.faults.action import MOTION, Action, Effect, Onset, Subject
+from px4_sim_ros.model.frames import Vector
+from px4_sim_ros.model.parameters import parameter
+from px4_sim_ros.model.timebase import US_PER_S
+
+
+class BodyInputs(typing.NamedTuple):
+    """What moves the vehicle, besides the air, and how it is loaded and worn."""
+
+    references_rad_s: typing.Sequence[float]       # of the rotors
+    force_enu: Vector = (0.0, 0.0, 0.0)            # N, on the centre of mass
+    added_mass_kg: float = 0.0
+    voltage_share: float = 1.0                     # of the battery without load
+    resistance_factor: float = 1.0
+    capacity_share: float = 1.0
+
+
+@dataclasses.dataclass(frozen=True)
+class MotionAction(Action):
+    """Base of these actions."""
+
+    @property
+    def block(self) -> str:
+        """The motion."""
+        return MOTION
+
+
+@dataclasses.dataclass(frozen=True)
+class MotorAction(MotionAction):
+    """Base of the actions on a motor: they change the speed that is asked of it."""
+
+    motor: int = parameter('number of the motor, from 1 on', minimum=1)
+
+    def check(self, owner: str, subject: Subject) -> None:
+        """Check that the vehicle has such a motor."""
+        super().check(owner, subject)
+        rotors = len(subject.vehicle.rotors)
+        if self.motor > rotors:
+            raise ParameterError(f'{owner}.motor = {self.motor}: must be at most {rotors}, as many'
+                                 f' as {subject.vehicle.name} has')
+
+    def begin(self, onset: Onset) -> Effect:
+        """Change one of the references."""
+        index = self.motor - 1
+        before = onset.last.references_rad_s[index] if onset.last is not None else 0.0
+        reference = self.reference(before, onset.world.step_us / US_PER_S)
+
+        def effect(time_us: int, inputs: BodyInputs) -> BodyInputs:
+            references = list(inputs.references_rad_s)
+            references[index] = reference(references[index])
+            return inputs._replace(references_rad_s=tuple(references))
+        return effect
+
+    def reference(
+        self, before_rad_s: float, step_s: float,
+    ) -> typing.Callable[[float], float]:
+        """Return what becomes of the reference of each step.
+
+        :param before_rad_s: the reference of the last step before
+        """
+        raise NotImplementedError
+
+
+@dataclasses.dataclass(frozen=True)
+class MotorThrust(MotorAction):
+    """It gives a share of its thrust: that grows with the square of the speed."""
+
+    share: float = parameter('of the thrust that is asked for', minimum=0, maximum=1)
+
+    def reference(self, before_rad_s: float, step_s: float) -> typing.Callable[[float], float]:
+        """Ask for less speed."""
+        factor = math.sqrt(self.share)
+        return lambda reference: factor * reference
+
+
+@dataclasses.dataclass(frozen=True)
+class MotorOff(MotorAction):
+    """It gets no power and runs down."""
+
+    def reference(self, before_rad_s: float, step_s: float) -> typing.Callable[[float], float]:
+        """Ask for nothing."""
+        return lambda reference: 0.0
+
+
+@dataclasses.dataclass(frozen=True)
+class MotorStuck(MotorAction):
+    """It goes on with the speed that was asked for last, whatever is asked for."""
+
+    def reference(self, before_rad_s: float, step_s: float) -> typing.Callable[[float], float]:
+        """Ask for the same as before."""
+        return lambda reference: before_rad_s
+
+
+@dataclasses.dataclass(frozen=True)
+class MotorSlow(MotorAction):
+    """What is asked for reaches it with a lag of the first order, besides its own."""
+
+    time_constant_s: float = parameter('of the lag', 's', above=0, maximum=60)
+
+    def reference(self, before_rad_s: float, step_s: float) -> typing.Callable[[float], float]:
+        """Follow exponentially; exact for what is held over a step."""
+        share, state = -math.expm1(-step_s / self.time_constant_s), before_rad_s
+
+        def follow(reference: float) -> float:
+            nonlocal state
+            state += share * (reference - state)
+            return state
+        return follow
+
+
+@dataclasses.dataclass(frozen=True)
+class Push(MotionAction):
+    """A force on the centre of mass."""
+
+    force_n: tuple[float, float, float] = parameter(
+        'east, north, up', 'N', minimum=-1e5, maximum=1e5)
+
+    def begin(self, onset: Onset) -> Effect:
+        """Add the force."""
+        x, y, z = self.force_n
+
+        def effect(time_us: int, inputs: BodyInputs) -> BodyInputs:
+            fx, fy, fz = inputs.force_enu
+            return inputs._replace(force_enu=(fx + x, fy + y, fz + z))
+        return effect
+
+
+@dataclasses.dataclass(frozen=True)
+class Payload(MotionAction):
+    """The vehicle weighs more or less, at its centre of mass: its inertia stays."""
+
+    mass_kg: float = parameter('what is added; negative: what is dropped', 'kg',
+                               minimum=-1e3, maximum=1e3)
+
+    def check(self, owner: str, subject: Subject) -> None:
+        """Check that something is left."""
+        super().check(owner, subject)
+        if subject.vehicle.body.mass_kg + self.mass_kg <= 0.0:
+            raise ParameterError(f'{owner}.mass_kg = {self.mass_kg:g}: {subject.vehicle.name} has'
+                                 f' only {subject.vehicle.body.mass_kg:g} kg')
+
+    def begin(self, onset: Onset) -> Effect:
+        """Add the mass."""
+        return lambda time_us, inputs: inputs._replace(
+            added_mass_kg=inputs.added_mass_kg + self.mass_kg)
+
+
+@dataclasses.dataclass(frozen=True)
+class BatteryAction(MotionAction):
+    """Base of the actions on the battery: on all its packs alike."""
+
+    def check(self, owner: str, subject: Subject) -> None:
+        """Check that there is one."""
+        super().check(owner, subject)
+        if subject.vehicle.battery is None:
+            raise ParameterError(f'{owner}: {subject.vehicle.name} has no battery')
+
+
+@dataclasses.dataclass(frozen=True)
+class BatteryCells(BatteryAction):
+    """Cells of each pack are shorted: their voltage and their resistance are missing."""
+
+    shorted: int = parameter('cells of each pack', minimum=1)
+    of: int = parameter('cells that each pack has in series', minimum=2)
+
+    @classmethod
+    def from_mapping(cls, owner: str, values: typing.Mapping[str, typing.Any]) -> typing.Self:
+        """Build and validate; a cell has to be left."""
+        built = super().from_mapping(owner, values)
+        if built.shorted >= built.of:
+            raise ParameterError(f'{owner}.shorted = {built.shorted}: must be below of ='
+                                 f' {built.of}')
+        return built
+
+    def begin(self, onset: Onset) -> Effect:
+        """Leave the share of the cells that work."""
+        share = (self.of - self.shorted) / self.of
+        return lambda time_us, inputs: inputs._replace(
+            voltage_share=inputs.voltage_share * share,
+            resistance_factor=inputs.resistance_factor * share)
+
+
+@dataclasses.dataclass(frozen=True)
+class BatteryResistance(BatteryAction):
+    """The series resistance of each pack is another one."""
+
+    factor: float = parameter('of the resistance', above=0, maximum=1e3)
+
+    def begin(self, onset: Onset) -> Effect:
+        """Multiply it."""
+        return lambda time_us, inputs: inputs._replace(
+            resistance_factor=inputs.resistance_factor * self.factor)
+
+
+@dataclasses.dataclass(frozen=True)
+class BatteryCapacity(BatteryAction):
+    """Each pack holds less: its charge, as a share, falls faster from now on."""
+
+    share: float = parameter('of the capacity that is left', above=0, maximum=1)
+
+    def begin(self, onset: Onset) -> Effect:
+        """Multiply it."""
+        return lambda time_us, inputs: inputs._replace(
+            capacity_share=inputs.capacity_share * self.share)

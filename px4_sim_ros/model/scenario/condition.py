@@ -1,0 +1,191 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""Conditions on a situation, with how far they are from not holding."""
+from __future__ import annotations
+
+import dataclasses
+import math
+import typing
+
+from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.parameters import number, unknown_key_error
+from px4_sim_ros.model.scenario.situation import FLAGS, NUMBERS, Situation
+from px4_sim_ros.model.timebase import US_PER_S
+
+_BOUNDS = 'above', 'below'
+AGE, MODE, TEXT = 'age_s', 'mode', 'text'
+
+
+class Found(typing.NamedTuple):
+    """How a condition stands."""
+
+    holds: bool
+    margin: float              # how far from the bound, in `unit`; below 0 it does not hold
+    unit: str
+    value: str                 # what was found, for the user
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether the margin is more than a yes or no."""
+        return math.isfinite(self.margin)
+
+
+class Condition(typing.Protocol):
+    """Something that holds, or does not."""
+
+    def look(self, situation: Situation) -> Found:
+        """Return how it stands."""
+
+    @property
+    def text(self) -> str:
+        """What it says, for the user."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Between:
+    """A number is above one bound, below another one, or both; a number that is none is not."""
+
+    quantity: str
+    above: float = -math.inf
+    below: float = math.inf
+    event: str = ''                # whose age it is
+
+    def look(self, situation: Situation) -> Found:
+        """Return how it stands."""
+        value, unit = self._value(situation)
+        margin = min(value - self.above, self.below - value)
+        if math.isnan(margin):
+            return Found(False, -math.inf, unit, f'{self.quantity} is not known')
+        return Found(margin > 0.0, margin, unit, f'{self._name} is {_number(value, unit)}')
+
+    def _value(self, s: Situation) -> tuple[float, str]:
+        if self.quantity != AGE:
+            quantity = NUMBERS[self.quantity]
+            return quantity.of(s), quantity.unit
+        begun_us = s.begun_us.get(self.event)
+        return (math.nan if begun_us is None else (s.time_us - begun_us) / US_PER_S), 's'
+
+    @property
+    def _name(self) -> str:
+        return f'{self.quantity} of {self.event}' if self.event else self.quantity
+
+    @property
+    def text(self) -> str:
+        """What it says."""
+        bounds = [f'{name} {value:g}' for name, value in zip(_BOUNDS, (self.above, self.below))
+                  if math.isfinite(value)]
+        return f"{self._name} {' and '.join(bounds)}"
+
+
+def _number(value: float, unit: str) -> str:
+    return f'{value:.6g} {unit}'.rstrip()
+
+
+@dataclasses.dataclass(frozen=True)
+class Is:
+    """A flag of the autopilot, or its mode, is as it should be."""
+
+    quantity: str
+    wanted: bool | str
+
+    def look(self, situation: Situation) -> Found:
+        """Return how it stands."""
+        value = (situation.autopilot.mode if self.quantity == MODE
+                 else FLAGS[self.quantity][1](situation))
+        return _yes(value == self.wanted, f'{self.quantity} is {_word(value)}')
+
+    @property
+    def text(self) -> str:
+        """What it says."""
+        return f'{self.quantity} is {_word(self.wanted)}'
+
+
+@dataclasses.dataclass(frozen=True)
+class Says:
+    """The autopilot says just now a text that contains another one."""
+
+    wanted: str
+
+    def look(self, situation: Situation) -> Found:
+        """Return how it stands."""
+        found = [text for text in situation.autopilot.texts if self.wanted in text]
+        return _yes(bool(found), f'it says {found[0]!r}' if found else 'it does not say so')
+
+    @property
+    def text(self) -> str:
+        """What it says."""
+        return f'the autopilot says {self.wanted!r}'
+
+
+@dataclasses.dataclass(frozen=True)
+class All:
+    """Several conditions hold together; the margin is that of the nearest to its bound."""
+
+    parts: tuple[Condition, ...]
+
+    def look(self, situation: Situation) -> Found:
+        """Return how the worst of them stands."""
+        return min((part.look(situation) for part in self.parts),
+                   key=lambda found: (found.holds, found.margin))
+
+    @property
+    def text(self) -> str:
+        """What they say."""
+        return ', '.join(part.text for part in self.parts)
+
+
+def _yes(holds: bool, value: str) -> Found:
+    return Found(holds, math.inf if holds else -math.inf, '', value)
+
+
+def _word(value: bool | str) -> str:
+    return str(value).lower() if isinstance(value, bool) else value or 'not known'
+
+
+def read_condition(
+    owner: str, content: typing.Any, events: typing.Container[str],
+) -> Condition:
+    """Return a condition from what a file says: quantities and what they have to be.
+
+    :param events: whose age can be asked for
+    :raises ParameterError: naming the quantity and what is allowed
+    """
+    if not isinstance(content, dict) or not content:
+        raise ParameterError(
+            f'{owner} = {content!r}: must be a mapping such as {{height_m: {{above: 5}}}}')
+    parts = tuple(_part(owner, key, value, events) for key, value in content.items())
+    return parts[0] if len(parts) == 1 else All(parts)
+
+
+def _part(
+    owner: str, key: typing.Any, value: typing.Any, events: typing.Container[str],
+) -> Condition:
+    place = f'{owner}.{key}'
+    if key in NUMBERS or key == AGE:
+        return _between(place, key, value, events)
+    if key in FLAGS:
+        if not isinstance(value, bool):
+            raise ParameterError(f'{place} = {value!r}: must be true or false')
+        return Is(key, value)
+    if key in (MODE, TEXT):
+        if not isinstance(value, str) or not value:
+            raise ParameterError(f'{place} = {value!r}: must be a text')
+        return Is(key, value) if key == MODE else Says(value)
+    raise unknown_key_error(owner, str(key), (*NUMBERS, *FLAGS, AGE, MODE, TEXT))
+
+
+def _between(
+    place: str, key: str, value: typing.Any, events: typing.Container[str],
+) -> Between:
+    allowed = (*_BOUNDS, 'event') if key == AGE else _BOUNDS
+    if not isinstance(value, dict) or not set(value) <= set(allowed) or not (
+            set(value) & set(_BOUNDS)):
+        raise ParameterError(f'{place} = {value!r}: must be a mapping of above or below'
+                             + (', and the name of an event' if key == AGE else ''))
+    bounds = {name: number(f'{place}.{name}', value[name]) for name in _BOUNDS if name in value}
+    if bounds.get('above', -math.inf) >= bounds.get('below', math.inf):
+        raise ParameterError(f'{place} = {value!r}: above must be less than below')
+    event = value.get('event', '')
+    if key == AGE and (not isinstance(event, str) or event not in events):
+        raise ParameterError(f'{place}.event = {event!r}: must be the name of another event')
+    return Between(key, event=event, **bounds)

@@ -1,0 +1,122 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""How a scenario goes in one flight: what has begun, what is in force, what is expected."""
+from __future__ import annotations
+
+import typing
+
+from px4_sim_ros.model.faults.action import Fault, Faults
+from px4_sim_ros.model.faults.autopilot import Clear, Note
+from px4_sim_ros.model.frames import Vector
+from px4_sim_ros.model.inputs import BatteryStatus
+from px4_sim_ros.model.scenario.expectation import Expectation, Verdict, Watch
+from px4_sim_ros.model.scenario.scenario import End, Event, Scenario
+from px4_sim_ros.model.scenario.situation import AutopilotState, Situation
+from px4_sim_ros.model.timebase import US_PER_S
+from px4_sim_ros.model.truth import Truth
+
+
+class Happening(typing.NamedTuple):
+    """Something that a scenario has done."""
+
+    time_us: int
+    text: str
+
+    @property
+    def time_s(self) -> float:
+        """Simulated time."""
+        return self.time_us / US_PER_S
+
+
+class Course:
+    """The state of a scenario in one flight."""
+
+    def __init__(
+        self, scenario: Scenario, report: typing.Callable[[Happening], None],
+    ) -> None:
+        """Begin before the first step.
+
+        :param report: called with what is done
+        """
+        self._report = report
+        self._pending = list(scenario.events)
+        self._end: End | None = scenario.end
+        self._watches = [expectation.watch() for expectation in scenario.expectations]
+        self._begun_us: dict[str, int] = {}
+        self._until_us: dict[str, int] = {}        # when what lasts for a while ends, by event
+        self._start_enu: Vector | None = None
+        self._instant = False                      # something is in force for this step only
+        self.faults: Faults = ()
+        self.is_over = False
+        self.situation: Situation | None = None    # the last
+
+    def add(self, event: Event) -> None:
+        """Let another event happen from the next step on."""
+        self._pending.append(event)
+
+    def expect(self, expectation: Expectation) -> Watch:
+        """Expect something more from the next step on; return what judges it."""
+        watch = expectation.watch()
+        self._watches.append(watch)
+        return watch
+
+    def step(
+        self, time_us: int, truth: Truth, battery: BatteryStatus | None,
+        autopilot: AutopilotState,
+    ) -> Faults:
+        """Return what is in force from this time on."""
+        self._start_enu = self._start_enu or truth.position_enu
+        situation = self.situation = Situation(
+            time_us, truth, self._start_enu, battery, autopilot, self._begun_us)
+        self._end_what_is_over(time_us)
+        for event in [event for event in self._pending if _is_due(event, situation)]:
+            self._pending.remove(event)
+            self._begin(event, time_us)
+        for watch in self._watches:
+            watch.look(situation)
+        self.is_over = self._has_ended(situation)
+        return self.faults
+
+    def _end_what_is_over(self, time_us: int) -> None:
+        if self._instant:
+            self._instant = False
+            self.faults = tuple(f for f in self.faults if not f.action.INSTANT)
+        for name in [name for name, us in self._until_us.items() if time_us >= us]:
+            self._clear(name, time_us)
+
+    def _clear(self, name: str, time_us: int) -> None:
+        self._until_us.pop(name, None)
+        left = tuple(fault for fault in self.faults if fault.name != name)
+        if len(left) < len(self.faults):
+            self.faults = left
+            self._report(Happening(time_us, f'{name} ends'))
+
+    def _begin(self, event: Event, time_us: int) -> None:
+        action = event.action
+        self._begun_us[event.name] = time_us
+        self._report(Happening(
+            time_us, action.text if isinstance(action, Note) else event.text))
+        if isinstance(action, Clear):
+            self._clear(action.event, time_us)
+            return
+        self._instant |= action.INSTANT
+        self.faults = (*self.faults, Fault(event.name, time_us, action))
+        if event.for_us is not None:
+            self._until_us[event.name] = time_us + event.for_us
+
+    def _has_ended(self, situation: Situation) -> bool:
+        end = self._end
+        if end is None:
+            return situation.autopilot.is_over
+        return (end.at_us is not None and situation.time_us >= end.at_us) or (
+            end.when is not None and end.when.look(situation).holds)
+
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """Return what has become of the expectations by now."""
+        return tuple(watch.verdict() for watch in self._watches)
+
+
+def _is_due(event: Event, situation: Situation) -> bool:
+    if event.at_us is not None:
+        return situation.time_us >= event.at_us
+    return event.when is not None and event.when.look(situation).holds

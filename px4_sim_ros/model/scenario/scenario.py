@@ -1,0 +1,184 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""Scenario files: what happens in a flight, and when, and what has to hold meanwhile."""
+from __future__ import annotations
+
+import dataclasses
+import typing
+
+from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.faults.action import AUTOPILOT, Action, Subject
+from px4_sim_ros.model.faults.actions import ACTIONS, action_text, own_action, read_action
+from px4_sim_ros.model.mission import Mission
+from px4_sim_ros.model.parameters import number, unknown_key_error
+from px4_sim_ros.model.scenario.condition import Condition, read_condition
+from px4_sim_ros.model.scenario.expectation import Expectation, read_expectation, time_us
+
+_EVENT_KEYS = 'name', 'at_s', 'when', 'for_s'
+_KEYS = ('vehicle', 'mission', 'seed', 'place', 'weather', 'set', 'px4', 'actions', 'events',
+         'expect', 'end')
+
+
+@dataclasses.dataclass(frozen=True)
+class Event:
+    """An action, and when it begins and ends."""
+
+    name: str
+    action: Action
+    at_us: int | None = None           # simulated time
+    when: Condition | None = None      # or once this holds
+    for_us: int | None = None          # how long it lasts; None: to the end, or until it is cleared
+
+    @property
+    def text(self) -> str:
+        """What it does, for the user."""
+        return f'{self.name}: {action_text(self.action)}'
+
+
+@dataclasses.dataclass(frozen=True)
+class End:
+    """What ends the flight, if not the mission."""
+
+    at_us: int | None = None
+    when: Condition | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Scenario:
+    """What a scenario file says."""
+
+    name: str
+    events: tuple[Event, ...] = ()
+    expectations: tuple[Expectation, ...] = ()
+    end: End | None = None             # None: the mission's
+    mission: Mission | None = None     # that stands in the file; None: one by its name, or none
+    settings: typing.Mapping[str, typing.Mapping[str, typing.Any]] = dataclasses.field(
+        default_factory=dict)
+    """Parameters by node, '' meaning all nodes: vehicle, place, weather, seed and mission."""
+    px4_parameters: typing.Mapping[str, float] = dataclasses.field(default_factory=dict)
+
+    def check(self, subject: Subject, file: str) -> None:
+        """Check that all actions fit the vehicle and the nodes of the run.
+
+        :param file: for error sentences
+        :raises ParameterError: naming the event and what is allowed
+        """
+        if AUTOPILOT not in subject.blocks and self.end is None:
+            raise ParameterError(f'{file}: end: missing; there is no mission that ends the flight')
+        for event in self.events:
+            event.action.check(f'{file}: event {event.name}', subject)
+
+    @classmethod
+    def from_mapping(cls, owner: str, name: str, content: typing.Any) -> Scenario:
+        """Build a scenario from the content of its file.
+
+        :param owner: what to call the file in an error sentence
+        :raises ParameterError: naming the place in it and what is allowed
+        """
+        if not isinstance(content, dict):
+            raise ParameterError(f'{owner}: must be a mapping of {", ".join(_KEYS)}')
+        for key in content:
+            if key not in _KEYS:
+                raise unknown_key_error(f'{owner}: scenario', str(key), _KEYS)
+        own = {str(key): own_action(f'{owner}: actions.{key}', path)
+               for key, path in _mapping(f'{owner}: actions', content.get('actions')).items()}
+        entries = _list(f'{owner}: events', content.get('events'))
+        names = _names(owner, entries)
+        settings, mission = _settings(owner, name, content)
+        return cls(
+            name,
+            tuple(_event(f'{owner}: events[{i}]', event_name, entry, names, own)
+                  for i, (event_name, entry) in enumerate(zip(names, entries))),
+            tuple(read_expectation(f'{owner}: expect[{i}]', entry, names) for i, entry in
+                  enumerate(_list(f'{owner}: expect', content.get('expect')))),
+            _end(f'{owner}: end', content.get('end'), names), mission, settings,
+            {str(key): number(f'{owner}: px4.{key}', value) for key, value in
+             _mapping(f'{owner}: px4', content.get('px4')).items()})
+
+
+def _mapping(owner: str, content: typing.Any) -> dict[typing.Any, typing.Any]:
+    if content is not None and not isinstance(content, dict):
+        raise ParameterError(f'{owner} = {content!r}: must be a mapping')
+    return content or {}
+
+
+def _list(owner: str, content: typing.Any) -> list[typing.Any]:
+    if content is not None and not isinstance(content, list):
+        raise ParameterError(f'{owner} = {content!r}: must be a list')
+    return content or []
+
+
+def _names(owner: str, entries: list[typing.Any]) -> list[str]:
+    """Return the names of the events; one without has its number, from 1 on."""
+    names: list[str] = []
+    for i, entry in enumerate(entries):
+        name = entry.get('name', str(i + 1)) if isinstance(entry, dict) else str(i + 1)
+        if not isinstance(name, str) or not name or name in names:
+            raise ParameterError(
+                f'{owner}: events[{i}].name = {name!r}: must be a text that no other event has')
+        names.append(name)
+    return names
+
+
+def _event(
+    owner: str, name: str, entry: typing.Any, names: typing.Sequence[str],
+    own: typing.Mapping[str, type[Action]],
+) -> Event:
+    if not isinstance(entry, dict):
+        raise ParameterError(f'{owner} = {entry!r}: must be a mapping of at_s or when, and an'
+                             ' action')
+    kinds = [key for key in entry if key not in _EVENT_KEYS]
+    if len(kinds) != 1:
+        raise ParameterError(f'{owner} = {entry!r}: must hold one action; actions are'
+                             f" {', '.join((*ACTIONS, *own))}")
+    if ('at_s' in entry) == ('when' in entry):
+        raise ParameterError(f'{owner}: must hold either at_s or when')
+    action = read_action(owner, kinds[0], entry[kinds[0]], own)
+    target = getattr(action, 'event', None)
+    if target is not None and target not in names:
+        raise ParameterError(f'{owner}.{kinds[0]}.event = {target!r}: there is no such event')
+    if action.INSTANT and 'for_s' in entry:
+        raise ParameterError(f'{owner}.for_s: {kinds[0]} is done at once')
+    others = [other for other in names if other != name]
+    return Event(
+        name, action,
+        time_us(f'{owner}.at_s', entry['at_s']) if 'at_s' in entry else None,
+        read_condition(f'{owner}.when', entry['when'], others) if 'when' in entry else None,
+        time_us(f'{owner}.for_s', entry['for_s']) if 'for_s' in entry else None)
+
+
+def _end(owner: str, content: typing.Any, names: typing.Container[str]) -> End | None:
+    if content is None:
+        return None
+    if not isinstance(content, dict) or not content or not set(content) <= {'at_s', 'when'}:
+        raise ParameterError(f'{owner} = {content!r}: must be a mapping of at_s, or when, or both')
+    return End(
+        time_us(f'{owner}.at_s', content['at_s']) if 'at_s' in content else None,
+        read_condition(f'{owner}.when', content['when'], names) if 'when' in content else None)
+
+
+_Settings = dict[str, dict[str, typing.Any]]
+
+
+def _settings(owner: str, name: str, content: typing.Any) -> tuple[_Settings, Mission | None]:
+    """Return the parameters that a file sets, by node, and the mission if it is in the file."""
+    shared: dict[str, typing.Any] = {
+        key: content[key] for key in ('vehicle', 'seed', 'mission') if key in content}
+    mission = None
+    if isinstance(shared.get('mission'), list):
+        mission = Mission.from_mapping(
+            f'{owner}: mission', {'name': name, 'items': shared.pop('mission')})
+    for key in ('vehicle', 'mission'):
+        if not isinstance(shared.get(key, ''), str):
+            raise ParameterError(f'{owner}: {key} = {shared[key]!r}: must be a text')
+    found: _Settings = {'': shared | _mapping(f'{owner}: place', content.get('place'))}
+    weather = dict(_mapping(f'{owner}: weather', content.get('weather')))
+    if weather:
+        found['']['wind'] = weather.pop('wind', 'constant')
+        found['wind'] = weather
+    for key, value in _mapping(f'{owner}: set', content.get('set')).items():
+        node, dot, parameter = str(key).partition('.')
+        if not dot:
+            raise ParameterError(f'{owner}: set.{key}: must be NODE.PARAMETER')
+        found.setdefault(node, {})[parameter] = value
+    return found, mission

@@ -1,0 +1,100 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""What is known of a flight at a time: all that a scenario can ask for."""
+from __future__ import annotations
+
+import math
+import typing
+
+from px4_sim_ros.model.frames import Vector
+from px4_sim_ros.model.inputs import BatteryStatus
+from px4_sim_ros.model.rotation import matrix, to_world
+from px4_sim_ros.model.timebase import US_PER_S
+from px4_sim_ros.model.truth import Truth
+
+
+class AutopilotState(typing.NamedTuple):
+    """What the autopilot has said last on its telemetry, and how far its mission is."""
+
+    mode: str = ''                     # '' before it is known
+    armed: bool = False
+    landed: bool = True
+    failsafe: bool = False
+    items: int = 0                     # of the mission, that are flown
+    is_over: bool = False              # the mission: flown or failed
+    failure: str = ''                  # why it was not flown, '' if it was, or is not over
+    texts: tuple[str, ...] = ()        # that have come since the state before
+
+
+class Situation(typing.NamedTuple):
+    """The truth at a time, and what else is known then."""
+
+    time_us: int
+    truth: Truth
+    start_enu: Vector                              # where the vehicle stood at first
+    battery: BatteryStatus | None
+    autopilot: AutopilotState
+    begun_us: typing.Mapping[str, int]             # when events have begun, by name
+
+    @property
+    def height_m(self) -> float:
+        """Height over the place of the start."""
+        return self.truth.position_enu[2] - self.start_enu[2]
+
+    @property
+    def velocity_enu(self) -> Vector:
+        """Velocity over the ground."""
+        return to_world(matrix(self.truth.attitude), self.truth.velocity_flu)
+
+    @property
+    def tilt_deg(self) -> float:
+        """Angle between the body's z axis and the vertical."""
+        _, x, y, _ = self.truth.attitude
+        return math.degrees(2.0 * math.asin(min(1.0, math.hypot(x, y))))
+
+    @property
+    def distance_m(self) -> float:
+        """Horizontal distance from the place of the start."""
+        return math.hypot(self.truth.position_enu[0] - self.start_enu[0],
+                          self.truth.position_enu[1] - self.start_enu[1])
+
+
+def _battery(value: typing.Callable[[BatteryStatus], float]) -> typing.Callable[[Situation], float]:
+    return lambda s: math.nan if s.battery is None else value(s.battery)
+
+
+class Quantity(typing.NamedTuple):
+    """A number of a situation."""
+
+    unit: str
+    meaning: str
+    of: typing.Callable[[Situation], float]
+
+
+NUMBERS: dict[str, Quantity] = {
+    'time_s': Quantity('s', 'simulated time', lambda s: s.time_us / US_PER_S),
+    'height_m': Quantity('m', 'true height over the place of the start', lambda s: s.height_m),
+    'north_m': Quantity('m', 'true place, north of home', lambda s: s.truth.position_enu[1]),
+    'east_m': Quantity('m', 'true place, east of home', lambda s: s.truth.position_enu[0]),
+    'distance_m': Quantity('m', 'true horizontal distance from the place of the start',
+                           lambda s: s.distance_m),
+    'speed_m_s': Quantity('m/s', 'true speed over the ground',
+                          lambda s: math.hypot(*s.truth.velocity_flu)),
+    'climb_m_s': Quantity('m/s', 'true climb rate', lambda s: s.velocity_enu[2]),
+    'tilt_deg': Quantity('deg', 'true angle between body z and the vertical',
+                         lambda s: s.tilt_deg),
+    'rate_deg_s': Quantity('deg/s', 'true magnitude of the angular rate',
+                           lambda s: math.degrees(math.hypot(*s.truth.rate_flu))),
+    'charge': Quantity('', 'of the battery, 0 to 1', _battery(lambda b: b.state_of_charge)),
+    'voltage_v': Quantity('V', 'of the battery', _battery(lambda b: b.voltage_v)),
+    'items': Quantity('', 'items of the mission that are flown',
+                      lambda s: float(s.autopilot.items)),
+}
+
+FLAGS: dict[str, tuple[str, typing.Callable[[Situation], bool]]] = {
+    'armed': ('the autopilot is armed', lambda s: s.autopilot.armed),
+    'landed': ('the autopilot takes the vehicle for landed', lambda s: s.autopilot.landed),
+    'failsafe': ('the autopilot is in a failsafe', lambda s: s.autopilot.failsafe),
+    'flown': ('the mission was flown to its end',
+              lambda s: s.autopilot.is_over and not s.autopilot.failure),
+}

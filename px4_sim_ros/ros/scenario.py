@@ -1,0 +1,49 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""The node `scenario`: publishes and logs what the scenario does, and its verdicts."""
+from __future__ import annotations
+
+import typing
+
+from diagnostic_msgs.msg import DiagnosticStatus
+from rcl_interfaces.msg import Log
+
+from px4_sim_ros.config.configuration import NodeConfiguration
+from px4_sim_ros.messages.scenario_events import happening_message, over_message
+from px4_sim_ros.model.scenario.course import Happening
+from px4_sim_ros.model.scenario.expectation import Verdicts
+from px4_sim_ros.ros import qos
+from px4_sim_ros.ros.block_node import BlockNode
+from px4_sim_ros.step import side_topics
+from px4_sim_ros.step.graph import Graph
+from px4_sim_ros.step.scenario_block import ScenarioBlock
+
+
+class ScenarioNode(BlockNode):
+    """The face of the block that runs a scenario."""
+
+    def __init__(self, *arguments: typing.Any) -> None:
+        super().__init__(*arguments)
+        self._events = self.create_publisher(
+            DiagnosticStatus, side_topics.SCENARIO_EVENTS.name, qos.LATCHED_LOG)
+        self._log_publisher = self.create_publisher(
+            Log, side_topics.LOG.name, qos.LATCHED_LOG)
+
+    def configure(self, configuration: NodeConfiguration, nodes: Graph) -> None:
+        """Make the block, whose events are published."""
+        super().configure(configuration, nodes)
+        assert isinstance(self.block, ScenarioBlock), 'an own class is one, too'
+        self.block.on_event, self.block.on_over = self._publish, self._publish_verdicts
+
+    def _publish(self, happening: Happening) -> None:
+        self._events.publish(happening_message(happening))
+        self._note(happening.text)
+
+    def _publish_verdicts(self, verdicts: Verdicts) -> None:
+        for verdict in verdicts:
+            self._note(verdict.text)
+        self._events.publish(over_message(verdicts))
+
+    def _note(self, text: str) -> None:
+        # Whoever has started the run prints it, and a recording has it all the same.
+        self._log_publisher.publish(Log(level=Log.INFO, name=self.get_logger().name, msg=text))

@@ -1,0 +1,81 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""The block `scenario`: does what a scenario says, and judges what it expects.
+
+It comes after the motion and before the sensors: what it puts out changes what they measure at
+this time, and how the vehicle moves from this time on.
+"""
+from __future__ import annotations
+
+import dataclasses
+import typing
+
+from px4_sim_ros.model.faults.action import Subject
+from px4_sim_ros.model.parameters import Parameters
+from px4_sim_ros.model.scenario.course import Course, Happening
+from px4_sim_ros.model.scenario.expectation import Verdict
+from px4_sim_ros.model.scenario.situation import AutopilotState
+from px4_sim_ros.step.block import Block, BlockConfiguration, BlockStatus, Inputs, Outputs
+from px4_sim_ros.step.graph import AUTOPILOT_STATE, FAULTS
+
+_UNKNOWN = AutopilotState()
+
+
+@dataclasses.dataclass(frozen=True)
+class ScenarioParameters(Parameters):
+    """None of its own: its file is a parameter of all nodes, as vehicle and mission are."""
+
+
+class ScenarioBlock(Block):
+    """Runs the scenario of the world; at its end it holds the step."""
+
+    def __init__(self, configuration: BlockConfiguration[ScenarioParameters]) -> None:
+        """Check that all actions fit the run.
+
+        :raises ParameterError: one does not
+        """
+        super().__init__(configuration)
+        assert configuration.scenario is not None, 'without one there is no such block'
+        self._scenario = configuration.scenario
+        self._scenario.check(
+            Subject(configuration.vehicle, configuration.graph.blocks),
+            f'scenario {self._scenario.name}')
+        # What the host sets, before `reset`.
+        self.on_event: typing.Callable[[Happening], None] = lambda happening: None
+        """Is given what is done."""
+        self.on_over: typing.Callable[[tuple[Verdict, ...]], None] = lambda verdicts: None
+        """Is given what has become of the expectations, at the end."""
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin the scenario again."""
+        self._sentence = ''
+        self._is_over = False
+        self.course = Course(self._scenario, self._report)
+
+    def step(self, time_us: int, inputs: Inputs) -> Outputs | None:
+        """Return what is in force; None once the scenario is over, which holds the step."""
+        faults = self.course.step(
+            time_us, inputs['ground_truth/odom'], inputs.get('battery_state'),
+            inputs.get(AUTOPILOT_STATE, _UNKNOWN))
+        if not self.course.is_over:
+            return {FAULTS: faults}
+        self._is_over, self._sentence = True, 'the scenario is over'
+        self.on_over(self.course.verdicts())
+        return None
+
+    def finish(self, time_us: int) -> Outputs | None:
+        """Return None: the step is held."""
+        return None
+
+    def holds(self) -> str:
+        """Return that the scenario is over, once it is."""
+        return self._sentence if self._is_over else ''
+
+    def _report(self, happening: Happening) -> None:
+        self._sentence = happening.text
+        self.on_event(happening)
+
+    def status(self) -> BlockStatus | None:
+        """Return what was done last."""
+        return BlockStatus(False, self._sentence, {'scenario': self._scenario.name})

@@ -1,0 +1,178 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""What actions make of motors, mass, battery and air, against what a formula says."""
+import math
+
+import numpy as np
+import pytest
+
+from px4_sim_ros.model.faults.action import Fault
+from px4_sim_ros.model.faults.actions import read_action
+from px4_sim_ros.model.faults.chain import FaultChain
+from px4_sim_ros.model.faults.motion import BodyInputs
+
+SINCE_US, STEP_US = 12_000_000, 4000
+BEFORE = (400.0, 410.0, 420.0, 430.0)
+
+
+class Faulty:
+    """What a block is given while one action is in force from SINCE_US on."""
+
+    def __init__(self, world, block, kind, **values):
+        self.chain = FaultChain(block, world)
+        self.faults = (Fault('event', SINCE_US, read_action('test', kind, values, {})),)
+
+    def inputs(self, references, steps=1):
+        self.chain.of(SINCE_US - STEP_US, BodyInputs(BEFORE), ())
+        for k in range(steps):
+            found = self.chain.of(SINCE_US + k * STEP_US, BodyInputs(references), self.faults)
+        return found
+
+    def wind(self, age_s, wind_enu=(1.0, 2.0, 3.0)):
+        found = self.chain.of(SINCE_US + round(age_s * 1e6), wind_enu, self.faults)
+        return np.array(found) - wind_enu
+
+
+@pytest.fixture
+def motion(world):
+    return lambda kind, **values: Faulty(world, 'dynamics', kind, **values)
+
+
+@pytest.fixture
+def air(world):
+    return lambda kind, **values: Faulty(world, 'wind', kind, **values)
+
+
+def advanced(dynamics, references, seconds, step_us=STEP_US):
+    for _ in range(round(seconds * 1e6 / step_us)):
+        truth = dynamics.step(references)
+    return truth
+
+
+def test_a_share_of_the_thrust_is_that_share_of_the_force(motion, on_mains, build_dynamics):
+    """At rest in calm air thrust grows with the square of the speed, which all have reached."""
+    asked = (500.0,) * 4
+    forces = {}
+    for share in 1.0, 0.25:
+        references = list(asked)
+        for motor in range(1, 5):
+            references = motion('motor_thrust', motor=motor, share=share).inputs(
+                references).references_rad_s
+        assert references == pytest.approx([math.sqrt(share) * 500.0] * 4)
+        dynamics = build_dynamics(on_mains, gravity_m_s2=0.0)
+        advanced(dynamics, references, 2.0)
+        state = dynamics.state.copy()
+        state[:13] = [0.0] * 6 + [1.0] + [0.0] * 6           # at rest, the rotors at speed
+        dynamics.state = state
+        forces[share] = dynamics.truth().acceleration_flu[2]
+    assert forces[0.25] == pytest.approx(0.25 * forces[1.0], rel=1e-3)
+
+
+def test_a_motor_without_power_runs_down_with_its_time_constant(motion, on_mains, build_dynamics):
+    dynamics = build_dynamics(on_mains)
+    before = advanced(dynamics, BEFORE, 2.0).rotor_speeds_rad_s
+    references = motion('motor_off', motor=2).inputs(BEFORE).references_rad_s
+    after = advanced(dynamics, references, 0.1).rotor_speeds_rad_s
+    decay = math.exp(-0.1 / on_mains.rotor_model.time_constant_down_s)
+    assert after[1] == pytest.approx(before[1] * decay, rel=1e-4)
+    assert [after[i] for i in (0, 2, 3)] == pytest.approx([before[i] for i in (0, 2, 3)], rel=1e-6)
+
+
+def test_a_motor_that_is_stuck_goes_on_as_before(motion):
+    found = motion('motor_stuck', motor=3).inputs((1.0, 2.0, 3.0, 4.0))
+    assert found.references_rad_s == (1.0, 2.0, BEFORE[2], 4.0)
+
+
+def test_a_slow_motor_follows_exponentially(motion):
+    found = motion('motor_slow', motor=1, time_constant_s=0.2).inputs((600.0, 0, 0, 0), steps=50)
+    expected = 600.0 + (BEFORE[0] - 600.0) * math.exp(-50 * 0.004 / 0.2)
+    assert found.references_rad_s[0] == pytest.approx(expected)
+
+
+def test_a_push_is_force_over_mass(motion, dragless, build_dynamics):
+    dynamics = build_dynamics(dragless, gravity_m_s2=0.0)
+    dynamics.force_enu = motion('push', force_n=[3.0, -1.0, 2.0]).inputs(BEFORE).force_enu
+    truth = advanced(dynamics, (0.0,) * 4, 1.0)
+    half_a_t_squared = 0.5 * np.array([3.0, -1.0, 2.0]) / dragless.body.mass_kg
+    assert np.array(truth.position_enu) == pytest.approx(half_a_t_squared, rel=1e-9)
+
+
+def test_a_payload_changes_what_a_force_does_and_can_be_dropped(
+        motion, dragless, build_dynamics):
+    mass = dragless.body.mass_kg
+    dynamics = build_dynamics(dragless, gravity_m_s2=0.0)
+    dynamics.force_enu = (mass, 0.0, 0.0)
+    for added in 0.5, -0.5, 0.0:
+        loaded = motion('payload', mass_kg=added).inputs(BEFORE).added_mass_kg
+        dynamics.alter(loaded, 1.0, 1.0, 1.0)
+        assert dynamics.truth().acceleration_flu[1] == pytest.approx(0.0)
+        assert dynamics.step((0.0,) * 4).acceleration_flu[0] == pytest.approx(
+            mass / (mass + added))
+
+
+def worn(motion, dynamics, kind, **values):
+    found = motion(kind, **values).inputs(BEFORE)
+    dynamics.alter(
+        found.added_mass_kg, found.voltage_share, found.resistance_factor, found.capacity_share)
+
+
+def test_shorted_cells_take_their_share_of_the_voltage(motion, iris, build_dynamics):
+    """With no load but the avionics: V = (E + sqrt(E^2 - 4 P R)) / 2."""
+    dynamics = build_dynamics(iris)
+    dynamics.truth()
+    before = dynamics.battery().voltage_v
+    worn(motion, dynamics, 'battery_cells', shorted=1, of=4)
+    dynamics.truth()
+    pack, = iris.battery.packs
+    power = iris.motor_model.avionics_power_w
+
+    def loaded(voltage, resistance):
+        return 0.5 * (voltage + math.sqrt(voltage ** 2 - 4.0 * power * resistance))
+    full, r = pack.full_voltage_v, pack.series_resistance_ohm
+    assert before == pytest.approx(loaded(full, r), rel=1e-6)
+    assert dynamics.battery().voltage_v == pytest.approx(loaded(0.75 * full, 0.75 * r), rel=1e-6)
+
+
+def test_more_resistance_is_a_lower_voltage_under_load(motion, iris, build_dynamics):
+    dynamics = build_dynamics(iris)
+    worn(motion, dynamics, 'battery_resistance', factor=10.0)
+    dynamics.truth()
+    pack, = iris.battery.packs
+    power, r = iris.motor_model.avionics_power_w, 10.0 * pack.series_resistance_ohm
+    full = pack.full_voltage_v
+    assert dynamics.battery().voltage_v == pytest.approx(
+        0.5 * (full + math.sqrt(full ** 2 - 4.0 * power * r)), rel=1e-6)
+
+
+def test_half_the_capacity_is_empty_twice_as_fast(motion, iris, build_dynamics):
+    used = {}
+    for share in 1.0, 0.5:
+        dynamics = build_dynamics(iris)
+        worn(motion, dynamics, 'battery_capacity', share=share)
+        advanced(dynamics, (500.0,) * 4, 2.0)
+        used[share] = 1.0 - dynamics.battery().state_of_charge
+    assert used[0.5] == pytest.approx(2.0 * used[1.0], rel=1e-3)
+
+
+# Air.
+
+def test_more_wind_comes_from_where_it_should(air):
+    """From the west it blows east; a ramp is half as strong at half time."""
+    wind = air('wind', speed_m_s=4.0, from_deg=270.0, climb_m_s=1.0, over_s=2.0)
+    assert wind.wind(1.0) == pytest.approx([2.0, 0.0, 0.5])
+    assert wind.wind(5.0) == pytest.approx([4.0, 0.0, 1.0])
+
+
+def test_a_gust_is_one_pulse(air):
+    gust = air('gust', speed_m_s=6.0, from_deg=180.0, duration_s=3.0)
+    for age_s, share in ((0.0, 0.0), (0.75, 0.5), (1.5, 1.0), (2.25, 0.5), (3.0, 0.0), (9.0, 0.0)):
+        assert gust.wind(age_s) == pytest.approx([0.0, 6.0 * share, 0.0], abs=1e-12)
+
+
+def test_turbulence_has_its_spread_and_its_time_constant(air):
+    """Gauss-Markov: the correlation over a time constant is 1/e."""
+    turbulence = air('turbulence', intensity_m_s=2.0, correlation_time_s=0.2)
+    found = np.array([turbulence.wind(0.02 * k) for k in range(20_000)])
+    assert found.std(axis=0) == pytest.approx(np.full(3, 2.0), rel=0.05)
+    lagged = np.mean(found[10:] * found[:-10], axis=0) / found.var(axis=0)
+    assert lagged == pytest.approx(np.full(3, math.exp(-1.0)), abs=0.06)

@@ -1,0 +1,197 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""Conditions, expectations and the course of a scenario, on motions that are known."""
+import math
+
+import pytest
+
+from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.inputs import BatteryStatus
+from px4_sim_ros.model.scenario.condition import read_condition
+from px4_sim_ros.model.scenario.course import Course
+from px4_sim_ros.model.scenario.scenario import Scenario
+from px4_sim_ros.model.scenario.situation import AutopilotState, Situation
+from px4_sim_ros.model.truth import Truth
+
+STEP_US = 4000
+NOTHING = (0.0, 0.0, 0.0)
+
+
+def truth(time_us, height_m=0.0, tilt_deg=0.0, east_m=0.0, climb_m_s=0.0):
+    half = math.radians(0.5 * tilt_deg)
+    return Truth(time_us, (east_m, 0.0, height_m), (math.cos(half), math.sin(half), 0.0, 0.0),
+                 (0.0, 0.0, climb_m_s), NOTHING, NOTHING, NOTHING, (), ())
+
+
+def situation(time_s=0.0, autopilot=None, begun_us=None, battery=None, **motion):
+    time_us = round(time_s * 1e6)
+    return Situation(time_us, truth(time_us, **motion), NOTHING, battery,
+                     autopilot or AutopilotState(), begun_us or {})
+
+
+def look(content, s):
+    return read_condition('test', content, ['one']).look(s)
+
+
+@pytest.mark.parametrize(('content', 'margin'), [
+    ({'height_m': {'above': 4}}, 1.0), ({'height_m': {'below': 4.5}}, -0.5),
+    ({'height_m': {'above': 4, 'below': 5.25}}, 0.25), ({'tilt_deg': {'below': 30}}, 10.0),
+    ({'climb_m_s': {'above': 1.0}}, 2.0 * math.cos(math.radians(20)) - 1.0),
+    ({'speed_m_s': {'below': 3}}, 1.0), ({'distance_m': {'below': 10}}, 7.0),
+    ({'east_m': {'below': -5}}, -2.0), ({'time_s': {'above': 6}}, 1.5),
+    ({'charge': {'above': 0.4}}, 0.1), ({'voltage_v': {'below': 16}}, 1.0),
+    ({'age_s': {'event': 'one', 'above': 2}}, 3.5)])
+def test_a_margin_is_how_far_a_number_is_from_its_bound(content, margin):
+    found = look(content, situation(
+        7.5, begun_us={'one': 2_000_000}, battery=BatteryStatus(0, 15.0, 1.0, 2.0, 4.0),
+        height_m=5.0, tilt_deg=20.0, east_m=-3.0, climb_m_s=2.0))
+    assert (found.margin, found.holds) == (pytest.approx(margin), margin > 0)
+
+
+@pytest.mark.parametrize(('content', 'holds'), [
+    ({'mode': 'AUTO_LAND'}, True), ({'mode': 'AUTO_RTL'}, False), ({'armed': True}, True),
+    ({'landed': True}, False), ({'failsafe': False}, True), ({'text': 'landing'}, True),
+    ({'text': 'taking off'}, False), ({'items': {'above': 1.5}}, True), ({'flown': True}, False),
+    ({'armed': True, 'height_m': {'above': 1}}, False),
+    ({'armed': True, 'height_m': {'below': 1}}, True),
+    ({'age_s': {'event': 'one', 'above': 0}}, False),
+    ({'charge': {'above': 0}}, False)])
+def test_what_the_autopilot_says_holds_or_does_not(content, holds):
+    state = AutopilotState('AUTO_LAND', armed=True, landed=False, items=2,
+                           texts=('it is landing now',))
+    assert look(content, situation(autopilot=state)).holds is holds
+
+
+def flown(motion, expect, events=(), end=None, seconds=2.0, autopilot=AutopilotState):
+    """Return verdicts and what was done in a flight with a motion given by the time in s."""
+    done = []
+    scenario = Scenario.from_mapping('test', 'test', {
+        'events': list(events), 'expect': expect, 'end': end or {'at_s': 1000}})
+    course = Course(scenario, done.append)
+    for k in range(1, round(seconds * 1e6 / STEP_US) + 1):
+        time_us = k * STEP_US
+        course.step(time_us, truth(time_us, **motion(time_us * 1e-6)), None, autopilot())
+        if course.is_over:
+            break
+    return course.verdicts(), done, course
+
+
+def climb(t):
+    """Climb with 1 m/s."""
+    return {'height_m': t, 'climb_m_s': 1.0}
+
+
+@pytest.mark.parametrize(('expectation', 'holds', 'margin', 'time_s'), [
+    # The height over the start, which is that of the first step.
+    ({'always': {'height_m': {'below': 5}}}, True, 5 - 1.996, 2.0),
+    ({'always': {'height_m': {'below': 1}}}, False, 0.0, 1.004),
+    ({'never': {'height_m': {'above': 3}}}, True, 3 - 1.996, 2.0),
+    ({'never': {'height_m': {'above': 1}}}, False, -0.004, 1.008),
+    ({'eventually': {'height_m': {'above': 1}}}, True, None, 1.008),
+    ({'eventually': {'height_m': {'above': 1}}, 'within_s': 1.5}, True, 1.5 - 1.004, 1.008),
+    ({'eventually': {'height_m': {'above': 1}}, 'within_s': 0.5}, False, 0.5 - 1.0, 0.504),
+    ({'always': {'height_m': {'below': 1}}, 'until': {'height_m': {'above': 0.9}}}, True,
+     1 - 0.9, 0.904),
+    ({'always': {'height_m': {'below': 1}}, 'until': {'height_m': {'above': 9}}}, False, 0.0,
+     1.004),
+    ({'always': {'height_m': {'below': 8}}, 'until': {'height_m': {'above': 9}}}, False, None,
+     None),
+    ({'always': {'height_m': {'above': 1}}, 'from_s': 1.5}, True, 0.496, 1.5),
+    ({'always': {'height_m': {'below': 1.4}}, 'after': {'height_m': {'above': 1}},
+      'within_s': 0.2}, True, 1.4 - 1.204, 1.208),
+    ({'always': {'height_m': {'below': 1}}, 'after': {'armed': True}}, True, None, None),
+    ({'eventually': {'height_m': {'above': 1}}, 'after': {'armed': True}}, False, None, None),
+])
+def test_an_expectation_is_judged_with_its_time_and_its_margin(expectation, holds, margin, time_s):
+    (verdict,), _, _ = flown(climb, [expectation])
+    assert verdict.holds is holds, verdict.text
+    if margin is None:
+        assert verdict.margin is None
+    else:
+        assert verdict.margin == pytest.approx(margin, abs=1e-9)
+    assert verdict.time_us == (None if time_s is None else round(time_s * 1e6))
+
+
+def test_a_verdict_is_a_sentence_with_time_value_and_bound():
+    (verdict,), _, _ = flown(climb, [{'always': {'height_m': {'below': 1.5}}}])
+    assert verdict.text == ('always height_m below 1.5: fails at t = 1.504000 s: height_m is 1.5 m,'
+                            ' margin 0 m')
+
+
+EVENTS = [
+    {'name': 'one', 'at_s': 0.5, 'for_s': 0.25, 'motor_off': {'motor': 1}},
+    {'name': 'two', 'when': {'height_m': {'above': 1}}, 'payload': {'mass_kg': -0.1}},
+    {'name': 'three', 'when': {'age_s': {'event': 'two', 'above': 0.4}}, 'clear': {'event': 'two'}},
+    {'name': 'four', 'at_s': 0.6, 'command': {'command': 'MAV_CMD_NAV_LAND'}},
+    {'name': 'five', 'at_s': 0.7, 'note': {'text': 'so far so good'}}]
+
+
+def test_events_begin_and_end_when_they_should():
+    _, done, course = flown(climb, [], EVENTS)
+    assert [(round(h.time_us * 1e-6, 6), h.text) for h in done] == [
+        (0.5, 'one: motor_off: motor 1'), (0.6, 'four: command: command MAV_CMD_NAV_LAND'),
+        (0.7, 'so far so good'), (0.752, 'one ends') if 0.75 % 0.004 else (0.75, 'one ends'),
+        (1.008, 'two: payload: mass_kg -0.1'), (1.412, 'three: clear: event two'),
+        (1.412, 'two ends')]
+    assert course.faults == ()
+
+
+def test_what_is_in_force_is_the_same_object_while_nothing_changes():
+    """So blocks need not look at it in each step."""
+    scenario = Scenario.from_mapping('test', 'test', {'events': EVENTS[:1], 'end': {'at_s': 9}})
+    course = Course(scenario, lambda happening: None)
+    found = [course.step(k * STEP_US, truth(k * STEP_US), None, AutopilotState())
+             for k in range(1, 250)]
+    assert len({id(faults) for faults in found}) <= 3
+    assert [len(faults) for faults in (found[123], found[124], found[186], found[188])] == [
+        0, 1, 1, 0]
+
+
+def test_a_command_is_in_force_for_one_step():
+    _, _, course = flown(climb, [], EVENTS[3:4], seconds=0.6)
+    assert [fault.name for fault in course.faults] == ['four']
+    _, _, course = flown(climb, [], EVENTS[3:4], seconds=0.604)
+    assert course.faults == ()
+
+
+@pytest.mark.parametrize(('end', 'time_s'), [
+    ({'at_s': 1.0}, 1.0), ({'when': {'height_m': {'above': 0.5}}}, 0.508),
+    ({'at_s': 0.3, 'when': {'height_m': {'above': 0.5}}}, 0.3)])
+def test_a_flight_ends_at_its_time_or_by_its_condition(end, time_s):
+    _, _, course = flown(climb, [], end=end)
+    assert course.is_over and course.situation.time_us == round(time_s * 1e6)
+
+
+def test_without_an_end_it_is_that_of_the_mission():
+    scenario = Scenario.from_mapping('test', 'test', {})
+    course = Course(scenario, lambda happening: None)
+    for is_over in False, True:
+        course.step(STEP_US, truth(STEP_US), None, AutopilotState(is_over=is_over))
+        assert course.is_over is is_over
+
+
+@pytest.mark.parametrize(('content', 'sentence'), [
+    ([], 'test: must be a mapping'), ({'event': []}, "unknown parameter; did you mean events"),
+    ({'events': [{'at_s': 1}]}, 'events[0] = {\'at_s\': 1}: must hold one action'),
+    ({'events': [{'motor_off': {'motor': 1}}]}, 'events[0]: must hold either at_s or when'),
+    ({'events': [{'at_s': 1, 'motor_of': {}}]}, "'motor_of' is no action; did you mean motor_off"),
+    ({'events': [{'at_s': 1, 'motor_off': {}}]}, 'events[0].motor_off.motor: missing; it is'),
+    ({'events': [{'at_s': -1, 'motor_off': {'motor': 1}}]}, 'events[0].at_s = -1: must be at'),
+    ({'events': [{'at_s': 1e-7, 'motor_off': {'motor': 1}}]}, 'whole number of microseconds'),
+    ({'events': [{'at_s': 1, 'for_s': 2, 'note': {'text': 'x'}}]}, 'note is done at once'),
+    ({'events': [{'at_s': 1, 'clear': {'event': 'nobody'}}]}, 'there is no such event'),
+    ({'events': [{'when': {'height': {'above': 1}}, 'gnss_denied': None}]}, 'mean height_m'),
+    ({'events': [{'when': {'height_m': 5}, 'gnss_denied': None}]}, 'must be a mapping of above'),
+    ({'expect': [{'allways': {}}]}, 'must hold one of always, never, eventually'),
+    ({'expect': [{'always': {'armed': 'yes'}}]}, "armed = 'yes': must be true or false"),
+    ({'actions': {'mine': 'nothing'}}, "actions.mine = 'nothing': must be module:Class"),
+    ({'actions': {'mine': 'math:pi'}}, 'must be derived from'),
+    ({'actions': {'mine': 'no.such:Class'}}, 'cannot be imported: No module'),
+    ({'end': {}}, 'must be a mapping of at_s, or when, or both'),
+    ({'seed': 1, 'mission': [{'land': {}}]}, 'must begin with take_off'),
+    ({'vehicle': 7}, 'vehicle = 7: must be a text'), ({'px4': {'X': 'a'}}, 'px4.X = '),
+])
+def test_what_is_wrong_is_named_with_its_place(content, sentence):
+    with pytest.raises(ParameterError) as refused:
+        Scenario.from_mapping('test', 'test', content)
+    assert sentence in str(refused.value) and '\n' not in str(refused.value)
