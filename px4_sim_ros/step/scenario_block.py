@@ -17,6 +17,7 @@ from px4_sim_ros.model.scenario.expectation import Verdict
 from px4_sim_ros.model.scenario.situation import AutopilotState
 from px4_sim_ros.step.block import Block, BlockConfiguration, BlockStatus, Inputs, Outputs
 from px4_sim_ros.step.graph import AUTOPILOT_STATE, FAULTS
+from px4_sim_ros.step.repeatability import FLOWN
 
 _UNKNOWN = AutopilotState()
 
@@ -78,4 +79,5 @@ class ScenarioBlock(Block):
 
     def status(self) -> BlockStatus | None:
         """Return what was done last."""
-        return BlockStatus(False, self._sentence, {'scenario': self._scenario.name})
+        return BlockStatus(False, self._sentence, {
+            'scenario': self._scenario.name, FLOWN: self._is_over})

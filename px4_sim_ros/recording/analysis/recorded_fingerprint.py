@@ -41,7 +41,7 @@ def of_diagnostics(
         for status in message.status:
             last[node_name(run.namespace, status.name)] = values_of(status)
     fingerprint = last.get('dynamics', {}).get(FINGERPRINT, '')
-    is_flown = last.get('pilot', {}).get(FLOWN) == 'True'
+    is_flown = any(last.get(who, {}).get(FLOWN) == 'True' for who in ('pilot', 'scenario'))
     shares_core = bool(run.parameters.get('hil_bridge', {}).get('shares_core', False))
     return RecordedFingerprint(fingerprint, unrepeatable_because(
         run.autopilot, shares_core, is_flown, first_gap(last.values()), fingerprint))

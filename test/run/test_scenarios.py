@@ -1,0 +1,190 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""Scenarios as they are flown: examples, modes, replay, verdicts, and actions of the user's."""
+import json
+import os
+import pathlib
+import shlex
+
+import pytest
+import yaml
+from commands import run
+
+from px4_sim_ros.config.resources import named_files
+
+PX4_DIR = os.environ.get('PX4_DIR', '')
+EXAMPLES = named_files('scenarios')
+# Something of each kind, in the shortest flight.
+MANY = {
+    'vehicle': 'iris', 'weather': {'wind': 'dryden', 'speed_m_s': 3.0},
+    'mission': [{'take_off': {'up_m': 2.0}}, {'land': {}}],
+    'events': [
+        {'at_s': 2.5, 'for_s': 0.5, 'sensor_bias': {
+            'sensor': 'imu', 'channel': 'accel', 'value': [0.3, 0.0, 0.1]}},
+        {'at_s': 2.6, 'for_s': 0.5, 'sensor_off': {'sensor': 'magnetometer'}},
+        {'at_s': 2.6, 'for_s': 0.5, 'sensor_noise': {'sensor': 'barometer', 'sigma': 5}},
+        {'at_s': 2.6, 'gnss_spoofed': {'path': [[5, 0.5, 0, 0]]}},
+        {'at_s': 2.6, 'turbulence': {'intensity_m_s': 1.0, 'correlation_time_s': 1.0}},
+        {'at_s': 2.6, 'motor_slow': {'motor': 2, 'time_constant_s': 0.02}},
+        {'at_s': 2.6, 'payload': {'mass_kg': -0.1}},
+        {'at_s': 2.6, 'battery_capacity': {'share': 0.5}}],
+    'expect': [{'always': {'tilt_deg': {'below': 30}}}, {'eventually': {'flown': True}}]}
+# Nobody flies, and it is over after a tenth of a second.
+GROUND = {'mission': 'none', 'end': {'at_s': 0.1}}
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Return a function that writes a scenario; it returns its file."""
+    def write(content):
+        file = tmp_path / 'scenario.yaml'
+        file.write_text(yaml.dump(content), encoding='utf-8')
+        return file
+    return write
+
+
+@pytest.fixture
+def fly(here, instance, tmp_path):
+    """Return a function that flies a scenario in this process; it returns code and summary."""
+    def fly(scenario, *words):
+        summary = tmp_path / 'summary.json'
+        result = here('fly', '--mode', 'core', '--scenario', scenario, '--instance', instance,
+                      '--summary', summary, *words)
+        found = json.loads(summary.read_text()) if summary.is_file() else {}
+        return result.returncode, found, result.stderr
+    return fly
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('name', EXAMPLES)
+def test_each_example_holds_with_the_embedded_autopilot(fly, name):
+    code, summary, said = fly(name)
+    assert (code, said) == (0, ''), summary.get('expectations')
+    assert summary['events'] and summary['repeatable'], summary
+    assert summary['expectations'] and all(e['holds'] for e in summary['expectations'])
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not PX4_DIR, reason='PX4_DIR does not point to a built PX4')
+@pytest.mark.parametrize('name', ['gnss_lost', 'motor_out', 'payload_drop'])
+def test_an_example_holds_with_px4(fly, name):
+    code, summary, said = fly(name, '--autopilot', 'px4', '--instance', 6)
+    assert (code, said) == (0, ''), summary.get('expectations')
+
+
+@pytest.mark.slow
+def test_a_scenario_is_the_same_in_each_mode_and_is_replayed(write, instance, tmp_path):
+    """The replay does again what was done to sensors; a copy of the file is in the recording."""
+    file, fingerprints = write(MANY), set()
+    for mode in 'core', 'composed', 'separate':
+        result = run('fly', '--mode', mode, '--scenario', file, '--instance', instance,
+                     '--record', tmp_path / mode, '--summary', tmp_path / 'summary.json')
+        assert (result.returncode, result.stderr) == (0, ''), result.stdout
+        fingerprints.add(json.loads((tmp_path / 'summary.json').read_text())['fingerprint'])
+    assert len(fingerprints) == 1
+    same = run('compare', tmp_path / 'core', tmp_path / 'separate')
+    assert same.returncode == 0, same.stdout
+    file.unlink()
+    for mode in 'core', 'composed':
+        replayed = run('replay', '--mode', mode, tmp_path / 'separate')
+        assert replayed.returncode == 0, replayed.stdout + replayed.stderr
+        assert 'messages that both have are bit-identical' in replayed.stdout
+    again = run('refly', tmp_path / 'core')
+    assert again.returncode == 0, again.stdout + again.stderr
+
+
+def test_what_fails_is_a_sentence_with_the_command_that_flies_it_again(fly, write):
+    file = write(GROUND | {'expect': [{'always': {'height_m': {'above': 1}}}]})
+    code, summary, said = fly(file)
+    sentence, again = said.splitlines()
+    assert code == 1
+    assert sentence == ('fly: expected always height_m above 1: fails at t = 0.004000 s:'
+                        ' height_m is 0 m, margin -1 m')
+    words = shlex.split(again.removeprefix('fly: again: '))
+    assert words[:4] == ['python', '-m', 'px4_sim_ros', 'fly']
+    assert words[words.index('--scenario') + 1] == str(file)
+    assert words[words.index('--expect') + 1] == summary['fingerprint']
+    (verdict,) = summary['expectations']
+    assert (verdict['holds'], verdict['margin'], verdict['time_s']) == (False, -1.0, 0.004)
+
+
+def test_a_scenario_that_holds_ends_with_code_0(fly, write):
+    file = write(GROUND | {'expect': [{'always': {'height_m': {'below': 1}}}], 'events': [
+        {'at_s': 0.02, 'note': {'text': 'it stands'}}]})
+    code, summary, said = fly(file)
+    assert (code, said, summary['sim_time_s']) == (0, '', 0.096)
+    assert summary['events'] == [{'time_s': 0.02, 'event': 'it stands'}]
+
+
+@pytest.mark.parametrize(('content', 'sentence'), [
+    (GROUND | {'events': [{'at_s': 0.01, 'motor_off': {'motor': 9}}]},
+     'fly: scenario scenario: event 1.motor = 9: must be at most 4, as many as iris has\n'),
+    (GROUND | {'place': {'home_altitude': 3}}, 'home_altitude: unknown parameter; did you mean'),
+    (GROUND | {'set': {'barometer.noise': 3}}, 'barometer.noise: unknown parameter'),
+    ({'mission': 'none'}, 'end: missing; there is no mission that ends the flight\n'),
+    (GROUND | {'events': [{'at_s': 1, 'command': {'command': 'MAV_CMD_NAV_LANDING'}}]},
+     "command = 'MAV_CMD_NAV_LANDING': is no MAV_CMD; did you mean MAV_CMD_NAV_LAND"),
+    (GROUND | {'end': {'when': {'mode': 'LANDING'}}}, "mode = 'LANDING': must be one of MANUAL"),
+])
+def test_a_file_that_is_wrong_is_refused_before_anything_starts(fly, write, content, sentence):
+    code, summary, said = fly(write(content))
+    assert code == 2 and not summary
+    assert sentence in said and said.count('\n') == 1 and 'scenario' in said
+
+
+OWN = '''
+import dataclasses
+from px4_sim_ros.model.faults.sensors import SensorAction
+from px4_sim_ros.model.parameters import parameter
+
+@dataclasses.dataclass(frozen=True)
+class Saturated(SensorAction):
+    """A barometer that reads no more than a limit."""
+
+    limit_pa: float = parameter('largest pressure', 'Pa', above=0)
+
+    def begin(self, onset):
+        return lambda time_us, measured: measured._replace(
+            pressure_pa=min(measured.pressure_pa, self.limit_pa))
+'''
+
+
+def test_an_action_of_the_users_own_is_flown_and_replayed(
+        fly, here, write, tmp_path, monkeypatch):
+    from rosbags.highlevel import AnyReader
+    (tmp_path / 'my_faults.py').write_text(OWN, encoding='utf-8')
+    monkeypatch.syspath_prepend(tmp_path)
+    file = write(GROUND | {'actions': {'saturated': 'my_faults:Saturated'}, 'events': [
+        {'at_s': 0.05, 'saturated': {'sensor': 'barometer', 'limit_pa': 95000}}]})
+    code, _, said = fly(file, '--record', tmp_path / 'bag')
+    assert (code, said) == (0, '')
+    with AnyReader([tmp_path / 'bag']) as bag:
+        connections = [c for c in bag.connections if c.topic == '/baro']
+        found = {bag.deserialize(data, c.msgtype).fluid_pressure > 95000.0: t
+                 for c, t, data in bag.messages(connections)}
+    assert found[True] == 40_000_000 and found[False] == 80_000_000      # the last times
+    assert here('replay', tmp_path / 'bag').returncode == 0
+
+
+@pytest.mark.slow
+def test_a_command_and_a_parameter_reach_the_autopilot(fly, write):
+    """It is told to land in the middle of its hold; the mode follows."""
+    file = write({'mission': [{'take_off': {'up_m': 2.0}}, {'hold': {'duration_s': 60.0}},
+                              {'land': {}}],
+                  'events': [{'name': 'land', 'when': {'height_m': {'above': 1.5}},
+                              'command': {'command': 'MAV_CMD_NAV_LAND'}}],
+                  'expect': [
+                      {'eventually': {'mode': 'AUTO_LAND'},
+                       'after': {'age_s': {'event': 'land', 'above': 0}}, 'within_s': 1.1},
+                      {'eventually': {'landed': True},
+                       'after': {'age_s': {'event': 'land', 'above': 0}}, 'within_s': 15}],
+                  'end': {'when': {'armed': False, 'age_s': {'event': 'land', 'above': 3}}}})
+    code, summary, said = fly(file)
+    assert (code, said) == (0, ''), summary
+    assert not summary['mission_flown']
+
+
+def test_the_examples_are_listed_with_what_they_are_about():
+    assert len(EXAMPLES) >= 12
+    for path in EXAMPLES.values():
+        assert pathlib.Path(path).read_text(encoding='utf-8').startswith('# ')
