@@ -29,7 +29,9 @@ setup(
     ],
     install_requires=['setuptools'],
     # By `test` colcon knows that the tests are pytest's.
-    extras_require={'rerun': ['rerun-sdk'], 'test': ['pytest']},
+    extras_require={'rerun': ['rerun-sdk'], 'test': ['pytest'], 'flight': [
+        'pytest', *(line for line in pathlib.Path('requirements.txt').read_text().splitlines()
+                    if not line.startswith('#'))]},
     package_data={'px4_sim_ros.bench': ['ceiling.c']},
     zip_safe=False,
     entry_points={'console_scripts': [
@@ -38,5 +40,5 @@ setup(
         f'visualizer = {PACKAGE}.cli.executables:visualizer',
         f'autopilot_supervisor = {PACKAGE}.cli.executables:autopilot_supervisor',
         f'autopilot = {PACKAGE}.autopilot.process:main',
-    ]},
+    ], 'pytest11': [f'{PACKAGE} = {PACKAGE}.testing.plugin']},
 )

@@ -1,0 +1,265 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""A flight that a test steers: step by step in this process, with an autopilot of its own."""
+from __future__ import annotations
+
+import contextlib
+import pathlib
+import threading
+import typing
+
+import yaml
+
+from px4_sim_ros.config.compile_ahead import compile_ahead
+from px4_sim_ros.config.configuration import Configuration, load_configuration
+from px4_sim_ros.mavlink import scenario_words
+from px4_sim_ros.mavlink.pilot import Event as Achieved
+from px4_sim_ros.model.faults.action import Action, Subject
+from px4_sim_ros.model.faults.autopilot import Clear
+from px4_sim_ros.model.scenario.condition import read_condition
+from px4_sim_ros.model.scenario.expectation import Expectation, Verdict
+from px4_sim_ros.model.scenario.scenario import Event, Scenario
+from px4_sim_ros.model.scenario.situation import Situation
+from px4_sim_ros.model.timebase import US_PER_S, exact_us
+from px4_sim_ros.recording.bag.run_description import RunDescription, with_run_file
+from px4_sim_ros.run.autopilots import start_autopilot
+from px4_sim_ros.run.core_recorder import CoreRecorder
+from px4_sim_ros.run.core_world import CoreWorld
+from px4_sim_ros.run.px4 import Px4, schedule_parameters
+from px4_sim_ros.testing.words import ANY_EVENT
+
+# The flight is over when the test is: no scenario ends it before.
+_END_S = 604_800.0
+# Of wall time, for one `run_until`: whatever is slower than this hangs.
+WALL_LIMIT_S = 300.0
+
+
+class FlightError(AssertionError):
+    """The flight is not as the test says; the text is a sentence for whoever reads the report."""
+
+
+class Plan(typing.NamedTuple):
+    """What a test flies."""
+
+    instance: int                      # of PX4: its ports
+    px4: Px4 | None                    # None: the embedded autopilot
+    scenario: typing.Mapping[str, typing.Any]      # vehicle, mission, seed, weather, ... of a file
+
+
+class Flight:
+    """A flight: actions, expectations, and how far it goes.
+
+    It begins with the first `run_until`, `run_for` or `finish`. All times are simulated.
+    """
+
+    def __init__(self, plan: Plan, folder: pathlib.Path) -> None:
+        """Prepare.
+
+        :param folder: empty; for the recording and what else is written
+        :raises ParameterError: a parameter is wrong
+        """
+        self.folder, self.bag = folder, folder / 'recording'
+        self._plan = plan
+        file = folder / 'flight.yaml'
+        file.write_text(yaml.safe_dump({
+            'weather': {'wind': 'constant', 'speed_m_s': 0.0}, 'mission': 'hover',
+            **plan.scenario, 'end': {'at_s': _END_S}}), encoding='utf-8')
+        self._configuration = self._configured(file)
+        self._subject = Subject(
+            self._configuration.vehicle, self._configuration.graph.blocks)
+        self._events: list[Event] = []             # before it begins
+        self._expectations: list[Expectation] = []
+        self._world: CoreWorld | None = None
+        self._open = contextlib.ExitStack()
+        self._mission: str | None = None           # how it has ended, '' for well
+        self._count = 0
+        self.said: list[str] = []
+        """What pilot and scenario have reported, with the time."""
+
+    def _configured(self, file: pathlib.Path) -> Configuration:
+        base = {'manager': {'speed_factor': 0.0}}
+        if self._plan.px4 is not None:
+            base |= schedule_parameters(self._plan.px4.schedule)
+        return load_configuration(None, {
+            '': {'scenario': str(file), 'recorder': True},
+            'hil_bridge': {'instance': self._plan.instance},
+            'recorder': {'folder': str(self.bag)}}, base=base)
+
+    # What happens.
+
+    def at(self, time_s: float, action: Action, for_s: float | None = None, name: str = '') -> str:
+        """Let an action begin at a time; return the name of the event.
+
+        :raises ParameterError: it does not fit the vehicle or the run
+        """
+        return self._add(action, for_s, name, at_us=exact_us('at', time_s))
+
+    def when(
+        self, condition: dict[str, typing.Any], action: Action, for_s: float | None = None,
+        name: str = '',
+    ) -> str:
+        """Let an action begin once a condition holds, as in a scenario file."""
+        return self._add(action, for_s, name, when=read_condition('when', condition, ANY_EVENT))
+
+    def now(self, action: Action, for_s: float | None = None, name: str = '') -> str:
+        """Let an action begin with the next step."""
+        return self._add(action, for_s, name, at_us=0)
+
+    def clear(self, name: str) -> None:
+        """Undo what an event has done."""
+        self.now(Clear(name))
+
+    def _add(
+        self, action: Action, for_s: float | None, name: str, **when: typing.Any,
+    ) -> str:
+        self._count += 1
+        event = Event(name or str(self._count), action, **when,
+                      for_us=None if for_s is None else exact_us('for_s', for_s))
+        action.check(f'event {event.name}', self._subject)
+        scenario_words.check(Scenario('flight', (event,)), 'flight')
+        if self._world is None:
+            self._events.append(event)
+        else:
+            self._world.scenario.course.add(event)
+        return event.name
+
+    def expect(self, expectation: Expectation) -> None:
+        """Expect something from now on; it is judged at the end of the test."""
+        scenario_words.check(Scenario('flight', (), (expectation,)), 'flight')
+        if self._world is None:
+            self._expectations.append(expectation)
+        else:
+            self._world.scenario.course.expect(expectation)
+
+    # How far it goes.
+
+    def run_until(
+        self, predicate: typing.Callable[[Situation], bool], timeout_s: float,
+    ) -> Situation:
+        """Fly until a predicate holds; return the situation then.
+
+        :raises FlightError: it does not hold within a simulated time
+        """
+        world = self._begun()
+        start_us = self.situation.time_us if world.scenario.course.situation else 0
+        found = self._run(world, lambda s: (
+            predicate(s) or s.time_us - start_us >= timeout_s * US_PER_S))
+        if not predicate(found):
+            raise FlightError(f'within {timeout_s:g} s of simulated time it has not come;'
+                              f' t = {found.time_us / US_PER_S:.3f} s: {_text(found)}')
+        return found
+
+    def run_for(self, duration_s: float) -> Situation:
+        """Fly for a simulated time; return the situation then."""
+        world = self._begun()
+        start_us = self.situation.time_us if world.scenario.course.situation else 0
+        return self._run(
+            world, lambda s: s.time_us - start_us >= duration_s * US_PER_S)
+
+    def finish(self, timeout_s: float = 600.0) -> Situation:
+        """Fly the mission to its end.
+
+        :raises FlightError: it was not flown, and why
+        """
+        found = self.run_until(lambda s: s.autopilot.is_over, timeout_s)
+        if found.autopilot.failure:
+            raise FlightError(found.autopilot.failure)
+        return found
+
+    def _run(
+        self, world: CoreWorld, ends: typing.Callable[[Situation], bool],
+    ) -> Situation:
+        stop, hangs = threading.Event(), threading.Event()
+
+        def look() -> None:
+            situation = world.scenario.course.situation
+            if situation is not None and ends(situation):
+                stop.set()
+
+        def give_up() -> None:
+            hangs.set()
+            stop.set()
+
+        self._look = look
+        guard = threading.Timer(WALL_LIMIT_S, give_up)
+        guard.start()
+        try:
+            world.run(stop)
+        finally:
+            guard.cancel()
+        if hangs.is_set():
+            raise FlightError(f'the flight has hung for {WALL_LIMIT_S:g} s of wall time')
+        return self.situation
+
+    def _begun(self) -> CoreWorld:
+        """Return the world, with its autopilot; begin it if it has not."""
+        if self._world is not None:
+            return self._world
+        compile_ahead()
+        run = RunDescription.of(
+            self._configuration, mode='core', autopilot='px4' if self._plan.px4 else 'embedded')
+        configuration = with_run_file(self._configuration, run, self.folder)
+        world = CoreWorld(
+            configuration, lambda time_us, values: self._look(),
+            CoreRecorder(configuration, run), on_pilot=self._note,
+            on_scenario=lambda happening: self._note(getattr(happening, 'text', '')))
+        self._open.callback(world.close)
+        for event in self._events:
+            world.scenario.course.add(event)
+        for expectation in self._expectations:
+            world.scenario.course.expect(expectation)
+        self._autopilot = start_autopilot(
+            self._plan.px4, configuration.world.vehicle, self._plan.instance,
+            configuration.world.scenario)
+        self._open.callback(self._autopilot.stop)
+        self._world = world
+        return world
+
+    def _note(self, event: Achieved | str) -> None:
+        text = event.text if isinstance(event, Achieved) else event
+        if text:
+            self.said.append(text)
+
+    # What is known.
+
+    @property
+    def situation(self) -> Situation:
+        """The last situation: `height_m`, `tilt_deg`, `truth`, `battery`, `autopilot`, and so on.
+
+        :raises FlightError: it has not begun
+        """
+        found = self._world.scenario.course.situation if self._world is not None else None
+        if found is None:
+            raise FlightError('the flight has not begun: run_until or run_for begins it')
+        return found
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of the flight up to now; the same flight has the same."""
+        return self._world.status().fingerprint if self._world is not None else ''
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """What has become of the expectations by now."""
+        return self._world.scenario.course.verdicts() if self._world is not None else ()
+
+    def check(self) -> None:
+        """Check that all that is expected holds.
+
+        :raises FlightError: something does not: what, when and by how much
+        """
+        __tracebackhide__ = True
+        failed = [verdict.text for verdict in self.verdicts if not verdict.holds]
+        if self._expectations and self._world is None:
+            failed = ['the flight has not begun, so nothing that is expected was judged']
+        if failed:
+            raise FlightError('\n'.join(failed))
+
+    def close(self) -> None:
+        """End it; a second time nothing happens."""
+        self._open.close()
+
+
+def _text(s: Situation) -> str:
+    return (f'height {s.height_m:.2f} m, {s.distance_m:.2f} m from the start, tilt {s.tilt_deg:.1f}'
+            f" deg, mode {s.autopilot.mode or 'not known'}")

@@ -1,0 +1,105 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""The plugin of pytest: the page about it, what fails, and what a failure leaves."""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree
+
+import pytest
+import yaml
+
+from px4_sim_ros.config.resources import named_files
+from px4_sim_ros.testing import motor, sensor, words
+from px4_sim_ros.testing.instances import own_instance
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGE = (ROOT / 'docs' / 'flight_as_a_test.md').read_text(encoding='utf-8')
+CODE = '\n'.join(re.findall(r'```python\n(.*?)```', PAGE, re.S))
+FAILING = '''
+import pytest
+from px4_sim_ros.testing import always, motor
+
+@pytest.mark.flight(mission=[{'take_off': {'up_m': 2.0}}, {'land': {}}])
+def test_without_a_motor(flight):
+    flight.expect(always({'tilt_deg': {'below': 20}}))
+    flight.run_until(lambda s: s.height_m > 1.0, timeout_s=30)
+    flight.now(motor(2).off())
+    flight.run_for(2.0)
+
+@pytest.mark.flight(mission='none')
+def test_too_late(flight):
+    flight.run_until(lambda s: s.height_m > 1.0, timeout_s=0.1)
+
+@pytest.mark.flight(mission='none')
+def test_nothing_was_flown(flight):
+    flight.expect(always({'tilt_deg': {'below': 20}}))
+'''
+
+
+def flown(folder, *arguments):
+    """Run pytest with the plugin in a folder, as a user without PX4 does."""
+    environment = {k: v for k, v in os.environ.items() if k not in ('PX4_DIR', 'PYTEST_ADDOPTS')}
+    return subprocess.run(
+        [sys.executable, '-m', 'pytest', '-p', 'px4_sim_ros.testing.plugin', '-p',
+         'no:cacheprovider', '--junitxml', 'flights.xml', *map(str, arguments)],
+        cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False)
+
+
+@pytest.mark.slow
+def test_the_code_of_the_page_flies_in_workers_that_do_not_meet(tmp_path):
+    (tmp_path / 'test_hop.py').write_text(CODE, encoding='utf-8')
+    result = flown(tmp_path, '-n', '2', 'test_hop.py')
+    assert result.returncode == 0, result.stdout
+    assert '3 passed' in result.stdout
+    assert not (tmp_path / 'flights').exists()
+
+
+@pytest.mark.slow
+def test_a_failure_leaves_recording_report_and_the_command_that_flies_it_again(tmp_path):
+    (tmp_path / 'test_bad.py').write_text(FAILING, encoding='utf-8')
+    (tmp_path / 'ground.scenario.yaml').write_text(yaml.dump(
+        {'mission': 'none', 'end': {'at_s': 0.1},
+         'expect': [{'always': {'height_m': {'above': 1}}}]}), encoding='utf-8')
+    result = flown(tmp_path)
+    assert result.returncode == 1 and '4 failed' in result.stdout, result.stdout
+    kept = tmp_path / 'flights' / 'test_bad.py__test_without_a_motor_embedded_'
+    assert (kept / 'report.html').stat().st_size > 10_000
+    assert list((kept / 'recording').glob('*.mcap'))
+    suite = xml.etree.ElementTree.parse(tmp_path / 'flights.xml').getroot()[0]
+    cases = {case.get('name'): ''.join(case.itertext()) for case in suite.iter('testcase')}
+    assert 'always tilt_deg below 20: fails at t = ' in cases['test_without_a_motor[embedded]']
+    assert "again: python -m pytest 'test_bad.py::test_without_a_motor[embedded]'" in result.stdout
+    assert 'within 0.1 s of simulated time it has not come' in cases['test_too_late[embedded]']
+    assert 'the flight has not begun' in cases['test_nothing_was_flown[embedded]']
+    assert 'fly: expected always height_m above 1: fails' in cases['embedded']
+    assert 'fly: again: python -m px4_sim_ros fly' in cases['embedded']
+
+
+def test_the_plugin_loads_nothing_before_there_is_a_flight():
+    code = ("import sys\nimport px4_sim_ros.testing.plugin\n"
+            "assert not {'numpy', 'rclpy', 'pymavlink'} & set(sys.modules)\n")
+    assert subprocess.run([sys.executable, '-c', code], cwd=ROOT, check=False).returncode == 0
+
+
+def test_two_flights_have_two_instances():
+    with own_instance(of_px4=False) as one, own_instance(of_px4=False) as other:
+        assert one != other
+
+
+def test_words_are_the_actions_of_scenario_files():
+    assert motor(2).off() == words.action('motor_off', motor=2)
+    assert sensor('imu').bias(channel='gyro', value=0.1) == words.action(
+        'sensor_bias', sensor='imu', channel='gyro', value=0.1)
+    assert words.gps().denied() == words.action('gnss_denied')
+    assert words.push(1, 2, 3) == words.action('push', force_n=[1, 2, 3])
+
+
+def test_the_workflow_can_be_read_and_names_what_there_is():
+    workflow = yaml.safe_load((ROOT / 'examples' / 'flights.yaml').read_text(encoding='utf-8'))
+    steps = [step.get('run', '') for step in workflow['jobs']['fly']['steps']]
+    assert any('-p px4_sim_ros.testing.plugin' in step for step in steps)
+    assert re.search(r'^check:', (ROOT / 'Makefile').read_text(encoding='utf-8'), re.M)
+    assert re.search(r'config/scenarios/(\w+).yaml', PAGE)[1] in named_files('scenarios')
