@@ -18,7 +18,7 @@ from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.step import graph, side_topics
 
-PILOT = 'pilot'
+PILOT, SCENARIO = 'pilot', 'scenario'
 ARRIVED = 'arrived at '
 # Levels of rcl_interfaces/msg/Log.
 _LOG_WARNING, _LOG_ERROR = 30, 40
@@ -84,15 +84,15 @@ def _at(time_us: int, kind: str, who: str, text: str) -> Mark:
 
 
 def _log_marks(log: typing.Iterable[SideMessage]) -> typing.Iterator[Mark]:
-    """Yield what the pilot has logged, and all warnings and errors, each text once."""
+    """Yield what pilot and scenario have logged, and all warnings and errors, each text once."""
     troubles = []
     for time_us, message in log:
         # Loggers have the names of nodes, with their namespace: uav1.pilot.
         if message.level >= _LOG_WARNING:
             kind = 'error' if message.level >= _LOG_ERROR else 'warning'
             troubles.append((time_us, kind, message.name, message.msg))
-        elif message.name.rpartition('.')[2] == PILOT:
-            yield _at(time_us, 'pilot', message.name, message.msg)
+        elif (who := message.name.rpartition('.')[2]) in (PILOT, SCENARIO):
+            yield _at(time_us, who, message.name, message.msg)
     yield from _each_once(troubles)
 
 
