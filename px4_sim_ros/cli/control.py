@@ -10,8 +10,11 @@ import pathlib
 import sys
 import typing
 
+import yaml
+
 from px4_sim_ros.cli.arguments import namespace, speed_factor
 from px4_sim_ros.cli.exit_codes import FAILED, INTERRUPTED
+from px4_sim_ros.model.faults.actions import ACTIONS
 from px4_sim_ros.step import graph
 
 if typing.TYPE_CHECKING:
@@ -29,6 +32,7 @@ PURPOSES = {
     'stop': 'take the graph down',
     'top': 'show what the graph does, node by node',
     'sensor': 'start or stop a sensor, or ask for its status',
+    'fault': 'do something to a flight with a scenario: a motor, a sensor, the wind, ...',
 }
 
 _ANSWER_TIMEOUT_S = 5.0
@@ -83,9 +87,24 @@ def _sensor(control: Control, options: argparse.Namespace) -> None:
     print(f'{options.name} is {control.sensor(options.name, options.verb).state}')
 
 
+def _fault(control: Control, options: argparse.Namespace) -> None:
+    event: dict[str, typing.Any] = {options.action: dict(options.parameters)}
+    for key in 'name', 'for_s':
+        if getattr(options, key) is not None:
+            event[key] = getattr(options, key)
+    print(control.fault(json.dumps(event)))
+
+
+def _parameter(text: str) -> tuple[str, typing.Any]:
+    name, equals, value = text.partition('=')
+    if not equals or not name:
+        raise argparse.ArgumentTypeError(f'{text!r}: must be PARAMETER=VALUE')
+    return name, yaml.safe_load(value)
+
+
 _VERBS: dict[str, typing.Callable[[Control, argparse.Namespace], None]] = {
     'pause': _pause, 'resume': _resume, 'step': _step, 'reset': _reset, 'speed': _speed,
-    'status': _show, 'stop': _stop, 'sensor': _sensor}
+    'status': _show, 'stop': _stop, 'sensor': _sensor, 'fault': _fault}
 
 
 def _count(text: str) -> int:
@@ -124,6 +143,13 @@ def add_parsers(commands: typing.Any) -> None:
         help='also write a page with plots, again and again until Ctrl-C or the end of the graph')
     parsers['sensor'].add_argument(
         'name', type=_sensor_name, help=f'one of {_sensors()}, or a further one such as imu_1')
+    parsers['fault'].add_argument('action', choices=tuple(ACTIONS), metavar='ACTION',
+                                  help='as in a scenario file: motor_off, gnss_denied, ...')
+    parsers['fault'].add_argument('parameters', nargs='*', type=_parameter,
+                                  metavar='PARAMETER=VALUE', help='such as motor=2')
+    parsers['fault'].add_argument('--for', dest='for_s', type=float, metavar='S',
+                                  help='how long it lasts, in simulated time')
+    parsers['fault'].add_argument('--name', help='by which `fault clear event=NAME` ends it')
     parsers['sensor'].add_argument('verb', choices=('start', 'stop', 'status'))
 
 
@@ -140,7 +166,7 @@ def run(options: argparse.Namespace) -> int:
             _VERBS[options.command](control, options)
             if options.command == 'status' and options.json:
                 print(json.dumps(control.status.values() | {'sentence': control.status.sentence}))
-            elif options.command not in ('stop', 'sensor'):
+            elif options.command not in ('stop', 'sensor', 'fault'):
                 print(control.summary())
         except RuntimeError as error:
             print(f'{options.command}: {error}', file=sys.stderr)

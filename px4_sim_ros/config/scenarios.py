@@ -3,9 +3,14 @@
 """Scenarios, by their names in `config/scenarios` or by paths, and what they set."""
 from __future__ import annotations
 
+import typing
+
+import yaml
+
 from px4_sim_ros.config.parameter_files import FlatParameters
-from px4_sim_ros.config.resources import named_file, read_yaml
+from px4_sim_ros.config.resources import LOADER, named_file, read_yaml
 from px4_sim_ros.mavlink import scenario_words
+from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.faults.action import WIND
 from px4_sim_ros.model.scenario.scenario import Scenario
 
@@ -26,6 +31,17 @@ def load_scenario(name: str) -> Scenario:
     scenario = Scenario.from_mapping(owner, path.stem, read_yaml(path, 'scenario file'))
     scenario_words.check(scenario, owner)
     return scenario
+
+
+def read_event(text: str) -> typing.Any:
+    """Return what a text says about an event, as YAML.
+
+    :raises ParameterError: it is no YAML
+    """
+    try:
+        return yaml.load(text, LOADER)
+    except yaml.YAMLError as error:
+        raise ParameterError(f'fault {text!r}: not YAML') from error
 
 
 def scenario_of(node: str, name: str) -> Scenario | None:

@@ -131,6 +131,19 @@ class Control:
         if not result.successful:
             raise ControlError(result.reason)
 
+    def fault(self, event: str) -> str:
+        """Let the scenario do something more; return the name of the event.
+
+        :param event: as in a scenario file, as YAML
+        :raises ControlError: it refused, did not answer, or there is no scenario
+        """
+        request = SetParameters.Request(
+            parameters=[Parameter('event', value=event).to_parameter_msg()])
+        result = self._call(SetParameters, 'scenario/do', request).results[0]
+        if not result.successful:
+            raise ControlError(result.reason)
+        return str(result.reason)
+
     def _call(self, kind: type, name: str, request: typing.Any) -> typing.Any:
         _ = self.status       # so that a graph that is not there is reported as such
         if name not in self._clients:

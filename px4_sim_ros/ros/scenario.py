@@ -6,10 +6,13 @@ from __future__ import annotations
 import typing
 
 from diagnostic_msgs.msg import DiagnosticStatus
-from rcl_interfaces.msg import Log
+from rcl_interfaces.msg import Log, SetParametersResult
+from rcl_interfaces.srv import SetParameters
 
 from px4_sim_ros.config.configuration import NodeConfiguration
+from px4_sim_ros.config.scenarios import read_event
 from px4_sim_ros.messages.scenario_events import happening_message, over_message
+from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.scenario.course import Happening
 from px4_sim_ros.model.scenario.expectation import Verdicts
 from px4_sim_ros.ros import qos
@@ -28,6 +31,23 @@ class ScenarioNode(BlockNode):
             DiagnosticStatus, side_topics.SCENARIO_EVENTS.name, qos.LATCHED_LOG)
         self._log_publisher = self.create_publisher(
             Log, side_topics.LOG.name, qos.LATCHED_LOG)
+
+        self._service = self.create_service(SetParameters, '~/do', self._on_do)
+
+    def _on_do(
+        self, request: SetParameters.Request, response: SetParameters.Response,
+    ) -> SetParameters.Response:
+        """Do what each text says: an event of a scenario file, as YAML."""
+        for given in request.parameters:
+            try:
+                if not isinstance(self.block, ScenarioBlock):
+                    raise ParameterError('fault: the node scenario is not configured')
+                name = self.block.do(read_event(given.value.string_value))
+                result = SetParametersResult(successful=True, reason=name)
+            except ParameterError as error:
+                result = SetParametersResult(successful=False, reason=str(error))
+            response.results.append(result)
+        return response
 
     def configure(self, configuration: NodeConfiguration, nodes: Graph) -> None:
         """Make the block, whose events are published."""

@@ -8,16 +8,19 @@ this time, and how the vehicle moves from this time on.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import typing
 
+from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.faults.action import Subject
 from px4_sim_ros.model.parameters import Parameters
 from px4_sim_ros.model.scenario.course import Course, Happening
 from px4_sim_ros.model.scenario.expectation import Verdict
+from px4_sim_ros.model.scenario.scenario import read_now
 from px4_sim_ros.model.scenario.situation import AutopilotState
 from px4_sim_ros.step.block import Block, BlockConfiguration, BlockStatus, Inputs, Outputs
 from px4_sim_ros.step.graph import AUTOPILOT_STATE, FAULTS
-from px4_sim_ros.step.repeatability import FLOWN
+from px4_sim_ros.step.repeatability import FLOWN, Gap
 
 _UNKNOWN = AutopilotState()
 
@@ -38,9 +41,8 @@ class ScenarioBlock(Block):
         super().__init__(configuration)
         assert configuration.scenario is not None, 'without one there is no such block'
         self._scenario = configuration.scenario
-        self._scenario.check(
-            Subject(configuration.vehicle, configuration.graph.blocks),
-            f'scenario {self._scenario.name}')
+        self._subject = Subject(configuration.vehicle, configuration.graph.blocks)
+        self._scenario.check(self._subject, f'scenario {self._scenario.name}')
         # What the host sets, before `reset`.
         self.on_event: typing.Callable[[Happening], None] = lambda happening: None
         """Is given what is done."""
@@ -52,6 +54,7 @@ class ScenarioBlock(Block):
         """Begin the scenario again."""
         self._sentence = ''
         self._is_over = False
+        self._gap: Gap | None = None
         self.course = Course(self._scenario, self._report)
 
     def step(self, time_us: int, inputs: Inputs) -> Outputs | None:
@@ -64,6 +67,28 @@ class ScenarioBlock(Block):
         self._is_over, self._sentence = True, 'the scenario is over'
         self.on_over(self.course.verdicts())
         return None
+
+    def do(self, entry: typing.Any) -> str:
+        """Do something more from the next step on, as an event of a file says; return its name.
+
+        From then on nobody can say that the flight repeats.
+
+        :raises ParameterError: naming the place and what is allowed
+        """
+        names = self.course.names
+        name = entry.get('name') if isinstance(entry, dict) else None
+        if name is None:
+            name = next(n for i in itertools.count(1) if (n := f'hand_{i}') not in names)
+        if name in names:
+            raise ParameterError(f'fault: name = {name!r}: must be one that no other event has')
+        event = read_now('fault', name, entry, names)
+        event.action.check('fault', self._subject)
+        self.course.add(event)
+        if self._gap is None:
+            situation = self.course.situation
+            self._gap = Gap(situation.time_us if situation is not None else 0,
+                            'a fault was given by hand')
+        return name
 
     def finish(self, time_us: int) -> Outputs | None:
         """Return None: the step is held."""
@@ -80,4 +105,5 @@ class ScenarioBlock(Block):
     def status(self) -> BlockStatus | None:
         """Return what was done last."""
         return BlockStatus(False, self._sentence, {
-            'scenario': self._scenario.name, FLOWN: self._is_over})
+            'scenario': self._scenario.name, FLOWN: self._is_over,
+            **(self._gap.values() if self._gap is not None else {})})

@@ -54,6 +54,11 @@ class Course:
         """Let another event happen from the next step on."""
         self._pending.append(event)
 
+    @property
+    def names(self) -> list[str]:
+        """Of the events that have happened, or are to happen."""
+        return [*self._begun_us, *(event.name for event in self._pending)]
+
     def expect(self, expectation: Expectation) -> Watch:
         """Expect something more from the next step on; return what judges it."""
         watch = expectation.watch()

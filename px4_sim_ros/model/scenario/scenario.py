@@ -147,6 +147,17 @@ def _event(
         time_us(f'{owner}.for_s', entry['for_s']) if 'for_s' in entry else None)
 
 
+def read_now(owner: str, name: str, entry: typing.Any, names: typing.Collection[str]) -> Event:
+    """Return an event that is given in a flight; without a time it begins at once.
+
+    :param names: of the events that there are
+    :raises ParameterError: naming the place and what is allowed
+    """
+    if isinstance(entry, dict) and not {'at_s', 'when'} & set(entry):
+        entry = {'at_s': 0, **entry}
+    return _event(owner, name, entry, [*names, name], {})
+
+
 def _end(owner: str, content: typing.Any, names: typing.Container[str]) -> End | None:
     if content is None:
         return None

@@ -18,6 +18,7 @@ from px4_sim_ros.recording.analysis.message_difference import (
 from px4_sim_ros.recording.bag.message_definitions import decode
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.schema import changed_between, topic_type
+from px4_sim_ros.step.graph import AUTOPILOT_STATE
 
 
 class Difference(typing.NamedTuple):
@@ -255,8 +256,11 @@ def _topics_of_one_run(
     one: BagReader, other: BagReader,
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     mine, yours = one.run.graph.topics, other.run.graph.topics
-    return (tuple(name for name in mine if name not in yours),
-            tuple(name for name in yours if name not in mine))
+    # A replay has no autopilot that could say anything.
+    unsaid = {AUTOPILOT_STATE} if 'recording' in {
+        one.run.world.commands, other.run.world.commands} else set()
+    return (tuple(name for name in mine if name not in {*yours, *unsaid}),
+            tuple(name for name in yours if name not in {*mine, *unsaid}))
 
 
 def _differing_versions(
