@@ -87,7 +87,8 @@ def test_an_interrupt_while_an_autopilot_starts_leaves_none(handlers, monkeypatc
             os.kill(os.getpid(), signal.SIGINT)
             self.end = lambda: ended.append(self)
 
-    world, plan = unittest.mock.Mock(), types.SimpleNamespace(autopilot='embedded')
+    world, plan = unittest.mock.Mock(), types.SimpleNamespace(
+        autopilot='embedded', scenario=None)
     monkeypatch.setattr(flight, 'compile_ahead', lambda: None)
     monkeypatch.setattr(flight, '_make_world', lambda *arguments: world)
     monkeypatch.setattr(flight, 'StartedAutopilot', Interrupted)

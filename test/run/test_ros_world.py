@@ -38,7 +38,7 @@ class Monitor:
 def monitor(monkeypatch):
     monitor = Monitor()
 
-    def make(on_position, on_report, on_pilot, namespace):
+    def make(on_position, on_report, on_pilot, on_scenario, namespace):
         monitor.report = on_report
         return monitor
 
