@@ -43,7 +43,9 @@ OVERRIDES = WHOLE | {'manager': {'speed_factor': 0.0},
                      'hil_bridge': {'instance': INSTANCE, 'reply_timeout_s': 60.0}}
 
 # What dynamics, sensors and bridge publish in the step: /clock carries nothing but time.
-RECORDED = [name for name in graph.TOPICS if name != '/clock']
+# There is no scenario in it.
+RECORDED = [name for name, topic in graph.TOPICS.items()
+            if name != '/clock' and 'scenario' not in (topic.publisher, topic.wanted_by)]
 
 
 # How far the autopilot lets the graph run ahead of a recorder outside: any topic's messages of
