@@ -143,7 +143,9 @@ def test_a_recorded_mission_is_flown_again_bit_by_bit(recorded, tmp_path):
     what_if = run('refly', tmp_path / 'again', '--set', 'imu.gyro_noise_density=1e-3', '--json',
                   figures)
     assert what_if.returncode == 0, what_if.stderr
-    assert 'first imu/data_raw at t = 0.004000 s' in what_if.stdout.splitlines()[-1]
+    *_, sentence, file = what_if.stdout.splitlines()
+    assert 'first imu/data_raw at t = 0.004000 s' in sentence
+    assert file == f'the figures are in {figures}'
     topics = json.loads(figures.read_text())['comparison']['topics']
     assert topics['actuators/command']['differ'] > 100
 

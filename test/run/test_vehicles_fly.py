@@ -17,8 +17,8 @@ X500_INSTANCE, HEXA_INSTANCE = 2, 6     # PX4 caps the ports that a pilot uses a
 
 # The square of the iris is flown by test_fly.py. Here, there are all kinds of motion once.
 CORNER = {'name': 'corner', 'items': [
-    {'take_off': {'up_m': 4.0}}, {'go_to': {'north_m': 4.0, 'east_m': 0.0, 'up_m': 4.0}},
-    {'go_to': {'north_m': 4.0, 'east_m': 4.0, 'up_m': 4.0}}, {'land': {}}]}
+    {'take_off': {'up_m': 4.0}}, {'go_to': {'north_m': 4.0, 'east_m': 4.0, 'up_m': 4.0}},
+    {'go_to': {'north_m': 0.0, 'east_m': 0.0, 'up_m': 4.0}}, {'land': {}}]}
 
 
 def flight(tmp_path, vehicle, instance, autopilot, *words):
