@@ -111,7 +111,8 @@ def load_configuration(
     given = sections_of(params_file) if params_file is not None else {}
 
     def configured(node: str) -> NodeConfiguration:
-        values = default_parameters(node) | (base or {}).get('', {}) | (base or {}).get(node, {})
+        values = default_parameters(node) | sensors
+        values |= (base or {}).get('', {}) | (base or {}).get(node, {})
         if node == 'pilot' and 'hil_bridge' in names:
             values |= {'instance': flat_values(configured('hil_bridge').own)['instance']}
         values |= select(given, f'{absolute(namespace)}/{node}')
@@ -121,6 +122,10 @@ def load_configuration(
 
     for key in select(given, absolute(namespace)) | overrides.get('', {}):
         _check_shared_name(key)
+    sensors: FlatParameters = {}
+    if vehicle is None:
+        vehicle = load_vehicle(configured(_FIRST).world.vehicle)
+    sensors = _sensors_of(vehicle)
     world = configured(_FIRST).world
     names = graph.of_instances(world.node_counts).nodes
     check_sections(params_file, given, [f'{absolute(namespace)}/{node}' for node in names])
@@ -130,8 +135,22 @@ def load_configuration(
     for name, configuration in nodes.items():
         _check_shared(name, configuration.world, world)
     return Configuration(
-        world, vehicle or load_vehicle(world.vehicle),
+        world, vehicle,
         {name: configuration.own for name, configuration in nodes.items()})
+
+
+def _sensors_of(vehicle: Vehicle) -> FlatParameters:
+    """Return how many of each sensor a vehicle carries, as far as its file says so.
+
+    :raises ParameterError: there is no such sensor
+    """
+    known = default_parameters(_FIRST)
+    for kind in vehicle.sensors:
+        if f'instances.{kind}' not in known:
+            raise unknown_key_error(
+                f'vehicle {vehicle.name}: sensors', kind,
+                [name.partition('.')[2] for name in known if name.startswith('instances.')])
+    return {f'instances.{kind}': count for kind, count in vehicle.sensors.items()}
 
 
 def profile_parameters(name: str) -> dict[str, FlatParameters]:

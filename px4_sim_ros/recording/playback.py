@@ -6,6 +6,7 @@ from __future__ import annotations
 import typing
 
 from px4_sim_ros.config.recording import PlayerParameters
+from px4_sim_ros.messages.truth import references_in
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.timebase import seconds_text
 from px4_sim_ros.recording.bag.reader import BagReader
@@ -15,10 +16,10 @@ from px4_sim_ros.step.graph import COMMAND
 
 
 def commands(bag: BagReader) -> typing.Iterator[tuple[int, tuple[float, ...]]]:
-    """Yield time and references (rad/s) of the commands in a recording."""
+    """Yield time and references of the commands in a recording."""
     for message in bag.messages():
         if message.topic == COMMAND:
-            yield message.time_us, tuple(map(float, bag.decode(message).velocity))
+            yield message.time_us, references_in(bag.decode(message))
 
 
 class PlaybackBlock(Block):
