@@ -5,6 +5,7 @@ import dataclasses
 import typing
 
 from px4_sim_ros.config.blocks import make_blocks
+from px4_sim_ros.model.vehicle.vehicle import References
 from px4_sim_ros.step.block import Block
 from px4_sim_ros.step.driven import DrivenRunner
 from px4_sim_ros.step.graph import COMMAND
@@ -53,6 +54,11 @@ class ScriptedWorld:
         return Step(self._runner.time_us, values['ground_truth/odom'], self._bridge.measured)
 
 
+def standing(vehicle):
+    """Return the references of a vehicle whose actuators rest."""
+    return References.of((0.0,) * vehicle.reference_count, len(vehicle.servos))
+
+
 def fly_scripted(configuration, commands, send, before_step=lambda slots, steps: None):
     """Run a step for each command, which ends it.
 
@@ -61,7 +67,7 @@ def fly_scripted(configuration, commands, send, before_step=lambda slots, steps:
     :param before_step: called with the places of the blocks and how many steps are complete
     """
     world = ScriptedWorld(configuration, send)
-    references = (0.0,) * len(configuration.vehicle.rotors)
+    references = standing(configuration.vehicle)
     for steps, command in enumerate(commands):
         before_step(world.slots, steps)
         world.step(references, command)

@@ -24,7 +24,7 @@ from px4_sim_ros.config.child_prefix import own_module
 from px4_sim_ros.config.configuration import Configuration, load_configuration
 from px4_sim_ros.config.signals import raise_interrupt
 from px4_sim_ros.mavlink.hil_server import port_of
-from px4_sim_ros.mavlink.pilot import Event
+from px4_sim_ros.mavlink.pilot_events import Event
 from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.model.mission import Hold, Land, Mission, TakeOff

@@ -9,6 +9,7 @@ from px4_sim_ros.config.blocks import block_configuration, make_blocks
 from px4_sim_ros.config.configuration import Configuration
 from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.truth import Truth
+from px4_sim_ros.model.vehicle.vehicle import References
 from px4_sim_ros.step.block import Block, BlockConfiguration, Inputs, Outputs
 from px4_sim_ros.step.driven import DrivenRunner
 from px4_sim_ros.step.graph import COMMAND
@@ -34,14 +35,17 @@ class _ConstantCommand(Block):
     def __init__(self, configuration: BlockConfiguration[typing.Any]) -> None:
         super().__init__(configuration)
         vehicle, environment = configuration.vehicle, Environment.of(configuration.world)
-        speed = 1.05 * vehicle.hover_speed_rad_s(
-            environment.gravity_m_s2(0.0), environment.density_kg_m3(0.0))
-        self._references_rad_s = (speed,) * len(vehicle.rotors)
+        gravity, density = environment.gravity_m_s2(0.0), environment.density_kg_m3(0.0)
+        speed = 1.05 * vehicle.hover_speed_rad_s(gravity, density) if vehicle.lift_rotors else 0.0
+        self._references = References.of(
+            (*(speed if rotor.lifts else 0.0 for rotor in vehicle.rotors),
+             *(0.0 for _ in range(vehicle.reference_count - len(vehicle.rotors)))),
+            len(vehicle.servos))
         self.measured: list[tuple[int, Inputs]] = []
 
     def step(self, time_us: int, inputs: Inputs) -> Outputs:
         self.measured.append((time_us, inputs))
-        return {COMMAND: self._references_rad_s}
+        return {COMMAND: self._references}
 
 
 class _Keeper:

@@ -13,9 +13,10 @@ from px4_sim_ros.config.vehicles_and_missions import load_vehicle
 from px4_sim_ros.model.body.integrators import DynamicsParameters
 from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.parameters import Parameters
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.model.vehicle.px4_geometry import contradictions
-from px4_sim_ros.model.vehicle.vehicle_figures import Figures, as_json, figures, implausible
+from px4_sim_ros.model.vehicle.vehicle_figures import all_figures, as_json, implausible
 
 _EXIT_IMPLAUSIBLE = 1
 
@@ -37,23 +38,25 @@ def check_vehicle(options: argparse.Namespace) -> int:
     world = configuration.world
     substeps = configuration.of_node('dynamics', DynamicsParameters).substeps
     step_s = world.step_us / substeps / US_PER_S
-    found = figures(vehicle, Environment.of(world), step_s)
-    problems = implausible(found) + contradictions(vehicle)
+    found = all_figures(vehicle, Environment.of(world), step_s)
+    problems = [sentence for some in found for sentence in implausible(some)]
+    problems += contradictions(vehicle)
     if options.json:
+        values = {name: value for some in found for name, value in as_json(some).items()}
         print(json.dumps(
-            {'vehicle': vehicle.name, 'figures': as_json(found), 'implausible': problems},
-            indent=2))
+            {'vehicle': vehicle.name, 'figures': values, 'implausible': problems}, indent=2))
     else:
         _print(vehicle.name, found, problems)
     return _EXIT_IMPLAUSIBLE if problems else 0
 
 
-def _print(name: str, found: Figures, problems: list[str]) -> None:
+def _print(name: str, found: list[Parameters], problems: list[str]) -> None:
     print(f'vehicle {name}')
-    for key, info in found.infos().items():
-        value = getattr(found, key)
-        if value is not None:
-            print(f"  {key:28} {value:10.4g} {info['unit']:8} {info['description']}")
+    for some in found:
+        for key, info in some.infos().items():
+            value = getattr(some, key)
+            if value is not None:
+                print(f"  {key:28} {value:10.4g} {info['unit']:8} {info['description']}")
     for problem in problems:
         print(f'implausible: {problem}')
     if not problems:

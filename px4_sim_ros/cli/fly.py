@@ -30,9 +30,10 @@ from px4_sim_ros.config.scenarios import NONE
 from px4_sim_ros.config.vehicles_and_missions import flown_mission
 from px4_sim_ros.mavlink.hil_server import port_of
 from px4_sim_ros.mavlink.link_state import HilParameters
-from px4_sim_ros.mavlink.pilot import place_text
+from px4_sim_ros.mavlink.pilot_events import place_text
 from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.model.mission import Mission
+from px4_sim_ros.model.vehicle.checks import check_is_multirotor
 from px4_sim_ros.recording.bag.folder import new_folder
 from px4_sim_ros.run import autopilots, remapping, settings
 from px4_sim_ros.run.flight import AUTOPILOTS, MODES, FlightPlan, conduct
@@ -190,6 +191,8 @@ def _configuration(
     configuration = load_configuration(
         options.params_file, _overrides(options, bag), options.namespace,
         base=_base(options) | profile_parameters(options.profile))
+    if options.autopilot == 'embedded':
+        check_is_multirotor(configuration.vehicle)
     if 'recorder' in configuration.nodes:
         new_folder(configuration.of_node('recorder', RecorderParameters).folder)
     return configuration

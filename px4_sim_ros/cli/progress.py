@@ -7,7 +7,7 @@ import sys
 
 import tqdm
 
-from px4_sim_ros.mavlink.pilot import Event
+from px4_sim_ros.mavlink.pilot_events import Event
 from px4_sim_ros.model.scenario.course import Happening
 
 

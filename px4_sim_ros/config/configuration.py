@@ -117,7 +117,7 @@ def load_configuration(
     laid: dict[str, FlatParameters] = {}
 
     def configured(node: str) -> NodeConfiguration:
-        values = default_parameters(node)
+        values = default_parameters(node) | sensors
         for layer in (base or {}), laid:
             values |= layer.get('', {}) | layer.get(node, {})
         if node == 'pilot' and 'hil_bridge' in names:
@@ -129,11 +129,15 @@ def load_configuration(
 
     for key in select(given, absolute(namespace)) | overrides.get('', {}):
         _check_shared_name(key)
+    sensors: FlatParameters = {}
+    scenario = configured(_FIRST).world.scenario
+    if lays_scenario and scenario != NONE:
+        laid |= settings_of(scenario)
+        _check_alone(scenario, laid)
+    if vehicle is None:
+        vehicle = load_vehicle(configured(_FIRST).world.vehicle)
+    sensors = _sensors_of(vehicle)
     world = configured(_FIRST).world
-    if lays_scenario and world.scenario != NONE:
-        laid |= settings_of(world.scenario)
-        _check_alone(world.scenario, laid)
-        world = configured(_FIRST).world
     names = graph.of_instances(world.node_counts).nodes
     check_sections(params_file, given, [f'{absolute(namespace)}/{node}' for node in names])
     for node in set(overrides) - set(names) - {''}:
@@ -142,7 +146,7 @@ def load_configuration(
     for name, configuration in nodes.items():
         _check_shared(name, configuration.world, world)
     return Configuration(
-        world, vehicle or load_vehicle(world.vehicle),
+        world, vehicle,
         {name: configuration.own for name, configuration in nodes.items()})
 
 
@@ -170,6 +174,20 @@ def checked_scenario(configuration: Configuration) -> Scenario | None:
     scenario.check(Subject(configuration.vehicle, configuration.graph.blocks),
                    f'scenario {scenario.name}')
     return scenario
+
+
+def _sensors_of(vehicle: Vehicle) -> FlatParameters:
+    """Return how many of each sensor a vehicle carries, as far as its file says so.
+
+    :raises ParameterError: there is no such sensor
+    """
+    known = default_parameters(_FIRST)
+    for kind in vehicle.sensors:
+        if f'instances.{kind}' not in known:
+            raise unknown_key_error(
+                f'vehicle {vehicle.name}: sensors', kind,
+                [name.partition('.')[2] for name in known if name.startswith('instances.')])
+    return {f'instances.{kind}': count for kind, count in vehicle.sensors.items()}
 
 
 def profile_parameters(name: str) -> dict[str, FlatParameters]:

@@ -18,6 +18,20 @@ LOADER: typing.Any = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
 DUMPER: typing.Any = getattr(yaml, 'CSafeDumper', yaml.SafeDumper)
 
 
+class _UniqueKeys(LOADER):  # type: ignore[misc]
+    """Refuses a mapping that says something twice, of which YAML would take the last."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[object, object]:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if key.value in seen:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f'{key.value} is given twice', key.start_mark)
+            seen.add(key.value)
+        mapping: dict[object, object] = super().construct_mapping(node, deep)
+        return mapping
+
+
 def config_directory() -> pathlib.Path:
     """Return the folder `config`, of the checkout that this runs from or of the installation."""
     checkout = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -118,7 +132,7 @@ def read_yaml(path: str | pathlib.Path, what: str) -> typing.Any:
     """
     try:
         with open(pathlib.Path(path).expanduser(), encoding='utf-8') as file:
-            return yaml.load(file, LOADER)
+            return yaml.load(file, _UniqueKeys)
     except OSError as error:
         raise ParameterError(f'{what} {path}: {error.strerror}') from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:

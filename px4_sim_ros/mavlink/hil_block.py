@@ -147,7 +147,7 @@ class HilBlock(Block):
         if reply is None:
             return None
         self._is_exchanging = False
-        return {COMMAND: self.configuration.vehicle.rotor_speed_references_rad_s(
+        return {COMMAND: self.configuration.vehicle.references(
             reply.controls, reply.armed)}
 
     def _share_core(self) -> None:

@@ -13,6 +13,15 @@ import typing
 
 from pymavlink.dialects.v20 import common as mavlink
 
+from px4_sim_ros.mavlink.navigated import NAVIGATED, fly_navigated
+from px4_sim_ros.mavlink.pilot_events import (
+    Course,
+    Event,
+    Home,
+    MissionError,
+    Report,
+    place_text,
+)
 from px4_sim_ros.mavlink.pilot_link import PilotLink, SetPoint
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition, LocalFrame, load_proj
 from px4_sim_ros.model.frames import Vector
@@ -25,39 +34,8 @@ _COMMAND_RETRY_S = 1.0
 _ARRIVED_DISTANCE_M = 0.4
 _ARRIVED_SPEED_M_S = 0.3
 _SETTLE_S = 1.0
-_AUTOPILOT = mavlink.MAV_COMP_ID_AUTOPILOT1
-
-
-class MissionError(RuntimeError):
-    """The mission could not be flown; the text says what was missing."""
-
-
-class Event(typing.NamedTuple):
-    """Something that the pilot has achieved; times are the autopilot's."""
-
-    text: str
-    time_s: float
-    target_enu: Vector | None = None      # where it has arrived, from the place of take-off
-    ends_item: bool = False               # an item of the mission is flown with it
-
-
-class _Home(typing.NamedTuple):
-    """The place of take-off."""
-
-    position_enu: Vector              # by the autopilot's estimate
-    frame: LocalFrame
-
-
-def place_text(target_enu: typing.Sequence[float]) -> str:
-    """Return where a target is from the place of take-off, in whole metres, for the user."""
-    east, north, up = map(round, target_enu)
-    return f'{north} m north, {east} m east, {up} m up'
-
-
 _T = typing.TypeVar('_T')
-Report = typing.Callable[[Event], None]
-# Is resumed when there may be something new, and returns its result at its end.
-Course = typing.Generator[None, None, _T]
+_AUTOPILOT = mavlink.MAV_COMP_ID_AUTOPILOT1
 
 
 class Pilot:
@@ -73,7 +51,7 @@ class Pilot:
         :param show: called with each set point that the autopilot sends
         :raises OSError: the port is taken
         """
-        self._report = report
+        self.report = report
         self.link = PilotLink(instance, show)
         load_proj()
 
@@ -98,11 +76,14 @@ class Pilot:
 
         :raises MissionError: an item did not succeed in its time
         """
-        position_enu, geodetic = yield from self._await(
+        position_enu, geodetic = yield from self.until(
             self._place, _READY_LIMIT_S, 'the autopilot is not ready to arm')
-        home = _Home(position_enu, LocalFrame(geodetic))
+        home = Home(position_enu, LocalFrame(geodetic))
         self.link.begin_flight()
-        self._report(Event('ready to fly', self.link.time_s))
+        self.report(Event('ready to fly', self.link.time_s))
+        if self.link.vehicle_type in NAVIGATED:
+            yield from fly_navigated(self, mission, home)
+            return
         for item in mission.items:
             yield from self._fly_item(item, home)
 
@@ -113,7 +94,7 @@ class Pilot:
             return link.position_enu, link.geodetic
         return None
 
-    def _fly_item(self, item: Item, home: _Home) -> Course[None]:
+    def _fly_item(self, item: Item, home: Home) -> Course[None]:
         if isinstance(item, TakeOff):
             return self._take_off(item, home)
         if isinstance(item, Hold):
@@ -122,25 +103,29 @@ class Pilot:
             return self._go_to(item, home)
         return self._land()
 
-    def _take_off(self, item: TakeOff, home: _Home) -> Course[None]:
+    def _take_off(self, item: TakeOff, home: Home) -> Course[None]:
         altitude = home.frame.origin.ellipsoid_altitude_m + item.up_m
         nan = math.nan
-        yield from self._command(mavlink.MAV_CMD_NAV_TAKEOFF, 0, 0, 0, nan, nan, nan, altitude)
-        yield from self._command(mavlink.MAV_CMD_COMPONENT_ARM_DISARM, 1, 0, 0, 0, 0, 0, 0)
-        yield from self._await(
-            lambda: self.link.armed, _ITEM_LIMIT_S, 'the autopilot has not armed')
-        self._report(Event('armed', self.link.time_s))
+        yield from self.command(mavlink.MAV_CMD_NAV_TAKEOFF, 0, 0, 0, nan, nan, nan, altitude)
+        yield from self.arming()
         east, north, _ = self._offset(home)
         yield from self._arrive((east, north, item.up_m), home)
 
+    def arming(self) -> Course[None]:
+        """Arm."""
+        yield from self.command(mavlink.MAV_CMD_COMPONENT_ARM_DISARM, 1, 0, 0, 0, 0, 0, 0)
+        yield from self.until(
+            lambda: self.link.armed, _ITEM_LIMIT_S, 'the autopilot has not armed')
+        self.report(Event('armed', self.link.time_s))
+
     def _hold(self, item: Hold) -> Course[None]:
         end_s = self.link.time_s + item.duration_s
-        yield from self._await(
+        yield from self.until(
             lambda: self.link.time_s >= end_s, item.duration_s + 1.0, 'time stands still')
-        self._report(Event(
+        self.report(Event(
             f'held for {item.duration_s:g} s', self.link.time_s, None, True))
 
-    def _go_to(self, item: GoTo, home: _Home) -> Course[None]:
+    def _go_to(self, item: GoTo, home: Home) -> Course[None]:
         target = item.east_m, item.north_m, item.up_m
         there = home.frame.to_geodetic(target)
         yield from self._command_int(
@@ -150,23 +135,27 @@ class Pilot:
         yield from self._arrive(target, home)
 
     def _land(self) -> Course[None]:
-        link = self.link
-        yield from self._command(
+        yield from self.command(
             mavlink.MAV_CMD_NAV_LAND, 0, 0, 0, math.nan, math.nan, math.nan, 0)
-        yield from self._await(
-            lambda: link.on_ground, _ITEM_LIMIT_S, 'the vehicle has not landed')
-        self._report(Event('landed', link.time_s))
-        yield from self._await(
-            lambda: not link.armed, _ITEM_LIMIT_S, 'the autopilot has not disarmed')
-        self._report(Event('disarmed', link.time_s, None, True))
+        yield from self.landing()
 
-    def _offset(self, home: _Home) -> Vector:
+    def landing(self) -> Course[None]:
+        """Wait until the vehicle stands on the ground and its autopilot has disarmed."""
+        link = self.link
+        yield from self.until(
+            lambda: link.on_ground, _ITEM_LIMIT_S, 'the vehicle has not landed')
+        self.report(Event('landed', link.time_s))
+        yield from self.until(
+            lambda: not link.armed, _ITEM_LIMIT_S, 'the autopilot has not disarmed')
+        self.report(Event('disarmed', link.time_s, None, True))
+
+    def _offset(self, home: Home) -> Vector:
         """Return the position relative to the place of take-off, ENU."""
         position_enu = self.link.position_enu or home.position_enu
         x, y, z = (a - b for a, b in zip(position_enu, home.position_enu))
         return x, y, z
 
-    def _arrive(self, target: Vector, home: _Home) -> Course[None]:
+    def _arrive(self, target: Vector, home: Home) -> Course[None]:
         """Wait until the vehicle has been still at a target for a while."""
         link = self.link
         arrived_s: float | None = None
@@ -183,11 +172,12 @@ class Pilot:
             return arrived_s is not None and link.time_s - arrived_s >= _SETTLE_S
 
         place = place_text(target)
-        yield from self._await(
+        yield from self.until(
             settled, _ITEM_LIMIT_S, f'the vehicle has not arrived at {place}')
-        self._report(Event(f'arrived at {place}', link.time_s, target, True))
+        self.report(Event(f'arrived at {place}', link.time_s, target, True))
 
-    def _command(self, command: int, *parameters: float) -> Course[None]:
+    def command(self, command: int, *parameters: float) -> Course[None]:
+        """Send a command until it is accepted."""
         link = self.link
         return self._send_until_accepted(command, lambda: link.mav.command_long_encode(
             link.system_id, _AUTOPILOT, command, 0, *parameters))
@@ -214,9 +204,9 @@ class Pilot:
                 link.send(message())
             return False
 
-        yield from self._await(accepted, _ITEM_LIMIT_S, f'{name} was not accepted')
+        yield from self.until(accepted, _ITEM_LIMIT_S, f'{name} was not accepted')
 
-    def _await(
+    def until(
         self, condition: typing.Callable[[], _T | None], limit_s: float, failure: str,
     ) -> Course[_T]:
         """Go on when a condition holds, after at most `limit_s` of simulated time; return it.

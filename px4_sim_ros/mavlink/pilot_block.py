@@ -11,7 +11,8 @@ from __future__ import annotations
 import dataclasses
 import typing
 
-from px4_sim_ros.mavlink.pilot import Event, MissionError, Pilot
+from px4_sim_ros.mavlink.pilot import Pilot
+from px4_sim_ros.mavlink.pilot_events import Event, MissionError
 from px4_sim_ros.mavlink.pilot_link import PilotLink, SetPoint
 from px4_sim_ros.mavlink.scenario_words import message_of
 from px4_sim_ros.model.faults.action import Faults

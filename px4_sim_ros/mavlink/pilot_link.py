@@ -37,7 +37,9 @@ _IN_FLIGHT = frozenset(message.id for message in (
     mavlink.MAVLink_local_position_ned_message, mavlink.MAVLink_system_time_message,
     mavlink.MAVLink_position_target_local_ned_message, mavlink.MAVLink_heartbeat_message,
     mavlink.MAVLink_sys_status_message, mavlink.MAVLink_extended_sys_state_message,
-    mavlink.MAVLink_command_ack_message, mavlink.MAVLink_statustext_message))
+    mavlink.MAVLink_command_ack_message, mavlink.MAVLink_statustext_message,
+    mavlink.MAVLink_mission_request_message, mavlink.MAVLink_mission_request_int_message,
+    mavlink.MAVLink_mission_ack_message, mavlink.MAVLink_mission_item_reached_message))
 # Where, and at what time, a flight begins; there may be no position yet.
 _BEFORE_FLIGHT = _IN_FLIGHT | {
     mavlink.MAVLink_attitude_message.id, mavlink.MAVLink_global_position_int_message.id}
@@ -90,6 +92,11 @@ class PilotLink:
         self.failsafe = False
         # Since they were taken last.
         self.texts: collections.deque[str] = collections.deque(maxlen=_MOST_TEXTS)
+        self.vehicle_type = 0
+        self.heading_deg = 0.0                      # clockwise from north
+        self.item_wanted: int | None = None         # of a mission that is uploaded
+        self.mission_result: int | None = None      # of the upload
+        self.item_reached = -1
 
     def begin_flight(self) -> None:
         """Leave out what matters only before a flight."""
@@ -201,10 +208,12 @@ class PilotLink:
             # The altitude is above mean sea level; as an origin only differences matter.
             self.geodetic = GeodeticPosition(
                 m.lat * 1e-7, m.lon * 1e-7, m.alt * 1e-3)
+            self.heading_deg = m.hdg * 1e-2
         elif kind == 'HEARTBEAT' and m.get_srcComponent() == _AUTOPILOT:
             self.armed = bool(m.base_mode & mavlink.MAV_MODE_FLAG_SAFETY_ARMED)
             self.mode = mode_name(m.custom_mode)
             self.failsafe = m.system_status >= mavlink.MAV_STATE_CRITICAL
+            self.vehicle_type = m.type
         elif kind == 'SYS_STATUS':
             self.ready = bool(
                 m.onboard_control_sensors_health & mavlink.MAV_SYS_STATUS_PREARM_CHECK)
@@ -212,6 +221,12 @@ class PilotLink:
             self.on_ground = m.landed_state == mavlink.MAV_LANDED_STATE_ON_GROUND
         elif kind == 'COMMAND_ACK':
             self.acknowledged = m.command, m.result
+        elif kind in ('MISSION_REQUEST', 'MISSION_REQUEST_INT'):
+            self.item_wanted = m.seq
+        elif kind == 'MISSION_ACK':
+            self.mission_result = m.type
+        elif kind == 'MISSION_ITEM_REACHED':
+            self.item_reached = max(self.item_reached, m.seq)
         elif kind == 'STATUSTEXT':
             self.text = m.text
             self.texts.append(m.text)

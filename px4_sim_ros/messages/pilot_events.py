@@ -10,7 +10,7 @@ import typing
 
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 
-from px4_sim_ros.mavlink.pilot import Event
+from px4_sim_ros.mavlink.pilot_events import Event
 from px4_sim_ros.messages.diagnostics import ERROR, OK, values_of
 
 _NAME = 'pilot'

@@ -3,6 +3,8 @@
 """The true motion and the rotor commands as messages (REP-103, REP-105)."""
 from __future__ import annotations
 
+import math
+
 from geometry_msgs.msg import AccelStamped, PoseStamped
 from nav_msgs.msg import Odometry
 from sensor_msgs.msg import JointState
@@ -11,6 +13,7 @@ from px4_sim_ros.messages.codec import Codec, Numbers
 from px4_sim_ros.messages.stamps import in_frame
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.truth import Truth
+from px4_sim_ros.model.vehicle.vehicle import References
 
 WORLD_FRAME = 'map'
 # Of estimates that drift (REP-105).
@@ -21,6 +24,7 @@ BODY_FRAME = 'base_link'
 _EXACT_VARIANCE = 1e-12
 _EXACT_COVARIANCE = [_EXACT_VARIANCE if i % 7 == 0 else 0.0 for i in range(36)]
 _NO_VECTOR: Vector = (0.0, 0.0, 0.0)
+_UNKNOWN = math.nan
 
 
 def _new_odometry(truth: Truth) -> Odometry:
@@ -57,15 +61,57 @@ def rotor_joint(index: int) -> str:
     return f'rotor_{index + 1}'
 
 
-def _new_rotors(speeds_rad_s: Numbers, angles_rad: Numbers = ()) -> JointState:
-    count = len(speeds_rad_s)
-    return JointState(name=[*map(rotor_joint, range(count))], velocity=[0.0] * count,
-                      position=[0.0] * len(angles_rad))
+def servo_joint(index: int) -> str:
+    """Return the name of a servo's joint in `joint_states`; the first index is 0."""
+    return f'servo_{index + 1}'
+
+
+def _new_joints(speeds: int, angles: int, has_positions: bool) -> JointState:
+    """Return a message of joints that turn, then of servos."""
+    count = speeds + angles
+    return JointState(
+        name=[*map(rotor_joint, range(speeds)), *map(servo_joint, range(angles))],
+        velocity=[0.0] * count, position=[0.0] * count if has_positions or angles else [])
+
+
+def _joints(turned: Numbers, speeds: Numbers, angles: Numbers) -> Numbers:
+    """Return positions, then velocities; what a joint does not have is NaN."""
+    return (*turned, *angles, *speeds, *(_UNKNOWN,) * len(angles))
 
 
 def _rotors_value(time_us: int, n: Numbers, frame: str) -> dict[str, Numbers]:
     count = len(n) // 2
-    return {'rotor_angles_rad': n[:count], 'rotor_speeds_rad_s': n[count:]}
+    rotors = count - sum(map(math.isnan, n[count:]))
+    return {'rotor_angles_rad': n[:rotors], 'servo_angles_rad': n[rotors:count],
+            'rotor_speeds_rad_s': n[count:count + rotors]}
+
+
+def _new_references(references: Numbers) -> JointState:
+    angles = getattr(references, 'angles', 0)
+    return _new_joints(len(references) - angles, angles, False)
+
+
+def _reference_numbers(references: Numbers) -> Numbers:
+    angles = getattr(references, 'angles', 0)
+    if not angles:
+        return references
+    speeds = references[:-angles]
+    return _joints((_UNKNOWN,) * len(speeds), speeds, references[-angles:])
+
+
+def _reference_value(time_us: int, n: Numbers, frame: str) -> Numbers:
+    if not any(map(math.isnan, n)):
+        return n                    # of a vehicle without servos, which has no positions
+    positions, velocities = n[:len(n) // 2], n[len(n) // 2:]
+    return References.of(
+        (position if math.isnan(velocity) else velocity
+         for position, velocity in zip(positions, velocities)),
+        sum(map(math.isnan, velocities)))
+
+
+def references_in(message: JointState) -> Numbers:
+    """Return the references in a message of `actuators/command`."""
+    return _reference_value(0, (*map(float, message.position), *map(float, message.velocity)), '')
 
 
 # Pose in map and twist in base_link. What is read has no acceleration and no rotors.
@@ -82,12 +128,14 @@ ACCEL = Codec(
 POSE = Codec(
     lambda truth: in_frame(PoseStamped(), WORLD_FRAME), ('pose',), _pose_numbers, _pose_value)
 
-# Angles in rad and speeds in rad/s of the rotors; what is read are fields of `Truth`.
+# Angles in rad and speeds in rad/s of the rotors, and angles of the servos, whose speeds are NaN;
+# what is read are fields of `Truth`.
 ROTORS = Codec(
-    lambda truth: _new_rotors(truth.rotor_speeds_rad_s, truth.rotor_angles_rad),
+    lambda truth: _new_joints(len(truth.rotor_speeds_rad_s), len(truth.servo_angles_rad), True),
     ('position', 'velocity'),
-    lambda truth: (*truth.rotor_angles_rad, *truth.rotor_speeds_rad_s), _rotors_value)
+    lambda truth: _joints(
+        truth.rotor_angles_rad, truth.rotor_speeds_rad_s, truth.servo_angles_rad), _rotors_value)
 
-# The references for rotor speeds in rad/s.
-REFERENCES = Codec(_new_rotors, ('velocity',), lambda references_rad_s: references_rad_s,
-                   lambda time_us, n, frame: n)
+# The references of rotors and motors in rad/s as velocity, of servos in rad as position.
+REFERENCES = Codec(
+    _new_references, ('position', 'velocity'), _reference_numbers, _reference_value)

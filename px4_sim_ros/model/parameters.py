@@ -31,6 +31,7 @@ def parameter(
     above: float | None = None,
     maximum: float | None = None,
     choices: tuple[str, ...] = (),
+    default: typing.Any = dataclasses.MISSING,
 ) -> typing.Any:
     """Return a dataclass field with its description, unit and range.
 
@@ -38,8 +39,9 @@ def parameter(
     :param above: the value must be strictly greater than this
     :param maximum: largest value allowed
     :param choices: the values allowed for a text
+    :param default: of one that may be missing, which only a vehicle file allows
     """
-    return dataclasses.field(metadata={
+    return dataclasses.field(default=default, metadata={
         'description': description, 'unit': unit, 'minimum': minimum,
         'above': above, 'maximum': maximum, 'choices': choices,
     })
@@ -161,7 +163,11 @@ class Parameters:
             if key not in infos:
                 raise unknown_key_error(owner, key, infos)
         converted = {}
+        may_be_missing = {field.name for field in dataclasses.fields(cls)
+                          if field.default is not dataclasses.MISSING}
         for key, info in infos.items():
+            if key not in values and key in may_be_missing:
+                continue
             if key not in values:
                 raise ParameterError(
                     f"{_full_name(owner, key)}: missing; it is {info['description']}")

@@ -23,3 +23,5 @@ class Truth(typing.NamedTuple):
     angular_acceleration_flu: Vector
     rotor_speeds_rad_s: tuple[float, ...]
     rotor_angles_rad: tuple[float, ...]      # turned by since the beginning, within -pi to pi
+    motor_speeds_rad_s: tuple[float, ...] = ()     # of the motors of wheels
+    servo_angles_rad: tuple[float, ...] = ()

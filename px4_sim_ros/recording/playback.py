@@ -7,6 +7,7 @@ import typing
 
 from px4_sim_ros.config.recording import PlayerParameters
 from px4_sim_ros.messages.texts import read_text
+from px4_sim_ros.messages.truth import references_in
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.faults.action import Faults
 from px4_sim_ros.model.timebase import seconds_text
@@ -17,10 +18,10 @@ from px4_sim_ros.step.graph import COMMAND, FAULTS
 
 
 def commands(bag: BagReader) -> typing.Iterator[tuple[int, tuple[float, ...]]]:
-    """Yield time and references (rad/s) of the commands in a recording."""
+    """Yield time and references of the commands in a recording."""
     for message in bag.messages():
         if message.topic == COMMAND:
-            yield message.time_us, tuple(map(float, bag.decode(message).velocity))
+            yield message.time_us, references_in(bag.decode(message))
 
 
 def faults(bag: BagReader) -> typing.Iterator[tuple[int, Faults]]:

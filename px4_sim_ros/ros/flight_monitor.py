@@ -12,7 +12,7 @@ from rclpy.serialization import deserialize_message
 from std_srvs.srv import Trigger
 
 from px4_sim_ros.config.resources import PACKAGE
-from px4_sim_ros.mavlink.pilot import Event
+from px4_sim_ros.mavlink.pilot_events import Event
 from px4_sim_ros.messages import codecs, pilot_events, scenario_events
 from px4_sim_ros.messages.diagnostics import node_name, values_of
 from px4_sim_ros.messages.run_status import RunState

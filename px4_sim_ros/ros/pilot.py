@@ -11,8 +11,8 @@ from rcl_interfaces.msg import Log
 from rclpy.logging import LoggingSeverity
 
 from px4_sim_ros.config.configuration import NodeConfiguration
-from px4_sim_ros.mavlink.pilot import Event
 from px4_sim_ros.mavlink.pilot_block import PilotBlock
+from px4_sim_ros.mavlink.pilot_events import Event
 from px4_sim_ros.mavlink.pilot_link import SetPoint
 from px4_sim_ros.messages.pilot_events import event_message, over_message
 from px4_sim_ros.messages.stamps import in_frame, set_stamp

@@ -32,7 +32,7 @@ from px4_sim_ros.ros.status_client import StatusClient
 from px4_sim_ros.ros.transforms import TfBroadcaster, pose_values, transform
 from px4_sim_ros.ros.wall_timer import create_wall_timer
 from px4_sim_ros.step import side_topics
-from px4_sim_ros.viewing.links import Link, rotor_link, sensor_links
+from px4_sim_ros.viewing.links import Link, rotor_link, sensor_links, servo_links
 from px4_sim_ros.viewing.markers import Markers
 from px4_sim_ros.viewing.path import FlownPath
 from px4_sim_ros.viewing.rotor_motion import RotorAngles
@@ -73,6 +73,8 @@ class VisualizerNode(Node):
         self._home = configuration.world.local_frame()
         self._markers, self._path = Markers(configuration), FlownPath()
         self._angles = RotorAngles(configuration.vehicle)
+        self._rotors = len(configuration.vehicle.rotors)
+        self._servo_angles_rad: tuple[float, ...] = ()
         self._scene = Scene()
         self._pose: PoseStamped | None = None       # not shown yet
         self._turned: JointState | None = None
@@ -127,6 +129,7 @@ class VisualizerNode(Node):
     def _on_rotors(self, rotors: JointState) -> None:
         self._scene.rotor_speeds_rad_s = tuple(rotors.velocity)
         self._angles.at(stamp_us(rotors.header.stamp) / US_PER_S, rotors.velocity)
+        self._servo_angles_rad = tuple(rotors.position[self._rotors:])
         self._turned = rotors
 
     def _on_wind(self, wind: typing.Any) -> None:
@@ -183,7 +186,7 @@ class VisualizerNode(Node):
         if self._turned is not None:
             self._publish(side_topics.JOINTS, JointState(
                 header=self._turned.header, name=self._turned.name,
-                position=self._angles.joints_rad))
+                position=[*self._angles.joints_rad, *self._servo_angles_rad]))
         if self._changed:
             self._publish(side_topics.MARKERS, self._markers.of(self._scene))
         self._pose, self._turned, self._changed = None, None, False
@@ -197,6 +200,7 @@ class VisualizerNode(Node):
         if not self._only_vehicle:
             links += [rotor_link(i, rotor, angle) for i, (rotor, angle) in enumerate(
                 zip(self._configuration.vehicle.rotors, self._angles.angles_rad))]
+            links += servo_links(self._configuration.vehicle, self._servo_angles_rad)
         return [transform(link, time_us) for link in links]
 
     def _show_path(self) -> None:

@@ -14,8 +14,8 @@ from px4_sim_ros.config.configuration import Configuration
 from px4_sim_ros.config.recording import RecorderParameters
 from px4_sim_ros.config.run_control import ManagerParameters
 from px4_sim_ros.mavlink.hil_block import HilBlock
-from px4_sim_ros.mavlink.pilot import Event
 from px4_sim_ros.mavlink.pilot_block import PilotBlock
+from px4_sim_ros.mavlink.pilot_events import Event
 from px4_sim_ros.model.compiled import load_compiler
 from px4_sim_ros.model.scenario.course import Happening
 from px4_sim_ros.model.scenario.expectation import Verdicts

@@ -18,7 +18,7 @@ from px4_sim_ros.config.configuration import Configuration, write_configuration
 from px4_sim_ros.config.recording import RecorderParameters
 from px4_sim_ros.config.ros_environment import ros_environment
 from px4_sim_ros.mavlink.link_state import HilParameters
-from px4_sim_ros.mavlink.pilot import Event, MissionError
+from px4_sim_ros.mavlink.pilot_events import Event, MissionError
 from px4_sim_ros.model.mission import Mission
 from px4_sim_ros.model.scenario.course import Happening
 from px4_sim_ros.model.scenario.expectation import Verdicts

@@ -7,7 +7,7 @@ import dataclasses
 import math
 import typing
 
-from px4_sim_ros.mavlink.pilot import Event
+from px4_sim_ros.mavlink.pilot_events import Event
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.scenario.course import Happening
 from px4_sim_ros.model.scenario.expectation import Verdict, Verdicts

@@ -14,7 +14,8 @@ import threading
 import typing
 
 from px4_sim_ros.config.child_prefix import die_with_parent, own_module
-from px4_sim_ros.mavlink.pilot import Event, MissionError, Pilot
+from px4_sim_ros.mavlink.pilot import Pilot
+from px4_sim_ros.mavlink.pilot_events import Event, MissionError
 from px4_sim_ros.model.errors import sentence
 from px4_sim_ros.model.mission import Mission
 

@@ -143,9 +143,10 @@ def _configuration(
         raise ParameterError(
             f'step_us = {configuration.world.step_us}: must be that of the recording,'
             f' {bag.run.world.step_us}: each step has a command')
-    rotors, recorded = len(configuration.vehicle.rotors), len(next(commands(bag))[1])
-    if rotors != recorded:
-        raise ParameterError(f'vehicle {configuration.vehicle.name}: it has {rotors} rotors, and'
+    count, recorded = configuration.vehicle.reference_count, len(next(commands(bag))[1])
+    if count != recorded:
+        what = 'rotors' if configuration.vehicle.is_multirotor else 'actuators'
+        raise ParameterError(f'vehicle {configuration.vehicle.name}: it has {count} {what}, and'
                              f' the recording commands {recorded}')
     return configuration
 

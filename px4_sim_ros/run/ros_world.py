@@ -13,7 +13,7 @@ import typing
 from px4_sim_ros.config import domain_claim, node_overrides
 from px4_sim_ros.config.child_prefix import own_module
 from px4_sim_ros.config.ros_environment import ros_environment
-from px4_sim_ros.mavlink.pilot import Event
+from px4_sim_ros.mavlink.pilot_events import Event
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.scenario.course import Happening
 from px4_sim_ros.model.scenario.expectation import Verdicts

@@ -32,9 +32,9 @@ class DynamicsBlock(Block):
 
     def __init__(self, configuration: BlockConfiguration[DynamicsParameters]) -> None:
         super().__init__(configuration)
-        self._rotors = len(configuration.vehicle.rotors)
+        self._references = configuration.vehicle.reference_count
         self._battery_period_us = configuration.world.periods_us['battery']
-        self._unpowered = (0.0,) * self._rotors
+        self._unpowered = (0.0,) * self._references
         self._has_faults = FAULTS in configuration.graph.nodes[configuration.name].inputs
         self.reset()
 
@@ -49,16 +49,17 @@ class DynamicsBlock(Block):
 
     def step(self, time_us: int, inputs: Inputs) -> Outputs:
         """Integrate up to `time_us` and return the truth, and the battery when it is due."""
-        references_rad_s = inputs.get(COMMAND, self._unpowered)
-        if len(references_rad_s) != self._rotors:
-            raise RunError(f'{COMMAND}: {len(references_rad_s)} velocities came, and the vehicle'
-                           f' {self.configuration.vehicle.name} has {self._rotors} rotors')
+        references = inputs.get(COMMAND, self._unpowered)
+        if len(references) != self._references:
+            vehicle = self.configuration.vehicle
+            what = 'rotors' if vehicle.is_multirotor else 'actuators'
+            raise RunError(f'{COMMAND}: {len(references)} velocities came, and the vehicle'
+                           f' {vehicle.name} has {self._references} {what}')
         wind = inputs.get('wind')
         if self._has_faults:
-            references_rad_s = self._with_faults(
-                time_us, references_rad_s, inputs.get(FAULTS, ()))
+            references = self._with_faults(time_us, references, inputs.get(FAULTS, ()))
         truth = self.dynamics.step(
-            references_rad_s, STILL.wind_enu if wind is None else wind.velocity_enu)
+            references, STILL.wind_enu if wind is None else wind.velocity_enu)
         self._digest.update(self.dynamics.inputs.data)
         self._digest.update(self.dynamics.state.data)
         if not is_due(time_us, self._battery_period_us):

@@ -13,7 +13,7 @@ import yaml
 from px4_sim_ros.config.compile_ahead import compile_ahead
 from px4_sim_ros.config.configuration import Configuration, load_configuration
 from px4_sim_ros.mavlink import scenario_words
-from px4_sim_ros.mavlink.pilot import Event as Achieved
+from px4_sim_ros.mavlink.pilot_events import Event as Achieved
 from px4_sim_ros.model.faults.action import Action, Subject
 from px4_sim_ros.model.faults.autopilot import Clear
 from px4_sim_ros.model.scenario.condition import read_condition

@@ -3,19 +3,32 @@
 """The parts of a vehicle that have a frame of their own: sensors and rotors."""
 from __future__ import annotations
 
+import math
 import typing
+
+import numpy as np
 
 from px4_sim_ros.config.configuration import Configuration
 from px4_sim_ros.messages.measurements import frame_of
-from px4_sim_ros.messages.truth import BODY_FRAME, ODOM_FRAME, WORLD_FRAME, rotor_joint
+from px4_sim_ros.messages.truth import (
+    BODY_FRAME,
+    ODOM_FRAME,
+    WORLD_FRAME,
+    rotor_joint,
+    servo_joint,
+)
 from px4_sim_ros.model.frames import Quaternion, Vector
-from px4_sim_ros.model.rotation import from_rotation_vector, matrix, to_world
+from px4_sim_ros.model.rotation import from_rotation_vector, matrix, multiply, to_world
 from px4_sim_ros.model.sensors.mounting import mounting_rotation
 from px4_sim_ros.model.sensors.range_finder import DIRECTIONS, RangeFinderParameters
+from px4_sim_ros.model.vehicle.elements import Surface
 from px4_sim_ros.model.vehicle.sections import Rotor
+from px4_sim_ros.model.vehicle.vehicle import Vehicle
 
 IDENTITY: Quaternion = (1.0, 0.0, 0.0, 0.0)
 _CENTRE: Vector = (0.0, 0.0, 0.0)
+# Of the chord, from the leading edge.
+_HINGE = 0.7
 _QUARTER_TURN = 1.5707963267948966
 # Turns the x axis of a frame into a direction of the body.
 _ALONG: dict[str, Quaternion] = {
@@ -43,10 +56,62 @@ def rotor_frame(index: int) -> str:
     return f'{rotor_joint(index)}_link'
 
 
+def servo_frame(index: int) -> str:
+    """Return the frame that turns with a servo; the first index is 0."""
+    return f'{servo_joint(index)}_link'
+
+
 def rotor_link(index: int, rotor: Rotor, turned_rad: float = 0.0) -> Link:
-    """Return where a rotor is when it has turned by an angle about body z."""
+    """Return where a rotor is when it has turned by an angle about its axis, which is its z."""
+    turned = from_rotation_vector((0.0, 0.0, turned_rad))
+    upright = rotor.direction == (0.0, 0.0, 1.0)
     return Link(rotor_frame(index), BODY_FRAME, rotor.position_m,
-                from_rotation_vector((0.0, 0.0, turned_rad)))
+                turned if upright else multiply(from_z_to(rotor.direction), turned))
+
+
+def servo_links(vehicle: Vehicle, angles_rad: typing.Sequence[float] = ()) -> list[Link]:
+    """Return where servos are that deflect a surface; x is its chord, z its normal.
+
+    :param angles_rad: of all servos; none: 0
+    """
+    links = []
+    for i, servo in enumerate(vehicle.servos):
+        surface = next((s for s in vehicle.surfaces if s.servo == servo.name), None)
+        if surface is None:
+            continue
+        # Positive lifts the trailing edge where that costs lift.
+        angle = (angles_rad[i] if angles_rad else 0.0) * math.copysign(1.0, -surface.effect)
+        links.append(Link(
+            servo_frame(i), BODY_FRAME, hinge_m(surface),
+            multiply(surface_attitude(surface), from_rotation_vector((0.0, angle, 0.0)))))
+    return links
+
+
+def hinge_m(surface: Surface) -> Vector:
+    """Return the middle of the line about which the rear part of a surface turns."""
+    behind = (_HINGE - 0.25) * surface.chord_m
+    x, y, z = (p - behind * c for p, c in zip(surface.position_m, surface.chord))
+    return x, y, z
+
+
+def surface_attitude(surface: Surface) -> Quaternion:
+    """Return what turns body axes to chord, span and normal of a surface."""
+    from transforms3d.quaternions import mat2quat  # it takes a tenth of a second to load
+    c, n = np.array(surface.chord), np.array(surface.normal)
+    columns = np.stack([c / np.linalg.norm(c), np.cross(n, c) / np.linalg.norm(np.cross(n, c)),
+                        n / np.linalg.norm(n)], axis=1)
+    w, x, y, z = mat2quat(columns).tolist()
+    return w, x, y, z
+
+
+def from_z_to(direction: Vector) -> Quaternion:
+    """Return the shortest rotation of the z axis into a direction."""
+    x, y, z = direction
+    across = math.hypot(x, y)
+    if across == 0.0:
+        return IDENTITY if z >= 0.0 else (0.0, 1.0, 0.0, 0.0)
+    angle = math.atan2(across, z)
+    return from_rotation_vector((-y / across * angle, x / across * angle, 0.0))
 
 
 def sensor_links(configuration: Configuration) -> list[Link]:

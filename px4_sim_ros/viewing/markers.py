@@ -44,7 +44,7 @@ class Markers:
 
     def __init__(self, configuration: Configuration) -> None:
         vehicle = configuration.vehicle
-        self._rotors = [(rotor.position_m, rotor_colour(vehicle, i))
+        self._rotors = [(rotor.position_m, rotor.direction, rotor_colour(vehicle, i))
                         for i, rotor in enumerate(vehicle.rotors)]
         self._thrust = ThrustArrows(vehicle, configuration.world.gravity_m_s2)
         self._beams = beams(configuration)
@@ -65,10 +65,10 @@ class Markers:
     def _thrusts(self, scene: Scene, position: Vector) -> typing.Iterator[Marker]:
         rotation = matrix(scene.attitude)
         lengths_m = self._thrust.lengths_m(scene.rotor_speeds_rad_s)
-        for i, (hub_m, colour) in enumerate(self._rotors):
+        for i, (hub_m, (x, y, z), colour) in enumerate(self._rotors):
             start = _add(position, to_world(rotation, hub_m))
             length_m = lengths_m[i] if i < len(lengths_m) else 0.0
-            end = _add(start, to_world(rotation, (0.0, 0.0, length_m)))
+            end = _add(start, to_world(rotation, (x * length_m, y * length_m, z * length_m)))
             yield _arrow(THRUST, i, start, end, colour) if length_m > 0.01 else _deleted(THRUST, i)
 
     def _beam(self, scene: Scene, position: Vector) -> Marker:

@@ -21,7 +21,7 @@ from px4_sim_ros.recording.analysis.attitudes import roll_pitch_yaw_deg
 from px4_sim_ros.recording.analysis.sensor_errors import IdealSensors, SensorComparison
 from px4_sim_ros.recording.analysis.series import AllSeries, Series
 from px4_sim_ros.recording.report.plots import TRUTH_COLOUR
-from px4_sim_ros.viewing.links import beams, rotor_frame
+from px4_sim_ros.viewing.links import beams, rotor_frame, rotor_link, servo_links
 from px4_sim_ros.viewing.markers import (
     BEAM_COLOUR,
     GNSS_COLOUR,
@@ -111,7 +111,15 @@ class RerunLog:
         entities = {rotor_frame(i): f'{VEHICLE}/{rotor_frame(i)}'
                     for i in range(len(vehicle.rotors))}
         for i, rotor in enumerate(vehicle.rotors):
-            log(entities[rotor_frame(i)], rerun.Transform3D(translation=rotor.position_m))
+            link = rotor_link(i, rotor)
+            log(entities[rotor_frame(i)], rerun.Transform3D(
+                translation=link.position_m,
+                quaternion=rerun.Quaternion(xyzw=np.roll(link.attitude, -1))))
+        for link in servo_links(vehicle):
+            entities[link.frame] = f'{VEHICLE}/{link.frame}'
+            log(entities[link.frame], rerun.Transform3D(
+                translation=link.position_m,
+                quaternion=rerun.Quaternion(xyzw=np.roll(link.attitude, -1))))
         for shape in vehicle_shapes(vehicle):
             turning = entities.get(shape.frame)
             entity = f'{turning}/turning' if turning else f'{VEHICLE}/body'
@@ -165,10 +173,24 @@ class RerunLog:
                                   rerun.Transform3D.columns(quaternion=quaternions_xyzw))
             self._add_thrust(time_s, speeds)
             self._stream.plot('/rotors/speed', time_s, speeds, _numbered(speeds), 'rad/s')
+            self._add_servos(*measured['servo_angle_rad'])
         command = series.get('actuators/command')
         if command is not None:
             time_s, speeds = command['rotor_speed_reference_rad_s']
             self._stream.plot('/rotors/reference', time_s, speeds, _numbered(speeds), 'rad/s')
+
+    def _add_servos(self, time_s: np.ndarray, angles_rad: np.ndarray) -> None:
+        """Turn the surfaces by the angles of their servos."""
+        if not angles_rad.size:
+            return
+        vehicle = self._configuration.vehicle
+        names = [servo.name for servo in vehicle.servos]
+        turned = [servo_links(vehicle, row) for row in angles_rad.tolist()]
+        for column in zip(*turned):
+            self._stream.send(f'{VEHICLE}/{column[0].frame}', time_s, rerun.Transform3D.columns(
+                translation=[link.position_m for link in column],
+                quaternion=[np.roll(link.attitude, -1) for link in column]))
+        self._stream.plot('/servos/angle', time_s, angles_rad, names, 'rad')
 
     def _check_rotors(self, count: int) -> None:
         vehicle = self._configuration.vehicle
@@ -180,7 +202,8 @@ class RerunLog:
     def _add_thrust(self, time_s: np.ndarray, speeds_rad_s: np.ndarray) -> None:
         vehicle, count = self._configuration.vehicle, speeds_rad_s.shape[1]
         vectors = np.zeros((len(time_s), count, 3))
-        vectors[:, :, 2] = [self._thrust.lengths_m(row) for row in speeds_rad_s.tolist()]
+        lengths = np.array([self._thrust.lengths_m(row) for row in speeds_rad_s.tolist()])
+        vectors[:] = lengths[:, :, None] * [rotor.direction for rotor in vehicle.rotors]
         self._stream.describe(f'{VEHICLE}/thrust', rerun.Arrows3D.from_fields(
             origins=[rotor.position_m for rotor in vehicle.rotors],
             colors=[rgba(rotor_colour(vehicle, i)) for i in range(count)]))

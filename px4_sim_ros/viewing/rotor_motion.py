@@ -45,13 +45,15 @@ class RotorAngles:
 
 
 class ThrustArrows:
-    """Arrows along body z as long as the thrust of a rotor in still air of sea level."""
+    """Arrows along the axes of rotors, as long as their thrust in still air of sea level."""
 
     def __init__(self, vehicle: Vehicle, gravity_m_s2: float) -> None:
-        self._coefficient_n_s2 = vehicle.rotor_model.thrust_coefficient_n_s2
+        self._coefficients_n_s2 = [
+            vehicle.model_of(rotor).thrust_coefficient_n_s2 for rotor in vehicle.rotors]
         share_n = vehicle.body.mass_kg * gravity_m_s2 / len(vehicle.rotors)
         self._m_per_n = _HOVER_ARROW_M / share_n if share_n > 0.0 else 0.0
 
     def lengths_m(self, speeds_rad_s: typing.Sequence[float]) -> list[float]:
         """Return how long they are: T = k w^2, in proportion to a share of the weight."""
-        return [self._coefficient_n_s2 * speed * speed * self._m_per_n for speed in speeds_rad_s]
+        return [coefficient * speed * speed * self._m_per_n
+                for coefficient, speed in zip(self._coefficients_n_s2, speeds_rad_s)]

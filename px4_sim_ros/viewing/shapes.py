@@ -9,9 +9,16 @@ import typing
 
 from px4_sim_ros.messages.truth import BODY_FRAME, rotor_joint
 from px4_sim_ros.model.frames import Quaternion, Vector
-from px4_sim_ros.model.rotation import from_rotation_vector
+from px4_sim_ros.model.vehicle.elements import Surface
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
-from px4_sim_ros.viewing.links import IDENTITY, rotor_frame
+from px4_sim_ros.viewing.links import (
+    IDENTITY,
+    from_z_to,
+    hinge_m,
+    rotor_frame,
+    servo_frame,
+    surface_attitude,
+)
 
 Colour = tuple[float, float, float, float]       # red, green, blue, opacity: 0 to 1
 
@@ -20,6 +27,7 @@ _METAL: Colour = (0.45, 0.48, 0.52, 1.0)
 # Front and rear rotors differ, so that the heading can be seen.
 FRONT: Colour = (0.95, 0.45, 0.10, 1.0)
 BACK: Colour = (0.20, 0.45, 0.85, 1.0)
+_SKIN: Colour = (0.85, 0.86, 0.88, 1.0)
 _DISC_OPACITY = 0.22
 # All relative to the mean distance of the rotors from the middle, or to the propeller.
 _HUB_LENGTH, _HUB_WIDTH, _HUB_HEIGHT = 0.75, 0.45, 0.22
@@ -27,6 +35,8 @@ _ARM_THICKNESS, _LEG_THICKNESS = 0.07, 0.04
 _MOTOR_RADIUS, _MOTOR_HEIGHT = 0.055, 0.09
 _BLADE_CHORD, _BLADE_THICKNESS = 0.09, 0.012
 _NOSE_SIZE = 0.14
+# Of the chord of a surface.
+_THICKNESS, _FRONT = 0.10, 0.7
 
 
 class Kind(enum.Enum):
@@ -65,6 +75,13 @@ def vehicle_shapes(vehicle: Vehicle) -> list[Shape]:
             _rod(f'arm_{i + 1}', (0.0, 0.0, 0.0), (x, y, z - _motor_height_m(vehicle)),
                  _ARM_THICKNESS * arm_m, _METAL),
             *_motor_and_rotor(vehicle, i)]
+    for surface in vehicle.surfaces:
+        shapes += _surface(vehicle, surface)
+    for i, wheel in enumerate(vehicle.wheels):
+        shapes.append(Shape(
+            f'wheel_{i + 1}', BODY_FRAME, Kind.CYLINDER,
+            (2.0 * wheel.radius_m, 2.0 * wheel.radius_m, wheel.radius_m), wheel.position_m,
+            from_z_to((0.0, 1.0, 0.0)), _DARK))
     for i, foot in enumerate(vehicle.contact_points_m):
         hip = 0.5 * foot[0], 0.5 * foot[1], 0.0
         shapes += [
@@ -72,6 +89,25 @@ def vehicle_shapes(vehicle: Vehicle) -> list[Shape]:
             Shape(f'foot_{i + 1}', BODY_FRAME, Kind.SPHERE, (2.0 * _LEG_THICKNESS * arm_m,) * 3,
                   foot, IDENTITY, _DARK)]
     return shapes
+
+
+def _surface(vehicle: Vehicle, surface: Surface) -> list[Shape]:
+    """Return a box for a surface, and one for the part behind its hinge if a servo turns it."""
+    span_m, thickness_m = surface.area_m2 / surface.chord_m, _THICKNESS * surface.chord_m
+    attitude, hinge = surface_attitude(surface), hinge_m(surface)
+    names = [servo.name for servo in vehicle.servos]
+    front_m, rear_m = _FRONT * surface.chord_m, (1.0 - _FRONT) * surface.chord_m
+    x, y, z = (h + 0.5 * front_m * c for h, c in zip(hinge, surface.chord))
+    shapes = [Shape(surface.name, BODY_FRAME, Kind.BOX, (front_m, span_m, thickness_m), (x, y, z),
+                    attitude, _SKIN)]
+    size_m = rear_m, span_m, 0.6 * thickness_m
+    if surface.servo:
+        frame = servo_frame(names.index(surface.servo))
+        return [*shapes, Shape(f'{surface.name}_flap', frame, Kind.BOX, size_m,
+                               (-0.5 * rear_m, 0.0, 0.0), IDENTITY, BACK)]
+    x, y, z = (h - 0.5 * rear_m * c for h, c in zip(hinge, surface.chord))
+    return [*shapes, Shape(f'{surface.name}_rear', BODY_FRAME, Kind.BOX, size_m, (x, y, z),
+                           attitude, _SKIN)]
 
 
 def rotor_colour(vehicle: Vehicle, index: int) -> Colour:
@@ -104,14 +140,4 @@ def _rod(name: str, start: Vector, end: Vector, thickness_m: float, colour: Colo
     along = end[0] - start[0], end[1] - start[1], end[2] - start[2]
     middle = (0.5 * (start[0] + end[0]), 0.5 * (start[1] + end[1]), 0.5 * (start[2] + end[2]))
     return Shape(name, BODY_FRAME, Kind.CYLINDER,
-                 (thickness_m, thickness_m, math.hypot(*along)), middle, _from_z_to(along), colour)
-
-
-def _from_z_to(direction: Vector) -> Quaternion:
-    """Return the shortest rotation of the z axis into a direction."""
-    x, y, z = direction
-    across = math.hypot(x, y)
-    if across == 0.0:
-        return IDENTITY if z >= 0.0 else (0.0, 1.0, 0.0, 0.0)
-    angle = math.atan2(across, z)
-    return from_rotation_vector((-y / across * angle, x / across * angle, 0.0))
+                 (thickness_m, thickness_m, math.hypot(*along)), middle, from_z_to(along), colour)

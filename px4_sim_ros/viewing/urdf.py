@@ -9,7 +9,15 @@ from px4_sim_ros.config.configuration import Configuration
 from px4_sim_ros.messages.truth import BODY_FRAME, rotor_joint
 from px4_sim_ros.model.frames import Quaternion, Vector
 from px4_sim_ros.model.vehicle.sections import Body, Rotor
-from px4_sim_ros.viewing.links import Link, rotor_frame, sensor_links
+from px4_sim_ros.model.vehicle.vehicle import Vehicle
+from px4_sim_ros.viewing.links import (
+    Link,
+    rotor_frame,
+    rotor_link,
+    sensor_links,
+    servo_frame,
+    servo_links,
+)
 from px4_sim_ros.viewing.shapes import Colour, Kind, Shape, vehicle_shapes
 
 # The whole mass is here and not in base_link: robot_state_publisher wants a root without any.
@@ -20,8 +28,9 @@ def urdf(configuration: Configuration) -> str:
     """Return the vehicle of a run with its sensors as URDF.
 
     Mass and inertia are those of the whole vehicle, rotors included, about its centre of mass,
-    which is the origin of `base_link`. Each rotor is a continuous joint, about body z
-    or against it as the rotor turns, with the name that it has in `joint_states`.
+    which is the origin of `base_link`. Each rotor is a continuous joint, about its axis
+    or against it as the rotor turns, with the name that it has in `joint_states`; each servo of a
+    surface is a revolute one.
     """
     vehicle = configuration.vehicle
     robot = ElementTree.Element('robot', name=vehicle.name)
@@ -35,6 +44,10 @@ def urdf(configuration: Configuration) -> str:
         link = ElementTree.SubElement(robot, 'link', name=rotor_frame(i))
         _add_shapes(link, [s for s in shapes if s.frame == rotor_frame(i)])
         _rotor_joint(robot, i, rotor)
+    for servo_link in servo_links(vehicle):
+        link = ElementTree.SubElement(robot, 'link', name=servo_link.frame)
+        _add_shapes(link, [s for s in shapes if s.frame == servo_link.frame])
+        _servo_joint(robot, servo_link, vehicle)
     for sensor_link in sensor_links(configuration):
         ElementTree.SubElement(robot, 'link', name=sensor_link.frame)
         _fixed(robot, sensor_link)
@@ -47,8 +60,9 @@ def _inertial(link: ElementTree.Element, body: Body) -> None:
     _origin(inertial, (0.0, 0.0, 0.0))
     ElementTree.SubElement(inertial, 'mass', value=repr(body.mass_kg))
     ixx, iyy, izz = map(repr, body.inertia_kg_m2)
+    ixy, ixz, iyz = map(repr, body.inertia_products_kg_m2)
     ElementTree.SubElement(
-        inertial, 'inertia', ixx=ixx, iyy=iyy, izz=izz, ixy='0.0', ixz='0.0', iyz='0.0')
+        inertial, 'inertia', ixx=ixx, iyy=iyy, izz=izz, ixy=ixy, ixz=ixz, iyz=iyz)
 
 
 def _add_shapes(link: ElementTree.Element, shapes: list[Shape]) -> None:
@@ -82,8 +96,24 @@ def _rotor_joint(robot: ElementTree.Element, index: int, rotor: Rotor) -> None:
     joint = ElementTree.SubElement(robot, 'joint', name=rotor_joint(index), type='continuous')
     ElementTree.SubElement(joint, 'parent', link=BODY_FRAME)
     ElementTree.SubElement(joint, 'child', link=rotor_frame(index))
-    _origin(joint, rotor.position_m)
+    at_rest = rotor_link(index, rotor)
+    _origin(joint, at_rest.position_m, at_rest.attitude)
     ElementTree.SubElement(joint, 'axis', xyz=_numbers((0.0, 0.0, rotor.spin)))
+
+
+def _servo_joint(robot: ElementTree.Element, link: Link, vehicle: Vehicle) -> None:
+    servo = next(s for i, s in enumerate(vehicle.servos) if servo_frame(i) == link.frame)
+    surface = next(s for s in vehicle.surfaces if s.servo == servo.name)
+    joint = ElementTree.SubElement(
+        robot, 'joint', name=link.frame.removesuffix('_link'), type='revolute')
+    ElementTree.SubElement(joint, 'parent', link=link.parent)
+    ElementTree.SubElement(joint, 'child', link=link.frame)
+    _origin(joint, link.position_m, link.attitude)
+    ElementTree.SubElement(
+        joint, 'axis', xyz=_numbers((0.0, -1.0 if surface.effect > 0.0 else 1.0, 0.0)))
+    ElementTree.SubElement(
+        joint, 'limit', lower=_number(-servo.travel_rad), upper=_number(servo.travel_rad),
+        velocity=_number(servo.rate_rad_s), effort='0.0')
 
 
 def _fixed(robot: ElementTree.Element, link: Link) -> None:

@@ -17,7 +17,7 @@ class Sample(tuple):
     """What a message is made for, where that matters; the beam goes where it goes by default."""
 
     direction = 'down'
-    rotor_speeds_rad_s = rotor_angles_rad = ()
+    rotor_speeds_rad_s = rotor_angles_rad = servo_angles_rad = ()
 
 
 MESSAGES = {topic: codec.new(Sample()) for topic, codec in CODECS.items()}

@@ -13,7 +13,8 @@ from pymavlink.dialects.v20 import common as mavlink
 from stand_in_autopilot import HOST
 from udp_autopilot import HOME, UdpAutopilot, metres_per_degree
 
-from px4_sim_ros.mavlink.pilot import MissionError, Pilot
+from px4_sim_ros.mavlink.pilot import Pilot
+from px4_sim_ros.mavlink.pilot_events import MissionError
 from px4_sim_ros.model.mission import GoTo, Hold, Land, Mission, TakeOff
 
 TAKE_OFF, ARM = mavlink.MAV_CMD_NAV_TAKEOFF, mavlink.MAV_CMD_COMPONENT_ARM_DISARM

@@ -58,7 +58,8 @@ def test_a_file_that_is_missing():
 def test_a_name_without_a_file():
     """A plain name is looked up in config/missions."""
     assert refusal(load_mission, 'squre') == (
-        "mission 'squre': there is no such mission; did you mean square; there are hover, square")
+        "mission 'squre': there is no such mission; did you mean square; there are hover,"
+        ' plane, square, vtol')
 
 
 def test_a_folder(tmp_path):

@@ -10,7 +10,11 @@ import math
 import numpy as np
 import pytest
 
-from px4_sim_ros.model.body.rotors import OUT_OF_GROUND_EFFECT, RotorSet
+from px4_sim_ros.model.body.rotors import (
+    GROUND_EFFECT_HEIGHT,
+    OUT_OF_GROUND_EFFECT,
+    RotorSet,
+)
 from px4_sim_ros.model.errors import DivergedError, ParameterError
 from px4_sim_ros.model.vehicle.sections import MotorModel, Rotor
 
@@ -106,7 +110,7 @@ def test_ground_effect_is_bounded_below_half_a_radius(thrust):
 
 def test_ground_effect_ends_without_a_jump(thrust, model):
     """Where it is left out it is below 1e-6; above there is none at all."""
-    limit = RotorSet(model, [Rotor((0.0, 0.0, 0.0), 'ccw')]).constants['ground_effect_height_m']
+    limit = RotorSet(model, [Rotor((0.0, 0.0, 0.0), 'ccw')]).table[0, GROUND_EFFECT_HEIGHT]
     below, above = (thrust(above_ground=(limit + d, 0.0, 0.0, 1.0)) for d in (-1e-9, 1e-9))
     assert above == thrust()
     assert 1.0 < below / above < 1.0 + 1e-6

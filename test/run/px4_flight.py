@@ -14,7 +14,7 @@ import numpy as np
 from pymavlink.dialects.v20 import common as mavlink
 
 from px4_sim_ros.config.configuration import load_configuration
-from px4_sim_ros.mavlink.pilot import MissionError
+from px4_sim_ros.mavlink.pilot_events import MissionError
 from px4_sim_ros.model.frames import enu_to_ned, quaternion_enu_flu_to_ned_frd
 from px4_sim_ros.run.autopilots import start_autopilot
 from px4_sim_ros.run.core_world import CoreWorld

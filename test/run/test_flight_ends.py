@@ -11,7 +11,7 @@ import pytest
 
 from px4_sim_ros.cli import command_line, fly
 from px4_sim_ros.config import signal_mask, signals
-from px4_sim_ros.mavlink.pilot import Event, MissionError
+from px4_sim_ros.mavlink.pilot_events import Event, MissionError
 from px4_sim_ros.run import flight
 from px4_sim_ros.run.flight_record import FlightRecord, WorldStatus
 

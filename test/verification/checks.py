@@ -8,8 +8,8 @@ import importlib
 import typing
 
 MODULES = (
-    'frames', 'motion', 'rotors', 'ground', 'propulsion', 'battery', 'environment', 'wind',
-    'sensors', 'integrators',
+    'frames', 'motion', 'rotors', 'wings', 'ground', 'wheels', 'propulsion', 'battery',
+    'environment', 'wind', 'sensors', 'integrators',
 )
 
 

@@ -69,6 +69,18 @@ ROWS = {
     'propulsion': (
         'thrust in climb and descent', 'thrust in level flight', 'thrust in oblique climb',
         'thrust in slow oblique descent', 'thrust in oblique descent', 'ground effect'),
+    'rotors on any axis, and a full inertia tensor': (
+        'thrust along body x', 'a rotor that turns backwards',
+        'free turn of a body with a full tensor'),
+    'lifting surfaces': (
+        'lift and drag of a surface', 'stall', 'drag of a plate across the flow',
+        'torque of a surface', 'roll damping', 'wake of a rotor', 'glide slope'),
+    'servos': ('servo step', 'rate of a servo'),
+    'wheels': (
+        'rolling resistance', 'no side slip of a wheel',
+        'no creep on a slope within rolling resistance', 'turn radius', 'speed of a driven cart',
+        'a driven cart stands when its motor stands',
+        'a cart with frozen controls never gains energy'),
 }
 
 

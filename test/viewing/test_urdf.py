@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from rclpy.serialization import deserialize_message
 from scipy.spatial.transform import Rotation
-from scripted_flight import fly_scripted
+from scripted_flight import fly_scripted, standing
 from transforms3d.euler import euler2mat
 from urdf_parser_py.urdf import URDF, Box, Cylinder, Sphere
 
@@ -102,13 +102,14 @@ def test_it_is_one_tree_with_base_link_as_its_root(any_configuration):
 
 def test_rotors_are_joints_of_the_names_that_joint_states_has(any_configuration):
     robot, rotors = parsed(any_configuration), any_configuration.vehicle.rotors
-    turning = [joint for joint in robot.joints if joint.type == 'continuous']
+    turning = [joint for joint in robot.joints if joint.type in ('continuous', 'revolute')]
     assert [joint.name for joint in turning] == list(
         published(any_configuration)['joint_states'].name)
     for i, (joint, rotor) in enumerate(zip(turning, rotors)):
         assert (joint.parent, joint.child) == (BODY_FRAME, rotor_frame(i))
         assert tuple(joint.origin.xyz) == rotor.position_m
-        assert joint.origin.rpy == [0.0, 0.0, 0.0]
+        assert euler2mat(*joint.origin.rpy)[:, 2] == pytest.approx(rotor.direction, abs=1e-12)
+        assert rotor.direction != (0.0, 0.0, 1.0) or joint.origin.rpy == [0.0, 0.0, 0.0]
         assert joint.axis == [0.0, 0.0, {'ccw': 1.0, 'cw': -1.0}[rotor.turns]]
 
 
@@ -126,7 +127,7 @@ def published(configuration):
     """Return a message of every topic of a run, as its bytes are read by ROS."""
     found, outputs = {}, []
     publications = Publications(configuration.graph, configuration.world)
-    still = (0.0,) * len(configuration.vehicle.rotors)
+    still = standing(configuration.vehicle)
     fly_scripted(configuration, [still] * STEPS, outputs.extend)
     for output in outputs:
         found |= publications.of(output)

@@ -1,10 +1,15 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""Feet on flat ground at z = 0: a spring, a damper and dry friction at each point.
+"""Feet and wheels on flat ground at z = 0: a spring, a damper and dry friction at each point.
 
 Friction is a spring from the foot to an anchor on the ground, so that a vehicle at rest
 stays where it is instead of creeping. Anchors move between integration steps only; within
 one the force is a pure function of the state.
+
+A wheel is a foot whose friction along its heading is no more than its rolling resistance times
+the load: across its heading it holds. One that is driven slips towards the speed of its motor
+within what friction allows; it has a spring along its heading only while its motor stands. Its
+point of contact is fixed in the body, below the hub, and a wheel has no inertia.
 """
 from __future__ import annotations
 
@@ -16,9 +21,32 @@ import numpy as np
 from px4_sim_ros.model.compiled import compiled
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.rotation import to_world
+from px4_sim_ros.model.vehicle.elements import Wheel
 from px4_sim_ros.model.vehicle.sections import ContactModel
 
 _to_world = compiled(to_world)
+
+_STANDING_M_S = 1e-3
+"""A driven wheel whose rim is slower stands."""
+# The columns of the table, in SI units; servo and motor are indices, -1 for none.
+X, Y, Z, IS_WHEEL, ROLLING_RESISTANCE, RADIUS, SERVO, STEERING, MOTOR = range(9)
+
+
+def foot_table(
+    points_m: typing.Sequence[Vector], wheels: typing.Sequence[Wheel] = (),
+    actuators: typing.Mapping[str, int] | None = None,
+) -> np.ndarray:
+    """Return feet, then wheels, for compiled functions, one entry each.
+
+    :param points_m: the feet in FLU from the body's origin
+    :param actuators: the index of each motor and servo in the state, from the first one
+    """
+    known = actuators or {}
+    return np.array(
+        [(*point, 0.0, 0.0, 0.0, -1.0, 0.0, -1.0) for point in points_m]
+        + [(*wheel.contact_m, 1.0, wheel.rolling_resistance, wheel.radius_m,
+            known.get(wheel.steered_by, -1), wheel.steering, known.get(wheel.driven_by, -1))
+           for wheel in wheels], float).reshape(-1, 9)
 
 
 def contact_constants(
@@ -51,15 +79,17 @@ def resting_height_m(
 def contact_wrench(
     constants: np.ndarray, points: np.ndarray, anchors: np.ndarray, position: Vector,
     velocity: Vector, rotation: tuple[float, ...], rate_flu: Vector,
+    state: np.ndarray, first: int,
 ) -> tuple[float, float, float, float, float, float]:
     """Return force and torque about the centre of mass, N and N m, both in ENU.
 
     :param constants: a record with the `contact_constants`
-    :param points: (n, 3), the feet in FLU from the body's origin, m
+    :param points: from `foot_table`
     :param anchors: from `no_anchors` and `move_anchors`
     :param position: of the body's origin in the world, m
     :param velocity: of the body's origin in the world, m/s
     :param rotation: body to world, from `rotation.matrix`
+    :param state: in which speeds of motors and angles of servos begin at `first`
     """
     c = constants[0]
     stiffness, damping = c.stiffness_n_m, c.damping_n_s_m
@@ -78,10 +108,16 @@ def contact_wrench(
         normal = stiffness * depth - damping * vz
         if normal < 0.0:
             normal = 0.0
-        px, py = -damping * vx, -damping * vy
+        px = py = 0.0
         if not math.isnan(anchors[i, 0]):
-            px -= stiffness * (x + rx - anchors[i, 0])
-            py -= stiffness * (y + ry - anchors[i, 1])
+            px = stiffness * (x + rx - anchors[i, 0])
+            py = stiffness * (y + ry - anchors[i, 1])
+        if points[i, IS_WHEEL]:
+            px, py = _wheel_force(
+                points, i, rotation, state[first:], (px, py), (damping * vx, damping * vy),
+                damping, normal)
+        else:
+            px, py = -damping * vx - px, -damping * vy - py
         px, py = _limited(px, py, c.friction_coefficient * normal)
         fx += px
         fy += py
@@ -95,7 +131,7 @@ def contact_wrench(
 @compiled
 def move_anchors(
     constants: np.ndarray, points: np.ndarray, anchors: np.ndarray, position: Vector,
-    rotation: tuple[float, ...],
+    rotation: tuple[float, ...], state: np.ndarray, first: int,
 ) -> None:
     """Set, drag or drop the anchors; call it after each integration step."""
     c = constants[0]
@@ -114,13 +150,78 @@ def move_anchors(
         # A spring never holds more than friction can: beyond that the foot slides.
         longest = c.friction_coefficient * depth
         dx, dy = _limited(x - anchors[i, 0], y - anchors[i, 1], longest)
+        if points[i, IS_WHEEL]:
+            actuators = state[first:]
+            rim, is_driven = _rim_speed_m_s(points, i, actuators)
+            dx, dy = _rolling(
+                dx, dy, _heading(points, i, rotation, actuators),
+                (longest if abs(rim) < _STANDING_M_S else 0.0) if is_driven
+                else points[i, ROLLING_RESISTANCE] * depth)
         anchors[i, 0], anchors[i, 1] = x - dx, y - dy
 
 
 @compiled
 def _arm(points: np.ndarray, index: int, rotation: tuple[float, ...]) -> Vector:
     """Return where a foot is from the body's origin, in ENU."""
-    return _to_world(rotation, (points[index, 0], points[index, 1], points[index, 2]))
+    return _to_world(rotation, (points[index, X], points[index, Y], points[index, Z]))
+
+
+@compiled
+def _heading(
+    points: np.ndarray, index: int, rotation: tuple[float, ...], actuators: np.ndarray,
+) -> tuple[float, float]:
+    """Return the direction on the ground in which a wheel rolls: a unit vector, east and north."""
+    servo = int(points[index, SERVO])
+    angle = points[index, STEERING] * actuators[servo] if servo >= 0 else 0.0
+    east, north, _ = _to_world(rotation, (math.cos(angle), math.sin(angle), 0.0))
+    length = math.sqrt(east * east + north * north)
+    if length == 0.0:               # it stands on its nose
+        return 1.0, 0.0
+    return east / length, north / length
+
+
+@compiled
+def _wheel_force(
+    points: np.ndarray, index: int, rotation: tuple[float, ...], actuators: np.ndarray,
+    spring: tuple[float, float], damper: tuple[float, float], damping_n_s_m: float,
+    normal_n: float,
+) -> tuple[float, float]:
+    """Return the force of the ground on a wheel before friction limits it, N, east and north.
+
+    :param spring: what a foot would pull with, N
+    :param damper: the same of its damper
+    """
+    heading = _heading(points, index, rotation, actuators)
+    rim_m_s, is_driven = _rim_speed_m_s(points, index, actuators)
+    (x, y), (dx, dy) = spring, damper
+    if not is_driven:
+        return _rolling(
+            -dx - x, -dy - y, heading, points[index, ROLLING_RESISTANCE] * normal_n)
+    if abs(rim_m_s) >= _STANDING_M_S:
+        x, y = _rolling(x, y, heading, 0.0)
+    drive = damping_n_s_m * rim_m_s
+    return drive * heading[0] - dx - x, drive * heading[1] - dy - y
+
+
+@compiled
+def _rim_speed_m_s(
+    points: np.ndarray, index: int, actuators: np.ndarray,
+) -> tuple[float, bool]:
+    """Return how fast a motor turns the rim of a wheel, and whether it has one."""
+    motor = int(points[index, MOTOR])
+    if motor < 0:
+        return 0.0, False
+    return points[index, RADIUS] * actuators[motor], True
+
+
+@compiled
+def _rolling(
+    x: float, y: float, heading: tuple[float, float], limit: float,
+) -> tuple[float, float]:
+    """Return (x, y), whose part along a heading is no longer than a limit."""
+    along = x * heading[0] + y * heading[1]
+    excess = along - max(-limit, min(along, limit))
+    return x - excess * heading[0], y - excess * heading[1]
 
 
 @compiled

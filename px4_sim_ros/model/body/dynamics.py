@@ -54,22 +54,25 @@ class Dynamics:
         self._name = vehicle.name
         self._mass_kg = vehicle.body.mass_kg
         self._plant = Plant.of(vehicle, environment, ground=ground)
-        self._packs = ROTORS + len(vehicle.rotors)     # where they begin in the state
+        # Where they begin in the state.
+        self._actuators = ROTORS + len(vehicle.rotors)
+        self._servos = self._actuators + len(vehicle.motors)
+        self._packs = self._servos + len(vehicle.servos)
         self._battery = Battery(vehicle.battery) if vehicle.battery is not None else None
         self.time_us = 0
         self.force_enu: Vector = _NOTHING
         """An external force on the centre of mass, N; zero unless it is set."""
         weight = vehicle.body.mass_kg * environment.gravity_m_s2(0.0)
         height = resting_height_m(
-            vehicle.contact_model, vehicle.contact_points_m, weight) if ground else 0.0
+            vehicle.contact_model, vehicle.ground_points_m, weight) if ground else 0.0
         # In one array, so that all is written at once.
-        self._inputs = np.zeros(6 + len(vehicle.rotors))
+        self._inputs = np.zeros(6 + vehicle.reference_count)
         self._held = HeldInputs(
             self._inputs[6:], self._inputs[:3], self._inputs[3:6],
             no_anchors(len(self._plant.feet)))
         self.state = [
             0.0, 0.0, height, *_NOTHING, *_LEVEL_FACING_EAST, *_NOTHING,
-            *self._held.references_rad_s,
+            *self._held.references,
             *(self._battery.initial(parameters.initial_charge) if self._battery else ())]
         self._half_step_s = 0.5 * step_us / US_PER_S
         self._rotor_angles_rad = np.zeros(len(vehicle.rotors))
@@ -77,7 +80,7 @@ class Dynamics:
         self._substeps = parameters.substeps
         self._adaptive = (
             None if parameters.integrator in FIXED
-            else _adaptive(parameters, len(vehicle.rotors), len(self.state)))
+            else _adaptive(parameters, vehicle, len(self.state)))
         self.truth()       # Warm up: compile now, not in the first step.
 
     @property
@@ -91,7 +94,7 @@ class Dynamics:
 
     @property
     def inputs(self) -> np.ndarray:
-        """What held in the last step: wind in m/s, force in N, references in rad/s, (6 + n,)."""
+        """What held in the last step: wind in m/s, force in N, references, (6 + n,)."""
         return self._inputs
 
     @property
@@ -100,22 +103,22 @@ class Dynamics:
         return self._held.anchors
 
     def step(
-        self, rotor_speed_references_rad_s: typing.Sequence[float],
-        wind_enu: Vector = _NOTHING,
+        self, references: typing.Sequence[float], wind_enu: Vector = _NOTHING,
     ) -> Truth:
         """Advance by one step with references and wind held, and return the motion at its end.
 
-        :param rotor_speed_references_rad_s: speeds asked for, as reached at nominal bus voltage
+        :param references: of `Vehicle.references`: speeds of the rotors, as reached at nominal
+            bus voltage, and of the motors, rad/s; angles of the servos, rad
         :param wind_enu: velocity of the air
         :raises DivergedError: the motion has left all bounds
         """
-        self._inputs[:] = *wind_enu, *self.force_enu, *rotor_speed_references_rad_s
+        self._inputs[:] = *wind_enu, *self.force_enu, *references
         if self._adaptive is None:
             substep_s = self._step_us // self._substeps / US_PER_S
             self._state = self._state.copy()       # the caller may keep the one before
             now = advance(
-                self._state, *self._plant, *self._held, self._rotor_angles_rad, substep_s,
-                self._substeps, self._is_rk4)
+                self._state, *self._plant, self._inputs, self._held.anchors, self._rotor_angles_rad,
+                substep_s, self._substeps, self._is_rk4)
             self.time_us += self._step_us
             return self._truth(MotionOutputs(*now))
         self._adapt(self._adaptive)
@@ -143,7 +146,8 @@ class Dynamics:
         :raises DivergedError: it has left all bounds
         """
         now = advance(
-            self._state, *self._plant, *self._held, self._rotor_angles_rad, 0.0, 0, self._is_rk4)
+            self._state, *self._plant, self._inputs, self._held.anchors, self._rotor_angles_rad,
+            0.0, 0, self._is_rk4)
         return self._truth(MotionOutputs(*now))
 
     def _truth(self, now: MotionOutputs) -> Truth:
@@ -153,8 +157,9 @@ class Dynamics:
         x = self._state.tolist()
         return Truth(
             self.time_us, tuple(x[POSITION]), tuple(x[ATTITUDE]), now.velocity_flu, tuple(x[RATE]),
-            now.acceleration_flu, now.angular_acceleration_flu, tuple(x[ROTORS:self._packs]),
-            tuple(self._rotor_angles_rad.tolist()))
+            now.acceleration_flu, now.angular_acceleration_flu, tuple(x[ROTORS:self._actuators]),
+            tuple(self._rotor_angles_rad.tolist()), tuple(x[self._actuators:self._servos]),
+            tuple(x[self._servos:self._packs]))
 
     def battery(self) -> BatteryStatus | None:
         """Return the battery at the time of the last truth; None if the vehicle has none."""
@@ -187,12 +192,13 @@ class Dynamics:
         return charges
 
 
-def _adaptive(parameters: DynamicsParameters, rotors: int, size: int) -> Adaptive:
+def _adaptive(parameters: DynamicsParameters, vehicle: Vehicle, size: int) -> Adaptive:
     """Return the integrator that chooses its steps, for a state of this size."""
     p = parameters
     tolerances = [
         *[p.position_tolerance_m] * 3, *[p.velocity_tolerance_m_s] * 3,
         *[p.attitude_tolerance] * 4, *[p.rate_tolerance_rad_s] * 3,
-        *[p.rotor_speed_tolerance_rad_s] * rotors]
+        *[p.rotor_speed_tolerance_rad_s] * (len(vehicle.rotors) + len(vehicle.motors)),
+        *[p.attitude_tolerance] * len(vehicle.servos)]
     tolerances += [p.battery_tolerance] * (size - len(tolerances))
     return Adaptive(ADAPTIVE[p.integrator], p.relative_tolerance, tolerances, p.min_step_us)

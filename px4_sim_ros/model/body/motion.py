@@ -1,10 +1,12 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""The equations of motion of a vehicle, compiled: rigid body, rotors, drag, battery and ground.
+"""The equations of motion of a vehicle, compiled: rigid body, force elements, drag and battery.
 
-The state is an array: position (m) and velocity (m/s) in ENU, attitude (w, x, y, z), body rate
-(rad/s) in FLU, rotor speeds (rad/s), then for each pack of the battery its charge (0..1) and its
-polarisation voltage (V). All of it is integrated together.
+The force elements are rotors, lifting surfaces, feet and wheels: each kind is a table and one
+loop. The state is an array: position (m) and velocity (m/s) in ENU, attitude (w, x, y, z), body
+rate (rad/s) in FLU, rotor speeds (rad/s), speeds of the wheels' motors (rad/s), angles of the
+servos (rad), then for each pack of the battery its charge (0..1) and its polarisation voltage (V).
+All of it is integrated together.
 """
 from __future__ import annotations
 
@@ -15,6 +17,7 @@ import numpy as np
 
 from px4_sim_ros.model import rotation
 from px4_sim_ros.model.body import integrators
+from px4_sim_ros.model.body.actuators import actuator_rate, actuator_table
 from px4_sim_ros.model.body.battery import (
     bus_voltage_v,
     clamp_charges,
@@ -22,15 +25,21 @@ from px4_sim_ros.model.body.battery import (
     pack_rates,
     packs_on_a_bus,
 )
-from px4_sim_ros.model.body.contact import contact_constants, contact_wrench, move_anchors
+from px4_sim_ros.model.body.contact import (
+    contact_constants,
+    contact_wrench,
+    foot_table,
+    move_anchors,
+)
 from px4_sim_ros.model.body.rotors import OUT_OF_GROUND_EFFECT, RotorSet, speed_rate, wrench
+from px4_sim_ros.model.body.surfaces import surface_table, surface_wrench
 from px4_sim_ros.model.compiled import compiled, record
 from px4_sim_ros.model.environment import atmosphere, gravity
 from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 
-# Indices of the state; from ROTORS on there are the rotor speeds, then the packs.
+# Indices of the state; from ROTORS on there are the rotor speeds, the actuators, then the packs.
 X, Y, Z, VX, VY, VZ, QW, QX, QY, QZ, WX, WY, WZ, ROTORS = range(14)
 POSITION, ATTITUDE, RATE = slice(X, VX), slice(QW, WX), slice(WX, ROTORS)
 
@@ -51,23 +60,35 @@ class Plant(typing.NamedTuple):
     """A vehicle in its environment, as compiled functions read it."""
 
     constants: np.ndarray          # a record
-    hubs: np.ndarray               # of `RotorSet`
+    rotors: np.ndarray             # of `RotorSet`
+    surfaces: np.ndarray           # of `surface_table`
+    actuators: np.ndarray          # of `actuator_table`
     packs: np.ndarray              # of `packs_on_a_bus`; none: the bus has its nominal voltage
-    feet: np.ndarray               # (n, 3), FLU from the body's origin; none: there is no ground
+    feet: np.ndarray               # of `foot_table`; none: there is no ground
 
     @classmethod
     def of(cls, vehicle: Vehicle, environment: Environment, *, ground: bool) -> Plant:
         """Return a vehicle over flat ground, or without any."""
         body, battery, air = vehicle.body, vehicle.battery, environment.atmosphere
         inertia_x, inertia_y, inertia_z = body.inertia_kg_m2
-        feet_m = vehicle.contact_points_m if ground else ()
+        inverse = np.linalg.inv(body.inertia_tensor)
+        inertia_xy, inertia_xz, inertia_yz = body.inertia_products_kg_m2
         rotors = RotorSet(
-            vehicle.rotor_model, vehicle.rotors, vehicle.motor_model if battery else None)
+            vehicle.rotor_model, vehicle.rotors, vehicle.motor_model if battery else None,
+            vehicle.rotor_models, vehicle.motor_models if battery else None)
+        indices = vehicle.actuator_indices
         return cls(
             record(
-                **rotors.constants, **contact_constants(vehicle.contact_model, feet_m),
+                **rotors.constants,
+                **contact_constants(
+                    vehicle.contact_model, vehicle.ground_points_m if ground else ()),
                 mass_kg=body.mass_kg, inertia_x_kg_m2=inertia_x, inertia_y_kg_m2=inertia_y,
-                inertia_z_kg_m2=inertia_z, linear_drag_n_s_m=body.linear_drag_n_s_m,
+                inertia_z_kg_m2=inertia_z, inertia_xy_kg_m2=inertia_xy,
+                inertia_xz_kg_m2=inertia_xz, inertia_yz_kg_m2=inertia_yz,
+                inverse_x=inverse[0, 0], inverse_y=inverse[1, 1], inverse_z=inverse[2, 2],
+                inverse_xy=inverse[0, 1], inverse_xz=inverse[0, 2], inverse_yz=inverse[1, 2],
+                is_principal=not any(body.inertia_products_kg_m2),
+                linear_drag_n_s_m=body.linear_drag_n_s_m,
                 quadratic_drag_n_s2_m2=body.quadratic_drag_n_s2_m2,
                 nominal_voltage_v=battery.nominal_voltage_v if battery else 1.0,
                 home_altitude_m=environment.home_altitude_m,
@@ -76,13 +97,16 @@ class Plant(typing.NamedTuple):
                 gravity_at_home=environment.gravity.at_home,
                 gravity_per_m=environment.gravity.per_m,
                 gravity_per_m2=environment.gravity.per_m2),
-            rotors.hubs, packs_on_a_bus(battery), np.array(feet_m, float).reshape(-1, 3))
+            rotors.table, surface_table(vehicle.surfaces, indices),
+            actuator_table(vehicle.motors, vehicle.servos), packs_on_a_bus(battery),
+            foot_table(vehicle.contact_points_m, vehicle.wheels, indices) if ground
+            else foot_table(()))
 
 
 class HeldInputs(typing.NamedTuple):
     """Inputs that are held over a step."""
 
-    references_rad_s: np.ndarray   # (rotors,), as reached at nominal voltage
+    references: np.ndarray         # (rotors + actuators,), of rotors as at nominal voltage
     wind_enu: np.ndarray           # (3,), m/s
     force_enu: np.ndarray          # (3,), N, on the centre of mass, added to all others
     anchors: np.ndarray            # (feet, 2), m, where feet hold on to the ground
@@ -105,25 +129,26 @@ Outputs = tuple[Vector, Vector, Vector, float, float, bool]
 
 @compiled
 def advance(
-    x: np.ndarray, constants: np.ndarray, hubs: np.ndarray, packs: np.ndarray, feet: np.ndarray,
-    references_rad_s: np.ndarray, wind_enu: np.ndarray, force_enu: np.ndarray,
+    x: np.ndarray, constants: np.ndarray, rotors: np.ndarray, surfaces: np.ndarray,
+    actuators: np.ndarray, packs: np.ndarray, feet: np.ndarray, inputs: np.ndarray,
     anchors: np.ndarray, rotor_angles_rad: np.ndarray, substep_s: float, substeps: int,
     is_rk4: bool,
 ) -> Outputs:
     """Integrate a state over equal substeps by `rk4` or `euler`; return the fields of its outputs.
 
-    Plant and held inputs are given by their fields: as tuples they would take longer to pass than
-    a step of `euler`.
+    The plant is given by its fields: as a tuple it would take longer to pass than a step of
+    `euler`. Each array takes its time as well, so there are few.
 
     State, anchors of the feet and angles of the rotors change in place, and what is returned is a
     plain tuple of numbers: when compiled code makes other objects, Python may run a signal handler,
     whose exception Numba cannot handle there.
 
     :param x: the state
+    :param inputs: wind, external force and references, (6 + n,)
     :param substep_s: length of a substep, s
     """
-    plant = Plant(constants, hubs, packs, feet)
-    held = HeldInputs(references_rad_s, wind_enu, force_enu, anchors)
+    plant = Plant(constants, rotors, surfaces, actuators, packs, feet)
+    held = HeldInputs(inputs[6:], inputs[:3], inputs[3:6], anchors)
     for _ in range(substeps):
         turn_rotors(rotor_angles_rad, x, 0.5 * substep_s)
         if is_rk4:
@@ -136,7 +161,7 @@ def advance(
     acceleration, angular_acceleration, power = _accelerations(x, plant, held)
     voltage, current = constants[0].nominal_voltage_v, 0.0
     if len(packs):
-        charges = x[ROTORS + len(hubs):]
+        charges = x[ROTORS + len(rotors) + len(actuators):]
         voltage = bus_voltage_v(packs, charges, power)
         for i in range(len(packs)):
             current += pack_current_a(packs, i, charges[2 * i], charges[2 * i + 1], voltage)
@@ -175,16 +200,20 @@ def derivative(x: np.ndarray, plant: Plant, held: HeldInputs) -> np.ndarray:
     rates[QY] = 0.5 * (qw * wy + qz * wx - qx * wz)
     rates[QZ] = 0.5 * (qw * wz + qx * wy - qy * wx)
     rates[WX], rates[WY], rates[WZ] = angular_acceleration
-    constants, packs = plant.constants, plant.packs
-    first_pack = ROTORS + len(plant.hubs)
+    constants, packs, rotors, actuators = (
+        plant.constants, plant.packs, plant.rotors, plant.actuators)
+    references = held.references
+    first_actuator = ROTORS + len(rotors)
+    first_pack = first_actuator + len(actuators)
     voltage_share = 1.0
     if len(packs):
         voltage = bus_voltage_v(packs, x[first_pack:], power)
         voltage_share = voltage / constants[0].nominal_voltage_v
         rates[first_pack:] = pack_rates(packs, x[first_pack:], voltage)
-    for i in range(ROTORS, first_pack):
-        rates[i] = speed_rate(
-            constants, x[i], held.references_rad_s[i - ROTORS], voltage_share)
+    for i in range(ROTORS, first_actuator):
+        rates[i] = speed_rate(rotors, i - ROTORS, x[i], references[i - ROTORS], voltage_share)
+    for i in range(first_actuator, first_pack):
+        rates[i] = actuator_rate(actuators, i - first_actuator, x[i], references[i - ROTORS])
     return rates
 
 
@@ -196,8 +225,11 @@ def project_state(x: np.ndarray, plant: Plant, anchors: np.ndarray) -> None:
     """
     attitude = _normalised((x[QW], x[QX], x[QY], x[QZ]))
     x[QW], x[QX], x[QY], x[QZ] = attitude
-    clamp_charges(x, ROTORS + len(plant.hubs))
-    move_anchors(plant.constants, plant.feet, anchors, (x[X], x[Y], x[Z]), _matrix(attitude))
+    first_actuator = ROTORS + len(plant.rotors)
+    clamp_charges(x, first_actuator + len(plant.actuators))
+    move_anchors(
+        plant.constants, plant.feet, anchors, (x[X], x[Y], x[Z]), _matrix(attitude), x,
+        first_actuator)
 
 
 @compiled
@@ -205,10 +237,11 @@ def _accelerations(
     x: np.ndarray, plant: Plant, held: HeldInputs,
 ) -> tuple[Vector, Vector, float]:
     """Return acceleration in ENU, angular acceleration in FLU, and the power drawn in W."""
-    constants, feet = plant.constants, plant.feet
+    constants, rotors, feet = plant.constants, plant.rotors, plant.feet
+    first_actuator = ROTORS + len(rotors)
     c = constants[0]
     height, vx, vy, vz = x[Z], x[VX], x[VY], x[VZ]
-    rate = wx, wy, wz = x[WX], x[WY], x[WZ]
+    rate = x[WX], x[WY], x[WZ]
     r = _matrix((x[QW], x[QX], x[QY], x[QZ]))
     density = _density_kg_m3(
         c.home_altitude_m + height, c.sea_level_pressure_pa, c.sea_level_temperature_k)
@@ -216,18 +249,23 @@ def _accelerations(
     airspeed = ax, ay, az = _to_body(r, (vx - wind[0], vy - wind[1], vz - wind[2]))
     above_ground = (height, r[6], r[7], r[8]) if len(feet) else OUT_OF_GROUND_EFFECT
     fx, fy, fz, tx, ty, tz, power = wrench(
-        constants, plant.hubs, x[ROTORS:], airspeed, rate, density, above_ground)
+        constants, rotors, x[ROTORS:], airspeed, rate, density, above_ground)
+    if len(plant.surfaces):
+        sx, sy, sz, lx, ly, lz = surface_wrench(
+            plant.surfaces, rotors, x[first_actuator:], airspeed, rate, density)
+        fx, fy, fz = fx + sx, fy + sy, fz + sz
+        tx, ty, tz = tx + lx, ty + ly, tz + lz
     speed = math.sqrt(ax * ax + ay * ay + az * az)
     drag = (c.linear_drag_n_s_m + c.quadratic_drag_n_s2_m2 * speed) * (
         density / c.reference_density_kg_m3)
     fx, fy, fz = _to_world(r, (fx - drag * ax, fy - drag * ay, fz - drag * az))
     if height < c.reach_m:
         cx, cy, cz, lx, ly, lz = contact_wrench(
-            constants, feet, held.anchors, (x[X], x[Y], height), (vx, vy, vz), r, rate)
+            constants, feet, held.anchors, (x[X], x[Y], height), (vx, vy, vz), r, rate,
+            x, first_actuator)
         fx, fy, fz = fx + cx, fy + cy, fz + cz
         cx, cy, cz = _to_body(r, (lx, ly, lz))
         tx, ty, tz = tx + cx, ty + cy, tz + cz
-    ixx, iyy, izz = c.inertia_x_kg_m2, c.inertia_y_kg_m2, c.inertia_z_kg_m2
     gravity_m_s2 = _gravity_m_s2(height, c.gravity_at_home, c.gravity_per_m, c.gravity_per_m2)
     return (
         (
@@ -235,11 +273,32 @@ def _accelerations(
             (fy + force[1]) / c.mass_kg,
             (fz + force[2]) / c.mass_kg - gravity_m_s2,
         ),
-        # Euler: I w' = torque - w x (I w)
-        (
+        _angular_acceleration(constants, (tx, ty, tz), rate),
+        power,
+    )
+
+
+@compiled
+def _angular_acceleration(constants: np.ndarray, torque: Vector, rate: Vector) -> Vector:
+    """Solve Euler's equation I w' = torque - w x (I w), all in FLU."""
+    c = constants[0]
+    (tx, ty, tz), (wx, wy, wz) = torque, rate
+    ixx, iyy, izz = c.inertia_x_kg_m2, c.inertia_y_kg_m2, c.inertia_z_kg_m2
+    if c.is_principal:
+        return (
             (tx - (izz - iyy) * wy * wz) / ixx,
             (ty - (ixx - izz) * wz * wx) / iyy,
             (tz - (iyy - ixx) * wx * wy) / izz,
-        ),
-        power,
+        )
+    ixy, ixz, iyz = c.inertia_xy_kg_m2, c.inertia_xz_kg_m2, c.inertia_yz_kg_m2
+    hx = ixx * wx + ixy * wy + ixz * wz
+    hy = ixy * wx + iyy * wy + iyz * wz
+    hz = ixz * wx + iyz * wy + izz * wz
+    tx -= wy * hz - wz * hy
+    ty -= wz * hx - wx * hz
+    tz -= wx * hy - wy * hx
+    return (
+        c.inverse_x * tx + c.inverse_xy * ty + c.inverse_xz * tz,
+        c.inverse_xy * tx + c.inverse_y * ty + c.inverse_yz * tz,
+        c.inverse_xz * tx + c.inverse_yz * ty + c.inverse_z * tz,
     )

@@ -6,8 +6,11 @@ Thrust and power are in `propulsion`, drag, rolling moment, reaction torque and 
 RotorS (Furrer et al. 2016, section 2). Everything the air does grows with its density.
 Near the ground thrust grows at the same power (Cheeseman & Bennett 1955, ARC R&M 3021).
 
+A rotor is anywhere, points anywhere, and has a model of its own.
+
 Not modelled: flapping beyond the linear drag and rolling moment, and the torque on the body of
-rotors that change their speed. The ground effect is that of a level disc, however it is tilted.
+rotors that change their speed. The ground effect is that of a level disc, however the body is
+tilted; a disc across body z has none.
 """
 from __future__ import annotations
 
@@ -27,37 +30,51 @@ STANDING_RAD_S = 1e-3
 GROUND_EFFECT_REACH = 300.0
 """Height in propeller radii above which ground effect is below one part in a million."""
 
+# The columns of the table of rotors, in SI units; those of propeller and load are described in
+# `propulsion`. Moments have the sign of the spin. The table is a plain array: to pass a record to
+# compiled functions takes twice as long.
+(
+    X, Y, Z, AXIS_X, AXIS_Y, AXIS_Z, SLOPE, ZERO_THRUST_INFLOW, LAG_INFLOW, HOVER_INFLOW,
+    PROFILE, KV, RESISTANCE, NO_LOAD_CURRENT, EFFICIENCY_SHARE, DRAG, ROLLING, MOMENT,
+    MOMENTUM_SHARE, MAX_SPEED, LAG_UP, LAG_DOWN, RADIUS, GROUND_EFFECT_HEIGHT, DISC_AREA,
+    THRUST,        # what it gave last: `wrench` writes it, and surfaces in its wake read it
+) = range(26)
+COLUMNS = 26
+
 OUT_OF_GROUND_EFFECT = (inf, 0.0, 0.0, 0.0)
 
 
 class RotorSet:
-    """All rotors of a vehicle; shafts point along body z."""
+    """All rotors of a vehicle."""
 
     def __init__(
         self, model: RotorModel, rotors: typing.Sequence[Rotor], motor: MotorModel | None = None,
+        models: typing.Mapping[str, RotorModel] | None = None,
+        motors: typing.Mapping[str, MotorModel] | None = None,
     ) -> None:
         """Take rotors as they are mounted.
 
-        :param motor: without it they draw no power
+        :param model: of those that name none
+        :param motor: of models that have none of their own; without any they draw no power
+        :param models: the others, by name
+        :param motors: those of their own, by the name of the rotor model
         """
-        radius = 0.5 * model.propeller_diameter_m
-        load = NO_LOAD if motor is None else Load.of(motor, model)
+        named = dict(models or {})
+        used = [named.get(rotor.model, model) for rotor in rotors]
+        loads = [_load(used[i], (motors or {}).get(rotor.model, motor))
+                 for i, rotor in enumerate(rotors)]
+        first = loads[0] if loads else NO_LOAD
+        inertia = max((m.inertia_kg_m2 for m in used), default=0.0)
+        own = {load.avionics_power_w for load in loads}
         # By name; `wrench` takes them as a record, alone or among others.
+        reference = model.reference_density_kg_m3
         self.constants = dict(
-            **Propeller.of(model)._asdict(), **load._asdict(),
-            reference_density_kg_m3=model.reference_density_kg_m3,
-            drag_coefficient_n_s2_m=model.drag_coefficient_n_s2_m,
-            rolling_moment_coefficient_n_s2=model.rolling_moment_coefficient_n_s2,
-            moment_coefficient_m=model.moment_coefficient_m,
-            rotor_inertia_kg_m2=model.inertia_kg_m2,
-            max_speed_rad_s=model.max_speed_rad_s,
-            time_constant_up_s=model.time_constant_up_s,
-            time_constant_down_s=model.time_constant_down_s,
-            radius_m=radius,
-            ground_effect_height_m=GROUND_EFFECT_REACH * radius)
+            reference_density_kg_m3=reference, per_efficiency=first.per_efficiency,
+            avionics_power_w=sum(sorted(own)), rotor_inertia_kg_m2=inertia)
         self._record = record(**self.constants)
-        # Place in FLU and sense of each.
-        self.hubs = np.array([(*rotor.position_m, rotor.spin) for rotor in rotors])
+        self.table = np.array([
+            _row(rotor, used[i], loads[i], first, inertia, reference)
+            for i, rotor in enumerate(rotors)]).reshape(-1, COLUMNS)
 
     def wrench(
         self, speeds_rad_s: typing.Sequence[float], airspeed_flu: Vector, rate_flu: Vector,
@@ -66,90 +83,131 @@ class RotorSet:
         """Return `wrench` of these rotors."""
         height, up_x, up_y, up_z = map(float, above_ground)
         return wrench(
-            self._record, self.hubs, np.array(speeds_rad_s, float),
+            self._record, self.table, np.array(speeds_rad_s, float),
             vector(map(float, airspeed_flu)), vector(map(float, rate_flu)),
             float(density_kg_m3), (height, up_x, up_y, up_z))
 
 
+def _load(model: RotorModel, motor: MotorModel | None) -> Load:
+    return NO_LOAD if motor is None else Load.of(motor, model)
+
+
+def _row(
+    rotor: Rotor, model: RotorModel, load: Load, first: Load, inertia_kg_m2: float,
+    density_kg_m3: float,
+) -> tuple[float, ...]:
+    """Return the constants of one rotor: where it is, then those of its model.
+
+    :param first: the load whose efficiency all are relative to
+    :param inertia_kg_m2: that all are relative to
+    :param density_kg_m3: of the air that all coefficients are brought to
+    """
+    thin = density_kg_m3 / model.reference_density_kg_m3
+    propeller, radius = Propeller.of(model), 0.5 * model.propeller_diameter_m
+    # In the order of the columns.
+    return (
+        *rotor.position_m, *rotor.direction,
+        thin * propeller.slope_n_s2_m, propeller.zero_thrust_inflow_m, propeller.lag_inflow_m,
+        propeller.hover_inflow_m, thin * load.profile_n_m_s2, load.kv_rad_s_v,
+        load.resistance_ohm, load.no_load_current_a,
+        load.per_efficiency / first.per_efficiency if first.per_efficiency else 1.0,
+        thin * model.drag_coefficient_n_s2_m,
+        rotor.spin * thin * model.rolling_moment_coefficient_n_s2,
+        rotor.spin * model.moment_coefficient_m,
+        rotor.spin * (model.inertia_kg_m2 / inertia_kg_m2 if inertia_kg_m2 else 1.0),
+        model.max_speed_rad_s, model.time_constant_up_s, model.time_constant_down_s,
+        radius, GROUND_EFFECT_REACH * radius, model.disc_area_m2, 0.0)
+
+
 @compiled
 def wrench(
-    constants: np.ndarray, hubs: np.ndarray, speeds_rad_s: np.ndarray,
+    constants: np.ndarray, rotors: np.ndarray, speeds_rad_s: np.ndarray,
     airspeed_flu: Vector, rate_flu: Vector, density_kg_m3: float,
     above_ground: tuple[float, float, float, float],
 ) -> tuple[float, float, float, float, float, float, float]:
     """Return force in N and torque about the centre of mass in N m, body FLU, and the power.
 
-    The power in W is what motors and avionics together draw from the bus.
+    The power in W is what motors and avionics together draw from the bus. A rotor that turns
+    backwards is one that turns forwards with its axis the other way round.
 
     :param constants: a record with those of a RotorSet
-    :param hubs: those of a RotorSet
+    :param rotors: the table of a RotorSet; the thrusts in it are set
     :param airspeed_flu: velocity of the body relative to the air, m/s
     :param rate_flu: angular rate of the body, rad/s
     :param above_ground: height of the body's origin, m, and the world's vertical in FLU;
         or OUT_OF_GROUND_EFFECT
     """
-    c = constants[0]
-    density = density_kg_m3 / c.reference_density_kg_m3
-    slope = c.slope_n_s2_m * density
-    drag_coefficient = -density * c.drag_coefficient_n_s2_m
-    rolling_coefficient = -density * c.rolling_moment_coefficient_n_s2
-    profile, kv = c.profile_n_m_s2 * density, c.kv_rad_s_v
+    density = density_kg_m3 / constants[0].reference_density_kg_m3
     height, up_x, up_y, up_z = above_ground
-    near_ground = height < c.ground_effect_height_m
     ax, ay, az = airspeed_flu
     wx, wy, wz = rate_flu
-    fx = fy = fz = tx = ty = tz = spin_sum = power = 0.0
-    for i in range(len(hubs)):
+    fx = fy = fz = tx = ty = tz = spin_x = spin_y = spin_z = power = 0.0
+    for i in range(len(rotors)):
         speed = speeds_rad_s[i]
+        nx, ny, nz = rotors[i, AXIS_X], rotors[i, AXIS_Y], rotors[i, AXIS_Z]
+        if speed < 0.0:
+            speed, nx, ny, nz = -speed, -nx, -ny, -nz
         if speed < STANDING_RAD_S:
+            rotors[i, THRUST] = 0.0
             continue
-        x, y, z, spin = hubs[i, 0], hubs[i, 1], hubs[i, 2], hubs[i, 3]
-        # Airspeed at the hub, with the part that the body's rotation adds.
+        x, y, z = rotors[i, X], rotors[i, Y], rotors[i, Z]
+        # Airspeed at the hub, with the part that the body's rotation adds; along and across.
         vx = ax + wy * z - wz * y
         vy = ay + wz * x - wx * z
         vz = az + wx * y - wy * x
+        along = vx * nx + vy * ny + vz * nz
+        vx, vy, vz = vx - along * nx, vy - along * ny, vz - along * nz
         # Flow through the disc; names and formulas as in `propulsion`.
-        across = vx * vx + vy * vy
-        b = c.lag_inflow_m * speed
-        v0 = c.zero_thrust_inflow_m * speed
-        half = 0.5 * (vz - b)
+        across = vx * vx + vy * vy + vz * vz
+        b = rotors[i, LAG_INFLOW] * speed
+        v0 = rotors[i, ZERO_THRUST_INFLOW] * speed
+        half = 0.5 * (along - b)
         u = half + sqrt(half * half + b * v0)
         root = sqrt(across + u * u)
-        u = (b * v0 + vz * root) / (b + root)
-        thrust = slope * speed * (v0 - u) if u < v0 else 0.0
-        torque = spin * c.moment_coefficient_m * thrust
-        shaft_torque = thrust * u / speed + profile * speed * speed
-        current = c.no_load_current_a + (kv * shaft_torque if shaft_torque > 0.0 else 0.0)
-        power += current * (speed / kv + c.resistance_ohm * current)
-        if near_ground:
-            # T / T_free = 1 / (1 - (R / 4z)^2 / (1 + (V / v_hover)^2))
+        u = (b * v0 + along * root) / (b + root)
+        thrust = rotors[i, SLOPE] * density * speed * (v0 - u) if u < v0 else 0.0
+        torque = rotors[i, MOMENT] * thrust
+        shaft_torque = thrust * u / speed + rotors[i, PROFILE] * density * speed * speed
+        kv = rotors[i, KV]
+        current = rotors[i, NO_LOAD_CURRENT] + (kv * shaft_torque if shaft_torque > 0.0 else 0.0)
+        drawn = current * (speed / kv + rotors[i, RESISTANCE] * current)
+        power += rotors[i, EFFICIENCY_SHARE] * drawn
+        if height < rotors[i, GROUND_EFFECT_HEIGHT]:
+            # T / T_free = 1 / (1 - (R / 4z)^2 / (1 + (V / v_hover)^2)), for a disc that faces down
             clearance = height + up_x * x + up_y * y + up_z * z
-            if clearance < 0.5 * c.radius_m:
-                clearance = 0.5 * c.radius_m
-            downwash = c.hover_inflow_m * speed
-            image = 0.25 * c.radius_m / clearance * downwash
+            if clearance < 0.5 * rotors[i, RADIUS]:
+                clearance = 0.5 * rotors[i, RADIUS]
+            downwash = rotors[i, HOVER_INFLOW] * speed
+            image = 0.25 * rotors[i, RADIUS] / clearance * downwash * nz
             free = across + downwash * downwash
             thrust *= free / (free - image * image)
-        drag = drag_coefficient * speed
-        dx, dy = drag * vx, drag * vy
-        rolling = spin * rolling_coefficient * speed
-        fx += dx
-        fy += dy
-        fz += thrust
-        tx += y * thrust - z * dy + rolling * vx
-        ty += z * dx - x * thrust + rolling * vy
-        tz += x * dy - y * dx - torque
-        spin_sum += spin * speed
-    # The body turns the rotors' angular momentum H = (0, 0, h): torque -rate x H.
-    h = c.rotor_inertia_kg_m2 * spin_sum
+        rotors[i, THRUST] = thrust
+        drag = -density * rotors[i, DRAG] * speed
+        rolling = -density * rotors[i, ROLLING] * speed
+        px, py, pz = drag * vx + thrust * nx, drag * vy + thrust * ny, drag * vz + thrust * nz
+        fx += px
+        fy += py
+        fz += pz
+        tx += y * pz - z * py + rolling * vx - torque * nx
+        ty += z * px - x * pz + rolling * vy - torque * ny
+        tz += x * py - y * px + rolling * vz - torque * nz
+        momentum = rotors[i, MOMENTUM_SHARE] * speed
+        spin_x += momentum * nx
+        spin_y += momentum * ny
+        spin_z += momentum * nz
+    # The body turns the rotors' angular momentum H: torque -rate x H.
+    inertia = constants[0].rotor_inertia_kg_m2
+    hx, hy, hz = inertia * spin_x, inertia * spin_y, inertia * spin_z
     return (
-        fx, fy, fz, tx - wy * h, ty + wx * h, tz,
-        power * c.per_efficiency + c.avionics_power_w)
+        fx, fy, fz,
+        tx - (wy * hz - wz * hy), ty - (wz * hx - wx * hz), tz - (wx * hy - wy * hx),
+        power * constants[0].per_efficiency + constants[0].avionics_power_w)
 
 
 @compiled
 def speed_rate(
-    constants: np.ndarray, speed_rad_s: float, reference_rad_s: float, voltage_share: float,
+    rotors: np.ndarray, index: int, speed_rad_s: float, reference_rad_s: float,
+    voltage_share: float,
 ) -> float:
     """Return the angular acceleration of a rotor in rad/s^2: a lag, faster up than down.
 
@@ -157,7 +215,8 @@ def speed_rate(
     :param voltage_share: bus voltage / nominal voltage. A speed controller without a
         speed loop sets a share of the voltage, so the speed that is reached scales with it.
     """
-    c = constants[0]
-    goal: float = min(reference_rad_s, c.max_speed_rad_s) * voltage_share
-    lag_s: float = c.time_constant_up_s if goal > speed_rad_s else c.time_constant_down_s
+    most = rotors[index, MAX_SPEED]
+    goal: float = max(-most, min(reference_rad_s, most)) * voltage_share
+    rises = goal > speed_rad_s if goal >= 0.0 else goal < speed_rad_s
+    lag_s: float = rotors[index, LAG_UP] if rises else rotors[index, LAG_DOWN]
     return (goal - speed_rad_s) / lag_s

@@ -6,6 +6,8 @@ from __future__ import annotations
 import dataclasses
 import math
 
+import numpy as np
+
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.parameters import Parameters, parameter
 
@@ -15,17 +17,39 @@ LOW_CHARGE = 0.2
 
 @dataclasses.dataclass(frozen=True)
 class Body(Parameters):
-    """The rigid body; its origin is the centre of mass, its axes are principal ones.
+    """The rigid body; its origin is the centre of mass.
 
     Drag is that of the whole body in air of the rotor model's reference density.
     """
 
     mass_kg: float = parameter('mass of the whole vehicle', 'kg', above=0)
     inertia_kg_m2: tuple[float, float, float] = parameter(
-        'principal moments of inertia', 'kg m^2', above=0)
+        'moments of inertia about x, y, z', 'kg m^2', above=0)
     linear_drag_n_s_m: float = parameter('drag force per airspeed', 'N s/m', minimum=0)
     quadratic_drag_n_s2_m2: float = parameter(
         'drag force per airspeed squared', 'N s^2/m^2', minimum=0)
+    inertia_products_kg_m2: tuple[float, float, float] = parameter(
+        'xy, xz and yz elements of the inertia tensor: minus the integrals of x y, x z, y z',
+        'kg m^2', default=(0.0, 0.0, 0.0))
+
+    @property
+    def inertia_tensor(self) -> tuple[tuple[float, float, float], ...]:
+        """The tensor about the centre of mass, kg m^2, FLU."""
+        (xx, yy, zz), (xy, xz, yz) = self.inertia_kg_m2, self.inertia_products_kg_m2
+        return (xx, xy, xz), (xy, yy, yz), (xz, yz, zz)
+
+    def check(self, owner: str) -> None:
+        """Check that there can be such a body, whose principal moments are all of a mass.
+
+        :raises ParameterError: a principal moment is not positive
+        """
+        if any(self.inertia_products_kg_m2):
+            least = float(np.linalg.eigvalsh(self.inertia_tensor)[0])
+            if least <= 0.0:
+                raise ParameterError(
+                    f'{owner}.inertia_products_kg_m2 = {self.inertia_products_kg_m2}: with'
+                    f' inertia_kg_m2 = {self.inertia_kg_m2} a principal moment is {least:.3g};'
+                    ' it must be greater than 0')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,6 +79,15 @@ class RotorModel(Parameters):
         'density of the air that the coefficients hold in', 'kg/m^3', above=0)
     command_gain_rad_s: float = parameter('speed per unit of command', 'rad/s', above=0)
     command_offset_rad_s: float = parameter('speed when armed at command 0', 'rad/s', minimum=0)
+    reversible: bool = parameter('a negative command turns it backwards', default=False)
+
+    def reference_rad_s(self, command: float) -> float:
+        """Return the speed asked for by a motor control; backwards it idles nowhere."""
+        gain, offset, most = (
+            self.command_gain_rad_s, self.command_offset_rad_s, self.max_speed_rad_s)
+        if self.reversible and command < 0.0:
+            return max(gain * command - offset, -most)
+        return max(0.0, min(gain * command + offset, most))
 
     @property
     def disc_area_m2(self) -> float:
@@ -109,14 +142,44 @@ class MotorModel(Parameters):
 
 @dataclasses.dataclass(frozen=True)
 class Rotor(Parameters):
-    """Where one rotor is and how it turns, seen from above."""
+    """Where one rotor is, where it pushes the vehicle to, and how it turns."""
 
     position_m: tuple[float, float, float] = parameter('hub, FLU', 'm')
-    turns: str = parameter('sense seen from above', choices=('ccw', 'cw'))
+    turns: str = parameter('sense seen from where it pushes to', choices=('ccw', 'cw'))
+    axis: tuple[float, float, float] = parameter(
+        'direction of the thrust, FLU', default=(0.0, 0.0, 1.0))
+    model: str = parameter('in rotor_models; empty: rotor_model', default='')
+    control: int = parameter(
+        'index in HIL_ACTUATOR_CONTROLS; -1: its own in the list of rotors', default=-1,
+        minimum=-1, maximum=15)
+    stops: bool = parameter(
+        'stands still at a control of exactly 0 while armed, and does not idle', default=False)
+
+    @property
+    def direction(self) -> tuple[float, float, float]:
+        """The axis as a unit vector."""
+        if self.axis == (0.0, 0.0, 1.0):
+            return self.axis
+        x, y, z = self.axis
+        length = math.hypot(x, y, z)
+        return x / length, y / length, z / length
+
+    @property
+    def lifts(self) -> bool:
+        """Whether it pushes up more than along."""
+        return self.direction[2] > math.sqrt(0.5)
+
+    def check(self, owner: str) -> None:
+        """Check that the axis has a direction.
+
+        :raises ParameterError: it is zero
+        """
+        if not any(self.axis):
+            raise ParameterError(f'{owner}.axis = {self.axis}: must have a direction')
 
     @property
     def spin(self) -> float:
-        """+1 when it turns about body z (counter-clockwise), -1 otherwise."""
+        """+1 when it turns about its axis (counter-clockwise), -1 otherwise."""
         return 1.0 if self.turns == 'ccw' else -1.0
 
 

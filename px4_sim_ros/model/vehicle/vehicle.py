@@ -1,15 +1,18 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""A vehicle from its file: mass, drag, rotors, battery and the points that touch the ground."""
+"""A vehicle from its file: a body and what acts on it."""
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import typing
 
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.parameters import Parameters, number, parameter
+from px4_sim_ros.model.vehicle.checks import check_parts
+from px4_sim_ros.model.vehicle.elements import Motor, Servo, Surface, Wheel
 from px4_sim_ros.model.vehicle.sections import (
     BatteryModel,
     Body,
@@ -24,6 +27,25 @@ from px4_sim_ros.model.vehicle.sections import (
 # HIL_ACTUATOR_CONTROLS has no more controls.
 MOST_ROTORS = 16
 
+_Part = typing.TypeVar('_Part', bound=Parameters)
+
+
+class References(tuple[float, ...]):
+    """What the actuators are asked for: speeds in rad/s, then angles in rad.
+
+    In the order of the state: rotors, motors, servos.
+    """
+
+    angles = 0
+    """How many at the end are angles."""
+
+    @classmethod
+    def of(cls, values: typing.Iterable[float], angles: int) -> References:
+        """Return values whose last ones are angles."""
+        references = cls(values)
+        references.angles = angles
+        return references
+
 
 def _filled_list(name: str, value: typing.Any) -> list[typing.Any]:
     if not isinstance(value, list) or not value:
@@ -37,7 +59,19 @@ def _rotors(name: str, value: typing.Any) -> tuple[Rotor, ...]:
         raise ParameterError(
             f'{name}: {len(entries)} are too many; there may be {MOST_ROTORS}, because an'
             ' autopilot has no more controls')
-    return tuple(Rotor.from_mapping(f'{name}[{i}]', rotor) for i, rotor in enumerate(entries))
+    return _parts(Rotor, name, entries)
+
+
+def _parts(kind: type[_Part], name: str, value: typing.Any) -> tuple[_Part, ...]:
+    return tuple(
+        kind.from_mapping(f'{name}[{i}]', entry)
+        for i, entry in enumerate(_filled_list(name, value)))
+
+
+def _named(kind: type[_Part], name: str, value: typing.Any) -> dict[str, _Part]:
+    if not isinstance(value, dict):
+        raise ParameterError(f'{name} = {value!r}: must be a mapping of names to models')
+    return {key: kind.from_mapping(f'{name}.{key}', entry) for key, entry in value.items()}
 
 
 def _whole_number(name: str, value: typing.Any) -> int:
@@ -52,6 +86,12 @@ def _numbers(name: str, value: typing.Any) -> dict[str, float]:
     # PX4 has whole numbers as well, which must stay what they are.
     return {key: entry if type(entry) is int else number(f'{name}.{key}', entry)
             for key, entry in value.items()}
+
+
+def _counts(name: str, value: typing.Any) -> dict[str, int]:
+    if not isinstance(value, dict):
+        raise ParameterError(f'{name} = {value!r}: must be a mapping of sensors to numbers')
+    return {key: _whole_number(f'{name}.{key}', entry) for key, entry in value.items()}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,10 +125,17 @@ class Vehicle:
     rotor_model: RotorModel
     rotors: tuple[Rotor, ...]
     contact_model: ContactModel
-    contact_points_m: tuple[Vector, ...]
+    contact_points_m: tuple[Vector, ...] = ()
     motor_model: MotorModel | None = None
     battery: BatteryModel | None = None
     px4_parameters: dict[str, float] = dataclasses.field(default_factory=dict)
+    sensors: dict[str, int] = dataclasses.field(default_factory=dict)
+    rotor_models: dict[str, RotorModel] = dataclasses.field(default_factory=dict)
+    motor_models: dict[str, MotorModel] = dataclasses.field(default_factory=dict)
+    surfaces: tuple[Surface, ...] = ()
+    servos: tuple[Servo, ...] = ()
+    wheels: tuple[Wheel, ...] = ()
+    motors: tuple[Motor, ...] = ()
 
     @classmethod
     def from_mapping(cls, owner: str, content: typing.Any) -> Vehicle:
@@ -98,34 +145,72 @@ class Vehicle:
         :raises ParameterError: a section is missing or unknown, or a value in it is wrong
         """
         _check_sections(cls, owner, content)
-        vehicle = cls(
-            name=str(content['name']),
-            px4_airframe=_whole_number(f'{owner}: px4_airframe', content['px4_airframe']),
-            body=Body.from_mapping(f'{owner}: body', content['body']),
-            rotor_model=RotorModel.from_mapping(f'{owner}: rotor_model', content['rotor_model']),
-            rotors=_rotors(f'{owner}: rotors', content['rotors']),
-            contact_model=ContactModel.from_mapping(
-                f'{owner}: contact_model', content['contact_model']),
-            contact_points_m=tuple(
-                ContactPoint.from_mapping(
-                    f'{owner}: contact_points_m[{i}]', {'position_m': point}).position_m
-                for i, point in enumerate(_filled_list(
-                    f'{owner}: contact_points_m', content['contact_points_m']))),
-            motor_model=(
-                MotorModel.from_mapping(f'{owner}: motor_model', content['motor_model'])
-                if 'motor_model' in content else None),
-            battery=(
-                _battery(f'{owner}: battery', content['battery'])
-                if 'battery' in content else None),
-            px4_parameters=_numbers(
-                f'{owner}: px4_parameters', content.get('px4_parameters', {})),
-        )
-        vehicle.rotor_model.check(f'{owner}: rotor_model')
-        if vehicle.motor_model is not None:
-            vehicle.motor_model.check(f'{owner}: motor_model', vehicle.rotor_model)
-        elif vehicle.battery is not None:
-            raise ParameterError(f'{owner}: missing section motor_model, what the battery feeds')
+
+        def section(name: str, read: typing.Callable[[str, typing.Any], typing.Any]) -> typing.Any:
+            return read(f'{owner}: {name}', content[name])
+
+        readers: dict[str, typing.Callable[[str, typing.Any], typing.Any]] = {
+            'name': lambda name, value: str(value),
+            'px4_airframe': _whole_number,
+            'body': Body.from_mapping,
+            'rotor_model': RotorModel.from_mapping,
+            'rotor_models': functools.partial(_named, RotorModel),
+            'rotors': _rotors,
+            'contact_model': ContactModel.from_mapping,
+            'contact_points_m': _points,
+            'motor_model': MotorModel.from_mapping,
+            'motor_models': functools.partial(_named, MotorModel),
+            'battery': lambda name, value: _battery(f'{owner}: battery', value),
+            'px4_parameters': _numbers,
+            'sensors': _counts,
+            'surfaces': functools.partial(_parts, Surface),
+            'servos': functools.partial(_parts, Servo),
+            'wheels': functools.partial(_parts, Wheel),
+            'motors': functools.partial(_parts, Motor),
+        }
+        vehicle = cls(**{
+            name: section(name, read) for name, read in readers.items() if name in content})
+        check_parts(owner, vehicle)
         return vehicle
+
+    @functools.cached_property
+    def ground_points_m(self) -> tuple[Vector, ...]:
+        """All points that touch level ground: feet, then wheels."""
+        return (*self.contact_points_m, *(wheel.contact_m for wheel in self.wheels))
+
+    @functools.cached_property
+    def actuator_indices(self) -> dict[str, int]:
+        """The place of each motor and servo behind the rotors in the state, by name."""
+        names = [*(motor.name for motor in self.motors), *(servo.name for servo in self.servos)]
+        return {name: i for i, name in enumerate(names)}
+
+    @property
+    def reference_count(self) -> int:
+        """How many references there are: one of each rotor, motor and servo."""
+        return len(self.rotors) + len(self.motors) + len(self.servos)
+
+    @property
+    def is_multirotor(self) -> bool:
+        """Whether rotors that lift are all that moves it."""
+        return not (self.surfaces or self.motors or self.servos) and all(
+            rotor.lifts for rotor in self.rotors)
+
+    @functools.cached_property
+    def lift_rotors(self) -> tuple[Rotor, ...]:
+        """The rotors that lift it."""
+        return tuple(rotor for rotor in self.rotors if rotor.lifts)
+
+    def on_rotors(self) -> Vehicle:
+        """Return it as a multirotor, with only what it hovers with; itself if that is all."""
+        if self.is_multirotor:
+            return self
+        return dataclasses.replace(
+            self, rotors=self.lift_rotors, surfaces=(), servos=(), wheels=(), motors=(),
+            contact_points_m=self.ground_points_m)
+
+    def model_of(self, rotor: Rotor) -> RotorModel:
+        """Return the model of one of its rotors."""
+        return self.rotor_models.get(rotor.model, self.rotor_model)
 
     @property
     def cells(self) -> int:
@@ -156,7 +241,7 @@ class Vehicle:
 
     def _lift_n_s2(self, density_kg_m3: float | None) -> float:
         model = self.rotor_model
-        lift = len(self.rotors) * model.thrust_coefficient_n_s2
+        lift = len(self.lift_rotors) * model.thrust_coefficient_n_s2
         if density_kg_m3 is None:
             return lift
         return lift * density_kg_m3 / model.reference_density_kg_m3
@@ -170,20 +255,53 @@ class Vehicle:
         self, controls: typing.Sequence[float], armed: bool,
     ) -> tuple[float, ...]:
         """Return the speed asked of each rotor by motor controls 0..1."""
-        model = self.rotor_model
         if not armed:
             return (0.0,) * len(self.rotors)
-        gain, offset, most = (
-            model.command_gain_rad_s, model.command_offset_rad_s, model.max_speed_rad_s)
-        return tuple([max(0.0, min(gain * u + offset, most)) for u in controls[:len(self.rotors)]])
+        return tuple([
+            0.0 if stops and controls[i] == 0.0 else model.reference_rad_s(controls[i])
+            for i, model, stops in self._rotor_controls])
+
+    def references(self, controls: typing.Sequence[float], armed: bool) -> tuple[float, ...]:
+        """Return what the controls of an autopilot, -1..1, ask of rotors, motors and servos."""
+        speeds = self.rotor_speed_references_rad_s(controls, armed)
+        if not self.actuator_indices:
+            return speeds
+        motors = [self._motor_reference(motor, controls) if armed else 0.0
+                  for motor in self.motors]
+        angles = [(-1.0 if servo.reverse else 1.0) * servo.travel_rad * controls[servo.control]
+                  for servo in self.servos]
+        return References.of((*speeds, *motors, *angles), len(angles))
+
+    @functools.cached_property
+    def _rotor_controls(self) -> tuple[tuple[int, RotorModel, bool], ...]:
+        """Of each rotor: the index of its control, its model, whether it stops at 0."""
+        return tuple(
+            (i if rotor.control < 0 else rotor.control, self.model_of(rotor), rotor.stops)
+            for i, rotor in enumerate(self.rotors))
+
+    @staticmethod
+    def _motor_reference(motor: Motor, controls: typing.Sequence[float]) -> float:
+        least = -1.0 if motor.reversible else 0.0
+        return motor.max_speed_rad_s * max(least, controls[motor.control])
+
+
+def _points(name: str, value: typing.Any) -> tuple[Vector, ...]:
+    return tuple(
+        ContactPoint.from_mapping(f'{name}[{i}]', {'position_m': point}).position_m
+        for i, point in enumerate(_filled_list(name, value)))
 
 
 def _check_sections(vehicle: type[Vehicle], owner: str, content: typing.Any) -> None:
     """Refuse a file that lacks a section or has an unknown one."""
     fields = dataclasses.fields(vehicle)
-    optional = {'motor_model', 'battery', 'px4_parameters'}
+    missing = dataclasses.MISSING
+    optional = {field.name for field in fields
+                if field.default is not missing or field.default_factory is not missing}
     required = {field.name for field in fields} - optional
-    if not isinstance(content, dict):
+    is_mapping = isinstance(content, dict)
+    if not is_mapping or 'wheels' not in content:
+        required.add('contact_points_m')
+    if not is_mapping:
         raise ParameterError(f'{owner}: must be a mapping of {", ".join(sorted(required))}')
     for key in sorted(required - set(content)):
         raise ParameterError(f'{owner}: missing section {key}')

@@ -18,6 +18,7 @@ from px4_sim_ros.model.parameters import Parameters, parameter, range_text
 from px4_sim_ros.model.vehicle.sections import LOW_CHARGE
 from px4_sim_ros.model.vehicle.steady_states import SteadyStates, drag_speed_m_s
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
+from px4_sim_ros.model.vehicle.wing_figures import wing_figures
 
 
 @dataclasses.dataclass(frozen=True)
@@ -155,6 +156,21 @@ def figures(vehicle: Vehicle, environment: Environment, step_s: float) -> Figure
     )
 
 
+def all_figures(
+    vehicle: Vehicle, environment: Environment, step_s: float,
+) -> list[Parameters]:
+    """Return the figures of a vehicle by its kinds: on rotors that lift, on the wing.
+
+    :param step_s: of the integration
+    """
+    found: list[Parameters] = []
+    if vehicle.lift_rotors:
+        found.append(figures(vehicle.on_rotors(), environment, step_s))
+    if vehicle.surfaces and len(vehicle.lift_rotors) < len(vehicle.rotors) and vehicle.servos:
+        found.append(wing_figures(vehicle, environment))
+    return found
+
+
 def contact_rates_rad_s(vehicle: Vehicle) -> list[float]:
     """Return the undamped angular frequencies of a vehicle whose feet hold the ground, rising.
 
@@ -210,7 +226,7 @@ def _contact(vehicle: Vehicle, weight_n: float, step_s: float) -> dict[str, floa
                                             if ratio > 1.0 else 1.0)}
 
 
-def implausible(figures: Figures) -> list[str]:
+def implausible(figures: Parameters) -> list[str]:
     """Return a sentence about each figure out of its range: name, value, what is expected."""
     sentences = []
     for name, info in figures.infos().items():
@@ -232,7 +248,7 @@ def _within(value: float, info: typing.Mapping[str, typing.Any]) -> bool:
         and (info['maximum'] is None or value <= info['maximum'] + slack))
 
 
-def as_json(figures: Figures) -> dict[str, float | None]:
+def as_json(figures: Parameters) -> dict[str, float | None]:
     """Return the figures by name; JSON has no infinity, so an infinite one is None."""
     return {name: None if value is None or value in (float('inf'), float('-inf')) else value
             for name, value in dataclasses.asdict(figures).items()}

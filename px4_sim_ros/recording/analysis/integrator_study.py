@@ -16,6 +16,7 @@ import typing
 import numpy as np
 
 from px4_sim_ros.config.configuration import node_configuration
+from px4_sim_ros.messages.truth import references_in
 from px4_sim_ros.model.body.contact import reach_m
 from px4_sim_ros.model.body.integrators import INTEGRATOR_NAMES, DynamicsParameters, State
 from px4_sim_ros.model.errors import DivergedError
@@ -47,7 +48,7 @@ _DIVERGED: _StepMotion = _NO_VECTOR, (math.nan, *_NO_VECTOR), _NO_VECTOR, _NO_VE
 class RecordedTrajectory(typing.NamedTuple):
     """Inputs of the dynamics and their motion in a recorded flight, step by step."""
 
-    references_rad_s: list[tuple[float, ...]]    # of the rotors, held in the step
+    references_rad_s: list[tuple[float, ...]]    # of the actuators, held in the step
     winds_enu: list[Vector]                      # held in the step
     motion: _Motion                              # recorded, at the end of the step
 
@@ -101,7 +102,7 @@ def read_trajectory(bag: BagReader) -> RecordedTrajectory:
         if message.topic in found:
             found[message.topic][message.time_us] = bag.decode(message)
     commands, winds, odometry = found.values()
-    rotors = len(bag.run.recorded_vehicle.rotors)
+    references = bag.run.recorded_vehicle.reference_count
     trajectory, wind_enu = RecordedTrajectory([], [], []), STILL.wind_enu
     step_us = bag.run.world.step_us
     for time_us in range(step_us, max(odometry, default=0) + 1, step_us):
@@ -112,7 +113,7 @@ def read_trajectory(bag: BagReader) -> RecordedTrajectory:
             raise BagError(f'bag {bag.folder}: motion or command for t = {seconds_text(time_us)}'
                            ' is missing')
         trajectory.references_rad_s.append(
-            tuple(command.velocity.tolist()) if command else (0.0,) * rotors)
+            references_in(command) if command else (0.0,) * references)
         trajectory.winds_enu.append(wind_enu)
         trajectory.motion.append(_recorded_motion(odometry[time_us]))
     if not trajectory.motion:
@@ -226,13 +227,13 @@ class _Plant:
             configuration.graph, configuration.world, {configuration.name: block})
         self.dynamics = block.dynamics
 
-    def step(self, references_rad_s: tuple[float, ...], wind_enu: Vector) -> Truth:
+    def step(self, references: tuple[float, ...], wind_enu: Vector) -> Truth:
         """Advance by one step with these held.
 
         :raises DivergedError: the motion diverges
         """
         values = self._runner.step({
-            COMMAND: references_rad_s, 'wind': WindSample(self._runner.time_us, wind_enu)})
+            COMMAND: references, 'wind': WindSample(self._runner.time_us, wind_enu)})
         truth: Truth = values['ground_truth/odom']
         return truth
 
@@ -249,7 +250,7 @@ def _maker(bag: BagReader) -> typing.Callable[[DynamicsParameters], _Plant]:
 
 
 def _in_air(bag: BagReader, heights_m: np.ndarray, window: int) -> np.ndarray:
-    reach = reach_m(bag.run.recorded_vehicle.contact_points_m)
+    reach = reach_m(bag.run.recorded_vehicle.ground_points_m)
     starts = np.arange(0, heights_m.size, window)
     lowest_m = np.minimum.reduceat(heights_m, starts)
     return np.repeat(lowest_m > reach, window)[:heights_m.size]

@@ -41,6 +41,17 @@ def _wxyz(q: typing.Any) -> tuple[float, float, float, float]:
     return q.w, q.x, q.y, q.z
 
 
+
+def _speeds(joints: typing.Any) -> list[float]:
+    """Return the speeds of joints that have one."""
+    return [speed for speed in joints.velocity if not math.isnan(speed)]
+
+
+def _angles(joints: typing.Any) -> list[float]:
+    """Return the angles of servos: joints without a speed."""
+    return [angle for angle, speed in zip(joints.position, joints.velocity) if math.isnan(speed)]
+
+
 # By topic of the first instance, then by field; units are in the names, frames as the graph says.
 FIELDS: dict[str, dict[str, _Read]] = {
     'ground_truth/odom': {
@@ -54,8 +65,10 @@ FIELDS: dict[str, dict[str, _Read]] = {
     'ground_truth/pose': {
         'position_m': lambda m: _xyz(m.pose.position),
         'attitude_wxyz': lambda m: _wxyz(m.pose.orientation)},
-    'joint_states': {'rotor_speed_rad_s': lambda m: m.velocity},
-    'actuators/command': {'rotor_speed_reference_rad_s': lambda m: m.velocity},
+    'joint_states': {'rotor_speed_rad_s': _speeds,
+                     'servo_angle_rad': _angles},
+    'actuators/command': {'rotor_speed_reference_rad_s': _speeds,
+                          'servo_angle_reference_rad': _angles},
     'battery_state': {
         'voltage_v': lambda m: (m.voltage,), 'current_a': lambda m: (m.current,),
         'charge_ah': lambda m: (m.charge,), 'percentage': lambda m: (m.percentage,)},

@@ -46,11 +46,20 @@ def _is_height(comparison: SensorComparison) -> bool:
 def rotor_rows(series: AllSeries) -> list[Row]:
     """Return the speeds of the rotors and their references."""
     lines = []
-    for topic, word in (('actuators/command', 'reference'), ('joint_states', 'speed')):
-        for speeds in series.get(topic, {}).values():
-            names = [f'rotor {i + 1} {word}' for i in range(speeds.values.shape[1])]
-            lines += axis_lines(names, *speeds, pale=word == 'reference')
-    return [Row('Rotor speeds (truth) and the references of the autopilot', 'rad/s', lines)]
+    for topic, field, word in (('actuators/command', 'rotor_speed_reference_rad_s', 'reference'),
+                               ('joint_states', 'rotor_speed_rad_s', 'speed')):
+        if topic in series:
+            lines += _numbered_lines('rotor', series[topic][field], word)
+    rows = [Row('Rotor speeds (truth) and the references of the autopilot', 'rad/s', lines)]
+    if 'joint_states' in series and series['joint_states']['servo_angle_rad'].values.size:
+        rows.append(Row('Angles of the servos (truth)', 'rad', _numbered_lines(
+            'servo', series['joint_states']['servo_angle_rad'], 'angle')))
+    return rows
+
+
+def _numbered_lines(part: str, values: Series, word: str) -> list[Line]:
+    names = [f'{part} {i + 1} {word}' for i in range(values.values.shape[1])]
+    return axis_lines(names, *values, pale=word == 'reference')
 
 
 def battery_rows(series: AllSeries) -> list[Row]:

@@ -1,0 +1,140 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""Missions of vehicles with wings: PX4's navigator flies them, the pilot uploads and follows.
+
+What an item means follows from the vehicle. A plane takes off along its heading and lands at the
+place of take-off, coming from its last point; a VTOL takes off straight up, makes its way as a
+plane, and lands straight down there. `hold` is a circle around the last point.
+"""
+from __future__ import annotations
+
+import math
+import typing
+
+from pymavlink.dialects.v20 import common as mavlink
+
+from px4_sim_ros.mavlink.pilot_events import Course, Event, Home, MissionError, place_text
+from px4_sim_ros.model.frames import Vector
+from px4_sim_ros.model.mission import GoTo, Hold, Land, Mission, TakeOff
+
+if typing.TYPE_CHECKING:
+    from px4_sim_ros.mavlink.pilot import Pilot
+
+_VTOLS = frozenset(
+    number for number, entry in mavlink.enums['MAV_TYPE'].items()
+    if entry.name.startswith('MAV_TYPE_VTOL'))
+NAVIGATED = _VTOLS | {mavlink.MAV_TYPE_FIXED_WING}
+"""The types of vehicles, as their autopilots name them, whose missions are flown so."""
+
+# Before a plane, which runs and climbs towards it.
+_TAKE_OFF_M = 200.0
+_UPLOAD_LIMIT_S = 20.0          # this and the others are simulated times
+_UPLOAD_RETRY_S = 2.0
+_ITEM_LIMIT_S = 300.0
+# PX4's custom modes, and the sub-mode of automatic.
+_MANUAL, _AUTO, _MISSION = 1, 4, 4
+_MANUAL_S = 2.0
+_AUTOPILOT = mavlink.MAV_COMP_ID_AUTOPILOT1
+
+
+class _Item(typing.NamedTuple):
+    """An item of a mission as MAVLink has it."""
+
+    command: int
+    place_enu: Vector
+    duration_s: float = 0.0
+
+
+def fly_navigated(pilot: Pilot, mission: Mission, home: Home) -> Course[None]:
+    """Fly a mission to its end.
+
+    :raises MissionError: an item did not succeed in its time
+    """
+    link = pilot.link
+    items = _items(mission, link.vehicle_type in _VTOLS, math.radians(link.heading_deg))
+    yield from _upload(pilot, items, home)
+    link.item_reached = -1
+    # PX4's height control of wings has begun at height 0, before there was a position, and would
+    # take minutes to find up to that of home. In a mode without it, it ends, and begins anew.
+    yield from _set_mode(pilot, _MANUAL)
+    end_s = link.time_s + _MANUAL_S
+    yield from pilot.until(lambda: link.time_s >= end_s, _ITEM_LIMIT_S, 'time stands still')
+    yield from _set_mode(pilot, _AUTO, _MISSION)
+    yield from pilot.arming()
+    for index, (item, sent) in enumerate(zip(mission.items[:-1], items)):
+        yield from _reach(pilot, index, _ITEM_LIMIT_S + sent.duration_s)
+        pilot.report(_event(item, sent, link.time_s))
+    yield from pilot.landing()
+
+
+def _set_mode(pilot: Pilot, mode: int, sub_mode: int = 0) -> Course[None]:
+    return pilot.command(
+        mavlink.MAV_CMD_DO_SET_MODE, mavlink.MAV_MODE_FLAG_CUSTOM_MODE_ENABLED, mode, sub_mode,
+        0, 0, 0, 0)
+
+
+def _reach(pilot: Pilot, index: int, limit_s: float) -> Course[bool]:
+    return pilot.until(lambda: pilot.link.item_reached >= index, limit_s,
+                       f'item {index + 1} of the mission was not reached')
+
+
+def _event(item: object, sent: _Item, time_s: float) -> Event:
+    if isinstance(item, TakeOff):
+        return Event(f'climbed to {item.up_m:g} m', time_s, None, True)
+    if isinstance(item, Hold):
+        return Event(f'held for {item.duration_s:g} s', time_s, None, True)
+    return Event(f'arrived at {place_text(sent.place_enu)}', time_s, sent.place_enu, True)
+
+
+def _items(mission: Mission, is_vtol: bool, heading_rad: float) -> list[_Item]:
+    """Return the items of a mission for MAVLink, one for each."""
+    place = 0.0, 0.0, 0.0
+    found = []
+    for item in mission.items:
+        if isinstance(item, TakeOff):
+            ahead = 0.0 if is_vtol else _TAKE_OFF_M
+            place = ahead * math.sin(heading_rad), ahead * math.cos(heading_rad), item.up_m
+            found.append(_Item(
+                mavlink.MAV_CMD_NAV_VTOL_TAKEOFF if is_vtol else mavlink.MAV_CMD_NAV_TAKEOFF,
+                place))
+        elif isinstance(item, GoTo):
+            place = item.east_m, item.north_m, item.up_m
+            found.append(_Item(mavlink.MAV_CMD_NAV_WAYPOINT, place))
+        elif isinstance(item, Hold):
+            found.append(_Item(mavlink.MAV_CMD_NAV_LOITER_TIME, place, item.duration_s))
+        elif isinstance(item, Land):
+            found.append(_Item(
+                mavlink.MAV_CMD_NAV_VTOL_LAND if is_vtol else mavlink.MAV_CMD_NAV_LAND,
+                (0.0, 0.0, 0.0)))
+    return found
+
+
+def _upload(pilot: Pilot, items: typing.Sequence[_Item], home: Home) -> Course[None]:
+    """Give a mission to the autopilot, item by item as it asks for them."""
+    link, mav = pilot.link, pilot.link.mav
+    link.item_wanted = link.mission_result = None
+    next_s = link.time_s
+
+    def is_taken() -> bool:
+        nonlocal next_s
+        wanted, link.item_wanted = link.item_wanted, None
+        if wanted is not None and wanted < len(items):
+            next_s = link.time_s + _UPLOAD_RETRY_S
+            link.send(_message(pilot, wanted, items[wanted], home))
+        elif link.mission_result is None and link.time_s >= next_s:
+            next_s = link.time_s + _UPLOAD_RETRY_S
+            link.send(mav.mission_count_encode(link.system_id, _AUTOPILOT, len(items)))
+        return link.mission_result is not None
+
+    yield from pilot.until(is_taken, _UPLOAD_LIMIT_S, 'the autopilot has not taken the mission')
+    if link.mission_result != mavlink.MAV_MISSION_ACCEPTED:
+        result = mavlink.enums['MAV_MISSION_RESULT'][link.mission_result].name
+        raise MissionError(f'the autopilot refuses the mission: {result}')
+
+
+def _message(pilot: Pilot, index: int, item: _Item, home: Home) -> mavlink.MAVLink_message:
+    place = home.frame.to_geodetic(item.place_enu)
+    return pilot.link.mav.mission_item_int_encode(
+        pilot.link.system_id, _AUTOPILOT, index, mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT_INT,
+        item.command, 0, 1, item.duration_s, 0.0, 0.0, math.nan,
+        round(place.latitude_deg * 1e7), round(place.longitude_deg * 1e7), item.place_enu[2])

@@ -1,0 +1,107 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""The sections of a vehicle file beyond a multirotor: surfaces, servos, wheels and their motors."""
+from __future__ import annotations
+
+import dataclasses
+import math
+
+from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.parameters import Parameters, parameter
+
+_LAST_CONTROL = 15
+# Of the cosine between chord and normal.
+_PERPENDICULAR = 1e-3
+
+
+@dataclasses.dataclass(frozen=True)
+class Servo(Parameters):
+    """What turns a surface or a wheel: control -1..1 to an angle, with a lag and a highest rate."""
+
+    name: str = parameter('by which surfaces and wheels name it')
+    control: int = parameter('index in HIL_ACTUATOR_CONTROLS', minimum=0, maximum=_LAST_CONTROL)
+    lag_s: float = parameter('time constant', 's', above=0)
+    rate_rad_s: float = parameter('highest rate', 'rad/s', above=0)
+    travel_rad: float = parameter('angle at control 1', 'rad', above=0, maximum=math.pi)
+    reverse: bool = parameter('control 1 is the negative angle', default=False)
+
+
+@dataclasses.dataclass(frozen=True)
+class Motor(Parameters):
+    """What drives wheels: control to a speed of the axle, with a lag."""
+
+    name: str = parameter('by which wheels name it')
+    control: int = parameter('index in HIL_ACTUATOR_CONTROLS', minimum=0, maximum=_LAST_CONTROL)
+    lag_s: float = parameter('time constant', 's', above=0)
+    max_speed_rad_s: float = parameter('speed at control 1', 'rad/s', above=0)
+    reversible: bool = parameter('control -1 is full speed backwards', default=True)
+
+
+@dataclasses.dataclass(frozen=True)
+class Surface(Parameters):
+    """A wing, half a wing, or a fin: lifts in the plane of its chord and its normal.
+
+    Drag and moment coefficients hold for its own area and chord.
+    """
+
+    name: str = parameter('of the surface')
+    position_m: tuple[float, float, float] = parameter('quarter chord, FLU', 'm')
+    area_m2: float = parameter('planform', 'm^2', above=0)
+    chord_m: float = parameter('mean chord', 'm', above=0)
+    aspect_ratio: float = parameter('span^2 / area of the whole wing', above=0)
+    stall_rad: float = parameter(
+        'angle of attack from zero lift at which it stalls', 'rad', above=0.05, maximum=0.8)
+    drag_0: float = parameter('drag coefficient without lift', minimum=0)
+    zero_lift_rad: float = parameter('angle of attack without lift', 'rad', default=0.0,
+                                     minimum=-0.5, maximum=0.5)
+    moment_0: float = parameter('pitching moment coefficient about it, nose up', default=0.0)
+    efficiency: float = parameter('Oswald factor of the induced drag', default=0.85, above=0,
+                                  maximum=1)
+    chord: tuple[float, float, float] = parameter(
+        'direction of the leading edge, FLU', default=(1.0, 0.0, 0.0))
+    normal: tuple[float, float, float] = parameter(
+        'direction of the lift, FLU, across the chord', default=(0.0, 0.0, 1.0))
+    servo: str = parameter('that deflects it; empty: fixed', default='')
+    effect: float = parameter(
+        'angle of attack that it gains / angle of the servo', default=0.0, minimum=-1, maximum=1)
+    in_wake_of: int = parameter('number of the rotor that blows over it, from 1; 0: none',
+                                default=0, minimum=0)
+
+    @property
+    def lift_slope(self) -> float:
+        """Lift coefficient / rad: pi A / (1 + sqrt(1 + (A / 2)^2)), Beard & McLain 4.13."""
+        ratio = self.aspect_ratio
+        return math.pi * ratio / (1.0 + math.sqrt(1.0 + 0.25 * ratio * ratio))
+
+    def check(self, owner: str) -> None:
+        """Check that chord and normal span a plane at a right angle.
+
+        :raises ParameterError: one of them has no direction, or they are not at a right angle
+        """
+        lengths = math.hypot(*self.chord), math.hypot(*self.normal)
+        if 0.0 in lengths:
+            name = 'chord' if lengths[0] == 0.0 else 'normal'
+            raise ParameterError(f'{owner}.{name} = {getattr(self, name)}: must have a direction')
+        cosine = sum(a * b for a, b in zip(self.chord, self.normal)) / (lengths[0] * lengths[1])
+        if abs(cosine) > _PERPENDICULAR:
+            raise ParameterError(
+                f'{owner}.normal = {self.normal}: must be at a right angle to chord = {self.chord}')
+
+
+@dataclasses.dataclass(frozen=True)
+class Wheel(Parameters):
+    """A wheel: holds the ground across its heading, and rolls along it."""
+
+    position_m: tuple[float, float, float] = parameter('hub, FLU', 'm')
+    radius_m: float = parameter('of the wheel', 'm', above=0)
+    rolling_resistance: float = parameter('force against rolling / load', minimum=0, maximum=1)
+    steered_by: str = parameter('servo; empty: straight ahead', default='')
+    steering: float = parameter(
+        'angle of the wheel about body z / angle of the servo', default=1.0)
+    driven_by: str = parameter('motor; empty: rolls freely', default='')
+
+    @property
+    def contact_m(self) -> tuple[float, float, float]:
+        """Where it touches level ground, FLU."""
+        x, y, z = self.position_m
+        return x, y, z - self.radius_m
