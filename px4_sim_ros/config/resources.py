@@ -23,7 +23,8 @@ class _UniqueKeys(LOADER):  # type: ignore[misc]
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[object, object]:
         seen: set[str] = set()
-        for key, _ in node.value:
+        # A list or a mapping as a key is refused below.
+        for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
             if key.value in seen:
                 raise yaml.constructor.ConstructorError(
                     None, None, f'{key.value} is given twice', key.start_mark)

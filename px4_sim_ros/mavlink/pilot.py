@@ -88,9 +88,9 @@ class Pilot:
             yield from self._fly_item(item, home)
 
     def _place(self) -> tuple[Vector, GeodeticPosition] | None:
-        """Return where the vehicle is, once the autopilot is ready to arm."""
+        """Return where the vehicle is, once it has said what it is and is ready to arm."""
         link = self.link
-        if link.ready and link.position_enu and link.geodetic:
+        if link.ready and link.vehicle_type and link.position_enu and link.geodetic:
             return link.position_enu, link.geodetic
         return None
 

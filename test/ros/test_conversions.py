@@ -109,7 +109,8 @@ def test_odometry_has_the_pose_in_map_and_the_twist_in_base_link():
 
 @pytest.mark.parametrize('name, value, is_read_as', [
     ('joint_states', TRUTH, {'rotor_angles_rad': TRUTH.rotor_angles_rad,
-                             'rotor_speeds_rad_s': TRUTH.rotor_speeds_rad_s}),
+                             'rotor_speeds_rad_s': TRUTH.rotor_speeds_rad_s,
+                             'servo_angles_rad': ()}),
     ('actuators/command', TRUTH.rotor_speeds_rad_s, TRUTH.rotor_speeds_rad_s)])
 def test_rotor_speeds_survive_exactly(name, value, is_read_as):
     message = sent(name, value)

@@ -25,6 +25,6 @@ def test_each_name_has_a_line(kind, capsys):
 def test_all_are_listed_by_default(capsys):
     assert command_line.main(['list']) == 0
     printed = capsys.readouterr().out
-    assert '  iris  3DR Iris\n' in printed
+    assert '  iris           3DR Iris\n' in printed
     assert '  hover   Take off to 10 m, stay for two minutes, land\n' in printed
     assert len(printed.splitlines()) == sum(1 + len(names_of(kind)) for kind in KINDS)

@@ -68,7 +68,7 @@ def test_each_example_holds_with_the_embedded_autopilot(fly, name):
 @pytest.mark.skipif(not PX4_DIR, reason='PX4_DIR does not point to a built PX4')
 @pytest.mark.parametrize('name', ['gnss_lost', 'motor_out', 'payload_drop'])
 def test_an_example_holds_with_px4(fly, name):
-    code, summary, said = fly(name, '--autopilot', 'px4', '--instance', 6)
+    code, summary, said = fly(name, '--autopilot', 'px4', '--instance', 8)
     assert (code, said) == (0, ''), summary.get('expectations')
 
 
