@@ -80,7 +80,7 @@ ROWS = {
         'rolling resistance', 'no side slip of a wheel',
         'no creep on a slope within rolling resistance', 'turn radius', 'speed of a driven cart',
         'a driven cart stands when its motor stands',
-        'a cart with frozen controls never gains energy'),
+        'a cart with frozen controls gains no energy while it rolls'),
 }
 
 
