@@ -102,4 +102,4 @@ def test_px4_flies_its_mission(tmp_path, vehicle, mission, instance, acceptance_
     assert complaints(console) == []
     replay = run('replay', bag)
     assert replay.returncode == 0, replay.stdout + replay.stderr
-    assert 'messages that both have are bit-identical' in replay.stdout
+    assert 'common messages are bit-identical' in replay.stdout
