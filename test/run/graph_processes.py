@@ -93,6 +93,11 @@ class Recordings:
         return sum(map(len, self._stamps.get(COMMAND, ())))
 
 
+def _transition(name):
+    number = getattr(Transition, f'TRANSITION_{name.upper()}')
+    return ChangeState.Request(transition=Transition(id=number))
+
+
 class Observer:
     """A node in a context of its own that listens to what the graph says about itself."""
 
@@ -389,10 +394,19 @@ class GraphProcesses:
 
     def change(self, node, transition):
         """Ask a node for a transition of its lifecycle."""
-        number = getattr(Transition, f'TRANSITION_{transition.upper()}')
-        request = ChangeState.Request(transition=Transition(id=number))
+        request = _transition(transition)
         answer = self._answer(ChangeState, f'{node}/change_state', request, _TRANSITION_S)
         assert answer.success, f'{node} did not {transition}\n{self.report()}'
+
+    def shut_down(self, node):
+        """Shut a node down; its process may have ended before the answer is out."""
+        process = node if self.mode == 'separate' else 'world'
+        client = self.observer.client(ChangeState, f'{node}/change_state')
+        self.wait_for(client.service_is_ready, PATIENCE_S, f'the service {node}/change_state')
+        call = client.call_async(_transition('active_shutdown'))
+        self.wait_for(lambda: call.done() or not self.is_alive(process), PATIENCE_S,
+                      f'the shutdown of {node}')
+        assert not call.done() or call.result().success, self.report()
 
     def wait_answers(self, node):
         """Wait until a node that was started again answers."""

@@ -309,8 +309,8 @@ ENDS = {
     'command': stop_by_command,
     'SIGTERM': lambda world: world.terminate(head(world), signal.SIGTERM),
     'SIGINT': lambda world: world.terminate(head(world), signal.SIGINT),
-    'shutdown of the manager': lambda world: world.change('manager', 'active_shutdown'),
-    'shutdown of a sensor': lambda world: world.change('barometer', 'active_shutdown'),
+    'shutdown of the manager': lambda world: world.shut_down('manager'),
+    'shutdown of a sensor': lambda world: world.shut_down('barometer'),
 }
 
 

@@ -16,14 +16,30 @@ _PARAMETERS = [f'param{i}' for i in range(1, 8)]
 
 
 @dataclasses.dataclass(frozen=True)
-class Command(Action):
+class Said(Action):
+    """Base of these actions: nothing is changed, it is said once."""
+
+    BLOCK: typing.ClassVar[str] = AUTOPILOT
+    INSTANT = True
+
+    @property
+    def block(self) -> str:
+        """Who says it: the one that speaks to the autopilot, or the scenario itself."""
+        return self.BLOCK
+
+    def begin(self, onset: Onset) -> Effect:
+        """Change nothing."""
+        return lambda time_us, value: value
+
+
+@dataclasses.dataclass(frozen=True)
+class Command(Said):
     """A MAVLink command, as COMMAND_LONG, once."""
 
     command: str = parameter('name in MAV_CMD, such as MAV_CMD_NAV_LAND')
     params: tuple[float, ...] = parameter('its parameters from the first on; the others are 0')
 
     DEFAULTS: typing.ClassVar = {'params': ()}
-    INSTANT = True
 
     @classmethod
     def from_mapping(cls, owner: str, values: typing.Mapping[str, typing.Any]) -> typing.Self:
@@ -40,15 +56,6 @@ class Command(Action):
                 for value, known in zip(given, built.params)))
         return built
 
-    @property
-    def block(self) -> str:
-        """The one that speaks to the autopilot."""
-        return AUTOPILOT
-
-    def begin(self, onset: Onset) -> Effect:
-        """Nothing: it is sent once."""
-        return lambda time_us, value: value
-
 
 def _is_none(value: typing.Any) -> bool:
     """Return whether a value stands for no number: null in a file, NaN in a command."""
@@ -56,14 +63,12 @@ def _is_none(value: typing.Any) -> bool:
 
 
 @dataclasses.dataclass(frozen=True)
-class AutopilotParameter(Action):
+class AutopilotParameter(Said):
     """A parameter of the autopilot is set, by PARAM_SET."""
 
     name: str = parameter('of the parameter, at most 16 characters')
     value: float = parameter('a whole number for one of type INT32, otherwise with a point')
     type: str = parameter('which follows from the value', choices=(INT32, REAL32))
-
-    INSTANT = True
 
     @classmethod
     def from_mapping(cls, owner: str, values: typing.Mapping[str, typing.Any]) -> typing.Self:
@@ -74,47 +79,20 @@ class AutopilotParameter(Action):
             raise ParameterError(f'{owner}.name = {built.name!r}: must have 1 to 16 characters')
         return built
 
-    @property
-    def block(self) -> str:
-        """The one that speaks to the autopilot."""
-        return AUTOPILOT
-
-    def begin(self, onset: Onset) -> Effect:
-        """Nothing: it is sent once."""
-        return lambda time_us, value: value
-
 
 @dataclasses.dataclass(frozen=True)
-class Note(Action):
+class Note(Said):
     """A text in the record."""
+
+    BLOCK = RECORD
 
     text: str = parameter('what is noted')
 
-    INSTANT = True
-
-    @property
-    def block(self) -> str:
-        """None."""
-        return RECORD
-
-    def begin(self, onset: Onset) -> Effect:
-        """Nothing."""
-        return lambda time_us, value: value
-
 
 @dataclasses.dataclass(frozen=True)
-class Clear(Action):
+class Clear(Said):
     """What an event has done is undone."""
 
+    BLOCK = RECORD
+
     event: str = parameter('name of the event')
-
-    INSTANT = True
-
-    @property
-    def block(self) -> str:
-        """None: the scenario itself."""
-        return RECORD
-
-    def begin(self, onset: Onset) -> Effect:
-        """Nothing."""
-        return lambda time_us, value: value

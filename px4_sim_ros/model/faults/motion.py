@@ -198,8 +198,7 @@ class BatteryResistance(BatteryAction):
 
     def begin(self, onset: Onset) -> Effect:
         """Multiply it."""
-        return lambda time_us, inputs: inputs._replace(
-            resistance_factor=inputs.resistance_factor * self.factor)
+        return _multiply('resistance_factor', self.factor)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -210,5 +209,8 @@ class BatteryCapacity(BatteryAction):
 
     def begin(self, onset: Onset) -> Effect:
         """Multiply it."""
-        return lambda time_us, inputs: inputs._replace(
-            capacity_share=inputs.capacity_share * self.share)
+        return _multiply('capacity_share', self.share)
+
+
+def _multiply(name: str, factor: float) -> Effect:
+    return lambda time_us, inputs: inputs._replace(**{name: getattr(inputs, name) * factor})

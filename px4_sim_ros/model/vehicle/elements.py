@@ -15,24 +15,27 @@ _PERPENDICULAR = 1e-3
 
 
 @dataclasses.dataclass(frozen=True)
-class Servo(Parameters):
-    """What turns a surface or a wheel: control -1..1 to an angle, with a lag and a highest rate."""
+class Actuator(Parameters):
+    """What follows one control of the autopilot, with a lag of the first order."""
 
     name: str = parameter('by which surfaces and wheels name it')
     control: int = parameter('index in HIL_ACTUATOR_CONTROLS', minimum=0, maximum=_LAST_CONTROL)
     lag_s: float = parameter('time constant', 's', above=0)
+
+
+@dataclasses.dataclass(frozen=True)
+class Servo(Actuator):
+    """What turns a surface or a wheel: control -1..1 to an angle, at a limited rate."""
+
     rate_rad_s: float = parameter('highest rate', 'rad/s', above=0)
     travel_rad: float = parameter('angle at control 1', 'rad', above=0, maximum=math.pi)
     reverse: bool = parameter('control 1 is the negative angle', default=False)
 
 
 @dataclasses.dataclass(frozen=True)
-class Motor(Parameters):
-    """What drives wheels: control to a speed of the axle, with a lag."""
+class Motor(Actuator):
+    """What drives wheels: control to a speed of the axle."""
 
-    name: str = parameter('by which wheels name it')
-    control: int = parameter('index in HIL_ACTUATOR_CONTROLS', minimum=0, maximum=_LAST_CONTROL)
-    lag_s: float = parameter('time constant', 's', above=0)
     max_speed_rad_s: float = parameter('speed at control 1', 'rad/s', above=0)
     reversible: bool = parameter('control -1 is full speed backwards', default=True)
 
