@@ -45,12 +45,13 @@ class Stop:
     def __init__(self, takes_over: bool = True) -> None:
         """Take them over."""
         self.asked = False
+        self.number = 0        # which has come last
         self.hangs = ''        # why nobody will look at `asked`
         if takes_over:
             _handle(self._on_signal)
 
     def _on_signal(self, number: int, frame: types.FrameType | None) -> None:
-        self.asked = True
+        self.asked, self.number = True, number
         if self.hangs:
             raise RunError(self.hangs)
 
@@ -59,12 +60,12 @@ class Stop:
 def held_back() -> typing.Iterator[Stop]:
     """Let them wait for what is not to be interrupted; it looks at what is yielded.
 
-    :raises Interrupted: at the end, if one has come
+    If one has come, whoever handled it before gets it at the end.
     """
     if threading.current_thread() is not threading.main_thread():
         yield Stop(takes_over=False)       # signals are for the main thread
         return
-    before = [signal.getsignal(number) for number in _SIGNALS]
+    before = {number: signal.getsignal(number) for number in _SIGNALS}
     stop = Stop()
     try:
         yield stop
@@ -72,11 +73,10 @@ def held_back() -> typing.Iterator[Stop]:
         if not (stop.asked and stop.hangs):
             raise              # it is not that of a signal
     finally:
-        for number, handler in zip(_SIGNALS, before):
+        for number, handler in before.items():
             signal.signal(number, handler)
     if stop.asked:
-        ignore()
-        raise Interrupted
+        signal.raise_signal(stop.number)
 
 
 def _handle(handler: typing.Callable[[int, types.FrameType | None], None]) -> None:

@@ -3,7 +3,9 @@
 """The node `flight_monitor`: what a flight in a graph reports, seen from outside the graph."""
 from __future__ import annotations
 
+import collections
 import contextlib
+import functools
 import typing
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
@@ -11,6 +13,7 @@ from geometry_msgs.msg import PoseStamped
 from rclpy.serialization import deserialize_message
 from std_srvs.srv import Trigger
 
+from px4_sim_ros.config import signals
 from px4_sim_ros.config.resources import PACKAGE
 from px4_sim_ros.mavlink.pilot_events import Event
 from px4_sim_ros.messages import codecs, pilot_events, scenario_events
@@ -49,6 +52,8 @@ class FlightMonitor:
         :param on_scenario: called with what the scenario does, and with the verdicts at its end
         """
         self._on_position, self._on_report = on_position, on_report
+        # What has come: told outside the executor, which writes a traceback of any exception.
+        self._arrived: collections.deque[typing.Callable[[], None]] = collections.deque()
         self._namespace = namespace
         self._joined = contextlib.ExitStack()
         self._joined.enter_context(ros_session())
@@ -63,13 +68,15 @@ class FlightMonitor:
         self._read_pose = codecs.decoder(
             _POSE, lambda data: deserialize_message(data, PoseStamped))
         self._diagnostics = self._node.create_subscription(
-            DiagnosticArray, side_topics.DIAGNOSTICS.name, self._on_diagnostics, qos.DIAGNOSTICS)
+            DiagnosticArray, side_topics.DIAGNOSTICS.name, self._later(self._on_diagnostics),
+            qos.DIAGNOSTICS)
         self._pilot_events = self._node.create_subscription(
             DiagnosticStatus, side_topics.PILOT_EVENTS.name,
-            lambda message: on_pilot(pilot_events.read(message)), qos.LATCHED_LOG)
+            self._later(lambda message: on_pilot(pilot_events.read(message))), qos.LATCHED_LOG)
         self._scenario_events = self._node.create_subscription(
             DiagnosticStatus, side_topics.SCENARIO_EVENTS.name,
-            lambda message: on_scenario(scenario_events.read(message)), qos.LATCHED_LOG)
+            self._later(lambda message: on_scenario(scenario_events.read(message))),
+            qos.LATCHED_LOG)
         self._watch = StatusClient(self._node)
         self.recording = ''        # the folder of the recording that began last
         self._recording_status = self._node.create_subscription(
@@ -124,7 +131,18 @@ class FlightMonitor:
         """Take in what has come, waiting for it up to a time."""
         for data in taken(self._pose):
             self._on_position(self._read_pose(data).position_enu)
-        self._executor.spin_once(timeout_sec=timeout_s)
+        with signals.held_back():
+            self._executor.spin_once(timeout_sec=timeout_s)
+        self._tell()
+
+    def _later(
+        self, callback: typing.Callable[[typing.Any], None],
+    ) -> typing.Callable[[typing.Any], None]:
+        return lambda message: self._arrived.append(functools.partial(callback, message))
+
+    def _tell(self) -> None:
+        while self._arrived:
+            self._arrived.popleft()()
 
     def request_stop(self, timeout_s: float) -> bool:
         """Ask the manager to take the graph down; return whether it answers."""
@@ -132,6 +150,7 @@ class FlightMonitor:
             return False
         answer = self._stop_client.call_async(Trigger.Request())
         self._executor.spin_until_future_complete(answer, timeout_s)
+        self._tell()
         return answer.done()
 
     def _on_recording(self, message: DiagnosticStatus) -> None:

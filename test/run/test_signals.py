@@ -73,6 +73,23 @@ stop = signals.Stop()
 os.kill(os.getpid(), number)
 print(stop.asked)
 '''
+# Comes while it is held back, once within another such part, and once when the end is under way.
+HELD_BACK = '''
+import os
+from px4_sim_ros.config import signals
+signals.raise_interrupt()
+try:
+    with signals.held_back() as outer:
+        with signals.held_back():
+            os.kill(os.getpid(), 15)
+            print('inner')
+        print('outer', outer.asked)
+except KeyboardInterrupt:
+    print('interrupted')
+with signals.held_back():
+    os.kill(os.getpid(), 15)
+print('ends')
+'''
 
 
 def ended(*words, **options):
@@ -97,6 +114,11 @@ def test_the_exit_code_is_told_wherever_the_signal_came(program, tmp_path):
     (tmp_path / 'ends.py').write_text(program)
     result = ended('-m', 'ends', cwd=tmp_path)
     assert (result.returncode, result.stderr) == (130, '')
+
+
+def test_what_holds_signals_back_hands_them_on():
+    result = ended('-c', HELD_BACK)
+    assert (result.stdout, result.stderr) == ('inner\nouter True\ninterrupted\nends\n', '')
 
 
 @pytest.mark.parametrize('number', [1, 2, 15])
