@@ -48,6 +48,7 @@ class Commander:
         self._yaw = 0.0
         self._armed_s = 0.0              # since arming
         self._low_thrust_s = 0.0         # since the thrust fell below the landing threshold
+        self._held_s = 0.0               # since its vertical speed fell below half of the landing speed
         self.mode = Mode.STANDBY
         self.armed = False
         self.in_air = False
@@ -104,7 +105,7 @@ class Commander:
         if not self.in_air:
             return 'not flying'
         self._target = self._estimator.position
-        self._low_thrust_s = 0.0
+        self._low_thrust_s = self._held_s = 0.0
         self.mode = Mode.LAND
         return ''
 
@@ -119,18 +120,24 @@ class Commander:
             return DISARMED.controls      # command 0 while armed: rotors idle
         estimator, controller = self._estimator, self._controller
         velocity = controller.velocity_to(self._target, estimator.position)
+        stands = False
         if self.mode is Mode.LAND:
-            velocity = velocity[0], velocity[1], -self._parameters.landing_speed_m_s
-        commands = controller.commands(estimator, velocity, self._yaw, dt)
+            stands = self._held_s > self._parameters.landed_time_s
+            velocity = *velocity[:2], -(
+                controller.max_descent_speed_m_s if stands else self._parameters.landing_speed_m_s)
+        # Level, as against the wind it would stand on one foot, and need its thrust for that.
+        commands = controller.commands(estimator, velocity, self._yaw, dt, is_level=stands)
         self._watch_ground(dt)
         return (*commands, *DISARMED.controls[len(commands):])
 
     def _watch_ground(self, dt: float) -> None:
-        """Notice take-off and landing from the thrust that is needed."""
+        """Notice take-off and landing from the thrust that is needed, and the ground under it."""
         p = self._parameters
         if self.mode is Mode.HOLD:
             self.in_air = self.in_air or self._controller.thrust_fraction > 1.0
             return
+        held = abs(self._estimator.velocity[2]) < 0.5 * p.landing_speed_m_s
+        self._held_s = self._held_s + dt if held else 0.0
         low = self._controller.thrust_fraction < p.landed_thrust_fraction
         self._low_thrust_s = self._low_thrust_s + dt if low else 0.0
         if self._low_thrust_s > p.landed_time_s:

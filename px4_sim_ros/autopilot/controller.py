@@ -74,6 +74,11 @@ class Controller:
         self._integral: Vector = (0.0, 0.0, 0.0)
         self.thrust_fraction = 0.0       # of the weight, as last commanded
 
+    @property
+    def max_descent_speed_m_s(self) -> float:
+        """Its limit."""
+        return self._parameters.max_descent_speed_m_s
+
     def reset(self) -> None:
         """Set the integral to zero, before a take-off."""
         self._integral = (0.0, 0.0, 0.0)
@@ -85,9 +90,16 @@ class Controller:
         scale = min(1.0, p.max_horizontal_speed_m_s / max(math.hypot(x, y), 1e-9))
         return x * scale, y * scale, min(max(z, -p.max_descent_speed_m_s), p.max_climb_speed_m_s)
 
-    def commands(self, estimate: Estimator, velocity: Vector, yaw: float, dt: float) -> list[float]:
-        """Return rotor commands that bring the vehicle to a velocity at a heading."""
+    def commands(
+        self, estimate: Estimator, velocity: Vector, yaw: float, dt: float, is_level: bool = False,
+    ) -> list[float]:
+        """Return rotor commands that bring the vehicle to a velocity at a heading.
+
+        :param is_level: whether only the vertical velocity counts
+        """
         ax, ay, az = self._acceleration(estimate, velocity, dt)
+        if is_level:
+            ax = ay = 0.0
         mass = self._body.mass_kg
         force = mass * ax, mass * ay, mass * (az + self._gravity)
         _, _, zx, _, _, zy, _, _, zz = matrix(estimate.attitude)

@@ -18,6 +18,7 @@ class StubEstimator:
 
     aligned = True
     position = (1.0, 2.0, 0.1)
+    velocity = (0.0, 0.0, 0.0)
     attitude = (math.cos(0.25), 0.0, 0.0, math.sin(0.25))      # heading 0.5 rad
 
 
@@ -26,7 +27,8 @@ class StubController:
 
     thrust_fraction = 1.0
     resets = 0
-    target = velocity = yaw = None
+    target = velocity = yaw = is_level = None
+    max_descent_speed_m_s = 3.0
 
     def reset(self):
         """Count the call."""
@@ -37,9 +39,9 @@ class StubController:
         self.target = target
         return 0.1, 0.2, 0.3
 
-    def commands(self, estimator, velocity, yaw, dt):
-        """Remember velocity and yaw."""
-        self.velocity, self.yaw = velocity, yaw
+    def commands(self, estimator, velocity, yaw, dt, is_level):
+        """Remember velocity, yaw, and whether it is to be level."""
+        self.velocity, self.yaw, self.is_level = velocity, yaw, is_level
         return [0.5, 0.6, 0.7, 0.8]
 
 
@@ -162,7 +164,7 @@ def test_landing(commander, control, estimator):
     fly(commander, control)
     estimator.position = (3.0, 4.0, 9.0)
     assert commander.land() == ''
-    control.thrust_fraction = 0.9
+    control.thrust_fraction, estimator.velocity = 0.9, (0.0, 0.0, -0.7)
     run(commander, 5.0)
     assert control.target == (3.0, 4.0, 9.0)
     assert control.velocity == (0.1, 0.2, -0.7)
@@ -176,6 +178,23 @@ def test_landing(commander, control, estimator):
     assert commander.armed
     assert run(commander, 0.2) == IDLE
     assert (commander.armed, commander.mode) == (False, Mode.STANDBY)
+
+
+def test_on_the_ground_it_is_level_and_presses(commander, control, estimator):
+    """As soon as it has not sunk for a while; in an upward gust it goes on afterwards."""
+    fly(commander, control)
+    assert commander.land() == ''
+    for vertical_speed, stands in ((-0.7, False), (-0.3, True), (-0.4, False), (0.3, True),
+                                   (0.4, False)):
+        estimator.velocity = (0.5, 0.0, vertical_speed)
+        run(commander, 0.48)
+        assert not control.is_level
+        run(commander, 0.06)
+        assert control.is_level == stands
+        assert control.velocity == (0.1, 0.2, -3.0 if stands else -0.7)
+        estimator.velocity = (0.0, 0.0, -0.7)
+        run(commander, DT)
+    assert commander.in_air
 
 
 def test_a_gust_is_no_landing(commander, control):

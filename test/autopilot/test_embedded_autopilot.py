@@ -241,6 +241,25 @@ def test_landing_at_full_speed(rig):
     assert truth.position_enu[2] < 0.1
 
 
+def test_landing_in_a_turbulent_wind(instance):
+    """Once a foot has touched the ground it stands level, and soon has landed, where it is."""
+    configuration = load_configuration(None, {'': {'wind': 'dryden'}})
+    with contextlib.closing(Rig(configuration, instance)) as rig:
+        rig.wait(3.0)
+        rig.take_off(3.0)
+        rig.wait(6.0)
+        assert rig.command(LAND) == ACCEPTED
+        touched = None
+        for truth in rig.run(20.0):
+            if touched is None and truth.position_enu[2] < 0.06:
+                touched = truth
+            if not rig.reply.armed:
+                break
+        assert not rig.reply.armed
+        assert truth.time_us - touched.time_us < 3_000_000
+        assert math.dist(truth.position_enu, touched.position_enu) < 0.5
+
+
 @pytest.mark.parametrize('command', [
     lambda rig: rig.command(TAKE_OFF, 0, 0, 0, math.nan, math.nan, math.nan, math.nan),
     lambda rig: rig.command_int(GO_TO, math.nan, 473977420, 85455940, math.nan),
