@@ -140,8 +140,7 @@ class Flight:
 
         :raises FlightError: it does not hold within a simulated time
         """
-        world = self._begun()
-        start_us = self.situation.time_us if world.scenario.course.situation else 0
+        world, start_us = self._begun(), self._time_us()
         found = self._run(world, lambda s: (
             predicate(s) or s.time_us - start_us >= timeout_s * US_PER_S))
         if not predicate(found):
@@ -151,10 +150,13 @@ class Flight:
 
     def run_for(self, duration_s: float) -> Situation:
         """Fly for a simulated time; return the situation then."""
-        world = self._begun()
-        start_us = self.situation.time_us if world.scenario.course.situation else 0
+        world, start_us = self._begun(), self._time_us()
         return self._run(
             world, lambda s: s.time_us - start_us >= duration_s * US_PER_S)
+
+    def _time_us(self) -> int:
+        known = self._world and self._world.scenario.course.situation
+        return known.time_us if known else 0
 
     def finish(self, timeout_s: float = 600.0) -> Situation:
         """Fly the mission to its end.
