@@ -22,7 +22,7 @@ import psutil
 
 _PROC = pathlib.Path('/proc')
 # Of wall time.
-LONGEST_S = 5.0
+LONGEST_S = 20.0
 _LOOK_S = 0.0005
 # States of a thread that goes on by itself: it runs, or waits for the disk.
 _BUSY = 'RD'
