@@ -123,6 +123,9 @@ class Supervision:
 
     def _on_overdue(self, overdue: Overdue) -> None:
         """Report who blocks, and do what `on_overdue` says."""
+        if self._has_left(overdue.blocker):
+            self._on_shut_down(overdue.blocker)
+            return
         if overdue.blocker == 'recorder':
             self._drop_recorder(overdue.sentence)
             return
@@ -141,6 +144,11 @@ class Supervision:
             self._manager.control.set_paused(True)
         elif policy == 'fail':
             self._manager.fail(overdue.sentence)
+
+    def _has_left(self, node: str) -> bool:
+        """Return whether a node has left ROS in order: one that was killed is missed later."""
+        return node in self._bring_up.graph.managed and not self._manager.count_publishers(
+            f'{node}/transition_event')
 
     def _republish(self, name: str) -> None:
         if name == 'manager':
@@ -197,17 +205,23 @@ class Supervision:
         logger = self._manager.get_logger()
         start, goal = event.start_state, event.goal_state
         now = f't = {seconds_text(self._clock.complete_us)}'
-        if goal.id == State.PRIMARY_STATE_FINALIZED and self._is_optional(node):
-            self._drop_recorder(f'{node} was shut down')
-        elif goal.id == State.PRIMARY_STATE_FINALIZED:
-            logger.warning(f'{node} was shut down; the graph is taken down')
-            self._manager.stop(f'{node} was shut down', asked=False)
+        if goal.id == State.PRIMARY_STATE_FINALIZED:
+            self._on_shut_down(node)
         elif start.id == State.TRANSITION_STATE_DEACTIVATING:
             self._deactivated.add(node)
             logger.info(f'{node} has stopped at {now}')
         elif goal.id == State.PRIMARY_STATE_ACTIVE and node in self._deactivated:
             self._deactivated.remove(node)
             logger.info(f'{node} goes on from {now}')
+
+    def _on_shut_down(self, node: str) -> None:
+        """End without it; its last message may be lost, as its process ends right after it."""
+        sentence = f'{node} was shut down'
+        if self._is_optional(node):
+            self._drop_recorder(sentence)
+            return
+        self._manager.get_logger().warning(f'{sentence}; the graph is taken down')
+        self._manager.stop(sentence, asked=False)
 
     def _is_optional(self, node: str) -> bool:
         return (node == 'recorder' and self._recorder is not None

@@ -194,13 +194,14 @@ def test_a_new_kind_of_sensor_measures_in_every_mode(patched, instance, hop):
 # A node between two of ours.
 
 @pytest.mark.slow
-def test_a_topic_is_interposed(tmp_path, instance, hop):
+def test_a_topic_is_interposed(tmp_path, instance):
     """The bridge gets, and the bag has, what the node between puts out; nothing is lost."""
     between = Child('interpose', [sys.executable, EXAMPLES / 'interpose.py'],
                     environment=os.environ | ros_environment())
     try:
         flight = run('fly', '--instance', instance, '--record', tmp_path / 'bag',
-                     '--mission', hop, '--remap', 'imu:imu/data_raw:=imu/unbiased')
+                     '--mission', write_hop(tmp_path, 4.0),
+                     '--remap', 'imu:imu/data_raw:=imu/unbiased')
     finally:
         between.stop()
     assert flight.returncode == 0, flight.stderr
