@@ -48,7 +48,7 @@ class Commander:
         self._yaw = 0.0
         self._armed_s = 0.0              # since arming
         self._low_thrust_s = 0.0         # since the thrust fell below the landing threshold
-        self._held_s = 0.0               # since its vertical speed fell below half of the landing speed
+        self._held_s = 0.0               # since it is slower, up or down, than half of a landing
         self.mode = Mode.STANDBY
         self.armed = False
         self.in_air = False
