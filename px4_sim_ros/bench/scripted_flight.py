@@ -13,7 +13,7 @@ from px4_sim_ros.model.vehicle.vehicle import References
 from px4_sim_ros.step.block import Block, BlockConfiguration, Inputs, Outputs
 from px4_sim_ros.step.driven import DrivenRunner
 from px4_sim_ros.step.graph import COMMAND
-from px4_sim_ros.step.runner import Output
+from px4_sim_ros.step.lane import Output
 
 
 class ScriptedFlight(typing.NamedTuple):

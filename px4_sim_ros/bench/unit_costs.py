@@ -35,7 +35,7 @@ from px4_sim_ros.model.truth import Truth
 from px4_sim_ros.run.processes import Child
 from px4_sim_ros.step import graph
 from px4_sim_ros.step.block import BlockConfiguration, Inputs
-from px4_sim_ros.step.runner import Output
+from px4_sim_ros.step.lane import Output
 from px4_sim_ros.step.schedule import period_of
 
 CALIBRATION = 'calibration loop'

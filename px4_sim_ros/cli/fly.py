@@ -13,7 +13,7 @@ import sys
 import tempfile
 import typing
 
-from px4_sim_ros.cli import output, same_flight
+from px4_sim_ros.cli import fly_fleet, output, same_flight
 from px4_sim_ros.cli.arguments import instance, namespace, speed_factor
 from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED, INTERRUPTED
 from px4_sim_ros.cli.progress import Progress
@@ -24,6 +24,7 @@ from px4_sim_ros.config.configuration import (
     load_configuration,
     profile_parameters,
 )
+from px4_sim_ros.config.fleets import Fleet
 from px4_sim_ros.config.recording import RecorderParameters
 from px4_sim_ros.config.resources import check_page, check_writable
 from px4_sim_ros.config.scenarios import NONE
@@ -32,11 +33,12 @@ from px4_sim_ros.mavlink.hil_server import port_of
 from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.mavlink.pilot_events import place_text
 from px4_sim_ros.model.errors import ParameterError, sentence
-from px4_sim_ros.model.mission import Mission
 from px4_sim_ros.model.vehicle.checks import check_is_multirotor
 from px4_sim_ros.recording.bag.folder import new_folder
 from px4_sim_ros.run import autopilots, remapping, settings
-from px4_sim_ros.run.flight import AUTOPILOTS, MODES, FlightPlan, conduct
+from px4_sim_ros.run.fleet import FleetOptions, laid_over
+from px4_sim_ros.run.fleet_record import FleetRecord
+from px4_sim_ros.run.flight import AUTOPILOTS, MODES, FlightPlan, VehiclePlan, conduct
 from px4_sim_ros.run.flight_record import FlightRecord
 from px4_sim_ros.run.px4 import (
     Px4,
@@ -54,8 +56,9 @@ _MISSION = 'square'
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the command's options."""
-    parser.add_argument('--mode', choices=MODES, default='composed',
-                        help='one loop, all nodes in one process, or a process a node')
+    parser.add_argument('--mode', choices=MODES,
+                        help='one loop, all nodes in one process, or a process a node; composed'
+                        ' by default, and core for several vehicles')
     parser.add_argument('--autopilot', choices=AUTOPILOTS, default='embedded',
                         help='the one that comes along, a PX4 that is started, or none: wait for'
                         ' yours, until Ctrl-C or `stop`')
@@ -74,6 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help='as PX4: TCP port 4560 + instance')
     parser.add_argument('--namespace', type=namespace, default='',
                         help='of all nodes and relative topics, such as uav1')
+    fly_fleet.add_arguments(parser)
     settings.add_arguments(parser)
     node_overrides.add_argument(parser)
     remapping.add_argument(parser)
@@ -99,12 +103,13 @@ def fly(options: argparse.Namespace) -> int:
 
 def _fly(options: argparse.Namespace, folder: pathlib.Path) -> int:
     try:
+        fleet = fly_fleet.fleet_of(options)
+        options.mode = options.mode or ('composed' if fleet is None else 'core')
         expectation = _expectation(options)
         bag = options.record
         if bag is None and (options.report is not None or (expectation and expectation.reference)):
             bag = folder / 'flight'
-        configuration = _configuration(options, bag)
-        plan = _plan(options, configuration)
+        plan, configuration = _prepared(options, bag, fleet)
         check_writable('summary', options.summary)
         check_page('report', options.report)
     except (ParameterError, OSError) as error:
@@ -113,19 +118,23 @@ def _fly(options: argparse.Namespace, folder: pathlib.Path) -> int:
     record = FlightRecord()
     record.autopilot = plan.autopilot
     record.shares_core = configuration.of_node('hil_bridge', HilParameters).shares_core
-    code = _conduct(plan, configuration, record, folder)
+    vehicles = plan.vehicles(configuration)
+    if plan.fleet:
+        fly_fleet.prepare_record(record, list(vehicles), plan.near_miss_m)
+    whole = fly_fleet.fleet_record(record, vehicles) if plan.fleet else record
+    code, failure = _conduct(plan, configuration, record, folder, whole)
     # One that has failed before its first step has nothing to show.
-    has_begun = bool(record.status.steps) or not record.failure
+    has_begun = bool(record.status.steps) or not failure
     is_written = not has_begun or _write_summary(
-        record.summary(_head(options, configuration, plan.mission, record.recording,
-                             has_page=code != INTERRUPTED)),
+        whole.summary(_head(options, configuration, plan, record.recording,
+                            has_page=code != INTERRUPTED), failure),
         options.summary)
     if code == 0 and expectation is not None:
-        record.failure = expectation.failure(record.status.fingerprint, record.recording)
-        code = FAILED if record.failure else 0
+        failure = expectation.failure(whole.fingerprint, record.recording)
+        code = FAILED if failure else 0
     if code == INTERRUPTED:
         return output.interrupted('fly')
-    for sentence_ in [record.failure, *_broken(options, plan, record)]:
+    for sentence_ in [failure, *_broken(options, plan, record)]:
         if sentence_:
             print(f'fly: {sentence_}', file=sys.stderr)
     # After the sentence: it takes a while, too long for whoever has interrupted.
@@ -147,24 +156,25 @@ def _expectation(options: argparse.Namespace) -> Expectation | None:
 
 def _conduct(
     plan: FlightPlan, configuration: Configuration, record: FlightRecord, folder: pathlib.Path,
-) -> int:
-    """Fly; return the exit code. The record has why the flight has failed, if it has."""
+    whole: FlightRecord | FleetRecord,
+) -> tuple[int, str]:
+    """Fly; return the exit code, and why the flight has failed, '' if it has not."""
+    vehicles = plan.vehicles(configuration)
     try:
-        with contextlib.closing(Progress(plan.mission.events if plan.mission else 0)) as progress:
+        with contextlib.closing(Progress(
+                sum(v.mission.events for v in vehicles if v.mission))) as progress:
             conduct(
                 plan, configuration, record, folder, on_event=progress.show,
                 on_restart=lambda: progress.print('the run begins again: so does the flight'),
                 on_waiting=lambda: progress.print(
-                    f'waiting for your autopilot on TCP port {_port(configuration)}'))
+                    f'waiting for your autopilot on TCP port {_ports(vehicles)}'))
     except KeyboardInterrupt:
-        record.failure = 'interrupted'
-        return INTERRUPTED
+        return INTERRUPTED, 'interrupted'
     except (OSError, RuntimeError, ParameterError) as error:
-        record.failure = sentence(error)
-        return FAILED
+        return FAILED, sentence(error)
     if plan.scenario is not None and not record.was_stopped:
-        return FAILED if record.failed else 0
-    return 0 if record.landed or record.was_stopped else FAILED
+        return FAILED if record.failed else 0, ''
+    return 0 if whole.landed or record.was_stopped else FAILED, ''
 
 
 def _broken(
@@ -180,6 +190,33 @@ def _broken(
         yield f'again: {shlex.join(words)}'
 
 
+def _prepared(
+    options: argparse.Namespace, bag: str | pathlib.Path | None, fleet: Fleet | None,
+) -> tuple[FlightPlan, Configuration]:
+    """Return what is to be flown, and the parameters of the vehicle, of several the first.
+
+    :param bag: where it is recorded; None unless the parameters ask for a recording
+    :raises ParameterError: something is wrong
+    :raises OSError: a port of the flight is in use
+    """
+    if fleet is None:
+        configuration = _configuration(options, bag)
+        return _plan(options, configuration), configuration
+    first, *others = fly_fleet.plans(fleet, options.autopilot, FleetOptions(
+        options.params_file, _overrides(options, bag),
+        lambda autopilot: laid_over(
+            _base(autopilot, options.px4_schedule), profile_parameters(options.profile))),
+        lambda: Px4.find(options.px4_dir, options.px4_schedule))
+    for vehicle in (first, *others):
+        _check_vehicle(vehicle.configuration, vehicle.autopilot)
+        autopilots.check(vehicle.hil, vehicle.autopilot, vehicle.mission is not None)
+    own_classes = node_overrides.parse(options.node, first.configuration.graph.nodes)
+    return FlightPlan(
+        options.mode, first.autopilot, first.px4, first.mission, own_classes, (), None,
+        first.namespace, fleet=fleet.name, others=tuple(others),
+        near_miss_m=fleet.near_miss_m), first.configuration
+
+
 def _configuration(
     options: argparse.Namespace, bag: str | pathlib.Path | None,
 ) -> Configuration:
@@ -190,12 +227,21 @@ def _configuration(
     """
     configuration = load_configuration(
         options.params_file, _overrides(options, bag), options.namespace,
-        base=_base(options) | profile_parameters(options.profile))
-    if options.autopilot == 'embedded':
+        base=_base(options.autopilot, options.px4_schedule)
+        | profile_parameters(options.profile))
+    _check_vehicle(configuration, options.autopilot)
+    return configuration
+
+
+def _check_vehicle(configuration: Configuration, autopilot: str) -> None:
+    """Check that an autopilot can fly a vehicle, and that it can be recorded if it is to be.
+
+    :raises ParameterError: it cannot
+    """
+    if autopilot == 'embedded':
         check_is_multirotor(configuration.vehicle)
     if 'recorder' in configuration.nodes:
         new_folder(configuration.of_node('recorder', RecorderParameters).folder)
-    return configuration
 
 
 def _plan(options: argparse.Namespace, configuration: Configuration) -> FlightPlan:
@@ -224,18 +270,19 @@ def _plan(options: argparse.Namespace, configuration: Configuration) -> FlightPl
                       options.remap, options.viewer, options.namespace, scenario)
 
 
-def _base(options: argparse.Namespace) -> settings.Settings:
+def _base(autopilot: str, px4_schedule: str) -> settings.Settings:
     """Return what holds unless parameters or options say otherwise."""
     # The mission ends a flight, so that it ends with a step that is always the same.
     base: settings.Settings = {'manager': {'speed_factor': 0.0}, 'pilot': {'at_end': 'hold'}}
-    if options.autopilot == 'px4':
-        base |= schedule_parameters(options.px4_schedule)
-    return base if options.autopilot == 'none' else base | {'': {'mission': _MISSION}}
+    if autopilot == 'px4':
+        base |= schedule_parameters(px4_schedule)
+    return base if autopilot == 'none' else base | {'': {'mission': _MISSION}}
 
 
-def _port(configuration: Configuration) -> int:
-    """Return the TCP port that the autopilot connects to."""
-    return port_of(configuration.of_node('hil_bridge', HilParameters).instance)
+def _ports(vehicles: typing.Sequence[VehiclePlan]) -> str:
+    """Return the TCP ports that autopilots of the user connect to."""
+    return ', '.join(
+        str(port_of(vehicle.hil.instance)) for vehicle in vehicles if vehicle.autopilot == 'none')
 
 
 def _check_viewer(options: argparse.Namespace) -> None:
@@ -252,12 +299,17 @@ def _check_viewer(options: argparse.Namespace) -> None:
 
 
 def _head(
-    options: argparse.Namespace, configuration: Configuration, mission: Mission | None, bag: str,
+    options: argparse.Namespace, configuration: Configuration, plan: FlightPlan, bag: str,
     *, has_page: bool,
 ) -> dict[str, typing.Any]:
-    head = {'mode': options.mode, 'autopilot': options.autopilot,
-            'vehicle': configuration.vehicle.name, 'wind': configuration.world.wind,
-            'seed': configuration.world.seed, 'mission': mission.name if mission else 'none'}
+    world = configuration.world
+    head = {'mode': options.mode, 'wind': world.wind, 'seed': world.seed}
+    if plan.fleet:
+        head |= {'name': plan.fleet, 'vehicles': len(plan.others) + 1}
+    else:
+        head = {'mode': options.mode, 'autopilot': options.autopilot,
+                'vehicle': configuration.vehicle.name, 'wind': world.wind, 'seed': world.seed,
+                'mission': plan.mission.name if plan.mission else 'none'}
     if configuration.world.scenario != NONE:
         head['scenario'] = pathlib.Path(configuration.world.scenario).stem
     if options.record is not None:
@@ -318,6 +370,13 @@ def _print_summary(summary: dict[str, typing.Any]) -> None:
         elif key == 'events':
             for event in value:
                 print(f"{'event':28} {event['event']}, at {event['time_s']:.3f} s")
+        elif key == 'distances':
+            for pair in value:
+                print(f"{'least distance':28} {' and '.join(pair['vehicles'])},"
+                      f" {pair['distance_m']:g} m at {pair['time_s']:.3f} s")
+        elif key == 'fleet':
+            for vehicle in value:
+                fly_fleet.print_vehicle(vehicle)
         elif key == 'expectations':
             for verdict in value:
                 print(f"{'expected':28} {verdict['text']}")

@@ -24,27 +24,28 @@ def block_configuration(configuration: Configuration, name: str) -> BlockConfigu
 
 def make_blocks(
     configuration: Configuration, own_classes: typing.Mapping[str, str] | None = None,
-    **there: Block,
+    vehicle: str = '', **there: Block,
 ) -> dict[str, Block]:
     """Return all blocks of the graph, by name.
 
     :param own_classes: `module:Class` by name, in the place of those of the graph table
+    :param vehicle: the namespace of their vehicle, which their warnings name
     :param there: blocks that were made otherwise
     :raises ParameterError: a parameter is wrong, or a file that it names
     """
     own_classes = own_classes or {}
-    return {name: there.get(name) or _make_block(configuration, name, own_classes.get(name, ''))
-            for name in configuration.graph.blocks}
+    return {name: there.get(name) or _make_block(
+        configuration, name, own_classes.get(name, ''), vehicle)
+        for name in configuration.graph.blocks}
 
 
-def _make_block(configuration: Configuration, name: str, own_class: str) -> Block:
+def _make_block(configuration: Configuration, name: str, own_class: str, vehicle: str) -> Block:
     """Return a block; what it warns of is printed."""
+    def print_warning(is_warning: bool, sentence: str) -> None:
+        if is_warning:
+            print(f'{vehicle}: {sentence}' if vehicle else sentence, file=sys.stderr, flush=True)
+
     block_class = load(own_class or configuration.graph.nodes[name].block)
     block: Block = block_class(block_configuration(configuration, name))
-    block.log = _print_warning
+    block.log = print_warning
     return block
-
-
-def _print_warning(is_warning: bool, sentence: str) -> None:
-    if is_warning:
-        print(sentence, file=sys.stderr, flush=True)

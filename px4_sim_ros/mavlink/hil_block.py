@@ -99,8 +99,10 @@ class HilBlock(Block):
         self._is_held = False
         self._reported_state: LinkState | None = None
         self._cores: set[int] | None = None     # of this thread, before it kept to one of them
+        # What the host sets, before `reset`.
+        self.is_alone = True                # the process waits for no other autopilot
         self.on_state: typing.Callable[[LinkState], None] = lambda state: None
-        """Is given the state of the link when it has changed; the host sets it, before `reset`."""
+        """Is given the state of the link when it has changed."""
         check_port_is_free('TCP', hil.host, port_of(hil.instance))
 
     def reset(self) -> None:
@@ -109,8 +111,10 @@ class HilBlock(Block):
         self._is_exchanging = self._is_held = False
         if self._link is None:
             hil, c = self._hil, self.configuration
-            # Alone in its process it leaves the cores to the others.
-            server = HilServer(hil.host, port_of(hil.instance), stays_awake=self.shares_process)
+            # Alone in its process it leaves the cores to the others, and so it does to the
+            # autopilots that others wait for.
+            server = HilServer(hil.host, port_of(hil.instance),
+                               stays_awake=self.shares_process and self.is_alone)
             self._link = _Link(server, Lockstep(server, hil, c.world.step_us),
                                BatteryLink(hil.instance, c.vehicle.cells))
         else:

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The link to the autopilot: its parameters, its states, and what is reported of it.
 
-WAITING    no autopilot is connected: the step is held, or goes on disarmed, as configured.
+WAITING    no autopilot is connected: the step is held, or goes on disarmed, as configured; one
+           may be held for the first autopilot only.
 FREEWHEEL  connected, no step answered yet: PX4 boots in simulated time, so steps go on, each
            after a short pause.
 LOCKED     each step waits for its reply, with a bound.
@@ -31,7 +32,8 @@ class HilParameters(Parameters):
     freewheel_pause_s: float = parameter(
         'wall time a step while the autopilot boots', 's', minimum=0, maximum=1)
     on_waiting: str = parameter(
-        'what to do while no autopilot is connected', choices=('hold', 'run'))
+        'what to do while no autopilot is connected; hold_first: hold for the first one, and go on'
+        ' when it has gone', choices=('hold', 'run', 'hold_first'))
     on_stall: str = parameter(
         'what to do when the autopilot is silent', choices=('continue', 'pause', 'fail'))
     shares_core: bool = parameter(

@@ -67,6 +67,7 @@ class Lockstep:
         self._begin_connection()
 
     def _reset_counters(self) -> None:
+        self._has_begun = False                  # an autopilot was there
         self.steps = 0
         self.misses = 0
         self.waited_s = 0.0                      # wall time in `send` and in waits for replies
@@ -212,6 +213,7 @@ class Lockstep:
         if self._parameters.shares_core and not self._has_come_to_rest():
             return False
         self._begin_connection()
+        self._has_begun = True
         self._sent_s = time.perf_counter()
         self.report.enter(LinkState.FREEWHEEL)
         self.report.add_event('an autopilot has connected')
@@ -257,7 +259,8 @@ class Lockstep:
         self._gap = self._gap or Gap(self.report.time_us, sentence)
 
     def _without_autopilot(self) -> ActuatorControls | None:
-        if self._parameters.on_waiting == 'hold':
+        if self._parameters.on_waiting == 'hold' or (
+                self._parameters.on_waiting == 'hold_first' and not self._has_begun):
             return None
         self.steps += 1
         return DISARMED

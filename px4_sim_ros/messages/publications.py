@@ -12,8 +12,8 @@ from px4_sim_ros.messages.codec import Codec, Encoder
 from px4_sim_ros.messages.texts import TextEncoder
 from px4_sim_ros.model.timebase import is_due
 from px4_sim_ros.model.world import WorldParameters
-from px4_sim_ros.step.graph import ABSENCE, Graph
-from px4_sim_ros.step.runner import Output
+from px4_sim_ros.step.graph import ABSENCE, Graph, qualified
+from px4_sim_ros.step.lane import Output
 
 _ABSENCE = Codec(
     lambda sensor: Header(frame_id=sensor), (), lambda sensor: (), lambda time_us, n, frame: frame)
@@ -24,26 +24,29 @@ class Publications:
 
     def __init__(
         self, graph: Graph, world: WorldParameters, wanted: typing.Container[str] | None = None,
+        vehicle: str = '',
     ) -> None:
         """Prepare for the topics of a graph.
 
         :param wanted: topics that somebody wants; it may change. None: all
+        :param vehicle: the namespace of theirs, if the topics are to have it
         """
-        self._wanted = wanted
+        self._wanted, self._vehicle = wanted, vehicle
         # By the topic that blocks know a value by: each topic that carries it, or a part of it.
         self._topics: dict[str, list[tuple[str, int, Encoder | TextEncoder]]] = {}
         for name, topic in graph.topics.items():
             self._topics.setdefault(topic.value, []).append(
-                (name, topic.period_us(world.step_us, world.periods_us), codecs.encoder(topic)))
+                (qualified(vehicle, name), topic.period_us(world.step_us, world.periods_us),
+                 codecs.encoder(topic)))
         self._absences = {sensor: Encoder(_ABSENCE) for sensor in graph.sensors}
 
     def of(self, output: Output) -> typing.Iterator[tuple[str, bytes]]:
         """Yield the topics and messages of an output."""
-        time_us, block, values = output
+        time_us, block, values, _ = output
         wanted = self._wanted
         if values is None:
             if wanted is None or ABSENCE in wanted:
-                yield ABSENCE, self._absences[block](time_us, block)
+                yield qualified(self._vehicle, ABSENCE), self._absences[block](time_us, block)
             return
         for value_name, value in values.items():
             for name, period_us, encode in self._topics[value_name]:

@@ -12,6 +12,12 @@ import numpy as np
 _BLOCK = 1024
 
 
+def derived_seed(seed: int, name: str) -> int:
+    """Return the seed of a part of the world that has streams of its own, by its name."""
+    digest = hashlib.sha256(f'{seed}/{name}'.encode()).digest()
+    return int.from_bytes(digest[:4], 'little') >> 1       # as all seeds, below 2^31
+
+
 class NormalStream:
     """Standard normal numbers; a new consumer never shifts another's stream.
 

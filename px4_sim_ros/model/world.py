@@ -12,10 +12,13 @@ from px4_sim_ros.model.environment.wind import WIND_MODELS
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.timebase import check_period, kind_and_index
 
+OF_VEHICLE = frozenset({'vehicle', 'seed', 'instances', 'mission', 'scenario'})
+"""Those of the parameters below that each vehicle of a world has for itself."""
+
 
 @dataclasses.dataclass(frozen=True)
 class WorldParameters(Parameters):
-    """Parameters that all nodes share."""
+    """Parameters that all nodes share: those of the world, and those of the vehicle."""
 
     step_us: int = parameter('one lockstep exchange', 'us', minimum=100, maximum=1_000_000)
     seed: int = parameter('seed of all random streams', minimum=0, maximum=2**31 - 1)

@@ -12,7 +12,8 @@ from px4_sim_ros.messages.publications import Publications
 from px4_sim_ros.model.timebase import kind_and_index
 from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.step.graph import ABSENCE, NODES, Graph, Topic, spec_of
-from px4_sim_ros.step.runner import Output, Runner
+from px4_sim_ros.step.lane import Output
+from px4_sim_ros.step.runner import Runner
 from px4_sim_ros.step.slot import Slot
 
 if typing.TYPE_CHECKING:

@@ -17,6 +17,7 @@ from px4_sim_ros.messages.cdr import serialised
 from px4_sim_ros.messages.diagnostics import OK, WARN
 from px4_sim_ros.messages.stamps import set_stamp
 from px4_sim_ros.model.errors import sentence
+from px4_sim_ros.recording.bag.fleet_description import FleetDescription
 from px4_sim_ros.recording.bag.folder import make_folder
 from px4_sim_ros.recording.bag.reader import Message
 from px4_sim_ros.recording.bag.run_description import RunDescription
@@ -25,13 +26,16 @@ from px4_sim_ros.recording.bag.writer import BagWriter
 from px4_sim_ros.run.flight_record import WorldStatus
 from px4_sim_ros.step import side_topics
 from px4_sim_ros.step.block import BlockStatus
-from px4_sim_ros.step.runner import Output
+from px4_sim_ros.step.graph import qualified
+from px4_sim_ros.step.lane import Output
 
 
 class CoreRecorder:
     """Writes what the nodes would have published."""
 
-    def __init__(self, configuration: Configuration, run: RunDescription) -> None:
+    def __init__(
+        self, configuration: Configuration, run: RunDescription | FleetDescription,
+    ) -> None:
         """Begin a bag.
 
         :raises ParameterError: its folder exists, or cannot be made
@@ -46,7 +50,9 @@ class CoreRecorder:
             raise OSError(
                 error.errno, f'no recording can begin in {folder}: {sentence(error)}') from error
         self._steps = StepWriter(
-            writer, configuration.graph, configuration.world, self._give_up)
+            writer, configuration.graph, configuration.world, self._give_up,
+            {vehicle: (its.graph, its.world) for vehicle, its in run.members.items()}
+            if isinstance(run, FleetDescription) else None)
         self._events: list[tuple[str, str]] = []         # of the step under way
 
     is_used = True
@@ -62,12 +68,13 @@ class CoreRecorder:
         self._steps.send(outputs)
         self._write_events()
 
-    def add_side(self, topic: str, text: str) -> None:
+    def add_side(self, topic: str, text: str, vehicle: str = '') -> None:
         """Write a text that a block publishes on a side topic."""
-        self._write_beside(topic, String(data=text))
+        self._write_beside(qualified(vehicle, topic), String(data=text))
 
     def add_status(
         self, status: WorldStatus, blocks: typing.Mapping[str, BlockStatus | None],
+        vehicle: str = '',
     ) -> None:
         """Record the counters, and what blocks report; once a simulated second is enough."""
         factor = status.sim_time_s / status.wall_time_s if status.wall_time_s else 0.0
@@ -77,7 +84,8 @@ class CoreRecorder:
             'paced_s': f'{status.paced_s:.6f}'})
         for name, found in {'manager': manager, **blocks}.items():
             if found is not None:
-                self._add_diagnostics(name, found, status.busy_s.get(name, 0.0))
+                self._add_diagnostics(
+                    qualified(vehicle, name), found, status.busy_s.get(name, 0.0))
 
     def _add_diagnostics(self, name: str, found: BlockStatus, busy_s: float) -> None:
         values = {**found.values, 'busy_s': f'{busy_s:.6f}'}
@@ -88,9 +96,10 @@ class CoreRecorder:
         set_stamp(message.header.stamp, self._steps.complete_us)
         self._write_beside(side_topics.DIAGNOSTICS.name, message)
 
-    def add_event(self, text: str, who: str = 'pilot') -> None:
+    def add_event(self, text: str, who: str = 'pilot', vehicle: str = '') -> None:
         """Record an event of the pilot, or of another one, with the step that is under way."""
-        self._events.append((who, text))
+        # As loggers of ROS have it.
+        self._events.append((qualified(vehicle, who).replace('/', '.'), text))
 
     def close(self) -> None:
         """Finish the bag; a second time nothing happens.

@@ -9,24 +9,20 @@ import threading
 import typing
 
 from px4_sim_ros.config import signals
-from px4_sim_ros.config.blocks import make_blocks
 from px4_sim_ros.config.configuration import Configuration
 from px4_sim_ros.config.recording import RecorderParameters
 from px4_sim_ros.config.run_control import ManagerParameters
-from px4_sim_ros.mavlink.hil_block import HilBlock
-from px4_sim_ros.mavlink.pilot_block import PilotBlock
 from px4_sim_ros.mavlink.pilot_events import Event
 from px4_sim_ros.model.compiled import load_compiler
 from px4_sim_ros.model.scenario.course import Happening
 from px4_sim_ros.model.scenario.expectation import Verdicts
 from px4_sim_ros.model.timebase import US_PER_S, is_due
+from px4_sim_ros.run.core_vehicle import CoreVehicle, VehicleSetup
 from px4_sim_ros.run.flight_record import WorldStatus
-from px4_sim_ros.step import side_topics
 from px4_sim_ros.step.clock import LockstepClock
 from px4_sim_ros.step.hang_watch import HangWatch
 from px4_sim_ros.step.pacing import PaceWatch
-from px4_sim_ros.step.repeatability import FINGERPRINT, first_gap
-from px4_sim_ros.step.runner import run_in_process
+from px4_sim_ros.step.runner import run_groups
 from px4_sim_ros.step.scenario_block import ScenarioBlock
 
 if typing.TYPE_CHECKING:       # a run without a recording does without the messages
@@ -39,13 +35,14 @@ Observer = typing.Callable[[int, typing.Mapping[str, typing.Any]], None]
 
 
 class CoreWorld:
-    """Runs the world until it is stopped."""
+    """Runs the world, with one vehicle or several, until it is stopped."""
 
     def __init__(
         self, configuration: Configuration, observer: Observer | None = None,
         recorder: CoreRecorder | None = None, own_classes: typing.Mapping[str, str] | None = None,
         on_pilot: typing.Callable[[Event | str], None] = lambda event: None,
         on_scenario: typing.Callable[[Happening | Verdicts], None] = lambda happening: None,
+        *, namespace: str = '', others: typing.Sequence[VehicleSetup] = (),
     ) -> None:
         """Listen for the autopilot.
 
@@ -55,88 +52,54 @@ class CoreWorld:
         :param on_pilot: called with what the pilot has achieved, and with how its mission has
             ended: why it was not flown, '' if it was
         :param on_scenario: called with what the scenario does, and with the verdicts at its end
-        :raises PortTakenError: the port of the link is in use
+        :param namespace: of the vehicle, if there are others
+        :param others: the further vehicles
+        :raises PortTakenError: the port of a link is in use
         """
         self._configuration = configuration
         self._observer = observer
         self._recorder = recorder
         manager = configuration.of_node('manager', ManagerParameters)
         self._clock = LockstepClock(configuration.world.step_us, manager.speed_factor)
+        first = VehicleSetup(configuration, namespace, own_classes, on_pilot, on_scenario)
         with contextlib.ExitStack() as stack:
             if recorder is not None:
                 stack.callback(recorder.close)
             load_compiler()
-            blocks = make_blocks(configuration, own_classes)
-            for block in blocks.values():
-                stack.callback(block.close)
-            self._bridge = typing.cast(HilBlock, blocks['hil_bridge'])
-            self._pilot = typing.cast('PilotBlock | None', blocks.get('pilot'))
-            if self._pilot is not None:
-                self._listen_to(self._pilot, on_pilot)
-            if 'scenario' in blocks:
-                self.scenario = typing.cast(ScenarioBlock, blocks['scenario'])
-                self._follow(self.scenario, on_scenario)
-            if recorder is not None:
-                self._bridge.on_state = lambda state: recorder.add_side(
-                    side_topics.LINK_STATE.name, state.value)
-            self._runner = run_in_process(
-                configuration.graph, configuration.world, blocks, self._clock, recorder)
+            self._vehicles: dict[str, CoreVehicle] = {}
+            for setup in (first, *others):
+                self._vehicles[setup.namespace] = CoreVehicle(
+                    setup, recorder, stack, is_alone=not others)
+            self._first = self._vehicles[namespace]
+            self._runner = run_groups(
+                [vehicle.group for vehicle in self._vehicles.values()], self._clock, recorder)
             if recorder is not None:
                 stack.callback(self._record_status, recorder)
             stack.callback(self._runner.flush)
             self._begun = stack.pop_all()
 
-    def _listen_to(
-        self, pilot: PilotBlock, on_pilot: typing.Callable[[Event | str], None],
-    ) -> None:
-        def report(event: Event) -> None:
-            if self._recorder is not None:
-                self._recorder.add_event(event.text)
-            on_pilot(event)
+    @property
+    def scenario(self) -> ScenarioBlock:
+        """The scenario, if the world has one."""
+        return self._first.scenario
 
-        pilot.on_event, pilot.on_over = report, on_pilot
-
-    def _follow(
-        self, scenario: ScenarioBlock,
-        on_scenario: typing.Callable[[Happening | Verdicts], None],
-    ) -> None:
-        def note(text: str) -> None:
-            if self._recorder is not None:
-                self._recorder.add_event(text, 'scenario')
-
-        def report(happening: Happening) -> None:
-            note(happening.text)
-            on_scenario(happening)
-
-        def over(verdicts: Verdicts) -> None:
-            for verdict in verdicts:
-                note(verdict.text)
-            on_scenario(verdicts)
-
-        scenario.on_event, scenario.on_over = report, over
-
-    def status(self) -> WorldStatus:
-        """Return the counters of the run."""
-        clock, busy_s = self._clock, self._runner.busy_s()
+    def status(self, namespace: str | None = None) -> WorldStatus:
+        """Return the counters of the run, with those of a vehicle: the first one if not said."""
+        vehicle = self._first if namespace is None else self._vehicles[namespace]
+        clock = self._clock
+        busy_s = {name: slot.busy_s
+                  for name, slot in self._runner.lanes[vehicle.namespace].slots.items()}
         bridge_s = busy_s.pop('hil_bridge') + busy_s.pop('pilot', 0.0)
         return WorldStatus(
             clock.complete_us / US_PER_S, clock.wall_s, clock.steps,
-            self._bridge.counters(),
+            vehicle.bridge.counters(),
             {'models': sum(busy_s.values()), 'hil_bridge': bridge_s}, clock.paced_s,
-            self._fingerprint(), self._gap())
-
-    def _fingerprint(self) -> str:
-        # A class of the user's may have none.
-        return getattr(self._runner.slots['dynamics'].block, FINGERPRINT, '')
+            vehicle.fingerprint, vehicle.gap())
 
     def _record_status(self, recorder: CoreRecorder) -> None:
-        recorder.add_status(self.status(), {
-            name: slot.block.status() for name, slot in self._runner.slots.items()
-            if slot.block is not None})
-
-    def _gap(self) -> str:
-        pilot = self._pilot.values() if self._pilot is not None else {}
-        return first_gap((self._bridge.counters(), pilot))
+        for vehicle in self._vehicles.values():
+            recorder.add_status(
+                self.status(vehicle.namespace), vehicle.reports(), vehicle.namespace)
 
     @property
     def was_stopped(self) -> bool:
@@ -187,7 +150,7 @@ class CoreWorld:
                 pass
             if clock.steps == steps:
                 if not stop.is_set():
-                    self._bridge.wait(_HELD_STEP_WAIT_S)
+                    self._wait()
                 continue
             steps = clock.steps
             if self._observer is not None:
@@ -197,3 +160,17 @@ class CoreWorld:
             if clock.speed_factor and (sentence := pace_watch.remark(
                     clock.speed_factor, steps, clock.lost_s, True)):
                 print(sentence, file=sys.stderr, flush=True)
+
+    def _wait(self) -> None:
+        """Wait for the autopilots that hold the step."""
+        for vehicle in self._vehicles.values():
+            vehicle.wait(_HELD_STEP_WAIT_S / len(self._vehicles))
+
+    def values(self, namespace: str) -> typing.Mapping[str, typing.Any]:
+        """Return the last value of each topic of a vehicle."""
+        return self._runner.lanes[namespace].values
+
+    def note(self, text: str) -> None:
+        """Record what somebody has noticed of the step that is complete."""
+        if self._recorder is not None:
+            self._recorder.add_event(text, 'encounters', self._first.namespace)

@@ -35,6 +35,21 @@ _WATCH_S = 0.2
 _CONNECTED_TIMEOUT_S = 60.0
 
 
+class VehiclePlan(typing.NamedTuple):
+    """What one vehicle of several flies."""
+
+    namespace: str
+    configuration: Configuration
+    autopilot: str                           # of AUTOPILOTS
+    px4: Px4 | None                          # None unless it is the autopilot
+    mission: Mission | None                  # None: until the end is asked for
+
+    @property
+    def hil(self) -> HilParameters:
+        """The parameters of the link to its autopilot."""
+        return self.configuration.of_node('hil_bridge', HilParameters)
+
+
 class FlightPlan(typing.NamedTuple):
     """What is flown, and how."""
 
@@ -47,6 +62,17 @@ class FlightPlan(typing.NamedTuple):
     viewer: str | None                       # as RerunTarget takes it
     namespace: str = ''                      # of all nodes
     scenario: Scenario | None = None         # None: the mission ends the flight
+    fleet: str = ''                          # its name; '': one vehicle, and no fleet
+    others: tuple[VehiclePlan, ...] = ()     # the further vehicles of the world
+    near_miss_m: float = 0.0                 # for `Encounters`
+
+    def vehicles(self, configuration: Configuration) -> tuple[VehiclePlan, ...]:
+        """Return all vehicles of the world.
+
+        :param configuration: of the first one
+        """
+        return (VehiclePlan(self.namespace, configuration, self.autopilot, self.px4, self.mission),
+                *self.others)
 
 
 class World(typing.Protocol):
@@ -76,22 +102,25 @@ class World(typing.Protocol):
     def check_end(self) -> None:
         """Check how it has ended."""
 
-    def status(self) -> WorldStatus:
-        """Return its counters."""
+    def status(self, namespace: str | None = None) -> WorldStatus:
+        """Return its counters, with those of a vehicle: the first one if not said."""
 
 
 class FlightWatch:
-    """What pilot and scenario of a world report, up to the end of the flight."""
+    """What pilot and scenario of a vehicle report, up to the end of its flight."""
 
     def __init__(
         self, on_event: typing.Callable[[Event | Happening], None], *, has_scenario: bool,
+        on_over: typing.Callable[[], None] = lambda: None,
     ) -> None:
         """Begin.
 
         :param on_event: called with each event
         :param has_scenario: whether it is a scenario that ends the flight, not the mission
+        :param on_over: called at the end
         """
         self._on_event, self._has_scenario = on_event, has_scenario
+        self._on_over = on_over
         self.reset()
 
     def reset(self) -> None:
@@ -112,7 +141,7 @@ class FlightWatch:
         else:
             self.flown, self.failure = not event, event
             if not self._has_scenario:
-                self.over.set()
+                self.end()
 
     def follow(self, happening: Happening | Verdicts) -> None:
         """Take in what the scenario has done, or the verdicts at its end."""
@@ -120,34 +149,40 @@ class FlightWatch:
             self._on_event(happening)
         else:
             self.verdicts = happening
-            self.over.set()
+            self.end()
+
+    def end(self) -> None:
+        """End the flight; a second time nothing happens."""
+        self.over.set()
+        self._on_over()
 
 
 class StartedAutopilot:
     """An autopilot, from its start to its end; without one the world waits for the user's own."""
 
     def __init__(
-        self, plan: FlightPlan, configuration: Configuration, world: World,
-        over: threading.Event,
+        self, vehicle: VehiclePlan, world: World, flight: FlightWatch,
+        on_gone: typing.Callable[[], None],
     ) -> None:
         """Start it.
 
-        :param over: is set when it ends, or does not come: nothing would fly the mission
+        :param flight: is ended when it ends, or does not come: nothing would fly the mission
+        :param on_gone: called then
         """
-        self._over, self._world = over, world
+        self._vehicle, self._world, self._flight = vehicle, world, flight
+        self._on_gone = on_gone
         self._is_missing = False
         self._autopilot: Child | None = None
         with contextlib.ExitStack() as stack:
-            if plan.autopilot != 'none':
+            if vehicle.autopilot != 'none':
+                world_ = vehicle.configuration.world
                 self._autopilot = start_autopilot(
-                    plan.px4, configuration.world.vehicle,
-                    configuration.of_node('hil_bridge', HilParameters).instance,
-                    configuration.world.scenario)
+                    vehicle.px4, world_.vehicle, vehicle.hil.instance, world_.scenario)
                 stack.callback(self._autopilot.stop)
             watch = threading.Thread(target=self._watch, name='watch')
             watch.start()
             stack.callback(watch.join)
-            stack.callback(over.set)
+            stack.callback(flight.end)
             self._started = stack.pop_all()
 
     def end(self) -> None:
@@ -156,14 +191,15 @@ class StartedAutopilot:
 
     def _watch(self) -> None:
         deadline_s = time.monotonic() + _CONNECTED_TIMEOUT_S
-        while self._autopilot is not None and not self._over.wait(_WATCH_S):
+        while self._autopilot is not None and not self._flight.over.wait(_WATCH_S):
             if time.monotonic() > deadline_s:       # it is looked once
                 self._is_missing, deadline_s = not self._is_connected(), math.inf
             if self._is_missing or self._autopilot.exit_code is not None:
-                self._over.set()
+                self._flight.end()
+                self._on_gone()
 
     def _is_connected(self) -> bool:
-        status = self._world.status()
+        status = self._world.status(self._vehicle.namespace)
         return bool(status.steps) or status.link.get('state', 'WAITING') != 'WAITING'
 
     def check_flown(self, watch: FlightWatch, scenario: Scenario | None) -> None:
@@ -199,64 +235,112 @@ def conduct(
     :raises OSError: a port is taken, or nothing can be recorded
     """
     compile_ahead()
-    def report(event: Event | Happening) -> None:
-        record.add_event(event)
-        on_event(event)
+    vehicles = plan.vehicles(configuration)
+    records = {plan.namespace: record, **record.others}
+    stop = threading.Event()
 
-    pilot = FlightWatch(report, has_scenario=plan.scenario is not None)
+    def look() -> None:
+        if all(flight.over.is_set() for flight in flights.values()):
+            stop.set()
+
+    def watch(vehicle: VehiclePlan) -> FlightWatch:
+        def report(event: Event | Happening) -> None:
+            records[vehicle.namespace].add_event(event)
+            on_event(event._replace(text=f'{vehicle.namespace}: {event.text}')
+                     if plan.fleet else event)
+
+        return FlightWatch(report, has_scenario=plan.scenario is not None, on_over=look)
+
+    flights: dict[str, FlightWatch] = {}
+    flights |= {vehicle.namespace: watch(vehicle) for vehicle in vehicles}
     with contextlib.ExitStack() as stack:
-        world = _make_world(plan, configuration, folder, record, pilot, stack)
+        world = _make_world(plan, configuration, folder, record, flights, stack, on_event)
 
         def note_end() -> None:
-            record.status, record.recording = world.status(), world.recording
-            record.recording_problem = world.recording_problem
-            record.verdicts = pilot.verdicts
+            record.recording, record.recording_problem = world.recording, world.recording_problem
+            for namespace, its in records.items():
+                its.status, its.verdicts = world.status(namespace), flights[namespace].verdicts
 
         stack.callback(note_end)
         stack.callback(world.close)
 
         world.wait_until_seen()
-        if plan.autopilot == 'none':
+        if any(vehicle.autopilot == 'none' for vehicle in vehicles):
             on_waiting()
         while True:
             # Whoever interrupts this finds all that was started: a pilot would be waited for.
             with signals.held_back():
-                autopilot = StartedAutopilot(plan, configuration, world, pilot.over)
-                stack.callback(autopilot.end)
-                # Before it, so that nobody is missed, and the counters end with the flight.
+                autopilots = []
+                for vehicle in vehicles:
+                    holds_all = vehicle.hil.on_waiting == 'hold'
+                    autopilots.append(StartedAutopilot(
+                        vehicle, world, flights[vehicle.namespace],
+                        stop.set if holds_all else look))
+                    stack.callback(autopilots[-1].end)
+                # Before them, so that nobody is missed, and the counters end with the flight.
                 stack.callback(world.close)
             try:
-                begins_again = world.run(pilot.over)
+                begins_again = world.run(stop)
             except KeyboardInterrupt:
-                if plan.mission is not None:
+                if any(vehicle.mission is not None for vehicle in vehicles):
                     raise
                 record.was_stopped = True        # there is no other end
                 break
             record.was_stopped = world.was_stopped
             if not begins_again:
                 break
-            autopilot.end()
-            pilot.reset()
+            for autopilot in autopilots:
+                autopilot.end()
+            for flight in flights.values():
+                flight.reset()
+            stop.clear()
             record.reset()
             on_restart()
-    # When a part of the world fails the autopilot ends, too: the first cause comes first.
+    # When a part of the world fails the autopilots end, too: the first cause comes first.
     world.check_end()
     if not record.was_stopped:
-        if plan.mission is not None or plan.scenario is not None:
-            autopilot.check_flown(pilot, plan.scenario)
-        record.mission_flown = pilot.flown or plan.mission is None
+        _check_flown(plan, vehicles, autopilots, flights, records)
+
+
+def _check_flown(
+    plan: FlightPlan, vehicles: typing.Sequence[VehiclePlan],
+    autopilots: typing.Sequence[StartedAutopilot], flights: typing.Mapping[str, FlightWatch],
+    records: typing.Mapping[str, FlightRecord],
+) -> None:
+    """Note which vehicles have flown.
+
+    :raises MissionError: one has not, and why
+    """
+    failures = []
+    for vehicle, autopilot in zip(vehicles, autopilots):
+        flight, its = flights[vehicle.namespace], records[vehicle.namespace]
+        try:
+            if vehicle.mission is not None or plan.scenario is not None:
+                autopilot.check_flown(flight, plan.scenario)
+        except MissionError as error:
+            if not plan.fleet:
+                raise
+            its.failure = str(error)
+            failures.append(f'{vehicle.namespace}: {error}')
+        else:
+            its.mission_flown = flight.flown or vehicle.mission is None
+    if failures:
+        raise MissionError('; '.join(failures))
 
 
 def _make_world(
     plan: FlightPlan, configuration: Configuration, folder: pathlib.Path, record: FlightRecord,
-    pilot: FlightWatch, stack: contextlib.ExitStack,
+    flights: typing.Mapping[str, FlightWatch], stack: contextlib.ExitStack,
+    on_event: typing.Callable[[Event | Happening], None],
 ) -> World:
     """Return the world of a mode; it is recorded if the configuration has a recorder.
 
+    :param flights: are told what pilots and scenario report, by namespace
     :param stack: ends a viewer, if there is one, after the world
     """
     # Each mode loads what it needs: rclpy to record and to run a graph, Numba for `core`.
     run = None
+    pilot = flights[plan.namespace]
     if 'recorder' in configuration.nodes:
         from px4_sim_ros.recording.bag.run_description import RunDescription, with_run_file
         run = RunDescription.of(
@@ -265,6 +349,9 @@ def _make_world(
         configuration = with_run_file(configuration, run, folder)
     if plan.mode == 'core':
         from px4_sim_ros.run.core_world import CoreWorld
+        if plan.fleet:
+            from px4_sim_ros.run.fleet_world import make_fleet_world
+            return make_fleet_world(plan, configuration, record, flights, on_event)
         core_recorder = None
         if run is not None:
             from px4_sim_ros.run.core_recorder import CoreRecorder

@@ -8,6 +8,7 @@ import math
 import typing
 
 from px4_sim_ros.mavlink.pilot_events import Event
+from px4_sim_ros.model.encounters import Encounter, Encounters
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.scenario.course import Happening
 from px4_sim_ros.model.scenario.expectation import Verdict, Verdicts
@@ -53,6 +54,12 @@ class WorldStatus:
         parts_s['rest'] = total_s - sum(parts_s.values())
         parts_s['total'] = total_s
         return {part: round(spent_s / self.steps * 1e6, 1) for part, spent_s in parts_s.items()}
+
+    def real_time_factor(self) -> float:
+        """Return simulated over wall time; 0 before there is any."""
+        # The wall time begins at the end of the first step, which waits for the autopilot.
+        stepped_s = self.sim_time_s * (1.0 - 1.0 / max(self.steps, 1))
+        return stepped_s / self.wall_time_s if self.wall_time_s else 0.0
 
     def state_seconds(self) -> dict[str, float]:
         """Return the wall time in each state of the link."""
@@ -110,6 +117,8 @@ class FlightRecord:
         self.failure = ''                  # why the flight has failed, as a sentence
         self.autopilot = 'none'
         self.shares_core = False           # the step and PX4
+        self.others: dict[str, FlightRecord] = {}      # of the further vehicles, by namespace
+        self.encounters: Encounters | None = None      # of all vehicles, if there are several
         self.reset()
 
     def reset(self) -> None:
@@ -121,6 +130,7 @@ class FlightRecord:
         self.mission_flown = self.was_stopped = False
         self._happenings: list[dict[str, typing.Any]] = []
         self.verdicts: Verdicts | None = None          # of a scenario that has come to its end
+        self.met: list[Encounter] = []                 # near misses and collisions
 
     def add_truth(self, position_enu: Vector) -> None:
         """Take in a true position."""
@@ -152,35 +162,54 @@ class FlightRecord:
         """The expectations of a scenario that have failed."""
         return [verdict for verdict in self.verdicts or () if not verdict.holds]
 
-    def summary(self, head: dict[str, typing.Any]) -> dict[str, typing.Any]:
-        """Return the summary of the flight; `head` comes first."""
+    @property
+    def fingerprint(self) -> str:
+        """The fingerprint of the flight."""
+        return self.status.fingerprint
+
+    def summary(
+        self, head: dict[str, typing.Any], failure: str | None = None,
+    ) -> dict[str, typing.Any]:
+        """Return the summary of the flight; `head` comes first.
+
+        :param failure: why it has failed, if the record does not have that
+        """
         status = self.status
-        east, north, _ = self._from_start()
-        # The wall time begins at the end of the first step, which waits for the autopilot.
-        stepped_s = status.sim_time_s * (1.0 - 1.0 / max(status.steps, 1))
-        factor = stepped_s / status.wall_time_s if status.wall_time_s else 0.0
         return head | {
             'recording_problem': self.recording_problem,
-            'failure': self.failure,
+            'failure': self.failure if failure is None else failure,
             'mission_flown': self.mission_flown,
             'stopped': self.was_stopped,
             'sim_time_s': round(status.sim_time_s, 6),
             'wall_time_s': round(status.wall_time_s, 3),
-            'real_time_factor': round(factor, 2),
+            'real_time_factor': round(status.real_time_factor(), 2),
+            **self.of_motion(),
+            **self._of_scenario(),
+            'steps': status.steps,
+            **self.of_link(),
+            'step_cost_us': status.step_cost_us(),
+        }
+
+    def of_motion(self) -> dict[str, typing.Any]:
+        """Return where the vehicle was."""
+        east, north, _ = self._from_start()
+        return {
             'max_altitude_m': round(self._max_height_m, 3),
             'landed': self.landed,
             'position_error_at_landing_m': (
                 round(math.hypot(east, north), 3) if self.landed else None),
             'arrivals': self._arrivals,
-            **self._of_scenario(),
-            'steps': status.steps,
-            'replies': status.link_count('replies'),
-            'misses': status.link_count('misses'),
-            'fingerprint': status.fingerprint,
+        }
+
+    def of_link(self) -> dict[str, typing.Any]:
+        """Return how the lockstep with the autopilot was, and whether the flight repeats."""
+        return {
+            'replies': self.status.link_count('replies'),
+            'misses': self.status.link_count('misses'),
+            'fingerprint': self.status.fingerprint,
             'repeatable': not self.unrepeatable,
             'not_repeatable_because': self.unrepeatable,
-            'states': status.state_seconds(),
-            'step_cost_us': status.step_cost_us(),
+            'states': self.status.state_seconds(),
         }
 
     def _of_scenario(self) -> dict[str, typing.Any]:

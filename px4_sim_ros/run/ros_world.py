@@ -179,7 +179,7 @@ class RosWorld:
         if self._unasked_end:
             raise WorldError(f'the graph was taken down: {self._unasked_end}')
 
-    def status(self) -> WorldStatus:
+    def status(self, namespace: str | None = None) -> WorldStatus:
         """Return the counters that the nodes have reported last."""
         return self._reports.status()
 

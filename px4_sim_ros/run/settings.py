@@ -14,12 +14,9 @@ import typing
 import yaml
 
 from px4_sim_ros.config.configuration import Configuration, load_configuration, profile_parameters
-from px4_sim_ros.config.parameter_files import FlatParameters
-from px4_sim_ros.model.errors import ParameterError, did_you_mean
-from px4_sim_ros.model.world import WorldParameters
-from px4_sim_ros.step import graph
-
-Settings = dict[str, FlatParameters]      # by node, `''` meaning every node
+from px4_sim_ros.config.setting_names import Settings as Settings
+from px4_sim_ros.config.setting_names import node_and_key
+from px4_sim_ros.model.errors import ParameterError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -61,30 +58,9 @@ def settings(options: argparse.Namespace) -> Settings:
         name, equals, value = text.partition('=')
         if not equals or not name:
             raise ParameterError(f'set {text!r}: must be [NODE.]PARAMETER=VALUE')
-        node, key = _node_and_key(text, name)
+        node, key = node_and_key(f'set {text!r}', name)
         found.setdefault(node, {})[key] = _value(text, value)
     return found
-
-
-def _node_and_key(text: str, name: str) -> tuple[str, str]:
-    node, dot, key = name.partition('.')
-    if dot and _is_node(node):
-        return node, key
-    groups = [name for name, info in WorldParameters.infos().items()
-              if info['type'].startswith('dict')]
-    if dot and node not in groups:
-        hint = did_you_mean(node, [*graph.NODES, *groups]) or (
-            f"; nodes are {', '.join(graph.NODES)}")
-        raise ParameterError(f'set {text!r}: there is no node {node}{hint}')
-    return '', name      # of all nodes; a wrong name is refused where it is used
-
-
-def _is_node(name: str) -> bool:
-    try:
-        graph.spec_of(name)
-    except KeyError:
-        return False
-    return True
 
 
 def _value(text: str, value: str) -> typing.Any:

@@ -69,6 +69,14 @@ def _of_instance(topic: str, index: int) -> str:
     return f'{instance_name(first, index)}{slash}{rest}'
 
 
+def qualified(vehicle: str, name: str) -> str:
+    """Return the name of a node or topic of a vehicle; an absolute one is of the world.
+
+    :param vehicle: its namespace, '' for one alone
+    """
+    return f'{vehicle}/{name}' if vehicle and not name.startswith('/') else name
+
+
 @dataclasses.dataclass(frozen=True)
 class NodeSpec:
     """A block with its parameters and inputs, and the node that is its face in ROS."""

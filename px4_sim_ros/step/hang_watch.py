@@ -12,6 +12,7 @@ import types
 import typing
 
 from px4_sim_ros.model.timebase import seconds_text
+from px4_sim_ros.step.lane import Lane
 from px4_sim_ros.step.runner import Runner
 
 _LOOK_S = 0.125
@@ -58,7 +59,7 @@ class HangWatch:
 
 def _is_in_step(frame: types.FrameType | None) -> bool:
     """Return whether a block's step is being taken, and nothing is waited for."""
-    while frame is not None and frame.f_code is not Runner._step.__code__:
+    while frame is not None and frame.f_code is not Lane._step.__code__:
         frame = frame.f_back
     return frame is not None
 

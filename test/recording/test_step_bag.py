@@ -9,7 +9,7 @@ import pytest
 from px4_sim_ros.recording.bag.reader import Message
 from px4_sim_ros.recording.bag.step_bag import StepBag
 from px4_sim_ros.step.graph import CLOCK, COMMAND
-from px4_sim_ros.step.runner import Output
+from px4_sim_ros.step.lane import Output
 
 STEP_US = bags.STEP_US
 

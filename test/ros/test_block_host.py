@@ -12,7 +12,7 @@ from px4_sim_ros.model.sensors.imu import ImuMeasurement
 from px4_sim_ros.model.truth import Truth
 from px4_sim_ros.ros.block_host import BlockHost
 from px4_sim_ros.step.graph import ABSENCE, CLOCK, COMMAND
-from px4_sim_ros.step.runner import Output
+from px4_sim_ros.step.lane import Output
 
 CONFIGURATION = load_configuration(None, {})
 GRAPH = CONFIGURATION.graph

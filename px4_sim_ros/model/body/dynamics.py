@@ -3,6 +3,7 @@
 """The vehicle's motion, integrated step by step."""
 from __future__ import annotations
 
+import math
 import typing
 
 import numpy as np
@@ -25,7 +26,7 @@ from px4_sim_ros.model.body.motion import (
 )
 from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.errors import DivergedError
-from px4_sim_ros.model.frames import Vector
+from px4_sim_ros.model.frames import Quaternion, Vector
 from px4_sim_ros.model.inputs import BatteryStatus
 from px4_sim_ros.model.timebase import US_PER_S, seconds_text
 from px4_sim_ros.model.truth import Truth
@@ -34,7 +35,7 @@ from px4_sim_ros.model.vehicle.vehicle import Vehicle
 _NOTHING = (0.0, 0.0, 0.0)
 UNALTERED = 0.0, 1.0, 1.0, 1.0
 """What `Dynamics.alter` changes nothing with."""
-_LEVEL_FACING_EAST = (1.0, 0.0, 0.0, 0.0)
+_EAST_DEG = 90.0       # the heading of body axes that are those of the world
 
 
 class Dynamics:
@@ -44,7 +45,7 @@ class Dynamics:
         self, parameters: DynamicsParameters, vehicle: Vehicle, environment: Environment,
         step_us: int, *, ground: bool = True,
     ) -> None:
-        """Stand level on the ground, facing east, rotors still, the packs rested.
+        """Stand level on the ground where the parameters say, rotors still, the packs rested.
 
         :param ground: without it the vehicle starts at the origin and falls for ever
         :raises ParameterError: the substeps do not fit into the step
@@ -71,7 +72,8 @@ class Dynamics:
             self._inputs[6:], self._inputs[:3], self._inputs[3:6],
             no_anchors(len(self._plant.feet)))
         self.state = [
-            0.0, 0.0, height, *_NOTHING, *_LEVEL_FACING_EAST, *_NOTHING,
+            parameters.start_east_m, parameters.start_north_m, height, *_NOTHING,
+            *_level(parameters.start_heading_deg), *_NOTHING,
             *self._held.references,
             *(self._battery.initial(parameters.initial_charge) if self._battery else ())]
         self._half_step_s = 0.5 * step_us / US_PER_S
@@ -190,6 +192,12 @@ class Dynamics:
         """Return the state of the packs."""
         charges: list[float] = self._state[self._packs:].tolist()
         return charges
+
+
+def _level(heading_deg: float) -> Quaternion:
+    """Return the attitude of a vehicle on level ground, by its heading clockwise from north."""
+    half = 0.5 * math.radians(_EAST_DEG - heading_deg)
+    return math.cos(half), 0.0, 0.0, math.sin(half)
 
 
 def _adaptive(parameters: DynamicsParameters, vehicle: Vehicle, size: int) -> Adaptive:

@@ -154,7 +154,7 @@ def check_substeps(step_us: int, substeps: int) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class DynamicsParameters(Parameters):
-    """How the motion is integrated, and how full the battery is at the start."""
+    """How the motion is integrated, where it begins, and how full the battery is there."""
 
     integrator: str = parameter(
         'integration method; euler and rk4 take equal steps, rk23 and rk45 choose theirs',
@@ -175,6 +175,12 @@ class DynamicsParameters(Parameters):
         'a step of rk23 and rk45 this short is taken whatever its error', 'us', minimum=1)
     initial_charge: float = parameter(
         'share of its capacity in each pack at the start', minimum=0, maximum=1)
+    start_east_m: float = parameter(
+        'where the vehicle stands at first, from home', 'm', minimum=-10_000, maximum=10_000)
+    start_north_m: float = parameter(
+        'where the vehicle stands at first, from home', 'm', minimum=-10_000, maximum=10_000)
+    start_heading_deg: float = parameter(
+        'where its nose points at first, clockwise from north', 'deg', minimum=0, maximum=360)
 
     def check_step(self, step_us: int) -> None:
         """Check that the substeps are whole microseconds, of a method that takes them.

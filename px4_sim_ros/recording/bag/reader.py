@@ -16,6 +16,7 @@ from mcap.stream_reader import StreamReader
 
 from px4_sim_ros.model.timebase import seconds_text
 from px4_sim_ros.recording.bag import rosbag2_metadata, schema
+from px4_sim_ros.recording.bag.fleet_description import FleetDescription, read_description
 from px4_sim_ros.recording.bag.mcap_file import MAGIC
 from px4_sim_ros.recording.bag.message_definitions import decode
 from px4_sim_ros.recording.bag.run_description import BagError, RunDescription
@@ -24,6 +25,7 @@ from px4_sim_ros.step import side_topics
 
 _NS_PER_US = 1000
 _LARGEST_RECORD = 2**30
+_OF_OTHERS = ''        # the name of all topics of other vehicles than the one that is read
 # What the MCAP library and its decompressors raise on damaged bytes; LZ4 a RuntimeError.
 _DAMAGED = (
     McapError, ValueError, RuntimeError, MemoryError, OverflowError, zstandard.ZstdError)
@@ -37,10 +39,19 @@ class Message(typing.NamedTuple):
     data: bytes
 
 
+class SeveralVehiclesError(BagError):
+    """A bag has to be read by vehicle."""
+
+    def __init__(self, sentence: str, vehicles: list[str]) -> None:
+        super().__init__(sentence)
+        self.vehicles = vehicles
+
+
 class BagReader:
     """A bag, read as often as needed.
 
-    One that is still being recorded has what it had at first, however often it is read.
+    One that is still being recorded has what it had at first, however often it is read. The bag
+    of several vehicles is read by vehicle, as if each were alone: `FOLDER/NAMESPACE` names one.
     """
 
     def __init__(self, folder: str | pathlib.Path) -> None:
@@ -52,22 +63,34 @@ class BagReader:
         self.damage = ''       # a sentence, once a damaged file was read
         if self.folder.is_file():
             raise BagError(f'bag {folder}: is a file; name the folder that --record has made')
-        if not self.folder.is_dir():
+        files, vehicle = self.folder, ''
+        if not files.is_dir() and files.parent.is_dir() and any(files.parent.glob('*.mcap')):
+            files, vehicle = files.parent, files.name
+        if not files.is_dir():
             raise BagError(f'bag {folder}: there is no such folder')
         try:
-            names = rosbag2_metadata.file_names(self.folder)
+            names = rosbag2_metadata.file_names(files)
         except OSError as error:
             raise BagError(f'bag {folder}: {error.strerror}') from error
         except ValueError as error:
             raise BagError(f'bag {folder}: {error}') from error
         if not names:
             raise BagError(f'bag {folder}: there is no .mcap file in it')
-        self.paths = [self.folder / name for name in names]
+        self.paths = [files / name for name in names]
         for path in self.paths:
             if not path.is_file():
                 raise BagError(f'bag {folder}: {path.name} is missing')
         self._sizes = {path: path.stat().st_size for path in self.paths}
-        self.run, channels = self._head()
+        description, channels = self._head()
+        if vehicle not in description.members:
+            vehicles = list(filter(None, description.members))
+            if not vehicle:
+                raise SeveralVehiclesError(f'bag {folder}: several vehicles are in it; name one,'
+                                           f' such as {files}/{vehicles[0]}', vehicles)
+            raise BagError(f'bag {folder}: there is no vehicle {vehicle} in it; there are'
+                           f" {', '.join(vehicles) or 'none with a name'}")
+        self.run = description.members[vehicle]
+        self._is_one_of_several = bool(vehicle)
         self._check_topics(channels)
 
     def messages(self) -> typing.Iterator[Message]:
@@ -89,6 +112,8 @@ class BagReader:
             for record in records:
                 if isinstance(record, McapMessage):
                     topic = channels[record.channel_id]
+                    if topic == _OF_OTHERS:
+                        continue
                     number = numbers.get(topic, 0 if begins_at_0 else record.sequence)
                     if record.sequence != number:
                         records.damage = 'is damaged'       # some are missing
@@ -97,11 +122,17 @@ class BagReader:
                     time_us = record.log_time // _NS_PER_US
                     yield Message(topic, time_us, record.data)
                 elif isinstance(record, Channel):
-                    channels[record.id] = self.run.relative_name(record.topic)
+                    channels[record.id] = self._name_of(record.topic)
             if records.damage:
                 self.damage = (f'bag {self.folder}: {path.name} {records.damage}; it was read up'
                                f' to t = {seconds_text(time_us)}')
                 return
+
+    def _name_of(self, topic: str) -> str:
+        """Return the name of a topic in the graph from its absolute name."""
+        name = self.run.relative_name(topic)
+        return _OF_OTHERS if self._is_one_of_several and name == topic not in (
+            *self.run.graph.topics, *side_topics.RECORDED) else name
 
     def decode(self, message: Message) -> typing.Any:
         """Return a message with its fields."""
@@ -110,15 +141,15 @@ class BagReader:
     def _records(self, path: pathlib.Path) -> _Records:
         return _Records(self.folder, path, self._sizes[path])
 
-    def _head(self) -> tuple[RunDescription, dict[str, str]]:
+    def _head(self) -> tuple[RunDescription | FleetDescription, dict[str, str]]:
         """Return the description of the run, and the types of the first file's topics by name."""
-        run: RunDescription | None = None
+        run: RunDescription | FleetDescription | None = None
         schemas: dict[int, str] = {}
         types: dict[str, str] = {}
         records = self._records(self.paths[0])
         for record in records:
             if isinstance(record, Attachment) and record.name == RUN_ATTACHMENT:
-                run = RunDescription.from_yaml(self.folder, record.data)
+                run = read_description(self.folder, record.data)
             elif isinstance(record, Schema):
                 schemas[record.id] = record.name
             elif isinstance(record, Channel):
@@ -198,3 +229,14 @@ class _Beginning(io.RawIOBase):
         count = self._file.readinto(memoryview(buffer)[:self._left])
         self._left -= count
         return count
+
+
+def vehicles_of(folder: str | pathlib.Path) -> list[BagReader]:
+    """Return a bag by vehicle; the bag itself if there is only one.
+
+    :raises BagError: as `BagReader`
+    """
+    try:
+        return [BagReader(folder)]
+    except SeveralVehiclesError as error:
+        return [BagReader(pathlib.Path(folder) / vehicle) for vehicle in error.vehicles]

@@ -128,16 +128,24 @@ class RunDescription:
         prefix = f'/{self.namespace}/' if self.namespace else '/'
         return topic.removeprefix(prefix)
 
+    @property
+    def members(self) -> dict[str, RunDescription]:
+        """The vehicles of the recording by namespace: one that is alone has no name there."""
+        return {'': self}
+
     def to_yaml(self) -> str:
         """Return the text that a bag carries."""
+        return yaml.dump(self.to_mapping(), Dumper=DUMPER, sort_keys=False, allow_unicode=True)
+
+    def to_mapping(self) -> dict[str, typing.Any]:
+        """Return what is in that text."""
         nodes, world = self.graph, self.world
-        content = dataclasses.asdict(self) | {'graph': {
+        return dataclasses.asdict(self) | {'graph': {
             'nodes': {name: {'inputs': list(spec.inputs)} for name, spec in nodes.nodes.items()},
             'topics': {
                 name: {'type': topic.type, 'publisher': topic.publisher,
                        'period_us': topic.period_us(world.step_us, world.periods_us)}
                 for name, topic in nodes.topics.items()}}}
-        return yaml.dump(content, Dumper=DUMPER, sort_keys=False, allow_unicode=True)
 
     @classmethod
     def from_yaml(cls, bag: str | pathlib.Path, text: str | bytes) -> RunDescription:
@@ -146,8 +154,16 @@ class RunDescription:
         :param bag: the name of the bag, for the error sentence
         :raises BagError: it is of another version, or damaged
         """
+        return cls.from_content(bag, load_description(bag, text))
+
+    @classmethod
+    def from_content(cls, bag: str | pathlib.Path, content: typing.Any) -> RunDescription:
+        """Read what `to_mapping` has returned.
+
+        :param bag: the name of the bag, for the error sentence
+        :raises BagError: it is of another version, or damaged
+        """
         try:
-            content = yaml.load(text, LOADER)
             version = content['schema_version']
             if version not in (schema.VERSION, *schema.CHANGED_SINCE):
                 package = content['versions']['px4_sim_ros']
@@ -163,9 +179,8 @@ class RunDescription:
             _ = description.graph
         except ParameterError as error:
             raise BagError(f'bag {bag}: {error}') from error
-        except (yaml.YAMLError, KeyError, TypeError, AttributeError, ValueError) as error:
-            raise BagError(f'bag {bag}: its description of the run cannot be read: '
-                           f'{type(error).__name__}') from error
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise _unreadable(bag, error) from error
         return description
 
     @classmethod
@@ -179,6 +194,22 @@ class RunDescription:
         except OSError as error:
             raise BagError(f'run file {path}: {error.strerror}') from error
         return cls.from_yaml(path, text)
+
+
+def load_description(bag: str | pathlib.Path, text: str | bytes) -> typing.Any:
+    """Return what is in the text that a bag carries.
+
+    :raises BagError: it is no YAML
+    """
+    try:
+        return yaml.load(text, LOADER)
+    except (yaml.YAMLError, ValueError) as error:
+        raise _unreadable(bag, error) from error
+
+
+def _unreadable(bag: str | pathlib.Path, error: Exception) -> BagError:
+    return BagError(f'bag {bag}: its description of the run cannot be read: '
+                    f'{type(error).__name__}')
 
 
 def with_run_file(

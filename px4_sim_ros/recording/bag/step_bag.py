@@ -12,7 +12,7 @@ from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.recording.bag.reader import Message
 from px4_sim_ros.recording.bag.writer import BagWriter
 from px4_sim_ros.step.graph import COMMAND, Graph
-from px4_sim_ros.step.runner import Output
+from px4_sim_ros.step.lane import Output
 
 # Of wall time. What comes beside the steps gets the time of the last step, and is not to be late.
 _BESIDE_EVERY_S = 0.025
@@ -24,13 +24,20 @@ class StepWriter:
     def __init__(
         self, writer: BagWriter, graph: Graph, world: WorldParameters,
         on_failure: typing.Callable[[OSError], None],
+        vehicles: typing.Mapping[str, tuple[Graph, WorldParameters]] | None = None,
     ) -> None:
         """Begin at time 0.
 
         :param on_failure: called once when nothing can be written any more; it may raise
+        :param vehicles: by namespace, if there are several: their graphs in place of the one
         """
         self._writer, self._on_failure = writer, on_failure
-        self._publications = Publications(graph, world)
+        # The clock is of no vehicle.
+        self._publications = {'': Publications(graph, world)} | {
+            vehicle: Publications(*its, vehicle=vehicle)
+            for vehicle, its in (vehicles or {}).items()}
+        self._vehicles = len(vehicles or ' ')
+        self._commands = 0                 # that have come of the step
         self._step: list[Output] = []      # that is not complete
         self._is_open = True
         self.complete_us = 0       # up to which time all steps are written
@@ -48,10 +55,11 @@ class StepWriter:
     def _messages_of(self, outputs: typing.Iterable[Output]) -> typing.Iterator[Message]:
         for output in outputs:
             self._step.append(output)
-            if output.values is not None and COMMAND in output.values:
-                self.complete_us = output.time_us
+            self._commands += output.values is not None and COMMAND in output.values
+            if self._commands == self._vehicles:
+                self.complete_us, self._commands = output.time_us, 0
                 for its in self._step:
-                    for topic, data in self._publications.of(its):
+                    for topic, data in self._publications[its.vehicle].of(its):
                         yield Message(topic, output.time_us, data)
                 self._step.clear()
 

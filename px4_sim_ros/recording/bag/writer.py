@@ -12,10 +12,12 @@ from px4_sim_ros import __version__
 from px4_sim_ros.config.recording import RecorderParameters
 from px4_sim_ros.model.timebase import US_PER_S, seconds_text
 from px4_sim_ros.recording.bag import message_definitions, rosbag2_metadata, schema
+from px4_sim_ros.recording.bag.fleet_description import FleetDescription
 from px4_sim_ros.recording.bag.mcap_file import McapFile, end_without_summary
 from px4_sim_ros.recording.bag.rosbag2_metadata import FileInfo, TopicInfo
 from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.step import side_topics
+from px4_sim_ros.step.graph import qualified
 
 RUN_ATTACHMENT = 'run.yaml'
 METADATA = 'px4_sim_ros'
@@ -25,13 +27,20 @@ _BYTES_PER_MB = 1_000_000
 _CHUNK_BYTES = 16 * 1024 * 1024
 
 
-def topics_of(run: RunDescription) -> dict[str, TopicInfo]:
-    """Return what a recording of a run contains, by name in the graph."""
-    names = [*run.graph.topics, *side_topics.RECORDED]
-    types = {name: schema.topic_type(run.graph, name) for name in names}
-    return {name: TopicInfo(
-        run.full_name(name), types[name], message_definitions.type_hash(types[name]),
-        name in side_topics.RECORDED and side_topics.RECORDED[name].latched) for name in names}
+def topics_of(run: RunDescription | FleetDescription) -> dict[str, TopicInfo]:
+    """Return what a recording of a run contains, by name in the graph.
+
+    If there are several vehicles, the namespace is before it.
+    """
+    return {qualified(vehicle, name): _topic(one, name) for vehicle, one in run.members.items()
+            for name in (*one.graph.topics, *side_topics.RECORDED)}
+
+
+def _topic(run: RunDescription, name: str) -> TopicInfo:
+    type_name = schema.topic_type(run.graph, name)
+    return TopicInfo(
+        run.full_name(name), type_name, message_definitions.type_hash(type_name),
+        name in side_topics.RECORDED and side_topics.RECORDED[name].latched)
 
 
 class BagWriter:
@@ -43,7 +52,8 @@ class BagWriter:
     """
 
     def __init__(
-        self, folder: pathlib.Path, run: RunDescription, parameters: RecorderParameters,
+        self, folder: pathlib.Path, run: RunDescription | FleetDescription,
+        parameters: RecorderParameters,
     ) -> None:
         """Begin in an empty folder.
 

@@ -1,0 +1,112 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""Options of `fly` for several vehicles, and what they come to."""
+from __future__ import annotations
+
+import argparse
+import typing
+
+from px4_sim_ros.config.configuration import Configuration
+from px4_sim_ros.config.fleets import MOST_VEHICLES, SPACING_M, Fleet
+from px4_sim_ros.config.vehicles_and_missions import flown_mission
+from px4_sim_ros.mavlink.link_state import HilParameters
+from px4_sim_ros.model.encounters import Encounters
+from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.run import fleet as fleets
+from px4_sim_ros.run.fleet_record import FleetRecord
+from px4_sim_ros.run.flight import VehiclePlan
+from px4_sim_ros.run.flight_record import FlightRecord
+from px4_sim_ros.run.px4 import Px4
+
+# What is of one vehicle only, or not done for several yet.
+_OF_ONE = 'namespace', 'viewer', 'scenario', 'remap'
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the options."""
+    several = parser.add_mutually_exclusive_group()
+    several.add_argument('--fleet', metavar='FLEET', help='fly several vehicles in one world, in'
+                         ' one lockstep: name in config/fleets, or a path')
+    several.add_argument('--vehicles', type=_count, metavar='N', help='the same with N vehicles'
+                         ' that are alike, px4_1 and so on')
+    parser.add_argument('--spacing', type=float, metavar='M', help='how far they are apart at'
+                        f' first; {SPACING_M:g} m by default')
+
+
+def _count(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= MOST_VEHICLES:
+        raise argparse.ArgumentTypeError(
+            f'{text!r}: must be a whole number, at least 1 and at most {MOST_VEHICLES}')
+    return int(text)
+
+
+def fleet_of(options: argparse.Namespace) -> Fleet | None:
+    """Return the fleet that is to fly, None for one vehicle alone.
+
+    :raises ParameterError: its file is wrong, or an option is not for a fleet
+    """
+    if options.spacing is not None and options.vehicles is None:
+        raise ParameterError(f'spacing {options.spacing:g}: is only for --vehicles')
+    if options.fleet is None and options.vehicles is None:
+        return None
+    if options.mode not in (None, 'core'):
+        raise ParameterError(f'mode {options.mode}: several vehicles fly in mode core only')
+    for name in _OF_ONE:
+        if value := getattr(options, name):
+            raise ParameterError(f'{name} {value!r}: is for one vehicle alone')
+    if options.fleet is not None:
+        return Fleet.load(options.fleet)
+    spacing_m = SPACING_M if options.spacing is None else options.spacing
+    if not 0.0 < spacing_m <= 100.0:
+        raise ParameterError(
+            f'spacing {spacing_m:g}: must be greater than 0 and at most 100 m')
+    return Fleet.of_number(options.vehicles, spacing_m)
+
+
+def plans(
+    fleet: Fleet, autopilot: str, options: fleets.FleetOptions,
+    px4: typing.Callable[[], Px4],
+) -> list[VehiclePlan]:
+    """Return what each vehicle of a fleet flies.
+
+    :param autopilot: of those of which the fleet does not say it
+    :param px4: finds the PX4 that was built
+    :raises ParameterError: something is wrong, and in which vehicle
+    """
+    members = fleets.configurations(fleet, autopilot, options)
+    fleets.check_starts({vehicle.namespace: its for vehicle, its in members})
+    built = px4() if any(vehicle.autopilot == 'px4' for vehicle, _ in members) else None
+    return [VehiclePlan(vehicle.namespace, its, vehicle.autopilot,
+                        built if vehicle.autopilot == 'px4' else None, flown_mission(its.world))
+            for vehicle, its in members]
+
+
+def prepare_record(record: FlightRecord, vehicles: list[VehiclePlan], near_miss_m: float) -> None:
+    """Let the record of the first vehicle have those of the others, and look at distances."""
+    for vehicle in vehicles[1:]:
+        its = record.others[vehicle.namespace] = FlightRecord()
+        its.autopilot, its.shares_core = vehicle.autopilot, vehicle.hil.shares_core
+    record.encounters = Encounters(
+        fleets.reaches_m({v.namespace: v.configuration for v in vehicles}), near_miss_m)
+
+
+def fleet_record(record: FlightRecord, vehicles: typing.Sequence[VehiclePlan]) -> FleetRecord:
+    """Return the records of all vehicles, with what each of them is."""
+    return FleetRecord(vehicles[0].namespace, record, {
+        vehicle.namespace: _head(vehicle.configuration, vehicle) for vehicle in vehicles})
+
+
+def _head(configuration: Configuration, vehicle: VehiclePlan) -> dict[str, typing.Any]:
+    return {'vehicle': configuration.vehicle.name, 'autopilot': vehicle.autopilot,
+            'mission': vehicle.mission.name if vehicle.mission else 'none',
+            'instance': configuration.of_node('hil_bridge', HilParameters).instance,
+            'seed': configuration.world.seed}
+
+
+def print_vehicle(summary: dict[str, typing.Any]) -> None:
+    """Print a line about a vehicle."""
+    how = 'landed' if summary['landed'] else summary['failure'] or 'not landed'
+    off = summary['position_error_at_landing_m']
+    print(f"{summary['namespace']:28} {summary['vehicle']}, {summary['mission']},"
+          f" {summary['autopilot']}: {how}{f', off by {off:g} m' if off is not None else ''},"
+          f" misses {summary['misses']}, fingerprint {summary['fingerprint']}")

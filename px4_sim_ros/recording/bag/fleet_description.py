@@ -1,0 +1,76 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""The description that the bag of several vehicles carries: that of each, as if it were alone."""
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+import typing
+
+import yaml
+
+from px4_sim_ros.config.resources import DUMPER
+from px4_sim_ros.model.world import WorldParameters
+from px4_sim_ros.recording.bag import schema
+from px4_sim_ros.recording.bag.run_description import BagError, RunDescription, load_description
+
+_VEHICLES = 'vehicles'
+
+
+@dataclasses.dataclass(frozen=True)
+class FleetDescription:
+    """The configuration of a run of several vehicles."""
+
+    members: dict[str, RunDescription]     # by namespace
+    near_miss_m: float
+
+    @property
+    def _first(self) -> RunDescription:
+        return next(iter(self.members.values()))
+
+    @property
+    def schema_version(self) -> int:
+        """Of the contract of the recording."""
+        return schema.VERSION
+
+    @property
+    def mode(self) -> str:
+        """The mode of the run."""
+        return self._first.mode
+
+    @property
+    def autopilot(self) -> str:
+        """Those that fly the vehicles."""
+        return ', '.join(dict.fromkeys(run.autopilot for run in self.members.values()))
+
+    @property
+    def world(self) -> WorldParameters:
+        """What all vehicles share; the seed is that of the world."""
+        return self._first.world
+
+    def to_yaml(self) -> str:
+        """Return the text that a bag carries."""
+        return yaml.dump({
+            'schema_version': self.schema_version, 'near_miss_m': self.near_miss_m,
+            _VEHICLES: [run.to_mapping() for run in self.members.values()],
+        }, Dumper=DUMPER, sort_keys=False, allow_unicode=True)
+
+
+def read_description(
+    bag: str | pathlib.Path, text: str | bytes,
+) -> RunDescription | FleetDescription:
+    """Read the text that a bag carries.
+
+    :param bag: its name, for the error sentence
+    :raises BagError: it is of another version, or damaged
+    """
+    content: typing.Any = load_description(bag, text)
+    if not isinstance(content, dict) or _VEHICLES not in content:
+        return RunDescription.from_content(bag, content)
+    try:
+        runs = [RunDescription.from_content(bag, one) for one in content[_VEHICLES]]
+        return FleetDescription(
+            {run.namespace: run for run in runs}, float(content['near_miss_m']))
+    except (KeyError, TypeError, ValueError) as error:
+        raise BagError(f'bag {bag}: its description of the vehicles cannot be read: '
+                       f'{type(error).__name__}') from error

@@ -1,0 +1,128 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""One vehicle of mode `core`: its blocks, and what they report."""
+from __future__ import annotations
+
+import contextlib
+import typing
+
+from px4_sim_ros.config.blocks import make_blocks
+from px4_sim_ros.config.configuration import Configuration
+from px4_sim_ros.mavlink.hil_block import HilBlock
+from px4_sim_ros.mavlink.pilot_block import PilotBlock
+from px4_sim_ros.mavlink.pilot_events import Event
+from px4_sim_ros.model.scenario.course import Happening
+from px4_sim_ros.model.scenario.expectation import Verdicts
+from px4_sim_ros.step import side_topics
+from px4_sim_ros.step.block import Block
+from px4_sim_ros.step.repeatability import FINGERPRINT, first_gap
+from px4_sim_ros.step.runner import Group
+from px4_sim_ros.step.scenario_block import ScenarioBlock
+
+if typing.TYPE_CHECKING:       # a run without a recording does without the messages
+    from px4_sim_ros.run.core_recorder import CoreRecorder
+
+
+class VehicleSetup(typing.NamedTuple):
+    """A vehicle of a world, and who is told what it does."""
+
+    configuration: Configuration
+    namespace: str = ''
+    own_classes: typing.Mapping[str, str] | None = None
+    on_pilot: typing.Callable[[Event | str], None] = lambda event: None
+    on_scenario: typing.Callable[[Happening | Verdicts], None] = lambda happening: None
+
+
+class CoreVehicle:
+    """The blocks of a vehicle."""
+
+    def __init__(
+        self, setup: VehicleSetup, recorder: CoreRecorder | None, stack: contextlib.ExitStack,
+        *, is_alone: bool,
+    ) -> None:
+        """Listen for the autopilot.
+
+        :param stack: closes the blocks
+        :param is_alone: there are no other vehicles in its world
+        :raises PortTakenError: the port of the link is in use
+        """
+        self._setup, self._recorder, self._is_alone = setup, recorder, is_alone
+        self.namespace = setup.namespace
+        self.blocks = make_blocks(setup.configuration, setup.own_classes, self.namespace)
+        for block in self.blocks.values():
+            stack.callback(block.close)
+        self.bridge = typing.cast(HilBlock, self.blocks['hil_bridge'])
+        self.bridge.is_alone = is_alone
+        if recorder is not None:
+            self.bridge.on_state = lambda state: recorder.add_side(
+                side_topics.LINK_STATE.name, state.value, self.namespace)
+        self._pilot = typing.cast('PilotBlock | None', self.blocks.get('pilot'))
+        self._flown_fingerprint = ''
+        if self._pilot is not None:
+            self._pilot.on_event, self._pilot.on_over = self._report, self._note_over
+        if 'scenario' in self.blocks:
+            self.scenario = typing.cast(ScenarioBlock, self.blocks['scenario'])
+            self.scenario.on_event, self.scenario.on_over = self._happen, self._judge
+
+    @property
+    def group(self) -> Group:
+        """What the runner steps."""
+        configuration = self._setup.configuration
+        return Group(self.namespace, configuration.graph, configuration.world, self.blocks)
+
+    # What its blocks say.
+
+    def _report(self, event: Event) -> None:
+        self._record(event.text, 'pilot')
+        self._setup.on_pilot(event)
+
+    def _note_over(self, failure: str) -> None:
+        if not self._is_alone:
+            self._flown_fingerprint = self._fingerprint_now()
+        self._setup.on_pilot(failure)
+
+    def _happen(self, happening: Happening) -> None:
+        self._record(happening.text, 'scenario')
+        self._setup.on_scenario(happening)
+
+    def _judge(self, verdicts: Verdicts) -> None:
+        for verdict in verdicts:
+            self._record(verdict.text, 'scenario')
+        self._setup.on_scenario(verdicts)
+
+    def _record(self, text: str, who: str) -> None:
+        if self._recorder is not None:
+            self._recorder.add_event(text, who, self.namespace)
+
+    # What is known of it.
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of its flight: up to the end of its mission, if others fly on."""
+        return self._flown_fingerprint or self._fingerprint_now()
+
+    def _fingerprint_now(self) -> str:
+        # A class of the user's may have none.
+        return getattr(self.blocks['dynamics'], FINGERPRINT, '')
+
+    def gap(self) -> str:
+        """Return what first kept its flight from being repeatable, '' for nothing."""
+        pilot = self._pilot.values() if self._pilot is not None else {}
+        return first_gap((self.bridge.counters(), pilot))
+
+    def wait(self, timeout_s: float) -> None:
+        """While a step is held: wait for its autopilot, if it is that which holds it."""
+        if self.bridge.holds():
+            self.bridge.wait(timeout_s)
+        else:
+            self.bridge.idle()
+
+    def reports(self) -> dict[str, typing.Any]:
+        """Return what its blocks report, by name."""
+        return {name: self._block_status(block) for name, block in self.blocks.items()}
+
+    def _block_status(self, block: Block) -> typing.Any:
+        found = block.status()
+        if found is not None and FINGERPRINT in found.values and self._flown_fingerprint:
+            found = found._replace(values={**found.values, FINGERPRINT: self._flown_fingerprint})
+        return found

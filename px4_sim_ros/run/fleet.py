@@ -1,0 +1,118 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""What the vehicles of a fleet are configured with: each as one alone, in one world."""
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+import pathlib
+import typing
+
+from px4_sim_ros.config.configuration import Configuration, load_configuration
+from px4_sim_ros.config.fleets import Fleet, FleetVehicle
+from px4_sim_ros.config.scenarios import NONE
+from px4_sim_ros.config.setting_names import Settings
+from px4_sim_ros.mavlink.link_state import HilParameters
+from px4_sim_ros.model.body.integrators import DynamicsParameters
+from px4_sim_ros.model.encounters import reach_m
+from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.random_streams import derived_seed
+from px4_sim_ros.model.world import OF_VEHICLE, WorldParameters
+
+# A mission that is over does not hold the world: others fly on.
+_GOES_ON: Settings = {'pilot': {'at_end': 'go_on'}}
+
+
+class FleetOptions(typing.NamedTuple):
+    """What is set for all vehicles besides the fleet."""
+
+    params_file: pathlib.Path | None
+    overrides: Settings
+    base: typing.Callable[[str], Settings]     # by the autopilot, under all else
+
+
+def laid_over(*layers: typing.Mapping[str, typing.Mapping[str, typing.Any]]) -> Settings:
+    """Return parameters by node, later layers winning."""
+    found: Settings = {}
+    for layer in layers:
+        for node, values in layer.items():
+            found.setdefault(node, {}).update(values)
+    return found
+
+
+def configurations(
+    fleet: Fleet, autopilot: str, options: FleetOptions,
+) -> list[tuple[FleetVehicle, Configuration]]:
+    """Return the vehicles with their parameters; all have the autopilot that flies them.
+
+    The first one has the seed of the world, so that it flies as it would alone.
+
+    :param autopilot: of those of which the fleet does not say it
+    :raises ParameterError: one is wrong, or what is of the world differs between vehicles
+    """
+    found: list[tuple[FleetVehicle, Configuration]] = []
+    taken = {vehicle.instance for vehicle in fleet.vehicles}
+    for vehicle in fleet.vehicles:
+        own = laid_over(vehicle.settings)
+        own.setdefault('', {})
+        if vehicle.seed is not None:
+            own['']['seed'] = vehicle.seed
+        elif found:
+            own['']['seed'] = derived_seed(found[0][1].world.seed, vehicle.namespace)
+        instance = vehicle.instance
+        if instance is None:
+            first = found[0][1].of_node('hil_bridge', HilParameters).instance if found else 0
+            asked = options.overrides.get('hil_bridge', {}).get('instance', first)
+            instance = next(i for i in range(int(asked), 200) if i not in taken)
+            taken.add(instance)
+        own['hil_bridge']['instance'] = instance
+        whose = dataclasses.replace(vehicle, autopilot=vehicle.autopilot or autopilot)
+        try:
+            configuration = load_configuration(
+                options.params_file, laid_over(options.overrides, own), vehicle.namespace,
+                base=laid_over(options.base(whose.autopilot), fleet.settings, _GOES_ON))
+            _check(configuration, found[0][1].world if found else configuration.world)
+        except ParameterError as error:
+            raise ParameterError(f'fleet {fleet.name}: {vehicle.namespace}: {error}') from error
+        found.append((whose, configuration))
+    return found
+
+
+def reaches_m(vehicles: typing.Mapping[str, Configuration]) -> dict[str, float]:
+    """Return the radii of the spheres that vehicles are for `Encounters`, by namespace."""
+    return {name: reach_m(configuration.vehicle) for name, configuration in vehicles.items()}
+
+
+def check_starts(vehicles: typing.Mapping[str, Configuration]) -> None:
+    """Check that no vehicle begins within another one.
+
+    :raises ParameterError: naming two, how far they are apart and what is allowed
+    """
+    starts = {}
+    for name, configuration in vehicles.items():
+        dynamics = configuration.of_node('dynamics', DynamicsParameters)
+        starts[name] = dynamics.start_east_m, dynamics.start_north_m
+    reaches = reaches_m(vehicles)
+    for one, other in itertools.combinations(starts, 2):
+        distance_m = math.dist(starts[one], starts[other])
+        if distance_m <= reaches[one] + reaches[other]:
+            raise ParameterError(
+                f'{one} and {other} start {distance_m:g} m apart: must be more than'
+                f' {reaches[one] + reaches[other]:.2f} m, or they begin within each other')
+
+
+def _check(configuration: Configuration, first: WorldParameters) -> None:
+    """Check that a vehicle is in the world of the first one.
+
+    :raises ParameterError: naming what differs
+    """
+    world = configuration.world
+    if world.scenario != NONE:
+        raise ParameterError(f'scenario = {world.scenario!r}: must be none; scenarios are for a'
+                             ' vehicle alone')
+    for field in dataclasses.fields(world):
+        mine, other = getattr(world, field.name), getattr(first, field.name)
+        if field.name not in OF_VEHICLE and mine != other:
+            raise ParameterError(f'{field.name} = {mine!r}: is of the world, where it is'
+                                 f' {other!r}; set it for all of the fleet')

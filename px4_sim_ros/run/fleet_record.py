@@ -1,0 +1,98 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""The figures of a flight of several vehicles: of each, and of the whole."""
+from __future__ import annotations
+
+import hashlib
+import typing
+
+from px4_sim_ros.model.encounters import Nearest
+from px4_sim_ros.model.timebase import US_PER_S
+from px4_sim_ros.run.flight_record import FlightRecord
+
+# Pairs of vehicles whose least distance the summary tells.
+_MOST_PAIRS = 10
+
+
+def whole_fingerprint(fingerprints: typing.Mapping[str, str]) -> str:
+    """Return the fingerprint of a fleet from those of its vehicles, '' if one is not known."""
+    if not all(fingerprints.values()):
+        return ''
+    text = ''.join(f'{name} {its}\n' for name, its in fingerprints.items())
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+class FleetRecord:
+    """The records of all vehicles of a flight."""
+
+    def __init__(
+        self, first: str, record: FlightRecord, heads: typing.Mapping[str, dict[str, typing.Any]],
+    ) -> None:
+        """Take those of a flight that is over.
+
+        :param first: the namespace of the first vehicle
+        :param record: of the first vehicle, with those of the others
+        :param heads: what each vehicle is, by namespace
+        """
+        self._first, self._heads = record, heads
+        self.records = {first: record, **record.others}
+
+    @property
+    def fingerprint(self) -> str:
+        """The fingerprint of the whole."""
+        return whole_fingerprint({
+            name: record.status.fingerprint for name, record in self.records.items()})
+
+    @property
+    def unrepeatable(self) -> str:
+        """Return why another flight may have another fingerprint, '' if none may."""
+        return next((f'{name}: {record.unrepeatable}' for name, record in self.records.items()
+                     if record.unrepeatable), '')
+
+    @property
+    def landed(self) -> bool:
+        """Whether all have flown their missions, and are at rest where they began."""
+        return all(record.landed for record in self.records.values())
+
+    def summary(self, head: dict[str, typing.Any], failure: str) -> dict[str, typing.Any]:
+        """Return the summary of the flight; `head` comes first."""
+        status, factor = self._first.status, self._first.status.real_time_factor()
+        return head | {
+            'recording_problem': self._first.recording_problem,
+            'failure': failure,
+            'missions_flown': sum(r.mission_flown for r in self.records.values()),
+            'stopped': self._first.was_stopped,
+            'sim_time_s': round(status.sim_time_s, 6),
+            'wall_time_s': round(status.wall_time_s, 3),
+            'real_time_factor': round(factor, 2),
+            'vehicle_seconds_per_second': round(factor * len(self.records), 2),
+            'steps': status.steps,
+            **self._of_encounters(),
+            'fingerprint': self.fingerprint,
+            'repeatable': not self.unrepeatable,
+            'not_repeatable_because': self.unrepeatable,
+            'fleet': [self._of_vehicle(name) for name in self.records],
+        }
+
+    def _of_encounters(self) -> dict[str, typing.Any]:
+        looked = self._first.encounters
+        if looked is None:
+            return {}
+        nearest = looked.nearest()
+        return {
+            'least_distance_m': round(nearest[0].distance_m, 3) if nearest else None,
+            'near_misses': looked.near_misses,
+            'collisions': looked.collisions,
+            'distances': [_of_pair(pair) for pair in nearest[:_MOST_PAIRS]],
+            'events': [{'time_s': e.time_s, 'event': e.text} for e in self._first.met],
+        }
+
+    def _of_vehicle(self, name: str) -> dict[str, typing.Any]:
+        record = self.records[name]
+        return {'namespace': name, **self._heads[name], 'failure': record.failure,
+                'mission_flown': record.mission_flown, **record.of_motion(), **record.of_link()}
+
+
+def _of_pair(pair: Nearest) -> dict[str, typing.Any]:
+    return {'vehicles': [pair.one, pair.other], 'distance_m': round(pair.distance_m, 3),
+            'time_s': pair.time_us / US_PER_S}

@@ -1,0 +1,205 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""The blocks of one vehicle, on their way through the step under way.
+
+A lane goes as far as it can: up to a reply or an input that is not there yet. The lanes of a
+process have nothing in common but the time, so that one that waits keeps no other one from
+sending its frames.
+"""
+from __future__ import annotations
+
+import math
+import time
+import typing
+
+from px4_sim_ros.model.timebase import is_due
+from px4_sim_ros.step.block import NO_OUTPUTS, Block, Outputs
+from px4_sim_ros.step.graph import CLOCK
+from px4_sim_ros.step.slot import Slot
+from px4_sim_ros.step.synchronizer import StampSynchronizer
+
+# For so many times the plan is remembered; with usual periods it repeats after fifty.
+_PLANS_REMEMBERED = 10_000
+
+
+class Output(typing.NamedTuple):
+    """What a block has put out at a time."""
+
+    time_us: int
+    block: str
+    values: Outputs | None     # by topic; None: a sensor has no measurement
+    vehicle: str = ''          # its namespace; that of the clock and of one alone has no name
+
+
+class _Row(typing.NamedTuple):
+    """What is done at a time."""
+
+    slot: Slot
+    names: tuple[str, ...]     # of the local values that the block is given
+
+
+class Lane:
+    """Steps the blocks of a vehicle in the order of the graph table."""
+
+    def __init__(
+        self, vehicle: str = '', slots: typing.Iterable[Slot] = (),
+        command: StampSynchronizer | None = None,
+    ) -> None:
+        """Begin at time 0.
+
+        :param vehicle: its namespace, '' for one alone
+        :param command: what collects the command that ends a step, if it comes from elsewhere
+        """
+        self.vehicle, self.command = vehicle, command
+        self.slots = {slot.name: slot for slot in slots}
+        self._held = {
+            i.topic.name for slot in self.slots.values() for i in slot.local if i.is_held}
+        self._cycle_us = math.lcm(*(
+            period_us for slot in self.slots.values()
+            for period_us in (slot.period_us, *(i.period_us for i in slot.local))))
+        self._plans: dict[int, tuple[_Row, ...]] = {}
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget the run: the next step is the first."""
+        self.time_us = 0                      # of the step that has begun last
+        self.values: dict[str, typing.Any] = {}     # the last of each topic from here
+        self._plan: tuple[_Row, ...] = ()
+        self._index = 0                       # the row that is next
+        self.is_under_way = False
+        self._is_unfinished = False           # the block of that row has its reply to come
+        for slot in self.slots.values():
+            slot.reset()
+        if self.command is not None:
+            self.command.reset()
+
+    @property
+    def next_us(self) -> int:
+        """When the next of its blocks acts."""
+        return min(slot.next_us for slot in self.slots.values())
+
+    def begin(self, time_us: int) -> None:
+        """Begin a step."""
+        self.time_us, self._plan, self._index = time_us, self._plan_of(time_us), 0
+        self.is_under_way = True
+
+    def go_on(self, outbox: list[Output] | None) -> bool:
+        """Go on until a reply or an input is awaited, or the step is complete.
+
+        :param outbox: takes what was put out; None: nobody elsewhere wants it
+        :return: whether anything was done; if not, there is something to wait for
+        """
+        if self._is_unfinished and not self._finish(outbox):
+            return False
+        first = self._index
+        for slot, names in self._plan[first:] if first else self._plan:
+            if slot.synchronizer is not None and slot.synchronizer.lacking:
+                return self._index > first
+            if slot.block is not None and slot.next_us == self.time_us:
+                outputs = self._step(slot, slot.block, names)
+                if outputs is None:
+                    self._is_unfinished = True
+                    return True               # there is time for others while the autopilot works
+                if outputs is NO_OUTPUTS:
+                    self._withdraw(slot)
+                    outputs = None
+                else:
+                    self.values.update(outputs)
+            elif slot.block is None and slot.is_sensor:
+                self._skip(slot)
+                outputs = None
+            else:
+                return self._index > first    # it is stopped, or was for a while
+            if outbox is not None:
+                outbox.append(Output(self.time_us, slot.name, outputs, self.vehicle))
+            self._index += 1
+        if self.command is not None:
+            if self.command.lacking:
+                return self._index > first
+            self.command.take()
+        self.is_under_way = False
+        return True
+
+    def _step(self, slot: Slot, block: Block, names: tuple[str, ...]) -> Outputs | None:
+        started_s, values = time.perf_counter(), self.values
+        inputs = {}
+        for name in names:                    # a comprehension would take twice as long
+            if name in values:
+                inputs[name] = values[name]
+        if slot.synchronizer is not None:
+            inputs |= slot.synchronizer.take()
+            inputs.pop(CLOCK, None)           # no more than the time
+        outputs = block.step(self.time_us, inputs)
+        slot.steps += 1
+        slot.last_us, slot.next_us = self.time_us, self.time_us + slot.period_us
+        slot.busy_s += time.perf_counter() - started_s
+        return outputs
+
+    def _skip(self, slot: Slot) -> None:
+        """Let a time pass at which a sensor that is stopped would have measured."""
+        if slot.synchronizer is not None:
+            slot.synchronizer.take()
+        self._withdraw(slot)
+        slot.last_us, slot.next_us = self.time_us, self.time_us + slot.period_us
+
+    def _withdraw(self, slot: Slot) -> None:
+        """Forget what a sensor has measured before: it has measured nothing now."""
+        for name in slot.outputs:
+            if name not in self._held:
+                self.values.pop(name, None)
+
+    def _finish(self, outbox: list[Output] | None) -> bool:
+        """Get the outputs of the block that is about a step; return whether they are there."""
+        slot = self._plan[self._index].slot
+        if slot.block is None or slot.missed_steps:
+            return False
+        started_s = time.perf_counter()
+        outputs = slot.block.finish(self.time_us)
+        slot.busy_s += time.perf_counter() - started_s
+        if outputs is None:
+            return False
+        self.values.update(outputs)
+        if outbox is not None:
+            outbox.append(Output(self.time_us, slot.name, outputs, self.vehicle))
+        self._is_unfinished = False
+        self._index += 1
+        return True
+
+    # What is due.
+
+    def _plan_of(self, time_us: int) -> tuple[_Row, ...]:
+        phase_us = time_us % self._cycle_us
+        plan = self._plans.get(phase_us)
+        if plan is None:
+            if len(self._plans) == _PLANS_REMEMBERED:
+                self._plans.clear()
+            plan = self._plans[phase_us] = tuple(
+                # What is of the step before is there in all but the first.
+                _Row(slot, tuple(dict.fromkeys(
+                    i.topic.value for i in slot.local
+                    if i.is_held or i.delay_us or i.is_due(time_us))))
+                for slot in self.slots.values() if is_due(time_us, slot.period_us))
+        return plan
+
+    # What others ask.
+
+    @property
+    def next_block(self) -> str:
+        """The block that is next in this step, or takes it just now; '' at its end."""
+        # Another thread asks: the step goes on meanwhile.
+        plan, index = self._plan, self._index
+        return plan[index].slot.name if index < len(plan) else ''
+
+    def waits_for(self, name: str) -> tuple[int, dict[str, int]]:
+        """Return the next time of a block, and what it still lacks with the last stamp of each."""
+        slot = self.slots[name]
+        time_us = slot.next_us
+        lacking: dict[str, int] = {}
+        if slot.synchronizer is not None:
+            lacking = {n: slot.synchronizer.last_us[n] for n in sorted(slot.synchronizer.lacking)}
+        for i in slot.local:
+            publisher = self.slots.get(i.topic.publisher)
+            if publisher is not None and i.is_due(time_us) and (
+                    publisher.last_us < time_us - i.delay_us):
+                lacking[i.topic.name] = publisher.last_us or -1
+        return time_us, lacking
