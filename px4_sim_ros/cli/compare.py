@@ -13,6 +13,7 @@ import typing
 
 import tqdm
 
+from px4_sim_ros.cli import by_vehicle
 from px4_sim_ros.cli.exit_codes import BAD_INPUT
 from px4_sim_ros.cli.terminal import console
 from px4_sim_ros.config.resources import check_page, check_writable
@@ -25,7 +26,7 @@ from px4_sim_ros.recording.analysis.comparison import (
 from px4_sim_ros.recording.analysis.deviation import Deviation
 from px4_sim_ros.recording.analysis.deviation import deviation as deviation_of
 from px4_sim_ros.recording.analysis.integrator_study import WINDOW_S, study_integrators
-from px4_sim_ros.recording.bag.reader import BagReader
+from px4_sim_ros.recording.bag.reader import BagReader, vehicles_of
 from px4_sim_ros.recording.bag.run_description import BagError
 from px4_sim_ros.recording.report import comparison_report as report
 
@@ -55,11 +56,33 @@ def compare(options: argparse.Namespace) -> int:
             raise ParameterError(f'window {options.window:g}: must be at least 0 s')
         check_writable('json', options.json)
         check_page('plot', options.plot)
-        first, *others = (BagReader(folder) for folder in options.bags)
-        return _compare(first, others[0], options) if others else _study(first, options)
+        first, *others = (vehicles_of(folder) for folder in options.bags)
+        if not others:
+            return by_vehicle.each(options, first, ('json', 'plot'), lambda bag: _study(
+                bag, options))
+        pairs = _paired(first, others[0])
+        return by_vehicle.each(options, first, ('json', 'plot'), lambda bag: _compare(
+            bag, pairs[bag.run.namespace], options))
     except (BagError, ParameterError, DivergedError, OSError) as error:
         print(f'compare: {sentence(error)}', file=sys.stderr)
         return BAD_INPUT
+
+
+def _paired(
+    first: typing.Sequence[BagReader], other: typing.Sequence[BagReader],
+) -> dict[str, BagReader]:
+    """Return which vehicle of the other recording each one is compared with, by namespace.
+
+    :raises ParameterError: they have not the same vehicles
+    """
+    if len(first) == len(other) == 1:
+        return {first[0].run.namespace: other[0]}
+    names, others = ([bag.run.namespace for bag in bags] for bags in (first, other))
+    if names != others:
+        raise ParameterError(
+            f"the recordings have other vehicles: {', '.join(names) or 'one'} and"
+            f" {', '.join(others) or 'one'}")
+    return dict(zip(names, other))
 
 
 def _compare(one: BagReader, other: BagReader, options: argparse.Namespace) -> int:

@@ -334,11 +334,10 @@ def _write_summary(summary: dict[str, typing.Any], path: pathlib.Path | None) ->
 
 def _write_report(bag: str, path: pathlib.Path) -> bool:
     """Write the page about a recorded flight; return whether that has worked."""
-    from px4_sim_ros.recording.bag.reader import BagReader
     from px4_sim_ros.recording.bag.run_description import BagError
-    from px4_sim_ros.recording.report.flight_report import write_report
+    from px4_sim_ros.recording.report.any_report import write_any_report
     try:
-        write_report(BagReader(bag), path)
+        write_any_report(bag, path)
     except (BagError, ParameterError, OSError) as error:
         print(f'fly: report {path}: {sentence(error)}', file=sys.stderr)
         return False

@@ -8,14 +8,14 @@ import dataclasses
 import pathlib
 import tempfile
 
-from px4_sim_ros.cli import flown_again
+from px4_sim_ros.cli import by_vehicle, flown_again
 from px4_sim_ros.cli.arguments import namespace, speed_factor
 from px4_sim_ros.cli.compare import report_comparison
 from px4_sim_ros.cli.exit_codes import FAILED
 from px4_sim_ros.config.resources import check_page, check_writable
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.recording.analysis.comparison import compare_bags
-from px4_sim_ros.recording.bag.reader import BagReader
+from px4_sim_ros.recording.bag.reader import BagReader, vehicles_of
 from px4_sim_ros.run import replay as replaying
 from px4_sim_ros.run import settings
 
@@ -43,7 +43,12 @@ def replay(options: argparse.Namespace) -> int:
 
 def _replay(options: argparse.Namespace) -> int:
     check_page('plot', options.plot)
-    bag = BagReader(options.bag)
+    return by_vehicle.each(
+        options, vehicles_of(options.bag), ('play', 'join', 'record', 'json', 'plot'),
+        lambda bag: _replay_one(options, bag))
+
+
+def _replay_one(options: argparse.Namespace, bag: BagReader) -> int:
     overrides = _overrides(options)
     is_what_if = flown_again.is_what_if(options, overrides)
     if options.play:

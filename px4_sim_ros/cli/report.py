@@ -10,7 +10,6 @@ import sys
 from px4_sim_ros.cli.exit_codes import BAD_INPUT
 from px4_sim_ros.config.resources import check_page
 from px4_sim_ros.model.errors import ParameterError, sentence
-from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import BagError
 
 
@@ -25,12 +24,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def report(options: argparse.Namespace) -> int:
     """Write the page; return the exit code."""
     # It draws, which takes a while to import, and other commands do without.
-    from px4_sim_ros.recording.report.flight_report import write_report
+    from px4_sim_ros.recording.report.any_report import write_any_report
     output = options.output or pathlib.Path(f'{options.bag.absolute().name}.html')
     try:
         check_page('output', output)
-        bag = BagReader(options.bag)
-        write_report(bag, output)
+        bag = write_any_report(options.bag, output)
     except (BagError, ParameterError) as error:
         print(f'report: {error}', file=sys.stderr)
         return BAD_INPUT

@@ -19,6 +19,11 @@ def level_of(status: typing.Any) -> int:
     return level[0] if isinstance(level, bytes) else int(level)
 
 
+def is_of(namespace: str, full_name: str) -> bool:
+    """Return whether a node is of a graph; all are of one without a namespace."""
+    return full_name.startswith(f"/{namespace.strip('/')}/") if namespace else True
+
+
 def node_name(namespace: str, full_name: str) -> str:
     """Return the name of a node in the graph; `full_name` itself when it is of no such graph.
 

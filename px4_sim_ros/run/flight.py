@@ -25,7 +25,7 @@ from px4_sim_ros.model.scenario.expectation import Verdicts
 from px4_sim_ros.model.scenario.scenario import Scenario
 from px4_sim_ros.run.autopilots import start_autopilot
 from px4_sim_ros.run.flight_record import FlightRecord, WorldStatus
-from px4_sim_ros.run.processes import Child
+from px4_sim_ros.run.processes import Child, stop_all
 from px4_sim_ros.run.px4 import Px4
 
 MODES = ('core', 'composed', 'separate')
@@ -185,6 +185,11 @@ class StartedAutopilot:
             stack.callback(flight.end)
             self._started = stack.pop_all()
 
+    @property
+    def processes(self) -> list[Child]:
+        """Its process, if it has one of ours."""
+        return [] if self._autopilot is None else [self._autopilot]
+
     def end(self) -> None:
         """End it; a second time nothing happens."""
         self._started.close()
@@ -215,6 +220,13 @@ class StartedAutopilot:
         if not watch.is_flown and self._autopilot is not None:
             raise MissionError(
                 f'{self._autopilot.name} has ended with exit code {self._autopilot.exit_code}')
+
+
+def _end_all(autopilots: typing.Sequence[StartedAutopilot]) -> None:
+    """End autopilots, all at once; a second time nothing happens."""
+    stop_all([process for autopilot in autopilots for process in autopilot.processes])
+    for autopilot in autopilots:
+        autopilot.end()
 
 
 def conduct(
@@ -268,17 +280,21 @@ def conduct(
         if any(vehicle.autopilot == 'none' for vehicle in vehicles):
             on_waiting()
         while True:
+            autopilots: list[StartedAutopilot] = []
+            if plan.fleet:
+                # Before the world: a PX4 that has lost its link keeps its core from the others.
+                stack.callback(_end_all, autopilots)
             # Whoever interrupts this finds all that was started: a pilot would be waited for.
             with signals.held_back():
-                autopilots = []
                 for vehicle in vehicles:
                     holds_all = vehicle.hil.on_waiting == 'hold'
                     autopilots.append(StartedAutopilot(
                         vehicle, world, flights[vehicle.namespace],
                         stop.set if holds_all else look))
-                    stack.callback(autopilots[-1].end)
-                # Before them, so that nobody is missed, and the counters end with the flight.
-                stack.callback(world.close)
+                    if not plan.fleet:
+                        stack.callback(autopilots[-1].end)
+                        # Before it, so that nobody is missed, and the counters end with the flight.
+                        stack.callback(world.close)
             try:
                 begins_again = world.run(stop)
             except KeyboardInterrupt:

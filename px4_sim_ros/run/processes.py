@@ -65,11 +65,15 @@ class Child:
         if self.exit_code is None:
             self._process.send_signal(signal.SIGTERM)
 
-    def kill(self) -> None:
-        """End its whole session, and wait until it has ended."""
+    def send_kill(self) -> None:
+        """End its whole session, and do not wait."""
         # What it started and left behind, if anything: its session was made for it alone.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
+
+    def kill(self) -> None:
+        """End its whole session, and wait until it has ended."""
+        self.send_kill()
         self._process.wait()
 
 
@@ -82,5 +86,9 @@ def stop_all(children: typing.Sequence[Child], timeout_s: float = _STOP_TIMEOUT_
         for child in children:
             child.wait(max(deadline_s - time.monotonic(), 0.0))
     finally:       # a second Ctrl-C does not wait
+        # All before any is waited for: one that goes before all else on its core may keep others
+        # from ending.
+        for child in children:
+            child.send_kill()
         for child in children:
             child.kill()

@@ -4,13 +4,13 @@
 import json
 import os
 import signal
-import types
 import unittest.mock
 
 import pytest
 
 from px4_sim_ros.cli import command_line, fly
 from px4_sim_ros.config import signal_mask, signals
+from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.mavlink.pilot_events import Event, MissionError
 from px4_sim_ros.run import flight
 from px4_sim_ros.run.flight_record import FlightRecord, WorldStatus
@@ -87,15 +87,15 @@ def test_an_interrupt_while_an_autopilot_starts_leaves_none(handlers, monkeypatc
             os.kill(os.getpid(), signal.SIGINT)
             self.end = lambda: ended.append(self)
 
-    world, plan = unittest.mock.Mock(), types.SimpleNamespace(
-        autopilot='embedded', scenario=None)
+    world = unittest.mock.Mock()
+    plan = flight.FlightPlan('core', 'embedded', None, None, {}, (), None)
     monkeypatch.setattr(flight, 'compile_ahead', lambda: None)
     monkeypatch.setattr(flight, '_make_world', lambda *arguments: world)
     monkeypatch.setattr(flight, 'StartedAutopilot', Interrupted)
     signals.raise_interrupt()
     with pytest.raises(KeyboardInterrupt):
-        flight.conduct(plan, None, FlightRecord(), None, on_event=None, on_restart=None,
-                       on_waiting=None)
+        flight.conduct(plan, load_configuration(None, {}), FlightRecord(), None,
+                       on_event=None, on_restart=None, on_waiting=None)
     assert len(ended) == 1
     world.close.assert_called()
     world.run.assert_not_called()

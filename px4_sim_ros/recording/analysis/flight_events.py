@@ -9,7 +9,7 @@ import typing
 
 import numpy as np
 
-from px4_sim_ros.messages.diagnostics import ERROR, level_of, node_name, values_of
+from px4_sim_ros.messages.diagnostics import ERROR, is_of, level_of, node_name, values_of
 from px4_sim_ros.messages.stamps import stamp_us
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.recording.analysis.annotations import Mark
@@ -67,7 +67,8 @@ def marks(run: RunDescription, contents: BagContents) -> list[Mark]:
     """Return all marks of a flight, in the order of time."""
     side, series = contents.side, contents.series
     found = [
-        *_log_marks(side[side_topics.LOG.name]), *_link_marks(side[side_topics.LINK_STATE.name]),
+        *_log_marks(run, side[side_topics.LOG.name]),
+        *_link_marks(side[side_topics.LINK_STATE.name]),
         *_run_marks(side[side_topics.RUN_STATUS.name]),
         *_diagnostic_marks(run, side[side_topics.DIAGNOSTICS.name]),
         *_stopped_sensor_marks(run, side[graph.ABSENCE])]
@@ -83,10 +84,15 @@ def _at(time_us: int, kind: str, who: str, text: str) -> Mark:
     return Mark(time_us / US_PER_S, time_us / US_PER_S, kind, who, text)
 
 
-def _log_marks(log: typing.Iterable[SideMessage]) -> typing.Iterator[Mark]:
+def _log_marks(
+    run: RunDescription, log: typing.Iterable[SideMessage],
+) -> typing.Iterator[Mark]:
     """Yield what pilot and scenario have logged, and all warnings and errors, each text once."""
     troubles = []
     for time_us, message in log:
+        whose = message.name.rpartition('.')[0].replace('.', '/')
+        if run.namespace and whose not in ('', run.namespace):
+            continue                      # of another vehicle
         # Loggers have the names of nodes, with their namespace: uav1.pilot.
         if message.level >= _LOG_WARNING:
             kind = 'error' if message.level >= _LOG_ERROR else 'warning'
@@ -140,7 +146,8 @@ def _diagnostic_marks(
     for time_us, message in messages:
         for status in message.status:
             name, level = node_name(run.namespace, status.name), level_of(status)
-            if level and name != 'manager' and not status.message.startswith('link '):
+            if level and is_of(run.namespace, status.name) and name != 'manager' and (
+                    not status.message.startswith('link ')):
                 kind = 'error' if level >= ERROR else 'warning'
                 troubles.append((time_us, kind, name, status.message))
     return _each_once(troubles)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import typing
 
-from px4_sim_ros.messages.diagnostics import node_name, values_of
+from px4_sim_ros.messages.diagnostics import is_of, node_name, values_of
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.step import side_topics
@@ -38,7 +38,7 @@ def of_diagnostics(
     """
     last: dict[str, dict[str, str]] = {}
     for message in messages:
-        for status in message.status:
+        for status in (s for s in message.status if is_of(run.namespace, s.name)):
             last[node_name(run.namespace, status.name)] = values_of(status)
     fingerprint = last.get('dynamics', {}).get(FINGERPRINT, '')
     is_flown = any(last.get(who, {}).get(FLOWN) == 'True' for who in ('pilot', 'scenario'))

@@ -89,6 +89,7 @@ class BagReader:
                                            f' such as {files}/{vehicles[0]}', vehicles)
             raise BagError(f'bag {folder}: there is no vehicle {vehicle} in it; there are'
                            f" {', '.join(vehicles) or 'none with a name'}")
+        self.fleet = description if isinstance(description, FleetDescription) else None
         self.run = description.members[vehicle]
         self._is_one_of_several = bool(vehicle)
         self._check_topics(channels)
@@ -101,6 +102,15 @@ class BagReader:
 
         :raises BagError: a file is no MCAP file, or cannot be read at all
         """
+        return self._messages(self._name_of)
+
+    def messages_of_all(self) -> typing.Iterator[Message]:
+        """Yield the messages of all vehicles, with absolute names of topics, as `messages`."""
+        return self._messages(lambda topic: topic)
+
+    def _messages(
+        self, name_of: typing.Callable[[str], str],
+    ) -> typing.Iterator[Message]:
         self.damage = ''
         time_us = 0
         # Of the next message of each topic. Without the file before it, any may be the first.
@@ -122,7 +132,7 @@ class BagReader:
                     time_us = record.log_time // _NS_PER_US
                     yield Message(topic, time_us, record.data)
                 elif isinstance(record, Channel):
-                    channels[record.id] = self._name_of(record.topic)
+                    channels[record.id] = name_of(record.topic)
             if records.damage:
                 self.damage = (f'bag {self.folder}: {path.name} {records.damage}; it was read up'
                                f' to t = {seconds_text(time_us)}')

@@ -48,16 +48,21 @@ def path_3d(
             marker={'size': 4, 'color': colour, 'symbol': symbol},
             hovertemplate='%{x:.2f} m east<br>%{y:.2f} m north<br>%{z:.2f} m up')
     ranges = _ranges(np.vstack([position_enu_m, *[[p.position_enu_m] for p in waypoints]]))
+    figure.update_layout(_scene(ranges))
+    return figure
+
+
+def _scene(ranges: list[list[float]]) -> dict[str, typing.Any]:
+    """Return the layout of a plot in space, from the limits of its axes."""
     lengths = _LONGEST * np.diff(ranges, axis=1)[:, 0] / np.diff(ranges).max()
     axes = zip(('xaxis', 'yaxis', 'zaxis'), ('east, m', 'north, m', 'up, m'), ranges)
-    figure.update_layout(
-        showlegend=False, margin={'l': 0, 'r': 0, 't': 0, 'b': 0, 'autoexpand': True},
+    return {
+        'showlegend': False, 'margin': {'l': 0, 'r': 0, 't': 0, 'b': 0, 'autoexpand': True},
         # One metre is as long on each axis; the longest axis fits the picture.
-        scene={'aspectmode': 'manual', 'aspectratio': dict(zip('xyz', lengths.tolist())),
-               'camera': {'eye': {'x': -1.2, 'y': -1.4, 'z': 0.7},
-                          'center': {'x': 0.0, 'y': 0.0, 'z': -0.1}}} | {
-            axis: {'title': {'text': title}, 'range': limits} for axis, title, limits in axes})
-    return figure
+        'scene': {'aspectmode': 'manual', 'aspectratio': dict(zip('xyz', lengths.tolist())),
+                  'camera': {'eye': {'x': -1.2, 'y': -1.4, 'z': 0.7},
+                             'center': {'x': 0.0, 'y': 0.0, 'z': -0.1}}} | {
+            axis: {'title': {'text': title}, 'range': limits} for axis, title, limits in axes}}
 
 
 def path_from_above(
@@ -74,12 +79,49 @@ def path_from_above(
             marker={'size': 10, 'color': colour, 'symbol': symbol, 'line': {'width': 1}})
     seen = np.vstack([position_enu_m, *[[p.position_enu_m] for p in waypoints]]) * (1.0, 1.0, 0.0)
     east, north, _ = _ranges(seen)
-    figure.update_layout(
-        xaxis={'title': {'text': 'east, m'}, 'range': east, 'constrain': 'domain'},
-        yaxis={'title': {'text': 'north, m'}, 'range': north, 'scaleanchor': 'x',
-               'constrain': 'domain'},
-        legend={'orientation': 'h', 'x': 0, 'y': 1.0, 'yanchor': 'bottom'},
-        hovermode='closest')
+    figure.update_layout(_map_axes(east, north))
+    return figure
+
+
+def _map_axes(east: list[float], north: list[float]) -> dict[str, typing.Any]:
+    """Return the layout of a plot from above, from the limits of its axes."""
+    return {
+        'xaxis': {'title': {'text': 'east, m'}, 'range': east, 'constrain': 'domain'},
+        'yaxis': {'title': {'text': 'north, m'}, 'range': north, 'scaleanchor': 'x',
+                  'constrain': 'domain'},
+        'legend': {'orientation': 'h', 'x': 0, 'y': 1.0, 'yanchor': 'bottom'},
+        'hovermode': 'closest'}
+
+
+def paths_3d(paths: typing.Mapping[str, tuple[str, np.ndarray]]) -> go.Figure:
+    """Return several paths in space.
+
+    :param paths: colour and positions, (n, 3) in m, by name
+    """
+    figure = empty(_PATH_PX, 10)
+    for name, (colour, position_enu_m) in paths.items():
+        east, north, up = position_enu_m.T.astype(np.float32)
+        figure.add_scatter3d(
+            x=east, y=north, z=up, mode='lines', name=name, line={'width': 4, 'color': colour},
+            hovertemplate='%{x:.2f} m east<br>%{y:.2f} m north<br>%{z:.2f} m up')
+    ranges = _ranges(np.vstack([position for _, position in paths.values()]))
+    figure.update_layout(_scene(ranges))
+    return figure
+
+
+def paths_from_above(paths: typing.Mapping[str, tuple[str, np.ndarray]]) -> go.Figure:
+    """Return several paths from above, north up.
+
+    :param paths: as for `paths_3d`
+    """
+    figure = empty(_PATH_PX, 20)
+    for name, (colour, position_enu_m) in paths.items():
+        east, north, _ = position_enu_m.T.astype(np.float32)
+        figure.add_scatter(x=east, y=north, mode='lines', name=name,
+                           line={'color': colour, 'width': 1.5})
+    east, north, _ = _ranges(np.vstack(
+        [position * (1.0, 1.0, 0.0) for _, position in paths.values()]))
+    figure.update_layout(_map_axes(east, north))
     return figure
 
 
