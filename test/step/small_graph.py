@@ -40,6 +40,7 @@ class SmallGraph(Graph):
             NodeSpec('thermometer', 'Thermometer', '', ('truth', 'air'), 'Thermometer',
                      held=('air',)),
             NodeSpec('pilot', 'Pilot', '', ('north', 'warmth')))}
+        self.blocks = tuple(self.nodes)
 
 
 GRAPH = SmallGraph()

@@ -8,17 +8,16 @@ import typing
 
 import numpy as np
 
-from px4_sim_ros.messages import codecs
 from px4_sim_ros.model.encounters import Encounters, reach_m
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.recording.analysis.recorded_fingerprint import RecordedFingerprint, of_diagnostics
+from px4_sim_ros.recording.analysis.series import FIELDS
 from px4_sim_ros.recording.bag.message_definitions import decode
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.step import side_topics
 
 _TRUTH = 'ground_truth/odom'
-_INFO = 20
 
 
 class Said(typing.NamedTuple):
@@ -52,16 +51,13 @@ def read_fleet(bag: BagReader) -> FleetFlight:
     members = bag.fleet.members
     truths = {run.full_name(_TRUTH): name for name, run in members.items()}
     first = next(iter(members.values()))
-    decoders = {topic: codecs.decoder(
-        members[name].graph.topics[_TRUTH],
-        lambda data: decode(data, first.graph.topics[_TRUTH].type))
-        for topic, name in truths.items()}
+    read, kind = FIELDS[_TRUTH]['position_m'], first.graph.topics[_TRUTH].type
     times_us: list[int] = []
     positions: dict[str, list[typing.Any]] = {name: [] for name in members}
     said, diagnostics = [], []
     for topic, time_us, data in bag.messages_of_all():
         if topic in truths:
-            positions[truths[topic]].append(decoders[topic](data).position_enu)
+            positions[truths[topic]].append(read(decode(data, kind)))
             if truths[topic] == first.namespace:
                 times_us.append(time_us)
         elif topic == side_topics.LOG.name:

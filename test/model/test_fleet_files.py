@@ -1,0 +1,153 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""Fleet files: what they come to, and one clear sentence with its place for each mistake."""
+import math
+
+import pytest
+import yaml
+
+from px4_sim_ros.config.fleets import Fleet
+from px4_sim_ros.config.resources import named_files
+from px4_sim_ros.mavlink.link_state import HilParameters
+from px4_sim_ros.model.body.dynamics import Dynamics
+from px4_sim_ros.model.body.integrators import DynamicsParameters
+from px4_sim_ros.model.environment.environment import Environment
+from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.rotation import matrix, to_world
+from px4_sim_ros.run import fleet as fleets
+
+GOOD = {
+    'set': {'wind': 'constant', 'wind.speed_m_s': 4.0},
+    'vehicles': [
+        {'namespace': 'alpha'},
+        {'namespace': 'bravo', 'vehicle': 'x500', 'mission': 'hover', 'instance': 0, 'seed': 9,
+         'start': {'east_m': 5.0, 'north_m': -2.0, 'heading_deg': 0.0}, 'when_gone': 'go_on',
+         'set': {'hil_bridge.reply_timeout_s': 2.0}},
+        {'namespace': 'charlie', 'autopilot': 'none', 'mission': 'none', 'start': {'east_m': -5}}]}
+
+
+def load(content, tmp_path):
+    file = tmp_path / 'fleet.yaml'
+    file.write_text(content if isinstance(content, str) else yaml.safe_dump(content))
+    return Fleet.load(str(file))
+
+
+def configured(fleet, overrides=None):
+    options = fleets.FleetOptions(None, overrides or {}, lambda autopilot: {
+        'manager': {'speed_factor': 0.0}, '': {'mission': 'square'}})
+    return {vehicle.namespace: (vehicle, its)
+            for vehicle, its in fleets.configurations(fleet, 'embedded', options)}
+
+
+def link(configuration):
+    return configuration.of_node('hil_bridge', HilParameters)
+
+
+def test_what_is_said_of_a_vehicle_and_of_all(tmp_path):
+    found = configured(load(GOOD, tmp_path))
+    _, alpha = found['alpha']
+    bravo_said, bravo = found['bravo']
+    charlie_said, charlie = found['charlie']
+    assert (alpha.vehicle.name, bravo.vehicle.name) == ('iris', 'x500')
+    assert (alpha.world.mission, bravo.world.mission, charlie.world.mission) == (
+        'square', 'hover', 'none')
+    assert (bravo_said.autopilot, charlie_said.autopilot) == ('embedded', 'none')
+    assert {its.nodes['wind'].speed_m_s for _, its in found.values()} == {4.0}
+    assert (link(alpha).on_waiting, link(bravo).on_waiting) == ('hold', 'hold_first')
+    assert link(bravo).reply_timeout_s == 2.0 != link(alpha).reply_timeout_s
+
+
+def test_each_has_ports_and_random_streams_of_its_own(tmp_path):
+    found = configured(load(GOOD, tmp_path))
+    assert [link(its).instance for _, its in found.values()] == [1, 0, 2]
+    seeds = [its.world.seed for _, its in found.values()]
+    assert seeds[:2] == [1, 9]       # the first has that of the world
+    assert len(set(seeds)) == 3
+    # Whoever joins or leaves changes no other's.
+    fewer = {**GOOD, 'vehicles': [GOOD['vehicles'][0], GOOD['vehicles'][2]]}
+    assert configured(load(fewer, tmp_path))['charlie'][1].world.seed == seeds[2]
+    assert configured(load(GOOD, tmp_path), {'': {'seed': 2}})['charlie'][1].world.seed != seeds[2]
+
+
+def test_where_a_vehicle_stands_at_first(tmp_path):
+    _, bravo = configured(load(GOOD, tmp_path))['bravo']
+    dynamics = Dynamics(bravo.of_node('dynamics', DynamicsParameters), bravo.vehicle,
+                        Environment.of(bravo.world), bravo.world.step_us)
+    truth = dynamics.truth()
+    assert truth.position_enu[:2] == (5.0, -2.0)
+    nose = to_world(matrix(truth.attitude), (1.0, 0.0, 0.0))
+    assert nose == pytest.approx((0.0, 1.0, 0.0))      # north
+
+
+@pytest.mark.parametrize('count', [1, 2, 4, 5, 64, 100])
+def test_a_number_of_vehicles_in_rows(count):
+    fleet = Fleet.of_number(count, 3.0)
+    places = [(v.settings['dynamics']['start_east_m'], v.settings['dynamics']['start_north_m'])
+              for v in fleet.vehicles]
+    assert places[0] == (0.0, 0.0)
+    assert [v.namespace for v in fleet.vehicles] == [f'px4_{i + 1}' for i in range(count)]
+    if count > 1:
+        assert min(math.dist(a, b) for i, a in enumerate(places) for b in places[:i]) == 3.0
+    assert max(map(max, places)) <= 3.0 * math.ceil(math.sqrt(count))
+
+
+@pytest.mark.parametrize('name', named_files('fleets'))
+def test_those_that_come_along(name):
+    fleet = Fleet.load(name)
+    fleets.check_starts({n: its for n, (_, its) in configured(fleet).items()})
+
+
+def changed(**entry):
+    """Return a fleet whose second vehicle is otherwise."""
+    return {**GOOD, 'vehicles': [GOOD['vehicles'][0], {**GOOD['vehicles'][1], **entry}]}
+
+
+@pytest.mark.parametrize(('content', 'sentence'), [
+    ('- 1', ': must hold a list of vehicles'),
+    ({'vehicles': []}, ': vehicles: 0 of them; must be at least 1 and at most 100'),
+    ({**GOOD, 'windy': 1}, '.windy: unknown parameter; known are near_miss_m, set, vehicles'),
+    ({**GOOD, 'near_miss_m': -1.0}, '.near_miss_m = -1.0: must be at least 0 and at most 1000 m'),
+    ({'vehicles': [3]}, ': vehicles[0] = 3: must be a mapping'),
+    ({'vehicles': [{}]}, ': vehicles[0].namespace: missing; it is of its nodes, topics and frames'),
+    (changed(namespace='a/b'), ": vehicles[1].namespace = 'a/b': must be a name of ROS without"
+     ' slashes, such as px4_1'),
+    (changed(namespace='alpha'),
+     ": namespace = 'alpha': 2 vehicles have it; each needs one of its own"),
+    (changed(instance=100), ': vehicles[1].instance = 100: must be at least 0 and at most 99'),
+    (changed(autopilot='ardupilot'), ": vehicles[1].autopilot = 'ardupilot': must be one of"
+     ' embedded, px4, none'),
+    (changed(when_gone='cry'), ": vehicles[1].when_gone = 'cry': must be one of hold, go_on"),
+    (changed(start={'east': 1}), ': vehicles[1].start.east: unknown parameter; did you mean'
+     ' east_m?'),
+    (changed(start={'east_m': 'far'}), ": vehicles[1].start.east_m = 'far': must be a number"),
+    (changed(set=[]), ': vehicles[1].set = []: must be a mapping'),
+    (changed(set={'imus.x': 1}),
+     ': vehicles[1].set.imus.x: there is no node imus; did you mean imu'),
+    (changed(set={'manager.speed_factor': 1.0}),
+     ': vehicles[1].set: manager is of the world; set it for all of the fleet')])
+def test_a_file_that_is_refused(content, sentence, tmp_path):
+    with pytest.raises(ParameterError) as error:
+        load(content, tmp_path)
+    assert str(error.value) == f'fleet file {tmp_path / "fleet.yaml"}{sentence}'
+
+
+@pytest.mark.parametrize(('entry', 'sentence'), [
+    ({'vehicle': 'irs'}, "vehicle 'irs': there is no such vehicle; did you mean iris"),
+    ({'set': {'step_us': 2000, 'periods_us.imu': 2000}},
+     'step_us = 2000: is of the world, where it is 4000; set it for all of the fleet'),
+    ({'set': {'wind': 'none'}},
+     "wind = 'none': is of the world, where it is 'constant'; set it for all of the fleet"),
+    ({'set': {'scenario': 'motor_out'}},
+     "scenario = 'motor_out': must be none; scenarios are for a vehicle alone")])
+def test_a_vehicle_that_does_not_fit(entry, sentence, tmp_path):
+    fleet = load(changed(**entry), tmp_path)
+    with pytest.raises(ParameterError) as error:
+        configured(fleet)
+    assert str(error.value).startswith(f'fleet fleet: bravo: {sentence}')
+
+
+def test_vehicles_do_not_begin_within_each_other(tmp_path):
+    fleet = load(changed(start={'east_m': 0.3}), tmp_path)
+    with pytest.raises(ParameterError) as error:
+        fleets.check_starts({n: its for n, (_, its) in configured(fleet).items()})
+    assert str(error.value).startswith('alpha and bravo start 0.3 m apart: must be more than 0.')

@@ -1,0 +1,200 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""Several vehicles in one world: flown, recorded, replayed, and one of them lost."""
+import contextlib
+import json
+import signal
+
+import psutil
+import pytest
+import yaml
+from commands import command, family, port_is_free, run, running, wait_for_line, wait_gone
+
+from px4_sim_ros.recording.bag.reader import BagReader, vehicles_of
+from px4_sim_ros.recording.bag.run_description import BagError
+from px4_sim_ros.run.fleet_record import whole_fingerprint
+
+INSTANCE = 31
+
+
+@pytest.fixture(scope='module')
+def hop(tmp_path_factory):
+    file = tmp_path_factory.mktemp('mission') / 'hop.yaml'
+    file.write_text('name: hop\nitems:\n  - take_off: {up_m: 2.0}\n  - land: {}\n')
+    return file
+
+
+@pytest.fixture(scope='module')
+def flown(hop, tmp_path_factory):
+    """Return the folder of a flight of two, with all that is written about it."""
+    folder = tmp_path_factory.mktemp('flown')
+    result = run('fly', '--vehicles', 2, '--mission', hop, '--instance', INSTANCE,
+                 '--wind', 'dryden', '--set', 'wind.speed_m_s=4', '--record', folder / 'bag',
+                 '--report', folder / 'page.html', '--summary', folder / 'summary.json')
+    assert result.returncode == 0, result.stderr
+    return folder
+
+
+@pytest.fixture(scope='module')
+def summary(flown):
+    return json.loads((flown / 'summary.json').read_text())
+
+
+def alone(vehicle, hop, folder, *words):
+    """Fly a vehicle of the fleet by itself; return its summary."""
+    file = folder / 'alone.json'
+    result = run('fly', '--mode', 'core', '--mission', hop, '--instance', vehicle['instance'],
+                 '--seed', vehicle['seed'], '--wind', 'dryden', '--set', 'wind.speed_m_s=4',
+                 '--summary', file, *words)
+    assert result.returncode == 0, result.stderr
+    return json.loads(file.read_text())
+
+
+@pytest.mark.slow
+def test_all_fly_and_land(summary):
+    assert (summary['mode'], summary['vehicles'], summary['missions_flown']) == ('core', 2, 2)
+    assert [v['landed'] for v in summary['fleet']] == [True, True]
+    assert all(1.5 < v['max_altitude_m'] < 2.5 for v in summary['fleet'])
+    assert [v['instance'] for v in summary['fleet']] == [INSTANCE, INSTANCE + 1]
+    assert all(v['replies'] == summary['steps'] and not v['misses'] for v in summary['fleet'])
+    assert summary['repeatable']
+    fingerprints = {v['namespace']: v['fingerprint'] for v in summary['fleet']}
+    assert len(set(fingerprints.values())) == 2
+    assert summary['fingerprint'] == whole_fingerprint(fingerprints)
+    # They stand 3 m apart, and each hops straight up in its wind.
+    assert 2.0 < summary['least_distance_m'] <= 3.0
+    assert (summary['near_misses'], summary['collisions']) == (0, 0)
+
+
+@pytest.mark.slow
+def test_each_vehicle_flies_as_it_would_alone(flown, summary, hop, tmp_path):
+    first, second = summary['fleet']
+    flight = alone(first, hop, tmp_path, '--record', tmp_path / 'alone')
+    assert flight['fingerprint'] == first['fingerprint']
+    assert flight['seed'] == summary['seed']
+    # Message by message, too, until the one that is alone ends.
+    result = run('compare', flown / 'bag' / 'px4_1', tmp_path / 'alone')
+    assert 'common messages are bit-identical' in result.stdout
+    other = alone(second, hop, tmp_path, '--set', 'dynamics.start_east_m=3')
+    assert other['fingerprint'] == second['fingerprint']
+
+
+@pytest.mark.slow
+def test_a_recording_is_replayed_by_vehicle(flown):
+    result = run('replay', flown / 'bag')
+    assert result.returncode == 0, result.stderr + result.stdout
+    assert result.stdout.count('bit-identical') == 2
+    assert result.stdout.splitlines()[0] == 'px4_1:'
+    assert run('replay', flown / 'bag' / 'px4_2').returncode == 0
+
+
+@pytest.mark.slow
+def test_what_is_not_the_same_is_told_by_vehicle(flown):
+    same = run('compare', flown / 'bag', flown / 'bag')
+    assert same.returncode == 0
+    assert same.stdout.count('bit-identical') == 2
+    assert run('compare', flown / 'bag' / 'px4_1', flown / 'bag' / 'px4_2').returncode == 1
+    refused = run('compare', flown / 'bag', flown / 'bag' / 'px4_2')
+    assert refused.returncode == 2
+    assert refused.stderr.strip() == (
+        'compare: the recordings have other vehicles: px4_1, px4_2 and px4_2')
+    refused = run('replay', flown / 'bag', '--plot', 'page.html')
+    assert refused.stderr.strip() == (
+        f'replay: plot: several vehicles are in the recording; name one, such as'
+        f' {flown / "bag" / "px4_1"}')
+
+
+@pytest.mark.slow
+def test_a_vehicle_of_a_recording_is_read_as_one_alone(flown, summary):
+    first, second = vehicles_of(flown / 'bag')
+    for bag, vehicle in zip((first, second), summary['fleet']):
+        topics = {m.topic for m in bag.messages()}
+        assert {'/clock', 'ground_truth/odom', 'imu/data_raw', 'hil/state'} <= topics
+        assert not [topic for topic in topics if 'px4_' in topic or not topic]
+        assert bag.run.world.seed == vehicle['seed']
+    with pytest.raises(BagError, match=r'several vehicles are in it; name one, such as .*/px4_1'):
+        BagReader(flown / 'bag')
+    with pytest.raises(BagError, match=r'there is no vehicle px4_3 in it; there are px4_1, px4_2'):
+        BagReader(flown / 'bag' / 'px4_3')
+
+
+@pytest.mark.slow
+def test_the_report_has_all_vehicles(flown, summary, tmp_path):
+    page = (flown / 'page.html').read_text()
+    for vehicle in summary['fleet']:
+        assert page.count(vehicle['namespace']) > 4        # paths, distances, a row
+        assert vehicle['fingerprint'] in page
+    assert f"{summary['least_distance_m']:.3f} m" in page
+    result = run('report', flown / 'bag' / 'px4_2', '-o', tmp_path / 'one.html')
+    assert result.returncode == 0, result.stderr
+    assert summary['fleet'][1]['fingerprint'] in (tmp_path / 'one.html').read_text()
+
+
+def write_fleet(folder, hop, **entries):
+    file = folder / 'pair.yaml'
+    file.write_text(yaml.safe_dump({'near_miss_m': 5.0, 'vehicles': [
+        {'namespace': name, 'mission': str(hop), 'instance': INSTANCE + 2 + i,
+         'start': {'east_m': 5.0 * i}, **entry}
+        for i, (name, entry) in enumerate(entries.items())]}))
+    return file
+
+
+def end_autopilot(process, instance):
+    """Kill the autopilot of an instance without notice."""
+    for child in family(process.pid):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            words = child.cmdline()
+            if 'px4_sim_ros.autopilot.process' in words and str(instance) in words:
+                child.send_signal(signal.SIGKILL)
+
+
+@pytest.mark.slow
+def test_one_that_has_lost_its_autopilot_is_named_and_the_others_fly_on(hop, tmp_path):
+    file = write_fleet(tmp_path, hop, good={}, bad={'when_gone': 'go_on'})
+    summary = tmp_path / 'summary.json'
+    with running(command('fly', '--fleet', file, '--summary', summary)) as process:
+        wait_for_line(process, 'bad: armed')
+        processes = family(process.pid)
+        end_autopilot(process, INSTANCE + 3)
+        text = process.communicate(timeout=100)[0]
+        assert process.returncode == 1
+    assert 'bad: WAITING at t = ' in text
+    assert 'fly: bad: the embedded autopilot has ended with exit code -9' in text
+    assert 'good and bad nearly meet, 5.00 m apart' in text
+    found = json.loads(summary.read_text())
+    assert (found['near_misses'], found['collisions']) == (1, 0)
+    good, bad = found['fleet']
+    assert (good['landed'], good['misses'], good['repeatable']) == (True, 0, True)
+    assert not bad['mission_flown']
+    assert 'ended with exit code' in bad['failure']
+    assert not found['repeatable']
+    assert wait_gone(processes, 10) == []
+
+
+@pytest.mark.slow
+def test_one_that_holds_the_world_ends_the_flight(hop, tmp_path):
+    file = write_fleet(tmp_path, hop, good={}, bad={})
+    with running(command('fly', '--fleet', file)) as process:
+        wait_for_line(process, 'bad: armed')
+        end_autopilot(process, INSTANCE + 3)
+        text = process.communicate(timeout=60)[0]
+        assert process.returncode == 1
+    assert 'bad: the embedded autopilot has ended' in text
+    assert port_is_free(INSTANCE + 2)
+    assert port_is_free(INSTANCE + 3)
+
+
+@pytest.mark.parametrize(('words', 'sentence'), [
+    (['--vehicles', '0'],
+     "--vehicles: '0': must be a whole number, at least 1 and at most 100"),
+    (['--vehicles', '2', '--spacing', '0'], 'spacing 0: must be greater than 0 and at most 100 m'),
+    (['--spacing', '2'], 'spacing 2: is only for --vehicles'),
+    (['--vehicles', '2', '--mode', 'composed'],
+     'mode composed: several vehicles fly in mode core only'),
+    (['--vehicles', '2', '--namespace', 'uav'], "namespace 'uav': is for one vehicle alone"),
+    (['--vehicles', '2', '--spacing', '0.2'], 'px4_1 and px4_2 start 0.2 m apart: must be more'),
+    (['--fleet', 'duo'], "fleet 'duo': there is no such fleet; there are meeting, trio")])
+def test_options_that_are_refused(words, sentence, here):
+    refused = here('fly', *words)
+    assert refused.returncode == 2
+    assert refused.stderr.startswith(f'fly: {sentence}')

@@ -1,0 +1,115 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""Several vehicles in one runner: one step, in which none waits for another's reply to send."""
+import pytest
+from small_graph import GRAPH, STEP_US, WORLD, Noted, Process
+
+from px4_sim_ros.step.clock import LockstepClock
+from px4_sim_ros.step.runner import Group, run_groups
+
+NAMES = 'one', 'two', 'three'
+
+
+class Fleet:
+    """Vehicles with the blocks of the small graph, which all note into one list."""
+
+    is_used = True
+
+    def __init__(self, vehicles=NAMES):
+        self.notes, self.sent = [], []
+        self.blocks = {vehicle: {name: Noted(name, Notes(vehicle, self.notes))
+                                 for name in GRAPH.nodes} for vehicle in vehicles}
+        self.clock = LockstepClock(STEP_US, 0.0)
+        self.runner = run_groups([
+            Group(vehicle, GRAPH, WORLD, blocks) for vehicle, blocks in self.blocks.items()],
+            self.clock, self)
+
+    def send(self, outputs):
+        self.sent += outputs
+
+    def run(self):
+        while self.runner.run():
+            pass
+
+    def step(self, count=1):
+        self.clock.step(count)
+        self.run()
+
+    def given(self, vehicle):
+        return [note[1:] for note in self.notes if note[0] == vehicle]
+
+
+class Notes:
+    """Takes notes with the name of the vehicle."""
+
+    def __init__(self, vehicle, notes):
+        self.vehicle, self.notes = vehicle, notes
+
+    def append(self, note):
+        self.notes.append((self.vehicle, *note))
+
+
+@pytest.fixture
+def fleet():
+    return Fleet()
+
+
+def test_all_frames_are_sent_before_any_reply_is_awaited(fleet):
+    fleet.step(3)
+    for time_us in (4000, 8000, 12_000):
+        order = [(vehicle, name) for vehicle, t, name, _ in fleet.notes
+                 if t == time_us and name in ('pilot', 'reply')]
+        assert order == [*((v, 'pilot') for v in NAMES), *((v, 'reply') for v in NAMES)]
+
+
+def test_a_step_is_complete_with_the_last_command(fleet):
+    fleet.blocks['two']['pilot'].has_reply = False
+    fleet.step()
+    assert fleet.clock.steps == 0
+    # The others have been answered, and are not asked again.
+    assert [n[0] for n in fleet.notes if n[2] == 'reply'].count('one') == 1
+    assert fleet.runner.under_way == ('two/pilot', 4000)
+    fleet.blocks['two']['pilot'].has_reply = True
+    fleet.run()
+    assert fleet.clock.steps == 1
+    assert fleet.runner.under_way == ('', 4000)
+
+
+def test_a_vehicle_is_given_the_same_however_many_there_are(fleet):
+    alone = Process()
+    alone.step(20)
+    fleet.step(20)
+    for vehicle in NAMES:
+        assert fleet.given(vehicle) == alone.notes
+
+
+def test_what_is_put_out_has_the_name_of_its_vehicle(fleet):
+    fleet.step(2)
+    fleet.runner.flush()
+    alone = Process()
+    alone.step(2)
+    alone.runner.flush()
+    own = [output for output in alone.sent if output.block != 'manager']
+    for vehicle in NAMES:
+        assert [o for o in fleet.sent if o.vehicle == vehicle] == [
+            o._replace(vehicle=vehicle) for o in own]
+    assert [o.block for o in fleet.sent if not o.vehicle] == ['manager'] * 2      # the clock, once
+
+
+def test_blocks_have_their_vehicle_in_their_name(fleet):
+    assert set(fleet.runner.slots) == {f'{v}/{name}' for v in NAMES for name in GRAPH.nodes}
+    fleet.step()
+    assert fleet.runner.busy_s()['two/body'] > 0.0
+
+
+def test_a_reset_begins_again_for_all(fleet):
+    fleet.step(3)
+    before = list(fleet.notes)
+    fleet.notes.clear()
+    for blocks in fleet.blocks.values():
+        for block in blocks.values():
+            block.reset()
+    fleet.runner.reset()
+    fleet.clock.reset()
+    fleet.step(3)
+    assert fleet.notes == before
