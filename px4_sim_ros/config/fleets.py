@@ -14,8 +14,8 @@ from px4_sim_ros.config.setting_names import Settings, node_and_key
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.parameters import Parameters, parameter, unknown_key_error
 
-MOST_VEHICLES = 100
-"""As many as there are instances of PX4, each with ports of its own."""
+MOST_VEHICLES = 40
+"""As many as there are ports between the first pilot's and the first autopilot's."""
 SPACING_M = 3.0
 NEAR_MISS_M = 1.0
 
@@ -38,7 +38,7 @@ class Start(Parameters):
 
 
 @dataclasses.dataclass(frozen=True)
-class _Said(Parameters):
+class Said(Parameters):
     """What an entry says of a vehicle in words and numbers; '' is what all of the fleet have."""
 
     namespace: str = parameter('of its nodes, topics and frames')
@@ -126,7 +126,7 @@ def _vehicle(owner: str, entry: typing.Any) -> FleetVehicle:
     """
     if not isinstance(entry, dict):
         raise ParameterError(f'{owner} = {entry!r}: must be a mapping')
-    said = _Said.from_mapping(
+    said = Said.from_mapping(
         owner, {key: value for key, value in entry.items() if key not in ('start', 'set')})
     if not _NAMESPACE.fullmatch(said.namespace):
         raise ParameterError(f'{owner}.namespace = {said.namespace!r}: must be a name of ROS'

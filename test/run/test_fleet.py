@@ -186,7 +186,7 @@ def test_one_that_holds_the_world_ends_the_flight(hop, tmp_path):
 
 @pytest.mark.parametrize(('words', 'sentence'), [
     (['--vehicles', '0'],
-     "--vehicles: '0': must be a whole number, at least 1 and at most 100"),
+     "--vehicles: '0': must be a whole number, at least 1 and at most 40"),
     (['--vehicles', '2', '--spacing', '0'], 'spacing 0: must be greater than 0 and at most 100 m'),
     (['--spacing', '2'], 'spacing 2: is only for --vehicles'),
     (['--vehicles', '2', '--mode', 'composed'],
