@@ -22,7 +22,7 @@ COMMANDS = {
     'refly': 'fly the mission of a recording again, with its autopilot',
     'compare': 'compare two recordings, or the integrators',
     'report': 'make a page about a recorded flight',
-    'list': 'which vehicles, profiles, missions and scenarios there are',
+    'list': 'which vehicles, profiles, missions, scenarios and fleets there are',
     'check-vehicle': 'what follows from a vehicle file',
     'view': 'show a running graph or a recording in Rerun',
     'visualizer': 'publish for rviz2 and other viewers what a graph does',

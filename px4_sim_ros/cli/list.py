@@ -1,6 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""The command `list`: the vehicles, profiles, missions and scenarios that have a name."""
+"""The command `list`: the vehicles, profiles, missions, scenarios and fleets that have a name."""
 from __future__ import annotations
 
 import argparse
@@ -9,7 +9,7 @@ import re
 
 from px4_sim_ros.config.resources import named_files
 
-_KINDS = 'vehicles', 'profiles', 'missions', 'scenarios'
+_KINDS = 'vehicles', 'profiles', 'missions', 'scenarios', 'fleets'
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

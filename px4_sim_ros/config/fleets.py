@@ -38,7 +38,7 @@ class Start(Parameters):
 
 
 @dataclasses.dataclass(frozen=True)
-class Said(Parameters):
+class VehicleEntry(Parameters):
     """What an entry says of a vehicle in words and numbers; '' is what all of the fleet have."""
 
     namespace: str = parameter('of its nodes, topics and frames')
@@ -126,7 +126,7 @@ def _vehicle(owner: str, entry: typing.Any) -> FleetVehicle:
     """
     if not isinstance(entry, dict):
         raise ParameterError(f'{owner} = {entry!r}: must be a mapping')
-    said = Said.from_mapping(
+    said = VehicleEntry.from_mapping(
         owner, {key: value for key, value in entry.items() if key not in ('start', 'set')})
     if not _NAMESPACE.fullmatch(said.namespace):
         raise ParameterError(f'{owner}.namespace = {said.namespace!r}: must be a name of ROS'

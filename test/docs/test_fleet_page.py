@@ -8,7 +8,7 @@ import shlex
 import pytest
 
 from px4_sim_ros.cli import command_line, fly
-from px4_sim_ros.config.fleets import NEAR_MISS_M, SPACING_M, Fleet, Said
+from px4_sim_ros.config.fleets import NEAR_MISS_M, SPACING_M, Fleet, VehicleEntry
 from px4_sim_ros.config.parameter_files import default_parameters
 from px4_sim_ros.config.resources import named_files
 from px4_sim_ros.mavlink.link_state import HilParameters
@@ -47,10 +47,10 @@ def test_the_file_of_the_page(file):
 def test_all_keys_are_told():
     told = re.findall(r'^\| `(\w+)` \|', PAGE.partition('<!-- fleet keys -->')[2].partition(
         '<!-- end -->')[0], re.M)
-    assert set(told) == {*Said.infos(), 'start', 'set'}
+    assert set(told) == {*VehicleEntry.infos(), 'start', 'set'}
     when_gone = re.findall(r'^\| `(\w+)` \|', PAGE.partition('| `when_gone` | what')[2].partition(
         '\n\n')[0], re.M)
-    assert tuple(when_gone) == Said.infos()['when_gone']['choices']
+    assert tuple(when_gone) == VehicleEntry.infos()['when_gone']['choices']
 
 
 def test_the_sentence_of_the_page(file):

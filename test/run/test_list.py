@@ -6,7 +6,7 @@ import pytest
 from px4_sim_ros.cli import command_line
 from px4_sim_ros.config.resources import config_directory
 
-KINDS = 'vehicles', 'profiles', 'missions', 'scenarios'
+KINDS = 'vehicles', 'profiles', 'missions', 'scenarios', 'fleets'
 
 
 def names_of(kind):
