@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import typing
 
 from px4_sim_ros.config.configuration import Configuration
@@ -76,6 +77,10 @@ def plans(
     members = fleets.configurations(fleet, autopilot, options)
     fleets.check_starts({vehicle.namespace: its for vehicle, its in members})
     built = px4() if any(vehicle.autopilot == 'px4' for vehicle, _ in members) else None
+    if built is not None and built.repeats:
+        # All are on the core that the step is on.
+        first = members[0][1].of_node('hil_bridge', HilParameters).instance
+        built = dataclasses.replace(built, core_instance=first)
     return [VehiclePlan(vehicle.namespace, its, vehicle.autopilot,
                         built if vehicle.autopilot == 'px4' else None, flown_mission(its.world))
             for vehicle, its in members]

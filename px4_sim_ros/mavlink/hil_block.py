@@ -101,6 +101,7 @@ class HilBlock(Block):
         self._cores: set[int] | None = None     # of this thread, before it kept to one of them
         # What the host sets, before `reset`.
         self.is_alone = True                # the process waits for no other autopilot
+        self.core_instance = hil.instance   # the autopilot whose core is shared
         self.on_state: typing.Callable[[LinkState], None] = lambda state: None
         """Is given the state of the link when it has changed."""
         check_port_is_free('TCP', hil.host, port_of(hil.instance))
@@ -160,7 +161,7 @@ class HilBlock(Block):
         So each step finds it in the same state: whatever it is about goes first.
         """
         self._cores = os.sched_getaffinity(0)
-        os.sched_setaffinity(0, {core_of(self._hil.instance)})
+        os.sched_setaffinity(0, {core_of(self.core_instance)})
 
     def idle(self) -> None:
         """Look after the link between two exchanges."""

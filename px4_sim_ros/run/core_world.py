@@ -71,6 +71,8 @@ class CoreWorld:
                 self._vehicles[setup.namespace] = CoreVehicle(
                     setup, recorder, stack, is_alone=not others)
             self._first = self._vehicles[namespace]
+            for vehicle in self._vehicles.values():       # a thread keeps to one core only
+                vehicle.bridge.core_instance = self._first.bridge.core_instance
             self._runner = run_groups(
                 [vehicle.group for vehicle in self._vehicles.values()], self._clock, recorder)
             if recorder is not None:

@@ -38,6 +38,7 @@ class Px4:
 
     build: pathlib.Path
     schedule: str = ONE_CORE
+    core_instance: int | None = None       # whose core it is on; None: that of its own instance
 
     @classmethod
     def find(cls, px4_dir: str | os.PathLike[str], schedule: str = ONE_CORE) -> Px4:
@@ -72,7 +73,8 @@ class Px4:
         return self.schedule == REPEATABLE
 
     def _prefix(self, instance: int) -> list[str]:
-        on_core = ['taskset', '--cpu-list', str(core_of(instance))]
+        whose = instance if self.core_instance is None else self.core_instance
+        on_core = ['taskset', '--cpu-list', str(core_of(whose))]
         if self.repeats:
             return [*on_core, 'chrt', '--fifo', str(_PRIORITY)]
         has_others = len(os.sched_getaffinity(0)) > 1

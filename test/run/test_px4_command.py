@@ -49,6 +49,12 @@ def test_one_that_repeats_goes_first_on_its_core(cores, expected, monkeypatch):
     assert schedule_parameters('one-core') == {}
 
 
+def test_those_that_repeat_together_are_on_one_core(monkeypatch):
+    monkeypatch.setattr(os, 'sched_getaffinity', lambda pid: {0, 1, 2, 3})
+    px4 = Px4(pathlib.Path('build'), 'repeatable', core_instance=1)
+    assert {px4.command(instance)[2] for instance in range(1, 5)} == {str(core_of_instance(1))}
+
+
 @pytest.mark.slow
 def test_a_machine_that_does_not_permit_it_is_one_sentence(tmp_path, monkeypatch):
     (tmp_path / 'chrt').write_text('#!/bin/sh\nexit 1\n')
