@@ -137,13 +137,13 @@ class RecordingPort:
                 if topic in RECORDED:
                     self._recording.add(topic, data)
 
-    def add_side(self, topic, text):
+    def add_side(self, topic, text, vehicle=''):
         """Nothing: only the step is recorded."""
 
-    def add_event(self, text):
+    def add_event(self, text, who='pilot', vehicle=''):
         """Nothing, either."""
 
-    def add_status(self, status, blocks):
+    def add_status(self, status, blocks, vehicle=''):
         """Nothing, either."""
 
     def close(self):
