@@ -4,7 +4,8 @@
 
 The bits are those of plain Python: no fast-math, no fused operations, and `math` of the same C
 library. What differs is `math.hypot`, which Python computes in its own way; compiled functions do
-without it. With NUMBA_DISABLE_JIT=1 in the environment all of them run as plain Python.
+without it. A division by zero gives infinity or NaN, which the motion is checked for, and raises
+nothing. With NUMBA_DISABLE_JIT=1 in the environment all of them run as plain Python.
 """
 from __future__ import annotations
 
@@ -22,23 +23,32 @@ _config: typing.Any = numba.config     # Numba makes its attributes at run time.
 Function = typing.TypeVar('Function', bound=typing.Callable[..., typing.Any])
 
 
-def compiled(function: Function, *, inline: bool = False) -> Function:
+def compiled(function: Function, *, inline: bool = False, allocates: bool = False) -> Function:
     """Return a function that is compiled for the types that it is first called with.
 
     It may call compiled functions only. Without a writable cache it is compiled in each process.
 
     :param inline: put its text into those that call it; needed of one that takes a function, for
         the machine code of its callers could not be kept otherwise
+    :param allocates: it makes arrays. One that makes none counts no references to those that it
+        is given, which took half the time of a step; Numba refuses it if it makes one. It must
+        return none either.
     """
-    how: typing.Literal['always', 'never'] = 'always' if inline else 'never'
+    # A dict, for Numba's own signature does not know the option that turns counting off.
+    options: dict[str, typing.Any] = {
+        'inline': 'always' if inline else 'never', 'error_model': 'numpy', '_nrt': allocates}
     folder = cache_folder()
     if folder is None:
-        return typing.cast(Function, numba.njit(function, inline=how))
+        return typing.cast(Function, numba.njit(function, **options))
     before, _config.CACHE_DIR = _config.CACHE_DIR, str(folder)
     try:
-        return typing.cast(Function, numba.njit(function, cache=True, inline=how))
+        return typing.cast(Function, numba.njit(function, cache=True, **options))
     finally:
         _config.CACHE_DIR = before
+
+
+allocating = functools.partial(compiled, allocates=True)
+"""Compiles a function that makes arrays."""
 
 
 def load_compiler() -> None:

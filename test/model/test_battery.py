@@ -83,9 +83,9 @@ def test_a_full_pack_takes_no_more():
     battery = battery_of(PACK)
     assert battery.rates(FULL, 13.0)[0] == 0.0
     assert battery.rates(FULL, 12.0)[0] < 0.0
-    state = [7.0, 7.0, -1e-7, -0.1, 1.0 + 1e-7, 0.1]
+    state = np.array([7.0, 7.0, -1e-7, -0.1, 1.0 + 1e-7, 0.1])
     clamp_charges(state, 2)
-    assert state == [7.0, 7.0, 0.0, -0.1, 1.0, 0.1]
+    assert state.tolist() == [7.0, 7.0, 0.0, -0.1, 1.0, 0.1]
 
 
 # In the vehicle.

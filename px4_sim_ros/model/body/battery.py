@@ -49,8 +49,10 @@ class Battery:
             for i, (charge, polarisation) in enumerate(zip(state[::2], state[1::2]))]
 
     def rates(self, state: State, voltage_v: float) -> np.ndarray:
-        """Return `pack_rates` of these packs."""
-        return pack_rates(self.constants, np.array(state, float), float(voltage_v))
+        """Return what `pack_rates` sets for these packs."""
+        rates = np.empty(len(state))
+        pack_rates(self.constants, np.array(state, float), float(voltage_v), rates)
+        return rates
 
     def charge_ah(self, state: State) -> float:
         """Return what is left in all packs."""
@@ -128,17 +130,15 @@ def pack_current_a(
 
 @compiled
 def pack_rates(
-    packs: np.ndarray, state: np.ndarray, voltage_v: float,
-) -> np.ndarray:
-    """Return the derivative of the state: -I / Q, and I / C1 - V1 / (R1 C1)."""
-    rates = np.empty(2 * len(packs))
+    packs: np.ndarray, state: np.ndarray, voltage_v: float, rates: np.ndarray,
+) -> None:
+    """Set the derivative of the state: -I / Q, and I / C1 - V1 / (R1 C1)."""
     for i in range(len(packs)):
         pack, charge, polarisation = packs[i], state[2 * i], state[2 * i + 1]
         current = pack_current_a(packs, i, charge, polarisation, voltage_v)
         stays = charge <= 0.0 if current > 0.0 else charge >= 1.0
         rates[2 * i] = 0.0 if stays else -current * pack.charge_per_a_s
         rates[2 * i + 1] = current * pack.volts_per_a_s - polarisation * pack.decay_per_s
-    return rates
 
 
 @compiled

@@ -33,7 +33,7 @@ from px4_sim_ros.model.body.contact import (
 )
 from px4_sim_ros.model.body.rotors import OUT_OF_GROUND_EFFECT, RotorSet, speed_rate, wrench
 from px4_sim_ros.model.body.surfaces import surface_table, surface_wrench
-from px4_sim_ros.model.compiled import compiled, record
+from px4_sim_ros.model.compiled import allocating, compiled, record
 from px4_sim_ros.model.environment import atmosphere, gravity
 from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.frames import Vector
@@ -127,7 +127,7 @@ Outputs = tuple[Vector, Vector, Vector, float, float, bool]
 """The fields of `MotionOutputs`."""
 
 
-@compiled
+@allocating
 def advance(
     x: np.ndarray, constants: np.ndarray, rotors: np.ndarray, surfaces: np.ndarray,
     actuators: np.ndarray, packs: np.ndarray, feet: np.ndarray, inputs: np.ndarray,
@@ -186,12 +186,18 @@ def turn_rotors(angles_rad: np.ndarray, x: np.ndarray, duration_s: float) -> Non
         angles_rad[i] = angle - math.tau * math.floor(angle / math.tau + 0.5)
 
 
-@compiled
+@allocating
 def derivative(x: np.ndarray, plant: Plant, held: HeldInputs) -> np.ndarray:
     """Return the derivative of the state."""
+    rates = np.empty(len(x))
+    _set_rates(rates, x, plant, held)
+    return rates
+
+
+@compiled
+def _set_rates(rates: np.ndarray, x: np.ndarray, plant: Plant, held: HeldInputs) -> None:
     acceleration, angular_acceleration, power = _accelerations(x, plant, held)
     qw, qx, qy, qz, wx, wy, wz = x[QW], x[QX], x[QY], x[QZ], x[WX], x[WY], x[WZ]
-    rates = np.empty(len(x))
     rates[X], rates[Y], rates[Z] = x[VX], x[VY], x[VZ]
     rates[VX], rates[VY], rates[VZ] = acceleration
     # q' = q * (0, w) / 2
@@ -209,12 +215,11 @@ def derivative(x: np.ndarray, plant: Plant, held: HeldInputs) -> np.ndarray:
     if len(packs):
         voltage = bus_voltage_v(packs, x[first_pack:], power)
         voltage_share = voltage / constants[0].nominal_voltage_v
-        rates[first_pack:] = pack_rates(packs, x[first_pack:], voltage)
+        pack_rates(packs, x[first_pack:], voltage, rates[first_pack:])
     for i in range(ROTORS, first_actuator):
         rates[i] = speed_rate(rotors, i - ROTORS, x[i], references[i - ROTORS], voltage_share)
     for i in range(first_actuator, first_pack):
         rates[i] = actuator_rate(actuators, i - first_actuator, x[i], references[i - ROTORS])
-    return rates
 
 
 @compiled
