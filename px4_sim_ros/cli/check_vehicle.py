@@ -34,7 +34,7 @@ def check_vehicle(options: argparse.Namespace) -> int:
     except ParameterError as error:
         print(f'check-vehicle: {error}', file=sys.stderr)
         return BAD_INPUT
-    configuration = load_configuration(None, {})
+    configuration = load_configuration(None, {}, vehicle=vehicle)
     world = configuration.world
     substeps = configuration.of_node('dynamics', DynamicsParameters).substeps
     step_s = world.step_us / substeps / US_PER_S

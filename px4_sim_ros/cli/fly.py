@@ -251,6 +251,9 @@ def _plan(options: argparse.Namespace, configuration: Configuration) -> FlightPl
     :raises OSError: a port of the flight is in use
     """
     mission = flown_mission(configuration.world)
+    if mission is not None:
+        vehicle = configuration.vehicle
+        mission.check_fits(f'vehicle {vehicle.name}', vehicle.drives)
     scenario = checked_scenario(configuration)
     own_classes = node_overrides.parse(options.node, configuration.graph.nodes)
     if options.mode == 'core':

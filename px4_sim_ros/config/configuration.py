@@ -117,8 +117,8 @@ def load_configuration(
     laid: dict[str, FlatParameters] = {}
 
     def configured(node: str) -> NodeConfiguration:
-        values = default_parameters(node) | sensors
-        for layer in (base or {}), laid:
+        values = default_parameters(node)
+        for layer in of_vehicle, base or {}, laid:
             values |= layer.get('', {}) | layer.get(node, {})
         if node == 'pilot' and 'hil_bridge' in names:
             values |= {'instance': flat_values(configured('hil_bridge').own)['instance']}
@@ -129,14 +129,14 @@ def load_configuration(
 
     for key in select(given, absolute(namespace)) | overrides.get('', {}):
         _check_shared_name(key)
-    sensors: FlatParameters = {}
+    of_vehicle: dict[str, FlatParameters] = {}
     scenario = configured(_FIRST).world.scenario
     if lays_scenario and scenario != NONE:
         laid |= settings_of(scenario)
         _check_alone(scenario, laid)
     if vehicle is None:
         vehicle = load_vehicle(configured(_FIRST).world.vehicle)
-    sensors = _sensors_of(vehicle)
+    of_vehicle |= _settings_of(vehicle)
     world = configured(_FIRST).world
     names = graph.of_instances(world.node_counts).nodes
     check_sections(params_file, given, [f'{absolute(namespace)}/{node}' for node in names])
@@ -176,8 +176,8 @@ def checked_scenario(configuration: Configuration) -> Scenario | None:
     return scenario
 
 
-def _sensors_of(vehicle: Vehicle) -> FlatParameters:
-    """Return how many of each sensor a vehicle carries, as far as its file says so.
+def _settings_of(vehicle: Vehicle) -> dict[str, FlatParameters]:
+    """Return what a vehicle's file sets by node, `''` meaning every node: sensors and step.
 
     :raises ParameterError: there is no such sensor
     """
@@ -187,7 +187,13 @@ def _sensors_of(vehicle: Vehicle) -> FlatParameters:
             raise unknown_key_error(
                 f'vehicle {vehicle.name}: sensors', kind,
                 [name.partition('.')[2] for name in known if name.startswith('instances.')])
-    return {f'instances.{kind}': count for kind, count in vehicle.sensors.items()}
+    shared: FlatParameters = {
+        f'instances.{kind}': count for kind, count in vehicle.sensors.items()}
+    if vehicle.stepping is None:
+        return {'': shared}
+    step_us, substeps = vehicle.stepping.step_us, vehicle.stepping.substeps
+    return {'': {**shared, 'step_us': step_us, 'periods_us.imu': step_us},
+            'dynamics': {'substeps': substeps}}
 
 
 def profile_parameters(name: str) -> dict[str, FlatParameters]:

@@ -1,10 +1,11 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""Missions of vehicles with wings: PX4's navigator flies them, the pilot uploads and follows.
+"""Missions of vehicles with wings or wheels: PX4's navigator has them, the pilot follows.
 
 What an item means follows from the vehicle. A plane takes off along its heading and lands at the
 place of take-off, coming from its last point; a VTOL takes off straight up, makes its way as a
-plane, and lands straight down there. `hold` is a circle around the last point.
+plane, and lands straight down there. `hold` is a circle around the last point. A rover drives from
+point to point and stands still where it holds and where its mission ends.
 """
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ if typing.TYPE_CHECKING:
 _VTOLS = frozenset(
     number for number, entry in mavlink.enums['MAV_TYPE'].items()
     if entry.name.startswith('MAV_TYPE_VTOL'))
-NAVIGATED = _VTOLS | {mavlink.MAV_TYPE_FIXED_WING}
+ROVERS = frozenset({mavlink.MAV_TYPE_GROUND_ROVER})
+NAVIGATED = _VTOLS | ROVERS | {mavlink.MAV_TYPE_FIXED_WING}
 """The types of vehicles, as their autopilots name them, whose missions are flown so."""
 
 # Before a plane, which runs and climbs towards it.
@@ -54,6 +56,21 @@ def fly_navigated(pilot: Pilot, mission: Mission, home: Home) -> Course[None]:
     items = _items(mission, link.vehicle_type in _VTOLS, math.radians(link.heading_deg))
     yield from _upload(pilot, items, home)
     link.item_reached = -1
+    if mission.drives:
+        yield from _drive(pilot, mission, items)
+    else:
+        yield from _fly(pilot, mission, items)
+
+
+def _drive(pilot: Pilot, mission: Mission, items: typing.Sequence[_Item]) -> Course[None]:
+    yield from _set_mode(pilot, _AUTO, _MISSION)
+    yield from pilot.arming()
+    yield from _follow(pilot, mission.items, items)
+    yield from pilot.stopping()
+
+
+def _fly(pilot: Pilot, mission: Mission, items: typing.Sequence[_Item]) -> Course[None]:
+    link = pilot.link
     # PX4's height control of wings has begun at height 0, before there was a position, and would
     # take minutes to find up to that of home. In a mode without it, it ends, and begins anew.
     yield from _set_mode(pilot, _MANUAL)
@@ -61,10 +78,17 @@ def fly_navigated(pilot: Pilot, mission: Mission, home: Home) -> Course[None]:
     yield from pilot.until(lambda: link.time_s >= end_s, _ITEM_LIMIT_S, 'time stands still')
     yield from _set_mode(pilot, _AUTO, _MISSION)
     yield from pilot.arming()
-    for index, (item, sent) in enumerate(zip(mission.items[:-1], items)):
-        yield from _reach(pilot, index, _ITEM_LIMIT_S + sent.duration_s)
-        pilot.report(_event(item, sent, link.time_s))
+    yield from _follow(pilot, mission.items[:-1], items)
     yield from pilot.landing()
+
+
+def _follow(
+    pilot: Pilot, items: typing.Sequence[object], sent: typing.Sequence[_Item],
+) -> Course[None]:
+    """Wait for each item to be reached, and report it."""
+    for index, (item, message) in enumerate(zip(items, sent)):
+        yield from _reach(pilot, index, _ITEM_LIMIT_S + message.duration_s)
+        pilot.report(_event(item, message, pilot.link.time_s))
 
 
 def _set_mode(pilot: Pilot, mode: int, sub_mode: int = 0) -> Course[None]:

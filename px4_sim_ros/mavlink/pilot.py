@@ -13,7 +13,7 @@ import typing
 
 from pymavlink.dialects.v20 import common as mavlink
 
-from px4_sim_ros.mavlink.navigated import NAVIGATED, fly_navigated
+from px4_sim_ros.mavlink.navigated import NAVIGATED, ROVERS, fly_navigated
 from px4_sim_ros.mavlink.pilot_events import (
     Course,
     Event,
@@ -24,6 +24,7 @@ from px4_sim_ros.mavlink.pilot_events import (
 )
 from px4_sim_ros.mavlink.pilot_link import PilotLink, SetPoint
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition, LocalFrame, load_proj
+from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.mission import GoTo, Hold, Item, Mission, TakeOff
 
@@ -34,6 +35,7 @@ _COMMAND_RETRY_S = 1.0
 _ARRIVED_DISTANCE_M = 0.4
 _ARRIVED_SPEED_M_S = 0.3
 _SETTLE_S = 1.0
+_STANDING_M_S = 0.1
 _T = typing.TypeVar('_T')
 _AUTOPILOT = mavlink.MAV_COMP_ID_AUTOPILOT1
 
@@ -81,6 +83,10 @@ class Pilot:
         home = Home(position_enu, LocalFrame(geodetic))
         self.link.begin_flight()
         self.report(Event('ready to fly', self.link.time_s))
+        try:
+            mission.check_fits('the vehicle', self.link.vehicle_type in ROVERS)
+        except ParameterError as error:
+            raise MissionError(str(error)) from error
         if self.link.vehicle_type in NAVIGATED:
             yield from fly_navigated(self, mission, home)
             return
@@ -148,6 +154,17 @@ class Pilot:
         yield from self.until(
             lambda: not link.armed, _ITEM_LIMIT_S, 'the autopilot has not disarmed')
         self.report(Event('disarmed', link.time_s, None, True))
+
+    def stopping(self) -> Course[None]:
+        """Wait until the vehicle stands still.
+
+        It stays armed: PX4's rovers send no more controls once they are disarmed.
+        """
+        link = self.link
+        yield from self.until(
+            lambda: math.hypot(*link.velocity_enu) < _STANDING_M_S, _ITEM_LIMIT_S,
+            'the vehicle has not stopped')
+        self.report(Event('stopped', link.time_s, None, True))
 
     def _offset(self, home: Home) -> Vector:
         """Return the position relative to the place of take-off, ENU."""

@@ -26,11 +26,12 @@ class Hold(Parameters):
 
 @dataclasses.dataclass(frozen=True)
 class GoTo(Parameters):
-    """Fly to a point, relative to the place of take-off."""
+    """Go to a point, relative to the place where the mission begins."""
 
     north_m: float = parameter('north', 'm', minimum=-10_000, maximum=10_000)
     east_m: float = parameter('east', 'm', minimum=-10_000, maximum=10_000)
-    up_m: float = parameter('up', 'm', above=0, maximum=500)
+    up_m: float = parameter(
+        'up; may be missing where a vehicle drives', 'm', above=0, maximum=500, default=0.0)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,21 +47,40 @@ _ITEMS: dict[str, type[Item]] = {
 
 @dataclasses.dataclass(frozen=True)
 class Mission:
-    """A named list of items; it begins with a take-off and ends with a landing."""
+    """A named list of items; it begins with a take-off and ends with a landing, or has neither."""
 
     name: str
     items: tuple[Item, ...]
 
     @property
+    def drives(self) -> bool:
+        """Whether it stays on the ground: it has no take-off."""
+        return not any(isinstance(item, TakeOff) for item in self.items)
+
+    def check_fits(self, owner: str, drives: bool) -> None:
+        """Check that it is for a vehicle that flies, or for one that drives.
+
+        :param owner: what to call the vehicle in an error sentence
+        :raises ParameterError: it is for the other kind
+        """
+        if self.drives is not drives:
+            kind, wanted = (
+                ('drives', 'have neither take_off nor land') if drives else
+                ('flies', 'begin with take_off and end with land'))
+            raise ParameterError(f'{owner} {kind}: the mission {self.name} must {wanted}')
+
+    @property
     def events(self) -> int:
-        """How many events the pilot reports: ready, armed, one an item, disarmed."""
+        """How many events the pilot reports: ready, armed, one an item, disarmed or stopped."""
         return len(self.items) + 3
 
     def to_mapping(self) -> dict[str, typing.Any]:
         """Return what `from_mapping` reads."""
         names = {item: name for name, item in _ITEMS.items()}
         return {'name': self.name, 'items': [
-            {names[type(item)]: dataclasses.asdict(item)} for item in self.items]}
+            {names[type(item)]: {key: value for key, value in dataclasses.asdict(item).items()
+                                 if key != 'up_m' or value}}
+            for item in self.items]}
 
     @classmethod
     def from_mapping(cls, owner: str, content: typing.Any) -> Mission:
@@ -75,9 +95,16 @@ class Mission:
             raise ParameterError(f"{owner}: items = {content['items']!r}: must be a list")
         items = tuple(
             cls._item(f'{owner}: items[{i}]', item) for i, item in enumerate(content['items']))
-        if not items or not isinstance(items[0], TakeOff) or not isinstance(items[-1], Land):
-            raise ParameterError(f'{owner}: must begin with take_off and end with land')
-        return cls(str(content['name']), items)
+        mission = cls(str(content['name']), items)
+        flies = not mission.drives or any(isinstance(item, Land) for item in items)
+        if not items or (flies and not (
+                isinstance(items[0], TakeOff) and isinstance(items[-1], Land))):
+            raise ParameterError(
+                f'{owner}: must begin with take_off and end with land, or have neither to drive')
+        for i, item in enumerate(items):
+            if isinstance(item, GoTo) and not (mission.drives or item.up_m):
+                raise ParameterError(f'{owner}: items[{i}].go_to.up_m: missing; it is up')
+        return mission
 
     @staticmethod
     def _item(owner: str, item: typing.Any) -> Item:

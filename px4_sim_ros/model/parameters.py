@@ -39,7 +39,7 @@ def parameter(
     :param above: the value must be strictly greater than this
     :param maximum: largest value allowed
     :param choices: the values allowed for a text
-    :param default: of one that may be missing, which only a vehicle file allows
+    :param default: of one that may be missing, which only files of vehicles and missions allow
     """
     return dataclasses.field(default=default, metadata={
         'description': description, 'unit': unit, 'minimum': minimum,

@@ -21,7 +21,7 @@ from px4_sim_ros.model.frames import Quaternion, Vector
 from px4_sim_ros.model.rotation import from_rotation_vector, matrix, multiply, to_world
 from px4_sim_ros.model.sensors.mounting import mounting_rotation
 from px4_sim_ros.model.sensors.range_finder import DIRECTIONS, RangeFinderParameters
-from px4_sim_ros.model.vehicle.elements import Surface
+from px4_sim_ros.model.vehicle.elements import Servo, Surface, Wheel
 from px4_sim_ros.model.vehicle.sections import Rotor
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 
@@ -72,12 +72,18 @@ def rotor_link(index: int, rotor: Rotor, turned_rad: float = 0.0) -> Link:
 def servo_links(vehicle: Vehicle, angles_rad: typing.Sequence[float] = ()) -> list[Link]:
     """Return where servos are that deflect a surface; x is its chord, z its normal.
 
+    One that only steers wheels is in their middle and turns about body z: an axle.
+
     :param angles_rad: of all servos; none: 0
     """
     links = []
     for i, servo in enumerate(vehicle.servos):
         surface = next((s for s in vehicle.surfaces if s.servo == servo.name), None)
         if surface is None:
+            if wheels := axle_of(vehicle, servo):
+                angle = wheels[0].steering * (angles_rad[i] if angles_rad else 0.0)
+                links.append(Link(servo_frame(i), BODY_FRAME, middle_m(wheels),
+                                  from_rotation_vector((0.0, 0.0, angle))))
             continue
         # Positive lifts the trailing edge where that costs lift.
         angle = (angles_rad[i] if angles_rad else 0.0) * math.copysign(1.0, -surface.effect)
@@ -85,6 +91,19 @@ def servo_links(vehicle: Vehicle, angles_rad: typing.Sequence[float] = ()) -> li
             servo_frame(i), BODY_FRAME, hinge_m(surface),
             multiply(surface_attitude(surface), from_rotation_vector((0.0, angle, 0.0)))))
     return links
+
+
+def axle_of(vehicle: Vehicle, servo: Servo) -> list[Wheel]:
+    """Return the wheels that a servo steers, if it deflects no surface."""
+    if any(surface.servo == servo.name for surface in vehicle.surfaces):
+        return []
+    return [wheel for wheel in vehicle.wheels if wheel.steered_by == servo.name]
+
+
+def middle_m(wheels: typing.Sequence[Wheel]) -> Vector:
+    """Return the middle of the hubs of wheels."""
+    x, y, z = (sum(values) / len(wheels) for values in zip(*(w.position_m for w in wheels)))
+    return x, y, z
 
 
 def hinge_m(surface: Surface) -> Vector:

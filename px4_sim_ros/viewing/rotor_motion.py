@@ -50,7 +50,7 @@ class ThrustArrows:
     def __init__(self, vehicle: Vehicle, gravity_m_s2: float) -> None:
         self._coefficients_n_s2 = [
             vehicle.model_of(rotor).thrust_coefficient_n_s2 for rotor in vehicle.rotors]
-        share_n = vehicle.body.mass_kg * gravity_m_s2 / len(vehicle.rotors)
+        share_n = vehicle.body.mass_kg * gravity_m_s2 / max(1, len(vehicle.rotors))
         self._m_per_n = _HOVER_ARROW_M / share_n if share_n > 0.0 else 0.0
 
     def lengths_m(self, speeds_rad_s: typing.Sequence[float]) -> list[float]:

@@ -13,8 +13,10 @@ from px4_sim_ros.model.vehicle.elements import Surface
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.viewing.links import (
     IDENTITY,
+    axle_of,
     from_z_to,
     hinge_m,
+    middle_m,
     rotor_frame,
     servo_frame,
     surface_attitude,
@@ -61,8 +63,7 @@ class Shape(typing.NamedTuple):
 
 def vehicle_shapes(vehicle: Vehicle) -> list[Shape]:
     """Return hub, nose, arms, motors, legs and feet in `base_link`, and each rotor in its own."""
-    arm_m = sum(math.hypot(*r.position_m[:2]) for r in vehicle.rotors) / len(vehicle.rotors)
-    arm_m = max(arm_m, 0.1 * vehicle.rotor_model.propeller_diameter_m)
+    arm_m = _arm_m(vehicle)
     hub_m = _HUB_LENGTH * arm_m, _HUB_WIDTH * arm_m, _HUB_HEIGHT * arm_m
     nose_m = _NOSE_SIZE * arm_m
     shapes = [
@@ -77,11 +78,7 @@ def vehicle_shapes(vehicle: Vehicle) -> list[Shape]:
             *_motor_and_rotor(vehicle, i)]
     for surface in vehicle.surfaces:
         shapes += _surface(vehicle, surface)
-    for i, wheel in enumerate(vehicle.wheels):
-        shapes.append(Shape(
-            f'wheel_{i + 1}', BODY_FRAME, Kind.CYLINDER,
-            (2.0 * wheel.radius_m, 2.0 * wheel.radius_m, wheel.radius_m), wheel.position_m,
-            from_z_to((0.0, 1.0, 0.0)), _DARK))
+    shapes += [_wheel(vehicle, i) for i in range(len(vehicle.wheels))]
     for i, foot in enumerate(vehicle.contact_points_m):
         hip = 0.5 * foot[0], 0.5 * foot[1], 0.0
         shapes += [
@@ -89,6 +86,28 @@ def vehicle_shapes(vehicle: Vehicle) -> list[Shape]:
             Shape(f'foot_{i + 1}', BODY_FRAME, Kind.SPHERE, (2.0 * _LEG_THICKNESS * arm_m,) * 3,
                   foot, IDENTITY, _DARK)]
     return shapes
+
+
+def _arm_m(vehicle: Vehicle) -> float:
+    """Return the mean distance of the rotors from body z; of the wheels if there are no rotors."""
+    if vehicle.drives:
+        return sum(math.hypot(x, y) for x, y, _ in vehicle.ground_points_m) / len(
+            vehicle.ground_points_m)
+    arm_m = sum(math.hypot(*r.position_m[:2]) for r in vehicle.rotors) / len(vehicle.rotors)
+    return max(arm_m, 0.1 * vehicle.rotor_model.propeller_diameter_m)
+
+
+def _wheel(vehicle: Vehicle, index: int) -> Shape:
+    """Return a wheel, in the frame of its axle if that is steered."""
+    wheel, frame, (x, y, z) = vehicle.wheels[index], BODY_FRAME, vehicle.wheels[index].position_m
+    for i, servo in enumerate(vehicle.servos):
+        axle = axle_of(vehicle, servo)
+        if wheel in axle:
+            frame = servo_frame(i)
+            x, y, z = (a - b for a, b in zip(wheel.position_m, middle_m(axle)))
+    return Shape(f'wheel_{index + 1}', frame, Kind.CYLINDER,
+                 (2.0 * wheel.radius_m, 2.0 * wheel.radius_m, wheel.radius_m), (x, y, z),
+                 from_z_to((0.0, 1.0, 0.0)), _DARK)
 
 
 def _surface(vehicle: Vehicle, surface: Surface) -> list[Shape]:

@@ -3,6 +3,7 @@
 """The URDF of a vehicle, made from its file: http://wiki.ros.org/urdf/XML."""
 from __future__ import annotations
 
+import math
 import xml.etree.ElementTree as ElementTree
 
 from px4_sim_ros.config.configuration import Configuration
@@ -12,6 +13,7 @@ from px4_sim_ros.model.vehicle.sections import Body, Rotor
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.viewing.links import (
     Link,
+    axle_of,
     rotor_frame,
     rotor_link,
     sensor_links,
@@ -30,7 +32,7 @@ def urdf(configuration: Configuration) -> str:
     Mass and inertia are those of the whole vehicle, rotors included, about its centre of mass,
     which is the origin of `base_link`. Each rotor is a continuous joint, about its axis
     or against it as the rotor turns, with the name that it has in `joint_states`; each servo of a
-    surface is a revolute one.
+    surface or of an axle is a revolute one.
     """
     vehicle = configuration.vehicle
     robot = ElementTree.Element('robot', name=vehicle.name)
@@ -103,14 +105,18 @@ def _rotor_joint(robot: ElementTree.Element, index: int, rotor: Rotor) -> None:
 
 def _servo_joint(robot: ElementTree.Element, link: Link, vehicle: Vehicle) -> None:
     servo = next(s for i, s in enumerate(vehicle.servos) if servo_frame(i) == link.frame)
-    surface = next(s for s in vehicle.surfaces if s.servo == servo.name)
+    axle = axle_of(vehicle, servo)
+    if axle:
+        axis = 0.0, 0.0, math.copysign(1.0, axle[0].steering)
+    else:
+        surface = next(s for s in vehicle.surfaces if s.servo == servo.name)
+        axis = 0.0, -1.0 if surface.effect > 0.0 else 1.0, 0.0
     joint = ElementTree.SubElement(
         robot, 'joint', name=link.frame.removesuffix('_link'), type='revolute')
     ElementTree.SubElement(joint, 'parent', link=link.parent)
     ElementTree.SubElement(joint, 'child', link=link.frame)
     _origin(joint, link.position_m, link.attitude)
-    ElementTree.SubElement(
-        joint, 'axis', xyz=_numbers((0.0, -1.0 if surface.effect > 0.0 else 1.0, 0.0)))
+    ElementTree.SubElement(joint, 'axis', xyz=_numbers(axis))
     ElementTree.SubElement(
         joint, 'limit', lower=_number(-servo.travel_rad), upper=_number(servo.travel_rad),
         velocity=_number(servo.rate_rad_s), effort='0.0')

@@ -59,7 +59,7 @@ def test_a_name_without_a_file():
     """A plain name is looked up in config/missions."""
     assert refusal(load_mission, 'squre') == (
         "mission 'squre': there is no such mission; did you mean square; there are hover,"
-        ' plane, square, vtol')
+        ' plane, rover, square, vtol')
 
 
 def test_a_folder(tmp_path):
@@ -88,8 +88,10 @@ def test_a_file_that_is_no_yaml(tmp_path, content):
     ('- land: {}', '- {land: {}, hold: {duration_s: 1}}',
      "mission file: items[3] = {'land': {}, 'hold': {'duration_s': 1}}: must be one of take_off,"
      ' hold, go_to, land'),
-    ('  - take_off: {up_m: 5}\n', '', 'mission file: must begin with take_off and end with land'),
-    ('  - land: {}\n', '', 'mission file: must begin with take_off and end with land'),
+    ('  - take_off: {up_m: 5}\n', '',
+     'mission file: must begin with take_off and end with land, or have neither to drive'),
+    ('  - land: {}\n', '',
+     'mission file: must begin with take_off and end with land, or have neither to drive'),
     # Their values.
     ('up_m: 5', 'up_m: high', "mission file: items[0].take_off.up_m = 'high': must be a number"),
     ('up_m: 5', 'up_m: 0',

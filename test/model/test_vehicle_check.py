@@ -10,9 +10,9 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from px4_sim_ros.model.environment.environment import Environment
+from px4_sim_ros.model.vehicle.contact_figures import contact_rates_rad_s
 from px4_sim_ros.model.vehicle.vehicle_figures import (
     as_json,
-    contact_rates_rad_s,
     figures,
     implausible,
 )

@@ -103,3 +103,20 @@ def test_px4_flies_its_mission(tmp_path, vehicle, mission, instance, acceptance_
     replay = run('replay', bag)
     assert replay.returncode == 0, replay.stdout + replay.stderr
     assert 'common messages are bit-identical' in replay.stdout
+
+
+# NAV_ACC_RAD is 0.5 m; with steering PX4 cuts corners by RA_ACC_RAD_MAX, 1.5 m.
+@pytest.mark.skipif(not os.environ.get('PX4_DIR'), reason='PX4_DIR does not point to a built PX4')
+@pytest.mark.parametrize(('vehicle', 'instance', 'acceptance_m'), [
+    ('rover_differential', X500_INSTANCE, 0.7), ('rover_ackermann', HEXA_INSTANCE, 1.7)])
+def test_px4_drives_its_mission(tmp_path, vehicle, instance, acceptance_m):
+    summary, printed = flight(tmp_path, vehicle, instance, 'px4', '--mission', 'rover')
+    assert summary['mission_flown']
+    assert summary['misses'] == 0
+    assert len(summary['arrivals']) == 5
+    assert all(a['position_error_m'] < acceptance_m for a in summary['arrivals'])
+    folder = re.search(r'PX4 runs in (\S+);', printed).group(1)
+    _, ready, console = (pathlib.Path(folder) / 'px4.log').read_text(
+        errors='replace').partition('Ready for takeoff!')
+    assert ready
+    assert complaints(console) == []

@@ -78,7 +78,9 @@ ROWS = {
     'servos': ('servo step', 'rate of a servo'),
     'wheels': (
         'rolling resistance', 'no side slip of a wheel',
-        'no creep on a slope within rolling resistance', 'turn radius', 'speed of a driven cart',
+        'no creep on a slope within rolling resistance', 'turn radius',
+        'turn radius of a car', 'turn on two motors', 'a caster rolls in every direction',
+        'speed of a driven cart',
         'a driven cart stands when its motor stands',
         'a cart with frozen controls gains no energy while it rolls'),
 }

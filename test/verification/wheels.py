@@ -8,6 +8,7 @@ import math
 
 import numpy as np
 
+from px4_sim_ros.config.vehicles_and_missions import load_vehicle
 from px4_sim_ros.model.vehicle.elements import Motor, Servo, Wheel
 from verification.checks import Plot, Result, Series, check
 from verification.plants import G_M_S2, build, steady_iris, truths, uniform
@@ -29,6 +30,12 @@ def cart(*, steered=False, driven=False, resistance=RESISTANCE):
         motors=(Motor('motor', 4, 0.1, 40.0),) if driven else (),
         body=dataclasses.replace(
             vehicle.body, mass_kg=2.0, linear_drag_n_s_m=0.0, quadratic_drag_n_s2_m2=0.0))
+
+
+def in_vacuum(vehicle):
+    """Return a vehicle whose body has no drag."""
+    return dataclasses.replace(
+        vehicle, body=dataclasses.replace(vehicle.body, quadratic_drag_n_s2_m2=0.0))
 
 
 def on_ground(vehicle, **options):
@@ -72,17 +79,64 @@ def no_creep():
     return Result(math.dist(run[-1].position_enu, run[250].position_enu))
 
 
-@check('turn radius', model='a tricycle whose front wheel is driven, at 0.1 rad, 1 m/s',
-       reference='bicycle: base / tan(angle) at the rear axle', tolerance=0.01, unit='1')
+@check('turn radius',
+       model='a tricycle whose front wheel is driven, at 0.1 rad, 1 m/s, RK4 at 1 ms',
+       reference='bicycle: base / tan(angle) at the rear axle', tolerance=2e-4, unit='1')
 def turn_radius():
     """Return the relative difference of speed / yaw rate."""
     vehicle = cart(steered=True, driven=True)
     rear = tuple(dataclasses.replace(wheel, driven_by='') for wheel in vehicle.wheels[2:])
     front = dataclasses.replace(vehicle.wheels[0], position_m=(0.5 * BASE_M, 0.0, -0.05))
-    dynamics = on_ground(dataclasses.replace(vehicle, wheels=(front, *rear)))
+    dynamics = on_ground(dataclasses.replace(vehicle, wheels=(front, *rear)), step_us=1000)
     last = truths(dynamics, 12.0, (*RESTING, 1.0 / RADIUS_M, 0.1))[-1]
     radius = last.velocity_flu[0] / last.rate_flu[2]
     return Result(abs(radius / (BASE_M / math.tan(0.1)) - 1.0))
+
+
+@check('turn radius of a car',
+       model='rover_ackermann, its wheels steered by up to 0.5 rad, 1 m/s, RK4 at 1 ms',
+       reference='Ackermann: base / tan(angle) at the rear axle, no wheel slips', tolerance=3e-4,
+       unit='1')
+def turn_radius_of_a_car():
+    """Return the largest relative difference of speed / yaw rate."""
+    return Result(max(abs(_rear_radius_m(angle) / (0.5 / math.tan(angle)) - 1.0)
+                      for angle in (-0.5, -0.1, 0.2, 0.5)))
+
+
+def _rear_radius_m(angle_rad):
+    """Return speed / yaw rate of the car after 8 s at an angle of its steering."""
+    dynamics = on_ground(in_vacuum(load_vehicle('rover_ackermann')), step_us=1000)
+    last = truths(dynamics, 8.0, (1.0 / 0.08, angle_rad))[-1]
+    return last.velocity_flu[0] / last.rate_flu[2]
+
+
+@check('turn on two motors',
+       model='rover_differential on casters without resistance, ahead, backwards and on the spot',
+       reference='yaw rate = radius (right - left) / track', tolerance=1e-4, unit='1')
+def turn_on_two_motors():
+    """Return the largest relative difference of the yaw rate."""
+    rover, found = in_vacuum(load_vehicle('rover_differential')), []
+    wheels = tuple(dataclasses.replace(
+        wheel, rolling_resistance=0.0) if wheel.swivels else wheel for wheel in rover.wheels)
+    for right, left in ((12.0, 8.0), (5.0, -5.0), (-6.0, -10.0)):
+        dynamics = on_ground(dataclasses.replace(rover, wheels=wheels), step_us=1000)
+        last = truths(dynamics, 6.0, (right, left))[-1]
+        found.append(abs(last.rate_flu[2] / (0.1 * (right - left) / 0.6) - 1.0))
+    return Result(max(found))
+
+
+@check('a caster rolls in every direction',
+       model='a cart on four casters that slides at 3 m/s, 30 degrees off its heading, RK4 at 1 ms',
+       reference='v = v0 - c g t, straight on', tolerance=2e-3, unit='m/s')
+def caster_rolls():
+    """Return the largest difference of the velocity after the first 0.2 s, in which it settles."""
+    wheels = tuple(dataclasses.replace(wheel, swivels=True) for wheel in cart().wheels)
+    dynamics = on_ground(dataclasses.replace(cart(), wheels=wheels), step_us=1000)
+    heading = np.array((math.cos(math.radians(30.0)), math.sin(math.radians(30.0))))
+    dynamics.state[3:5] = 3.0 * heading
+    run = truths(dynamics, 4.0, RESTING)[200:]
+    exact = [(3.0 - RESISTANCE * G_M_S2 * a.time_us / 1e6) * heading for a in run]
+    return Result(np.abs([a.velocity_flu[:2] for a in run] - np.array(exact)).max())
 
 
 @check('speed of a driven cart', model='a cart whose motor is asked for 20 rad/s, 5 s',

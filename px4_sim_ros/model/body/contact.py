@@ -8,8 +8,14 @@ one the force is a pure function of the state.
 
 A wheel is a foot whose friction along its heading is no more than its rolling resistance times
 the load: across its heading it holds. One that is driven slips towards the speed of its motor
-within what friction allows; it has a spring along its heading only while its motor stands. Its
-point of contact is fixed in the body, below the hub, and a wheel has no inertia.
+within what friction allows; it has a spring along its heading only while its motor stands. A
+differential gives the wheels of an axle the same force: what slips is the middle of the axle. A
+caster is a foot whose friction is its rolling resistance. The point of contact is fixed in the
+body, below the hub, and a wheel has no inertia.
+
+A wheel that is steered heads by an angle d about body z, or by Ackermann's geometry so that the
+lines across all wheels meet in one point, L cot(d) to the left of the axle that is not steered:
+from there a wheel at y heads by atan(L sin(d) / (L cos(d) - y sin(d))).
 """
 from __future__ import annotations
 
@@ -29,24 +35,39 @@ _to_world = compiled(to_world)
 _STANDING_M_S = 1e-3
 """A driven wheel whose rim is slower stands."""
 # The columns of the table, in SI units; servo and motor are indices, -1 for none.
-X, Y, Z, IS_WHEEL, ROLLING_RESISTANCE, RADIUS, SERVO, STEERING, MOTOR = range(9)
+(
+    X, Y, Z, FRICTION, IS_WHEEL, ROLLING_RESISTANCE, RADIUS, SERVO, STEERING, STEERING_BASE, MOTOR,
+    DIFFERENTIAL_ARM,           # how far left of the middle of its axle a differential drives it
+) = range(12)
+COLUMNS = 12
 
 
 def foot_table(
-    points_m: typing.Sequence[Vector], wheels: typing.Sequence[Wheel] = (),
-    actuators: typing.Mapping[str, int] | None = None,
+    friction_coefficient: float, points_m: typing.Sequence[Vector],
+    wheels: typing.Sequence[Wheel] = (), actuators: typing.Mapping[str, int] | None = None,
 ) -> np.ndarray:
     """Return feet, then wheels, for compiled functions, one entry each.
 
+    :param friction_coefficient: of all but casters
     :param points_m: the feet in FLU from the body's origin
     :param actuators: the index of each motor and servo in the state, from the first one
     """
-    known = actuators or {}
+    foot = friction_coefficient, 0.0, 0.0, 0.0, -1.0, 0.0, 0.0, -1.0, 0.0
     return np.array(
-        [(*point, 0.0, 0.0, 0.0, -1.0, 0.0, -1.0) for point in points_m]
-        + [(*wheel.contact_m, 1.0, wheel.rolling_resistance, wheel.radius_m,
-            known.get(wheel.steered_by, -1), wheel.steering, known.get(wheel.driven_by, -1))
-           for wheel in wheels], float).reshape(-1, 9)
+        [(*point, *foot) for point in points_m]
+        + [_wheel(wheel, friction_coefficient, actuators or {}) for wheel in wheels],
+        float).reshape(-1, COLUMNS)
+
+
+def _wheel(
+    wheel: Wheel, friction_coefficient: float, actuators: typing.Mapping[str, int],
+) -> tuple[float, ...]:
+    """Return the constants of a wheel, in the order of the columns."""
+    return (
+        *wheel.contact_m, wheel.rolling_resistance if wheel.swivels else friction_coefficient,
+        not wheel.swivels, wheel.rolling_resistance, wheel.radius_m,
+        actuators.get(wheel.steered_by, -1), wheel.steering, wheel.steering_base_m,
+        actuators.get(wheel.driven_by, -1), wheel.position_m[1] if wheel.differential else 0.0)
 
 
 def contact_constants(
@@ -54,7 +75,7 @@ def contact_constants(
 ) -> dict[str, float]:
     """Return what the functions below need in a record, by name."""
     return {'stiffness_n_m': model.stiffness_n_m, 'damping_n_s_m': model.damping_n_s_m,
-            'friction_coefficient': model.friction_coefficient, 'reach_m': reach_m(points_m)}
+            'reach_m': reach_m(points_m)}
 
 
 def no_anchors(feet: int) -> np.ndarray:
@@ -115,10 +136,10 @@ def contact_wrench(
         if points[i, IS_WHEEL]:
             px, py = _wheel_force(
                 points, i, rotation, state[first:], (px, py), (damping * vx, damping * vy),
-                damping, normal)
+                damping, normal, rate_flu[2])
         else:
             px, py = -damping * vx - px, -damping * vy - py
-        px, py = _limited(px, py, c.friction_coefficient * normal)
+        px, py = _limited(px, py, points[i, FRICTION] * normal)
         fx += px
         fy += py
         fz += normal
@@ -148,7 +169,7 @@ def move_anchors(
         if math.isnan(anchors[i, 0]):
             anchors[i, 0], anchors[i, 1] = x, y
         # A spring never holds more than friction can: beyond that the foot slides.
-        longest = c.friction_coefficient * depth
+        longest = points[i, FRICTION] * depth
         dx, dy = _limited(x - anchors[i, 0], y - anchors[i, 1], longest)
         if points[i, IS_WHEEL]:
             actuators = state[first:]
@@ -173,7 +194,10 @@ def _heading(
     """Return the direction on the ground in which a wheel rolls: a unit vector, east and north."""
     servo = int(points[index, SERVO])
     angle = points[index, STEERING] * actuators[servo] if servo >= 0 else 0.0
-    east, north, _ = _to_world(rotation, (math.cos(angle), math.sin(angle), 0.0))
+    ahead, left, base = math.cos(angle), math.sin(angle), points[index, STEERING_BASE]
+    if base:
+        ahead, left = base * ahead - points[index, Y] * left, base * left
+    east, north, _ = _to_world(rotation, (ahead, left, 0.0))
     length = math.sqrt(east * east + north * north)
     if length == 0.0:               # it stands on its nose
         return 1.0, 0.0
@@ -184,7 +208,7 @@ def _heading(
 def _wheel_force(
     points: np.ndarray, index: int, rotation: tuple[float, ...], actuators: np.ndarray,
     spring: tuple[float, float], damper: tuple[float, float], damping_n_s_m: float,
-    normal_n: float,
+    normal_n: float, yaw_rate_rad_s: float,
 ) -> tuple[float, float]:
     """Return the force of the ground on a wheel before friction limits it, N, east and north.
 
@@ -199,6 +223,7 @@ def _wheel_force(
             -dx - x, -dy - y, heading, points[index, ROLLING_RESISTANCE] * normal_n)
     if abs(rim_m_s) >= _STANDING_M_S:
         x, y = _rolling(x, y, heading, 0.0)
+        rim_m_s -= points[index, DIFFERENTIAL_ARM] * yaw_rate_rad_s
     drive = damping_n_s_m * rim_m_s
     return drive * heading[0] - dx - x, drive * heading[1] - dy - y
 

@@ -99,8 +99,8 @@ class Plant(typing.NamedTuple):
                 gravity_per_m2=environment.gravity.per_m2),
             rotors.table, surface_table(vehicle.surfaces, indices),
             actuator_table(vehicle.motors, vehicle.servos), packs_on_a_bus(battery),
-            foot_table(vehicle.contact_points_m, vehicle.wheels, indices) if ground
-            else foot_table(()))
+            foot_table(vehicle.contact_model.friction_coefficient, *(
+                (vehicle.contact_points_m, vehicle.wheels, indices) if ground else ((),))))
 
 
 class HeldInputs(typing.NamedTuple):

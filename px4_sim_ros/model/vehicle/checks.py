@@ -6,6 +6,7 @@ from __future__ import annotations
 import typing
 
 from px4_sim_ros.model.errors import ParameterError, did_you_mean
+from px4_sim_ros.model.vehicle.sections import NO_ROTOR
 
 if typing.TYPE_CHECKING:
     from px4_sim_ros.model.vehicle.vehicle import Vehicle
@@ -33,9 +34,12 @@ def check_parts(owner: str, vehicle: Vehicle) -> None:
                 f'{name}.in_wake_of = {surface.in_wake_of}: must be at most'
                 f' {len(vehicle.rotors)}, the number of rotors')
     for i, wheel in enumerate(vehicle.wheels):
+        wheel.check(f'{owner}: wheels[{i}]')
         _check_known(f'{owner}: wheels[{i}].steered_by', wheel.steered_by, servos)
         _check_known(f'{owner}: wheels[{i}].driven_by', wheel.driven_by,
                      [motor.name for motor in vehicle.motors])
+    if vehicle.drives and not any(wheel.driven_by for wheel in vehicle.wheels):
+        raise ParameterError(f'{owner}: wheels: one must be driven_by a motor, without rotors')
 
 
 def check_is_multirotor(vehicle: Vehicle) -> None:
@@ -52,6 +56,8 @@ def check_is_multirotor(vehicle: Vehicle) -> None:
 def _check_models(owner: str, vehicle: Vehicle) -> None:
     """Check the models of the rotors and of their motors."""
     models = {'': vehicle.rotor_model, **vehicle.rotor_models}
+    if vehicle.rotors and vehicle.rotor_model is NO_ROTOR:
+        raise ParameterError(f'{owner}: missing section rotor_model, what its rotors are')
     for name, model in models.items():
         model.check(_section(owner, 'rotor_model', name))
         own = vehicle.motor_models.get(name)

@@ -102,9 +102,36 @@ class Wheel(Parameters):
     steering: float = parameter(
         'angle of the wheel about body z / angle of the servo', default=1.0)
     driven_by: str = parameter('motor; empty: rolls freely', default='')
+    steering_base_m: float = parameter(
+        'distance from the axle that is not steered, around whose line it turns (Ackermann);'
+        ' 0: turns just by the angle of the servo', 'm', default=0.0, minimum=0)
+    differential: bool = parameter(
+        'the motor drives it through a differential: with equal force on both sides, at the speed'
+        ' of the middle of its axle', default=False)
+    swivels: bool = parameter(
+        'a caster: rolls in every direction, and has no other friction', default=False)
 
     @property
     def contact_m(self) -> tuple[float, float, float]:
         """Where it touches level ground, FLU."""
         x, y, z = self.position_m
         return x, y, z - self.radius_m
+
+    def check(self, owner: str) -> None:
+        """Check that it is not both a caster and something else.
+
+        :raises ParameterError: it swivels, and is steered or driven
+        """
+        for name in 'steered_by', 'driven_by':
+            if self.swivels and getattr(self, name):
+                raise ParameterError(
+                    f'{owner}.{name} = {getattr(self, name)!r}: must be empty for a wheel that'
+                    ' swivels')
+
+
+@dataclasses.dataclass(frozen=True)
+class Stepping(Parameters):
+    """The step that a vehicle's autopilot answers, unless the parameters of a run say otherwise."""
+
+    step_us: int = parameter('simulated time, also of the first IMU', 'us', minimum=1)
+    substeps: int = parameter('integration steps in it', minimum=1, maximum=1000)

@@ -1,10 +1,10 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a vehicle's PX4 parameters say of its rotors what the vehicle file says of them.
+"""Whether a vehicle's PX4 parameters say of rotors and wheels what the vehicle file says of them.
 
 PX4's control allocation has rotors in forward, right and down axes, and a moment coefficient that
 is positive for one that turns counter-clockwise seen from above (PX4's parameter reference,
-CA_ROTOR0_PX and following).
+CA_ROTOR0_PX and following). Its rovers know track, base, steering angle and top speed.
 """
 from __future__ import annotations
 
@@ -13,19 +13,35 @@ import typing
 
 from px4_sim_ros.model.vehicle.sections import Rotor
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
+from px4_sim_ros.model.vehicle.wheel_figures import base_m, steering_rad, top_speed_m_s, track_m
 
 # Parameters are often rounded; a rotor on the other side is never nearer than this.
 _TOLERANCE_M = 0.01
+_TOLERANCE = 0.02
 _ROTOR_PARAMETER = re.compile(r'CA_ROTOR(\d+)_(PX|PY|PZ|KM)')
 # Axis of position_m (forward, left, up), its sign there, and the words for it.
 _AXES = {'PX': (0, 1.0, 'forward'), 'PY': (1, -1.0, 'to the right'), 'PZ': (2, -1.0, 'down')}
 
+_OF_WHEELS: dict[str, tuple[typing.Callable[[Vehicle], float], str]] = {
+    'RD_WHEEL_TRACK': (track_m, 'm'), 'RA_WHEEL_BASE': (base_m, 'm'),
+    'RA_MAX_STR_ANG': (steering_rad, 'rad'), 'RO_MAX_THR_SPEED': (top_speed_m_s, 'm/s')}
+
 
 def contradictions(vehicle: Vehicle) -> list[str]:
-    """Return a sentence about each parameter that is not as the rotors are."""
+    """Return a sentence about each parameter that is not as rotors and wheels are."""
     return [f'px4_parameters.{name} = {value:g}: {reason}'
             for name, value in vehicle.px4_parameters.items()
-            if (reason := _reason(vehicle.rotors, name, value))]
+            if (reason := _reason(vehicle.rotors, name, value) or _of_wheels(vehicle, name, value))]
+
+
+def _of_wheels(vehicle: Vehicle, name: str, value: float) -> str:
+    """Return what contradicts a parameter of a rover, '' for nothing."""
+    if not vehicle.drives or name not in _OF_WHEELS:
+        return ''
+    figure, unit = _OF_WHEELS[name]
+    expected = figure(vehicle)
+    return '' if abs(value - expected) <= _TOLERANCE * expected else (
+        f'by wheels, servos and motors it is {expected:.4g} {unit}')
 
 
 def _reason(rotors: typing.Sequence[Rotor], name: str, value: float) -> str:

@@ -117,6 +117,15 @@ class RotorModel(Parameters):
                 f' greater than {least:.3g}, the advance ratio of its own downwash in hover')
 
 
+NO_ROTOR = RotorModel(
+    thrust_coefficient_n_s2=1e-6, moment_coefficient_m=0.0, time_constant_up_s=1.0,
+    time_constant_down_s=1.0, max_speed_rad_s=1.0, drag_coefficient_n_s2_m=0.0,
+    rolling_moment_coefficient_n_s2=0.0, inertia_kg_m2=0.0, propeller_diameter_m=1.0,
+    zero_thrust_advance_ratio=1.0, reference_density_kg_m3=1.225, command_gain_rad_s=1.0,
+    command_offset_rad_s=0.0)
+"""Of a vehicle without rotors: says only that the drag of its body is that at sea level."""
+
+
 @dataclasses.dataclass(frozen=True)
 class MotorModel(Parameters):
     """Motor, speed controller and propeller as a load of the battery; all motors are alike."""

@@ -12,8 +12,9 @@ from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.parameters import Parameters, number, parameter
 from px4_sim_ros.model.vehicle.checks import check_parts
-from px4_sim_ros.model.vehicle.elements import Motor, Servo, Surface, Wheel
+from px4_sim_ros.model.vehicle.elements import Motor, Servo, Stepping, Surface, Wheel
 from px4_sim_ros.model.vehicle.sections import (
+    NO_ROTOR,
     BatteryModel,
     Body,
     ContactModel,
@@ -122,9 +123,9 @@ class Vehicle:
     name: str
     px4_airframe: int
     body: Body
-    rotor_model: RotorModel
-    rotors: tuple[Rotor, ...]
     contact_model: ContactModel
+    rotor_model: RotorModel = NO_ROTOR
+    rotors: tuple[Rotor, ...] = ()
     contact_points_m: tuple[Vector, ...] = ()
     motor_model: MotorModel | None = None
     battery: BatteryModel | None = None
@@ -136,6 +137,7 @@ class Vehicle:
     servos: tuple[Servo, ...] = ()
     wheels: tuple[Wheel, ...] = ()
     motors: tuple[Motor, ...] = ()
+    stepping: Stepping | None = None
 
     @classmethod
     def from_mapping(cls, owner: str, content: typing.Any) -> Vehicle:
@@ -167,6 +169,7 @@ class Vehicle:
             'servos': functools.partial(_parts, Servo),
             'wheels': functools.partial(_parts, Wheel),
             'motors': functools.partial(_parts, Motor),
+            'stepping': Stepping.from_mapping,
         }
         vehicle = cls(**{
             name: section(name, read) for name, read in readers.items() if name in content})
@@ -194,6 +197,11 @@ class Vehicle:
         """Whether rotors that lift are all that moves it."""
         return not (self.surfaces or self.motors or self.servos) and all(
             rotor.lifts for rotor in self.rotors)
+
+    @property
+    def drives(self) -> bool:
+        """Whether it stays on the ground: it has no rotors."""
+        return not self.rotors
 
     @functools.cached_property
     def lift_rotors(self) -> tuple[Rotor, ...]:
@@ -301,6 +309,8 @@ def _check_sections(vehicle: type[Vehicle], owner: str, content: typing.Any) -> 
     is_mapping = isinstance(content, dict)
     if not is_mapping or 'wheels' not in content:
         required.add('contact_points_m')
+    if not is_mapping or 'motors' not in content:
+        required |= {'rotor_model', 'rotors'}
     if not is_mapping:
         raise ParameterError(f'{owner}: must be a mapping of {", ".join(sorted(required))}')
     for key in sorted(required - set(content)):

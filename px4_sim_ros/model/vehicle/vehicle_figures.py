@@ -11,13 +11,13 @@ import dataclasses
 import math
 import typing
 
-import numpy as np
-
 from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.parameters import Parameters, parameter, range_text
+from px4_sim_ros.model.vehicle.contact_figures import contact_figures, foot_margin_m
 from px4_sim_ros.model.vehicle.sections import LOW_CHARGE
 from px4_sim_ros.model.vehicle.steady_states import SteadyStates, drag_speed_m_s
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
+from px4_sim_ros.model.vehicle.wheel_figures import wheel_figures
 from px4_sim_ros.model.vehicle.wing_figures import wing_figures
 
 
@@ -152,14 +152,14 @@ def figures(vehicle: Vehicle, environment: Environment, step_s: float) -> Figure
         rotor_step=step_s / min(rotor.time_constant_up_s, rotor.time_constant_down_s),
         battery_step=step_s / _shortest_time_constant_s(vehicle),
         foot_margin_m=foot_margin_m(vehicle),
-        **_contact(vehicle, weight, step_s),
+        **contact_figures(vehicle, weight, step_s),
     )
 
 
 def all_figures(
     vehicle: Vehicle, environment: Environment, step_s: float,
 ) -> list[Parameters]:
-    """Return the figures of a vehicle by its kinds: on rotors that lift, on the wing.
+    """Return the figures of a vehicle by its kinds: on rotors that lift, on the wing, on wheels.
 
     :param step_s: of the integration
     """
@@ -168,35 +168,9 @@ def all_figures(
         found.append(figures(vehicle.on_rotors(), environment, step_s))
     if vehicle.surfaces and len(vehicle.lift_rotors) < len(vehicle.rotors) and vehicle.servos:
         found.append(wing_figures(vehicle, environment))
+    if vehicle.drives:
+        found.append(wheel_figures(vehicle, environment.gravity_m_s2(0.0), step_s))
     return found
-
-
-def contact_rates_rad_s(vehicle: Vehicle) -> list[float]:
-    """Return the undamped angular frequencies of a vehicle whose feet hold the ground, rising.
-
-    Each foot is a spring in all directions: the modes of M x'' + K x = 0 with three
-    translations and three turns about the centre of mass. A damper in parallel to each spring
-    gives each mode the damping ratio c w / (2 k).
-    """
-    body, model = vehicle.body, vehicle.contact_model
-    stiffness = np.zeros((6, 6))
-    for x, y, z in vehicle.contact_points_m:
-        # Motion of the foot by motion and turn of the body: v + w x p.
-        foot = np.hstack([np.eye(3), [[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]]])
-        stiffness += model.stiffness_n_m * foot.T @ foot
-    root = 1.0 / np.sqrt([body.mass_kg] * 3 + list(body.inertia_kg_m2))
-    squares = np.linalg.eigvalsh(root[:, None] * stiffness * root)
-    return [math.sqrt(max(0.0, float(square))) for square in squares]
-
-
-def foot_margin_m(vehicle: Vehicle) -> float:
-    """Return how far the centre of mass may move before it leaves its feet; negative: it falls.
-
-    It is the least over all directions of how far the furthest foot is.
-    """
-    return min(
-        max(x * math.cos(a) + y * math.sin(a) for x, y, _ in vehicle.contact_points_m)
-        for a in (math.radians(degrees) for degrees in range(360)))
 
 
 def _shortest_time_constant_s(vehicle: Vehicle) -> float:
@@ -207,23 +181,6 @@ def _shortest_time_constant_s(vehicle: Vehicle) -> float:
         pack.polarisation_capacitance_f / (
             1.0 / pack.series_resistance_ohm + 1.0 / pack.polarisation_resistance_ohm)
         for pack in vehicle.battery.packs)
-
-
-def _contact(vehicle: Vehicle, weight_n: float, step_s: float) -> dict[str, float]:
-    model = vehicle.contact_model
-    all_feet = model.stiffness_n_m * len(vehicle.contact_points_m)
-    per_rate = 0.5 * model.damping_n_s_m / model.stiffness_n_m
-    heave, fastest = math.sqrt(all_feet / vehicle.body.mass_kg), contact_rates_rad_s(vehicle)[-1]
-    ratio = per_rate * fastest
-    return {
-        'contact_sinking_m': weight_n / all_feet,
-        'contact_heave_hz': heave / math.tau,
-        'contact_heave_damping': per_rate * heave,
-        'contact_fastest_hz': fastest / math.tau,
-        'contact_fastest_damping': ratio,
-        # An overdamped mode has two real rates; the faster one counts.
-        'contact_step': step_s * fastest * (ratio + math.sqrt(max(0.0, ratio * ratio - 1.0))
-                                            if ratio > 1.0 else 1.0)}
 
 
 def implausible(figures: Parameters) -> list[str]:

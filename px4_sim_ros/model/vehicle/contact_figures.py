@@ -1,0 +1,56 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""What follows from a vehicle file for standing on the ground: on feet or on wheels."""
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from px4_sim_ros.model.vehicle.vehicle import Vehicle
+
+
+def contact_rates_rad_s(vehicle: Vehicle) -> list[float]:
+    """Return the undamped angular frequencies of a vehicle whose feet hold the ground, rising.
+
+    Each foot is a spring in all directions: the modes of M x'' + K x = 0 with three
+    translations and three turns about the centre of mass. A damper in parallel to each spring
+    gives each mode the damping ratio c w / (2 k).
+    """
+    body, model = vehicle.body, vehicle.contact_model
+    stiffness = np.zeros((6, 6))
+    for x, y, z in vehicle.ground_points_m:
+        # Motion of the foot by motion and turn of the body: v + w x p.
+        foot = np.hstack([np.eye(3), [[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]]])
+        stiffness += model.stiffness_n_m * foot.T @ foot
+    root = 1.0 / np.sqrt([body.mass_kg] * 3 + list(body.inertia_kg_m2))
+    squares = np.linalg.eigvalsh(root[:, None] * stiffness * root)
+    return [math.sqrt(max(0.0, float(square))) for square in squares]
+
+
+def foot_margin_m(vehicle: Vehicle) -> float:
+    """Return how far the centre of mass may move before it leaves its feet; negative: it falls.
+
+    It is the least over all directions of how far the furthest foot is.
+    """
+    return min(
+        max(x * math.cos(a) + y * math.sin(a) for x, y, _ in vehicle.ground_points_m)
+        for a in (math.radians(degrees) for degrees in range(360)))
+
+
+def contact_figures(vehicle: Vehicle, weight_n: float, step_s: float) -> dict[str, float]:
+    """Return the figures of its springs and dampers, by name."""
+    model = vehicle.contact_model
+    all_feet = model.stiffness_n_m * len(vehicle.ground_points_m)
+    per_rate = 0.5 * model.damping_n_s_m / model.stiffness_n_m
+    heave, fastest = math.sqrt(all_feet / vehicle.body.mass_kg), contact_rates_rad_s(vehicle)[-1]
+    ratio = per_rate * fastest
+    return {
+        'contact_sinking_m': weight_n / all_feet,
+        'contact_heave_hz': heave / math.tau,
+        'contact_heave_damping': per_rate * heave,
+        'contact_fastest_hz': fastest / math.tau,
+        'contact_fastest_damping': ratio,
+        # An overdamped mode has two real rates; the faster one counts.
+        'contact_step': step_s * fastest * (ratio + math.sqrt(max(0.0, ratio * ratio - 1.0))
+                                            if ratio > 1.0 else 1.0)}
