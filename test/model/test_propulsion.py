@@ -245,3 +245,13 @@ def test_a_motion_that_leaves_all_bounds_is_named(iris, alter, build_dynamics):
     with pytest.raises(DivergedError, match=r'of iris has left all bounds at t = 0\.\d'):
         for _ in range(1000):
             dynamics.step((800.0,) * 4)
+
+
+@pytest.mark.parametrize(('first', 'values'), [
+    (3, (2e6, -2e6)), (10, (-2e6, 2e6)), (0, (math.nan,)), (6, (math.inf,))])
+def test_numbers_out_of_bounds_do_not_hide_behind_others(iris, build_dynamics, first, values):
+    """Of velocity, rate, position or attitude, also when their sum is small."""
+    dynamics = build_dynamics(iris)
+    dynamics.state[first:first + len(values)] = values
+    with pytest.raises(DivergedError):
+        dynamics.truth()

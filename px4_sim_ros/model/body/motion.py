@@ -43,7 +43,7 @@ from px4_sim_ros.model.vehicle.vehicle import Vehicle
 X, Y, Z, VX, VY, VZ, QW, QX, QY, QZ, WX, WY, WZ, ROTORS = range(14)
 POSITION, ATTITUDE, RATE = slice(X, VX), slice(QW, WX), slice(WX, ROTORS)
 
-# In m/s and rad/s: no vehicle moves or turns so fast.
+# In m, m/s and rad/s: no vehicle is so far away, nor moves or turns so fast.
 _BOUND = 1e6
 
 _density_kg_m3 = compiled(atmosphere.density_kg_m3)
@@ -165,12 +165,18 @@ def advance(
         voltage = bus_voltage_v(packs, charges, power)
         for i in range(len(packs)):
             current += pack_current_a(packs, i, charges[2 * i], charges[2 * i + 1], voltage)
-    speed, rest = x[VX:QW].sum(), x[WX:].sum()
     return (
         _to_body(r, (x[VX], x[VY], x[VZ])), _to_body(r, acceleration), angular_acceleration,
-        voltage, current,
-        # Not true for NaN.
-        -_BOUND < speed < _BOUND and -_BOUND < rest < _BOUND)
+        voltage, current, _is_bounded(x))
+
+
+@compiled
+def _is_bounded(x: np.ndarray) -> bool:
+    """Return whether all numbers of a state are within bounds."""
+    found = True
+    for value in x:
+        found = found and -_BOUND < value < _BOUND          # not true for NaN
+    return found
 
 
 @compiled
