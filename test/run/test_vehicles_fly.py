@@ -117,6 +117,6 @@ def test_px4_drives_its_mission(tmp_path, vehicle, instance, acceptance_m):
     assert all(a['position_error_m'] < acceptance_m for a in summary['arrivals'])
     folder = re.search(r'PX4 runs in (\S+);', printed).group(1)
     _, ready, console = (pathlib.Path(folder) / 'px4.log').read_text(
-        errors='replace').partition('Ready for takeoff!')
+        errors='replace').partition('Startup script returned successfully')
     assert ready
     assert complaints(console) == []
