@@ -21,6 +21,7 @@ COMMANDS = {
     'replay': 'fly the commands of a recording again, or play it',
     'refly': 'fly the mission of a recording again, with its autopilot',
     'compare': 'compare two recordings, or the integrators',
+    'campaign': 'fly a scenario many times while something varies in it',
     'report': 'make a page about a recorded flight',
     'list': 'which vehicles, profiles, missions, scenarios and fleets there are',
     'check-vehicle': 'what follows from a vehicle file',

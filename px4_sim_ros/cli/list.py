@@ -1,6 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""The command `list`: the vehicles, profiles, missions, scenarios and fleets that have a name."""
+"""The command `list`: whatever has a name: vehicles, missions, scenarios, fleets, campaigns."""
 from __future__ import annotations
 
 import argparse
@@ -9,7 +9,8 @@ import re
 
 from px4_sim_ros.config.resources import named_files
 
-_KINDS = 'vehicles', 'profiles', 'missions', 'scenarios', 'fleets'
+_KINDS = 'vehicles', 'profiles', 'missions', 'scenarios', 'fleets', 'campaigns'
+_COMMAND = 'campaigns'           # which is no option of `fly`
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,7 +23,7 @@ def list(options: argparse.Namespace) -> int:
     for kind in [options.kind] if options.kind else _KINDS:
         files = named_files(kind)
         width = max(map(len, files))
-        print(f"{kind}, for --{kind.removesuffix('s')}")
+        print(f"{kind}, for {'' if kind == _COMMAND else '--'}{kind.removesuffix('s')}")
         for name, path in files.items():
             print(f'  {name:{width}}  {about(path)}')
     return 0

@@ -112,15 +112,19 @@ class HilBlock(Block):
         self._is_exchanging = self._is_held = False
         if self._link is None:
             hil, c = self._hil, self.configuration
-            # Alone in its process it leaves the cores to the others, and so it does to the
-            # autopilots that others wait for.
-            server = HilServer(hil.host, port_of(hil.instance),
-                               stays_awake=self.shares_process and self.is_alone)
+            server = self.open_server()
             self._link = _Link(server, Lockstep(server, hil, c.world.step_us),
                                BatteryLink(hil.instance, c.vehicle.cells))
         else:
             self._link.lockstep.reset()
         self._report(self._link.lockstep.report)
+
+    def open_server(self) -> HilServer:
+        """Return where the autopilot connects to."""
+        # Alone in its process it leaves the cores to the others, and so it does to the
+        # autopilots that others wait for.
+        return HilServer(self._hil.host, port_of(self._hil.instance),
+                         stays_awake=self.shares_process and self.is_alone)
 
     @property
     def link(self) -> _Link:

@@ -59,8 +59,8 @@ def flight(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory,
 ) -> typing.Iterator[Flight]:
     """Return a flight with ports and a folder of its own, judged at the end of the test."""
+    from px4_sim_ros.campaign.instances import own_instance
     from px4_sim_ros.testing.flight import Flight, Plan
-    from px4_sim_ros.testing.instances import own_instance
     px4 = None
     if request.param == _PX4:
         px4 = _repeatable_px4(request.config.getoption('px4_dir'))
@@ -173,7 +173,7 @@ class ScenarioItem(pytest.Item):
 
     def runtest(self) -> None:
         """Fly it in a process of its own."""
-        from px4_sim_ros.testing.instances import own_instance
+        from px4_sim_ros.campaign.instances import own_instance
         folder = _folder(self)
         folder.mkdir()
         words = [sys.executable, '-m', 'px4_sim_ros', 'fly', '--mode', 'core', '--scenario',

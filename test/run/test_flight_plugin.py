@@ -11,9 +11,9 @@ import xml.etree.ElementTree
 import pytest
 import yaml
 
+from px4_sim_ros.campaign.instances import own_instance
 from px4_sim_ros.config.resources import named_files
 from px4_sim_ros.testing import motor, sensor, words
-from px4_sim_ros.testing.instances import own_instance
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = (ROOT / 'docs' / 'flight_as_a_test.md').read_text(encoding='utf-8')

@@ -1,0 +1,223 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""The page of a campaign: how often it holds, by how much, what matters, and where it fails."""
+from __future__ import annotations
+
+import pathlib
+import typing
+import urllib.parse
+
+import numpy as np
+
+from px4_sim_ros.campaign import statistics
+from px4_sim_ros.campaign.flown import Row
+from px4_sim_ros.campaign.folder import Folder, Session, run_name
+from px4_sim_ros.recording.report.plots import MARK_COLOURS, TRUTH_COLOUR, empty
+from px4_sim_ros.recording.report.report_page import (
+    NOTHING_TO_PLOT,
+    Html,
+    Section,
+    figure,
+    heading,
+    page,
+    paragraph,
+    table,
+    text,
+    tiles,
+)
+
+if typing.TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+_COLOURS = {'held': '#2a9d8f', 'failed': MARK_COLOURS['error']}
+_WORST = 20
+_BINS = 10
+_HEIGHT_PX, _RIGHT_PX = 320, 120
+
+
+def write_report(folder: Folder) -> pathlib.Path:
+    """Write the page of all rows that there are; return its file.
+
+    :raises OSError: it cannot be written
+    """
+    path = folder.path / 'report.html'
+    path.write_text(report(folder), encoding='utf-8')
+    return path
+
+
+def report(folder: Folder) -> str:
+    """Return the page as HTML that needs no other file; its links lead into the folder."""
+    rows = folder.rows()
+    names = [found.name for found in folder.campaign.vary]
+    margins = statistics.margins(rows)
+    return page(f'Campaign {folder.campaign.name}', _head(folder, rows), [
+        Section('margins', 'Margins', _margins(rows, margins)),
+        Section('inputs', 'Which input matters', _inputs(rows, names, margins)),
+        Section('fails', 'Where it fails', _fails(folder, rows, names, margins)),
+        Section('time', 'Time', _sessions(folder.sessions(), rows)),
+        Section('facts', 'The campaign', _facts(folder, rows))])
+
+
+def _head(folder: Folder, rows: typing.Sequence[Row]) -> str:
+    found = statistics.success(rows)
+    return tiles([
+        ('held', f'{found.share:.1%}' if rows else '-'),
+        (f'{statistics.CONFIDENCE:.0%} interval', f'{found.low:.1%} to {found.high:.1%}'),
+        ('runs', f'{len(rows)} of {folder.campaign.settings.runs}'),
+        ('failed', sum(row['outcome'] == 'failed' for row in rows)),
+        ('autopilot', folder.campaign.settings.autopilot)]) + paragraph(
+        'The interval is that of Clopper and Pearson: it has the true share with at least'
+        f' {statistics.CONFIDENCE:.0%} confidence, if the runs are drawn at random.')
+
+
+def _margins(rows: typing.Sequence[Row], margins: dict[str, str]) -> str:
+    plots = []
+    for name, meaning in margins.items():
+        found = statistics.numbers(rows, name)[:, 0]
+        if len(found):
+            low, middle, high = np.quantile(found, (0.05, 0.5, 0.95))
+            plots.append(heading(meaning) + figure(_histogram(rows, name, meaning)) + paragraph(
+                f'5 % of the runs are below {low:.4g}, half below {middle:.4g}, 95 % below'
+                f' {high:.4g}; the least is {found.min():.4g}.'))
+    return paragraph('How far a run stayed from failing; below 0 it has failed.') + ''.join(
+        plots) if plots else NOTHING_TO_PLOT
+
+
+def _histogram(rows: typing.Sequence[Row], name: str, meaning: str) -> go.Figure:
+    import plotly.graph_objects as go
+    plot = empty(_HEIGHT_PX, _RIGHT_PX)
+    edges = np.histogram_bin_edges(statistics.numbers(rows, name)[:, 0], bins='auto')
+    for outcome, colour in _COLOURS.items():
+        values = statistics.numbers([r for r in rows if r['outcome'] == outcome], name)[:, 0]
+        plot.add_trace(go.Histogram(
+            x=values, name=outcome, marker={'color': colour}, xbins={
+                'start': edges[0], 'end': edges[-1], 'size': edges[1] - edges[0]}))
+    plot.add_vline(x=0, line={'color': TRUTH_COLOUR, 'dash': 'dot'})
+    plot.update_layout(barmode='stack', xaxis={'title': {'text': f'margin: {meaning}'}},
+                       yaxis={'title': {'text': 'runs'}})
+    return plot
+
+
+def _inputs(
+    rows: typing.Sequence[Row], names: typing.Sequence[str], margins: dict[str, str],
+) -> str:
+    found = [(meaning, one.name, f'{one.rank_correlation:+.2f}', f'{one.p_value:.2g}')
+             for column, meaning in margins.items()
+             for one in statistics.influences(rows, names, column)]
+    correlations = table(('margin', 'input', 'rank correlation', 'p'), found, 2) if found else (
+        paragraph('There is no input that is a number, or no margin.'))
+    plots = ''.join(heading(name) + figure(_along(rows, name)) for name in names
+                    if len(np.unique(statistics.numbers(rows, name))) > 1)
+    return paragraph(
+        "Spearman's rank correlation: +1 if the margin always grows with the input, -1 if it always"
+        ' falls. p is how likely so much is by chance. Below, the share of runs that hold, with its'
+        f' interval, in up to {_BINS} groups of equally many runs along each input.'
+    ) + correlations + plots
+
+
+def _along(rows: typing.Sequence[Row], name: str) -> go.Figure:
+    """Return how the share of runs that hold goes along an input."""
+    import plotly.graph_objects as go
+    usable = [row for row in rows if len(statistics.numbers([row], name))]
+    usable.sort(key=lambda row: float(row[name]))
+    groups = [group for group in np.array_split(
+        np.arange(len(usable)), min(_BINS, max(1, len(usable) // 5))) if len(group)]
+    shares = [statistics.success([usable[i] for i in group]) for group in groups]
+    plot = empty(_HEIGHT_PX, _RIGHT_PX)
+    plot.add_trace(go.Scatter(
+        x=[float(np.mean([usable[i][name] for i in group])) for group in groups],
+        y=[one.share for one in shares], mode='lines+markers', name='held',
+        line={'color': _COLOURS['held']}, error_y={
+            'type': 'data', 'symmetric': False,
+            'array': [one.high - one.share for one in shares],
+            'arrayminus': [one.share - one.low for one in shares]}))
+    plot.update_layout(xaxis={'title': {'text': text(name)}},
+                       yaxis={'title': {'text': 'share that holds'}, 'range': [-0.02, 1.02]})
+    return plot
+
+
+def _fails(
+    folder: Folder, rows: typing.Sequence[Row], names: typing.Sequence[str],
+    margins: dict[str, str],
+) -> str:
+    worst = sorted(rows, key=lambda row: (row['outcome'] == 'held', statistics.worst_margin(row)))
+    cells = [(_link(f'scenarios/{run_name(row["run"])}.yaml', str(row['run'])),
+              row['outcome'], *(_short(row.get(name)) for name in names),
+              *(_short(row.get(column)) for column in margins), row['failure'],
+              _recording(folder, row), row['fingerprint'])
+             for row in worst[:_WORST]]
+    return _scatter_of(rows, names, margins) + heading('The worst runs') + paragraph(
+        f'campaign refly {folder.path} RUN flies one again.') + table(
+        ('run', 'outcome', *names, *(f'margin: {meaning}' for meaning in margins.values()),
+         'why', 'recording', 'fingerprint'), cells)
+
+
+def _recording(folder: Folder, row: Row) -> str:
+    name = run_name(row['run'])
+    return _link(f'recordings/{name}/', name) if row.get('recording') else ''
+
+
+def _link(place: str, label: str) -> Html:
+    return Html(f'<a href="{urllib.parse.quote(place)}">{text(label)}</a>')
+
+
+def _short(value: typing.Any) -> str:
+    return f'{value:.4g}' if isinstance(value, float) else '' if value is None else str(value)
+
+
+def _scatter_of(
+    rows: typing.Sequence[Row], names: typing.Sequence[str], margins: dict[str, str],
+) -> str:
+    """Return the runs over the two inputs that matter most for the first margin."""
+    order = [one.name for column in list(margins)[:1]
+             for one in statistics.influences(rows, names, column)]
+    numeric = [name for name in names if len(statistics.numbers(rows, name))]
+    shown = list(dict.fromkeys([*order, *numeric]))[:2]
+    if not shown:
+        return NOTHING_TO_PLOT
+    across, up = shown[0], shown[1] if len(shown) > 1 else next(iter(margins), shown[0])
+    return figure(_scatter(rows, across, up, margins))
+
+
+def _scatter(
+    rows: typing.Sequence[Row], across: str, up: str, margins: dict[str, str],
+) -> go.Figure:
+    import plotly.graph_objects as go
+    plot = empty(480, _RIGHT_PX)
+    for outcome, colour in _COLOURS.items():
+        found = [r for r in rows if r['outcome'] == outcome and len(
+            statistics.numbers([r], across, up))]
+        plot.add_trace(go.Scatter(
+            x=[row[across] for row in found], y=[row[up] for row in found], mode='markers',
+            name=outcome, marker={'color': colour, 'size': 7, 'symbol': (
+                'circle' if outcome == 'held' else 'x')},
+            text=[f"run {row['run']}, least margin {_short(statistics.worst_margin(row))}"
+                  for row in found], hovertemplate='%{text}<br>%{x:.4g}, %{y:.4g}'))
+    plot.update_layout(
+        xaxis={'title': {'text': text(across)}},
+        yaxis={'title': {'text': text(margins.get(up, up))}})
+    return plot
+
+
+def _sessions(sessions: typing.Sequence[Session], rows: typing.Sequence[Row]) -> str:
+    cells = [(s.flown, s.slots, f'{s.elapsed_s:.1f}', f'{s.flights_per_hour:.0f}',
+              f'{s.real_time_factor:.1f}', f'{s.share_not_flying:.1%}') for s in sessions]
+    again = sum(row['again'] > 0 for row in rows)
+    return table(('flights', 'at the same time', 'wall time, s', 'flights an hour',
+                  'simulated over wall time', 'not flying'), cells, 0) + paragraph(
+        'What is not flying: the start of processes, loading, PX4 until its first step, recording'
+        f' failed flights again. {again} of the runs were begun again after their process had'
+        ' ended.')
+
+
+def _facts(folder: Folder, rows: typing.Sequence[Row]) -> str:
+    settings = folder.campaign.settings
+    varied = [(found.name, f'{type(found.distribution).__name__.lower()}: ' + ', '.join(
+        f'{key} {value}' for key, value in vars(found.distribution).items()
+        if value is not None and not key.startswith('_'))) for found in folder.campaign.vary]
+    unrepeatable = sum(not row.get('repeatable', True) for row in rows)
+    return (heading('What varies') + table((), varied) + heading('How it was flown')
+            + table((), vars(settings).items())
+            + table((), [('runs that may not repeat', unrepeatable),
+                         *(('versions', one) for one in dict.fromkeys(
+                             row.get('versions', '') for row in rows))]))

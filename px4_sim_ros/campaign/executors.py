@@ -1,0 +1,64 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""Who hands runs to slots: threads of this process, or an executor of the user's cluster.
+
+Whatever has `submit` and returns futures of `concurrent.futures` is an executor. A thread of it has
+a slot: a core and a process that flies.
+"""
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+import os
+import typing
+
+from px4_sim_ros.campaign.flown import Job
+from px4_sim_ros.campaign.slots import Answer, Slots
+from px4_sim_ros.model.errors import check_installed
+
+THREADS, DASK = EXECUTORS = ('threads', 'dask')
+Flyer = typing.Callable[[Job], Answer]
+
+
+class Executor(typing.Protocol):
+    """What runs a function elsewhere."""
+
+    def submit(
+        self, fn: typing.Callable[..., typing.Any], /, *args: typing.Any,
+    ) -> concurrent.futures.Future[typing.Any]:
+        """Return a future of the function's result."""
+
+
+class Opened(typing.NamedTuple):
+    """An executor that is there, and what it runs."""
+
+    executor: Executor
+    fly: Flyer
+    slots: int
+    note: str                # for the user: where to look at it
+
+
+@contextlib.contextmanager
+def opened(name: str, workers: int | None, scheduler: str = '') -> typing.Iterator[Opened]:
+    """Yield an executor; all that it has started is ended afterwards.
+
+    :param name: of EXECUTORS
+    :param workers: how many fly at the same time; None: as many as there are cores
+    :param scheduler: address of a Dask scheduler; '' starts a cluster on this machine
+    :raises ParameterError: Dask is not installed
+    """
+    count = workers or len(os.sched_getaffinity(0))
+    if name == DASK:
+        check_installed('distributed')
+        from px4_sim_ros.campaign.dask_executor import opened_on_dask
+        with opened_on_dask(count, scheduler) as found:
+            yield found
+        return
+    slots = Slots()
+    executor = concurrent.futures.ThreadPoolExecutor(count, thread_name_prefix='slot')
+    try:
+        yield Opened(executor, slots.fly, count, '')
+    finally:
+        executor.shutdown(wait=False, cancel_futures=True)
+        slots.close()
+        executor.shutdown()

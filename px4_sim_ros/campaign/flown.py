@@ -1,0 +1,261 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""One flight of a campaign in this process, and the row that comes of it."""
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import math
+import pathlib
+import shutil
+import threading
+import time
+import typing
+
+import yaml
+
+from px4_sim_ros.config.compile_ahead import compile_ahead
+from px4_sim_ros.config.configuration import Configuration, checked_scenario, load_configuration
+from px4_sim_ros.config.resources import DUMPER
+from px4_sim_ros.mavlink.link_state import HilParameters
+from px4_sim_ros.mavlink.pilot_events import MissionError
+from px4_sim_ros.model.errors import RunError
+from px4_sim_ros.model.scenario.situation import Situation
+from px4_sim_ros.model.timebase import US_PER_S
+from px4_sim_ros.model.vehicle.checks import check_is_multirotor
+from px4_sim_ros.recording.bag.run_description import RunDescription, versions, with_run_file
+from px4_sim_ros.run.core_recorder import CoreRecorder
+from px4_sim_ros.run.core_world import CoreWorld
+from px4_sim_ros.run.flight import FlightPlan, FlightWatch, StartedAutopilot
+from px4_sim_ros.run.flight_record import FlightRecord
+from px4_sim_ros.run.px4 import Px4, schedule_parameters
+
+ALWAYS, FAILED, NEVER = 'always', 'failed', 'never'
+"""Which recordings are kept."""
+_DIRECT = 'px4_sim_ros.campaign.in_process:DirectBridge'
+Row = dict[str, typing.Any]
+"""What is known of a run, by column; values are numbers, texts, true, false or None."""
+
+
+class LostRun(RunError):
+    """A run has not come to an end by itself; that says nothing about the vehicle."""
+
+
+class Job(typing.NamedTuple):
+    """What a worker needs to fly a run, as plain values that can be sent."""
+
+    number: int
+    scenario: dict[str, typing.Any]              # content of the file
+    vehicle: dict[str, typing.Any] | None        # content of its file; None: the one of that name
+    px4: tuple[str, str] | None                  # build folder and schedule; None: embedded
+    records: str                                 # ALWAYS, FAILED or NEVER
+    keep: str                                    # new folder for what is recorded
+    limit_s: float                               # wall time
+
+
+
+
+class _Figures:
+    """The extremes of a flight."""
+
+    def __init__(self) -> None:
+        self.last: Situation | None = None
+        self._max_height_m = self._max_distance_m = self._max_tilt_deg = self._max_speed = 0.0
+
+    def add(self, situation: Situation | None) -> None:
+        """Take in the situation of a step."""
+        if situation is None:
+            return
+        self.last = situation
+        self._max_height_m = max(self._max_height_m, situation.height_m)
+        self._max_distance_m = max(self._max_distance_m, situation.distance_m)
+        self._max_tilt_deg = max(self._max_tilt_deg, situation.tilt_deg)
+        self._max_speed = max(self._max_speed, math.hypot(*situation.truth.velocity_flu))
+
+    def columns(self) -> Row:
+        """Return them by column."""
+        end = self.last
+        return {
+            'sim_time_s': end.time_us / US_PER_S if end else 0.0,
+            'max_height_m': self._max_height_m, 'max_distance_m': self._max_distance_m,
+            'max_tilt_deg': self._max_tilt_deg, 'max_speed_m_s': self._max_speed,
+            'end_distance_m': end.distance_m if end else None,
+            'end_height_m': end.height_m if end else None,
+            'end_charge': end.battery.state_of_charge if end and end.battery else None,
+        }
+
+
+def configured(
+    scenario: pathlib.Path, px4: tuple[str, str] | None, instance: int,
+    bag: pathlib.Path | None = None,
+) -> Configuration:
+    """Return the parameters of a flight, those of `fly --mode core --scenario FILE`.
+
+    :raises ParameterError: the scenario, or something that it sets, is wrong
+    """
+    base: dict[str, dict[str, typing.Any]] = {'manager': {'speed_factor': 0.0}}
+    if px4 is not None:
+        base |= schedule_parameters(px4[1])
+    recorded = {} if bag is None else {'recorder': {'folder': str(bag)}}
+    found = load_configuration(None, {
+        '': {'scenario': str(scenario), 'recorder': bag is not None},
+        'hil_bridge': {'instance': instance}, **recorded}, base=base)
+    if px4 is None:
+        check_is_multirotor(found.vehicle)
+    checked_scenario(found)
+    return found
+
+
+def write_files(
+    folder: pathlib.Path, name: str, scenario: typing.Mapping[str, typing.Any],
+    vehicle: typing.Mapping[str, typing.Any] | None,
+) -> pathlib.Path:
+    """Write the scenario of a run, and its vehicle if it has one of its own; return the scenario.
+
+    :raises OSError: they cannot be written
+    """
+    content = dict(scenario)
+    if vehicle is not None:
+        path = folder / f'{name}.vehicle.yaml'
+        path.write_text(_dumped(vehicle), encoding='utf-8')
+        content['vehicle'] = str(path.absolute())
+    path = folder / f'{name}.yaml'
+    path.write_text(_dumped(content), encoding='utf-8')
+    return path
+
+
+def _dumped(content: typing.Mapping[str, typing.Any]) -> str:
+    return yaml.dump(dict(content), Dumper=DUMPER, sort_keys=False, allow_unicode=True)
+
+
+def fly(job: Job, folder: pathlib.Path, instance: int) -> Row:
+    """Fly a run; return its row without its inputs.
+
+    :param folder: empty, for what is written meanwhile
+    :param instance: of the autopilot: its ports
+    :raises LostRun: it hangs, or no autopilot has come
+    :raises ParameterError: a value is not allowed
+    :raises OSError: a port is taken, or nothing can be written
+    """
+    started_s = time.monotonic()
+    compile_ahead()
+    scenario = write_files(folder, 'flown', job.scenario, job.vehicle)
+    bag = folder / 'recording' if _is_recorded_at_once(job) else None
+    row = _flown(job, configured(scenario, job.px4, instance, bag), folder)
+    if bag is None and job.records == FAILED and row['outcome'] == 'failed':
+        bag = folder / 'recording'
+        again = _flown(job, configured(scenario, job.px4, instance, bag), folder)
+        row['repeatable'] &= again['fingerprint'] == row['fingerprint']
+    row['recording'] = _kept(job, row, bag)
+    return row | {'wall_s': time.monotonic() - started_s}
+
+
+def _is_recorded_at_once(job: Job) -> bool:
+    """Return whether a flight is recorded before it is known what becomes of it.
+
+    What the embedded autopilot has failed it fails again, which is cheaper than to record all.
+    """
+    return job.records == ALWAYS or (job.records == FAILED and job.px4 is not None)
+
+
+def _kept(job: Job, row: Row, bag: pathlib.Path | None) -> str:
+    """Keep a recording if it is wanted; return its folder, '' if there is none."""
+    if bag is None or not bag.is_dir() or (job.records == FAILED and row['outcome'] != 'failed'):
+        return ''
+    keep = pathlib.Path(job.keep)
+    keep.parent.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(keep, ignore_errors=True)      # of a run that was lost while it was kept
+    shutil.move(bag, keep)
+    return str(keep)
+
+
+def _flown(job: Job, configuration: Configuration, folder: pathlib.Path) -> Row:
+    """Fly; return what has become of it."""
+    px4 = None if job.px4 is None else _px4(*job.px4)
+    autopilot = 'embedded' if px4 is None else 'px4'
+    record, figures = FlightRecord(), _Figures()
+    record.autopilot = autopilot
+    record.shares_core = configuration.of_node('hil_bridge', HilParameters).shares_core
+    scenario = checked_scenario(configuration)
+    assert scenario is not None, 'each run has one'
+    watch = FlightWatch(record.add_event, has_scenario=True)
+    recorder = None
+    if 'recorder' in configuration.nodes:
+        run = RunDescription.of(configuration, mode='core', autopilot=autopilot)
+        configuration = with_run_file(configuration, run, folder)
+        recorder = CoreRecorder(configuration, run)
+    plan = FlightPlan('core', 'none' if px4 is None else 'px4', px4, None, {}, (), None,
+                      scenario=scenario)
+    world = CoreWorld(
+        configuration, lambda time_us, values: figures.add(world.scenario.course.situation),
+        recorder, {} if px4 else {'hil_bridge': _DIRECT}, watch.take, watch.follow)
+    with contextlib.ExitStack() as stack:
+        stack.callback(world.close)
+        started = StartedAutopilot(plan, configuration, world, watch.over)
+        stack.callback(started.end)
+        stack.callback(world.close)        # before it, so that nobody is missed
+        hangs = stack.enter_context(_limit(job.limit_s, watch.over))
+        world.run(watch.over)
+    record.status, record.verdicts = world.status(), watch.verdicts
+    if hangs.is_set():
+        raise LostRun(f'it has hung for {job.limit_s:g} s of wall time')
+    if px4 and record.status.steps == 0:
+        raise LostRun('PX4 has not connected')
+    record.mission_flown = watch.flown
+    return _row(record, figures, _failure(watch, started, plan), px4)
+
+
+@contextlib.contextmanager
+def _limit(limit_s: float, over: threading.Event) -> typing.Iterator[threading.Event]:
+    """End a flight after some wall time; what is yielded is set then."""
+    hangs = threading.Event()
+
+    def give_up() -> None:
+        hangs.set()
+        over.set()
+
+    guard = threading.Timer(limit_s, give_up)
+    guard.start()
+    try:
+        yield hangs
+    finally:
+        guard.cancel()
+
+
+def _failure(watch: FlightWatch, started: StartedAutopilot, plan: FlightPlan) -> str:
+    """Return why the mission was not flown, '' if it was, or if that is not asked for."""
+    try:
+        started.check_flown(watch, plan.scenario)
+    except MissionError as error:
+        return str(error)
+    return ''
+
+
+def _row(record: FlightRecord, figures: _Figures, failure: str, px4: Px4 | None) -> Row:
+    holds = not failure and record.verdicts is not None and not record.failed
+    row: Row = {
+        'outcome': 'held' if holds else 'failed',
+        'failure': failure or '; '.join(verdict.text for verdict in record.failed)}
+    for i, verdict in enumerate(record.verdicts or (), 1):
+        row |= {f'expect_{i}': verdict.expectation, f'holds_{i}': verdict.holds,
+                f'margin_{i}': verdict.margin, f'unit_{i}': verdict.unit}
+    return row | figures.columns() | {
+        'mission_flown': record.mission_flown, 'fingerprint': record.status.fingerprint,
+        'repeatable': not record.unrepeatable, 'not_repeatable_because': record.unrepeatable,
+        'flying_s': record.status.wall_time_s, 'versions': _versions(px4)}
+
+
+@functools.cache
+def _px4(build: str, schedule: str) -> Px4:
+    return Px4.find(build, schedule)
+
+
+@functools.cache
+def _versions(px4: Px4 | None) -> str:
+    """Return what the numbers of a flight depend on besides its scenario."""
+    found = versions()
+    if px4 is not None:
+        digest = hashlib.sha256((px4.build / 'bin' / 'px4').read_bytes()).hexdigest()
+        found['px4'] = digest[:16]
+    return ', '.join(f'{name} {version}' for name, version in found.items())

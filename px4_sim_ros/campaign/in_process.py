@@ -1,0 +1,78 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""The embedded autopilot in the process of the world: the same bytes, without a connection.
+
+To start a process for each of many short flights would take longer than to fly them.
+"""
+from __future__ import annotations
+
+from px4_sim_ros.autopilot.process import Autopilot
+from px4_sim_ros.mavlink.hil_block import HilBlock
+from px4_sim_ros.mavlink.hil_server import HilServer
+from px4_sim_ros.mavlink.ports import LOCAL
+
+
+class DirectServer(HilServer):
+    """Hands frames to an autopilot as a call, and keeps what it answers.
+
+    The autopilot sees what it would see in a process of its own: commands that were sent before a
+    step reach it before the step.
+    """
+
+    def __init__(self, autopilot: Autopilot) -> None:
+        self._autopilot = autopilot
+        self._answers = b''
+        self._is_open = True
+        self.dropped_sends = self.refused_clients = 0
+        self.on_refusal = lambda address: None
+
+    @property
+    def connected(self) -> bool:
+        """Whether the autopilot is there: until it is closed."""
+        return self._is_open
+
+    @property
+    def retired(self) -> bool:
+        """False: each run has an autopilot of its own."""
+        return False
+
+    @property
+    def peer(self) -> tuple[str, int] | None:
+        """Where the autopilot is; it has no port."""
+        return (LOCAL, 0) if self._is_open else None
+
+    def accept(self, timeout_s: float = 0.0) -> bool:
+        """Return whether the autopilot is there."""
+        return self._is_open
+
+    def send(self, data: bytes) -> None:
+        """Let the autopilot carry out commands that have come, and answer."""
+        self._autopilot.interface.receive()
+        self._answers += self._autopilot.answer(data)
+
+    def receive(self, timeout_s: float) -> bytes:
+        """Return what the autopilot has answered."""
+        answers, self._answers = self._answers, b''
+        return answers
+
+    def retire_client(self) -> None:
+        """End the autopilot of the run before."""
+        self.close()
+
+    def close(self) -> None:
+        """Free the ports of the autopilot; a second time nothing happens."""
+        if self._is_open:
+            self._is_open = False
+            self._autopilot.interface.close()
+
+
+class DirectBridge(HilBlock):
+    """The bridge to an embedded autopilot in this process."""
+
+    def open_server(self) -> HilServer:
+        """Return the link to a new autopilot.
+
+        :raises PortTakenError: the port of its commands is in use
+        """
+        return DirectServer(Autopilot(
+            self.configuration.parameters.instance, self.configuration.vehicle))

@@ -1,0 +1,228 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""Campaign files: what is flown many times, what varies in it, how often, and with which seed."""
+from __future__ import annotations
+
+import dataclasses
+import functools
+import pathlib
+import typing
+
+from px4_sim_ros.campaign import inputs, places
+from px4_sim_ros.config.resources import named_file, read_yaml
+from px4_sim_ros.config.vehicles_and_missions import NO_MISSION, load_mission
+from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.parameters import Parameters, parameter, unknown_key_error
+
+_FLOWN = 'scenario', 'mission'
+VEHICLES = 'vehicle_files'
+"""Of a campaign that has begun: the content of vehicle files by name, as they were then."""
+_DEFAULT_VEHICLE = 'iris'
+_LANDED = {'eventually': {'flown': True}}
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings(Parameters):
+    """What a campaign file says in single values."""
+
+    autopilot: str = parameter('who flies', choices=('embedded', 'px4'), default='embedded')
+    sampling: str = parameter('how the runs are spread over what varies',
+                              choices=inputs.SAMPLINGS, default=inputs.RANDOM)
+    runs: int = parameter('how many flights', minimum=1, maximum=1_000_000, default=100)
+    seed: int = parameter('of all draws', minimum=0, default=1)
+    noise: str = parameter('whether each run has noise of its own, or all that of the seed of the'
+                           ' scenario', choices=('each', 'same'), default='each')
+    keep_failed: int = parameter(
+        'recordings of runs that have failed', minimum=0, default=20)
+    keep_every: int = parameter(
+        'a recording of each run of which the number is a multiple of this; 0: of none',
+        minimum=0, default=0)
+    limit_s: float = parameter(
+        'wall time of a flight that is taken to hang', 's', above=0, default=600.0)
+
+
+_KEYS = (*_FLOWN, 'vary', *Settings.infos())
+
+
+class Run(typing.NamedTuple):
+    """A flight of a campaign."""
+
+    number: int                              # from 1 on
+    inputs: dict[str, inputs.Value]          # by name
+    seed: int | None                         # of the noise; None: that of the scenario
+    scenario: places.Content                 # content of its file; its vehicle is that of `vehicle`
+    vehicle: places.Content                  # content of its file
+    is_own_vehicle: bool                     # no file has it: something in it varies
+
+
+@dataclasses.dataclass(frozen=True)
+class Campaign:
+    """What a campaign file says."""
+
+    name: str
+    owner: str                               # what to call it in an error sentence
+    settings: Settings
+    scenario: places.Content
+    vary: tuple[inputs.Input, ...]
+    vehicles: dict[str, places.Content]      # content of vehicle files by name
+
+    @classmethod
+    def load(cls, name: str) -> Campaign:
+        """Read a campaign by its name in `config/campaigns`, or by its path.
+
+        :raises ParameterError: the file is missing, is no YAML, or something in it is wrong
+        """
+        path = named_file('campaigns', name)
+        return cls.from_mapping(
+            path.stem, f'campaign file {path}', read_yaml(path, 'campaign file'))
+
+    @classmethod
+    def from_mapping(cls, name: str, owner: str, content: typing.Any) -> Campaign:
+        """Build a campaign from the content of its file.
+
+        :param owner: what to call the file in an error sentence
+        :raises ParameterError: naming the place in it and what is allowed
+        """
+        if not isinstance(content, dict):
+            raise ParameterError(f'{owner}: must be a mapping of {", ".join(_KEYS)}')
+        for key in content:
+            if key not in (*_KEYS, VEHICLES):
+                raise unknown_key_error(f'{owner}: campaign', str(key), _KEYS)
+        if ('scenario' in content) == ('mission' in content):
+            raise ParameterError(f'{owner}: must hold either scenario or mission')
+        settings = Settings.from_mapping(owner, {
+            key: value for key, value in content.items() if key in Settings.infos()})
+        scenario = _scenario(owner, content)
+        found = cls(name, owner, settings, scenario, _vary(owner, content.get('vary')),
+                    dict(content.get(VEHICLES) or {}))
+        for vehicle in found._vehicle_names():
+            if vehicle not in found.vehicles:
+                found.vehicles[vehicle] = read_yaml(
+                    named_file('vehicles', vehicle), 'vehicle file')
+        return found
+
+    def _vehicle_names(self) -> list[str]:
+        """Return the names of all vehicles that are flown."""
+        varied = [found.distribution for found in self.vary if found.name == 'vehicle']
+        values = [value for one in varied for value in getattr(one, 'values', ())]
+        for value in [*values, self.scenario['vehicle']]:
+            if not isinstance(value, str):
+                raise ParameterError(f'{self.owner}: vehicle = {value!r}: must be a text')
+        return list(dict.fromkeys([*values, self.scenario['vehicle']]))
+
+    def to_mapping(self) -> dict[str, typing.Any]:
+        """Return a content that means the same, whatever becomes of the files that it names."""
+        return {
+            **dataclasses.asdict(self.settings), 'scenario': self.scenario,
+            'vary': {found.name: {type(found.distribution).__name__.lower(): _plain(
+                found.distribution)} for found in self.vary},
+            VEHICLES: self.vehicles}
+
+    def with_settings(self, **changed: typing.Any) -> Campaign:
+        """Return a campaign with other settings; what is None stays.
+
+        :raises ParameterError: one of them is not allowed
+        """
+        given = {key: value for key, value in changed.items() if value is not None}
+        settings = Settings.from_mapping('campaign', dataclasses.asdict(self.settings) | given)
+        return dataclasses.replace(self, settings=settings)
+
+    @functools.cached_property
+    def draws(self) -> list[dict[str, inputs.Value]]:
+        """The inputs of all runs, those of run 1 first."""
+        s = self.settings
+        return inputs.draw(self.vary, s.sampling, s.seed, s.runs)
+
+    def run(self, number: int) -> Run:
+        """Return a run by its number, from 1 on."""
+        s = self.settings
+        return self.run_with(
+            number, self.draws[number - 1],
+            inputs.seed_of(s.seed, number) if s.noise == 'each' else None)
+
+    def run_with(
+        self, number: int, values: typing.Mapping[str, inputs.Value], seed: int | None = None,
+    ) -> Run:
+        """Return a run with certain values of its inputs.
+
+        :param seed: of the noise, unless it is an input; None: that of the scenario
+        :raises ParameterError: there is no such place in the scenario or the vehicle
+        """
+        scenario = self.scenario if seed is None else {**self.scenario, 'seed': seed}
+        if 'vehicle' in values:
+            scenario = {**scenario, 'vehicle': values['vehicle']}
+        vehicle = self.vehicles[scenario['vehicle']]
+        is_own = False
+        for name, value in values.items():
+            is_own |= name.startswith('vehicle.')
+            scenario, vehicle = places.with_value(
+                f'{self.owner}: vary.{name}', scenario, vehicle, name, value)
+        return Run(number, dict(values), scenario.get('seed'), scenario, vehicle, is_own)
+
+    def extremes(self) -> typing.Iterator[tuple[str, inputs.Value]]:
+        """Yield each input with the values that show whether all of its draws are allowed."""
+        for found in self.vary:
+            values = [run[found.name] for run in self.draws]
+            if all(isinstance(value, (int, float)) for value in values):
+                values = [min(values), max(values)]
+            for value in {repr(value): value for value in values}.values():
+                yield found.name, value
+
+
+def _scenario(owner: str, content: typing.Mapping[str, typing.Any]) -> places.Content:
+    """Return the scenario, in which the mission stands itself and the vehicle has a name."""
+    if 'mission' in content:
+        found: typing.Any = {'mission': content['mission']}
+    elif isinstance(content['scenario'], str):
+        found = read_yaml(named_file('scenarios', content['scenario']), 'scenario file')
+    else:
+        found = content['scenario']
+    if not isinstance(found, dict):
+        raise ParameterError(f'{owner}: scenario: must be a name in config/scenarios, a path, or'
+                             ' what a scenario file holds')
+    scenario: places.Content = {'vehicle': _DEFAULT_VEHICLE, 'mission': 'square', **found}
+    if isinstance(scenario['mission'], str) and scenario['mission'] != NO_MISSION:
+        scenario['mission'] = load_mission(scenario['mission']).to_mapping()['items']
+    # What is not expected cannot fail.
+    if not scenario.get('expect') and not scenario.get('end'):
+        scenario['expect'] = [_LANDED]
+    return scenario
+
+
+def _vary(owner: str, content: typing.Any) -> tuple[inputs.Input, ...]:
+    if content is not None and not isinstance(content, dict):
+        raise ParameterError(f'{owner}: vary = {content!r}: must be a mapping of what varies')
+    found = tuple(inputs.Input(str(name), inputs.read_distribution(
+        f'{owner}: vary.{name}', _read_table(f'{owner}: vary.{name}.table', value)))
+        for name, value in (content or {}).items())
+    tables = {one.name: len(one.distribution.values) for one in found
+              if isinstance(one.distribution, inputs.Table)}
+    if len(set(tables.values())) > 1:
+        raise ParameterError(f'{owner}: vary: tables belong together, so they must be equally long;'
+                             f" they have {', '.join(map(str, tables.values()))} values")
+    return found
+
+
+def _read_table(owner: str, content: typing.Any) -> typing.Any:
+    if isinstance(content, dict) and isinstance(content.get('table'), dict):
+        return {**content, 'table': inputs.read_column(owner, content['table'])}
+    return content
+
+
+def _plain(distribution: inputs.Distribution) -> typing.Any:
+    """Return what `read_distribution` reads, as JSON can hold it."""
+    values = {key: value for key, value in vars(distribution).items()
+              if value is not None and not key.startswith('_')}
+    if isinstance(distribution, inputs.Normal):
+        return values
+    if isinstance(distribution, inputs.Uniform):
+        return [distribution.low, distribution.high]
+    return list(values['values'])
+
+
+def scenario_content(run: Run, vehicle: pathlib.Path | None) -> places.Content:
+    """Return the content of a run's scenario file.
+
+    :param vehicle: the file of its vehicle, if it is one of its own
+    """
+    return run.scenario if vehicle is None else {**run.scenario, 'vehicle': str(vehicle)}

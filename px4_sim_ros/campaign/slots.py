@@ -1,0 +1,166 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""Slots: a thread of an executor has a core, and a process on it that stays and flies.
+
+A thread waits for its own process only. So when a process is killed it is known which run it flew,
+and the others fly on; a pool of processes would be broken as a whole.
+"""
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import threading
+import typing
+
+import psutil
+
+from px4_sim_ros.campaign.flown import Job
+from px4_sim_ros.config.child_prefix import SIGNALS_WAIT, die_with_parent, own_module
+
+Answer = dict[str, typing.Any]
+"""`row`, or `lost` or `refused` with a sentence; and `starts`, how many processes it took."""
+
+_TRIES = 2
+# Of wall time. A worker gives a flight up by itself; then it is given up.
+_GRACE_S = 30.0
+_END_S = 6.0
+_PX4_IN_MEMORY = '/dev/shm/px4_sim_ros_px4_'
+
+
+class Worker:
+    """A process that flies, as its parent sees it."""
+
+    def __init__(self, core: int, autopilot: str) -> None:
+        # What it prints beside its rows is noise of flights: PX4's folder, retries.
+        self._process = subprocess.Popen(
+            [*die_with_parent(), *SIGNALS_WAIT, *own_module(
+                'px4_sim_ros.campaign.worker', str(core), autopilot)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            start_new_session=True)
+        self._said = ''
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
+
+    def _listen(self) -> None:
+        """Keep the last line that it prints: the reason, if it ends."""
+        assert self._process.stderr is not None        # it is a pipe
+        for line in self._process.stderr:
+            self._said = line.strip() or self._said
+
+    def fly(self, job: Job) -> Answer:
+        """Fly a run, and wait for it."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        guard = threading.Timer(job.limit_s + _GRACE_S, self.end, [0.0])
+        guard.start()
+        try:
+            print(json.dumps(job), file=self._process.stdin, flush=True)
+            line = self._process.stdout.readline()
+        except BrokenPipeError:
+            line = ''
+        finally:
+            guard.cancel()
+        if line.endswith('\n'):
+            answer: Answer = json.loads(line)
+            return answer
+        self.end(0.0)
+        self._listener.join()
+        said = f'; it has said last: {self._said}' if self._said else ''
+        return {'lost': f'its process has ended with exit code {self._process.returncode}{said}',
+                'is_gone': True}
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
+    def end(self, patience_s: float = _END_S) -> None:
+        """End it and what it has started; after `patience_s` at once."""
+        family = _family(self._process.pid)
+        memory = [folder for process in family if (folder := _folder_of(process)).startswith(
+            _PX4_IN_MEMORY)]
+        if patience_s:
+            with contextlib.suppress(BrokenPipeError):
+                self._process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(patience_s)
+        # A PX4 that was stopped does not end with its parent.
+        for process in family:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, 9)
+        self._process.wait()
+        for folder in memory:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _family(pid: int) -> list[psutil.Process]:
+    try:
+        return psutil.Process(pid).children(recursive=True)
+    except psutil.NoSuchProcess:
+        return []
+
+
+def _folder_of(process: psutil.Process) -> str:
+    try:
+        return str(pathlib.Path(process.cwd()))
+    except psutil.Error:
+        return ''
+
+
+class Slots:
+    """The slots of this process: one for each thread that flies."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._workers: dict[int, Worker] = {}      # by thread
+        self._numbers: dict[int, int] = {}
+        self._is_closed = False
+
+    def fly(self, job: Job) -> Answer:
+        """Fly a run in the slot of this thread; once more if its process was killed."""
+        answer: Answer = {}
+        for starts in range(_TRIES):
+            answer = self._worker(job).fly(job)
+            if not answer.pop('is_gone', False):
+                return answer | {'again': starts}
+            self._drop()
+            if self._is_closed:
+                break
+        return answer
+
+    def _worker(self, job: Job) -> Worker:
+        me = threading.get_ident()
+        with self._lock:
+            if self._is_closed:
+                raise RuntimeError('the campaign has ended')
+            if me not in self._workers:
+                number = self._numbers.setdefault(me, len(self._numbers))
+                cores = sorted(os.sched_getaffinity(0))
+                self._workers[me] = Worker(
+                    cores[number % len(cores)], 'embedded' if job.px4 is None else 'px4')
+            return self._workers[me]
+
+    def _drop(self) -> None:
+        with self._lock:
+            self._workers.pop(threading.get_ident(), None)
+
+    def pids(self) -> list[int]:
+        """Return the processes that fly."""
+        with self._lock:
+            return [worker.pid for worker in self._workers.values()]
+
+    def close(self, patience_s: float = _END_S) -> None:
+        """End all; no further run is flown."""
+        with self._lock:
+            self._is_closed = True
+            workers = list(self._workers.values())
+        enders = [threading.Thread(target=worker.end, args=[patience_s]) for worker in workers]
+        for ender in enders:
+            ender.start()
+        for ender in enders:
+            ender.join()

@@ -1,0 +1,128 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""What the rows of a campaign say, with how sure that is."""
+from __future__ import annotations
+
+import math
+import typing
+
+import numpy as np
+
+from px4_sim_ros.campaign.flown import Row
+
+CONFIDENCE = 0.95
+
+
+class Share(typing.NamedTuple):
+    """A share of runs, and the interval that has the true one with some confidence."""
+
+    held: int
+    runs: int
+    low: float
+    high: float
+
+    @property
+    def share(self) -> float:
+        """The share of those that were flown."""
+        return self.held / self.runs if self.runs else math.nan
+
+    @property
+    def text(self) -> str:
+        """The share for the user."""
+        return (f'{self.held} of {self.runs}, {self.share:.1%}'
+                f' ({CONFIDENCE:.0%} interval {self.low:.1%} to {self.high:.1%})')
+
+
+def success(rows: typing.Sequence[Row]) -> Share:
+    """Return how many runs hold what is expected; the interval is that of Clopper and Pearson."""
+    held = sum(row['outcome'] == 'held' for row in rows)
+    return share(held, len(rows))
+
+
+def share(held: int, runs: int) -> Share:
+    """Return a share with its interval; without runs it may be any."""
+    if not runs:
+        return Share(0, 0, 0.0, 1.0)
+    from scipy.stats import binomtest
+    found = binomtest(held, runs).proportion_ci(CONFIDENCE, method='exact')
+    return Share(held, runs, float(found.low), float(found.high))
+
+
+class Influence(typing.NamedTuple):
+    """How an input and a figure go together."""
+
+    name: str                  # of the input
+    rank_correlation: float    # Spearman's, -1 to 1
+    p_value: float             # how likely so much is by chance
+
+
+def influences(
+    rows: typing.Sequence[Row], names: typing.Iterable[str], figure: str,
+) -> list[Influence]:
+    """Return which inputs matter for a figure, the one that matters most first.
+
+    Inputs that are no numbers are left out, and so are runs that do not have the figure.
+    """
+    from scipy.stats import spearmanr
+    found = []
+    for name in names:
+        pairs = numbers(rows, name, figure)
+        if len(pairs) > 2 and all(np.ptp(pairs, axis=0) > 0.0):
+            result = spearmanr(pairs[:, 0], pairs[:, 1])
+            found.append(Influence(name, float(result.statistic), float(result.pvalue)))
+    return sorted(found, key=lambda influence: -abs(influence.rank_correlation))
+
+
+def numbers(rows: typing.Sequence[Row], *names: str) -> np.ndarray:
+    """Return the columns of some names for the runs that have numbers in all of them.
+
+    :returns: an array of (runs, names)
+    """
+    kept = [[row.get(name) for name in names] for row in rows]
+    return np.array([values for values in kept if all(map(_is_number, values))],
+                    dtype=float).reshape(-1, len(names))
+
+
+def _is_number(value: typing.Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def margins(rows: typing.Sequence[Row]) -> dict[str, str]:
+    """Return the columns of margins that there are, with what they are margins of."""
+    found: dict[str, str] = {}
+    for row in rows:
+        for name in row:
+            number = name.removeprefix('margin_')
+            if name.startswith('margin_') and row[name] is not None and name not in found:
+                unit = f", {row[f'unit_{number}']}" if row[f'unit_{number}'] else ''
+                found[name] = row[f'expect_{number}'] + unit
+    return found
+
+
+def worst_margin(row: Row) -> float:
+    """Return the least margin of a run; infinite if it has none."""
+    found = [row[name] for name in row if name.startswith('margin_')]
+    return min((value for value in found if _is_number(value)), default=math.inf)
+
+
+class Paired(typing.NamedTuple):
+    """A column of two campaigns over the same draws."""
+
+    column: str
+    runs: int
+    mean: float                # of the second minus the first
+    low: float                 # the interval of the mean
+    high: float
+    p_value: float             # of Wilcoxon's signed ranks: how likely it is by chance
+
+
+def paired(first: np.ndarray, second: np.ndarray, column: str) -> Paired:
+    """Compare a column run by run; with fewer than two runs there is no interval."""
+    from scipy import stats
+    difference = second - first
+    count, mean = len(difference), float(np.mean(difference))
+    error = float(stats.sem(difference)) if count > 1 else math.nan
+    half = error * float(stats.t.ppf(0.5 + CONFIDENCE / 2, count - 1)) if count > 1 else math.nan
+    differs = bool(np.any(difference))
+    p_value = float(stats.wilcoxon(difference).pvalue) if differs else 1.0
+    return Paired(column, count, mean, mean - half, mean + half, p_value)

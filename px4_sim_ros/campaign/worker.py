@@ -1,0 +1,62 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""A process that stays and flies run after run: jobs come in, rows go out, as lines of JSON."""
+from __future__ import annotations
+
+from px4_sim_ros.config import collector, one_thread
+
+if __name__ == '__main__':
+    one_thread.choose()        # before what takes long to import
+    collector.hold()
+
+import json
+import os
+import pathlib
+import sys
+import tempfile
+import typing
+
+from px4_sim_ros.campaign.flown import Job, LostRun, fly
+from px4_sim_ros.campaign.instances import own_instance
+from px4_sim_ros.config import signals
+from px4_sim_ros.model.errors import ParameterError, RunError, sentence
+
+
+def answer(line: str, instance: int) -> dict[str, typing.Any]:
+    """Return the answer to a line: a row, or why there is none.
+
+    `lost` says nothing about the run, which can be flown again; `refused` is a wrong value.
+    """
+    job = Job(*json.loads(line))
+    with tempfile.TemporaryDirectory(prefix='px4_sim_ros_run_') as name:
+        folder = pathlib.Path(name)
+        os.environ['ROS_HOME'] = str(folder / 'ros')        # for what PX4 writes
+        try:
+            return {'row': fly(job, folder, instance)}
+        except ParameterError as error:
+            return {'refused': str(error)}
+        except (LostRun, RunError, OSError) as error:
+            return {'lost': sentence(error)}
+
+
+def main(arguments: typing.Sequence[str]) -> int:
+    """Fly until there is no job any more.
+
+    :param arguments: the core to keep to, and `px4` or `embedded`
+    """
+    os.sched_setaffinity(0, {int(arguments[0])})
+    rows = os.fdopen(os.dup(1), 'w', encoding='utf-8')
+    os.dup2(2, 1)              # what a flight prints is no row
+    collector.release()
+    try:
+        signals.raise_interrupt()
+        with own_instance(of_px4=arguments[1] == 'px4') as instance:
+            for line in sys.stdin:
+                print(json.dumps(answer(line, instance)), file=rows, flush=True)
+    except (KeyboardInterrupt, BrokenPipeError):
+        return 1               # nobody waits for a row any more
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,181 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""The command `campaign`: fly a scenario many times, and any of the runs again."""
+from __future__ import annotations
+
+import argparse
+import os
+import pathlib
+import sys
+import typing
+
+from px4_sim_ros.campaign import conduct as conducting
+from px4_sim_ros.campaign.executors import EXECUTORS, THREADS, opened
+from px4_sim_ros.campaign.folder import Folder, Px4Build
+from px4_sim_ros.campaign.plan import Campaign
+from px4_sim_ros.cli import output
+from px4_sim_ros.cli.campaign_progress import CampaignProgress, summary
+from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED
+from px4_sim_ros.model.errors import ParameterError, sentence
+from px4_sim_ros.run.flight import AUTOPILOTS
+from px4_sim_ros.run.px4 import PILOTED_INSTANCES, REPEATABLE, SCHEDULES, Px4
+
+_USAGE = """\
+campaign FILE [--runs N] [--out FOLDER]     fly it; what has a row already is not flown again
+       campaign refly FOLDER RUN            fly a run again and compare its fingerprint
+       campaign report FOLDER               write its tables and its page again
+       campaign compare FOLDER FOLDER       two campaigns over the same draws, run by run
+       campaign limit FILE --input NAME     up to which value of an input does it hold?
+       campaign worst FILE --margin N       where is a margin smallest?"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the command's options."""
+    parser.usage = _USAGE
+    parser.add_argument('words', nargs='+', metavar='FILE', help='name in config/campaigns, or a'
+                        ' path; or what else is to be done')
+    parser.add_argument('--runs', type=int, help='how many flights; that of the file by default')
+    parser.add_argument('--seed', type=int, help='of all draws; that of the file by default')
+    parser.add_argument('--out', metavar='FOLDER', help='where it all goes; campaigns/NAME by'
+                        ' default')
+    parser.add_argument('--workers', type=int, metavar='N', help='how many fly at the same time;'
+                        ' by default as many as there are cores')
+    parser.add_argument('--executor', choices=EXECUTORS, default=THREADS,
+                        help='who hands out the runs')
+    parser.add_argument('--scheduler', default='', metavar='tcp://HOST:PORT',
+                        help='of Dask; without one there is a cluster on this machine')
+    parser.add_argument('--autopilot', choices=AUTOPILOTS[:2], help='that of the file by default')
+    parser.add_argument('--px4-dir', default=os.environ.get('PX4_DIR', ''),
+                        help='a PX4 source tree that was built, or its build folder; PX4_DIR by'
+                        ' default')
+    parser.add_argument('--px4-schedule', choices=SCHEDULES, default=REPEATABLE,
+                        help='how a PX4 runs, as with fly')
+    parser.add_argument('--input', metavar='NAME', help='of limit: the input that is looked at')
+    parser.add_argument('--tolerance', type=float, help='of limit: how near the two values are'
+                        ' between which it lies; a hundredth of the range by default')
+    parser.add_argument('--repeats', type=int, default=3, metavar='N',
+                        help='of limit: flights of each value, with other noise; all have to hold')
+    parser.add_argument('--margin', type=int, default=1, metavar='N',
+                        help='of worst: the number of the expectation, from 1 on')
+
+
+def campaign(options: argparse.Namespace) -> int:
+    """Do what is asked for; return the exit code."""
+    word, *rest = options.words
+    counts = {'refly': 2, 'report': 1, 'compare': 2, 'limit': 1, 'worst': 1}
+    try:
+        if word in counts and len(rest) != counts[word]:
+            raise ParameterError(f'{word}: must be followed by {counts[word]} words')
+        if word not in counts and rest:
+            raise ParameterError(f'{rest[0]}: one argument too many')
+        return _ACTIONS.get(word, _fly)(options, *(rest if word in counts else [word]))
+    except ParameterError as error:
+        print(f'campaign: {error}', file=sys.stderr)
+        return BAD_INPUT
+    except (OSError, RuntimeError) as error:
+        print(f'campaign: {sentence(error)}', file=sys.stderr)
+        return FAILED
+    except KeyboardInterrupt:
+        return output.interrupted('campaign')
+
+
+def _fly(options: argparse.Namespace, name: str) -> int:
+    campaign, px4 = asked_for(options, name)
+    conducting.check(campaign, px4)
+    folder = Folder.make(options.out or pathlib.Path('campaigns') / campaign.name, campaign, px4)
+    progress = CampaignProgress(campaign.settings.runs)
+    try:
+        with opened(options.executor, _workers(options, px4), options.scheduler) as found:
+            if found.note:
+                progress.print(found.note)
+            outcome = conducting.conduct(
+                folder, found.executor, found.fly, found.slots, progress.show)
+    except KeyboardInterrupt:
+        progress.close()
+        _write(folder)
+        print(f'campaign: {len(folder.rows())} of {campaign.settings.runs} runs are flown; the'
+              ' same command flies the others', file=sys.stderr)
+        raise
+    finally:
+        progress.close()
+    for line in summary(folder, outcome):
+        print(line)
+    _write(folder)
+    for number, why in sorted(outcome.lost.items()):
+        print(f'campaign: run {number} was lost, the same command flies it: {why}',
+              file=sys.stderr)
+    return FAILED if outcome.lost else 0
+
+
+def _write(folder: Folder) -> None:
+    """Write tables and page, and say where they are."""
+    for line in conducting.write_tables(folder):
+        print(line)
+    if folder.rows():
+        from px4_sim_ros.campaign.campaign_report import write_report
+        print(f'look at {write_report(folder)}')
+
+
+def asked_for(options: argparse.Namespace, name: str) -> tuple[Campaign, Px4Build]:
+    """Return the campaign of a file as the options change it, and its PX4.
+
+    :raises ParameterError: something is wrong
+    """
+    campaign = Campaign.load(name).with_settings(
+        runs=options.runs, seed=options.seed, autopilot=options.autopilot)
+    if campaign.settings.autopilot != 'px4':
+        return campaign, None
+    px4 = Px4.find(options.px4_dir, options.px4_schedule)
+    return campaign, (str(px4.build), px4.schedule)
+
+
+def _workers(options: argparse.Namespace, px4: Px4Build) -> int | None:
+    most = PILOTED_INSTANCES - 1
+    if options.workers is not None and options.workers < 1:
+        raise ParameterError(f'workers = {options.workers}: must be at least 1')
+    if px4 is not None and options.workers is not None and options.workers > most:
+        raise ParameterError(f'workers = {options.workers}: must be at most {most} with PX4, which'
+                             ' has a port for the pilot of its first instances only')
+    return min(options.workers or len(os.sched_getaffinity(0)), most) if px4 else options.workers
+
+
+def _refly(options: argparse.Namespace, path: str, run: str) -> int:
+    folder = Folder.read(path)
+    if not run.isdecimal():
+        raise ParameterError(f'run {run!r}: must be the number of a run')
+    with opened(THREADS, 1) as found:
+        before, now = conducting.fly_again(folder, int(run), found.fly)
+    if before == now:
+        print(f'run {run}: the same flight, fingerprint {now}')
+        return 0
+    print(f'campaign: run {run}: the fingerprint was {before} and is {now}', file=sys.stderr)
+    return FAILED
+
+
+def _report(options: argparse.Namespace, path: str) -> int:
+    folder = Folder.read(path)
+    if not folder.rows():
+        raise ParameterError(f'campaign {path}: no run has ended yet')
+    _write(folder)
+    return 0
+
+
+def _compare(options: argparse.Namespace, first: str, second: str) -> int:
+    from px4_sim_ros.campaign.comparison import compare
+    for line in compare(Folder.read(first), Folder.read(second)):
+        print(line)
+    return 0
+
+
+def _limit(options: argparse.Namespace, name: str) -> int:
+    from px4_sim_ros.cli.campaign_search import limit
+    return limit(options, *asked_for(options, name))
+
+
+def _worst(options: argparse.Namespace, name: str) -> int:
+    from px4_sim_ros.cli.campaign_search import worst
+    return worst(options, *asked_for(options, name))
+
+
+_ACTIONS: dict[str, typing.Callable[..., int]] = {
+    'refly': _refly, 'report': _report, 'compare': _compare, 'limit': _limit, 'worst': _worst}

@@ -1,0 +1,157 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""What ends a campaign loses no row, and no run has two: with runs that nobody flies."""
+import concurrent.futures
+import csv
+import sys
+
+import pytest
+from bags import largest_file
+from campaigns import campaign, folder_of, row_of
+
+from px4_sim_ros.campaign import conduct as conducting
+from px4_sim_ros.campaign.folder import Folder
+from px4_sim_ros.campaign.tables import NO_PARQUET
+from px4_sim_ros.model.errors import ParameterError
+
+
+@pytest.fixture
+def conduct():
+    """Return a function that flies what has no row yet in a folder."""
+    with concurrent.futures.ThreadPoolExecutor(2) as executor:
+        def conduct(folder, fly=row_of, report=lambda progress: None):
+            return conducting.conduct(folder, executor, fly, 2, report)
+        yield conduct
+
+
+def numbers(folder):
+    return [row['run'] for row in folder.rows()]
+
+
+def test_each_run_has_a_row_with_its_inputs_and_the_command_that_flies_it_again(conduct, tmp_path):
+    folder = folder_of(tmp_path / 'c')
+    outcome = conduct(folder)
+    assert (outcome.session.flown, outcome.lost) == (6, {})
+    rows = folder.rows()
+    assert [row['run'] for row in rows] == [1, 2, 3, 4, 5, 6]
+    assert [row['weather.speed_m_s'] for row in rows] == [
+        folder.campaign.run(n).inputs['weather.speed_m_s'] for n in range(1, 7)]
+    file = tmp_path / 'c' / 'scenarios' / 'run_000004.yaml'
+    assert rows[3]['command'].endswith(f'--scenario {file} --expect 0000000000000004')
+    assert f"speed_m_s: {rows[3]['weather.speed_m_s']}" in file.read_text()
+
+
+def test_it_goes_on_where_it_stopped_and_no_row_is_there_twice(conduct, tmp_path):
+    """Interrupted after two rows, as by Ctrl-C, and the last row written in part, as by SIGKILL."""
+    folder, flown = folder_of(tmp_path / 'c'), []
+
+    def stop(progress):
+        if progress.flown == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        conduct(folder, report=stop)
+    with open(tmp_path / 'c' / 'runs.jsonl', 'a') as file:
+        file.write('{"run": 3, "outcome": "he')
+    before = folder.rows()
+    assert len(before) == 2
+
+    def fly(job):
+        flown.append(job.number)
+        return row_of(job)
+    conduct(folder, fly)
+    assert numbers(folder) == [1, 2, 3, 4, 5, 6]
+    assert sorted(flown) == sorted({1, 2, 3, 4, 5, 6} - {row['run'] for row in before})
+    assert conduct(folder).session.flown == 0
+
+
+def test_a_full_disk_loses_no_row(conduct, tmp_path):
+    folder = folder_of(tmp_path / 'c')
+    conduct(folder, report=lambda progress: None)
+    size = (tmp_path / 'c' / 'runs.jsonl').stat().st_size
+    (tmp_path / 'c' / 'runs.jsonl').write_bytes(b'')
+    with largest_file(size * 2 // 3), pytest.raises(OSError):
+        conduct(folder)
+    there = numbers(folder)
+    assert 2 <= len(there) < 6
+    conduct(folder)
+    assert numbers(folder) == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_run_that_is_lost_has_no_row_and_is_flown_by_the_next_command(conduct, tmp_path):
+    folder, told = folder_of(tmp_path / 'c'), []
+
+    def fly(job):
+        return {'lost': 'it hangs'} if job.number == 4 else row_of(job)
+    outcome = conduct(folder, fly, lambda p: told.append((p.run, p.lost)))
+    assert outcome.lost == {4: 'it hangs'}
+    assert (4, 'it hangs') in told and len(told) == 6
+    assert numbers(folder) == [1, 2, 3, 5, 6]
+    assert conduct(folder).session.flown == 1
+    assert numbers(folder) == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_value_that_is_refused_ends_it_with_a_sentence(conduct, tmp_path):
+    with pytest.raises(ParameterError, match=r'^run [12]: wind.speed_m_s = 3: too much$'):
+        conduct(folder_of(tmp_path / 'c'), lambda job: {'refused': 'wind.speed_m_s = 3: too much'})
+
+
+def test_more_runs_are_added_where_the_draws_stay(conduct, tmp_path):
+    conduct(folder_of(tmp_path / 'c'))
+    more = folder_of(tmp_path / 'c', campaign(runs=9))
+    assert conduct(more).session.flown == 3
+    assert numbers(more) == list(range(1, 10))
+    conduct(folder_of(tmp_path / 'l', campaign(sampling='latin_hypercube')))
+    with pytest.raises(ParameterError, match='holds a campaign with another runs; name a new'):
+        folder_of(tmp_path / 'l', campaign(sampling='latin_hypercube', runs=9))
+
+
+def test_another_campaign_is_refused(tmp_path):
+    folder_of(tmp_path / 'c')
+    with pytest.raises(ParameterError, match='holds a campaign with another seed and another vary'):
+        folder_of(tmp_path / 'c', campaign(seed=2, vary={}))
+    (tmp_path / 'other').mkdir()
+    (tmp_path / 'other' / 'letter.txt').write_text('x')
+    with pytest.raises(ParameterError, match='exists and holds no campaign'):
+        folder_of(tmp_path / 'other')
+    with pytest.raises(ParameterError, match=r'has no campaign\.json: No such file'):
+        Folder.read(tmp_path / 'nowhere')
+
+
+def test_two_processes_do_not_write_one_campaign(tmp_path):
+    folder = folder_of(tmp_path / 'c')
+    rows = folder.open_rows()
+    with pytest.raises(ParameterError, match='another process flies this campaign'):
+        folder.open_rows()
+    rows.close()
+    folder.open_rows().close()
+
+
+def test_failed_runs_and_a_sample_are_recorded(conduct, tmp_path):
+    """As many failed ones as are asked for; with one slot, the first ones."""
+    folder, kept = folder_of(tmp_path / 'c', campaign(keep_failed=1, keep_every=4, runs=40)), {}
+
+    def fly(job):
+        kept[job.number] = job.records
+        return row_of(job)
+    conduct(folder, fly)
+    assert {n for n, records in kept.items() if records == 'always'} == set(range(4, 41, 4))
+    assert kept[1] == 'failed'
+    assert kept[39] == 'never'
+
+
+def test_the_tables_have_all_rows(conduct, tmp_path, monkeypatch):
+    from pyarrow import parquet
+    folder = folder_of(tmp_path / 'c')
+    conduct(folder)
+    assert conducting.write_tables(folder) == []
+    rows = folder.rows()
+    with open(tmp_path / 'c' / 'runs.csv', newline='') as file:
+        table = list(csv.DictReader(file))
+    assert [int(row['run']) for row in table] == [1, 2, 3, 4, 5, 6]
+    assert [float(row['margin_1']) for row in table] == [row['margin_1'] for row in rows]
+    assert parquet.read_table(tmp_path / 'c' / 'runs.parquet').to_pylist() == rows
+    (tmp_path / 'c' / 'runs.parquet').unlink()
+    monkeypatch.setitem(sys.modules, 'pyarrow', None)
+    assert conducting.write_tables(folder) == [NO_PARQUET]
+    assert not (tmp_path / 'c' / 'runs.parquet').exists()

@@ -1,0 +1,94 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""What is drawn: distributions against closed forms and SciPy, and how runs are spread."""
+import numpy as np
+import pytest
+from scipy import stats
+
+from px4_sim_ros.campaign.inputs import (
+    Choice,
+    Input,
+    Normal,
+    Table,
+    Uniform,
+    draw,
+    read_distribution,
+    seed_of,
+    shares,
+)
+from px4_sim_ros.model.errors import ParameterError
+
+SHARES = 0.001, 0.2, 0.5, 0.9, 0.999
+
+
+def test_a_normal_input_has_the_quantiles_of_scipy():
+    found = [Normal(2.0, 0.5).value(share, 1) for share in SHARES]
+    assert found == pytest.approx(stats.norm.ppf(SHARES, 2.0, 0.5), abs=1e-9)
+
+
+def test_one_that_is_cut_off_has_those_of_the_truncated_one():
+    cut = Normal(2.0, 0.5, low=1.5, high=2.2)
+    theirs = stats.truncnorm.ppf(SHARES, -1.0, 0.4, 2.0, 0.5)
+    assert [cut.value(share, 1) for share in SHARES] == pytest.approx(theirs, abs=1e-9)
+
+
+def test_a_share_of_nothing_is_no_infinity():
+    assert np.isfinite(Normal(0.0, 1.0).value(0.0, 1))
+
+
+def test_uniform_and_choice_cover_what_they_may():
+    assert [Uniform(-1.0, 3.0).value(share, 1) for share in (0.0, 0.25, 0.5)] == [-1.0, 0.0, 1.0]
+    chosen = [Choice(('a', 'b', 'c')).value(share, 1) for share in np.arange(9) / 9]
+    assert chosen == ['a'] * 3 + ['b'] * 3 + ['c'] * 3
+
+
+def test_rows_of_tables_belong_together():
+    found = draw([Input('x', Table((1, 2, 3))), Input('y', Table(('a', 'b', 'c')))], 'random', 1, 4)
+    assert found == [{'x': 1, 'y': 'a'}, {'x': 2, 'y': 'b'}, {'x': 3, 'y': 'c'},
+                     {'x': 1, 'y': 'a'}]
+
+
+def test_a_latin_hypercube_has_one_run_in_each_stratum():
+    found = shares('latin_hypercube', 3, 40, 3)
+    for column in found.T:
+        assert sorted(np.floor(column * 40)) == list(range(40))
+
+
+@pytest.mark.parametrize('sampling', ['random', 'sobol'])
+def test_more_runs_begin_with_the_same_ones(sampling):
+    assert (shares(sampling, 5, 100, 4)[:13] == shares(sampling, 5, 13, 4)).all()
+
+
+def test_sobol_is_more_even_than_chance():
+    from scipy.stats import qmc
+    assert qmc.discrepancy(shares('sobol', 1, 64, 2)) < 0.3 * qmc.discrepancy(
+        shares('random', 1, 64, 2))
+
+
+@pytest.mark.parametrize('sampling', ['random', 'sobol', 'latin_hypercube'])
+def test_a_seed_gives_its_own_draws(sampling):
+    assert (shares(sampling, 5, 8, 2) == shares(sampling, 5, 8, 2)).all()
+    assert (shares(sampling, 5, 8, 2) != shares(sampling, 6, 8, 2)).all()
+
+
+def test_each_run_has_noise_of_its_own():
+    seeds = {seed_of(seed, run) for seed in (1, 2) for run in range(1, 1001)}
+    assert len(seeds) == 2000
+    assert all(0 <= seed < 2**31 for seed in seeds)
+
+
+@pytest.mark.parametrize(('content', 'sentence'), [
+    ({'unifrom': [0, 1]}, "x: 'unifrom' is no distribution; did you mean uniform; there are"),
+    ([0, 1], 'x = [0, 1]: must hold one of uniform, normal, choice, table'),
+    ({'uniform': [2, 1]}, 'x.uniform = [2, 1]: the first must be less than the second'),
+    ({'uniform': [0, 'a']}, "x.uniform[1] = 'a': must be a number"),
+    ({'uniform': 3}, 'x.uniform = 3: must be [lowest, highest]'),
+    ({'normal': [0, 0]}, 'x.normal.sigma = 0: must be greater than 0'),
+    ({'normal': {'mean': 1}}, "must be [mean, sigma], or a mapping of mean, sigma, low, high"),
+    ({'normal': {'mean': 1, 'sigma': 1, 'low': 2, 'high': 1}}, 'x.normal.low = 2: must be less'),
+    ({'choice': []}, 'x.choice = []: must be a list of values'),
+])
+def test_what_is_wrong_is_a_sentence(content, sentence):
+    with pytest.raises(ParameterError) as error:
+        read_distribution('x', content)
+    assert sentence in str(error.value)
