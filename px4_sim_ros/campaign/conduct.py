@@ -11,12 +11,12 @@ import tempfile
 import time
 import typing
 
-from px4_sim_ros.campaign import tables
 from px4_sim_ros.campaign.executors import Executor, Flyer
 from px4_sim_ros.campaign.flown import ALWAYS, FAILED, NEVER, Job, Row, configured, write_files
 from px4_sim_ros.campaign.folder import Folder, Px4Build, Rows, Session
 from px4_sim_ros.campaign.plan import Campaign, Run
 from px4_sim_ros.model.errors import ParameterError, RunError
+from px4_sim_ros.recording.analysis import tables
 
 # So many are handed over at a time for each slot: the next one is there when a slot is free.
 _AHEAD = 2

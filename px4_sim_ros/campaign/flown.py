@@ -25,7 +25,6 @@ from px4_sim_ros.model.scenario.situation import Situation
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.model.vehicle.checks import check_is_multirotor
 from px4_sim_ros.recording.bag.run_description import RunDescription, versions, with_run_file
-from px4_sim_ros.run.core_recorder import CoreRecorder
 from px4_sim_ros.run.core_world import CoreWorld
 from px4_sim_ros.run.flight import FlightPlan, FlightWatch, StartedAutopilot
 from px4_sim_ros.run.flight_record import FlightRecord
@@ -180,8 +179,9 @@ def _flown(job: Job, configuration: Configuration, folder: pathlib.Path) -> Row:
     scenario = checked_scenario(configuration)
     assert scenario is not None, 'each run has one'
     watch = FlightWatch(record.add_event, has_scenario=True)
-    recorder = None
+    recorder = None                # without one the messages of ROS are not loaded
     if 'recorder' in configuration.nodes:
+        from px4_sim_ros.run.core_recorder import CoreRecorder
         run = RunDescription.of(configuration, mode='core', autopilot=autopilot)
         configuration = with_run_file(configuration, run, folder)
         recorder = CoreRecorder(configuration, run)

@@ -214,12 +214,12 @@ def draw(
     drawn = [found for found in inputs if found.is_drawn]
     columns = {found.name: i for i, found in enumerate(drawn)}
     table = shares(sampling, seed, runs, len(drawn))
-    return [{found.name: _on_its_grid(found.name, found.distribution.value(
+    return [{found.name: on_its_grid(found.name, found.distribution.value(
         float(table[run - 1, columns[found.name]]) if found.is_drawn else 0.0, run))
         for found in inputs} for run in range(1, runs + 1)]
 
 
-def _on_its_grid(name: str, value: Value) -> Value:
+def on_its_grid(name: str, value: Value) -> Value:
     """Return a value of an input; times are whole microseconds."""
     return round(value, 6) if name.endswith('_s') and isinstance(value, float) else value
 

@@ -22,6 +22,7 @@ COMMANDS = {
     'refly': 'fly the mission of a recording again, with its autopilot',
     'compare': 'compare two recordings, or the integrators',
     'campaign': 'fly a scenario many times while something varies in it',
+    'export': 'write the signals of a recording as tables',
     'report': 'make a page about a recorded flight',
     'list': 'which vehicles, profiles, missions, scenarios and fleets there are',
     'check-vehicle': 'what follows from a vehicle file',

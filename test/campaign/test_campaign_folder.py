@@ -11,8 +11,8 @@ from campaigns import campaign, folder_of, row_of
 
 from px4_sim_ros.campaign import conduct as conducting
 from px4_sim_ros.campaign.folder import Folder
-from px4_sim_ros.campaign.tables import NO_PARQUET
 from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.recording.analysis.tables import NO_PARQUET
 
 
 @pytest.fixture

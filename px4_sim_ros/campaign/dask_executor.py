@@ -1,0 +1,68 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""Runs on Dask: on this machine, or wherever the workers of a scheduler are.
+
+A thread of a Dask worker has a slot, as a thread of ours has. So each Dask worker needs one thread
+for each flight that it is to fly at the same time, and this package.
+"""
+from __future__ import annotations
+
+import atexit
+import contextlib
+import functools
+import importlib
+import typing
+
+from px4_sim_ros.campaign.executors import Opened
+from px4_sim_ros.campaign.flown import Job
+from px4_sim_ros.campaign.slots import Answer, Slots
+from px4_sim_ros.model.errors import ParameterError
+
+
+@functools.cache
+def _slots() -> Slots:
+    """Return the slots of a Dask worker; they end with it."""
+    slots = Slots()
+    atexit.register(slots.close)
+    return slots
+
+
+def fly(job: tuple[typing.Any, ...]) -> Answer:
+    """Fly a run in a Dask worker."""
+    return _slots().fly(Job(*job))
+
+
+@contextlib.contextmanager
+def opened_on_dask(count: int, scheduler: str) -> typing.Iterator[Opened]:
+    """Yield an executor of Dask.
+
+    :param count: of workers of one thread, if they are started here
+    :param scheduler: address of one that runs; '' starts a cluster on this machine
+    :raises ParameterError: nothing answers there, or it has no workers
+    """
+    distributed = _distributed()
+    with contextlib.ExitStack() as stack:
+        if not scheduler:
+            cluster = stack.enter_context(distributed.LocalCluster(
+                n_workers=count, threads_per_worker=1, processes=True, dashboard_address=':0'))
+            client = stack.enter_context(distributed.Client(cluster))
+        else:
+            client = stack.enter_context(_client(scheduler))
+            count = sum(client.nthreads().values())
+            if not count:
+                raise ParameterError(f'scheduler {scheduler}: has no workers')
+        # A flight is not a pure function for Dask: one that was lost is flown again.
+        executor = stack.enter_context(client.get_executor(pure=False, retries=1))
+        yield Opened(executor, fly, count, f'the dashboard of Dask is {client.dashboard_link}')
+
+
+def _distributed() -> typing.Any:
+    """Return the module, which has no types."""
+    return importlib.import_module('distributed')
+
+
+def _client(scheduler: str) -> typing.Any:
+    try:
+        return _distributed().Client(scheduler, timeout=10)
+    except (OSError, ValueError) as error:
+        raise ParameterError(f'scheduler {scheduler!r}: does not answer: {error}') from error

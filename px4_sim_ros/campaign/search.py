@@ -1,0 +1,190 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""Searching in place of drawing: the limit of an input, and where a margin is smallest."""
+from __future__ import annotations
+
+import concurrent.futures
+import math
+import typing
+
+from px4_sim_ros.campaign import inputs
+from px4_sim_ros.campaign.executors import Opened
+from px4_sim_ros.campaign.flown import NEVER, Job, Row
+from px4_sim_ros.campaign.folder import Px4Build
+from px4_sim_ros.campaign.plan import Campaign, Run
+from px4_sim_ros.model.errors import ParameterError, RunError, check_installed, did_you_mean
+
+# Of a margin that a flight does not have: farther off than any that is measured.
+_NO_MARGIN = 1e9
+
+
+class Case(typing.NamedTuple):
+    """A run that was flown in a search."""
+
+    run: Run
+    row: Row
+
+    @property
+    def holds(self) -> bool:
+        """Whether all that is expected holds."""
+        return bool(self.row['outcome'] == 'held')
+
+
+class Limit(typing.NamedTuple):
+    """Between which values of an input a scenario begins to fail."""
+
+    holds: float
+    fails: float
+    last_held: Case
+    first_failed: Case
+    flights: int
+
+
+class Search:
+    """Flies runs with values of its choice."""
+
+    def __init__(self, campaign: Campaign, px4: Px4Build, flying: Opened) -> None:
+        self._campaign, self._px4, self._flying = campaign, px4, flying
+        self.flights = 0
+
+    def fly(self, runs: typing.Sequence[Run]) -> list[Case]:
+        """Fly runs, as many at the same time as there are slots.
+
+        :raises ParameterError: a value is not allowed
+        :raises RunError: a run has not come to its end
+        """
+        limit_s = self._campaign.settings.limit_s
+        futures = [self._flying.executor.submit(self._flying.fly, Job(
+            run.number, run.scenario, run.vehicle if run.is_own_vehicle else None, self._px4,
+            NEVER, '', limit_s)) for run in runs]
+        concurrent.futures.wait(futures)
+        self.flights += len(runs)
+        return [Case(run, _row(run, future.result())) for run, future in zip(runs, futures)]
+
+    def limit(
+        self, name: str, tolerance: float | None, repeats: int,
+        report: typing.Callable[[float, Sequence], None],
+    ) -> Limit:
+        """Return where a scenario begins to fail, by bisection.
+
+        The other inputs have their medians. It is taken for granted that it holds on one side of
+        the limit and fails on the other.
+
+        :param name: of an input with a uniform distribution: where it is looked for
+        :param tolerance: how near the two values are; None: a hundredth of the range
+        :param repeats: flights of each value with other noise, of which all have to hold
+        :param report: called with each value and its flights
+        :raises ParameterError: there is no such input, or no limit between its two ends
+        """
+        uniform = self._uniform(name)
+        tolerance = (uniform.high - uniform.low) / 100 if tolerance is None else tolerance
+        if not tolerance > 0.0 or repeats < 1:
+            raise ParameterError(
+                f'tolerance = {tolerance:g}, repeats = {repeats}: must be greater than 0')
+
+        def at(value: float) -> list[Case]:
+            cases = self._at(name, value, repeats)
+            report(value, cases)
+            return cases
+
+        ends = {value: at(value) for value in (uniform.low, uniform.high)}
+        held = [value for value, cases in ends.items() if _all_hold(cases)]
+        if len(held) != 1:
+            raise ParameterError(
+                f'limit of {name}: there is none between {uniform.low:g} and {uniform.high:g}:'
+                f' it {"holds" if held else "fails"} at both')
+        holds, = held
+        fails = uniform.high if holds == uniform.low else uniform.low
+        while abs(fails - holds) > tolerance:
+            middle = inputs.on_its_grid(name, (holds + fails) / 2)
+            ends[middle] = at(middle)
+            if _all_hold(ends[middle]):
+                holds = middle
+            else:
+                fails = middle
+        return Limit(holds, fails, ends[holds][0],
+                     next(case for case in ends[fails] if not case.holds), self.flights)
+
+    def _uniform(self, name: str) -> inputs.Uniform:
+        found = {one.name: one.distribution for one in self._campaign.vary}
+        if name not in found:
+            raise ParameterError(f'input {name!r}: the campaign has no such input'
+                                 f"{did_you_mean(name, found)}; it has {', '.join(found)}")
+        distribution = found[name]
+        if not isinstance(distribution, inputs.Uniform):
+            raise ParameterError(f'input {name}: must be uniform, so that it is known between'
+                                 ' which values the limit is looked for')
+        return distribution
+
+    def _at(self, name: str, value: float, repeats: int) -> list[Case]:
+        values = self._values([0.5] * self._drawn) | {name: value}
+        seed = self._campaign.settings.seed
+        return self.fly([self._campaign.run_with(i, values, inputs.seed_of(seed, i))
+                         for i in range(1, repeats + 1)])
+
+    @property
+    def _drawn(self) -> int:
+        return sum(one.is_drawn for one in self._campaign.vary)
+
+    def _values(self, shares: typing.Sequence[float]) -> dict[str, inputs.Value]:
+        """Return the inputs at shares of their distributions; tables give their first values."""
+        left = iter(shares)
+        return {one.name: inputs.on_its_grid(one.name, one.distribution.value(
+            float(next(left)) if one.is_drawn else 0.0, 1)) for one in self._campaign.vary}
+
+    def worst(
+        self, margin: int, report: typing.Callable[[Case, float], None],
+    ) -> tuple[Case, float]:
+        """Return the flight with the least margin that CMA-ES finds, all with the same noise.
+
+        :param margin: the number of its expectation, from 1 on
+        :param report: called with each flight that is worse than all before
+        :raises ParameterError: cma is not installed, or too little varies
+        """
+        check_installed('cma')
+        if self._drawn < 2:
+            raise ParameterError('worst: at least two inputs must vary; `campaign limit` finds the'
+                                 ' limit of one')
+        import cma
+        settings = self._campaign.settings
+        # It takes 0 for a seed of the clock.
+        strategy = cma.CMAEvolutionStrategy([0.5] * self._drawn, 0.3, {
+            'bounds': [0.0, 1.0], 'seed': settings.seed + 1, 'verbose': -9,
+            'maxfevals': settings.runs})
+        worst: tuple[Case, float] | None = None
+        while not strategy.stop():
+            points = strategy.ask()
+            cases = self.fly([self._campaign.run_with(
+                self.flights + i, self._values([min(share, 1.0 - 1e-12) for share in point]),
+                inputs.seed_of(settings.seed, 1)) for i, point in enumerate(points, 1)])
+            found = [_margin(case.row, margin) for case in cases]
+            strategy.tell(points, found)
+            for case, value in zip(cases, found):
+                if worst is None or value < worst[1]:
+                    worst = case, value
+                    report(case, value)
+        assert worst is not None, 'at least one generation was flown'
+        if worst[1] == _NO_MARGIN:
+            raise ParameterError(f'margin {margin}: no flight has one')
+        return worst
+
+
+Sequence = typing.Sequence[Case]
+
+
+def _all_hold(cases: Sequence) -> bool:
+    return all(case.holds for case in cases)
+
+
+def _margin(row: Row, number: int) -> float:
+    value = row.get(f'margin_{number}')
+    return _NO_MARGIN if value is None or math.isnan(value) else float(value)
+
+
+def _row(run: Run, answer: dict[str, typing.Any]) -> Row:
+    if 'refused' in answer:
+        raise ParameterError(f'{run.inputs}: {answer["refused"]}')
+    if 'lost' in answer:
+        raise RunError(f'{run.inputs}: {answer["lost"]}')
+    row: Row = answer['row']
+    return row

@@ -1,0 +1,201 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""Campaigns that fly: the same flights as in processes of their own, whatever is killed."""
+import contextlib
+import json
+import os
+import shlex
+import signal
+import time
+
+import psutil
+import pytest
+import yaml
+from campaigns import GROUND, campaign, folder_of
+from commands import command, family, interrupt, running, wait_for_line, wait_gone
+
+from px4_sim_ros.campaign import conduct as conducting
+from px4_sim_ros.campaign import slots
+from px4_sim_ros.campaign.executors import opened
+from px4_sim_ros.campaign.flown import Job
+from px4_sim_ros.campaign.folder import Folder
+from px4_sim_ros.run.px4 import REPEATABLE, Px4
+
+pytestmark = pytest.mark.slow          # starts processes and waits
+
+PX4_DIR = os.environ.get('PX4_DIR', '')
+HOP = {'mission': [{'take_off': {'up_m': 1.5}}, {'land': {}}],
+       'weather': {'wind': 'dryden', 'speed_m_s': 3.0},
+       'expect': [{'always': {'tilt_deg': {'below': 5}}}]}
+
+
+def conduct(folder, report=lambda progress: None, workers=1):
+    with opened('threads', workers) as found:
+        return conducting.conduct(folder, found.executor, found.fly, found.slots, report), found
+
+
+def test_a_process_that_stays_flies_what_a_process_of_its_own_flies(here, instance, tmp_path):
+    """Run after run, with noise and a vehicle of their own; each row's command flies the same."""
+    found = campaign(scenario=HOP, runs=2, keep_failed=0, vary={
+        'weather.speed_m_s': {'uniform': [2, 6]}, 'vehicle.body.mass_kg': {'normal': [1.55, 0.05]}})
+    folder = folder_of(tmp_path / 'c', found)
+    outcome, _ = conduct(folder)
+    rows = folder.rows()
+    assert outcome.session.share_not_flying < 1.0
+    assert len({row['fingerprint'] for row in rows}) == 2
+    assert all(row['repeatable'] and row['mission_flown'] for row in rows)
+    # The tilt shows that figures and verdicts are of the same flight.
+    assert all(row['holds_1'] == (row['max_tilt_deg'] < 5) for row in rows)
+    row = rows[-1]
+    words = shlex.split(row['command'])[3:]
+    summary = tmp_path / 'summary.json'
+    flown = here(*words, '--instance', instance, '--summary', summary)
+    assert flown.returncode == (0 if row['outcome'] == 'held' else 1), flown.stderr
+    assert json.loads(summary.read_text())['fingerprint'] == row['fingerprint']
+    again = here('campaign', 'refly', tmp_path / 'c', 2)
+    assert (again.returncode, again.stdout) == (
+        0, f"run 2: the same flight, fingerprint {row['fingerprint']}\n")
+
+
+def test_a_failed_run_leaves_its_recording_and_a_wrong_fingerprint_is_told(here, tmp_path):
+    found = campaign(runs=2, vary={'weather.speed_m_s': {'table': [1, 2]}},
+                     scenario=GROUND | {'expect': [{'always': {'height_m': {'above': 1}}}]},
+                     keep_failed=1)
+    folder = folder_of(tmp_path / 'c', found)
+    conduct(folder)
+    first, second = folder.rows()
+    assert (first['outcome'], second['outcome']) == ('failed', 'failed')
+    assert first['failure'].startswith('always height_m above 1: fails at t = 0.004000 s')
+    assert here('replay', first['recording']).returncode == 0
+    assert second['recording'] == '' or first['recording'] != second['recording']
+    rows = tmp_path / 'c' / 'runs.jsonl'
+    rows.write_text(rows.read_text().replace(second['fingerprint'], '0123456789abcdef'))
+    again = here('campaign', 'refly', tmp_path / 'c', 2)
+    assert (again.returncode, again.stderr) == (
+        1, 'campaign: run 2: the fingerprint was 0123456789abcdef and is'
+        f" {second['fingerprint']}\n")
+
+
+def test_a_worker_that_is_killed_loses_no_run(tmp_path):
+    folder, killed = folder_of(tmp_path / 'c', campaign(scenario=HOP, runs=3)), []
+    with opened('threads', 1) as found:
+        pids = found.fly.__self__.pids
+
+        def kill_once(progress):
+            if not killed:
+                killed.extend(pids())
+                os.kill(killed[0], signal.SIGKILL)
+        outcome = conducting.conduct(folder, found.executor, found.fly, 1, kill_once)
+        assert pids() != killed
+    assert outcome.lost == {}
+    rows = folder.rows()
+    assert [row['run'] for row in rows] == [1, 2, 3]
+    assert sum(row['again'] for row in rows) == 1
+    assert not any(psutil.pid_exists(pid) for pid in killed)
+
+
+HANGS = '''
+import dataclasses, time
+from px4_sim_ros.model.faults.sensors import SensorAction
+
+@dataclasses.dataclass(frozen=True)
+class Hangs(SensorAction):
+    """The model of a sensor does not come to an end."""
+
+    def begin(self, onset):
+        return lambda time_us, measured: time.sleep(1000)
+'''
+
+
+def test_a_flight_that_hangs_is_given_up_and_the_others_fly(tmp_path, monkeypatch):
+    (tmp_path / 'hanging.py').write_text(HANGS)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv('PYTHONPATH', f"{tmp_path}:{os.environ['PYTHONPATH']}")
+    monkeypatch.setattr(slots, '_GRACE_S', 0.0)
+    hangs = GROUND | {'actions': {'hangs': 'hanging:Hangs'}, 'events': [
+        {'at_s': 0.0, 'hangs': {'sensor': 'barometer'}}]}
+    found = campaign(scenario=hangs, runs=3, limit_s=8.0, vary={
+        'events.1.at_s': {'table': [50.0, 0.0, 50.0]}})
+    outcome, _ = conduct(folder_of(tmp_path / 'c', found))
+    assert [row['run'] for row in outcome.rows] == [1, 3]
+    assert outcome.lost.keys() == {2}
+    assert outcome.lost[2].startswith('its process has ended with exit code -')
+
+
+@pytest.fixture
+def file(tmp_path):
+    """Return a campaign file of short flights."""
+    path = tmp_path / 'hops.yaml'
+    path.write_text(yaml.dump({'scenario': HOP, 'runs': 3, 'vary': {
+        'weather.speed_m_s': {'uniform': [0, 6]}}}))
+    return path
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGKILL])
+def test_what_is_interrupted_goes_on_with_the_same_command(file, here, tmp_path, number):
+    words = ['campaign', file, '--out', tmp_path / 'c', '--workers', 1]
+    with running(command(*words)) as process:
+        wait_for_line(process, 'run 1: ')
+        children = family(process.pid)
+        assert children
+        assert interrupt(process, number) < 20
+        if number == signal.SIGINT:
+            said = process.stdout.read()
+            assert process.returncode == 130
+            assert 'of 3 runs are flown; the same command flies the others' in said
+            assert 'Traceback' not in said
+        assert wait_gone(children, 20) == []
+    before = Folder.read(tmp_path / 'c').rows()
+    assert 1 <= len(before) < 3
+    again = here(*words)
+    assert again.returncode == 0, again.stderr
+    rows = Folder.read(tmp_path / 'c').rows()
+    assert [row['run'] for row in rows] == [1, 2, 3]
+    assert [row for row in rows if row['run'] in {r['run'] for r in before}] == before
+    assert (tmp_path / 'c' / 'report.html').stat().st_size > 1000
+
+
+@pytest.fixture
+def px4():
+    """Return a PX4 that repeats itself."""
+    if not PX4_DIR:
+        pytest.skip('PX4_DIR does not point to a built PX4')
+    return str(Px4.find(PX4_DIR, REPEATABLE).build), REPEATABLE
+
+
+def test_a_px4_that_hangs_is_given_up_and_nothing_of_it_is_left(px4):
+    run = campaign(scenario=HOP).run(1)
+    job = Job(1, run.scenario, None, px4, 'never', '', 12.0)
+    seen = []
+    with opened('threads', 1) as found:
+        future = found.executor.submit(found.fly, job)
+        while not (seen := _px4_of(found.fly.__self__.pids())):
+            time.sleep(0.1)
+        seen[0].send_signal(signal.SIGSTOP)
+        answer = future.result()
+    assert answer['lost'] in ('it has hung for 12 s of wall time', 'PX4 has not connected')
+    assert wait_gone(seen, 10) == []
+    assert not list(_memory())
+
+
+def test_px4_flies_a_run_again(px4, tmp_path):
+    folder = Folder.make(tmp_path / 'c', campaign(scenario=HOP, runs=1), px4)
+    with opened('threads', 1) as found:
+        outcome = conducting.conduct(folder, found.executor, found.fly, 1, lambda progress: None)
+        assert outcome.lost == {}
+        assert outcome.rows[0]['repeatable'], outcome.rows[0]
+        before, now = conducting.fly_again(folder, 1, found.fly)
+    assert before == now
+
+
+def _px4_of(pids):
+    found = []
+    for pid in pids:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            found += [one for one in psutil.Process(pid).children(recursive=True)
+                      if one.name() == 'px4']
+    return found
+
+
+def _memory():
+    return [name for name in os.listdir('/dev/shm') if name.startswith('px4_sim_ros_px4_')]
