@@ -55,6 +55,7 @@ $(VENV)/.run: requirements.txt $(VENV)/.venv
 	$(PIP) -r requirements.txt
 	@touch $@
 
-$(VENV)/.test: requirements-test.txt requirements-rerun.txt requirements.txt $(VENV)/.venv
+$(VENV)/.test: requirements-test.txt requirements-rerun.txt requirements-campaign.txt \
+		requirements.txt $(VENV)/.venv
 	$(PIP) -r requirements-test.txt
 	@touch $@

@@ -29,7 +29,8 @@ setup(
     ],
     install_requires=['setuptools'],
     # By `test` colcon knows that the tests are pytest's.
-    extras_require={'rerun': ['rerun-sdk'], 'test': ['pytest'], 'flight': [
+    extras_require={'rerun': ['rerun-sdk'], 'campaign': ['pyarrow', 'cma'],
+                    'dask': ['distributed'], 'test': ['pytest'], 'flight': [
         'pytest', *(line for line in pathlib.Path('requirements.txt').read_text().splitlines()
                     if not line.startswith('#'))]},
     package_data={'px4_sim_ros.bench': ['ceiling.c']},

@@ -44,7 +44,7 @@ KEYS = {
 }
 # Of these rosdep knows none. The package imports them where it needs them, and says so when they
 # are missing.
-WITHOUT_A_KEY = {'allantools', 'plotly', 'pygeomag', 'rerun'}
+WITHOUT_A_KEY = {'allantools', 'cma', 'distributed', 'plotly', 'pyarrow', 'pygeomag', 'rerun'}
 # All of `viewing/rerun_*` is for Rerun, which is looked for before; tests are skipped.
 LOOKED_FOR = {'allantools', 'rerun'}
 # Named in texts only: `ros2 launch`, and the type of /tf.
@@ -113,7 +113,8 @@ def test_packages_without_a_key_are_imported_where_they_are_needed():
 
 @pytest.mark.parametrize(('package', 'words'), [
     ('pygeomag', ['fly']), ('plotly', ['fly', '--report', 'page.html']),
-    ('plotly', ['top', '--page', 'page.html'])])
+    ('plotly', ['top', '--page', 'page.html']),
+    ('distributed', ['campaign', 'wind_limit', '--executor', 'dask'])])
 def test_one_that_is_missing_is_named_before_anything_starts(package, words, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, package, None)
     assert main(words) == 2

@@ -37,7 +37,7 @@ Row = dict[str, typing.Any]
 """What is known of a run, by column; values are numbers, texts, true, false or None."""
 
 
-class LostRun(RunError):
+class LostRunError(RunError):
     """A run has not come to an end by itself; that says nothing about the vehicle."""
 
 
@@ -133,7 +133,7 @@ def fly(job: Job, folder: pathlib.Path, instance: int) -> Row:
 
     :param folder: empty, for what is written meanwhile
     :param instance: of the autopilot: its ports
-    :raises LostRun: it hangs, or no autopilot has come
+    :raises LostRunError: it hangs, or no autopilot has come
     :raises ParameterError: a value is not allowed
     :raises OSError: a port is taken, or nothing can be written
     """
@@ -199,9 +199,9 @@ def _flown(job: Job, configuration: Configuration, folder: pathlib.Path) -> Row:
         world.run(watch.over)
     record.status, record.verdicts = world.status(), watch.verdicts
     if hangs.is_set():
-        raise LostRun(f'it has hung for {job.limit_s:g} s of wall time')
+        raise LostRunError(f'it has hung for {job.limit_s:g} s of wall time')
     if px4 and record.status.steps == 0:
-        raise LostRun('PX4 has not connected')
+        raise LostRunError('PX4 has not connected')
     record.mission_flown = watch.flown
     return _row(record, figures, _failure(watch, started, plan), px4)
 

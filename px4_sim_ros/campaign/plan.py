@@ -33,7 +33,7 @@ class Settings(Parameters):
     noise: str = parameter('whether each run has noise of its own, or all that of the seed of the'
                            ' scenario', choices=('each', 'same'), default='each')
     keep_failed: int = parameter(
-        'recordings of runs that have failed', minimum=0, default=20)
+        'recordings of runs that have failed', minimum=0, default=5)
     keep_every: int = parameter(
         'a recording of each run of which the number is a multiple of this; 0: of none',
         minimum=0, default=0)

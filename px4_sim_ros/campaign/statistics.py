@@ -48,6 +48,14 @@ def share(held: int, runs: int) -> Share:
     return Share(held, runs, float(found.low), float(found.high))
 
 
+def at_least(rows: typing.Sequence[Row]) -> float:
+    """Return the share that the true one exceeds with `CONFIDENCE`: a bound on one side."""
+    from scipy.stats import binomtest
+    held = success(rows).held
+    found = binomtest(held, len(rows), alternative='greater').proportion_ci(CONFIDENCE)
+    return float(found.low)
+
+
 class Influence(typing.NamedTuple):
     """How an input and a figure go together."""
 

@@ -16,7 +16,7 @@ import sys
 import tempfile
 import typing
 
-from px4_sim_ros.campaign.flown import Job, LostRun, fly
+from px4_sim_ros.campaign.flown import Job, LostRunError, fly
 from px4_sim_ros.campaign.instances import own_instance
 from px4_sim_ros.config import signals
 from px4_sim_ros.model.errors import ParameterError, RunError, sentence
@@ -35,7 +35,7 @@ def answer(line: str, instance: int) -> dict[str, typing.Any]:
             return {'row': fly(job, folder, instance)}
         except ParameterError as error:
             return {'refused': str(error)}
-        except (LostRun, RunError, OSError) as error:
+        except (LostRunError, RunError, OSError) as error:
             return {'lost': sentence(error)}
 
 

@@ -11,8 +11,10 @@ import typing
 
 from px4_sim_ros.campaign import conduct as conducting
 from px4_sim_ros.campaign.executors import EXECUTORS, THREADS, opened
+from px4_sim_ros.campaign.flown import Row
 from px4_sim_ros.campaign.folder import Folder, Px4Build
 from px4_sim_ros.campaign.plan import Campaign
+from px4_sim_ros.campaign.statistics import CONFIDENCE, at_least
 from px4_sim_ros.cli import output
 from px4_sim_ros.cli.campaign_progress import CampaignProgress, summary
 from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED
@@ -50,6 +52,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         ' default')
     parser.add_argument('--px4-schedule', choices=SCHEDULES, default=REPEATABLE,
                         help='how a PX4 runs, as with fly')
+    parser.add_argument('--at-least', type=float, metavar='SHARE',
+                        help=f'fail unless so many hold, with a confidence of {CONFIDENCE:.0%}')
     parser.add_argument('--input', metavar='NAME', help='of limit: the input that is looked at')
     parser.add_argument('--tolerance', type=float, help='of limit: how near the two values are'
                         ' between which it lies; a hundredth of the range by default')
@@ -104,7 +108,18 @@ def _fly(options: argparse.Namespace, name: str) -> int:
     for number, why in sorted(outcome.lost.items()):
         print(f'campaign: run {number} was lost, the same command flies it: {why}',
               file=sys.stderr)
-    return FAILED if outcome.lost else 0
+    return FAILED if outcome.lost or not _is_shown(options, outcome.rows) else 0
+
+
+def _is_shown(options: argparse.Namespace, rows: typing.Sequence[Row]) -> bool:
+    """Return whether as many runs hold as is asked for."""
+    if options.at_least is None or not rows:
+        return options.at_least is None
+    bound = at_least(rows)
+    if bound < options.at_least:
+        print(f'campaign: at_least = {options.at_least:g}: with a confidence of {CONFIDENCE:.0%}'
+              f' it is only {bound:.4g}', file=sys.stderr)
+    return bound >= options.at_least
 
 
 def _write(folder: Folder) -> None:

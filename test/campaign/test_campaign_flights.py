@@ -11,9 +11,9 @@ import time
 import psutil
 import pytest
 import yaml
-from campaigns import GROUND, campaign, folder_of
 from commands import command, family, interrupt, running, wait_for_line, wait_gone
 
+from campaigns import GROUND, campaign, folder_of
 from px4_sim_ros.campaign import conduct as conducting
 from px4_sim_ros.campaign import slots
 from px4_sim_ros.campaign.executors import opened
@@ -153,6 +153,19 @@ def test_what_is_interrupted_goes_on_with_the_same_command(file, here, tmp_path,
     assert [row['run'] for row in rows] == [1, 2, 3]
     assert [row for row in rows if row['run'] in {r['run'] for r in before}] == before
     assert (tmp_path / 'c' / 'report.html').stat().st_size > 1000
+
+
+def test_dask_flies_the_same(here, tmp_path):
+    pytest.importorskip('distributed')
+    rows = {}
+    for executor in 'threads', 'dask':
+        found = campaign(runs=3)
+        folder = folder_of(tmp_path / executor, found)
+        with opened(executor, 1) as there:
+            conducting.conduct(
+                folder, there.executor, there.fly, there.slots, lambda progress: None)
+        rows[executor] = [row['fingerprint'] for row in folder.rows()]
+    assert rows['dask'] == rows['threads']
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import re
 
 import numpy as np
 import pytest
-from campaigns import GROUND, campaign, folder_of, row_of
 
+from campaigns import GROUND, campaign, folder_of, row_of
 from px4_sim_ros.campaign import conduct as conducting
 from px4_sim_ros.campaign import statistics
 from px4_sim_ros.campaign.campaign_report import report
@@ -44,6 +44,13 @@ def test_the_interval_is_that_of_clopper_and_pearson():
     assert half.low == pytest.approx(1.0 - half.high)
     nothing = statistics.share(0, 0)
     assert (nothing.low, nothing.high) == (0.0, 1.0)
+
+
+def test_how_many_flights_show_a_share():
+    """All of n hold: at least 0.05 ** (1 / n) do; 299 flights show 99 %."""
+    held = [{'outcome': 'held'}] * 299
+    assert statistics.at_least(held) == pytest.approx(0.05 ** (1 / 299))
+    assert statistics.at_least(held) > 0.99 > statistics.at_least(held[1:])
 
 
 def test_the_input_that_matters_comes_first():
