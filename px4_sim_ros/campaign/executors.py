@@ -38,6 +38,15 @@ class Opened(typing.NamedTuple):
     note: str                # for the user: where to look at it
 
 
+def check(name: str) -> None:
+    """Check that an executor can be opened.
+
+    :raises ParameterError: Dask is not installed
+    """
+    if name == DASK:
+        check_installed('distributed')
+
+
 @contextlib.contextmanager
 def opened(name: str, workers: int | None, scheduler: str = '') -> typing.Iterator[Opened]:
     """Yield an executor; all that it has started is ended afterwards.
@@ -45,11 +54,11 @@ def opened(name: str, workers: int | None, scheduler: str = '') -> typing.Iterat
     :param name: of EXECUTORS
     :param workers: how many fly at the same time; None: as many as there are cores
     :param scheduler: address of a Dask scheduler; '' starts a cluster on this machine
-    :raises ParameterError: Dask is not installed
+    :raises ParameterError: Dask is not installed, or nothing answers at that address
     """
+    check(name)
     count = workers or len(os.sched_getaffinity(0))
     if name == DASK:
-        check_installed('distributed')
         from px4_sim_ros.campaign.dask_executor import opened_on_dask
         with opened_on_dask(count, scheduler) as found:
             yield found

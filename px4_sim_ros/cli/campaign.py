@@ -10,6 +10,7 @@ import sys
 import typing
 
 from px4_sim_ros.campaign import conduct as conducting
+from px4_sim_ros.campaign import executors
 from px4_sim_ros.campaign.executors import EXECUTORS, THREADS, opened
 from px4_sim_ros.campaign.flown import Row
 from px4_sim_ros.campaign.folder import Folder, Px4Build
@@ -85,11 +86,13 @@ def campaign(options: argparse.Namespace) -> int:
 
 def _fly(options: argparse.Namespace, name: str) -> int:
     campaign, px4 = asked_for(options, name)
+    workers = _workers(options, px4)
+    executors.check(options.executor)
     conducting.check(campaign, px4)
     folder = Folder.make(options.out or pathlib.Path('campaigns') / campaign.name, campaign, px4)
     progress = CampaignProgress(campaign.settings.runs)
     try:
-        with opened(options.executor, _workers(options, px4), options.scheduler) as found:
+        with opened(options.executor, workers, options.scheduler) as found:
             if found.note:
                 progress.print(found.note)
             outcome = conducting.conduct(

@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import pathlib
 
+from px4_sim_ros.campaign import executors
 from px4_sim_ros.campaign.conduct import check, command
 from px4_sim_ros.campaign.executors import opened
 from px4_sim_ros.campaign.flown import write_files
@@ -20,6 +21,7 @@ def limit(options: argparse.Namespace, campaign: Campaign, px4: Px4Build) -> int
     if options.input is None:
         names = ', '.join(one.name for one in campaign.vary)
         raise ParameterError(f'limit: name an input with --input; there are {names}')
+    executors.check(options.executor)
     check(campaign, px4)
     with opened(options.executor, options.workers, options.scheduler) as flying:
         found = Search(campaign, px4, flying).limit(
@@ -36,6 +38,7 @@ def limit(options: argparse.Namespace, campaign: Campaign, px4: Px4Build) -> int
 
 def worst(options: argparse.Namespace, campaign: Campaign, px4: Px4Build) -> int:
     """Find where a margin is smallest; return the exit code."""
+    executors.check(options.executor)
     check(campaign, px4)
     with opened(options.executor, options.workers, options.scheduler) as flying:
         search = Search(campaign, px4, flying)

@@ -24,7 +24,7 @@ COMMANDS = {
     'campaign': 'fly a scenario many times while something varies in it',
     'export': 'write the signals of a recording as tables',
     'report': 'make a page about a recorded flight',
-    'list': 'which vehicles, profiles, missions, scenarios and fleets there are',
+    'list': 'which vehicles, profiles, missions, scenarios, fleets and campaigns there are',
     'check-vehicle': 'what follows from a vehicle file',
     'view': 'show a running graph or a recording in Rerun',
     'visualizer': 'publish for rviz2 and other viewers what a graph does',

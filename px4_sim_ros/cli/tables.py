@@ -12,6 +12,7 @@ import re
 import typing
 
 from px4_sim_ros.bench.budget import Budget
+from px4_sim_ros.campaign.plan import Settings
 from px4_sim_ros.cli.command_line import COMMANDS
 from px4_sim_ros.cli.control import PURPOSES
 from px4_sim_ros.config.parameter_files import default_parameters
@@ -137,6 +138,13 @@ def _action_parameter(
     return f"`{key}`{unit}: {info['description']}{default}"
 
 
+def campaign_settings() -> str:
+    """Return the single values of campaign files."""
+    return _table(('key', 'default', 'meaning', 'allowed'), [
+        (f'`{name}`', f'`{getattr(Settings(), name)}`', info['description'], range_text(info))
+        for name, info in Settings.infos().items()])
+
+
 def quantities() -> str:
     """Return what conditions of scenarios can ask for."""
     rows = [(f'`{name}`', q.meaning + (f', {q.unit}' if q.unit else ''), '`above`, `below`')
@@ -159,7 +167,7 @@ PARTS: dict[str, typing.Callable[[], str]] = {
     'launch arguments': launch_arguments,
     'picture': picture, 'recorded topics': recorded_topics,
     'view topics': view_topics, 'budget': budget,
-    'actions': actions, 'quantities': quantities}
+    'actions': actions, 'quantities': quantities, 'campaign': campaign_settings}
 
 
 def fill(text: str) -> str:
