@@ -10,8 +10,8 @@ import urllib.parse
 import numpy as np
 
 from px4_sim_ros.campaign import statistics
-from px4_sim_ros.campaign.flown import Row
 from px4_sim_ros.campaign.folder import Folder, Session, run_name
+from px4_sim_ros.campaign.jobs import Row
 from px4_sim_ros.recording.report.plots import MARK_COLOURS, TRUTH_COLOUR, empty
 from px4_sim_ros.recording.report.report_page import (
     NOTHING_TO_PLOT,

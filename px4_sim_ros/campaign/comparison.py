@@ -6,8 +6,8 @@ from __future__ import annotations
 import typing
 
 from px4_sim_ros.campaign import statistics
-from px4_sim_ros.campaign.flown import Row
 from px4_sim_ros.campaign.folder import Folder
+from px4_sim_ros.campaign.jobs import Row
 from px4_sim_ros.model.errors import ParameterError
 
 _FIGURES = ('sim_time_s', 'max_height_m', 'max_distance_m', 'max_tilt_deg', 'max_speed_m_s',

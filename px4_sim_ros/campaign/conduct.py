@@ -12,8 +12,8 @@ import time
 import typing
 
 from px4_sim_ros.campaign.executors import Executor, Flyer
-from px4_sim_ros.campaign.flown import ALWAYS, FAILED, NEVER, Job, Row, configured, write_files
 from px4_sim_ros.campaign.folder import Folder, Px4Build, Rows, Session
+from px4_sim_ros.campaign.jobs import ALWAYS, FAILED, NEVER, Job, Row, configured, write_files
 from px4_sim_ros.campaign.plan import Campaign, Run
 from px4_sim_ros.model.errors import ParameterError, RunError
 from px4_sim_ros.recording.analysis import tables

@@ -14,7 +14,7 @@ import importlib
 import typing
 
 from px4_sim_ros.campaign.executors import Opened
-from px4_sim_ros.campaign.flown import Job
+from px4_sim_ros.campaign.jobs import Job
 from px4_sim_ros.campaign.slots import Answer, Slots
 from px4_sim_ros.model.errors import ParameterError
 

@@ -12,7 +12,7 @@ import contextlib
 import os
 import typing
 
-from px4_sim_ros.campaign.flown import Job
+from px4_sim_ros.campaign.jobs import Job
 from px4_sim_ros.campaign.slots import Answer, Slots
 from px4_sim_ros.model.errors import check_installed
 

@@ -13,46 +13,25 @@ import threading
 import time
 import typing
 
-import yaml
-
+from px4_sim_ros.campaign.jobs import ALWAYS, FAILED, Job, Row, configured, write_files
 from px4_sim_ros.config.compile_ahead import compile_ahead
-from px4_sim_ros.config.configuration import Configuration, checked_scenario, load_configuration
-from px4_sim_ros.config.resources import DUMPER
+from px4_sim_ros.config.configuration import Configuration, checked_scenario
 from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.mavlink.pilot_events import MissionError
 from px4_sim_ros.model.errors import RunError
 from px4_sim_ros.model.scenario.situation import Situation
 from px4_sim_ros.model.timebase import US_PER_S
-from px4_sim_ros.model.vehicle.checks import check_is_multirotor
 from px4_sim_ros.recording.bag.run_description import RunDescription, versions, with_run_file
 from px4_sim_ros.run.core_world import CoreWorld
 from px4_sim_ros.run.flight import FlightPlan, FlightWatch, StartedAutopilot
 from px4_sim_ros.run.flight_record import FlightRecord
-from px4_sim_ros.run.px4 import Px4, schedule_parameters
+from px4_sim_ros.run.px4 import Px4
 
-ALWAYS, FAILED, NEVER = 'always', 'failed', 'never'
-"""Which recordings are kept."""
 _DIRECT = 'px4_sim_ros.campaign.in_process:DirectBridge'
-Row = dict[str, typing.Any]
-"""What is known of a run, by column; values are numbers, texts, true, false or None."""
 
 
 class LostRunError(RunError):
     """A run has not come to an end by itself; that says nothing about the vehicle."""
-
-
-class Job(typing.NamedTuple):
-    """What a worker needs to fly a run, as plain values that can be sent."""
-
-    number: int
-    scenario: dict[str, typing.Any]              # content of the file
-    vehicle: dict[str, typing.Any] | None        # content of its file; None: the one of that name
-    px4: tuple[str, str] | None                  # build folder and schedule; None: embedded
-    records: str                                 # ALWAYS, FAILED or NEVER
-    keep: str                                    # new folder for what is recorded
-    limit_s: float                               # wall time
-
-
 
 
 class _Figures:
@@ -83,49 +62,6 @@ class _Figures:
             'end_height_m': end.height_m if end else None,
             'end_charge': end.battery.state_of_charge if end and end.battery else None,
         }
-
-
-def configured(
-    scenario: pathlib.Path, px4: tuple[str, str] | None, instance: int,
-    bag: pathlib.Path | None = None,
-) -> Configuration:
-    """Return the parameters of a flight, those of `fly --mode core --scenario FILE`.
-
-    :raises ParameterError: the scenario, or something that it sets, is wrong
-    """
-    base: dict[str, dict[str, typing.Any]] = {'manager': {'speed_factor': 0.0}}
-    if px4 is not None:
-        base |= schedule_parameters(px4[1])
-    recorded = {} if bag is None else {'recorder': {'folder': str(bag)}}
-    found = load_configuration(None, {
-        '': {'scenario': str(scenario), 'recorder': bag is not None},
-        'hil_bridge': {'instance': instance}, **recorded}, base=base)
-    if px4 is None:
-        check_is_multirotor(found.vehicle)
-    checked_scenario(found)
-    return found
-
-
-def write_files(
-    folder: pathlib.Path, name: str, scenario: typing.Mapping[str, typing.Any],
-    vehicle: typing.Mapping[str, typing.Any] | None,
-) -> pathlib.Path:
-    """Write the scenario of a run, and its vehicle if it has one of its own; return the scenario.
-
-    :raises OSError: they cannot be written
-    """
-    content = dict(scenario)
-    if vehicle is not None:
-        path = folder / f'{name}.vehicle.yaml'
-        path.write_text(_dumped(vehicle), encoding='utf-8')
-        content['vehicle'] = str(path.absolute())
-    path = folder / f'{name}.yaml'
-    path.write_text(_dumped(content), encoding='utf-8')
-    return path
-
-
-def _dumped(content: typing.Mapping[str, typing.Any]) -> str:
-    return yaml.dump(dict(content), Dumper=DUMPER, sort_keys=False, allow_unicode=True)
 
 
 def fly(job: Job, folder: pathlib.Path, instance: int) -> Row:

@@ -15,7 +15,7 @@ import pathlib
 import typing
 
 from px4_sim_ros.campaign import inputs
-from px4_sim_ros.campaign.flown import Row, write_files
+from px4_sim_ros.campaign.jobs import Row, write_files
 from px4_sim_ros.campaign.plan import Campaign, Run
 from px4_sim_ros.model.errors import ParameterError
 

@@ -9,8 +9,8 @@ import typing
 
 from px4_sim_ros.campaign import inputs
 from px4_sim_ros.campaign.executors import Opened
-from px4_sim_ros.campaign.flown import NEVER, Job, Row
 from px4_sim_ros.campaign.folder import Px4Build
+from px4_sim_ros.campaign.jobs import NEVER, Job, Row
 from px4_sim_ros.campaign.plan import Campaign, Run
 from px4_sim_ros.model.errors import ParameterError, RunError, check_installed, did_you_mean
 

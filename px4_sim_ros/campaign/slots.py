@@ -18,7 +18,7 @@ import typing
 
 import psutil
 
-from px4_sim_ros.campaign.flown import Job
+from px4_sim_ros.campaign.jobs import Job
 from px4_sim_ros.config.child_prefix import SIGNALS_WAIT, die_with_parent, own_module
 
 Answer = dict[str, typing.Any]

@@ -8,7 +8,7 @@ import typing
 
 import numpy as np
 
-from px4_sim_ros.campaign.flown import Row
+from px4_sim_ros.campaign.jobs import Row
 
 CONFIDENCE = 0.95
 

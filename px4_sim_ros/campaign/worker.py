@@ -16,8 +16,9 @@ import sys
 import tempfile
 import typing
 
-from px4_sim_ros.campaign.flown import Job, LostRunError, fly
+from px4_sim_ros.campaign.flown import LostRunError, fly
 from px4_sim_ros.campaign.instances import own_instance
+from px4_sim_ros.campaign.jobs import Job
 from px4_sim_ros.config import signals
 from px4_sim_ros.model.errors import ParameterError, RunError, sentence
 

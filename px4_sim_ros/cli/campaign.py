@@ -12,8 +12,8 @@ import typing
 from px4_sim_ros.campaign import conduct as conducting
 from px4_sim_ros.campaign import executors
 from px4_sim_ros.campaign.executors import EXECUTORS, THREADS, opened
-from px4_sim_ros.campaign.flown import Row
 from px4_sim_ros.campaign.folder import Folder, Px4Build
+from px4_sim_ros.campaign.jobs import Row
 from px4_sim_ros.campaign.plan import Campaign
 from px4_sim_ros.campaign.statistics import CONFIDENCE, at_least
 from px4_sim_ros.cli import output
@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--px4-schedule', choices=SCHEDULES, default=REPEATABLE,
                         help='how a PX4 runs, as with fly')
     parser.add_argument('--at-least', type=float, metavar='SHARE',
-                        help=f'fail unless so many hold, with a confidence of {CONFIDENCE:.0%}')
+                        help=f'fail unless so many hold, with a confidence of {CONFIDENCE:g}')
     parser.add_argument('--input', metavar='NAME', help='of limit: the input that is looked at')
     parser.add_argument('--tolerance', type=float, help='of limit: how near the two values are'
                         ' between which it lies; a hundredth of the range by default')

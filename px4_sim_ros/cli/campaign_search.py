@@ -9,8 +9,8 @@ import pathlib
 from px4_sim_ros.campaign import executors
 from px4_sim_ros.campaign.conduct import check, command
 from px4_sim_ros.campaign.executors import opened
-from px4_sim_ros.campaign.flown import write_files
 from px4_sim_ros.campaign.folder import Px4Build
+from px4_sim_ros.campaign.jobs import write_files
 from px4_sim_ros.campaign.plan import Campaign
 from px4_sim_ros.campaign.search import Case, Search
 from px4_sim_ros.model.errors import ParameterError

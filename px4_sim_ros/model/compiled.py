@@ -12,11 +12,13 @@ from __future__ import annotations
 import functools
 import typing
 
-import numba
 import numpy as np
 
 from px4_sim_ros.model.code_cache import cache_folder
 from px4_sim_ros.model.lean_import import as_if_missing
+
+with as_if_missing('scipy'):       # Numba would load it to look at its version
+    import numba
 
 _config: typing.Any = numba.config     # Numba makes its attributes at run time.
 

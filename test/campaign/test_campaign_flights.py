@@ -11,14 +11,14 @@ import time
 import psutil
 import pytest
 import yaml
+from campaigns import GROUND, campaign, folder_of
 from commands import command, family, interrupt, running, wait_for_line, wait_gone
 
-from campaigns import GROUND, campaign, folder_of
 from px4_sim_ros.campaign import conduct as conducting
 from px4_sim_ros.campaign import slots
 from px4_sim_ros.campaign.executors import opened
-from px4_sim_ros.campaign.flown import Job
 from px4_sim_ros.campaign.folder import Folder
+from px4_sim_ros.campaign.jobs import Job
 from px4_sim_ros.run.px4 import REPEATABLE, Px4
 
 pytestmark = pytest.mark.slow          # starts processes and waits
@@ -153,6 +153,27 @@ def test_what_is_interrupted_goes_on_with_the_same_command(file, here, tmp_path,
     assert [row['run'] for row in rows] == [1, 2, 3]
     assert [row for row in rows if row['run'] in {r['run'] for r in before}] == before
     assert (tmp_path / 'c' / 'report.html').stat().st_size > 1000
+
+
+def test_a_limit_is_left_as_scenarios_that_hold_and_fail(here, instance, tmp_path):
+    """A flight that has to be over before a tenth of a second; its limit is known."""
+    path = tmp_path / 'late.yaml'
+    path.write_text(yaml.dump({
+        'scenario': GROUND | {'expect': [{'always': {'time_s': {'below': 0.1}}}]},
+        'vary': {'end.at_s': {'uniform': [0.02, 0.2]}}}))
+    found = here('campaign', 'limit', path, '--input', 'end.at_s', '--tolerance', 0.01,
+                 '--repeats', 1, '--workers', 1, '--out', tmp_path / 'limit')
+    assert found.returncode == 0, found.stderr
+    for name, code in (('limit_holds', 0), ('limit_fails', 1)):
+        line, = (line for line in found.stdout.splitlines() if f'{name}.yaml: ' in line)
+        words = shlex.split(line.partition(': python ')[2])[2:]
+        flown = here(*words, '--instance', instance)
+        assert flown.returncode == code, flown.stderr
+        assert 'the fingerprint is' not in flown.stderr
+    at_s = [yaml.safe_load((tmp_path / 'limit' / f'limit_{name}.yaml').read_text())['end']['at_s']
+            for name in ('holds', 'fails')]
+    # The last step before 0.1 s.
+    assert at_s[0] <= 0.096 < at_s[1] <= at_s[0] + 0.01
 
 
 def test_dask_flies_the_same(here, tmp_path):

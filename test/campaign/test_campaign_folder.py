@@ -7,8 +7,8 @@ import sys
 
 import pytest
 from bags import largest_file
-
 from campaigns import campaign, folder_of, row_of
+
 from px4_sim_ros.campaign import conduct as conducting
 from px4_sim_ros.campaign.folder import Folder
 from px4_sim_ros.model.errors import ParameterError

@@ -7,8 +7,8 @@ import re
 
 import numpy as np
 import pytest
-
 from campaigns import GROUND, campaign, folder_of, row_of
+
 from px4_sim_ros.campaign import conduct as conducting
 from px4_sim_ros.campaign import statistics
 from px4_sim_ros.campaign.campaign_report import report

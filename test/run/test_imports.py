@@ -9,7 +9,8 @@ import pytest
 pytestmark = pytest.mark.slow       # starts processes and waits
 
 # Each takes a tenth of a second or more.
-SLOW = {'numba', 'rclpy', 'rosbags', 'pyproj', 'plotly', 'rerun'}
+SLOW = {'numba', 'rclpy', 'rosbags', 'pyproj', 'plotly', 'rerun', 'scipy', 'pyarrow', 'cma',
+        'distributed'}
 
 
 def loaded(program):
@@ -25,7 +26,7 @@ def loaded(program):
 def test_a_command_loads_its_own_module_only():
     """All in one process: none of them may load any of these."""
     commands = [['--help'], ['pause', '--help'], ['top', '--help'], ['pilot', '--help'],
-                ['fly', '--help'], ['visualizer', '--help']]
+                ['fly', '--help'], ['visualizer', '--help'], ['campaign', '--help']]
     program = ('from px4_sim_ros.cli.command_line import main\n'
                f'for words in {commands!r}:\n'
                '    try:\n'

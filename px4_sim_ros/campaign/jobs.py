@@ -1,0 +1,74 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""What is handed to a worker and what comes back, and the files and parameters of a run."""
+from __future__ import annotations
+
+import pathlib
+import typing
+
+import yaml
+
+from px4_sim_ros.config.configuration import Configuration, checked_scenario, load_configuration
+from px4_sim_ros.config.resources import DUMPER
+from px4_sim_ros.model.vehicle.checks import check_is_multirotor
+from px4_sim_ros.run.px4 import schedule_parameters
+
+ALWAYS, FAILED, NEVER = 'always', 'failed', 'never'
+"""Which recordings are kept."""
+Row = dict[str, typing.Any]
+"""What is known of a run, by column; values are numbers, texts, true, false or None."""
+
+
+class Job(typing.NamedTuple):
+    """What a worker needs to fly a run, as plain values that can be sent."""
+
+    number: int
+    scenario: dict[str, typing.Any]              # content of the file
+    vehicle: dict[str, typing.Any] | None        # content of its file; None: the one of that name
+    px4: tuple[str, str] | None                  # build folder and schedule; None: embedded
+    records: str                                 # ALWAYS, FAILED or NEVER
+    keep: str                                    # new folder for what is recorded
+    limit_s: float                               # wall time
+
+
+def configured(
+    scenario: pathlib.Path, px4: tuple[str, str] | None, instance: int,
+    bag: pathlib.Path | None = None,
+) -> Configuration:
+    """Return the parameters of a flight, those of `fly --mode core --scenario FILE`.
+
+    :raises ParameterError: the scenario, or something that it sets, is wrong
+    """
+    base: dict[str, dict[str, typing.Any]] = {'manager': {'speed_factor': 0.0}}
+    if px4 is not None:
+        base |= schedule_parameters(px4[1])
+    recorded = {} if bag is None else {'recorder': {'folder': str(bag)}}
+    found = load_configuration(None, {
+        '': {'scenario': str(scenario), 'recorder': bag is not None},
+        'hil_bridge': {'instance': instance}, **recorded}, base=base)
+    if px4 is None:
+        check_is_multirotor(found.vehicle)
+    checked_scenario(found)
+    return found
+
+
+def write_files(
+    folder: pathlib.Path, name: str, scenario: typing.Mapping[str, typing.Any],
+    vehicle: typing.Mapping[str, typing.Any] | None,
+) -> pathlib.Path:
+    """Write the scenario of a run, and its vehicle if it has one of its own; return the scenario.
+
+    :raises OSError: they cannot be written
+    """
+    content = dict(scenario)
+    if vehicle is not None:
+        path = folder / f'{name}.vehicle.yaml'
+        path.write_text(_dumped(vehicle), encoding='utf-8')
+        content['vehicle'] = str(path.absolute())
+    path = folder / f'{name}.yaml'
+    path.write_text(_dumped(content), encoding='utf-8')
+    return path
+
+
+def _dumped(content: typing.Mapping[str, typing.Any]) -> str:
+    return yaml.dump(dict(content), Dumper=DUMPER, sort_keys=False, allow_unicode=True)
