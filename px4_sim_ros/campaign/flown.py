@@ -19,12 +19,14 @@ from px4_sim_ros.config.configuration import Configuration, checked_scenario
 from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.mavlink.pilot_events import MissionError
 from px4_sim_ros.model.errors import RunError
+from px4_sim_ros.model.scenario.scenario import Scenario
 from px4_sim_ros.model.scenario.situation import Situation
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.recording.bag.run_description import RunDescription, versions, with_run_file
 from px4_sim_ros.run.core_world import CoreWorld
-from px4_sim_ros.run.flight import FlightPlan, FlightWatch, StartedAutopilot
+from px4_sim_ros.run.flight import FlightWatch, StartedAutopilot, VehiclePlan
 from px4_sim_ros.run.flight_record import FlightRecord
+from px4_sim_ros.run.processes import stop_all
 from px4_sim_ros.run.px4 import Px4
 
 _DIRECT = 'px4_sim_ros.campaign.in_process:DirectBridge'
@@ -121,15 +123,16 @@ def _flown(job: Job, configuration: Configuration, folder: pathlib.Path) -> Row:
         run = RunDescription.of(configuration, mode='core', autopilot=autopilot)
         configuration = with_run_file(configuration, run, folder)
         recorder = CoreRecorder(configuration, run)
-    plan = FlightPlan('core', 'none' if px4 is None else 'px4', px4, None, {}, (), None,
-                      scenario=scenario)
+    vehicle = VehiclePlan('', configuration, 'none' if px4 is None else 'px4', px4, None)
     world = CoreWorld(
         configuration, lambda time_us, values: figures.add(world.scenario.course.situation),
         recorder, {} if px4 else {'hil_bridge': _DIRECT}, watch.take, watch.follow)
     with contextlib.ExitStack() as stack:
         stack.callback(world.close)
-        started = StartedAutopilot(plan, configuration, world, watch.over)
+        started = StartedAutopilot(vehicle, world, watch, watch.over.set)
         stack.callback(started.end)
+        # PX4 would take seconds to end by itself, and what it would write then nobody reads.
+        stack.callback(stop_all, started.processes, 0.0)
         stack.callback(world.close)        # before it, so that nobody is missed
         hangs = stack.enter_context(_limit(job.limit_s, watch.over))
         world.run(watch.over)
@@ -139,7 +142,7 @@ def _flown(job: Job, configuration: Configuration, folder: pathlib.Path) -> Row:
     if px4 and record.status.steps == 0:
         raise LostRunError('PX4 has not connected')
     record.mission_flown = watch.flown
-    return _row(record, figures, _failure(watch, started, plan), px4)
+    return _row(record, figures, _failure(watch, started, scenario), px4)
 
 
 @contextlib.contextmanager
@@ -159,10 +162,10 @@ def _limit(limit_s: float, over: threading.Event) -> typing.Iterator[threading.E
         guard.cancel()
 
 
-def _failure(watch: FlightWatch, started: StartedAutopilot, plan: FlightPlan) -> str:
+def _failure(watch: FlightWatch, started: StartedAutopilot, scenario: Scenario) -> str:
     """Return why the mission was not flown, '' if it was, or if that is not asked for."""
     try:
-        started.check_flown(watch, plan.scenario)
+        started.check_flown(watch, scenario)
     except MissionError as error:
         return str(error)
     return ''

@@ -112,6 +112,7 @@ def test_a_flight_that_hangs_is_given_up_and_the_others_fly(tmp_path, monkeypatc
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv('PYTHONPATH', f"{tmp_path}:{os.environ['PYTHONPATH']}")
     monkeypatch.setattr(slots, '_GRACE_S', 0.0)
+    monkeypatch.setattr(slots, '_TRIES', 1)
     hangs = GROUND | {'actions': {'hangs': 'hanging:Hangs'}, 'events': [
         {'at_s': 0.0, 'hangs': {'sensor': 'barometer'}}]}
     found = campaign(scenario=hangs, runs=3, limit_s=8.0, vary={

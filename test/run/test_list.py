@@ -6,7 +6,7 @@ import pytest
 from px4_sim_ros.cli import command_line
 from px4_sim_ros.config.resources import config_directory
 
-KINDS = 'vehicles', 'profiles', 'missions', 'scenarios', 'fleets'
+KINDS = 'vehicles', 'profiles', 'missions', 'scenarios', 'fleets', 'campaigns'
 
 
 def names_of(kind):
@@ -17,7 +17,9 @@ def names_of(kind):
 def test_each_name_has_a_line(kind, capsys):
     assert command_line.main(['list', kind]) == 0
     head, *lines = capsys.readouterr().out.splitlines()
-    assert head == f'{kind}, for --{kind[:-1]}'
+    # A campaign is a command of its own.
+    option = kind[:-1] if kind == 'campaigns' else f'--{kind[:-1]}'
+    assert head == f'{kind}, for {option}'
     assert [line.split()[0] for line in lines] == names_of(kind)
     assert all(len(line.split()) > 1 and len(line) < 120 for line in lines)
 
