@@ -1,6 +1,8 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
 """The names that can be given to options."""
+import re
+
 import pytest
 
 from px4_sim_ros.cli import command_line
@@ -27,6 +29,6 @@ def test_each_name_has_a_line(kind, capsys):
 def test_all_are_listed_by_default(capsys):
     assert command_line.main(['list']) == 0
     printed = capsys.readouterr().out
-    assert '  iris           3DR Iris\n' in printed
+    assert re.search(r'^  iris +3DR Iris$', printed, re.MULTILINE)
     assert '  hover   Take off to 10 m, stay for two minutes, land\n' in printed
     assert len(printed.splitlines()) == sum(1 + len(names_of(kind)) for kind in KINDS)
