@@ -20,7 +20,7 @@ GOOD = {
     'set': {'wind': 'constant', 'wind.speed_m_s': 4.0},
     'vehicles': [
         {'namespace': 'alpha'},
-        {'namespace': 'bravo', 'vehicle': 'x500', 'mission': 'hover', 'instance': 0, 'seed': 9,
+        {'namespace': 'bravo', 'vehicle': 'x500', 'mission': 'hover', 'instance': 30, 'seed': 9,
          'start': {'east_m': 5.0, 'north_m': -2.0, 'heading_deg': 0.0}, 'when_gone': 'go_on',
          'set': {'hil_bridge.reply_timeout_s': 2.0}},
         {'namespace': 'charlie', 'autopilot': 'none', 'mission': 'none', 'start': {'east_m': -5}}]}
@@ -59,7 +59,7 @@ def test_what_is_said_of_a_vehicle_and_of_all(tmp_path):
 
 def test_each_has_ports_and_random_streams_of_its_own(tmp_path):
     found = configured(load(GOOD, tmp_path))
-    assert [link(its).instance for _, its in found.values()] == [1, 0, 2]
+    assert [link(its).instance for _, its in found.values()] == [1, 30, 2]
     seeds = [its.world.seed for _, its in found.values()]
     assert seeds[:2] == [1, 9]       # the first has that of the world
     assert len(set(seeds)) == 3

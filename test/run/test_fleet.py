@@ -14,7 +14,8 @@ from px4_sim_ros.recording.bag.reader import BagReader, vehicles_of
 from px4_sim_ros.recording.bag.run_description import BagError
 from px4_sim_ros.run.fleet_record import whole_fingerprint
 
-INSTANCE = 31
+INSTANCES = 31, 32, 33, 34
+INSTANCE = INSTANCES[0]
 
 
 @pytest.fixture(scope='module')
@@ -55,7 +56,7 @@ def test_all_fly_and_land(summary):
     assert (summary['mode'], summary['vehicles'], summary['missions_flown']) == ('core', 2, 2)
     assert [v['landed'] for v in summary['fleet']] == [True, True]
     assert all(1.5 < v['max_altitude_m'] < 2.5 for v in summary['fleet'])
-    assert [v['instance'] for v in summary['fleet']] == [INSTANCE, INSTANCE + 1]
+    assert [v['instance'] for v in summary['fleet']] == list(INSTANCES[:2])
     assert all(v['replies'] == summary['steps'] and not v['misses'] for v in summary['fleet'])
     assert summary['repeatable']
     fingerprints = {v['namespace']: v['fingerprint'] for v in summary['fleet']}
@@ -133,9 +134,9 @@ def test_the_report_has_all_vehicles(flown, summary, tmp_path):
 def write_fleet(folder, hop, **entries):
     file = folder / 'pair.yaml'
     file.write_text(yaml.safe_dump({'near_miss_m': 5.0, 'vehicles': [
-        {'namespace': name, 'mission': str(hop), 'instance': INSTANCE + 2 + i,
-         'start': {'east_m': 5.0 * i}, **entry}
-        for i, (name, entry) in enumerate(entries.items())]}))
+        {'namespace': name, 'mission': str(hop), 'instance': instance,
+         'start': {'east_m': 5.0 * instance}, **entry}
+        for instance, (name, entry) in zip(INSTANCES[2:], entries.items())]}))
     return file
 
 
@@ -155,7 +156,7 @@ def test_one_that_has_lost_its_autopilot_is_named_and_the_others_fly_on(hop, tmp
     with running(command('fly', '--fleet', file, '--summary', summary)) as process:
         wait_for_line(process, 'bad: armed')
         processes = family(process.pid)
-        end_autopilot(process, INSTANCE + 3)
+        end_autopilot(process, INSTANCES[3])
         text = process.communicate(timeout=100)[0]
         assert process.returncode == 1
     assert 'bad: WAITING at t = ' in text
@@ -176,12 +177,12 @@ def test_one_that_holds_the_world_ends_the_flight(hop, tmp_path):
     file = write_fleet(tmp_path, hop, good={}, bad={})
     with running(command('fly', '--fleet', file)) as process:
         wait_for_line(process, 'bad: armed')
-        end_autopilot(process, INSTANCE + 3)
+        end_autopilot(process, INSTANCES[3])
         text = process.communicate(timeout=60)[0]
         assert process.returncode == 1
     assert 'bad: the embedded autopilot has ended' in text
-    assert port_is_free(INSTANCE + 2)
-    assert port_is_free(INSTANCE + 3)
+    assert port_is_free(INSTANCES[2])
+    assert port_is_free(INSTANCES[3])
 
 
 @pytest.mark.parametrize(('words', 'sentence'), [
