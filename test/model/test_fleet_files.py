@@ -58,8 +58,10 @@ def test_what_is_said_of_a_vehicle_and_of_all(tmp_path):
 
 
 def test_each_has_ports_and_random_streams_of_its_own(tmp_path):
-    found = configured(load(GOOD, tmp_path))
-    assert [link(its).instance for _, its in found.values()] == [1, 30, 2]
+    found = configured(load(GOOD, tmp_path), {'hil_bridge': {'instance': 29}})
+    assert [link(its).instance for _, its in found.values()] == [29, 30, 31]
+    found = configured(load(GOOD, tmp_path), {'hil_bridge': {'instance': 30}})
+    assert [link(its).instance for _, its in found.values()] == [31, 30, 32]
     seeds = [its.world.seed for _, its in found.values()]
     assert seeds[:2] == [1, 9]       # the first has that of the world
     assert len(set(seeds)) == 3
