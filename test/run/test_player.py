@@ -265,7 +265,7 @@ def test_all_arrives_as_it_was_recorded(bag, recorded, viewer):
 
 def test_a_damaged_bag_is_played_as_far_as_it_goes(bag, tmp_path):
     """Also: where it starts, and how fast time goes."""
-    rate = 2.0
+    rate = 0.5     # slow: time that the first step is late, on a busy machine, is made up for
     folder = tmp_path / 'damaged'
     folder.mkdir()
     for path in bag.folder.iterdir():
