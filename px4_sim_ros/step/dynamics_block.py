@@ -44,7 +44,7 @@ class DynamicsBlock(Block):
         self.dynamics = Dynamics(
             c.parameters, c.vehicle, Environment.of(c.world), c.world.step_us)
         self._digest = hashlib.blake2b(digest_size=8)
-        self._faults = FaultChain(c.name, c.world)
+        self._faults = FaultChain(c.name, c.world, c.vehicle)
         self._wear = UNALTERED
 
     def step(self, time_us: int, inputs: Inputs) -> Outputs:

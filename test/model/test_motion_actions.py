@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from verification import plants
 
 from px4_sim_ros.model.faults.action import Fault
 from px4_sim_ros.model.faults.actions import read_action
@@ -19,7 +20,7 @@ class Faulty:
     """What a block is given while one action is in force from SINCE_US on."""
 
     def __init__(self, world, block, kind, **values):
-        self.chain = FaultChain(block, world)
+        self.chain = FaultChain(block, world, plants.iris())
         self.faults = (Fault('event', SINCE_US, read_action('test', kind, values, {})),)
 
     def inputs(self, references, steps=1):

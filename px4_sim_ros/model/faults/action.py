@@ -38,6 +38,7 @@ class Onset(typing.NamedTuple):
     since_us: int
     block: str                     # that it changes
     world: WorldParameters
+    vehicle: Vehicle
     last: typing.Any               # what the block had made of its last value; None before
 
     def seconds(self, time_us: int) -> float:

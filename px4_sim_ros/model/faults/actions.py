@@ -8,7 +8,7 @@ import importlib
 import typing
 
 from px4_sim_ros.model.errors import ParameterError, did_you_mean
-from px4_sim_ros.model.faults import air, autopilot, gnss, motion, sensors
+from px4_sim_ros.model.faults import air, autopilot, gnss, motion, sensors, servos
 from px4_sim_ros.model.faults.action import Action, Fault, Faults
 
 ACTIONS: dict[str, type[Action]] = {
@@ -16,6 +16,9 @@ ACTIONS: dict[str, type[Action]] = {
     'motor_off': motion.MotorOff,
     'motor_stuck': motion.MotorStuck,
     'motor_slow': motion.MotorSlow,
+    'servo_stuck': servos.ServoStuck,
+    'servo_hard_over': servos.ServoHardOver,
+    'servo_slack': servos.ServoSlack,
     'sensor_off': sensors.SensorOff,
     'sensor_frozen': sensors.SensorFrozen,
     'sensor_bias': sensors.SensorBias,
