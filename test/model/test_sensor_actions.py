@@ -253,6 +253,7 @@ EXAMPLES = {
     'gnss_spoofed': {'path': [[1, 2, 3, 4]]}, 'wind': {'speed_m_s': 3.0, 'from_deg': 90},
     'gust': {'speed_m_s': 3.0, 'from_deg': 90, 'duration_s': 2},
     'turbulence': {'intensity_m_s': 1.0, 'correlation_time_s': 2.0},
+    'air_density': {'share': 0.8}, 'torque': {'torque_n_m': [1, 2, 3]},
     'push': {'force_n': [1, 2, 3]}, 'payload': {'mass_kg': 0.2},
     'battery_cells': {'shorted': 1, 'of': 4}, 'battery_resistance': {'factor': 2.0},
     'battery_capacity': {'share': 0.5},
@@ -283,6 +284,7 @@ SUBJECT_BLOCKS = ('wind', 'dynamics', 'imu', 'magnetometer', 'barometer', 'gps',
     ('sensor_axes', {'sensor': 'magnetometer', 'axes': 'x y y'}, "axes = 'x y y': must be x, y"),
     ('gnss_denied', {'sensor': 'imu'}, 'must be a GNSS receiver'),
     ('payload', {'mass_kg': -9}, 'has only'),
+    ('payload', {'mass_kg': 0.0, 'inertia_kg_m2': [0, 0, -9]}, 'iris has only (0.'),
 ])
 def test_an_action_has_to_fit_the_run(iris, kind, values, sentence):
     with pytest.raises(ParameterError) as refused:

@@ -70,6 +70,10 @@ class Action(Parameters):
         """The block that it changes."""
         raise NotImplementedError
 
+    def changes(self, block: str) -> bool:
+        """Return whether it changes a block: one that changes several begins at each."""
+        return block == self.block
+
     def begin(self, onset: Onset) -> Effect:
         """Return its effect on the values of the block from now on."""
         raise NotImplementedError

@@ -34,7 +34,9 @@ ACTIONS: dict[str, type[Action]] = {
     'wind': air.MoreWind,
     'gust': air.Gust,
     'turbulence': air.Turbulence,
+    'air_density': air.AirDensity,
     'push': motion.Push,
+    'torque': motion.Torque,
     'payload': motion.Payload,
     'battery_cells': motion.BatteryCells,
     'battery_resistance': motion.BatteryResistance,
@@ -82,10 +84,10 @@ def read_action(
 
 
 def action_text(action: Action) -> str:
-    """Return an action for the user, such as `motor_off: motor 2`."""
+    """Return an action for the user, such as `motor_off: motor 2`, without its defaults."""
     name = _NAMES.get(type(action), type(action).__name__)
     values = ', '.join(f'{key} {_text(value)}' for key, value in vars(action).items()
-                       if value not in ('', ()))
+                       if value not in ('', (), action.DEFAULTS.get(key)))
     return f'{name}: {values}' if values else name
 
 
@@ -109,5 +111,5 @@ def faults_from_plain(plain: typing.Iterable[typing.Mapping[str, typing.Any]]) -
     """
     return tuple(Fault(
         p['name'], p['since_us'],
-        (ACTIONS.get(p['action']) or own_action('action', p['action'])).from_mapping(
+        (ACTIONS.get(p['action']) or own_action('action', p['action'])).read(
             p['action'], p['with'])) for p in plain)

@@ -40,7 +40,7 @@ class FaultChain:
         """Begin with actions that are new, and end those that are not in force any more."""
         before, self._effects = self._effects, {}
         for fault in faults:
-            if fault.action.block == self._block:
+            if fault.action.changes(self._block):
                 key = fault.name, fault.since_us
                 self._effects[key] = before.get(key) or fault.action.begin(Onset(
                     *key, self._block, self._world, self._vehicle, self._last))
