@@ -29,6 +29,8 @@ PILOTED_INSTANCES = 10
 ONE_CORE, REPEATABLE, ALL_CORES = SCHEDULES = ('one-core', 'repeatable', 'all-cores')
 """How a PX4 runs: on a core of its own, there before all else, or wherever the system puts it."""
 _PRIORITY = 50
+# A thread that keeps the core to itself for so long does not sleep any more: the system ends PX4.
+_LONGEST_TURN_US = 5_000_000
 _MEMORY = pathlib.Path('/dev/shm')
 
 
@@ -76,7 +78,8 @@ class Px4:
         whose = instance if self.core_instance is None else self.core_instance
         on_core = ['taskset', '--cpu-list', str(core_of(whose))]
         if self.repeats:
-            return [*on_core, 'chrt', '--fifo', str(_PRIORITY)]
+            return [*on_core, 'prlimit', f'--rttime={_LONGEST_TURN_US}',
+                    'chrt', '--fifo', str(_PRIORITY)]
         has_others = len(os.sched_getaffinity(0)) > 1
         return on_core if self.schedule == ONE_CORE and has_others else []
 

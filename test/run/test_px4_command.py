@@ -3,14 +3,16 @@
 """How a PX4 is started, without one."""
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 
 import pytest
-from px4_flight import complaints
+from px4_flight import complaints, permits_fifo
 
 from px4_sim_ros.mavlink.cores import core_of as core_of_instance
 from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.run import px4 as px4_module
 from px4_sim_ros.run.px4 import Px4, schedule_parameters
 
 
@@ -42,11 +44,23 @@ def test_one_that_repeats_goes_first_on_its_core(cores, expected, monkeypatch):
     monkeypatch.setattr(os, 'sched_getaffinity', lambda pid: set(cores))
     for instance, core in enumerate(expected):
         command = Px4(pathlib.Path('build'), 'repeatable').command(instance)
-        assert command[:7] == [
-            'taskset', '--cpu-list', str(core), 'chrt', '--fifo', '50', 'build/bin/px4']
+        assert command[:9] == [
+            'taskset', '--cpu-list', str(core), 'prlimit', '--rttime=5000000',
+            'chrt', '--fifo', '50', 'build/bin/px4']
         assert core_of_instance(instance) == core
     assert schedule_parameters('repeatable')['hil_bridge']['shares_core'] is True
     assert schedule_parameters('one-core') == {}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not permits_fifo(), reason='SCHED_FIFO is not permitted')
+def test_one_that_keeps_the_core_to_itself_is_ended(monkeypatch):
+    """Nobody else could: the step, too, waits until the core is free."""
+    monkeypatch.setattr(px4_module, '_LONGEST_TURN_US', 200_000)
+    command = Px4(pathlib.Path('build'), 'repeatable').command(0)
+    prefix = command[:command.index('build/bin/px4')]
+    spins = subprocess.run([*prefix, sys.executable, '-c', 'while True: pass'])
+    assert spins.returncode in (-signal.SIGXCPU, -signal.SIGKILL)
 
 
 def test_those_that_repeat_together_are_on_one_core(monkeypatch):
