@@ -23,13 +23,14 @@ from px4_sim_ros.config.resources import named_file
 from px4_sim_ros.config.scenarios import NONE, load_scenario, settings_of
 from px4_sim_ros.config.vehicles_and_missions import load_vehicle
 from px4_sim_ros.model.errors import ParameterError, check_installed
-from px4_sim_ros.model.faults.action import Subject
 from px4_sim_ros.model.parameters import Parameters, unknown_key_error
-from px4_sim_ros.model.scenario.scenario import Scenario
 from px4_sim_ros.model.timebase import instance_name
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.step import graph
+
+if typing.TYPE_CHECKING:
+    from px4_sim_ros.model.scenario.scenario import Scenario
 
 # Its parameters are read first.
 _FIRST = 'manager'
@@ -170,6 +171,7 @@ def checked_scenario(configuration: Configuration) -> Scenario | None:
     name = configuration.world.scenario
     if name == NONE:
         return None
+    from px4_sim_ros.model.faults.action import Subject
     scenario = load_scenario(name)
     scenario.check(Subject(configuration.vehicle, configuration.graph.blocks),
                    f'scenario {scenario.name}')

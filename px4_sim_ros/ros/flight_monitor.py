@@ -21,8 +21,7 @@ from px4_sim_ros.messages.diagnostics import node_name, values_of
 from px4_sim_ros.messages.run_status import RunState
 from px4_sim_ros.messages.stamps import stamp_us
 from px4_sim_ros.model.frames import Vector
-from px4_sim_ros.model.scenario.course import Happening
-from px4_sim_ros.model.scenario.expectation import Verdicts
+from px4_sim_ros.model.scenario.happening import Happening, Verdicts
 from px4_sim_ros.ros import qos
 from px4_sim_ros.ros.polling import PollingNode, taken
 from px4_sim_ros.ros.session import make_executor, ros_session

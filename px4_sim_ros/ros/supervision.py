@@ -15,6 +15,7 @@ from px4_sim_ros.messages.run_status import RunState, RunStatus
 from px4_sim_ros.model.timebase import seconds_text
 from px4_sim_ros.ros.bring_up import BringUp
 from px4_sim_ros.ros.clock_driver import ClockDriver
+from px4_sim_ros.ros.lifecycle_client import has_left
 from px4_sim_ros.ros.overdue import Overdue
 from px4_sim_ros.ros.overdue_watch import OverdueWatch
 from px4_sim_ros.ros.recorder_watch import RecorderWatch
@@ -146,9 +147,7 @@ class Supervision:
             self._manager.fail(overdue.sentence)
 
     def _has_left(self, node: str) -> bool:
-        """Return whether a node has left ROS in order: one that was killed is missed later."""
-        return node in self._bring_up.graph.managed and not self._manager.count_publishers(
-            f'{node}/transition_event')
+        return node in self._bring_up.graph.managed and has_left(self._manager, node)
 
     def _republish(self, name: str) -> None:
         if name == 'manager':

@@ -14,8 +14,7 @@ from px4_sim_ros.config.recording import RecorderParameters
 from px4_sim_ros.config.run_control import ManagerParameters
 from px4_sim_ros.mavlink.pilot_events import Event
 from px4_sim_ros.model.compiled import load_compiler
-from px4_sim_ros.model.scenario.course import Happening
-from px4_sim_ros.model.scenario.expectation import Verdicts
+from px4_sim_ros.model.scenario.happening import Happening, Verdicts
 from px4_sim_ros.model.timebase import US_PER_S, is_due
 from px4_sim_ros.run.core_vehicle import CoreVehicle, VehicleSetup
 from px4_sim_ros.run.flight_record import WorldStatus

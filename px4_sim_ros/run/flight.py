@@ -20,8 +20,7 @@ from px4_sim_ros.config.ros_environment import ros_environment
 from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.mavlink.pilot_events import Event, MissionError
 from px4_sim_ros.model.mission import Mission
-from px4_sim_ros.model.scenario.course import Happening
-from px4_sim_ros.model.scenario.expectation import Verdicts
+from px4_sim_ros.model.scenario.happening import Happening, Verdicts
 from px4_sim_ros.model.scenario.scenario import Scenario
 from px4_sim_ros.run.autopilots import start_autopilot
 from px4_sim_ros.run.flight_record import FlightRecord, WorldStatus

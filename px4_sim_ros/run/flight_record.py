@@ -10,8 +10,7 @@ import typing
 from px4_sim_ros.mavlink.pilot_events import Event
 from px4_sim_ros.model.encounters import Encounter, Encounters
 from px4_sim_ros.model.frames import Vector
-from px4_sim_ros.model.scenario.course import Happening
-from px4_sim_ros.model.scenario.expectation import Verdict, Verdicts
+from px4_sim_ros.model.scenario.happening import Happening, Verdict, Verdicts
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.step.repeatability import FINGERPRINT, first_gap, unrepeatable_because
 

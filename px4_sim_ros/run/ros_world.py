@@ -15,8 +15,7 @@ from px4_sim_ros.config.child_prefix import own_module
 from px4_sim_ros.config.ros_environment import ros_environment
 from px4_sim_ros.mavlink.pilot_events import Event
 from px4_sim_ros.model.frames import Vector
-from px4_sim_ros.model.scenario.course import Happening
-from px4_sim_ros.model.scenario.expectation import Verdicts
+from px4_sim_ros.model.scenario.happening import Happening, Verdicts
 from px4_sim_ros.ros.flight_monitor import FlightMonitor
 from px4_sim_ros.run import remapping
 from px4_sim_ros.run.flight_record import GraphReports, WorldStatus
