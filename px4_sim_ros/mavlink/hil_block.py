@@ -174,12 +174,12 @@ class HilBlock(Block):
 
     def close(self) -> None:
         """Let the autopilot go and free the port."""
+        self.shared_core.leave()
         if self._link is not None:
             self._counters = self._link.lockstep.status()
             self._link.server.close()
             self._link.battery.close()
             self._link = None
-        self.shared_core.leave()
 
     def counters(self) -> dict[str, str]:
         """Return the counters of the link, also after it was closed."""

@@ -103,10 +103,10 @@ def test_px4_repeats_itself_on_a_core_that_is_full(fly):
 
 @contextlib.contextmanager
 def busy_loop(core):
-    """Fill a core with a program that has the priority of the step."""
+    """Fill a core with a program that has the priority of the step, and takes turns with it."""
     hog = subprocess.Popen([
-        'taskset', '--cpu-list', str(core), 'chrt', '--rr', '1', sys.executable, '-c',
-        'while True: pass'])
+        'taskset', '--cpu-list', str(core), 'chrt', '--fifo', '1', sys.executable, '-c',
+        'import os\nwhile True: os.sched_yield()'])
     try:
         yield
     finally:
