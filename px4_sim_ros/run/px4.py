@@ -156,8 +156,9 @@ class Px4Process(Child):
         if px4.repeats:
             # Nobody waits for the disk in the midst of a step: its threads would go on otherwise.
             self._memory = _folder_in_memory()
+        # Without its link it keeps the core to itself: so it may never come to ending in order.
         super().__init__('PX4', px4.command(instance), folder=self._memory or folder, log=log,
-                         environment=environment)
+                         environment=environment, last_signal='KILL' if px4.repeats else 'TERM')
 
     def kill(self) -> None:
         """End its whole session, and keep what it has written."""

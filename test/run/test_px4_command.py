@@ -1,12 +1,14 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
 """How a PX4 is started, without one."""
+import contextlib
 import os
 import pathlib
 import signal
 import subprocess
 import sys
 
+import psutil
 import pytest
 from px4_flight import complaints, permits_fifo
 
@@ -61,6 +63,36 @@ def test_one_that_keeps_the_core_to_itself_is_ended(monkeypatch):
     prefix = command[:command.index('build/bin/px4')]
     spins = subprocess.run([*prefix, sys.executable, '-c', 'while True: pass'])
     assert spins.returncode in (-signal.SIGXCPU, -signal.SIGKILL)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not permits_fifo(), reason='SCHED_FIFO is not permitted')
+def test_one_that_repeats_ends_with_who_has_started_it(tmp_path):
+    """Also one that is too busy to end in order, as PX4 is when it has lost its link."""
+    binary = tmp_path / 'bin' / 'px4'
+    (tmp_path / 'etc').mkdir()
+    binary.parent.mkdir()
+    binary.write_text("#!/bin/sh\ntrap '' TERM\necho begun\nwhile :; do sleep 0.05; done\n")
+    binary.chmod(0o755)
+    starts = (
+        'import os, pathlib, time\n'
+        'from px4_sim_ros.run import px4\n'
+        f'build = px4._MEMORY = pathlib.Path({str(tmp_path)!r})\n'
+        "built, log = px4.Px4.find(build, 'repeatable'), build / 'log'\n"
+        'process = px4.Px4Process(built, 3, os.environ, build, log)\n'
+        'while not log.read_text(): pass\n'
+        'print(process.pid, flush=True)\n'
+        'time.sleep(60.0)\n')
+    with subprocess.Popen([sys.executable, '-c', starts], stdout=subprocess.PIPE) as starter:
+        pid = int(starter.stdout.readline())
+        starter.kill()
+    left = [process for process in psutil.process_iter() if process.pid == pid]
+    try:
+        assert psutil.wait_procs(left, timeout=30.0)[1] == []
+    finally:
+        for process in left:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
 
 
 def test_those_that_repeat_together_are_on_one_core(monkeypatch):
