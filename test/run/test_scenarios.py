@@ -17,7 +17,7 @@ EXAMPLES = named_files('scenarios')
 # Something of each kind, in the shortest flight.
 MANY = {
     'vehicle': 'iris', 'weather': {'wind': 'dryden', 'speed_m_s': 3.0},
-    'mission': [{'take_off': {'up_m': 2.0}}, {'land': {}}],
+    'mission': [{'take_off': {'up_m': 1.0}}, {'land': {}}],
     'events': [
         {'at_s': 2.5, 'for_s': 0.5, 'sensor_bias': {
             'sensor': 'imu', 'channel': 'accel', 'value': [0.3, 0.0, 0.1]}},
