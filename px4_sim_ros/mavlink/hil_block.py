@@ -99,6 +99,7 @@ class HilBlock(Block):
         self._is_held = False
         self._reported_state: LinkState | None = None
         self._cores: set[int] | None = None     # of this thread, before it kept to one of them
+        self._is_on_core = False
         # What the host sets, before `reset`.
         self.is_alone = True                # the process waits for no other autopilot
         self.core_instance = hil.instance   # the autopilot whose core is shared
@@ -139,7 +140,7 @@ class HilBlock(Block):
         if has_first_imu is not self._has_first_imu:
             self._has_first_imu = has_first_imu
             lockstep.expect_gap()
-        if self._cores is None and self._hil.shares_core:
+        if not self._is_on_core and self._hil.shares_core:
             self._share_core()
         self._frames = self._hil_frames.of(time_us, inputs)
         lockstep.begin(time_us, self._frames)
@@ -164,8 +165,18 @@ class HilBlock(Block):
 
         So each step finds it in the same state: whatever it is about goes first.
         """
-        self._cores = os.sched_getaffinity(0)
-        os.sched_setaffinity(0, {core_of(self.core_instance)})
+        self._is_on_core = True
+        cores, shared = os.sched_getaffinity(0), {core_of(self.core_instance)}
+        if cores != shared:            # the bridge of another vehicle has done it otherwise
+            self._cores = cores
+            os.sched_setaffinity(0, shared)
+
+    def leave_core(self) -> None:
+        """Let this thread run on all its cores again: its end need not wait for autopilots."""
+        self._is_on_core = False
+        if self._cores is not None:
+            os.sched_setaffinity(0, self._cores)
+            self._cores = None
 
     def idle(self) -> None:
         """Look after the link between two exchanges."""
@@ -180,6 +191,7 @@ class HilBlock(Block):
     def abort(self) -> None:
         """Hold no step any more."""
         self._is_exchanging = self._is_held = False
+        self.leave_core()
 
     def close(self) -> None:
         """Let the autopilot go and free the port."""
@@ -188,9 +200,7 @@ class HilBlock(Block):
             self._link.server.close()
             self._link.battery.close()
             self._link = None
-        if self._cores is not None:
-            os.sched_setaffinity(0, self._cores)
-            self._cores = None
+        self.leave_core()
 
     def counters(self) -> dict[str, str]:
         """Return the counters of the link, also after it was closed."""

@@ -140,7 +140,12 @@ class CoreWorld:
                 print(sentence, file=sys.stderr, flush=True)
 
             with contextlib.closing(HangWatch(self._runner, on_hang)):
-                self._run(stop, signal)
+                try:
+                    self._run(stop, signal)
+                finally:
+                    # A PX4 that is about its own end may keep the core for itself.
+                    for vehicle in self._vehicles.values():
+                        vehicle.bridge.leave_core()
         return False
 
     def _run(self, stop: threading.Event, signal: signals.Stop) -> None:

@@ -27,6 +27,7 @@ from px4_sim_ros.run.autopilots import start_autopilot
 from px4_sim_ros.run.flight_record import FlightRecord, WorldStatus
 from px4_sim_ros.run.processes import Child, stop_all
 from px4_sim_ros.run.px4 import Px4
+from px4_sim_ros.step.members import Member
 
 MODES = ('core', 'composed', 'separate')
 AUTOPILOTS = ('embedded', 'px4', 'none')
@@ -282,8 +283,9 @@ def conduct(
         while True:
             autopilots: list[StartedAutopilot] = []
             if plan.fleet:
-                # Before the world: a PX4 that has lost its link keeps its core from the others.
                 stack.callback(_end_all, autopilots)
+                if plan.mode != 'core':
+                    stack.callback(world.close)
             # Whoever interrupts this finds all that was started: a pilot would be waited for.
             with signals.held_back():
                 for vehicle in vehicles:
@@ -305,12 +307,12 @@ def conduct(
             record.was_stopped = world.was_stopped
             if not begins_again:
                 break
-            for autopilot in autopilots:
-                autopilot.end()
+            _end_all(autopilots)
             for flight in flights.values():
                 flight.reset()
             stop.clear()
-            record.reset()
+            for its in records.values():
+                its.reset()
             on_restart()
     # When a part of the world fails the autopilots end, too: the first cause comes first.
     world.check_end()
@@ -355,6 +357,9 @@ def _make_world(
     :param stack: ends a viewer, if there is one, after the world
     """
     # Each mode loads what it needs: rclpy to record and to run a graph, Numba for `core`.
+    if plan.fleet:
+        from px4_sim_ros.run import fleet_world
+        return fleet_world.make(plan, configuration, folder, record, flights, on_event)
     run = None
     pilot = flights[plan.namespace]
     if 'recorder' in configuration.nodes:
@@ -365,9 +370,6 @@ def _make_world(
         configuration = with_run_file(configuration, run, folder)
     if plan.mode == 'core':
         from px4_sim_ros.run.core_world import CoreWorld
-        if plan.fleet:
-            from px4_sim_ros.run.fleet_world import make_fleet_world
-            return make_fleet_world(plan, configuration, record, flights, on_event)
         core_recorder = None
         if run is not None:
             from px4_sim_ros.run.core_recorder import CoreRecorder
@@ -376,6 +378,7 @@ def _make_world(
             configuration, lambda time_us, values: record.add_truth(
                 values['ground_truth/odom'].position_enu),
             core_recorder, plan.own_classes, pilot.take, pilot.follow)
+    from px4_sim_ros.ros.flight_monitor import Listener
     from px4_sim_ros.run.ros_world import RosWorld
     file = write_configuration(folder, configuration)
     viewer = None
@@ -383,10 +386,11 @@ def _make_world(
         viewer = _start_viewer(plan.viewer, file, plan.namespace)
         stack.callback(viewer.stop)
     return RosWorld(
-        plan.mode, configuration.graph, file, record.add_truth,
+        plan.mode, [Member('', configuration.graph, configuration.world)], file,
+        {'': Listener(lambda time_us, position_enu: record.add_truth(position_enu),
+                      pilot.take, pilot.follow)},
         optional=optional_nodes(configuration), own_classes=plan.own_classes, remaps=plan.remaps,
-        viewer=viewer, on_pilot=pilot.take, on_scenario=pilot.follow,
-        namespace=plan.namespace)
+        viewer=viewer, namespace=plan.namespace)
 
 
 def optional_nodes(configuration: Configuration) -> tuple[str, ...]:

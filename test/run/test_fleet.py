@@ -190,8 +190,6 @@ def test_one_that_holds_the_world_ends_the_flight(hop, tmp_path):
      "--vehicles: '0': must be a whole number, at least 1 and at most 40"),
     (['--vehicles', '2', '--spacing', '0'], 'spacing 0: must be greater than 0 and at most 100 m'),
     (['--spacing', '2'], 'spacing 2: is only for --vehicles'),
-    (['--vehicles', '2', '--mode', 'composed'],
-     'mode composed: several vehicles fly in mode core only'),
     (['--vehicles', '2', '--namespace', 'uav'], "namespace 'uav': is for one vehicle alone"),
     (['--vehicles', '2', '--spacing', '0.2'], 'px4_1 and px4_2 start 0.2 m apart: must be more'),
     (['--fleet', 'duo'], "fleet 'duo': there is no such fleet; there are meeting, trio")])
