@@ -17,7 +17,7 @@ from px4_sim_ros.ros.endpoints import find_unmatched, other_publishers, particip
 from px4_sim_ros.ros.lifecycle_client import ManagedNode, Sequence, TransitionError
 from px4_sim_ros.ros.node_status import NodeStatus
 from px4_sim_ros.step import graph
-from px4_sim_ros.step.graph import CLOCK, COMMAND
+from px4_sim_ros.step.graph import ABSENCE, CLOCK, COMMAND
 from px4_sim_ros.step.members import Member, managed
 
 if typing.TYPE_CHECKING:
@@ -131,9 +131,20 @@ class BringUp:
                 participant=self._participant,
                 by_value=[] if member.vehicle in self._driver.commands else [COMMAND],
                 **self._driver.connections(member.vehicle))
+            if 'recorder' in its:
+                its['recorder'] = _part_of(member, its['recorder'])
             if missing := find_unmatched(member.graph, its | {'manager': manager}):
                 return f'{member.vehicle}: {missing}' if member.vehicle else missing
         return ''
+
+
+def _part_of(member: Member, status: NodeStatus) -> NodeStatus:
+    """Return what the status of the recorder says of the topics of one vehicle."""
+    names = {member.full(name): name for name in (*member.graph.topics, ABSENCE)}
+    return dataclasses.replace(
+        status, by_value=[names[full] for full in status.by_value if full in names],
+        **{field: {names[full]: value for full, value in getattr(status, field).items()
+                   if full in names} for field in ('matched', 'remapped')})
 
 
 def _check_world(member: Member, statuses: typing.Mapping[str, NodeStatus]) -> None:

@@ -57,6 +57,8 @@ class RecorderNode(PollingNode, GraphNode):
         self._host, self._gets_values = host, False
         self._step_subscriptions: dict[str, Subscription] = {}
         self._side_subscriptions: dict[str, Subscription] = {}
+        self._members: list[Member] = []        # the vehicles; one alone has no name
+        self._absences: dict[str, Member] = {}  # by the topic on which its sensors say that
         super().__init__(name)
         self._collector: ReorderBuffer | None = None       # while it takes part in the steps
         self._bag: BagThread | StepBag | None = None
@@ -106,7 +108,7 @@ class RecorderNode(PollingNode, GraphNode):
             return self._host.recording
         self._collector = ReorderBuffer(
             {name: topic.period_us(world.step_us, world.periods_us)
-             for name, topic in self._graph.topics.items()},
+             for name, topic in self._topics().items()},
             world.step_us, WINDOW_STEPS * world.step_us)
         return BagThread(writer, self._gather, self._announce)
 
@@ -138,9 +140,16 @@ class RecorderNode(PollingNode, GraphNode):
 
     # Subscriptions.
 
+    def _topics(self) -> dict[str, graph.Topic]:
+        """Return the topics of the step of all vehicles."""
+        return {its.full(name): topic for its in self._members
+                for name, topic in its.graph.topics.items()}
+
     def _subscribe(self) -> None:
-        topics = {} if self._gets_values else self._graph.topics
-        names = {*topics, graph.ABSENCE} if topics else set()
+        topics = {} if self._gets_values else self._topics()
+        self._absences = {
+            its.full(graph.ABSENCE): its for its in self._members} if topics else {}
+        names = {*topics, *self._absences}
         if set(self._step_subscriptions) == names:
             return       # those that are there stay: they are matched with all
         for subscription in self._step_subscriptions.values():
@@ -148,9 +157,9 @@ class RecorderNode(PollingNode, GraphNode):
         self._step_subscriptions = {
             name: self.create_polled_subscription(message_class(topic.type), name, qos.LOOP)
             for name, topic in topics.items()}
-        if topics:
-            self._step_subscriptions[graph.ABSENCE] = self.create_polled_subscription(
-                Header, graph.ABSENCE, absence_qos(len(self._graph.sensors)))
+        for name, its in self._absences.items():
+            self._step_subscriptions[name] = self.create_polled_subscription(
+                Header, name, absence_qos(len(its.graph.sensors)))
 
     def _subscribe_beside(self) -> None:
         for member in self._members:
@@ -195,18 +204,18 @@ class RecorderNode(PollingNode, GraphNode):
                 collector.add_side_message(name, data)
         for name, subscription in self._step_subscriptions.items():
             for data in taken(subscription):
-                if name == graph.ABSENCE:
-                    self._add_absence(collector, data)
+                if name in self._absences:
+                    self._add_absence(collector, name, data)
                 else:
                     collector.add(name, serialised_stamp_us(data), data)
         messages = collector.take()
         self._last_step_us = collector.complete_us
         return messages
 
-    def _add_absence(self, collector: ReorderBuffer, data: bytes) -> None:
-        header = deserialize_message(data, Header)
-        absent = [topic.name for topic in self._graph.outputs(header.frame_id)]
-        collector.add_no_measurement(graph.ABSENCE, stamp_us(header.stamp), data, absent)
+    def _add_absence(self, collector: ReorderBuffer, name: str, data: bytes) -> None:
+        header, its = deserialize_message(data, Header), self._absences[name]
+        absent = [its.full(topic.name) for topic in its.graph.outputs(header.frame_id)]
+        collector.add_no_measurement(name, stamp_us(header.stamp), data, absent)
 
     # What is reported.
 
@@ -250,7 +259,7 @@ class RecorderNode(PollingNode, GraphNode):
         return NodeStatus(
             waits_for_us=next_us, waits_for=waits_for,
             holds='it is writing' if bag is not None and bag.is_writing else '',
-            by_value=list(self._graph.topics) if self._gets_values else [],
+            by_value=list(self._topics()) if self._gets_values else [],
             **connections_of(self, {}, self._step_subscriptions))
 
     def progress(self) -> tuple[int, dict[str, object]]:
