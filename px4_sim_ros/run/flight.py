@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 import os
 import pathlib
@@ -163,16 +164,17 @@ class StartedAutopilot:
 
     def __init__(
         self, vehicle: VehiclePlan, world: World, flight: FlightWatch,
-        on_gone: typing.Callable[[], None],
+        on_gone: typing.Callable[[], object],
     ) -> None:
         """Start it.
 
         :param flight: is ended when it ends, or does not come: nothing would fly the mission
-        :param on_gone: called then
+        :param on_gone: called before that; returns whether the flight has gone on until then
         """
         self._vehicle, self._world, self._flight = vehicle, world, flight
         self._on_gone = on_gone
         self._is_missing = False
+        self.has_failed = False        # it was the first whose end has ended the flight
         self._autopilot: Child | None = None
         with contextlib.ExitStack() as stack:
             if vehicle.autopilot != 'none':
@@ -201,8 +203,8 @@ class StartedAutopilot:
             if time.monotonic() > deadline_s:       # it is looked once
                 self._is_missing, deadline_s = not self._is_connected(), math.inf
             if self._is_missing or self._autopilot.exit_code is not None:
+                self.has_failed = bool(self._on_gone())
                 self._flight.end()
-                self._on_gone()
 
     def _is_connected(self) -> bool:
         status = self._world.status(self._vehicle.namespace)
@@ -256,6 +258,12 @@ def conduct(
         if all(flight.over.is_set() for flight in flights.values()):
             stop.set()
 
+    def note_gone(vehicle: VehiclePlan) -> bool:
+        goes_on = not stop.is_set()
+        if vehicle.hil.on_waiting == 'hold':
+            stop.set()
+        return goes_on
+
     def watch(vehicle: VehiclePlan) -> FlightWatch:
         def report(event: Event | Happening) -> None:
             records[vehicle.namespace].add_event(event)
@@ -289,10 +297,9 @@ def conduct(
             # Whoever interrupts this finds all that was started: a pilot would be waited for.
             with signals.held_back():
                 for vehicle in vehicles:
-                    holds_all = vehicle.hil.on_waiting == 'hold'
                     autopilots.append(StartedAutopilot(
                         vehicle, world, flights[vehicle.namespace],
-                        stop.set if holds_all else look))
+                        functools.partial(note_gone, vehicle)))
                     if not plan.fleet:
                         stack.callback(autopilots[-1].end)
                         # Before it, so that nobody is missed, and the counters end with the flight.
@@ -338,8 +345,11 @@ def _check_flown(
         except MissionError as error:
             if not plan.fleet:
                 raise
-            its.failure = str(error)
-            failures.append(f'{vehicle.namespace}: {error}')
+            # Others have ended with the flight, which is no fault of theirs.
+            is_cause = autopilot.has_failed or bool(flight.failure)
+            its.failure = str(error) if is_cause else 'its flight was ended with that of another'
+            if is_cause:
+                failures.append(f'{vehicle.namespace}: {error}')
         else:
             its.mission_flown = flight.flown or vehicle.mission is None
     if failures:
