@@ -50,8 +50,6 @@ def fleet_of(options: argparse.Namespace) -> Fleet | None:
         raise ParameterError(f'spacing {options.spacing:g}: is only for --vehicles')
     if options.fleet is None and options.vehicles is None:
         return None
-    if options.mode not in (None, 'core'):
-        raise ParameterError(f'mode {options.mode}: several vehicles fly in mode core only')
     for name in _OF_ONE:
         if value := getattr(options, name):
             raise ParameterError(f'{name} {value!r}: is for one vehicle alone')

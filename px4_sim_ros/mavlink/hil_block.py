@@ -171,6 +171,7 @@ class HilBlock(Block):
     def abort(self) -> None:
         """Hold no step any more."""
         self._is_exchanging = self._is_held = False
+        self.shared_core.leave()
 
     def close(self) -> None:
         """Let the autopilot go and free the port."""

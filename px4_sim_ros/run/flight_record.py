@@ -130,6 +130,8 @@ class FlightRecord:
         self._happenings: list[dict[str, typing.Any]] = []
         self.verdicts: Verdicts | None = None          # of a scenario that has come to its end
         self.met: list[Encounter] = []                 # near misses and collisions
+        if self.encounters is not None:
+            self.encounters.reset()
 
     def add_truth(self, position_enu: Vector) -> None:
         """Take in a true position."""

@@ -7,6 +7,7 @@ import pathlib
 import signal
 import subprocess
 import sys
+import threading
 
 import psutil
 import pytest
@@ -15,7 +16,7 @@ from px4_flight import complaints, permits_fifo
 from px4_sim_ros.mavlink.cores import core_of as core_of_instance
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.run import px4 as px4_module
-from px4_sim_ros.run.px4 import Px4, schedule_parameters
+from px4_sim_ros.run.px4 import Px4, Px4Process, schedule_parameters
 
 
 def core_of(instance, cores, monkeypatch):
@@ -135,3 +136,31 @@ def test_what_a_build_leaves_out_is_no_complaint():
         'etc/init.d-posix/rcS: 324: uxrce_dds_client: not found\n') == []
     ours = 'ERROR [param] Parameter EKF2_EN not found.'
     assert complaints(f'INFO  [px4] instance: 0\n{ours}\n') == [ours]
+
+
+@pytest.fixture
+def busy_core():
+    """Keep the core of repeatable PX4s busy with one that rests no more, as an orphan of others."""
+    hog = subprocess.Popen(Px4(pathlib.Path('none'), 'repeatable')._prefix(0)
+                           + [sys.executable, '-c', 'while True: pass'])
+    yield
+    os.sched_setaffinity(hog.pid, range(os.cpu_count()))      # it may wait for that core itself
+    hog.kill()
+    hog.wait()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(subprocess.run(['chrt', '--fifo', '50', 'true'], capture_output=True).returncode
+                    != 0, reason='this user may not use SCHED_FIFO')
+def test_one_that_never_gets_its_core_is_ended_all_the_same(busy_core, tmp_path):
+    build = tmp_path / 'build'
+    (build / 'bin').mkdir(parents=True)
+    (build / 'bin' / 'px4').symlink_to('/bin/true')
+    px4 = Px4Process(Px4(build, 'repeatable'), 0, os.environ, tmp_path, tmp_path / 'px4.log')
+    while os.sched_getscheduler(px4.pid) != os.SCHED_FIFO:
+        assert px4.exit_code is None
+    ended = threading.Thread(target=px4.stop, args=(0.2,), daemon=True)
+    ended.start()
+    ended.join(10.0)
+    assert not ended.is_alive()
+    assert px4.exit_code is not None

@@ -42,8 +42,8 @@ def fly(instance, tmp_path):
     def fly(*words, autopilot='embedded', code=0, instance=instance):
         file = tmp_path / 'summary.json'
         up_m = 1.0 if autopilot == 'embedded' else 3.0       # PX4 is not to land at once
-        result = run('fly', '--mission', write_hop(tmp_path, up_m), '--wind', 'dryden', '--instance',
-                     instance, '--autopilot', autopilot, '--summary', file, *words)
+        result = run('fly', '--mission', write_hop(tmp_path, up_m), '--wind', 'dryden',
+                     '--instance', instance, '--autopilot', autopilot, '--summary', file, *words)
         assert result.returncode == code, result.stdout + result.stderr
         return json.loads(file.read_text()) | {'said': result.stderr}
     return fly

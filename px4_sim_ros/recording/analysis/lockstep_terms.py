@@ -34,6 +34,7 @@ LINK_TROUBLES = 'troubles of the link, counted'
 # Whose time it is in which the bridge blocks.
 AUTOPILOT = 'autopilot'
 
+VEHICLE = 'vehicle'                            # of a fleet
 # Of nodes.
 NODE, STATE, WAITS_FOR = 'node', 'state', 'waits for'
 SIM_RATE, WALL_RATE = 'Hz sim', 'Hz wall'      # own steps per second of simulated, of wall time
