@@ -70,6 +70,7 @@ class Lockstep:
         self._has_begun = False                  # an autopilot was there
         self.steps = 0
         self.misses = 0
+        self.unanswered = 0                      # steps, since the first reply of an autopilot
         self.waited_s = 0.0                      # wall time in `send` and in waits for replies
         self.boot_s = 0.0                        # of steps, until a boot came to rest first
         self._gap: Gap | None = None             # the first one
@@ -144,6 +145,8 @@ class Lockstep:
             self._send_heartbeat_if_due()
             return None
         self.steps += 1
+        if reply is None and self._matcher.answered_us != NONE_US:
+            self.unanswered += 1
         return self._command
 
     def service_idle_link(self) -> None:
@@ -186,11 +189,14 @@ class Lockstep:
 
     def status(self) -> dict[str, str]:
         """Return the counters as texts."""
+        time_ratio = self._matcher.time_ratio
         return {
             'state': self.state.value,
             'steps': str(self.steps),
             'replies': str(self.replies),
             'misses': str(self.misses),
+            'unanswered': str(self.unanswered),
+            **({} if time_ratio is None else {'time_ratio': f'{time_ratio:.6f}'}),
             'stale_replies': str(self.stale_replies),
             **{name: str(count) for name, count in self._matcher.decoder.counters().items()},
             'waited_s': f'{self.waited_s:.6f}',

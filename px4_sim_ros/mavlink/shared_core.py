@@ -24,7 +24,8 @@ class SharedCore:
     So each step finds it in the same state: whatever it is about goes first. Its threads have
     SCHED_FIFO; the step has the lowest real-time priority and no ordinary one, since Linux lets
     ordinary threads run for 5 % of the time of a core that real-time threads fill, in the midst
-    of what these are about. Steps of several flights on one core take turns (SCHED_RR).
+    of what these are about. Several flights on one core take turns, a step each; a step that hangs
+    keeps the core for one turn of SCHED_RR.
     """
 
     def __init__(self, core: int) -> None:
@@ -32,11 +33,12 @@ class SharedCore:
         self._before: _Scheduling | None = None
 
     def enter(self) -> str:
-        """Let the calling thread share the core, until `leave`; it may be called in each step.
+        """Let the calling thread share the core, until `leave`; to be called in each step.
 
         Returns why it may be that the autopilot does not go first, '' if it does.
         """
         if self._before is not None:
+            os.sched_yield()
             return ''
         self._before = _Scheduling(
             threading.get_native_id(), os.sched_getaffinity(0), os.sched_getscheduler(0),

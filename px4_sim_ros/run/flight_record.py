@@ -34,6 +34,11 @@ class WorldStatus:
         """Return a counter of the link; 0 when it has not reported."""
         return int(self.link.get(key, 0))
 
+    @property
+    def time_ratio(self) -> float | None:
+        """Simulated time over the autopilot's own, 1 in lockstep; None before any has passed."""
+        return float(self.link['time_ratio']) if 'time_ratio' in self.link else None
+
     def step_cost_us(self) -> dict[str, float]:
         """Return the wall time of a step by part, without pacing.
 
@@ -207,6 +212,8 @@ class FlightRecord:
         return {
             'replies': self.status.link_count('replies'),
             'misses': self.status.link_count('misses'),
+            'unanswered': self.status.link_count('unanswered'),
+            'time_ratio': self.status.time_ratio,
             'fingerprint': self.status.fingerprint,
             'repeatable': not self.unrepeatable,
             'not_repeatable_because': self.unrepeatable,

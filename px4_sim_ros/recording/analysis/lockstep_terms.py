@@ -43,6 +43,8 @@ BUSY_SHARE = '% wall'                          # busy time as a share of wall ti
 
 # Counters of the bridge that count errors; `replies` and `steps` do not.
 MISSES = 'misses'
+UNANSWERED = 'steps without an answer'
+TIME_RATIO = "simulated time over the autopilot's"
 TROUBLES = (MISSES, 'stale_replies', 'bad_messages', 'unknown_messages', 'foreign_messages',
             'mavlink1_messages', 'limited_controls', 'dropped_sends', 'refused_clients')
 STATE_SECONDS = 'seconds_'                     # before the name of a state of the link
