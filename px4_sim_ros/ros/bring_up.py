@@ -143,8 +143,8 @@ def _part_of(member: Member, status: NodeStatus) -> NodeStatus:
     names = {member.full(name): name for name in (*member.graph.topics, ABSENCE)}
     return dataclasses.replace(
         status, by_value=[names[full] for full in status.by_value if full in names],
-        **{field: {names[full]: value for full, value in getattr(status, field).items()
-                   if full in names} for field in ('matched', 'remapped')})
+        matched={names[full]: peers for full, peers in status.matched.items() if full in names},
+        remapped={names[full]: name for full, name in status.remapped.items() if full in names})
 
 
 def _check_world(member: Member, statuses: typing.Mapping[str, NodeStatus]) -> None:
