@@ -12,8 +12,6 @@ from px4_sim_ros.cli.exit_codes import BAD_INPUT
 from px4_sim_ros.config.configuration import Configuration
 from px4_sim_ros.config.resources import own_arguments
 from px4_sim_ros.model.errors import ParameterError
-from px4_sim_ros.recording.bag.fleet_description import read_fleet_file
-from px4_sim_ros.recording.bag.run_description import BagError
 from px4_sim_ros.run import settings
 
 
@@ -28,6 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def visualizer(options: argparse.Namespace) -> int:
     """Publish until a signal comes; return the exit code."""
+    from px4_sim_ros.recording.bag.run_description import BagError
     from px4_sim_ros.ros.transforms import TfBroadcaster
     from px4_sim_ros.ros.visualizer import VisualizerNode, run
     try:
@@ -51,6 +50,7 @@ def _vehicles(options: argparse.Namespace) -> dict[str, Configuration]:
     """
     if options.fleet is None:
         return {'': settings.graph_configuration(options)}
+    from px4_sim_ros.recording.bag.fleet_description import read_fleet_file
     members = read_fleet_file(options.fleet).members
     return {name: run.configuration({}) for name, run in members.items()}
 

@@ -77,7 +77,7 @@ def test_all_fly_are_recorded_and_ctrl_c_ends_everything(mode, fleet, tmp_path):
                 f'record:={tmp_path / "bag"}') as process:
         wait_for_both(process, 'disarmed')
         children = family(process.pid)
-        assert interrupt(process) < 5.0
+        assert interrupt(process) < 6.0
         assert wait_gone(children, 1.0) == []
     assert all(port_is_free(instance) for instance in INSTANCES)
     for bag in vehicles_of(tmp_path / 'bag'):
