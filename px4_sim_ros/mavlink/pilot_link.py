@@ -32,6 +32,7 @@ _LONGEST_WAIT_S = 0.2
 _MOST_AT_ONCE = 1000           # datagrams, so that a flood does not block the pilot
 _MOST_TEXTS = 100
 _AUTOPILOT = mavlink.MAV_COMP_ID_AUTOPILOT1
+_NO_ITEM = 0xFFFF                # of HIGH_LATENCY2: nothing new
 # Few of the hundreds of messages a second of simulated time matter to a flight: those of `_take`.
 _IN_FLIGHT = frozenset(message.id for message in (
     mavlink.MAVLink_local_position_ned_message, mavlink.MAVLink_system_time_message,
@@ -39,7 +40,7 @@ _IN_FLIGHT = frozenset(message.id for message in (
     mavlink.MAVLink_sys_status_message, mavlink.MAVLink_extended_sys_state_message,
     mavlink.MAVLink_command_ack_message, mavlink.MAVLink_statustext_message,
     mavlink.MAVLink_mission_request_message, mavlink.MAVLink_mission_request_int_message,
-    mavlink.MAVLink_mission_ack_message, mavlink.MAVLink_mission_item_reached_message))
+    mavlink.MAVLink_mission_ack_message, mavlink.MAVLink_high_latency2_message))
 # Where, and at what time, a flight begins; there may be no position yet.
 _BEFORE_FLIGHT = _IN_FLIGHT | {
     mavlink.MAVLink_attitude_message.id, mavlink.MAVLink_global_position_int_message.id}
@@ -96,7 +97,7 @@ class PilotLink:
         self.heading_deg = 0.0                      # clockwise from north
         self.item_wanted: int | None = None         # of a mission that is uploaded
         self.mission_result: int | None = None      # of the upload
-        self.item_reached = -1
+        self.item_current: int | None = None        # the one that is flown, from 0 on
 
     def begin_flight(self) -> None:
         """Leave out what matters only before a flight."""
@@ -225,8 +226,9 @@ class PilotLink:
             self.item_wanted = m.seq
         elif kind == 'MISSION_ACK':
             self.mission_result = m.type
-        elif kind == 'MISSION_ITEM_REACHED':
-            self.item_reached = max(self.item_reached, m.seq)
+        elif kind == 'HIGH_LATENCY2':
+            if m.wp_num != _NO_ITEM:
+                self.item_current = m.wp_num
         elif kind == 'STATUSTEXT':
             self.text = m.text
             self.texts.append(m.text)

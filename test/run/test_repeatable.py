@@ -116,6 +116,22 @@ def busy_loop(core):
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(bool(may_repeat()), reason=may_repeat())
+def test_px4_repeats_a_mission_of_its_navigator(fly, tmp_path):
+    """Also when it ends, and where it was when the pilot took an item for reached."""
+    mission = tmp_path / 'drive.yaml'
+    mission.write_text('name: drive\nitems:\n  - go_to: {north_m: 0.0, east_m: 8.0}\n'
+                       '  - hold: {duration_s: 1.0}\n  - go_to: {north_m: 4.0, east_m: 8.0}\n')
+    first, second = (
+        fly('--mode', 'core', '--vehicle', 'rover_differential', '--mission', mission,
+            '--px4-schedule', 'repeatable', autopilot='px4', instance=PX4_INSTANCE)
+        for _ in range(2))
+    assert first['repeatable'], first
+    for key in 'fingerprint', 'arrivals', 'sim_time_s':
+        assert second[key] == first[key], key
+
+
+@pytest.mark.slow
 @pytest.mark.skipif(not PX4_DIR, reason='PX4_DIR does not point to a built PX4')
 def test_px4_as_it_is_scheduled_by_default_is_not_called_repeatable(fly):
     summary = fly('--mode', 'core', autopilot='px4', instance=PX4_INSTANCE)

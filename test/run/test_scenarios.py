@@ -11,9 +11,18 @@ import yaml
 from commands import command, run, running, wait_for_line
 
 from px4_sim_ros.config.resources import named_files
+from px4_sim_ros.config.vehicles_and_missions import load_vehicle
 
 PX4_DIR = os.environ.get('PX4_DIR', '')
 EXAMPLES = named_files('scenarios')
+
+
+def _vehicle(path):
+    return load_vehicle(yaml.safe_load(path.read_text(encoding='utf-8')).get('vehicle', 'iris'))
+
+
+# The embedded autopilot flies multirotors only.
+FOR_PX4 = {name for name, path in EXAMPLES.items() if not _vehicle(path).is_multirotor}
 # Something of each kind, in the shortest flight.
 MANY = {
     'vehicle': 'iris', 'weather': {'wind': 'dryden', 'speed_m_s': 3.0},
@@ -56,7 +65,7 @@ def fly(here, instance, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize('name', sorted(EXAMPLES.keys() - {'by_hand'}))
+@pytest.mark.parametrize('name', sorted(EXAMPLES.keys() - {'by_hand'} - FOR_PX4))
 def test_each_example_holds_with_the_embedded_autopilot(fly, name):
     code, summary, said = fly(name)
     assert (code, said) == (0, ''), summary.get('expectations')
@@ -66,7 +75,7 @@ def test_each_example_holds_with_the_embedded_autopilot(fly, name):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not PX4_DIR, reason='PX4_DIR does not point to a built PX4')
-@pytest.mark.parametrize('name', ['gnss_lost', 'motor_out', 'payload_drop'])
+@pytest.mark.parametrize('name', ['gnss_lost', 'motor_out', 'payload_drop', *sorted(FOR_PX4)])
 def test_an_example_holds_with_px4(fly, name):
     code, summary, said = fly(name, '--autopilot', 'px4', '--instance', 8)
     assert (code, said) == (0, ''), summary.get('expectations')
