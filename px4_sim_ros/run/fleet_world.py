@@ -20,7 +20,7 @@ if typing.TYPE_CHECKING:
 _OnEvent = typing.Callable[[typing.Any], None]
 
 
-class _Lookout:
+class Lookout:
     """Tells the records of the vehicles where these are, and how near they come."""
 
     def __init__(self, plan: FlightPlan, record: FlightRecord, on_event: _OnEvent) -> None:
@@ -66,7 +66,7 @@ def make(
     :param folder: for files of the run
     :param record: of the first vehicle, with those of the others
     """
-    lookout = _Lookout(plan, record, on_event)
+    lookout = Lookout(plan, record, on_event)
     if plan.mode == 'core':
         return _core(plan, configuration, flights, lookout)
     return _graph(plan, configuration, folder, flights, lookout)
@@ -74,7 +74,7 @@ def make(
 
 def _core(
     plan: FlightPlan, configuration: Configuration, flights: typing.Mapping[str, FlightWatch],
-    lookout: _Lookout,
+    lookout: Lookout,
 ) -> CoreWorld:
     from px4_sim_ros.run.core_vehicle import VehicleSetup
     from px4_sim_ros.run.core_world import CoreWorld
@@ -104,7 +104,7 @@ def _recorder(plan: FlightPlan, configuration: Configuration) -> CoreRecorder | 
 
 def _graph(
     plan: FlightPlan, configuration: Configuration, folder: pathlib.Path,
-    flights: typing.Mapping[str, FlightWatch], lookout: _Lookout,
+    flights: typing.Mapping[str, FlightWatch], lookout: Lookout,
 ) -> RosWorld:
     from px4_sim_ros.ros.flight_monitor import Listener
     from px4_sim_ros.run.flight import optional_nodes

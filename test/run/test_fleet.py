@@ -4,15 +4,19 @@
 import contextlib
 import json
 import signal
+import types
 
 import psutil
 import pytest
 import yaml
 from commands import command, family, port_is_free, run, running, wait_for_line, wait_gone
 
+from px4_sim_ros.model.encounters import Encounters
 from px4_sim_ros.recording.bag.reader import BagReader, vehicles_of
 from px4_sim_ros.recording.bag.run_description import BagError
 from px4_sim_ros.run.fleet_record import whole_fingerprint
+from px4_sim_ros.run.fleet_world import Lookout
+from px4_sim_ros.run.flight_record import FlightRecord
 
 INSTANCES = 31, 32, 33, 34
 INSTANCE = INSTANCES[0]
@@ -220,3 +224,22 @@ def test_options_that_are_refused(words, sentence, here):
     refused = here('fly', *words)
     assert refused.returncode == 2
     assert refused.stderr.startswith(f'fly: {sentence}')
+
+
+def test_places_of_one_time_belong_together():
+    """Those of vehicles come one after the other, some of them late or never."""
+    plan = types.SimpleNamespace(namespace='alpha')
+    record, seen = FlightRecord(), []
+    record.others['bravo'] = FlightRecord()
+    record.encounters = Encounters({'alpha': 0.2, 'bravo': 0.2}, 1.0)
+    lookout = Lookout(plan, record, seen.append)
+    for time_us in 40_000, 80_000, 120_000:
+        lookout.add('alpha', time_us, (0.0, 0.0, 0.0))
+    for time_us, east_m in (40_000, 3.0), (120_000, 1.2):      # that of 80 ms is lost
+        lookout.add('bravo', time_us, (east_m, 0.0, 0.0))
+    assert [(e.time_us, e.is_collision, e.distance_m) for e in seen] == [(120_000, False, 1.2)]
+    # The run begins again.
+    lookout.add('bravo', 40_000, (0.3, 0.0, 0.0))
+    assert len(seen) == 1
+    lookout.add('alpha', 40_000, (0.0, 0.0, 0.0))
+    assert [e.is_collision for e in seen] == [False, True]
