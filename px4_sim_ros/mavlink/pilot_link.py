@@ -56,13 +56,18 @@ class SetPoint(typing.NamedTuple):
 class PilotLink:
     """Sends to one autopilot and keeps what it has sent last."""
 
-    def __init__(self, instance: int, show: typing.Callable[[SetPoint], None]) -> None:
+    def __init__(
+        self, instance: int, show: typing.Callable[[SetPoint], None],
+        system_type: int = mavlink.MAV_TYPE_ONBOARD_CONTROLLER,
+    ) -> None:
         """Bind the port.
 
         :param show: called with each set point that the autopilot sends
+        :param system_type: what it says it is, MAV_TYPE
         :raises PortTakenError: the port is taken
         """
-        self._show = show
+        self._show, self._system_type = show, system_type
+        self.is_cut = False              # what is sent is lost
         self.system_id = instance + 1
         self.port = PILOT_PORT + instance
         self.mav = mavlink.MAVLink(
@@ -121,8 +126,17 @@ class PilotLink:
         self._send(packed(self.mav, message))
 
     def _send(self, frame: bytes) -> None:
-        if self._address is not None:
+        if self._address is not None and not self.is_cut:
             self._socket.sendto(frame, self._address)
+
+    def wake_receiver(self) -> None:
+        """Send a byte that means nothing, also over a link that is cut.
+
+        PX4 looks whether a ground station is lost when anything comes, or else by the wall clock:
+        so that this is at a simulated time, something has to come in each step.
+        """
+        if self._address is not None:
+            self._socket.sendto(b'\0', self._address)
 
     def receive(self) -> None:
         """Take in one datagram, or nothing if none comes for a while."""
@@ -162,7 +176,7 @@ class PilotLink:
                     self.stranger = message.get_srcSystem()
         if self.time_s >= self._next_heartbeat_s:
             self._next_heartbeat_s = self.time_s + _HEARTBEAT_S
-            self._send(heartbeat(self.mav, mavlink.MAV_TYPE_ONBOARD_CONTROLLER))
+            self._send(heartbeat(self.mav, self._system_type))
 
     def _fetch(self) -> None:
         """Rest, then take in all datagrams that have come; wait if there is none."""

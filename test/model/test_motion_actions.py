@@ -92,6 +92,16 @@ def test_a_slow_motor_follows_exponentially(motion):
     assert found.references_rad_s[0] == pytest.approx(expected)
 
 
+def test_late_replies_are_those_of_a_while_ago(motion):
+    """Until then those of before; a ramp is late by rate times delay."""
+    late = motion('replies_late', delay_s=0.02)
+    late.chain.of(SINCE_US - STEP_US, BodyInputs(BEFORE), ())
+    found = [late.chain.of(SINCE_US + k * STEP_US, BodyInputs((500.0 + k,) * 4), late.faults)
+             .references_rad_s for k in range(20)]
+    assert found[:5] == [BEFORE] * 5                # five steps of 4 ms
+    assert found[5:] == [(500.0 + k,) * 4 for k in range(15)]
+
+
 def test_a_push_is_force_over_mass(motion, dragless, build_dynamics):
     dynamics = build_dynamics(dragless, gravity_m_s2=0.0)
     dynamics.force_enu = motion('push', force_n=[3.0, -1.0, 2.0]).inputs(BEFORE).force_enu

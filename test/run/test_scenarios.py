@@ -17,12 +17,13 @@ PX4_DIR = os.environ.get('PX4_DIR', '')
 EXAMPLES = named_files('scenarios')
 
 
-def _vehicle(path):
-    return load_vehicle(yaml.safe_load(path.read_text(encoding='utf-8')).get('vehicle', 'iris'))
+def _is_for_px4(path):
+    """Return whether it is: of a plane, or about what parameters of PX4 ask for."""
+    content = yaml.safe_load(path.read_text(encoding='utf-8'))
+    return 'px4' in content or not load_vehicle(content.get('vehicle', 'iris')).is_multirotor
 
 
-# The embedded autopilot flies multirotors only.
-FOR_PX4 = {name for name, path in EXAMPLES.items() if not _vehicle(path).is_multirotor}
+FOR_PX4 = {name for name, path in EXAMPLES.items() if _is_for_px4(path)}
 # Something of each kind, in the shortest flight.
 MANY = {
     'vehicle': 'iris', 'weather': {'wind': 'dryden', 'speed_m_s': 3.0},
@@ -191,6 +192,18 @@ def test_a_command_and_a_parameter_reach_the_autopilot(fly, write):
     code, summary, said = fly(file)
     assert (code, said) == (0, ''), summary
     assert not summary['mission_flown']
+
+
+@pytest.mark.slow
+def test_a_link_that_is_lost_keeps_the_pilot_from_arming(fly, write):
+    """The embedded autopilot is told to arm when the link is back, and flies then."""
+    file = write({'mission': [{'take_off': {'up_m': 2.0}}, {'land': {}}],
+                  'events': [{'name': 'lost', 'at_s': 0.5, 'for_s': 6, 'link_lost': None}],
+                  'expect': [{'never': {'armed': True}, 'within_s': 6.5},
+                             {'eventually': {'armed': True}, 'from_s': 6.5, 'within_s': 9},
+                             {'eventually': {'flown': True}}]})
+    code, summary, said = fly(file)
+    assert (code, said) == (0, ''), summary
 
 
 @pytest.mark.slow

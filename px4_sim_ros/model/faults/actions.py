@@ -8,7 +8,7 @@ import importlib
 import typing
 
 from px4_sim_ros.model.errors import ParameterError, did_you_mean
-from px4_sim_ros.model.faults import air, autopilot, gnss, motion, sensors, servos
+from px4_sim_ros.model.faults import air, autopilot, gnss, links, motion, sensors, servos
 from px4_sim_ros.model.faults.action import Action, Fault, Faults
 
 ACTIONS: dict[str, type[Action]] = {
@@ -41,6 +41,8 @@ ACTIONS: dict[str, type[Action]] = {
     'battery_cells': motion.BatteryCells,
     'battery_resistance': motion.BatteryResistance,
     'battery_capacity': motion.BatteryCapacity,
+    'replies_late': links.RepliesLate,
+    'link_lost': links.LinkLost,
     'command': autopilot.Command,
     'parameter': autopilot.AutopilotParameter,
     'note': autopilot.Note,
