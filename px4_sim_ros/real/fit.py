@@ -27,11 +27,13 @@ from px4_sim_ros.real.named import NAMED, Content, changed, scale_of, value_of, 
 
 CONFIDENCE = 0.95
 _MARKS = 0.2, 0.5, 1.0         # of a window: where it is compared
-_BLOCK_S = 2.0                 # at least; longer than what the controller does
-_ROUNDS = 2                    # of weights by the spread of the residuals
+BLOCK_S = 2.0                 # at least; longer than what the controller does
+_ROUNDS = 3                    # of weights by the residuals
+_FAR = 2.0                     # times its spread: a residual beyond counts less
 _LOST = 1e6                    # a residual of a motion that has left all bounds
 # Two numbers do nearly the same to the motion below this singular value, of unit columns.
 _TOGETHER = 0.02
+_EXPLAINED = 0.5               # of the changes of a rate, before torques are sought
 _NOTHING = 1e-9                # of the largest effect: none
 _DIFFERENCE = 1e-5             # of the scale of a number, for its derivative
 
@@ -64,6 +66,7 @@ class Fit:
     refused: tuple[tuple[str, str], ...]       # what the logs cannot tell, and why
     windows: int
     blocks: int
+    turning: str                               # how the model flew, see `open_loop.fly`
 
     @property
     def values(self) -> dict[str, float]:
@@ -85,15 +88,17 @@ class Problem:
 
     def __init__(
         self, flights: typing.Sequence[RealFlight], content: Content, names: typing.Sequence[str],
-        horizon_s: float,
+        horizon_s: float, turning: str = open_loop.FREE,
     ) -> None:
         """Cut the logs into windows.
 
         :param content: of the vehicle file
         :param horizon_s: length of a window
+        :param turning: of `open_loop.fly`
         :raises ParameterError: there are too few windows for so many numbers
         """
-        self.content, self.names = content, list(names)
+        self.content, self.names, self.turning = content, list(names), turning
+        self.horizon_s = horizon_s
         self.scales = np.array([scale_of(content, name) for name in names])
         self.least = np.array([NAMED[name].least for name in names])
         self.windows: list[_Window] = []
@@ -102,7 +107,7 @@ class Problem:
             marks = sorted(set(open_loop.marks_of(
                 flight, [share * horizon_s for share in _MARKS])))
             starts = flight.starts(marks[-1], marks[-1])
-            of_start = (starts * flight.period_s / max(_BLOCK_S, 2.0 * horizon_s)).astype(int)
+            of_start = (starts * flight.period_s / max(BLOCK_S, 2.0 * horizon_s)).astype(int)
             places, numbers = np.unique(of_start, return_inverse=True)
             self.windows.append(_Window(flight, starts, marks, numbers + blocks))
             blocks += len(places)
@@ -110,7 +115,7 @@ class Problem:
         self.count = sum(len(window.starts) for window in self.windows)
         if blocks < len(names) + 3:
             raise ParameterError(
-                f'{len(names)} numbers from {blocks} blocks of {_BLOCK_S:g} s: a log must be'
+                f'{len(names)} numbers from {blocks} blocks of {BLOCK_S:g} s: a log must be'
                 f' longer, {len(names) + 3} blocks at least')
 
     def residuals(self, values: np.ndarray) -> np.ndarray:
@@ -120,10 +125,13 @@ class Problem:
         found = []
         for window in self.windows:
             flight = with_values(window.flight, named)
-            states = open_loop.fly(flight, vehicle, window.starts, window.marks)
+            states = open_loop.fly(
+                flight, vehicle, window.starts, window.marks, turning=self.turning)
             true = open_loop.logged(flight, window.starts[:, None] + np.array(window.marks))
             found.append(open_loop.differences(states, true))
         everything = np.concatenate(found)
+        if self.turning == open_loop.LOGGED:       # the rest is that of the log
+            everything = everything[..., :6]
         return np.clip(np.nan_to_num(everything, nan=_LOST), -_LOST, _LOST)
 
     def begin(self) -> np.ndarray:
@@ -137,14 +145,14 @@ class Problem:
     def without(self, name: str) -> Problem:
         """Return the same with one number less."""
         return Problem([window.flight for window in self.windows], self.content,
-                       [other for other in self.names if other != name],
-                       self.windows[0].marks[-1] * self.windows[0].flight.period_s)
+                       [other for other in self.names if other != name], self.horizon_s,
+                       self.turning)
 
 
 def spreads(residuals: np.ndarray) -> np.ndarray:
-    """Return the weights' spreads, (marks, 12): one for each mark and kind of residual."""
+    """Return the weights' spreads, (marks, k): one for each mark and kind of residual."""
     marks = residuals.shape[1]
-    kinds = residuals.reshape(len(residuals), marks, 4, 3)
+    kinds = residuals.reshape(len(residuals), marks, -1, 3)
     # The median, so that a few windows that got lost do not hide all others.
     found = np.sqrt(np.median(kinds ** 2, axis=(0, 3))) / 0.6745
     repeated: np.ndarray = np.repeat(np.maximum(found, 1e-12), 3, axis=1)
@@ -164,38 +172,61 @@ def fit(
         the value of the file
     :raises ParameterError: the logs are too short, or cannot tell what is asked for
     """
-    problem = Problem(flights, content, names, horizon_s)
     refused: list[tuple[str, str]] = []
 
-    def refuse(found: Problem, name: str, why: str) -> Problem:
+    def refuse(name: str, why: str) -> None:
         if name in asked:
             raise ParameterError(f'fit {name}: the log cannot tell it: {why}')
         refused.append((name, why))
-        return found.without(name)
 
+    known = known_already(flights) | untold_torques(
+        flights, Vehicle.from_mapping('vehicle file', content))
+    for name in names:
+        if name in known:
+            refuse(name, known[name])
+    kept = [name for name in names if name not in known]
+    turning = open_loop.FREE if any(NAMED[name].turns for name in kept) else open_loop.LOGGED
+    problem = Problem(flights, content, kept, horizon_s, turning)
     values = problem.begin()
-    for _ in range(len(names) + 1):
-        jacobian = _jacobian(problem, values)
-        while problem.names and (found := _untold(jacobian, problem.names)):
-            name, why = found
-            kept = [i for i, other in enumerate(problem.names) if other != name]
-            problem = refuse(problem, name, why)
-            jacobian, values = jacobian[..., kept], values[kept]
-        if not problem.names:
+    widths = np.zeros(0)
+    while problem.names:
+        found = _untold(_jacobian(problem, values), problem.names)
+        if found is None:
+            values, widths = _solved(problem, values)
+            found = _widest(problem, values, widths)
+        if found is None:
             break
-        values, half_widths = _solved(problem, values)
-        wide = _widest(problem, values, half_widths)
-        if wide is None:
-            break
-        i, why = wide
-        problem = refuse(problem, problem.names[i], why)
-        values = np.delete(values, i)
+        refuse(*found)
+        values = np.delete(values, problem.names.index(found[0]))
+        problem = problem.without(found[0])
     if not problem.names:
-        raise ParameterError('the log tells none of the numbers that can be identified')
+        raise ParameterError('the log tells none of the numbers that are sought')
     return Fit(
-        tuple(Estimate(name, before, value, half_width) for name, before, value, half_width in zip(
-            problem.names, problem.begin().tolist(), values.tolist(), half_widths.tolist())),
-        tuple(refused), problem.count, problem.blocks)
+        tuple(Estimate(*found) for found in zip(
+            problem.names, problem.begin().tolist(), values.tolist(), widths.tolist())),
+        tuple(refused), problem.count, problem.blocks, turning)
+
+
+def known_already(flights: typing.Sequence[RealFlight]) -> dict[str, str]:
+    """Return what logs have themselves, so that it is not sought, and why."""
+    if all(flight.wind_m_s is None for flight in flights):
+        return {}
+    return {name: 'the log has it' for name in NAMED if name.startswith('wind')}
+
+
+def untold_torques(
+    flights: typing.Sequence[RealFlight], vehicle: Vehicle,
+) -> dict[str, str]:
+    """Return which numbers about torques the logs cannot tell, and why.
+
+    Without roll and pitch the attitude is that of the log, so yaw is not told either.
+    """
+    shares = np.mean([open_loop.torque_shares(flight, vehicle) for flight in flights], axis=0)
+    axes = 'xyz' if min(shares[:2]) < _EXPLAINED else 'z' if shares[2] < _EXPLAINED else ''
+    told = ', '.join(f'{share:.0%}' for share in shares)
+    return {name: f'its motors explain only {told} of how roll, pitch and yaw rate change; it must'
+                  f' be {_EXPLAINED:.0%}'
+            for name, found in NAMED.items() if set(found.turns) & set(axes)}
 
 
 def _jacobian(problem: Problem, values: np.ndarray) -> np.ndarray:
@@ -231,39 +262,58 @@ def _solved(problem: Problem, values: np.ndarray) -> tuple[np.ndarray, np.ndarra
     bounds = problem.least / problem.scales, np.full(len(values), np.inf)
     z = values / problem.scales
     for _ in range(_ROUNDS):
-        weights = 1.0 / spreads(problem.residuals(z * problem.scales))
+        weights = _weights(problem.residuals(z * problem.scales))
 
         def weighted(z: np.ndarray, weights: np.ndarray = weights) -> np.ndarray:
             found: np.ndarray = (problem.residuals(z * problem.scales) * weights).ravel()
             return found
         solution = optimize.least_squares(
-            weighted, z, bounds=bounds, x_scale='jac', diff_step=_DIFFERENCE, ftol=1e-7,
-            xtol=1e-7, max_nfev=40)
+            weighted, z, bounds=bounds, x_scale='jac', diff_step=_DIFFERENCE, ftol=1e-6,
+            xtol=1e-6, max_nfev=40)
         z = solution.x
-    residuals = solution.fun.reshape(problem.count, -1)
-    jacobian = solution.jac.reshape(problem.count, -1, len(z))
-    scores = np.einsum('wrp,wr->wp', jacobian, residuals)
-    blocks = problem.block_of_residual()
-    summed = np.zeros((problem.blocks, len(z)))
-    np.add.at(summed, blocks, scores)
-    bread = np.linalg.inv(np.einsum('wrp,wrq->pq', jacobian, jacobian))
-    count = problem.blocks
+    return z * problem.scales, problem.scales * half_widths(
+        solution.jac, solution.fun, np.repeat(
+            problem.block_of_residual(), len(solution.fun) // problem.count))
+
+
+def half_widths(
+    jacobian: np.ndarray, residuals: np.ndarray, blocks: np.ndarray,
+) -> np.ndarray:
+    """Return half the width of the interval of each number that least squares have found.
+
+    :param jacobian: (m, numbers)
+    :param residuals: (m,)
+    :param blocks: (m,), the block of each residual, from 0 on
+    """
+    count, numbers = int(blocks.max()) + 1, jacobian.shape[1]
+    summed = np.zeros((count, numbers))
+    np.add.at(summed, blocks, jacobian * residuals[:, None])
+    bread = np.linalg.inv(jacobian.T @ jacobian)
     covariance = bread @ (summed.T @ summed) @ bread * count / (count - 1)
-    quantile = stats.t.ppf(0.5 + 0.5 * CONFIDENCE, count - len(z))
-    return z * problem.scales, quantile * np.sqrt(np.diag(covariance)) * problem.scales
+    found: np.ndarray = stats.t.ppf(0.5 + 0.5 * CONFIDENCE, count - numbers) * np.sqrt(
+        np.diag(covariance))
+    return found
+
+
+def _weights(residuals: np.ndarray) -> np.ndarray:
+    """Return the weight of each residual: by the spread of its kind, and less far out (Huber)."""
+    weights = 1.0 / spreads(residuals)
+    far = np.maximum(np.abs(residuals) * weights / _FAR, 1.0)
+    found: np.ndarray = weights / np.sqrt(far)
+    return found
 
 
 def _widest(
-    problem: Problem, values: np.ndarray, half_widths: np.ndarray,
-) -> tuple[int, str] | None:
+    problem: Problem, values: np.ndarray, widths: np.ndarray,
+) -> tuple[str, str] | None:
     """Return the number that is told worst if its interval says nothing, and why."""
     # A number that may have either sign, or be nothing, is told if it is told to its scale.
     size = np.where(problem.least > 0.0, np.abs(values), np.maximum(
         np.abs(values), problem.scales))
-    ratio = half_widths / size
+    ratio = widths / size
     worst = int(np.argmax(ratio))
     if ratio[worst] <= 1.0:
         return None
     found = NAMED[problem.names[worst]]
-    return worst, (f'its interval would be {values[worst]:.3g} +- {half_widths[worst]:.2g}'
+    return found.name, (f'its interval would be {values[worst]:.3g} +- {widths[worst]:.2g}'
                    f' {found.unit}'.rstrip())

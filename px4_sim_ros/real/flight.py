@@ -33,7 +33,7 @@ class RealFlight:
     velocity_m_s: np.ndarray           # (n, 3), ENU
     attitude: np.ndarray               # (n, 4), body to world
     rate_rad_s: np.ndarray             # (n, 3), FLU
-    usable: np.ndarray                 # (n,), bool: in the air, and without a gap or a reset
+    usable: np.ndarray                 # (n,), bool: in the air, all known, no gap and no reset
     commands: np.ndarray | None = None             # (n, rotors), 0..1, each held to the next
     rotor_speeds_rad_s: np.ndarray | None = None   # (n, rotors), measured
     bus_voltage_v: np.ndarray | None = None        # (n,)

@@ -7,11 +7,13 @@ import math
 import pathlib
 
 import numpy as np
+from scipy import ndimage
 
 from px4_sim_ros.model.errors import ParameterError, check_installed
 from px4_sim_ros.real.flight import RealFlight
 
 _POLE_PAIRS = 6                # of the Crazyflie 2.1 brushless' motors, 12 magnets
+_GLITCH = 0.5                  # of the speed, away from the median of 50 ms
 _NANODRONE = ('t', *'x y z vx vy vz qw qx qy qz wx wy wz'.split(),
               *(f'm{i}_erpm' for i in range(1, 5)))
 
@@ -44,18 +46,25 @@ def read_nanodrone(path: pathlib.Path) -> RealFlight:
     motors = range(1, 5)
     rows = columns('x', 'y', 'z', 'vx', 'vy', 'vz', 'wx', 'wy', 'wz')
     speeds = columns(*(f'm{i}_erpm' for i in motors)) * math.tau / 60.0 / _POLE_PAIRS
-    usable = np.isfinite(rows).all(axis=1) & np.isfinite(speeds).all(axis=1) & (
-        np.isfinite(attitude).all(axis=1))
+    usable = np.isfinite(np.concatenate((rows, attitude, speeds), axis=1)).all(axis=1) & (
+        ~_glitches(speeds))
     names = table.column_names
     return RealFlight(
         path.stem, float(np.median(np.diff(columns('t')[:, 0]))), rows[:, :3], rows[:, 3:6],
         attitude, rows[:, 6:], usable,
         commands=columns(*(f'm{i}_thrust' for i in motors)) if 'm1_thrust' in names else None,
-        rotor_speeds_rad_s=speeds,
+        rotor_speeds_rad_s=speeds, wind_m_s=np.zeros((len(rows), 3)),
         bus_voltage_v=columns('Vbat')[:, 0] if 'Vbat' in names else None,
         facts=(('motion', 'motion capture and the estimator on board, 100 Hz'),
                ('rotor speeds', f'measured by the speed controllers, {_POLE_PAIRS} pole pairs')),
-        unknown=('wind: it is indoors, and taken as still air',
+        unknown=('wind: it was indoors, and the air is taken as still',
                  'density of the air: taken as that of the standard atmosphere at sea level',
                  'mass: only forces per mass can be seen in a motion',
                  'current of the battery'))
+
+
+def _glitches(speeds: np.ndarray) -> np.ndarray:
+    """Return which samples have a speed that no motor can have between those around it."""
+    usual = ndimage.median_filter(speeds, size=(5, 1))
+    found: np.ndarray = (np.abs(speeds - usual) > _GLITCH * np.maximum(usual, 1.0)).any(axis=1)
+    return found

@@ -38,6 +38,7 @@ class Named(typing.NamedTuple):
     meaning: str
     least: float               # -inf, 0, or the smallest number above 0
     by_default: bool = True    # otherwise only if it is asked for
+    turns: str = ''            # the axes about which it turns the vehicle; '' for a force
 
 
 _ABOVE_0 = 1e-12
@@ -45,28 +46,35 @@ _ABOVE_0 = 1e-12
 NAMED: dict[str, Named] = {found.name: found for found in (
     Named('rotor_model.thrust_coefficient_n_s2', 'N/(rad/s)^2', 'thrust of a rotor', _ABOVE_0),
     Named('rotor_model.drag_coefficient_n_s2_m', 'N s^2/m', 'drag of a rotor', 0.0),
-    Named('body.inertia_kg_m2[0]', 'kg m^2', 'inertia about x', _ABOVE_0),
-    Named('body.inertia_kg_m2[1]', 'kg m^2', 'inertia about y', _ABOVE_0),
-    Named('body.inertia_kg_m2[2]', 'kg m^2', 'inertia about z', _ABOVE_0),
-    Named('rotor_model.time_constant_up_s', 's', 'lag of a rising rotor', _ABOVE_0),
-    Named('rotor_model.time_constant_down_s', 's', 'lag of a falling rotor', _ABOVE_0),
+    Named('body.inertia_kg_m2[0]', 'kg m^2', 'inertia about x', _ABOVE_0, turns='x'),
+    Named('body.inertia_kg_m2[1]', 'kg m^2', 'inertia about y', _ABOVE_0, turns='y'),
+    Named('body.inertia_kg_m2[2]', 'kg m^2', 'inertia about z', _ABOVE_0, turns='z'),
+    Named('rotor_model.time_constant_up_s', 's', 'lag of a rising rotor', _ABOVE_0,
+          turns='xy'),
+    Named('rotor_model.time_constant_down_s', 's', 'lag of a falling rotor', _ABOVE_0,
+          turns='xy'),
     Named('body.quadratic_drag_n_s2_m2', 'N s^2/m^2', 'drag of the body', 0.0),
-    Named('center_of_mass_m[0]', 'm', 'centre of mass, forward of that of the file', -math.inf),
-    Named('center_of_mass_m[1]', 'm', 'centre of mass, left of that of the file', -math.inf),
+    Named('center_of_mass_m[0]', 'm', 'centre of mass, forward of that of the file', -math.inf,
+          turns='y'),
+    Named('center_of_mass_m[1]', 'm', 'centre of mass, left of that of the file', -math.inf,
+          turns='x'),
     Named('mounting_rad[0]', 'rad', "roll of the log's body axes", -math.inf),
     Named('mounting_rad[1]', 'rad', "pitch of the log's body axes", -math.inf),
     Named('wind_m_s[0]', 'm/s', 'wind to the east, all the time', -math.inf),
     Named('wind_m_s[1]', 'm/s', 'wind to the north, all the time', -math.inf),
-    Named('rotor_model.moment_coefficient_m', 'm', 'torque / thrust of a rotor', _ABOVE_0, False),
+    Named('rotor_model.moment_coefficient_m', 'm', 'torque / thrust of a rotor', _ABOVE_0, False,
+          'z'),
     Named('rotor_model.zero_thrust_advance_ratio', '', 'where a climb takes the thrust', _ABOVE_0,
           False),
     Named('rotor_model.command_gain_rad_s', 'rad/s', 'speed per unit of command', _ABOVE_0, False),
     Named('body.linear_drag_n_s_m', 'N s/m', 'drag of the body', 0.0, False),
     Named('body.mass_kg', 'kg', 'mass', _ABOVE_0, False),
+    # By their own means, in `electric`.
+    Named('motor_model.shaft_torque_coefficient_m', 'm', 'torque on a shaft / thrust', _ABOVE_0),
+    Named('battery.packs[0].series_resistance_ohm', 'ohm', 'R0 of the pack', _ABOVE_0),
 )}
 _OF_LOG = 'wind_m_s', 'mounting_rad'
 _CENTRE = 'center_of_mass_m'
-_INDEXED = re.compile(r'(.*)\[(\d)\]')
 
 
 def check_names(names: typing.Iterable[str]) -> None:
@@ -82,12 +90,13 @@ def check_names(names: typing.Iterable[str]) -> None:
 
 def value_of(content: Content, name: str) -> float:
     """Return a number as the vehicle file has it; 0 of what a file does not have."""
-    base, index = _split(name)
-    if base in _OF_LOG or base == _CENTRE:
+    first, *rest = _path(name)
+    if first in (*_OF_LOG, _CENTRE):
         return 0.0
-    section, key = base.split('.')
-    value = content[section][key]
-    return float(value if index is None else value[index])
+    found: typing.Any = content[str(first)]
+    for key in rest:
+        found = found[key]
+    return float(found)
 
 
 def scale_of(content: Content, name: str) -> float:
@@ -102,27 +111,22 @@ def scale_of(content: Content, name: str) -> float:
     return {'body.linear_drag_n_s_m': drag / _DRAG_AT_M_S,
             'body.quadratic_drag_n_s2_m2': drag / _DRAG_AT_M_S ** 2,
             'rotor_model.drag_coefficient_n_s2_m': drag / _DRAG_AT_M_S / speed,
-            _CENTRE: 0.05 * arm, 'wind_m_s': 1.0, 'mounting_rad': 0.02,
-            'rotor_model.moment_coefficient_m': 0.01}[
-                name if '.' in name else _split(name)[0]]
+            f'{_CENTRE}[0]': 0.05 * arm, f'{_CENTRE}[1]': 0.05 * arm}.get(
+                name, 1.0 if name.startswith('wind') else 0.02)
 
 
 def changed(content: Content, values: Values) -> dict[str, typing.Any]:
     """Return the content of a vehicle file with other numbers; those of a log are left out."""
     found = copy.deepcopy(dict(content))
     for name, value in values.items():
-        base, index = _split(name)
-        if base in _OF_LOG:
-            continue
-        if base == _CENTRE:
-            assert index is not None
-            _shift(found, index, value)
-            continue
-        section, key = base.split('.')
-        if index is None:
-            found[section][key] = value
-        else:
-            found[section][key][index] = value
+        first, *rest = _path(name)
+        if first == _CENTRE:
+            _shift(found, int(rest[0]), value)
+        elif first not in _OF_LOG:
+            place: typing.Any = found[str(first)]
+            for key in rest[:-1]:
+                place = place[key]
+            place[rest[-1]] = value
     return found
 
 
@@ -149,6 +153,6 @@ def with_values(flight: RealFlight, values: Values) -> RealFlight:
     return flight
 
 
-def _split(name: str) -> tuple[str, int | None]:
-    match = _INDEXED.fullmatch(name)
-    return (match[1], int(match[2])) if match else (name, None)
+def _path(name: str) -> list[str | int]:
+    """Return the keys and indices on the way to a number: `body.inertia_kg_m2[0]` has three."""
+    return [int(word) if word.isdecimal() else word for word in re.findall(r'[^.\[\]]+', name)]

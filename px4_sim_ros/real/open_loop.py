@@ -16,7 +16,7 @@ import typing
 import numpy as np
 
 from px4_sim_ros.model.body.contact import no_anchors
-from px4_sim_ros.model.body.motion import ROTORS, Plant, advance
+from px4_sim_ros.model.body.motion import QW, ROTORS, Plant, advance
 from px4_sim_ros.model.body.rotors import LAG_DOWN, LAG_UP, MAX_SPEED
 from px4_sim_ros.model.compiled import allocating
 from px4_sim_ros.model.errors import ParameterError
@@ -39,6 +39,15 @@ class Quantity(typing.NamedTuple):
 
 QUANTITIES = (Quantity('position', 'm'), Quantity('velocity', 'm/s'), Quantity('attitude', 'deg'),
               Quantity('rate', 'rad/s'))
+
+
+FREE, HELD, LOGGED = 'free', 'rates held', 'attitude as logged'
+"""How the model turns: by its torques; not, beyond the rate of its start; as the log does.
+
+The second is what the benchmark's own physical model comes to: its errors of the rate are those
+of a held one. The third shows forces alone, without the torques of which logs tell little.
+"""
+_STIFF_KG_M2 = 1e9             # of a body that no torque turns
 
 
 class Motors(typing.NamedTuple):
@@ -89,7 +98,7 @@ def plant_of(vehicle: Vehicle, flight: RealFlight) -> Plant:
 
 def fly(
     flight: RealFlight, vehicle: Vehicle, starts: np.ndarray, marks: typing.Sequence[int],
-    motors: Motors | None = None,
+    motors: Motors | None = None, turning: str = FREE,
 ) -> np.ndarray:
     """Return the states of the model at some samples after each start, (starts, marks, 13).
 
@@ -98,9 +107,14 @@ def fly(
     :param starts: samples of the flight, from `RealFlight.starts`
     :param marks: samples after a start, ascending
     :param motors: of `drive`, if they are known already
+    :param turning: FREE, HELD or LOGGED
     :raises ParameterError: the log has another number of motors
     """
     motors = motors or drive(flight, vehicle)
+    if turning != FREE:
+        vehicle = dataclasses.replace(vehicle, body=dataclasses.replace(
+            vehicle.body, inertia_kg_m2=(_STIFF_KG_M2,) * 3,
+            inertia_products_kg_m2=(0.0, 0.0, 0.0)))
     inputs = np.zeros((flight.samples, 6 + vehicle.reference_count))
     if flight.wind_m_s is not None:
         inputs[:, :3] = flight.wind_m_s
@@ -110,13 +124,14 @@ def fly(
     states[:, ROTORS:ROTORS + flight.rotors] = motors.speeds[starts]
     substeps = math.ceil(flight.period_s / _SUBSTEP_S - 1e-9)
     found: np.ndarray = _fly(
-        np.asarray(starts), states, inputs, motors.speeds if motors.measured else _NO_SPEEDS,
+        np.asarray(starts), states, inputs, motors.speeds if motors.measured else _NOTHING,
         np.asarray(marks), *plant_of(vehicle, flight), flight.period_s / substeps, substeps,
-        no_anchors(0))
+        no_anchors(0), np.concatenate((flight.attitude, flight.rate_rad_s), axis=1)
+        if turning == LOGGED else _NOTHING)
     return found
 
 
-_NO_SPEEDS = np.empty((0, 0))
+_NOTHING = np.empty((0, 0))
 
 
 def logged(flight: RealFlight, samples: np.ndarray) -> np.ndarray:
@@ -145,7 +160,13 @@ class Errors(typing.NamedTuple):
     horizons_s: tuple[float, ...]
     starts_s: np.ndarray           # (starts,)
     model: np.ndarray              # (starts, horizons, 4), in the order of `QUANTITIES`
-    held: np.ndarray               # the same of no model: velocity and rate stay as they are
+    forces: np.ndarray             # the same with the attitude of the log
+    rates_held: np.ndarray         # the same with the rate of the start
+    none: np.ndarray               # the same of no model: velocity and rate of the start
+
+    def by_turning(self, turning: str) -> np.ndarray:
+        """Return the errors of the model when it turns in one of these ways."""
+        return {FREE: self.model, LOGGED: self.forces, HELD: self.rates_held}[turning]
 
 
 def errors(
@@ -167,9 +188,11 @@ def errors(
     starts = flight.starts(marks[-1], max(1, round(every_s / flight.period_s)))
     true = logged(flight, starts[:, None] + np.array(marks))
     first = logged(flight, starts)[:, None]
+    motors = drive(flight, vehicle)
     return Errors(
-        tuple(horizons_s[:len(marks)]), flight.time_s[starts],
-        lengths(differences(fly(flight, vehicle, starts, marks), true)),
+        tuple(horizons_s[:len(marks)]), flight.time_s[starts], *(
+            lengths(differences(fly(flight, vehicle, starts, marks, motors, turning), true))
+            for turning in (FREE, LOGGED, HELD)),
         lengths(differences(_held(first, flight.period_s * np.array(marks)), true)))
 
 
@@ -207,8 +230,33 @@ def _turn(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return found
 
 
-turned = _product
-"""Attitudes turned further by quaternions in body axes, (..., 4)."""
+def turned(attitude: np.ndarray, by: np.ndarray) -> np.ndarray:
+    """Return attitudes turned further by quaternions in body axes, (..., 4)."""
+    return _product(attitude, by)
+
+
+def torque_shares(
+    flight: RealFlight, vehicle: Vehicle, over_s: float = 0.1,
+) -> tuple[float, float, float]:
+    """Return how much of the changes of roll, pitch and yaw rate the motors can explain, 0..1.
+
+    It is R^2 of the best linear function of the squared speeds of the rotors, summed over a time.
+    A log that samples commands more slowly than they change, or has noise in them, cannot explain
+    much; then a fit of torques finds the noise, and moments of inertia that are far too large.
+
+    :param over_s: time over which a rate changes
+    """
+    length = max(1, round(over_s / flight.period_s))
+    starts = flight.starts(length, 1)
+    sums = np.concatenate((np.zeros((1, flight.rotors)), np.cumsum(
+        drive(flight, vehicle).speeds ** 2, axis=0)))
+    causes = np.column_stack((sums[starts + length] - sums[starts], np.ones(len(starts))))
+    change = flight.rate_rad_s[starts + length] - flight.rate_rad_s[starts]
+    rest = change - causes @ np.linalg.lstsq(causes, change, rcond=None)[0]
+    shares = 1.0 - np.sum(rest ** 2, axis=0) / np.maximum(
+        np.sum((change - change.mean(axis=0)) ** 2, axis=0), 1e-30)
+    roll, pitch, yaw = shares.tolist()
+    return roll, pitch, yaw
 
 
 @allocating
@@ -216,9 +264,9 @@ def _fly(
     starts: np.ndarray, states: np.ndarray, inputs: np.ndarray, speeds: np.ndarray,
     marks: np.ndarray, constants: np.ndarray, rotors: np.ndarray, surfaces: np.ndarray,
     actuators: np.ndarray, packs: np.ndarray, feet: np.ndarray, substep_s: float, substeps: int,
-    anchors: np.ndarray,
+    anchors: np.ndarray, turns: np.ndarray,
 ) -> np.ndarray:
-    """Return what `fly` does; rotors turn at measured speeds if there are any."""
+    """Return what `fly` does; rotors turn at measured speeds, and the body as logged, if given."""
     found = np.empty((len(starts), len(marks), ROTORS))
     angles = np.zeros(len(rotors))
     for i in range(len(starts)):
@@ -228,6 +276,8 @@ def _fly(
             while step < starts[i] + marks[j]:
                 for k in range(speeds.shape[1]):
                     x[ROTORS + k] = speeds[step, k]
+                for k in range(turns.shape[1]):
+                    x[QW + k] = turns[step, k]
                 advance(x, constants, rotors, surfaces, actuators, packs, feet, inputs[step],
                         anchors, angles, substep_s, substeps, True)
                 step += 1
