@@ -29,15 +29,15 @@ def mixer(parameters: typing.Mapping[str, float]) -> np.ndarray | None:
         return None
     effects = np.zeros((6, count))
     for i in range(count):
-        place, axis = (np.array([parameters[f'CA_ROTOR{i}_{kind}{k}'] for k in 'XYZ'])
-                       for kind in 'PA')
-        length = np.linalg.norm(axis)
+        position, along = (np.array([parameters[f'CA_ROTOR{i}_{kind}{k}'] for k in 'XYZ'])
+                           for kind in 'PA')
+        length = np.linalg.norm(along)
         if length == 0.0:
             return None
-        axis = axis / length
+        along = along / length
         thrust = parameters[f'CA_ROTOR{i}_CT']
-        effects[:3, i] = thrust * (np.cross(place, axis) - parameters[f'CA_ROTOR{i}_KM'] * axis)
-        effects[3:, i] = thrust * axis
+        effects[:3, i] = thrust * (np.cross(position, along) - parameters[f'CA_ROTOR{i}_KM'] * along)
+        effects[3:, i] = thrust * along
     mix = np.linalg.pinv(effects)
     scale = max(_spread(mix[:, _ROLL]), _spread(mix[:, _PITCH]))
     if scale > 0.0:
@@ -45,10 +45,9 @@ def mixer(parameters: typing.Mapping[str, float]) -> np.ndarray | None:
     if mix[:, _YAW].max() > 0.0:
         mix[:, _YAW] /= mix[:, _YAW].max()
     moved = np.abs(mix[:, _FIRST_FORCE:])
-    for axis in range(3):
-        column = moved[:, axis]
+    for axis, column in enumerate(moved.T, _FIRST_FORCE):
         if (column > _IDLE).any():
-            mix[:, _FIRST_FORCE + axis] /= column.sum() / (column > _IDLE).sum()
+            mix[:, axis] /= column.sum() / (column > _IDLE).sum()
     mix[np.abs(mix) < _TINY] = 0.0
     return mix
 

@@ -132,7 +132,8 @@ class Problem:
         everything = np.concatenate(found)
         if self.turning == open_loop.LOGGED:       # the rest is that of the log
             everything = everything[..., :6]
-        return np.clip(np.nan_to_num(everything, nan=_LOST), -_LOST, _LOST)
+        bounded: np.ndarray = np.clip(np.nan_to_num(everything, nan=_LOST), -_LOST, _LOST)
+        return bounded
 
     def begin(self) -> np.ndarray:
         """Return the numbers of the file."""

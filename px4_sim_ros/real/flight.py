@@ -14,7 +14,6 @@ from px4_sim_ros.model.environment.gravity import Gravity
 from px4_sim_ros.model.errors import ParameterError
 
 
-
 def standard_environment(altitude_m: float = 0.0) -> Environment:
     """Return standard gravity and the standard atmosphere at a home of some altitude."""
     return Environment(Gravity.uniform(STANDARD_GRAVITY_M_S2), STANDARD, altitude_m)
@@ -105,9 +104,7 @@ def held(times_s: np.ndarray, values: np.ndarray, grid_s: np.ndarray) -> np.ndar
 
 
 def between(times_s: np.ndarray, values: np.ndarray, grid_s: np.ndarray) -> np.ndarray:
-    """Return values at each time of a grid, linear between samples; columns stay columns."""
-    if values.ndim == 1:
-        return np.interp(grid_s, times_s, values)
+    """Return values at each time of a grid, linear between rows of values."""
     return np.stack([np.interp(grid_s, times_s, column) for column in values.T], axis=1)
 
 

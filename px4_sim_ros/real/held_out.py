@@ -3,6 +3,7 @@
 """Cross-validation: numbers from some parts of the logs, errors over the other parts."""
 from __future__ import annotations
 
+import itertools
 import typing
 
 import numpy as np
@@ -34,7 +35,7 @@ def parts_of(flights: typing.Sequence[RealFlight]) -> list[list[RealFlight]]:
     pieces: list[list[RealFlight]] = [[] for _ in range(FOLDS)]
     for flight in flights:
         edges = np.linspace(0, flight.samples, FOLDS + 1).astype(int).tolist()
-        for place, (first, last) in zip(pieces, zip(edges, edges[1:])):
+        for place, (first, last) in zip(pieces, itertools.pairwise(edges)):
             if flight.usable[first:last].any():
                 place.append(flight.part(first, last))
     return [piece for piece in pieces if piece]

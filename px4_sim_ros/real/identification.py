@@ -43,12 +43,13 @@ def identified(
         trim = electric.centre_of_mass(flights, content)
         estimates += trim
         refused = [one for one in refused if not trim or one[0] not in electric.CENTRE]
-    moved = changed(content, {one.name: one.value for one in estimates})
+    values = {one.name: one.value for one in estimates}
+    moved, turned = changed(content, values), [with_values(flight, values) for flight in flights]
     for one, told in ((electric.SHAFT_TORQUE, electric.shaft_torque),
                       (electric.RESISTANCE, electric.resistance)):
         if one not in names:
             continue
-        answer = told(flights, moved)
+        answer = told(turned, moved)
         if isinstance(answer, Estimate):
             estimates.append(answer)
         elif one in asked:
@@ -56,14 +57,11 @@ def identified(
         else:
             refused.append((one, answer))
     new = rewritten(text, name, estimates, ', '.join(flight.name for flight in flights))
-    values = {one.name: one.value for one in estimates}
     before, after = (Vehicle.from_mapping('vehicle', one) for one in (
         content, yaml.load(new, LOADER)))
-    pairs = []
-    for flight in flights:
-        turned = with_values(flight, values)
-        pairs.append((flight.name, *(statics.pairs(own, one, statics.sampled(own, one))
-                                     for own, one in ((flight, before), (turned, after)))))
+    pairs = [(flight.name, statics.pairs(flight, before, statics.sampled(flight, before)),
+              statics.pairs(own, after, statics.sampled(own, after)))
+             for flight, own in zip(flights, turned)]
     return Identified(
         f'{name}, from {len(flights)} log{"s" if len(flights) > 1 else ""}', tuple(estimates),
         tuple(refused), found, held_out(flights, content, found, horizon_s), pairs,

@@ -14,8 +14,9 @@ from px4_sim_ros.real.flight import RealFlight
 
 _POLE_PAIRS = 6                # of the Crazyflie 2.1 brushless' motors, 12 magnets
 _GLITCH = 0.5                  # of the speed, away from the median of 50 ms
-_NANODRONE = ('t', *'x y z vx vy vz qw qx qy qz wx wy wz'.split(),
-              *(f'm{i}_erpm' for i in range(1, 5)))
+_POSE = 'x', 'y', 'z', 'vx', 'vy', 'vz', 'wx', 'wy', 'wz'
+_TURN = 'qw', 'qx', 'qy', 'qz'
+_NANODRONE = ('t', *_POSE, *_TURN, *(f'm{i}_erpm' for i in range(1, 5)))
 
 
 def read_nanodrone(path: pathlib.Path) -> RealFlight:
@@ -41,10 +42,10 @@ def read_nanodrone(path: pathlib.Path) -> RealFlight:
     def columns(*names: str) -> np.ndarray:
         return np.stack([table[name].to_numpy().astype(float) for name in names], axis=1)
 
-    attitude = columns('qw', 'qx', 'qy', 'qz')
+    attitude = columns(*_TURN)
     attitude /= np.linalg.norm(attitude, axis=1, keepdims=True)
     motors = range(1, 5)
-    rows = columns('x', 'y', 'z', 'vx', 'vy', 'vz', 'wx', 'wy', 'wz')
+    rows = columns(*_POSE)
     speeds = columns(*(f'm{i}_erpm' for i in motors)) * math.tau / 60.0 / _POLE_PAIRS
     usable = np.isfinite(np.concatenate((rows, attitude, speeds), axis=1)).all(axis=1) & (
         ~_glitches(speeds))

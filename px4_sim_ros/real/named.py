@@ -145,7 +145,7 @@ def with_values(flight: RealFlight, values: Values) -> RealFlight:
         flight = dataclasses.replace(flight, wind_m_s=np.tile(
             (*wind, 0.0), (flight.samples, 1)))
     if any(angles):
-        turn = rotation.from_rotation_vector((*angles, 0.0))
+        turn = rotation.from_rotation_vector((angles[0], angles[1], 0.0))
         r = np.array(rotation.matrix(turn)).reshape(3, 3)
         flight = dataclasses.replace(
             flight, attitude=turned(flight.attitude, np.array(turn)),

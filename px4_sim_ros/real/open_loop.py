@@ -122,7 +122,8 @@ def fly(
     states = np.zeros((len(starts), ROTORS + vehicle.reference_count))
     states[:, :ROTORS] = logged(flight, starts)
     states[:, ROTORS:ROTORS + flight.rotors] = motors.speeds[starts]
-    substeps = math.ceil(flight.period_s / _SUBSTEP_S - 1e-9)
+    # A speed that is measured has no lag to follow.
+    substeps = 1 if motors.measured else math.ceil(flight.period_s / _SUBSTEP_S - 1e-9)
     found: np.ndarray = _fly(
         np.asarray(starts), states, inputs, motors.speeds if motors.measured else _NOTHING,
         np.asarray(marks), *plant_of(vehicle, flight), flight.period_s / substeps, substeps,
@@ -149,7 +150,8 @@ def differences(found: np.ndarray, true: np.ndarray) -> np.ndarray:
 
 def lengths(difference: np.ndarray) -> np.ndarray:
     """Return differences as errors, (..., 4), in the order and the units of `QUANTITIES`."""
-    found = np.linalg.norm(difference.reshape(*difference.shape[:-1], 4, 3), axis=-1)
+    found: np.ndarray = np.linalg.norm(
+        difference.reshape(*difference.shape[:-1], 4, 3), axis=-1)
     found[..., 2] = np.degrees(found[..., 2])
     return found
 
@@ -189,10 +191,11 @@ def errors(
     true = logged(flight, starts[:, None] + np.array(marks))
     first = logged(flight, starts)[:, None]
     motors = drive(flight, vehicle)
+    free, logged_turn, held = (
+        lengths(differences(fly(flight, vehicle, starts, marks, motors, turning), true))
+        for turning in (FREE, LOGGED, HELD))
     return Errors(
-        tuple(horizons_s[:len(marks)]), flight.time_s[starts], *(
-            lengths(differences(fly(flight, vehicle, starts, marks, motors, turning), true))
-            for turning in (FREE, LOGGED, HELD)),
+        tuple(horizons_s[:len(marks)]), flight.time_s[starts], free, logged_turn, held,
         lengths(differences(_held(first, flight.period_s * np.array(marks)), true)))
 
 

@@ -3,6 +3,8 @@
 """A flight from a ULog of PX4."""
 from __future__ import annotations
 
+import contextlib
+import io
 import math
 import pathlib
 import typing
@@ -33,7 +35,9 @@ class _Topics:
         check_installed('pyulog')
         from pyulog import ULog
         try:
-            self.log = ULog(str(path))
+            # It prints what it could not read; `file_corruption` says so as well.
+            with contextlib.redirect_stdout(io.StringIO()):
+                self.log = ULog(str(path))
         except (OSError, TypeError, ValueError, KeyError, IndexError) as error:
             raise ParameterError(f'log {path}: no ULog: {error}') from error
         self.name = path.stem

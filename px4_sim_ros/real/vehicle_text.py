@@ -3,6 +3,7 @@
 """The text of a vehicle file with other numbers, each with its source; all else stays as it is."""
 from __future__ import annotations
 
+import textwrap
 import typing
 
 import yaml
@@ -21,12 +22,12 @@ def rewritten(
 
     :param text: of the file as it came
     :param name: of the new vehicle
-    :param source: of the numbers: names of the logs
+    :param source: of the numbers: names of the logs, comma separated
     """
     content = yaml.load(text, LOADER)
     values = {found.name: found.value for found in estimates}
     new = changed(content, values) | {'name': name}
-    words = _words(estimates, source)
+    words = _words(estimates)
     lines = text.splitlines()
     edits = sorted(_edits(yaml.compose(text, LOADER), new, ()), key=lambda edit: edit[:2])
     for row, begin, end, value, path in reversed(edits):
@@ -36,8 +37,10 @@ def rewritten(
         if comment:
             code = f'{code.split(" #")[0].rstrip()}  # {comment}'
         lines[row] = code
-    head = [f'# Identified from {source}; a number without such a note is that of the file which'
-            ' it began with.', *(f'# {line}' for line in _of_log(estimates))]
+    head = textwrap.wrap(
+        f'Identified by `px4_sim_ros identify` from {source}. A number without an interval is that'
+        ' of the file with which it began.', 97)
+    head = [f'# {line}' for line in (*head, *_of_log(estimates))]
     return '\n'.join([*head, *lines]) + '\n'
 
 
@@ -81,18 +84,16 @@ def _name(path: _Path) -> str:
     return ''.join(f'[{key}]' if isinstance(key, int) else f'.{key}' for key in path).lstrip('.')
 
 
-def _words(estimates: typing.Sequence[Estimate], source: str) -> dict[str, str]:
+def _words(estimates: typing.Sequence[Estimate]) -> dict[str, str]:
     """Return the comment of each number by its name."""
     found = {}
     for one in estimates:
-        base = one.name.partition('[')[0]
-        words = f'+- {one.half_width:.2g} ({CONFIDENCE:.0%}), {source}'
+        base = one.name.partition('[')[0] if one.name.endswith(']') else one.name
         # Several numbers of a list stand on one line.
-        others = [other for other in estimates if other.name.partition('[')[0] == base]
-        if len(others) > 1:
-            words = ', '.join(f'{other.half_width:.2g}' for other in others)
-            words = f'+- {words} ({CONFIDENCE:.0%}), {source}'
-        found[one.name] = words
+        widths = [other.half_width for other in estimates
+                  if other.name == one.name or other.name.startswith(f'{base}[')]
+        found[one.name] = (f"identified, +- {', '.join(f'{width:.2g}' for width in widths)}"
+                           f' ({CONFIDENCE:.0%})')
     return found
 
 
