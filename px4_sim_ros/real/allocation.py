@@ -36,7 +36,8 @@ def mixer(parameters: typing.Mapping[str, float]) -> np.ndarray | None:
             return None
         along = along / length
         thrust = parameters[f'CA_ROTOR{i}_CT']
-        effects[:3, i] = thrust * (np.cross(position, along) - parameters[f'CA_ROTOR{i}_KM'] * along)
+        spin = parameters[f'CA_ROTOR{i}_KM']
+        effects[:3, i] = thrust * (np.cross(position, along) - spin * along)
         effects[3:, i] = thrust * along
     mix = np.linalg.pinv(effects)
     scale = max(_spread(mix[:, _ROLL]), _spread(mix[:, _PITCH]))

@@ -191,10 +191,10 @@ def fit(
     values = problem.begin()
     widths = np.zeros(0)
     while problem.names:
-        found = _untold(_jacobian(problem, values), problem.names)
+        found = untold(_jacobian(problem, values), problem.names)
         if found is None:
             values, widths = _solved(problem, values)
-            found = _widest(problem, values, widths)
+            found = widest(problem, values, widths)
         if found is None:
             break
         refuse(*found)
@@ -209,10 +209,11 @@ def fit(
 
 
 def known_already(flights: typing.Sequence[RealFlight]) -> dict[str, str]:
-    """Return what logs have themselves, so that it is not sought, and why."""
-    if all(flight.wind_m_s is None for flight in flights):
-        return {}
-    return {name: 'the log has it' for name in NAMED if name.startswith('wind')}
+    """Return what is not sought, because logs have it or no motion can tell it, and why."""
+    known = {'body.mass_kg': 'only forces per mass can be seen in a motion; weigh it'}
+    if any(flight.wind_m_s is not None for flight in flights):
+        known |= {name: 'the log has it' for name in NAMED if name.startswith('wind')}
+    return known
 
 
 def untold_torques(
@@ -242,7 +243,7 @@ def _jacobian(problem: Problem, values: np.ndarray) -> np.ndarray:
     return np.stack(columns, axis=-1)
 
 
-def _untold(jacobian: np.ndarray, names: typing.Sequence[str]) -> tuple[str, str] | None:
+def untold(jacobian: np.ndarray, names: typing.Sequence[str]) -> tuple[str, str] | None:
     """Return a number that the residuals cannot tell, and why; None if they can tell all."""
     sizes = np.linalg.norm(jacobian, axis=0)
     least = int(np.argmin(sizes))
@@ -304,7 +305,7 @@ def _weights(residuals: np.ndarray) -> np.ndarray:
     return found
 
 
-def _widest(
+def widest(
     problem: Problem, values: np.ndarray, widths: np.ndarray,
 ) -> tuple[str, str] | None:
     """Return the number that is told worst if its interval says nothing, and why."""

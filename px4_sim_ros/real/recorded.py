@@ -45,7 +45,8 @@ def read_recording(path: pathlib.Path) -> RealFlight:
         position[:, 2] > _CLEAR_M, commands=commands,
         bus_voltage_v=None if battery is None else between(
             battery['voltage_v'].time_s, battery['voltage_v'].values, times)[:, 0],
-        bus_current_a=None if battery is None else between(
+        # In a BatteryState a current that is taken is negative.
+        bus_current_a=None if battery is None else -between(
             battery['current_a'].time_s, battery['current_a'].values, times)[:, 0],
         wind_m_s=None if wind is None else held(
             wind['velocity_m_s'].time_s, wind['velocity_m_s'].values, times),

@@ -7,6 +7,7 @@ import contextlib
 import io
 import math
 import pathlib
+import struct
 import typing
 
 import numpy as np
@@ -34,11 +35,12 @@ class _Topics:
         """
         check_installed('pyulog')
         from pyulog import ULog
+        from pyulog.exceptions import ULogException
         try:
             # It prints what it could not read; `file_corruption` says so as well.
             with contextlib.redirect_stdout(io.StringIO()):
                 self.log = ULog(str(path))
-        except (OSError, TypeError, ValueError, KeyError, IndexError) as error:
+        except (OSError, ULogException, struct.error, TypeError, ValueError, LookupError) as error:
             raise ParameterError(f'log {path}: no ULog: {error}') from error
         self.name = path.stem
         self._found = {(data.name, data.multi_id): data.data for data in self.log.data_list}
