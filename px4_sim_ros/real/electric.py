@@ -87,8 +87,10 @@ def resistance(flights: typing.Sequence[RealFlight], content: Content) -> Estima
 
 def centre_of_mass(
     flights: typing.Sequence[RealFlight], content: Content,
-) -> list[Estimate]:
-    """Return where thrusts have no torque on average, as it is over a flight; [] if not told.
+) -> list[Estimate | str]:
+    """Return where thrusts have no torque on average, as it is over a flight, or why not.
+
+    Of each axis. One whose interval has the centre of the file in it stays where it is.
 
     Without angular acceleration the centre of mass is where the thrusts, weighted by their squared
     speeds, meet: no moment of inertia is needed.
@@ -103,12 +105,14 @@ def centre_of_mass(
             weights = squares[start:start + length].sum(axis=0)
             centres.append(weights @ places / weights.sum())
     if len(centres) < _LEAST_BLOCKS:
-        return []
+        return ['the log is too short'] * 2
     found = np.array(centres)
-    ones, blocks = np.ones((len(found), 1)), np.arange(len(found))
-    return [Estimate(name, 0.0, float(found[:, axis].mean()), float(half_widths(
-        ones, found[:, axis] - found[:, axis].mean(), blocks)[0]))
-        for axis, name in enumerate(CENTRE)]
+    means = found.mean(axis=0)
+    widths = [float(half_widths(np.ones((len(found), 1)), column, np.arange(len(found)))[0])
+              for column in (found - means).T]
+    return [Estimate(name, 0.0, float(mean), width) if abs(mean) > width else (
+        f'that of the file is within {mean:.2g} +- {width:.2g} m')
+        for name, mean, width in zip(CENTRE, means, widths)]
 
 
 def _estimate(content: Content, name: str, value: float, half_width: float) -> Estimate | str:

@@ -37,25 +37,29 @@ def identified(
     content: Content = yaml.load(text, LOADER)
     Vehicle.from_mapping(f'vehicle {vehicle}', content)
     names = list(asked) or [one.name for one in NAMED.values() if one.by_default]
-    found = fit(flights, content, [one for one in names if one not in _ELECTRIC], horizon_s, asked)
-    estimates, refused = list(found.estimates), list(found.refused)
-    if set(electric.CENTRE) <= {name for name, _ in refused}:
-        trim = electric.centre_of_mass(flights, content)
-        estimates += trim
-        refused = [one for one in refused if not trim or one[0] not in electric.CENTRE]
-    values = {one.name: one.value for one in estimates}
-    moved, turned = changed(content, values), [with_values(flight, values) for flight in flights]
-    for one, told in ((electric.SHAFT_TORQUE, electric.shaft_torque),
-                      (electric.RESISTANCE, electric.resistance)):
-        if one not in names:
-            continue
-        answer = told(turned, moved)
+    found = fit(flights, content, [one for one in names if one not in _ELECTRIC], horizon_s,
+                [one for one in asked if one not in electric.CENTRE])
+    estimates, untold = list(found.estimates), dict(found.refused)
+
+    def take(name_of: str, answer: Estimate | str) -> None:
         if isinstance(answer, Estimate):
             estimates.append(answer)
-        elif one in asked:
-            raise ParameterError(f'fit {one}: the log cannot tell it: {answer}')
+            untold.pop(name_of, None)
+        elif name_of in asked:
+            raise ParameterError(f'fit {name_of}: the log cannot tell it: {answer}')
         else:
-            refused.append((one, answer))
+            untold[name_of] = answer
+
+    if set(electric.CENTRE) & set(untold):         # no torques, but trim
+        for name_of, trim in zip(electric.CENTRE, electric.centre_of_mass(flights, content)):
+            if name_of in untold:
+                take(name_of, trim)
+    values = {one.name: one.value for one in estimates}
+    moved, turned = changed(content, values), [with_values(flight, values) for flight in flights]
+    if electric.SHAFT_TORQUE in names:
+        take(electric.SHAFT_TORQUE, electric.shaft_torque(turned, moved))
+    if electric.RESISTANCE in names:
+        take(electric.RESISTANCE, electric.resistance(flights, content))
     new = rewritten(text, name, estimates, ', '.join(flight.name for flight in flights))
     before, after = (Vehicle.from_mapping('vehicle', one) for one in (
         content, yaml.load(new, LOADER)))
@@ -64,6 +68,6 @@ def identified(
              for flight, own in zip(flights, turned)]
     return Identified(
         f'{name}, from {len(flights)} log{"s" if len(flights) > 1 else ""}', tuple(estimates),
-        tuple(refused), found, held_out(flights, content, found, horizon_s), pairs,
+        tuple(untold.items()), found, held_out(flights, content, found, horizon_s), pairs,
         [(flight.name, f'{fact}: {words}') for flight in flights for fact, words in flight.facts],
-        sorted({sentence for flight in flights for sentence in flight.unknown})), new
+        sorted({one for flight in flights for one in flight.unknown})), new

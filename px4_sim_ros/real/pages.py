@@ -71,8 +71,8 @@ def _unknown(found: Validated) -> list[str]:
             ' change; what is missing is noise and what happens between samples']
 
 
-def _list(sentences: typing.Sequence[str]) -> str:
-    return '<ul>' + ''.join(f'<li>{text(one)}</li>' for one in sentences) + '</ul>'
+def _list(items: typing.Sequence[str]) -> str:
+    return '<ul>' + ''.join(f'<li>{text(item)}</li>' for item in items) + '</ul>'
 
 
 def _ways(errors: Errors) -> dict[str, np.ndarray]:

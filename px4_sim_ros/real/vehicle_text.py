@@ -40,8 +40,10 @@ def rewritten(
     head = textwrap.wrap(
         f'Identified by `px4_sim_ros identify` from {source}. A number without an interval is that'
         ' of the file with which it began.', 97)
-    head = [f'# {line}' for line in (*head, *_of_log(estimates))]
-    return '\n'.join([*head, *lines]) + '\n'
+    # Behind what the file begins with, which may be its licence.
+    first = next(i for i, line in enumerate(lines) if line and not line.startswith('#'))
+    lines[first:first] = [f'# {line}' for line in (*head, *_of_log(estimates))]
+    return '\n'.join(lines) + '\n'
 
 
 _Path = tuple[typing.Any, ...]
