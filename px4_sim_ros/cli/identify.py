@@ -12,7 +12,6 @@ from px4_sim_ros.cli.exit_codes import BAD_INPUT
 from px4_sim_ros.config.resources import check_page, check_writable
 from px4_sim_ros.config.vehicles_and_missions import vehicle_text
 from px4_sim_ros.model.errors import ParameterError, sentence
-from px4_sim_ros.recording.bag.run_description import BagError
 
 _HORIZON_S = 0.5
 
@@ -60,7 +59,7 @@ def identify(options: argparse.Namespace) -> int:
         if options.json:
             options.json.write_text(
                 json.dumps(summaries.identification_json(found), indent=2), encoding='utf-8')
-    except (ParameterError, BagError) as error:
+    except ParameterError as error:
         print(f'identify: {error}', file=sys.stderr)
         return BAD_INPUT
     except OSError as error:

@@ -33,7 +33,7 @@ _FAR = 2.0                     # times its spread: a residual beyond counts less
 _LOST = 1e6                    # a residual of a motion that has left all bounds
 # Two numbers do nearly the same to the motion below this singular value, of unit columns.
 _TOGETHER = 0.02
-_EXPLAINED = 0.5               # of the changes of a rate, before torques are sought
+EXPLAINED = 0.5               # of the changes of a rate, before torques are sought
 _NOTHING = 1e-9                # of the largest effect: none
 _DIFFERENCE = 1e-5             # of the scale of a number, for its derivative
 
@@ -224,10 +224,10 @@ def untold_torques(
     Without roll and pitch the attitude is that of the log, so yaw is not told either.
     """
     shares = np.mean([open_loop.torque_shares(flight, vehicle) for flight in flights], axis=0)
-    axes = 'xyz' if min(shares[:2]) < _EXPLAINED else 'z' if shares[2] < _EXPLAINED else ''
+    axes = 'xyz' if min(shares[:2]) < EXPLAINED else 'z' if shares[2] < EXPLAINED else ''
     told = ', '.join(f'{share:.0%}' for share in shares)
     return {name: f'its motors explain only {told} of how roll, pitch and yaw rate change; it must'
-                  f' be {_EXPLAINED:.0%}'
+                  f' be {EXPLAINED:.0%}'
             for name, found in NAMED.items() if set(found.turns) & set(axes)}
 
 
@@ -309,10 +309,10 @@ def widest(
     problem: Problem, values: np.ndarray, widths: np.ndarray,
 ) -> tuple[str, str] | None:
     """Return the number that is told worst if its interval says nothing, and why."""
-    # A number that may have either sign, or be nothing, is told if it is told to its scale.
-    size = np.where(problem.least > 0.0, np.abs(values), np.maximum(
-        np.abs(values), problem.scales))
-    ratio = widths / size
+    # A number that may have either sign may be nothing: it is told if it is told to its scale.
+    size = np.abs(values)
+    size[problem.least < 0.0] = np.maximum(size, problem.scales)[problem.least < 0.0]
+    ratio = widths / np.maximum(size, 1e-30)
     worst = int(np.argmax(ratio))
     if ratio[worst] <= 1.0:
         return None

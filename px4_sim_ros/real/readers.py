@@ -40,7 +40,11 @@ def _parquet(path: pathlib.Path) -> RealFlight:
 
 def _recording(path: pathlib.Path) -> RealFlight:
     from px4_sim_ros.real.recorded import read_recording
-    return read_recording(path)
+    from px4_sim_ros.recording.bag.run_description import BagError
+    try:
+        return read_recording(path)
+    except BagError as error:
+        raise ParameterError(f'log {path}: {error}') from error
 
 
 _READERS: dict[str, typing.Callable[[pathlib.Path], RealFlight]] = {

@@ -4,6 +4,7 @@
 import dataclasses
 import json
 import math
+import pathlib
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from px4_sim_ros.real import linear_fit, open_loop, statics
 from px4_sim_ros.real.flight import RealFlight
 
 ROOT_HALF = math.sqrt(0.5)
+HOP = pathlib.Path(__file__).resolve().parents[2] / 'examples' / 'first_hop.yaml'
 
 
 def still(count=400, **values):
@@ -140,7 +142,7 @@ def test_bad_input_is_one_sentence(words, why, capsys, tmp_path, monkeypatch):
 def test_a_recording_through_the_vehicle_that_flew_it(tmp_path, capsys, instance):
     """What is left is that the voltage of the bus is recorded at 10 Hz only."""
     bag, figures, page = tmp_path / 'bag', tmp_path / 'figures.json', tmp_path / 'page.html'
-    assert main(['fly', '--mode', 'core', '--mission', 'hover', '--autopilot', 'embedded',
+    assert main(['fly', '--mode', 'core', '--mission', str(HOP), '--autopilot', 'embedded',
                  '--instance', str(instance), '--record', str(bag)]) == 0
     assert main(['validate', str(bag), '--vehicle', 'iris', '--report', str(page),
                  '--json', str(figures)]) == 0

@@ -4,8 +4,6 @@
 import math
 
 import numpy as np
-import pyarrow
-import pyarrow.parquet
 import pytest
 import ulog_file
 
@@ -15,6 +13,9 @@ from px4_sim_ros.model.rotation import from_rotation_vector, multiply
 from px4_sim_ros.real import allocation
 from px4_sim_ros.real.flight import has_samples, held
 from px4_sim_ros.real.readers import read_flight
+
+pytest.importorskip('pyulog')
+parquet = pytest.importorskip('pyarrow.parquet')
 
 # PX4's X quadrotor: front right, back left, front left, back right.
 QUAD = [(1.0, 1.0, 0.05), (-1.0, -1.0, 0.05), (1.0, -1.0, -0.05), (-1.0, 1.0, -0.05)]
@@ -137,6 +138,7 @@ def test_without_an_allocation_motors_are_those_of_the_log(tmp_path):
 
 
 def test_a_run_of_the_nanodrone_benchmark(tmp_path):
+    import pyarrow
     count = 200
     t = 0.01 * np.arange(count)
     zero = 0.0 * t
@@ -146,7 +148,7 @@ def test_a_run_of_the_nanodrone_benchmark(tmp_path):
                 f'm{i}_erpm': zero + 60_000.0 * i for i in range(1, 5)}
     rows['m2_erpm'][100] = 0.0                   # a sample that was lost
     path = tmp_path / 'run.parquet'
-    pyarrow.parquet.write_table(pyarrow.table(rows), path)
+    parquet.write_table(pyarrow.table(rows), path)
     flight = read_flight(path)
     assert flight.period_s == pytest.approx(0.01)
     assert flight.attitude[0].tolist() == [1.0, 0.0, 0.0, 0.0]
