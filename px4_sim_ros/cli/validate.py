@@ -20,6 +20,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         ' or a folder that was recorded with --record')
     parser.add_argument('--vehicle', required=True, metavar='FILE',
                         help='name in config/vehicles, or a path')
+    parser.add_argument('--wind', nargs=2, type=float, default=(0.0, 0.0),
+                        metavar=('EAST', 'NORTH'), help='of the log, m/s, if it is known')
+    parser.add_argument('--mounting', nargs=2, type=float, default=(0.0, 0.0),
+                        metavar=('ROLL', 'PITCH'), help="of the log's body axes, rad, as identify"
+                        ' finds them')
     parser.add_argument('--report', type=pathlib.Path, metavar='FILE.html',
                         help='page to write; by default the name of the log, here')
     parser.add_argument('--json', type=pathlib.Path, metavar='FILE', help='figures to write')
@@ -34,8 +39,13 @@ def validate(options: argparse.Namespace) -> int:
         vehicle = load_vehicle(options.vehicle)
         # They compile and draw, which takes a while to import, and other commands do without.
         from px4_sim_ros.real import pages
+        from px4_sim_ros.real.named import with_values
         from px4_sim_ros.real.readers import read_flight
-        found = pages.validated(read_flight(options.log), vehicle.name, vehicle)
+        of_log = {f'{name}[{axis}]': value for name, values in (
+            ('wind_m_s', options.wind), ('mounting_rad', options.mounting))
+            for axis, value in enumerate(values)}
+        found = pages.validated(
+            with_values(read_flight(options.log), of_log), vehicle.name, vehicle)
         output.write_text(pages.validation_page(found), encoding='utf-8')
         from px4_sim_ros.real import summaries
         for line in summaries.of_validation(found):
