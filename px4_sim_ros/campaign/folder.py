@@ -17,6 +17,7 @@ import typing
 from px4_sim_ros.campaign import inputs
 from px4_sim_ros.campaign.jobs import Row, write_files
 from px4_sim_ros.campaign.plan import Campaign, Run
+from px4_sim_ros.config import whole_files
 from px4_sim_ros.model.errors import ParameterError
 
 _PLAN, _ROWS, _SESSIONS = 'campaign.json', 'runs.jsonl', 'sessions.jsonl'
@@ -86,7 +87,7 @@ class Folder:
         found = cls(path, campaign, px4)
         try:
             (path / 'scenarios').mkdir(parents=True, exist_ok=True)
-            found._write(_PLAN, json.dumps({
+            whole_files.write(path / _PLAN, json.dumps({
                 'name': campaign.name, 'px4': px4, 'campaign': campaign.to_mapping()}, indent=1))
         except OSError as error:
             raise ParameterError(f'out {path}: cannot be made: {error.strerror}') from error
@@ -103,13 +104,6 @@ class Folder:
             raise ParameterError(
                 f'out {self.path}: holds a campaign with another {" and another ".join(changed)};'
                 ' name a new folder')
-
-    def _write(self, name: str, text: str) -> pathlib.Path:
-        """Write a file so that there is the old one or the new one, whatever happens."""
-        new, path = self.path / f'.{name}', self.path / name
-        new.write_text(text, encoding='utf-8')
-        os.replace(new, path)
-        return path
 
     def write_run(self, run: Run) -> pathlib.Path:
         """Write the scenario of a run; return its file.
