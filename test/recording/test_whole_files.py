@@ -1,6 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""A file that cannot be written, or not to its end, leaves the one before, and nothing of itself."""
+"""A file that cannot be written to its end leaves the one before, and nothing of itself."""
 import pytest
 from bags import largest_file
 
