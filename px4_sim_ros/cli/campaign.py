@@ -100,10 +100,10 @@ def _fly(options: argparse.Namespace, name: str) -> int:
     except KeyboardInterrupt:
         progress.close()
         _write(folder)
-        print(f'campaign: {_remark(folder)}', file=sys.stderr)
+        print(f'campaign: {_sentence(folder)}', file=sys.stderr)
         raise
     except OSError as error:
-        raise OSError(error.errno, f'{sentence(error)}; {_remark(folder)}') from error
+        raise OSError(error.errno, f'{sentence(error)}; {_sentence(folder)}') from error
     finally:
         progress.close()
     for line in summary(folder, outcome):
@@ -115,7 +115,7 @@ def _fly(options: argparse.Namespace, name: str) -> int:
     return FAILED if outcome.lost or not _is_shown(options, outcome.rows) else 0
 
 
-def _remark(folder: Folder) -> str:
+def _sentence(folder: Folder) -> str:
     return (f'{len(folder.rows())} of {folder.campaign.settings.runs} runs are flown; the same'
             ' command flies the others')
 
