@@ -310,6 +310,7 @@ def conduct(
                     raise
                 record.was_stopped = True        # there is no other end
                 break
+            over = {name for name, flight in flights.items() if flight.over.is_set()}
             record.was_stopped = world.was_stopped
             if not begins_again:
                 break
@@ -323,23 +324,28 @@ def conduct(
     # When a part of the world fails the autopilots end, too: the first cause comes first.
     world.check_end()
     if not record.was_stopped:
-        _check_flown(plan, vehicles, autopilots, flights, records)
+        _check_flown(plan, vehicles, autopilots, flights, records, over)
 
 
 def _check_flown(
     plan: FlightPlan, vehicles: typing.Sequence[VehiclePlan],
     autopilots: typing.Sequence[StartedAutopilot], flights: typing.Mapping[str, FlightWatch],
-    records: typing.Mapping[str, FlightRecord],
+    records: typing.Mapping[str, FlightRecord], over: typing.Container[str],
 ) -> None:
     """Note which vehicles have flown.
 
+    :param over: the namespaces of those that were over before all was ended
     :raises MissionError: one has not, and why
     """
     failures = []
     for vehicle, autopilot in zip(vehicles, autopilots):
         flight, its = flights[vehicle.namespace], records[vehicle.namespace]
+        was_over = vehicle.namespace in over
+        if plan.fleet and vehicle.mission is not None and not was_over:
+            its.failure = 'the flight has ended before its mission was flown'
+            continue
         try:
-            if vehicle.mission is not None or plan.scenario is not None:
+            if vehicle.mission is not None or plan.scenario is not None or plan.fleet and was_over:
                 autopilot.check_flown(flight, plan.scenario)
         except MissionError as error:
             if not plan.fleet:

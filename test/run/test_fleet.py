@@ -202,12 +202,16 @@ def test_one_that_has_lost_its_autopilot_is_named_and_the_others_fly_on(hop, tmp
 @pytest.mark.slow
 def test_one_that_holds_the_world_ends_the_flight(hop, tmp_path):
     file = write_fleet(tmp_path, hop, good={}, bad={})
-    with running(command('fly', '--fleet', file)) as process:
+    summary = tmp_path / 'summary.json'
+    with running(command('fly', '--fleet', file, '--summary', summary)) as process:
         wait_for_line(process, 'bad: armed')
         end_autopilot(process, INSTANCES[3])
         text = process.communicate(timeout=60)[0]
         assert process.returncode == 1
-    assert 'bad: the embedded autopilot has ended' in text
+    assert 'fly: bad: the embedded autopilot has ended with exit code -9\n' in text
+    good, bad = json.loads(summary.read_text())['fleet']
+    assert good['failure'] == 'the flight has ended before its mission was flown'
+    assert bad['failure'] == 'the embedded autopilot has ended with exit code -9'
     assert port_is_free(INSTANCES[2])
     assert port_is_free(INSTANCES[3])
 
