@@ -310,7 +310,6 @@ def conduct(
                     raise
                 record.was_stopped = True        # there is no other end
                 break
-            over = {name for name, flight in flights.items() if flight.over.is_set()}
             record.was_stopped = world.was_stopped
             if not begins_again:
                 break
@@ -324,28 +323,23 @@ def conduct(
     # When a part of the world fails the autopilots end, too: the first cause comes first.
     world.check_end()
     if not record.was_stopped:
-        _check_flown(plan, vehicles, autopilots, flights, records, over)
+        _check_flown(plan, vehicles, autopilots, flights, records)
 
 
 def _check_flown(
     plan: FlightPlan, vehicles: typing.Sequence[VehiclePlan],
     autopilots: typing.Sequence[StartedAutopilot], flights: typing.Mapping[str, FlightWatch],
-    records: typing.Mapping[str, FlightRecord], over: typing.Container[str],
+    records: typing.Mapping[str, FlightRecord],
 ) -> None:
     """Note which vehicles have flown.
 
-    :param over: the namespaces of those that were over before all was ended
     :raises MissionError: one has not, and why
     """
     failures = []
     for vehicle, autopilot in zip(vehicles, autopilots):
         flight, its = flights[vehicle.namespace], records[vehicle.namespace]
-        was_over = vehicle.namespace in over
-        if plan.fleet and vehicle.mission is not None and not was_over:
-            its.failure = 'the flight has ended before its mission was flown'
-            continue
         try:
-            if vehicle.mission is not None or plan.scenario is not None or (plan.fleet and was_over):
+            if vehicle.mission is not None or plan.scenario is not None:
                 autopilot.check_flown(flight, plan.scenario)
         except MissionError as error:
             if not plan.fleet:
