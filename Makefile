@@ -56,6 +56,6 @@ $(VENV)/.run: requirements.txt $(VENV)/.venv
 	@touch $@
 
 $(VENV)/.test: requirements-test.txt requirements-rerun.txt requirements-campaign.txt \
-		requirements.txt $(VENV)/.venv
+		requirements-real.txt requirements.txt $(VENV)/.venv
 	$(PIP) -r requirements-test.txt
 	@touch $@

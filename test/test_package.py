@@ -44,7 +44,8 @@ KEYS = {
 }
 # Of these rosdep knows none. The package imports them where it needs them, and says so when they
 # are missing.
-WITHOUT_A_KEY = {'allantools', 'cma', 'distributed', 'plotly', 'pyarrow', 'pygeomag', 'rerun'}
+WITHOUT_A_KEY = {'allantools', 'cma', 'distributed', 'plotly', 'pyarrow', 'pygeomag', 'pyulog',
+                 'rerun'}
 # All of `viewing/rerun_*` is for Rerun, which is looked for before; tests are skipped.
 LOOKED_FOR = {'allantools', 'rerun'}
 # Named in texts only: `ros2 launch`, and the type of /tf.

@@ -22,6 +22,8 @@ COMMANDS = {
     'refly': 'fly the mission of a recording again, with its autopilot',
     'compare': 'compare two recordings, or the integrators',
     'campaign': 'fly a scenario many times while something varies in it',
+    'validate': 'fly a real flight through the model: how wrong is it',
+    'identify': 'numbers of a vehicle file from real flights',
     'export': 'write the signals of a recording as tables',
     'report': 'make a page about a recorded flight',
     'list': 'which vehicles, profiles, missions, scenarios, fleets and campaigns there are',

@@ -10,7 +10,7 @@ pytestmark = pytest.mark.slow       # starts processes and waits
 
 # Each takes a tenth of a second or more.
 SLOW = {'numba', 'rclpy', 'rosbags', 'pyproj', 'plotly', 'rerun', 'scipy', 'pyarrow', 'cma',
-        'distributed'}
+        'distributed', 'pyulog', 'px4_sim_ros.real'}
 
 
 def loaded(program):
@@ -26,7 +26,8 @@ def loaded(program):
 def test_a_command_loads_its_own_module_only():
     """All in one process: none of them may load any of these."""
     commands = [['--help'], ['pause', '--help'], ['top', '--help'], ['pilot', '--help'],
-                ['fly', '--help'], ['visualizer', '--help'], ['campaign', '--help']]
+                ['fly', '--help'], ['visualizer', '--help'], ['campaign', '--help'],
+                ['validate', '--help'], ['identify', '--help']]
     program = ('from px4_sim_ros.cli.command_line import main\n'
                f'for words in {commands!r}:\n'
                '    try:\n'

@@ -27,7 +27,7 @@ FOR_PX4 = {name for name, path in EXAMPLES.items() if _is_for_px4(path)}
 # Something of each kind, in the shortest flight.
 MANY = {
     'vehicle': 'iris', 'weather': {'wind': 'dryden', 'speed_m_s': 3.0},
-    'mission': [{'take_off': {'up_m': 2.0}}, {'land': {}}],
+    'mission': [{'take_off': {'up_m': 1.0}}, {'land': {}}],
     'events': [
         {'at_s': 2.5, 'for_s': 0.5, 'sensor_bias': {
             'sensor': 'imu', 'channel': 'accel', 'value': [0.3, 0.0, 0.1]}},

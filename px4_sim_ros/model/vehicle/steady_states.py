@@ -106,6 +106,12 @@ class SteadyStates:
         highest = 2.0 * self.full_speed * self._vehicle.rotor_model.zero_thrust_inflow_m
         return _falling_root(surplus, 0.0, highest)
 
+    def drag_n(self, airspeed_m_s: np.ndarray) -> np.ndarray:
+        """Return the drag in level flight at airspeeds, (n,); rotors turn as in hover."""
+        linear = self.linear_drag + self._rotor_drag * self.hover_speed
+        drag: np.ndarray = (linear + self.quadratic_drag * airspeed_m_s) * airspeed_m_s
+        return drag
+
     def tilted_speed_m_s(self) -> float:
         """Return the level speed at which drag is the weight times the tangent of the tilt.
 

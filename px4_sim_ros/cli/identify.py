@@ -1,0 +1,71 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""The command `identify`: numbers of a vehicle file from real flights."""
+from __future__ import annotations
+
+import argparse
+import json
+import pathlib
+import sys
+
+from px4_sim_ros.cli.exit_codes import BAD_INPUT
+from px4_sim_ros.config.resources import check_page, check_writable
+from px4_sim_ros.config.vehicles_and_missions import vehicle_text
+from px4_sim_ros.model.errors import ParameterError, sentence
+
+_HORIZON_S = 0.5
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the command's options."""
+    parser.add_argument('logs', nargs='+', metavar='LOG', help='as for validate; several are of'
+                        ' one vehicle')
+    parser.add_argument('--vehicle', required=True, metavar='FILE',
+                        help='name in config/vehicles, or a path: where the search begins')
+    parser.add_argument('--out', required=True, type=pathlib.Path, metavar='NEW.yaml',
+                        help='vehicle file to write')
+    parser.add_argument('--fit', nargs='+', default=(), metavar='NAME',
+                        help='numbers to identify, and no others, such as body.mass_kg; one that'
+                        ' the logs cannot tell is an error')
+    parser.add_argument('--horizon', type=float, default=_HORIZON_S, metavar='S',
+                        help='how long the model flies open loop in the fit')
+    parser.add_argument('--report', type=pathlib.Path, metavar='FILE.html',
+                        help='page to write; by default beside the vehicle file')
+    parser.add_argument('--json', type=pathlib.Path, metavar='FILE', help='figures to write')
+
+
+def identify(options: argparse.Namespace) -> int:
+    """Identify numbers and write a vehicle file; return the exit code."""
+    page = options.report or options.out.with_suffix('.html')
+    try:
+        if options.out.suffix != '.yaml':
+            raise ParameterError(f'out {options.out}: is a vehicle file; its name must end with'
+                                 ' .yaml')
+        if not 0.05 <= options.horizon <= 5.0:
+            raise ParameterError(f'horizon = {options.horizon:g}: must be at least 0.05 and at'
+                                 ' most 5 s')
+        check_writable('out', options.out)
+        check_page('report', page)
+        check_writable('json', options.json)
+        text = vehicle_text(options.vehicle)
+        # They compile and draw, which takes a while to import, and other commands do without.
+        from px4_sim_ros.real import identification, pages, summaries
+        from px4_sim_ros.real.readers import read_flight
+        found, new = identification.identified(
+            [read_flight(log) for log in options.logs], options.vehicle, text, options.out.stem,
+            options.fit, options.horizon)
+        options.out.write_text(new, encoding='utf-8')
+        page.write_text(pages.identification_page(found), encoding='utf-8')
+        if options.json:
+            options.json.write_text(
+                json.dumps(summaries.identification_json(found), indent=2), encoding='utf-8')
+    except ParameterError as error:
+        print(f'identify: {error}', file=sys.stderr)
+        return BAD_INPUT
+    except OSError as error:
+        print(f'identify: {error.filename}: {sentence(error)}', file=sys.stderr)
+        return BAD_INPUT
+    for line in summaries.of_identification(found):
+        print(line)
+    print(f'wrote {options.out}; look at {page}')
+    return 0

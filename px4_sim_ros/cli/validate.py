@@ -1,0 +1,63 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""The command `validate`: a real flight, flown through the model."""
+from __future__ import annotations
+
+import argparse
+import json
+import pathlib
+import sys
+
+from px4_sim_ros.cli.exit_codes import BAD_INPUT
+from px4_sim_ros.config.resources import check_page, check_writable
+from px4_sim_ros.config.vehicles_and_missions import load_vehicle
+from px4_sim_ros.model.errors import ParameterError, sentence
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the command's options."""
+    parser.add_argument('log', metavar='LOG', help='a ULog of PX4, a flight under motion capture,'
+                        ' or a folder that was recorded with --record')
+    parser.add_argument('--vehicle', required=True, metavar='FILE',
+                        help='name in config/vehicles, or a path')
+    parser.add_argument('--wind', nargs=2, type=float, default=(0.0, 0.0),
+                        metavar=('EAST', 'NORTH'), help='of the log, m/s, if it is known')
+    parser.add_argument('--mounting', nargs=2, type=float, default=(0.0, 0.0),
+                        metavar=('ROLL', 'PITCH'), help="of the log's body axes, rad, as identify"
+                        ' finds them')
+    parser.add_argument('--report', type=pathlib.Path, metavar='FILE.html',
+                        help='page to write; by default the name of the log, here')
+    parser.add_argument('--json', type=pathlib.Path, metavar='FILE', help='figures to write')
+
+
+def validate(options: argparse.Namespace) -> int:
+    """Fly the log through the vehicle; return the exit code."""
+    output = options.report or pathlib.Path(f'{pathlib.Path(options.log).stem}_validation.html')
+    try:
+        check_page('report', output)
+        check_writable('json', options.json)
+        vehicle = load_vehicle(options.vehicle)
+        # They compile and draw, which takes a while to import, and other commands do without.
+        from px4_sim_ros.real import pages
+        from px4_sim_ros.real.named import with_values
+        from px4_sim_ros.real.readers import read_flight
+        of_log = {f'{name}[{axis}]': value for name, values in (
+            ('wind_m_s', options.wind), ('mounting_rad', options.mounting))
+            for axis, value in enumerate(values)}
+        found = pages.validated(
+            with_values(read_flight(options.log), of_log), vehicle.name, vehicle)
+        output.write_text(pages.validation_page(found), encoding='utf-8')
+        from px4_sim_ros.real import summaries
+        for line in summaries.of_validation(found):
+            print(line)
+        if options.json:
+            options.json.write_text(
+                json.dumps(summaries.validation_json(found), indent=2), encoding='utf-8')
+    except ParameterError as error:
+        print(f'validate: {error}', file=sys.stderr)
+        return BAD_INPUT
+    except OSError as error:
+        print(f'validate: {error.filename}: {sentence(error)}', file=sys.stderr)
+        return BAD_INPUT
+    print(f'look at {output}')
+    return 0

@@ -1,0 +1,121 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""A flight that was flown, whatever logged it: motion, motors and battery over one time grid."""
+from __future__ import annotations
+
+import dataclasses
+import typing
+
+import numpy as np
+
+from px4_sim_ros.model.environment.atmosphere import STANDARD, STANDARD_GRAVITY_M_S2
+from px4_sim_ros.model.environment.environment import Environment
+from px4_sim_ros.model.environment.gravity import Gravity
+from px4_sim_ros.model.errors import ParameterError
+
+
+def standard_environment(altitude_m: float = 0.0) -> Environment:
+    """Return standard gravity and the standard atmosphere at a home of some altitude."""
+    return Environment(Gravity.uniform(STANDARD_GRAVITY_M_S2), STANDARD, altitude_m)
+
+
+@dataclasses.dataclass(frozen=True)
+class RealFlight:
+    """What a log tells of a flight, sampled every `period_s`; None is what it does not tell.
+
+    Axes are ENU and FLU, quaternions (w, x, y, z), as everywhere in the model.
+    """
+
+    name: str
+    period_s: float
+    position_m: np.ndarray             # (n, 3), ENU
+    velocity_m_s: np.ndarray           # (n, 3), ENU
+    attitude: np.ndarray               # (n, 4), body to world
+    rate_rad_s: np.ndarray             # (n, 3), FLU
+    usable: np.ndarray                 # (n,), bool: in the air, all known, no gap and no reset
+    commands: np.ndarray | None = None             # (n, rotors), 0..1, each held to the next
+    rotor_speeds_rad_s: np.ndarray | None = None   # (n, rotors), measured
+    bus_voltage_v: np.ndarray | None = None        # (n,)
+    bus_current_a: np.ndarray | None = None        # (n,)
+    wind_m_s: np.ndarray | None = None             # (n, 3), ENU, as the log estimates it
+    environment: Environment = standard_environment()
+    facts: tuple[tuple[str, str], ...] = ()        # name and text, for the page
+    unknown: tuple[str, ...] = ()                  # a sentence each: what it cannot tell
+
+    def __post_init__(self) -> None:
+        """Check that it can be flown.
+
+        :raises ParameterError: it tells neither commands nor speeds of the motors, or nothing
+            of it can be used
+        """
+        if self.commands is None and self.rotor_speeds_rad_s is None:
+            raise ParameterError(
+                f'log {self.name}: tells neither motor commands nor rotor speeds')
+        if not self.usable.any():
+            raise ParameterError(f'log {self.name}: nothing of it is a flight without gaps')
+
+    @property
+    def samples(self) -> int:
+        """How many there are."""
+        return len(self.usable)
+
+    @property
+    def time_s(self) -> np.ndarray:
+        """Time of each sample since the first, (n,)."""
+        return np.arange(self.samples) * self.period_s
+
+    @property
+    def usable_s(self) -> float:
+        """How long it is in the air and without gaps."""
+        return float(self.usable.sum()) * self.period_s
+
+    @property
+    def rotors(self) -> int:
+        """How many motors it tells of."""
+        told = self.commands if self.rotor_speeds_rad_s is None else self.rotor_speeds_rad_s
+        assert told is not None
+        return int(told.shape[1])
+
+    def starts(self, length: int, every: int) -> np.ndarray:
+        """Return where windows of usable samples begin.
+
+        :param length: of a window, in samples; its last sample is `length` after its first
+        :param every: samples from one start to the next
+        """
+        broken = np.concatenate(([0], np.cumsum(~self.usable)))
+        first = np.arange(0, self.samples - length, every)
+        starts: np.ndarray = first[broken[first + length + 1] == broken[first]]
+        return starts
+
+    def part(self, first: int, last: int) -> RealFlight:
+        """Return the flight with only the samples from `first` up to before `last`."""
+        def cut(values: np.ndarray | None) -> typing.Any:
+            return None if values is None else values[first:last]
+        return dataclasses.replace(self, **{
+            field.name: cut(getattr(self, field.name)) for field in dataclasses.fields(self)
+            if isinstance(getattr(self, field.name), np.ndarray)})
+
+
+def held(times_s: np.ndarray, values: np.ndarray, grid_s: np.ndarray) -> np.ndarray:
+    """Return the last of values that came up to each time of a grid; before the first, that."""
+    place = np.clip(np.searchsorted(times_s, grid_s, side='right') - 1, 0, None)
+    found: np.ndarray = values[place]
+    return found
+
+
+def between(times_s: np.ndarray, values: np.ndarray, grid_s: np.ndarray) -> np.ndarray:
+    """Return values at each time of a grid, linear between rows of values."""
+    return np.stack([np.interp(grid_s, times_s, column) for column in values.T], axis=1)
+
+
+def has_samples(times_s: np.ndarray, grid_s: np.ndarray, most: float = 3.0) -> np.ndarray:
+    """Return which times of a grid are between two samples that are not far apart.
+
+    :param most: a gap is longer than so many usual distances
+    """
+    gap_s = most * float(np.median(np.diff(times_s)))
+    after = np.searchsorted(times_s, grid_s, side='right')
+    inside = (after > 0) & (after < len(times_s))
+    after = np.clip(after, 1, len(times_s) - 1)
+    found: np.ndarray = inside & (times_s[after] - times_s[after - 1] <= gap_s)
+    return found

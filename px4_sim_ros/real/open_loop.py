@@ -1,0 +1,308 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""A logged flight flown through the model: open loop, from many starts, over given times.
+
+From each start the model has the logged state and then only the logged commands of the motors (or
+their measured speeds), the logged voltage of the bus and the logged wind. How far it is from the
+log after a time is its error over that time: the metric of the nanodrone benchmark (Busetto et
+al. 2026, Nonlinear system identification for a nano-drone benchmark, section 5), in its units.
+"""
+from __future__ import annotations
+
+import dataclasses
+import math
+import typing
+
+import numpy as np
+
+from px4_sim_ros.model.body.contact import no_anchors
+from px4_sim_ros.model.body.motion import QW, ROTORS, Plant, advance
+from px4_sim_ros.model.body.rotors import LAG_DOWN, LAG_UP, MAX_SPEED
+from px4_sim_ros.model.compiled import allocating
+from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.vehicle.vehicle import Vehicle
+from px4_sim_ros.real.flight import RealFlight
+
+HORIZONS_S = 0.1, 0.5, 2.0
+_SUBSTEP_S = 0.005            # the lag of a small motor is 10 ms and more
+
+P, V, Q, W = slice(0, 3), slice(3, 6), slice(6, 10), slice(10, ROTORS)
+"""Where position, velocity, attitude and rate are in a state."""
+
+
+class Quantity(typing.NamedTuple):
+    """A part of the state, and the unit in which its error is said."""
+
+    name: str
+    unit: str
+
+
+QUANTITIES = (Quantity('position', 'm'), Quantity('velocity', 'm/s'), Quantity('attitude', 'deg'),
+              Quantity('rate', 'rad/s'))
+
+
+FREE, HELD, LOGGED = 'free', 'rates held', 'attitude as logged'
+"""How the model turns: by its torques; not, beyond the rate of its start; as the log does.
+
+The second is what the benchmark's own physical model comes to: its errors of the rate are those
+of a held one. The third shows forces alone, without the torques of which logs tell little.
+"""
+_STIFF_KG_M2 = 1e9             # of a body that no torque turns
+
+
+class Motors(typing.NamedTuple):
+    """What drives the rotors over a flight, held from each sample to the next."""
+
+    references: np.ndarray     # (n, rotors), rad/s
+    speeds: np.ndarray         # (n, rotors), rad/s: at the beginning of each step
+    measured: bool             # the speeds are those of the log, and not those of a model's lag
+
+
+def drive(flight: RealFlight, vehicle: Vehicle) -> Motors:
+    """Return what drives the rotors of a vehicle as the log says.
+
+    :raises ParameterError: the log has another number of motors
+    """
+    if flight.rotors != len(vehicle.rotors):
+        raise ParameterError(
+            f'log {flight.name}: tells of {flight.rotors} motors, and the vehicle {vehicle.name}'
+            f' has {len(vehicle.rotors)} rotors')
+    if flight.rotor_speeds_rad_s is not None:
+        speeds = flight.rotor_speeds_rad_s
+        # Half way to the next sample: what it is on average.
+        middle = 0.5 * (speeds + np.concatenate((speeds[1:], speeds[-1:])))
+        return Motors(middle, middle, True)
+    references = references_rad_s(flight, vehicle)
+    rotors = plant_of(vehicle, flight).rotors
+    return Motors(references, _lagged(
+        references, rotors, flight.period_s, references[0]), False)
+
+
+def references_rad_s(flight: RealFlight, vehicle: Vehicle) -> np.ndarray:
+    """Return the speeds that the logged commands ask for, by the logged voltage, (n, rotors)."""
+    assert flight.commands is not None
+    model = vehicle.rotor_model
+    asked = np.clip(
+        model.command_offset_rad_s + model.command_gain_rad_s * flight.commands, 0.0,
+        model.max_speed_rad_s)
+    if flight.bus_voltage_v is None or vehicle.battery is None:
+        return asked
+    found: np.ndarray = asked * (flight.bus_voltage_v / vehicle.battery.nominal_voltage_v)[:, None]
+    return found
+
+
+def plant_of(vehicle: Vehicle, flight: RealFlight) -> Plant:
+    """Return a vehicle in the air of a flight, away from the ground, with the bus as logged."""
+    return Plant.of(dataclasses.replace(vehicle, battery=None), flight.environment, ground=False)
+
+
+def fly(
+    flight: RealFlight, vehicle: Vehicle, starts: np.ndarray, marks: typing.Sequence[int],
+    motors: Motors | None = None, turning: str = FREE,
+) -> np.ndarray:
+    """Return the states of the model at some samples after each start, (starts, marks, 13).
+
+    They are position, velocity, attitude and rate as in `model.body.motion`.
+
+    :param starts: samples of the flight, from `RealFlight.starts`
+    :param marks: samples after a start, ascending
+    :param motors: of `drive`, if they are known already
+    :param turning: FREE, HELD or LOGGED
+    :raises ParameterError: the log has another number of motors
+    """
+    motors = motors or drive(flight, vehicle)
+    if turning != FREE:
+        vehicle = dataclasses.replace(vehicle, body=dataclasses.replace(
+            vehicle.body, inertia_kg_m2=(_STIFF_KG_M2,) * 3,
+            inertia_products_kg_m2=(0.0, 0.0, 0.0)))
+    inputs = np.zeros((flight.samples, 6 + vehicle.reference_count))
+    if flight.wind_m_s is not None:
+        inputs[:, :3] = flight.wind_m_s
+    inputs[:, 6:6 + flight.rotors] = motors.references
+    states = np.zeros((len(starts), ROTORS + vehicle.reference_count))
+    states[:, :ROTORS] = logged(flight, starts)
+    states[:, ROTORS:ROTORS + flight.rotors] = motors.speeds[starts]
+    # A speed that is measured has no lag to follow.
+    substeps = 1 if motors.measured else math.ceil(flight.period_s / _SUBSTEP_S - 1e-9)
+    found: np.ndarray = _fly(
+        np.asarray(starts), states, inputs, motors.speeds if motors.measured else _NOTHING,
+        np.asarray(marks), *plant_of(vehicle, flight), flight.period_s / substeps, substeps,
+        no_anchors(0), np.concatenate((flight.attitude, flight.rate_rad_s), axis=1)
+        if turning == LOGGED else _NOTHING)
+    return found
+
+
+_NOTHING = np.empty((0, 0))
+
+
+def logged(flight: RealFlight, samples: np.ndarray) -> np.ndarray:
+    """Return the states of the log, (..., 13), in the order of `fly`."""
+    return np.concatenate([values[samples] for values in (
+        flight.position_m, flight.velocity_m_s, flight.attitude, flight.rate_rad_s)], axis=-1)
+
+
+def differences(found: np.ndarray, true: np.ndarray) -> np.ndarray:
+    """Return found less true, (..., 12); of attitudes the rotation vector between them, rad."""
+    turn = _turn(true[..., Q], found[..., Q])
+    return np.concatenate((
+        found[..., :6] - true[..., :6], turn, found[..., W] - true[..., W]), axis=-1)
+
+
+def lengths(difference: np.ndarray) -> np.ndarray:
+    """Return differences as errors, (..., 4), in the order and the units of `QUANTITIES`."""
+    found: np.ndarray = np.linalg.norm(
+        difference.reshape(*difference.shape[:-1], 4, 3), axis=-1)
+    found[..., 2] = np.degrees(found[..., 2])
+    return found
+
+
+class Errors(typing.NamedTuple):
+    """Errors of the model over some times, from each start."""
+
+    horizons_s: tuple[float, ...]
+    starts_s: np.ndarray           # (starts,)
+    model: np.ndarray              # (starts, horizons, 4), in the order of `QUANTITIES`
+    forces: np.ndarray             # the same with the attitude of the log
+    rates_held: np.ndarray         # the same with the rate of the start
+    none: np.ndarray               # the same of no model: velocity and rate of the start
+
+    def by_turning(self, turning: str) -> np.ndarray:
+        """Return the errors of the model when it turns in one of these ways."""
+        return {FREE: self.model, LOGGED: self.forces, HELD: self.rates_held}[turning]
+
+
+def errors(
+    flight: RealFlight, vehicle: Vehicle, horizons_s: typing.Sequence[float] = HORIZONS_S,
+    every_s: float = 0.1,
+) -> Errors:
+    """Fly a log from many starts.
+
+    :param horizons_s: ascending; those for which no part of the log is long enough are left out
+    :param every_s: time from one start to the next
+    :raises ParameterError: no part of the log is long enough for any of them
+    """
+    marks = marks_of(flight, horizons_s)
+    while marks and not len(flight.starts(marks[-1], 1)):
+        marks.pop()
+    if not marks:
+        raise ParameterError(
+            f'log {flight.name}: no part without gaps is as long as {horizons_s[0]:g} s')
+    starts = flight.starts(marks[-1], max(1, round(every_s / flight.period_s)))
+    true = logged(flight, starts[:, None] + np.array(marks))
+    first = logged(flight, starts)[:, None]
+    motors = drive(flight, vehicle)
+    free, logged_turn, held = (
+        lengths(differences(fly(flight, vehicle, starts, marks, motors, turning), true))
+        for turning in (FREE, LOGGED, HELD))
+    return Errors(
+        tuple(horizons_s[:len(marks)]), flight.time_s[starts], free, logged_turn, held,
+        lengths(differences(_held(first, flight.period_s * np.array(marks)), true)))
+
+
+def marks_of(flight: RealFlight, horizons_s: typing.Sequence[float]) -> list[int]:
+    """Return times as numbers of samples."""
+    return [max(1, round(h / flight.period_s)) for h in horizons_s]
+
+
+def _held(first: np.ndarray, times_s: np.ndarray) -> np.ndarray:
+    """Return where velocity and rate lead that stay as they are, (starts, times, 13)."""
+    found = np.repeat(first, len(times_s), axis=1)
+    found[..., P] += found[..., V] * times_s[:, None]
+    angle = np.linalg.norm(found[..., W], axis=-1, keepdims=True) * times_s[:, None]
+    axis = found[..., W] * times_s[:, None] * 0.5 * np.sinc(angle / math.tau)
+    found[..., Q] = _product(found[..., Q], np.concatenate((np.cos(0.5 * angle), axis), axis=-1))
+    return found
+
+
+def _product(p: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """Return the product of quaternions, (..., 4)."""
+    scalar = p[..., :1] * q[..., :1] - np.sum(p[..., 1:] * q[..., 1:], axis=-1, keepdims=True)
+    return np.concatenate((
+        scalar, p[..., :1] * q[..., 1:] + q[..., :1] * p[..., 1:]
+        + np.cross(p[..., 1:], q[..., 1:])), axis=-1)
+
+
+def _turn(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return the rotation vector from attitude a to attitude b, in the axes of a, (..., 3)."""
+    q = _product(a * np.array([1.0, -1.0, -1.0, -1.0]), b)
+    q = np.where(q[..., :1] < 0.0, -q, q)
+    size = np.linalg.norm(q[..., 1:], axis=-1, keepdims=True)
+    angle = 2.0 * np.arctan2(size, q[..., :1])
+    found: np.ndarray = q[..., 1:] * np.where(
+        size > 1e-9, angle / np.maximum(size, 1e-9), 2.0)
+    return found
+
+
+def turned(attitude: np.ndarray, by: np.ndarray) -> np.ndarray:
+    """Return attitudes turned further by quaternions in body axes, (..., 4)."""
+    return _product(attitude, by)
+
+
+def torque_shares(
+    flight: RealFlight, vehicle: Vehicle, over_s: float = 0.1,
+) -> tuple[float, float, float]:
+    """Return how much of the changes of roll, pitch and yaw rate the motors can explain, 0..1.
+
+    It is R^2 of the best linear function of the squared speeds of the rotors, summed over a time.
+    A log that samples commands more slowly than they change, or has noise in them, cannot explain
+    much; then a fit of torques finds the noise, and moments of inertia that are far too large.
+
+    :param over_s: time over which a rate changes
+    """
+    length = max(1, round(over_s / flight.period_s))
+    starts = flight.starts(length, 1)
+    sums = np.concatenate((np.zeros((1, flight.rotors)), np.cumsum(
+        drive(flight, vehicle).speeds ** 2, axis=0)))
+    causes = np.column_stack((sums[starts + length] - sums[starts], np.ones(len(starts))))
+    change = flight.rate_rad_s[starts + length] - flight.rate_rad_s[starts]
+    rest = change - causes @ np.linalg.lstsq(causes, change, rcond=None)[0]
+    shares = 1.0 - np.sum(rest ** 2, axis=0) / np.maximum(
+        np.sum((change - change.mean(axis=0)) ** 2, axis=0), 1e-30)
+    roll, pitch, yaw = shares.tolist()
+    return roll, pitch, yaw
+
+
+@allocating
+def _fly(
+    starts: np.ndarray, states: np.ndarray, inputs: np.ndarray, speeds: np.ndarray,
+    marks: np.ndarray, constants: np.ndarray, rotors: np.ndarray, surfaces: np.ndarray,
+    actuators: np.ndarray, packs: np.ndarray, feet: np.ndarray, substep_s: float, substeps: int,
+    anchors: np.ndarray, turns: np.ndarray,
+) -> np.ndarray:
+    """Return what `fly` does; rotors turn at measured speeds, and the body as logged, if given."""
+    found = np.empty((len(starts), len(marks), ROTORS))
+    angles = np.zeros(len(rotors))
+    for i in range(len(starts)):
+        x = states[i].copy()
+        step = starts[i]
+        for j in range(len(marks)):
+            while step < starts[i] + marks[j]:
+                for k in range(speeds.shape[1]):
+                    x[ROTORS + k] = speeds[step, k]
+                for k in range(turns.shape[1]):
+                    x[QW + k] = turns[step, k]
+                advance(x, constants, rotors, surfaces, actuators, packs, feet, inputs[step],
+                        anchors, angles, substep_s, substeps, True)
+                step += 1
+            found[i, j] = x[:ROTORS]
+    return found
+
+
+@allocating
+def _lagged(
+    references: np.ndarray, rotors: np.ndarray, period_s: float, first: np.ndarray,
+) -> np.ndarray:
+    """Return the speeds at each sample of rotors that follow references with their lag.
+
+    It is the solution of `rotors.speed_rate` for a reference that is held over a step.
+    """
+    speeds = np.empty(references.shape)
+    speeds[0] = first
+    for i in range(1, len(references)):
+        for k in range(references.shape[1]):
+            most = rotors[k, MAX_SPEED]
+            goal = max(-most, min(references[i - 1, k], most))
+            before = speeds[i - 1, k]
+            lag_s = rotors[k, LAG_UP] if goal > before else rotors[k, LAG_DOWN]
+            speeds[i, k] = goal + (before - goal) * math.exp(-period_s / lag_s)
+    return speeds

@@ -1,0 +1,51 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""Which reader a log has."""
+from __future__ import annotations
+
+import pathlib
+import typing
+
+from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.real.flight import RealFlight
+
+
+def read_flight(path: str | pathlib.Path) -> RealFlight:
+    """Read a log by the kind of its file.
+
+    :raises ParameterError: it is missing, of no known kind, or not what its reader expects
+    """
+    path = pathlib.Path(path).expanduser()
+    if not path.exists():
+        raise ParameterError(f'log {path}: No such file or directory')
+    if path.is_dir():
+        return _recording(path)
+    if path.suffix not in _READERS:
+        raise ParameterError(
+            f'log {path}: must be a folder that was recorded with --record, or end with'
+            f' {" or ".join(_READERS)}')
+    return _READERS[path.suffix](path)
+
+
+# Each loads what it needs only when it reads.
+def _ulog(path: pathlib.Path) -> RealFlight:
+    from px4_sim_ros.real.ulog import read_ulog
+    return read_ulog(path)
+
+
+def _parquet(path: pathlib.Path) -> RealFlight:
+    from px4_sim_ros.real.mocap import read_nanodrone
+    return read_nanodrone(path)
+
+
+def _recording(path: pathlib.Path) -> RealFlight:
+    from px4_sim_ros.real.recorded import read_recording
+    from px4_sim_ros.recording.bag.run_description import BagError
+    try:
+        return read_recording(path)
+    except BagError as error:
+        raise ParameterError(f'log {path}: {error}') from error
+
+
+_READERS: dict[str, typing.Callable[[pathlib.Path], RealFlight]] = {
+    '.ulg': _ulog, '.parquet': _parquet}

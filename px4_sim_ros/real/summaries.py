@@ -1,0 +1,85 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""What `validate` and `identify` print, and their figures as JSON holds them."""
+from __future__ import annotations
+
+import typing
+
+import numpy as np
+
+from px4_sim_ros.real.named import NAMED
+from px4_sim_ros.real.open_loop import FREE, HELD, LOGGED, QUANTITIES
+from px4_sim_ros.real.pages import Identified, Validated
+
+_WAYS = FREE, LOGGED, HELD
+
+
+def of_validation(found: Validated) -> typing.Iterator[str]:
+    """Yield the lines of a summary."""
+    flight, errors = found.flight, found.errors
+    yield (f'{flight.name}: {flight.usable_s:.1f} s of flight, {len(errors.starts_s)} starts;'
+           f' mean errors of {found.vehicle}')
+    yield f"{'after':8}{'':22}" + ''.join(f'{f"{q.name}, {q.unit}":>18}' for q in QUANTITIES)
+    for i, horizon in enumerate(errors.horizons_s):
+        for way in _WAYS:
+            means = errors.by_turning(way)[:, i].mean(axis=0)
+            yield f'{horizon:g} s'.ljust(8) + f'{way:22}' + ''.join(
+                f'{mean:18.4g}' for mean in means)
+        yield f'{horizon:g} s'.ljust(8) + f"{'no model':22}" + ''.join(
+            f'{mean:18.4g}' for mean in errors.none[:, i].mean(axis=0))
+    for pair in found.pairs:
+        yield (f'{pair.name}: log {pair.log:.4g}, model {pair.model:.4g} {pair.unit}'.rstrip()
+               + f' ({pair.error:+.1%})')
+
+
+def validation_json(found: Validated) -> dict[str, typing.Any]:
+    """Return the figures of a validation."""
+    errors = found.errors
+
+    def figures(values: np.ndarray) -> dict[str, typing.Any]:
+        return {f'{horizon:g} s': {q.name: {
+            'unit': q.unit, 'mean': float(values[:, i, k].mean()),
+            'median': float(np.median(values[:, i, k])),
+            '95 %': float(np.quantile(values[:, i, k], 0.95))}
+            for k, q in enumerate(QUANTITIES)} for i, horizon in enumerate(errors.horizons_s)}
+    return {
+        'log': found.flight.name, 'vehicle': found.vehicle,
+        'usable_s': found.flight.usable_s, 'starts': len(errors.starts_s),
+        'errors': {way: figures(errors.by_turning(way)) for way in _WAYS} | {
+            'no model': figures(errors.none)},
+        'torque_shares': list(found.shares),
+        'steady': {pair.name: {'unit': pair.unit, 'log': pair.log, 'model': pair.model}
+                   for pair in found.pairs},
+        'unknown': list(found.flight.unknown)}
+
+
+def of_identification(found: Identified) -> typing.Iterator[str]:
+    """Yield the lines of a summary."""
+    for one in found.estimates:
+        yield (f'{one.name:42} {one.before:10.4g} -> {one.value:10.4g} +- {one.half_width:.2g}'
+               f' {NAMED[one.name].unit}').rstrip()
+    for name, why in found.refused:
+        yield f'{name:42} not told: {why}'
+    held = found.held_out
+    yield f'held-out parts, {FREE if held.turning == FREE else HELD}, mean errors'
+    for i, horizon in enumerate(held.horizons_s):
+        for name, means in held.means.items():
+            yield f'{horizon:g} s'.ljust(8) + f'{name:12}' + ''.join(
+                f'{f"{mean:.4g} {q.unit}":>18}' for mean, q in zip(means[i], QUANTITIES))
+    for name, before, after in found.pairs:
+        for old, new in zip(before, after):
+            yield (f'{name}: {old.name}: log {old.log:.4g}, {old.error:+.1%} as it came,'
+                   f' {new.error:+.1%} identified')
+
+
+def identification_json(found: Identified) -> dict[str, typing.Any]:
+    """Return the figures of an identification."""
+    return {
+        'numbers': {one.name: {
+            'unit': NAMED[one.name].unit, 'before': one.before, 'value': one.value,
+            'low': one.low, 'high': one.high} for one in found.estimates},
+        'not_told': dict(found.refused),
+        'held_out': {'turning': found.held_out.turning} | {name: {
+            f'{horizon:g} s': dict(zip([q.name for q in QUANTITIES], means[i].tolist()))
+            for i, horizon in enumerate(found.held_out.horizons_s)}
+            for name, means in found.held_out.means.items()}}

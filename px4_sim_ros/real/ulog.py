@@ -1,0 +1,267 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""A flight from a ULog of PX4."""
+from __future__ import annotations
+
+import contextlib
+import io
+import math
+import pathlib
+import struct
+import typing
+
+import numpy as np
+from scipy.interpolate import CubicHermiteSpline
+from scipy.spatial.transform import Rotation, Slerp
+
+from px4_sim_ros.model import frames
+from px4_sim_ros.model.errors import ParameterError, check_installed
+from px4_sim_ros.model.timebase import US_PER_S
+from px4_sim_ros.real import allocation
+from px4_sim_ros.real.flight import RealFlight, between, has_samples, held, standard_environment
+
+_PERIOD_S = 0.01
+_NEAR_GROUND_S = 2.0           # after take-off and before landing: ground effect, feet
+_RESETS = 'xy_reset_counter', 'z_reset_counter', 'vxy_reset_counter', 'vz_reset_counter'
+
+
+class _Topics:
+    """The topics of a log."""
+
+    def __init__(self, path: pathlib.Path) -> None:
+        """Read a file.
+
+        :raises ParameterError: pyulog is not installed, or it is no ULog
+        """
+        check_installed('pyulog')
+        from pyulog import ULog
+        from pyulog.exceptions import ULogException
+        try:
+            # It prints what it could not read; `file_corruption` says so as well.
+            with contextlib.redirect_stdout(io.StringIO()):
+                self.log = ULog(str(path))
+        except (OSError, ULogException, struct.error, TypeError, ValueError, LookupError) as error:
+            raise ParameterError(f'log {path}: no ULog: {error}') from error
+        self.name = path.stem
+        self._found = {(data.name, data.multi_id): data.data for data in self.log.data_list}
+
+    def has(self, topic: str) -> bool:
+        """Return whether there are samples of it."""
+        return (topic, 0) in self._found and len(self._found[topic, 0]['timestamp']) > 1
+
+    def times_s(self, topic: str) -> np.ndarray:
+        """Return the times of a topic, that of the sample where it has one."""
+        data = self._of(topic)
+        times = data.get('timestamp_sample', data['timestamp'])
+        times = times if times.all() else data['timestamp']
+        found: np.ndarray = times.astype(float) / US_PER_S
+        return found
+
+    def values(self, topic: str, *fields: str) -> np.ndarray:
+        """Return fields of a topic as columns."""
+        data = self._of(topic)
+        missing = [field for field in fields if field not in data]
+        if missing:
+            raise ParameterError(f'log {self.name}: {topic} has no {missing[0]}')
+        return np.stack([data[field].astype(float) for field in fields], axis=1)
+
+    def _of(self, topic: str) -> dict[str, np.ndarray]:
+        if not self.has(topic):
+            raise ParameterError(f'log {self.name}: has no {topic}')
+        found: dict[str, np.ndarray] = self._found[topic, 0]
+        return found
+
+
+class _Commands(typing.NamedTuple):
+    """The commands of the motors over the grid."""
+
+    values: np.ndarray             # (n, rotors)
+    usable: np.ndarray             # (n,)
+    source: str
+    check: str                     # how well they are rebuilt, '' if they are not
+
+
+def read_ulog(path: pathlib.Path) -> RealFlight:
+    """Read a log of PX4, as its estimator has the motion, every 10 ms.
+
+    Motor commands come from the set points if the control allocation is known (PX4 1.13 and
+    later), else from the outputs.
+
+    :raises ParameterError: pyulog is not installed, it is no ULog, or it lacks a topic
+    """
+    topics = _Topics(path)
+    motion = ('vehicle_local_position', 'vehicle_attitude', 'vehicle_angular_velocity')
+    spans = [topics.times_s(topic) for topic in motion]
+    grid = np.arange(max(times[0] for times in spans), min(times[-1] for times in spans),
+                     _PERIOD_S)
+    usable = np.ones(len(grid), bool)
+    for times in spans:
+        usable &= has_samples(times, grid)
+    position, velocity = _translation(topics, grid)
+    commands = _commands(topics, grid)
+    usable &= _in_air(topics, grid) & ~_reset(topics, grid) & commands.usable
+    battery = _battery(topics, grid)
+    altitude = topics.values(motion[0], 'ref_alt')[-1, 0]
+    rates = np.array([frames.frd_to_flu(rate) for rate in topics.values(
+        motion[2], 'xyz[0]', 'xyz[1]', 'xyz[2]')])
+    return RealFlight(
+        topics.name, _PERIOD_S, position, velocity, _attitude(topics, grid),
+        between(spans[2], rates, grid), usable, commands=commands.values,
+        bus_voltage_v=None if battery is None else battery[:, 0],
+        bus_current_a=None if battery is None else battery[:, 1],
+        wind_m_s=_wind(topics, grid),
+        environment=standard_environment(altitude if math.isfinite(altitude) else 0.0),
+        facts=tuple(_facts(topics, commands)), unknown=tuple(_unknown(topics)))
+
+
+def _translation(topics: _Topics, grid: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return position and velocity in ENU, by cubics through positions with these velocities."""
+    topic = 'vehicle_local_position'
+    times = topics.times_s(topic)
+    rows = topics.values(topic, 'x', 'y', 'z', 'vx', 'vy', 'vz')
+    position, velocity = (np.array([frames.ned_to_enu(row) for row in part])
+                          for part in (rows[:, :3], rows[:, 3:]))
+    return CubicHermiteSpline(times, position, velocity)(grid), between(times, velocity, grid)
+
+
+def _attitude(topics: _Topics, grid: np.ndarray) -> np.ndarray:
+    topic = 'vehicle_attitude'
+    wxyz = np.array([frames.quaternion_enu_flu_to_ned_frd(q) for q in topics.values(
+        topic, 'q[0]', 'q[1]', 'q[2]', 'q[3]')])
+    turns = Rotation.from_quat(wxyz, scalar_first=True)
+    found: np.ndarray = Slerp(topics.times_s(topic), turns)(grid).as_quat(scalar_first=True)
+    return found
+
+
+def _in_air(topics: _Topics, grid: np.ndarray) -> np.ndarray:
+    """Return when it is in the air, and no more near the ground."""
+    topic = 'vehicle_land_detected'
+    if not topics.has(topic):
+        return np.ones(len(grid), bool)
+    landed = held(topics.times_s(topic), topics.values(topic, 'landed')[:, 0], grid) > 0.5
+    margin = round(_NEAR_GROUND_S / _PERIOD_S)
+    near = np.convolve(landed, np.ones(2 * margin + 1), 'same') > 0.5
+    found: np.ndarray = ~near
+    return found
+
+
+def _reset(topics: _Topics, grid: np.ndarray) -> np.ndarray:
+    """Return between which samples the estimator jumped, or had no velocity."""
+    topic = 'vehicle_local_position'
+    times = topics.times_s(topic)
+    counts = topics.values(topic, *_RESETS)
+    after = np.clip(np.searchsorted(times, grid, side='right'), 1, len(times) - 1)
+    jumped = (counts[after] != counts[after - 1]).any(axis=1)
+    valid = topics.values(topic, 'v_xy_valid', 'v_z_valid')
+    found: np.ndarray = jumped | (valid[after] < 0.5).any(axis=1) | (valid[after - 1] < 0.5).any(
+        axis=1)
+    return found
+
+
+def _commands(topics: _Topics, grid: np.ndarray) -> _Commands:
+    parameters = topics.log.initial_parameters
+    factor = parameters.get('THR_MDL_FAC', 0.0)
+    mix = allocation.mixer(parameters)
+    # A command is held to the next sample of the grid: half way is what it is on average.
+    middle = grid + 0.5 * _PERIOD_S
+    torque, thrust = 'vehicle_torque_setpoint', 'vehicle_thrust_setpoint'
+    if mix is not None and topics.has(torque) and topics.has(thrust):
+        xyz = 'xyz[0]', 'xyz[1]', 'xyz[2]'
+        times = topics.times_s(torque)
+        set_points = topics.values(torque, *xyz), between(
+            topics.times_s(thrust), topics.values(thrust, *xyz), times)
+        shares = allocation.motors(mix, *set_points)
+        return _Commands(
+            allocation.thrust_model(between(times, shares, middle), factor),
+            has_samples(times, grid), f'rebuilt from set points by the control allocation,'
+            f' {1.0 / np.median(np.diff(times)):.0f} Hz', _check(topics, times, shares))
+    topic, fields, source = _sparse(topics)
+    times, rows = topics.times_s(topic), topics.values(topic, *fields)
+    if topic == 'actuator_outputs':
+        rows = np.clip((rows - 1000.0) / 1000.0, 0.0, 1.0)
+    else:
+        rows = allocation.thrust_model(np.clip(rows, 0.0, 1.0), factor)
+    return _Commands(between(times, rows, middle), has_samples(times, grid), source, '')
+
+
+def _sparse(topics: _Topics) -> tuple[str, list[str], str]:
+    """Return the topic with the motors, its fields, and what to call it."""
+    for topic, field in (('actuator_motors', 'control'), ('actuator_outputs', 'output')):
+        if topics.has(topic):
+            used = [f'{field}[{i}]' for i in range(16)
+                    if _moves(topics, topic, f'{field}[{i}]')]
+            rate = 1.0 / np.median(np.diff(topics.times_s(topic)))
+            return topic, used, f'{topic}, {rate:.0f} Hz'
+    raise ParameterError(
+        f'log {topics.name}: has neither actuator_motors nor actuator_outputs')
+
+
+def _moves(topics: _Topics, topic: str, field: str) -> bool:
+    """Return whether an output is that of a motor: it changes."""
+    try:
+        values = topics.values(topic, field)
+    except ParameterError:
+        return False
+    return bool(np.nanstd(values) > 1e-3) if np.isfinite(values).any() else False
+
+
+def _check(topics: _Topics, times: np.ndarray, shares: np.ndarray) -> str:
+    """Return how far rebuilt motor commands are from those that were logged."""
+    if not topics.has('actuator_motors'):
+        return ''
+    fields = [f'control[{i}]' for i in range(shares.shape[1])]
+    at, true = topics.times_s('actuator_motors'), topics.values('actuator_motors', *fields)
+    inside = (at >= times[0]) & (at <= times[-1]) & (true > 0.05).all(axis=1)
+    error = between(times, shares, at[inside]) - true[inside]
+    return (f'against {int(inside.sum())} logged samples: rms'
+            f' {np.sqrt(np.mean(error ** 2)):.4f}, mean {np.mean(error):+.4f}')
+
+
+def _battery(topics: _Topics, grid: np.ndarray) -> np.ndarray | None:
+    """Return voltage and current, (n, 2); None if they are not measured."""
+    topic = 'battery_status'
+    if not topics.has(topic):
+        return None
+    rows = topics.values(topic, 'voltage_v', 'current_a')
+    return between(topics.times_s(topic), rows, grid) if (rows > 0.0).all(axis=1).any() else None
+
+
+def _wind(topics: _Topics, grid: np.ndarray) -> np.ndarray | None:
+    """Return the estimator's wind in ENU; None if it has none."""
+    if not topics.has('wind'):
+        return None
+    rows = topics.values('wind', 'windspeed_north', 'windspeed_east')
+    if not np.abs(rows).any():
+        return None
+    rows = np.stack((rows[:, 1], rows[:, 0], np.zeros(len(rows))), axis=1)
+    return between(topics.times_s('wind'), rows, grid)
+
+
+def _facts(topics: _Topics, commands: _Commands) -> typing.Iterator[tuple[str, str]]:
+    told = topics.log.msg_info_dict
+    version = int(told.get('ver_sw_release', 0))
+    yield 'autopilot', (f"PX4 {version >> 24}.{version >> 16 & 255}.{version >> 8 & 255} on"
+                        f" {told.get('ver_hw', 'unknown hardware')}")
+    yield 'airframe', str(int(topics.log.initial_parameters.get('SYS_AUTOSTART', 0)))
+    rates = {topic: 1.0 / np.median(np.diff(topics.times_s(topic))) for topic in (
+        'vehicle_local_position', 'vehicle_attitude', 'vehicle_angular_velocity')}
+    yield 'motion', 'of the estimator: ' + ', '.join(
+        f'{topic} {rate:.0f} Hz' for topic, rate in rates.items())
+    yield 'motor commands', commands.source
+    if commands.check:
+        yield 'rebuilt commands', commands.check
+    if topics.log.file_corruption:
+        yield 'file', 'damaged; what could be read was used'
+
+
+def _unknown(topics: _Topics) -> typing.Iterator[str]:
+    yield ('truth: position, velocity and attitude are those of the estimator, whose errors count'
+           ' as errors of the model')
+    yield 'mass: only forces per mass can be seen in a motion'
+    if not topics.has('wind'):
+        yield 'wind: taken as still air'
+    if not topics.has('battery_status'):
+        yield 'voltage of the battery: taken as nominal'
+    if not topics.has('esc_status'):
+        yield 'rotor speeds: they follow from commands, voltage and the lag of the vehicle file'
+    yield 'commands between two logged set points: taken as a straight line'

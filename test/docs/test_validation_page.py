@@ -1,0 +1,51 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""What docs/validation.md says of commands, numbers and example vehicles is true."""
+import pathlib
+import re
+import shlex
+
+import pytest
+import yaml
+
+from px4_sim_ros.cli import command_line, identify, validate
+from px4_sim_ros.config.vehicles_and_missions import load_vehicle
+from px4_sim_ros.real import fit, open_loop
+from px4_sim_ros.real.named import NAMED
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGE = (ROOT / 'docs' / 'validation.md').read_text(encoding='utf-8')
+COMMANDS = [shlex.split(line)[3:] for line in re.findall(
+    r'^python -m px4_sim_ros (?:validate|identify).*$', PAGE, re.M)]
+
+
+@pytest.mark.parametrize('words', COMMANDS, ids=' '.join)
+def test_options_exist(words, monkeypatch):
+    seen = []
+    for module, name in (validate, 'validate'), (identify, 'identify'):
+        monkeypatch.setattr(module, name, lambda options: seen.append(options) or 0)
+    assert command_line.main(words) == 0 and len(seen) == 1
+
+
+def test_numbers_are_those_that_can_be_identified():
+    table = PAGE[PAGE.index('| number | it takes |'):].partition('\n\n')[0]
+    told = {name for name in re.findall(r'`([\w.]+)`', table) if '.' in name or '_' in name}
+    known = {re.sub(r'\[\d\]$', '', name) for name, one in NAMED.items() if one.by_default}
+    told = {name.replace('..._down_s', 'rotor_model.time_constant_down_s') for name in told}
+    assert {re.sub(r'\[\d\]$', '', name) for name in told} >= {
+        name for name in known if '[' not in name and 'battery' not in name}
+    assert all(name in known or name.startswith('battery') for name in told), told - known
+
+
+def test_what_the_page_says_of_the_fit_is_so():
+    assert fit.BLOCK_S == 2.0 and 'over blocks of two seconds' in PAGE
+    assert fit.EXPLAINED == 0.5 and 'explains less than half' in PAGE
+    assert open_loop.HORIZONS_S == (0.1, 0.5, 2.0) and 'After 0.1, 0.5 and 2 s' in PAGE
+
+
+@pytest.mark.parametrize('name', ['x500_v2', 'crazyflie', 'crazyflie_identified'])
+def test_example_vehicles_load_and_have_sources(name):
+    path = ROOT / 'examples' / f'{name}.yaml'
+    assert load_vehicle(str(path)).name == yaml.safe_load(path.read_text('utf-8'))['name'] == name
+    text = path.read_text(encoding='utf-8')
+    assert ('identified, +-' in text) is (name != 'crazyflie')

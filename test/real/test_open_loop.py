@@ -1,0 +1,156 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""A flight through the model against closed forms, and the commands that do it."""
+import dataclasses
+import json
+import math
+import pathlib
+
+import numpy as np
+import pytest
+import simulated
+
+from px4_sim_ros.cli.command_line import main
+from px4_sim_ros.config.vehicles_and_missions import load_vehicle
+from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.real import linear_fit, open_loop, statics
+from px4_sim_ros.real.flight import RealFlight
+
+ROOT_HALF = math.sqrt(0.5)
+HOP = pathlib.Path(__file__).resolve().parents[2] / 'examples' / 'first_hop.yaml'
+
+
+def still(count=400, **values):
+    """Return a log of a vehicle that stands in the air, every 10 ms, rotors still."""
+    zero = np.zeros((count, 3))
+    return RealFlight(**{
+        'name': 'still', 'period_s': 0.01, 'position_m': zero, 'velocity_m_s': zero,
+        'attitude': np.tile((1.0, 0.0, 0.0, 0.0), (count, 1)), 'rate_rad_s': zero,
+        'usable': np.ones(count, bool), 'rotor_speeds_rad_s': np.zeros((count, 4))} | values)
+
+
+def no_drag():
+    iris = load_vehicle('iris')
+    return dataclasses.replace(iris, body=dataclasses.replace(
+        iris.body, quadratic_drag_n_s2_m2=0.0))
+
+
+def test_without_thrust_the_model_falls():
+    """The error after t is g t^2 / 2 of the position and g t of the velocity."""
+    found = open_loop.errors(still(), no_drag())
+    t = np.array(found.horizons_s)
+    assert t.tolist() == [0.1, 0.5, 2.0]
+    assert found.model[0, :, 0] == pytest.approx(0.5 * 9.80665 * t ** 2, rel=1e-5)
+    assert found.model[0, :, 1] == pytest.approx(9.80665 * t, rel=1e-5)
+    assert not found.model[..., 2:].any() and not found.none.any()
+
+
+@pytest.mark.parametrize('turning', [open_loop.FREE, open_loop.LOGGED, open_loop.HELD])
+def test_how_the_model_turns(turning):
+    """Thrust on one side rolls a free model; otherwise it turns as the log, or as at its start."""
+    iris, rate = no_drag(), 0.5
+    hover = iris.hover_speed_rad_s(9.80665, 1.225)
+    angle = 0.5 * rate * 0.01 * np.arange(400)
+    log = still(
+        rotor_speeds_rad_s=hover * np.tile((1.01, 0.99, 0.99, 1.01), (400, 1)),
+        attitude=np.stack((np.cos(angle), 0 * angle, 0 * angle, np.sin(angle)), axis=1),
+        rate_rad_s=np.tile((0.0, 0.0, rate), (400, 1)))
+    state, = open_loop.fly(log, iris, np.array([0]), [50], turning=turning)[0]
+    if turning == open_loop.FREE:
+        # Roll torque: thrust of left rotors less that of right ones, times their levers.
+        assert state[10] < -0.1
+    else:
+        assert state[10:] == pytest.approx((0.0, 0.0, rate), abs=1e-9)
+        assert state[6:10] == pytest.approx(log.attitude[49 if turning == open_loop.LOGGED else 50],
+                                            abs=0.003)
+
+
+def test_wind_pushes():
+    log = still(wind_m_s=np.tile((3.0, 4.0, 0.0), (400, 1)))
+    body = load_vehicle('iris').body
+    state, = open_loop.fly(log, load_vehicle('iris'), np.array([0]), [1])[0]
+    push = body.quadratic_drag_n_s2_m2 * 25.0 / body.mass_kg * 0.01
+    assert state[3:5] == pytest.approx((0.6 * push, 0.8 * push), rel=2e-3)
+
+
+def test_turns_between_attitudes():
+    turn = np.array([[1.0, 0.0, 0.0, 0.0], [ROOT_HALF, 0.0, 0.0, ROOT_HALF]])
+    zero = np.zeros((1, 3))
+    first, last = (np.concatenate((zero, zero, q[None], zero), axis=1) for q in turn)
+    found = open_loop.differences(last, first)
+    assert found[0, 6:9] == pytest.approx((0.0, 0.0, 0.5 * math.pi))
+    # A quaternion and its negative are one attitude.
+    last[0, 6:10] *= -1.0
+    assert open_loop.differences(last, first) == pytest.approx(found)
+    assert open_loop.lengths(found)[0] == pytest.approx((0.0, 0.0, 90.0, 0.0))
+
+
+def test_a_simulated_flight_has_no_error_but_its_noise():
+    flight = simulated.fly(simulated.iris(), duration_s=8.0, noise=(0.0,) * 4)
+    found = open_loop.errors(flight, load_vehicle('iris'))
+    # At first the rotors' speeds are those that are asked for; the lag forgets that soon.
+    late = found.starts_s > 1.0
+    assert found.model[late].max() < 1e-3
+    assert (found.none[late, -1, :2] > 0.1).all()
+    samples = statics.sampled(flight, load_vehicle('iris'))
+    assert samples.model_lift_m_s2.mean() == pytest.approx(samples.lift_m_s2.mean(), rel=0.01)
+    assert min(open_loop.torque_shares(flight, load_vehicle('iris'))) > 0.8
+
+
+def test_a_linear_fit_finds_what_is_linear():
+    """It predicts what it has learnt better than holding the rates does."""
+    flight = simulated.fly(simulated.iris(), seed=3, duration_s=20.0)
+    iris = load_vehicle('iris')
+    found = linear_fit.errors(
+        flight, iris, linear_fit.fitted([flight], iris, 0.1), 0.1).mean(axis=0)
+    none = open_loop.errors(flight, iris, [0.1]).none[:, 0].mean(axis=0)
+    assert found[3] < 0.3 * none[3] and found[1] < 0.3 * none[1]
+
+
+def test_windows_have_no_gap_in_them():
+    log = still(100)
+    log.usable[50] = False
+    assert log.starts(20, 10).tolist() == [0, 10, 20, 60, 70]
+    # A window ends with a sample of its own.
+    assert log.starts(29, 10).tolist() == [0, 10, 20, 60, 70]
+    with pytest.raises(ParameterError, match=r'no part without gaps is as long as 1 s'):
+        open_loop.errors(log, load_vehicle('iris'), [1.0])
+
+
+def test_a_vehicle_with_other_rotors_is_refused():
+    with pytest.raises(ParameterError, match='log still: tells of 4 motors, and the vehicle'):
+        open_loop.drive(still(), load_vehicle('hexa'))
+
+
+@pytest.mark.parametrize(('words', 'why'), [
+    (['validate', 'gone.ulg', '--vehicle', 'iris'], 'validate: log gone.ulg: No such file'),
+    (['validate', 'gone.ulg', '--vehicle', 'irs'], "validate: vehicle 'irs': there is no such"),
+    (['validate', 'gone.ulg', '--vehicle', 'iris', '--report', 'x.txt'],
+     'validate: report x.txt: is a page'),
+    (['identify', 'gone.ulg', '--vehicle', 'iris', '--out', 'x.yml'],
+     'identify: out x.yml: is a vehicle file; its name must end with .yaml'),
+    (['identify', 'gone.ulg', '--vehicle', 'iris', '--out', 'x.yaml', '--horizon', '9'],
+     'identify: horizon = 9: must be at least 0.05 and at most 5 s')])
+def test_bad_input_is_one_sentence(words, why, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(words) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(why) and error.count('\n') == 1
+
+
+@pytest.mark.slow       # it flies
+def test_a_recording_through_the_vehicle_that_flew_it(tmp_path, capsys, instance):
+    """What is left is that the voltage of the bus is recorded at 10 Hz only."""
+    bag, figures, page = tmp_path / 'bag', tmp_path / 'figures.json', tmp_path / 'page.html'
+    assert main(['fly', '--mode', 'core', '--mission', str(HOP), '--autopilot', 'embedded',
+                 '--instance', str(instance), '--record', str(bag)]) == 0
+    assert main(['validate', str(bag), '--vehicle', 'iris', '--report', str(page),
+                 '--json', str(figures)]) == 0
+    found = json.loads(figures.read_text(encoding='utf-8'))
+    after = found['errors']['free']['0.5 s']
+    assert after['position']['95 %'] < 1e-3 and after['attitude']['95 %'] < 0.05
+    assert found['steady']['current, mean']['model'] == pytest.approx(
+        found['steady']['current, mean']['log'], rel=0.01)
+    text = page.read_text(encoding='utf-8')
+    for title in ('Open loop', 'Steady flight', 'What the log cannot tell', 'The log'):
+        assert f'>{title}<' in text

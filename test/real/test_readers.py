@@ -1,0 +1,186 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""Logs are read as they were written: axes, rates, gaps, and motor commands by the allocation."""
+import math
+
+import numpy as np
+import pytest
+import ulog_file
+
+from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.frames import quaternion_enu_flu_to_ned_frd
+from px4_sim_ros.model.rotation import from_rotation_vector, multiply
+from px4_sim_ros.real import allocation
+from px4_sim_ros.real.flight import has_samples, held
+from px4_sim_ros.real.readers import read_flight
+
+pytest.importorskip('pyulog')
+parquet = pytest.importorskip('pyarrow.parquet')
+
+# PX4's X quadrotor: front right, back left, front left, back right.
+QUAD = [(1.0, 1.0, 0.05), (-1.0, -1.0, 0.05), (1.0, -1.0, -0.05), (-1.0, 1.0, -0.05)]
+
+
+def quad_parameters():
+    return {'CA_ROTOR_COUNT': 4} | {
+        f'CA_ROTOR{i}_{key}': value for i, (x, y, km) in enumerate(QUAD) for key, value in {
+            'PX': x, 'PY': y, 'PZ': 0.0, 'AX': 0.0, 'AY': 0.0, 'AZ': -1.0, 'CT': 6.5,
+            'KM': km}.items()}
+
+
+def test_the_mixer_of_an_x_quad_is_that_of_px4():
+    """By hand: the root of a half for roll and pitch, 1 for yaw and for thrust down."""
+    half = math.sqrt(0.5)
+    assert allocation.mixer(quad_parameters()) == pytest.approx(np.array([
+        [-half, half, 1.0, 0.0, 0.0, -1.0], [half, -half, 1.0, 0.0, 0.0, -1.0],
+        [half, half, -1.0, 0.0, 0.0, -1.0], [-half, -half, -1.0, 0.0, 0.0, -1.0]]), abs=1e-12)
+    # The lever does not matter, for it is normalised.
+    longer = {key: 3.0 * value if key[-2:] in ('PX', 'PY') else value
+              for key, value in quad_parameters().items()}
+    assert allocation.mixer(longer) == pytest.approx(allocation.mixer(quad_parameters()))
+    assert allocation.mixer({}) is None
+
+
+def test_the_thrust_model_is_undone():
+    shares = np.linspace(0.0, 1.0, 11)
+    sent = allocation.thrust_model(shares, 0.3)
+    assert 0.3 * sent ** 2 + 0.7 * sent == pytest.approx(shares)
+    assert allocation.thrust_model(shares, 0.0) is shares
+
+
+def turn(t):
+    """Return an attitude, FLU in ENU, that turns about all axes."""
+    return multiply(from_rotation_vector((0.0, 0.0, 0.5 * t)), from_rotation_vector(
+        (0.2 * math.sin(t), 0.1 * math.cos(t), 0.0)))
+
+
+def topics(seconds=12.0, jump_s=None):
+    """Return the topics of a flight on a circle, at the rates of a usual log."""
+    def times(rate):
+        return np.arange(0.0, seconds, 1.0 / rate) + 1.0
+
+    def floats(**columns):
+        return [('float', name, values) for name, values in columns.items()]
+
+    p, a, w, s = times(10.0), times(20.0), times(50.0), times(50.0)
+    q = np.array([quaternion_enu_flu_to_ned_frd(turn(t)) for t in a])
+    jumped = (p >= jump_s).astype(int) if jump_s else np.zeros(len(p), int)
+    flags = [('uint8_t', f'{name}_reset_counter', jumped if name == 'xy' else 0 * jumped)
+             for name in ('xy', 'z', 'vxy', 'vz')]
+    valid = [('uint8_t', f'{name}_valid', np.ones(len(p), int)) for name in ('v_xy', 'v_z')]
+    us = 1e6
+    thrust, torque = ({f'xyz[{i}]': values for i, values in enumerate(columns)} for columns in (
+        (0.0 * s, 0.0 * s, -0.5 - 0.1 * np.sin(s)),
+        (0.1 * np.sin(3.0 * s), 0.0 * s + 0.02, -0.01 * np.cos(s))))
+    return {
+        # North, east, down.
+        'vehicle_local_position': (us * p, floats(
+            x=5.0 * np.cos(p), y=5.0 * np.sin(p), z=-10.0 - p, vx=-5.0 * np.sin(p),
+            vy=5.0 * np.cos(p), vz=0.0 * p - 1.0, ref_alt=0.0 * p + 400.0) + flags + valid),
+        'vehicle_attitude': (us * a, floats(**{f'q[{i}]': q[:, i] for i in range(4)})),
+        'vehicle_angular_velocity': (us * w, floats(**{
+            'xyz[0]': np.sin(w), 'xyz[1]': np.cos(w), 'xyz[2]': 0.0 * w + 0.3})),
+        'vehicle_thrust_setpoint': (us * s, floats(**thrust)),
+        'vehicle_torque_setpoint': (us * s, floats(**torque)),
+        'battery_status': (us * times(5.0), floats(
+            voltage_v=16.0 - 0.1 * times(5.0), current_a=10.0 + times(5.0)))}
+
+
+def test_a_ulog_in_our_axes(tmp_path):
+    path = tmp_path / 'circle.ulg'
+    ulog_file.write(path, topics(), quad_parameters().items(), [('ver_hw', 'PX4_TEST')])
+    flight = read_flight(path)
+    assert flight.period_s == 0.01 and flight.usable[10:-10].all() and flight.name == 'circle'
+    t = 1.0 + flight.time_s
+    # East, north, up.
+    assert flight.position_m == pytest.approx(
+        np.stack((5.0 * np.sin(t), 5.0 * np.cos(t), 10.0 + t), axis=1), abs=1e-4)
+    assert flight.velocity_m_s == pytest.approx(
+        np.stack((5.0 * np.cos(t), -5.0 * np.sin(t), 1.0 + 0.0 * t), axis=1), abs=0.01)
+    true = np.array([turn(x) for x in t])
+    assert np.abs(np.sum(true * flight.attitude, axis=1)) == pytest.approx(1.0, abs=1e-6)
+    # Forward, left, up.
+    assert flight.rate_rad_s == pytest.approx(
+        np.stack((np.sin(t), -np.cos(t), -0.3 + 0.0 * t), axis=1), abs=1e-3)
+    middle = t + 0.005
+    roll, yaw, lift = 0.1 * np.sin(3.0 * middle), -0.01 * np.cos(middle), 0.5 + 0.1 * np.sin(middle)
+    half = math.sqrt(0.5)
+    assert flight.commands[:-5, 0] == pytest.approx(
+        (lift + half * (0.02 - roll) + yaw)[:-5], abs=1e-3)
+    assert flight.bus_voltage_v == pytest.approx(16.0 - 0.1 * t, abs=0.03)
+    assert flight.environment.home_altitude_m == 400.0
+    assert ('airframe', '0') in flight.facts and any('wind' in one for one in flight.unknown)
+
+
+def test_a_jump_of_the_estimate_is_not_flown_over(tmp_path):
+    path = tmp_path / 'jump.ulg'
+    ulog_file.write(path, topics(jump_s=6.0), quad_parameters().items())
+    flight = read_flight(path)
+    jump = 1.0 + flight.time_s[~flight.usable]
+    jump = jump[(jump > 2.0) & (jump < 12.0)]
+    assert len(jump) and jump.min() >= 5.89 and jump.max() < 6.0
+    length = round(0.5 / flight.period_s)
+    first = 1.0 + flight.time_s[flight.starts(length, 1)]
+    assert not ((first < 6.0) & (first + 0.5 >= 5.95)).any()
+
+
+def test_without_an_allocation_motors_are_those_of_the_log(tmp_path):
+    table = topics()
+    times = table['vehicle_torque_setpoint'][0][::5]
+    table['actuator_motors'] = times, [
+        ('float', f'control[{i}]', 0.5 + 0.1 * i * np.sin(times / 1e6)) for i in range(1, 5)]
+    ulog_file.write(tmp_path / 'old.ulg', table, [('THR_MDL_FAC', 0.0)])
+    flight = read_flight(tmp_path / 'old.ulg')
+    assert flight.commands.shape[1] == 4
+    assert flight.commands[:-20, 1] == pytest.approx(
+        0.5 + 0.2 * np.sin(1.005 + flight.time_s)[:-20], abs=2e-3)
+    assert ('motor commands', 'actuator_motors, 10 Hz') in flight.facts
+
+
+def test_a_run_of_the_nanodrone_benchmark(tmp_path):
+    import pyarrow
+    count = 200
+    t = 0.01 * np.arange(count)
+    zero = 0.0 * t
+    rows = {'t': t, 'x': t, 'y': 2.0 * t, 'z': 3.0 * t, 'vx': zero + 1.0, 'vy': zero + 2.0,
+            'vz': zero + 3.0, 'qw': zero + 2.0, 'qx': zero, 'qy': zero, 'qz': zero, 'wx': zero,
+            'wy': zero + 0.1, 'wz': zero, 'Vbat': zero + 3.8} | {
+                f'm{i}_erpm': zero + 60_000.0 * i for i in range(1, 5)}
+    rows['m2_erpm'][100] = 0.0                   # a sample that was lost
+    path = tmp_path / 'run.parquet'
+    parquet.write_table(pyarrow.table(rows), path)
+    flight = read_flight(path)
+    assert flight.period_s == pytest.approx(0.01)
+    assert flight.attitude[0].tolist() == [1.0, 0.0, 0.0, 0.0]
+    # 60 000 electrical revolutions a minute and 6 pole pairs are 166.7 revolutions a second.
+    assert flight.rotor_speeds_rad_s[0] == pytest.approx(
+        np.arange(1, 5) * math.tau * 1000.0 / 6.0)
+    assert np.flatnonzero(~flight.usable).tolist() == [100] and flight.commands is None
+
+
+@pytest.mark.parametrize(('name', 'content', 'why'), [
+    ('gone.ulg', None, 'No such file or directory'),
+    ('log.txt', b'', 'must be a folder that was recorded with --record, or end with'),
+    ('log.ulg', b'no log', 'no ULog'), ('log.parquet', b'no table', 'no parquet file')])
+def test_what_is_no_log_is_one_sentence(name, content, why, tmp_path):
+    path = tmp_path / name
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(ParameterError) as raised:
+        read_flight(path)
+    assert str(raised.value).startswith(f'log {path}: ') and why in str(raised.value)
+
+
+def test_a_log_without_a_topic_names_it(tmp_path):
+    table = topics()
+    del table['vehicle_attitude']
+    ulog_file.write(tmp_path / 'log.ulg', table)
+    with pytest.raises(ParameterError, match='log log: has no vehicle_attitude'):
+        read_flight(tmp_path / 'log.ulg')
+
+
+def test_values_are_held_and_gaps_are_seen():
+    times = np.array([0.0, 0.1, 0.2, 1.0, 1.1])
+    grid = np.array([-0.1, 0.05, 0.15, 0.5, 1.05, 1.2])
+    assert held(times, np.arange(5.0), grid).tolist() == [0.0, 0.0, 1.0, 2.0, 3.0, 4.0]
+    assert has_samples(times, grid).tolist() == [False, True, True, False, True, False]
