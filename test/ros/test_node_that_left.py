@@ -24,10 +24,10 @@ def manager():
 
 @pytest.fixture
 def supervision(manager):
-    nodes = graph.of_instances({})
+    members = [Member('', graph.of_instances({}), None)]
     clock = LockstepClock(4000, 1.0)
     bring_up = types.SimpleNamespace(
-        members=[Member('', nodes, None)], nodes=(), was_dropped=lambda node: False)
+        members=members, nodes=(), was_dropped=lambda node: False)
     return Supervision(manager, types.SimpleNamespace(clock=clock), bring_up)
 
 
