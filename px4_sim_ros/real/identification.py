@@ -37,7 +37,11 @@ def identified(
     content: Content = yaml.load(text, LOADER)
     Vehicle.from_mapping(f'vehicle {vehicle}', content)
     names = list(asked) or [one.name for one in NAMED.values() if one.by_default]
-    found = fit(flights, content, [one for one in names if one not in _ELECTRIC], horizon_s,
+    motion = [one for one in names if one not in _ELECTRIC]
+    if not motion:
+        raise ParameterError(f'fit {names[0]}: must stand with a number about the motion, such as'
+                             f' {next(iter(NAMED))}')
+    found = fit(flights, content, motion, horizon_s,
                 [one for one in asked if one not in electric.CENTRE])
     estimates, untold = list(found.estimates), dict(found.refused)
 
@@ -50,12 +54,12 @@ def identified(
         else:
             untold[name_of] = answer
 
+    turned = [with_values(flight, found.values) for flight in flights]
+    moved = changed(content, found.values)
     if set(electric.CENTRE) & set(untold):         # no torques, but trim
-        for name_of, trim in zip(electric.CENTRE, electric.centre_of_mass(flights, content)):
+        for name_of, trim in zip(electric.CENTRE, electric.centre_of_mass(turned, moved)):
             if name_of in untold:
                 take(name_of, trim)
-    values = {one.name: one.value for one in estimates}
-    moved, turned = changed(content, values), [with_values(flight, values) for flight in flights]
     if electric.SHAFT_TORQUE in names:
         take(electric.SHAFT_TORQUE, electric.shaft_torque(turned, moved))
     if electric.RESISTANCE in names:
