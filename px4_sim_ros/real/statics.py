@@ -76,7 +76,8 @@ def sampled(flight: RealFlight, vehicle: Vehicle) -> Sampled:
         _of(None if flight.commands is None else flight.commands.mean(axis=1), rows),
         np.sqrt(np.mean(motors.speeds[rows] ** 2, axis=1)),
         _of(flight.bus_voltage_v, rows), _of(flight.bus_current_a, rows), model[:, 6],
-        specific[:, 2], model[:, 2] / vehicle.body.mass_kg, speed, np.degrees(np.arcsin(np.clip(along, -1.0, 1.0))),
+        specific[:, 2], model[:, 2] / vehicle.body.mass_kg, speed,
+        np.degrees(np.arcsin(np.clip(along, -1.0, 1.0))),
         np.linalg.norm(acceleration, axis=1) < _STEADY_M_S2,
         np.linalg.norm(flight.velocity_m_s[rows], axis=1) < _HOVER_M_S, flight.time_s[rows])
 
