@@ -11,9 +11,9 @@ from px4_sim_ros.config.resources import LOADER
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.real import electric, statics
-from px4_sim_ros.real.fit import Estimate, fit
+from px4_sim_ros.real.fit import Estimate, Fit, fit
 from px4_sim_ros.real.flight import RealFlight
-from px4_sim_ros.real.held_out import held_out
+from px4_sim_ros.real.held_out import HeldOut, held_out
 from px4_sim_ros.real.named import NAMED, Content, changed, check_names, with_values
 from px4_sim_ros.real.pages import Identified
 from px4_sim_ros.real.vehicle_text import rewritten
@@ -72,6 +72,16 @@ def identified(
              for flight, own in zip(flights, turned)]
     return Identified(
         f'{name}, from {len(flights)} log{"s" if len(flights) > 1 else ""}', tuple(estimates),
-        tuple(untold.items()), found, held_out(flights, content, found, horizon_s), pairs,
+        tuple(untold.items()), found, _held_out(flights, content, found, horizon_s), pairs,
         [(flight.name, f'{fact}: {words}') for flight in flights for fact, words in flight.facts],
         sorted({one for flight in flights for one in flight.unknown})), new
+
+
+def _held_out(
+    flights: typing.Sequence[RealFlight], content: Content, found: Fit, horizon_s: float,
+) -> HeldOut | str:
+    """Return errors over held-out parts, or why there are none: that spoils no numbers."""
+    try:
+        return held_out(flights, content, found, horizon_s)
+    except ParameterError as error:
+        return str(error)

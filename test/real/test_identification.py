@@ -3,6 +3,7 @@
 """What made a simulated flight is found in it, and what cannot be told is refused."""
 import dataclasses
 import functools
+import json
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ import yaml
 from px4_sim_ros.config.resources import named_file
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
-from px4_sim_ros.real import electric, open_loop, statics
+from px4_sim_ros.real import electric, open_loop, pages, statics, summaries
 from px4_sim_ros.real.fit import fit, half_widths, untold
 from px4_sim_ros.real.identification import identified
 from px4_sim_ros.real.named import NAMED, changed, value_of, with_values
@@ -112,6 +113,17 @@ def test_a_number_without_effect_is_refused():
         'wind_m_s[0]': 'the log has it'}
 
 
+def test_a_log_too_short_for_parts_tells_its_numbers_all_the_same():
+    text = named_file('vehicles', 'iris').read_text(encoding='utf-8')
+    log = flight(SHORT_S).part(0, 801)
+    found, new = identified([log], 'iris', text, 'mine', FORCES[:1])
+    assert 'a log must be longer' in found.held_out and len(found.estimates) == 1
+    assert yaml.safe_load(new)['name'] == 'mine'
+    assert 'There are none: 1 numbers from' in pages.identification_page(found)
+    assert any('no held-out parts' in line for line in summaries.of_identification(found))
+    json.dumps(summaries.identification_json(found))
+
+
 def test_current_follows_from_the_motion():
     text = named_file('vehicles', 'iris').read_text(encoding='utf-8')
     with pytest.raises(ParameterError, match='must stand with a number about the motion'):
@@ -163,5 +175,9 @@ def test_a_vehicle_file_with_sources():
         assert value_of(content, name) == pytest.approx(value, rel=1e-4)
     assert '(95%)' in new and new.count('identified, +-') == 2
     assert text.count('#') <= new.count('#') and '# Own estimates for a common 2212 motor' in new
+    page = pages.identification_page(found)
+    for words in (*FORCES, 'Held-out parts', 'linear fit', 'What they cannot tell'):
+        assert words in page
+    json.dumps(summaries.identification_json(found))
     came, now = (found.held_out.means[name][1, 1] for name in ('as it came', 'identified'))
     assert now < came
