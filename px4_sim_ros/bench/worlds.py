@@ -11,6 +11,7 @@ import typing
 from px4_sim_ros.bench.worklog import WorkLog
 from px4_sim_ros.config.configuration import Configuration, write_configuration
 from px4_sim_ros.run.core_world import CoreWorld
+from px4_sim_ros.step.members import Member
 
 if typing.TYPE_CHECKING:
     from px4_sim_ros.recording.bag.run_description import RunDescription
@@ -86,15 +87,17 @@ class GraphLog:
 
         :param folder: for the parameter file
         """
+        from px4_sim_ros.ros.flight_monitor import Listener
         from px4_sim_ros.run.ros_world import RosWorld
 
         self.log = WorkLog()
         self.height_m = 0.0
         self._world = RosWorld(
-            mode, configuration.graph, write_configuration(folder, configuration),
-            self._on_position, on_report=self._on_report)
+            mode, [Member('', configuration.graph, configuration.world)],
+            write_configuration(folder, configuration), {'': Listener(self._on_position)},
+            on_report=self._on_report)
 
-    def _on_position(self, position_enu: tuple[float, float, float]) -> None:
+    def _on_position(self, time_us: int, position_enu: tuple[float, float, float]) -> None:
         self.height_m = position_enu[2]
 
     def _on_report(self, part: str, time_us: int, values: dict[str, str]) -> None:

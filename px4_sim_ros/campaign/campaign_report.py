@@ -12,6 +12,7 @@ import numpy as np
 from px4_sim_ros.campaign import statistics
 from px4_sim_ros.campaign.folder import Folder, Session, run_name
 from px4_sim_ros.campaign.jobs import Row
+from px4_sim_ros.config import whole_files
 from px4_sim_ros.recording.report.plots import MARK_COLOURS, TRUTH_COLOUR, empty
 from px4_sim_ros.recording.report.report_page import (
     NOTHING_TO_PLOT,
@@ -41,7 +42,7 @@ def write_report(folder: Folder) -> pathlib.Path:
     :raises OSError: it cannot be written
     """
     path = folder.path / 'report.html'
-    path.write_text(report(folder), encoding='utf-8')
+    whole_files.write(path, report(folder))
     return path
 
 

@@ -12,8 +12,9 @@ import time
 import typing
 
 from px4_sim_ros.campaign.executors import Executor, Flyer
-from px4_sim_ros.campaign.folder import Folder, Px4Build, Rows, Session
+from px4_sim_ros.campaign.folder import Folder, Px4Build, Session
 from px4_sim_ros.campaign.jobs import ALWAYS, FAILED, NEVER, Job, Row, configured, write_files
+from px4_sim_ros.campaign.lines import Lines
 from px4_sim_ros.campaign.plan import Campaign, Run
 from px4_sim_ros.model.errors import ParameterError, RunError
 from px4_sim_ros.recording.analysis import tables
@@ -87,33 +88,34 @@ def conduct(
             conductor.conduct()
         finally:
             if conductor.session.flown:
-                folder.add_session(conductor.session)
-        return Outcome(rows.rows, conductor.session, conductor.lost)
+                with folder.writing():
+                    folder.add_session(conductor.session)
+        return Outcome(rows.all, conductor.session, conductor.lost)
 
 
 class _Conductor:
     def __init__(
-        self, folder: Folder, rows: Rows, executor: Executor, fly: Flyer, slots: int,
+        self, folder: Folder, rows: Lines, executor: Executor, fly: Flyer, slots: int,
         report: typing.Callable[[Progress], None],
     ) -> None:
         self._folder, self._rows, self._executor = folder, rows, executor
         self._fly, self._slots, self._report = fly, slots, report
         self.lost: dict[int, str] = {}
-        self._there = len(rows.rows)
-        self._failed = sum(row['outcome'] == 'failed' for row in rows.rows)
+        self._there = len(rows.all)
+        self._failed = sum(row['outcome'] == 'failed' for row in rows.all)
         self._started_s = time.monotonic()
 
     @property
     def session(self) -> Session:
         """What has been flown here by now."""
-        here = self._rows.rows[self._there:]
+        here = self._rows.all[self._there:]
         return Session(
             len(here), self._slots, time.monotonic() - self._started_s,
             sum(row['flying_s'] for row in here), sum(row['sim_time_s'] for row in here))
 
     def conduct(self) -> None:
         """Fly all that have no row."""
-        there = {row['run'] for row in self._rows.rows}
+        there = {row['run'] for row in self._rows.all}
         runs = self._folder.campaign.settings.runs
         waiting = (number for number in range(1, runs + 1) if number not in there)
         under_way: dict[concurrent.futures.Future[typing.Any], Run] = {}
@@ -142,12 +144,13 @@ class _Conductor:
             raise ParameterError(f'run {run.number}: {answer["refused"]}')
         row, lost = None, answer.get('lost', '')
         if not lost:
-            row = self._row(run, answer)
-            self._rows.add(row)
+            with self._folder.writing():
+                row = self._row(run, answer)
+                self._rows.add(row)
             self._failed += row['outcome'] == 'failed'
         else:
             self.lost[run.number] = lost
-        rows = self._rows.rows
+        rows = self._rows.all
         self._report(Progress(
             row, lost, run.number, len(rows), len(rows) - self._failed,
             self._folder.campaign.settings.runs, len(rows) - self._there,

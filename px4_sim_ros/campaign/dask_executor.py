@@ -11,11 +11,13 @@ import atexit
 import contextlib
 import functools
 import importlib
+import signal
 import typing
 
 from px4_sim_ros.campaign.executors import Opened
 from px4_sim_ros.campaign.jobs import Job
 from px4_sim_ros.campaign.slots import Answer, Slots
+from px4_sim_ros.config import signals
 from px4_sim_ros.model.errors import ParameterError
 
 
@@ -43,9 +45,10 @@ def opened_on_dask(count: int, scheduler: str) -> typing.Iterator[Opened]:
     distributed = _distributed()
     with contextlib.ExitStack() as stack:
         if not scheduler:
-            cluster = stack.enter_context(distributed.LocalCluster(
-                n_workers=count, threads_per_worker=1, processes=True, dashboard_address=':0'))
-            client = stack.enter_context(distributed.Client(cluster))
+            with _undisturbed():
+                cluster = stack.enter_context(distributed.LocalCluster(
+                    n_workers=count, threads_per_worker=1, processes=True, dashboard_address=':0'))
+                client = stack.enter_context(distributed.Client(cluster))
         else:
             client = stack.enter_context(_client(scheduler))
             count = sum(client.nthreads().values())
@@ -54,6 +57,21 @@ def opened_on_dask(count: int, scheduler: str) -> typing.Iterator[Opened]:
         # A flight is not a pure function for Dask: one that was lost is flown again.
         executor = stack.enter_context(client.get_executor(pure=False, retries=1))
         yield Opened(executor, fly, count, f'the dashboard of Dask is {client.dashboard_link}')
+
+
+@contextlib.contextmanager
+def _undisturbed() -> typing.Iterator[None]:
+    """Let signals wait: Dask leaves half a cluster otherwise.
+
+    Ctrl-C goes to all processes of a terminal, and what is started here keeps that it waits; Dask
+    ends its processes by itself.
+    """
+    with signals.held_back():
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
+        try:
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _distributed() -> typing.Any:

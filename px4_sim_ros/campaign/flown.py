@@ -102,8 +102,15 @@ def _kept(job: Job, row: Row, bag: pathlib.Path | None) -> str:
         return ''
     keep = pathlib.Path(job.keep)
     keep.parent.mkdir(parents=True, exist_ok=True)
-    shutil.rmtree(keep, ignore_errors=True)      # of a run that was lost while it was kept
-    shutil.move(bag, keep)
+    part = keep.with_name(f'.{keep.name}')
+    shutil.rmtree(part, ignore_errors=True)      # of a worker that was killed
+    shutil.rmtree(keep, ignore_errors=True)      # of a run that was lost after it was kept
+    try:
+        shutil.move(bag, part)                   # maybe onto another disk, which may be full
+        part.rename(keep)
+    except OSError:
+        shutil.rmtree(part, ignore_errors=True)
+        raise
     return str(keep)
 
 

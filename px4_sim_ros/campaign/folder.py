@@ -2,22 +2,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """The folder of a campaign: what was asked for, and a row for each run that has ended.
 
-Rows are added to one file, a line each, and nothing is written over: whatever ends the campaign,
-they are whole. The tables are made of them.
+Rows are the lines of one file. The tables are made of them.
 """
 from __future__ import annotations
 
-import errno
-import fcntl
+import contextlib
 import json
-import os
 import pathlib
 import typing
 
 from px4_sim_ros.campaign import inputs
 from px4_sim_ros.campaign.jobs import Row, write_files
+from px4_sim_ros.campaign.lines import Lines, read
 from px4_sim_ros.campaign.plan import Campaign, Run
-from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.config import whole_files
+from px4_sim_ros.model.errors import ParameterError, sentence
 
 _PLAN, _ROWS, _SESSIONS = 'campaign.json', 'runs.jsonl', 'sessions.jsonl'
 Px4Build = tuple[str, str] | None
@@ -64,13 +63,13 @@ class Folder:
         path = pathlib.Path(path).expanduser()
         try:
             content = json.loads((path / _PLAN).read_text(encoding='utf-8'))
+            name, px4, campaign = (content[key] for key in ('name', 'px4', 'campaign'))
         except OSError as error:
             raise ParameterError(f'campaign {path}: has no {_PLAN}: {error.strerror}') from error
-        except ValueError as error:
-            raise ParameterError(f'campaign {path}: {_PLAN} is no JSON') from error
-        px4 = content['px4']
-        return cls(path, Campaign.from_mapping(
-            content['name'], f'campaign {path}', content['campaign']), px4 and tuple(px4))
+        except (ValueError, KeyError, TypeError) as error:
+            raise ParameterError(f'campaign {path}: {_PLAN} is not that of a campaign') from error
+        return cls(path, Campaign.from_mapping(name, f'campaign {path}', campaign),
+                   px4 and tuple(px4))
 
     @classmethod
     def make(cls, path: str | pathlib.Path, campaign: Campaign, px4: Px4Build) -> Folder:
@@ -86,7 +85,7 @@ class Folder:
         found = cls(path, campaign, px4)
         try:
             (path / 'scenarios').mkdir(parents=True, exist_ok=True)
-            found._write(_PLAN, json.dumps({
+            whole_files.write(path / _PLAN, json.dumps({
                 'name': campaign.name, 'px4': px4, 'campaign': campaign.to_mapping()}, indent=1))
         except OSError as error:
             raise ParameterError(f'out {path}: cannot be made: {error.strerror}') from error
@@ -103,13 +102,6 @@ class Folder:
             raise ParameterError(
                 f'out {self.path}: holds a campaign with another {" and another ".join(changed)};'
                 ' name a new folder')
-
-    def _write(self, name: str, text: str) -> pathlib.Path:
-        """Write a file so that there is the old one or the new one, whatever happens."""
-        new, path = self.path / f'.{name}', self.path / name
-        new.write_text(text, encoding='utf-8')
-        os.replace(new, path)
-        return path
 
     def write_run(self, run: Run) -> pathlib.Path:
         """Write the scenario of a run; return its file.
@@ -128,80 +120,40 @@ class Folder:
 
         :raises ParameterError: they cannot be read
         """
-        try:
-            data = (self.path / _ROWS).read_bytes()
-        except FileNotFoundError:
-            return []
-        return sorted(_whole(self.path, data)[0], key=lambda row: row['run'])
+        return sorted(read(self.path / _ROWS), key=lambda row: row['run'])
 
     def sessions(self) -> list[Session]:
-        """Return what has flown, the first first."""
-        path = self.path / _SESSIONS
-        lines = path.read_text(encoding='utf-8').splitlines() if path.is_file() else []
-        return [Session(*json.loads(line)) for line in lines]
+        """Return what has flown, the first first.
+
+        :raises ParameterError: it cannot be read
+        """
+        return [Session(*line) for line in read(self.path / _SESSIONS)]
 
     def add_session(self, session: Session) -> None:
         """Add one.
 
         :raises OSError: it cannot be written
         """
-        with open(self.path / _SESSIONS, 'a', encoding='utf-8') as file:
-            file.write(json.dumps(session) + '\n')
+        with contextlib.closing(Lines(self.path / _SESSIONS)) as lines:
+            lines.add(session)
 
-    def open_rows(self) -> Rows:
+    def open_rows(self) -> Lines:
         """Return the rows, for writing.
 
         :raises ParameterError: another process writes them
         """
-        return Rows(self.path / _ROWS)
+        return Lines(self.path / _ROWS)
 
+    @contextlib.contextmanager
+    def writing(self) -> typing.Iterator[None]:
+        """Name the folder in what is said when something cannot be written into it.
 
-class Rows:
-    """The rows of a campaign that is under way."""
-
-    def __init__(self, path: pathlib.Path) -> None:
-        """Open the file; a row that was written in part is taken away.
-
-        :raises ParameterError: another process has it
+        :raises OSError: it cannot
         """
-        self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(self._file)
-            raise ParameterError(
-                f'out {path.parent}: another process flies this campaign') from None
-        self.rows, self._bytes = _whole(path.parent, path.read_bytes())
-        os.ftruncate(self._file, self._bytes)
-
-    def add(self, row: Row) -> None:
-        """Add a row; it is on the disk afterwards.
-
-        :raises OSError: it cannot be written; then nothing of it is
-        """
-        data = json.dumps(row).encode() + b'\n'
-        try:
-            if os.write(self._file, data) != len(data):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            os.fsync(self._file)
-        except OSError:
-            os.ftruncate(self._file, self._bytes)
-            raise
-        self._bytes += len(data)
-        self.rows.append(row)
-
-    def close(self) -> None:
-        """Let others write."""
-        os.close(self._file)
-
-
-def _whole(folder: pathlib.Path, data: bytes) -> tuple[list[Row], int]:
-    """Return the rows that were written to their ends, and how many bytes they are."""
-    end = data.rfind(b'\n') + 1
-    try:
-        return [json.loads(line) for line in data[:end].splitlines()], end
-    except ValueError as error:
-        raise ParameterError(f'campaign {folder}: {_ROWS} is damaged: {error}') from error
+            yield
+        except OSError as error:
+            raise OSError(error.errno, f'out {self.path}: {sentence(error)}') from error
 
 
 def run_name(number: int) -> str:

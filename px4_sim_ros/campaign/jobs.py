@@ -8,6 +8,7 @@ import typing
 
 import yaml
 
+from px4_sim_ros.config import whole_files
 from px4_sim_ros.config.configuration import Configuration, checked_scenario, load_configuration
 from px4_sim_ros.config.resources import DUMPER
 from px4_sim_ros.model.vehicle.checks import check_is_multirotor
@@ -63,10 +64,10 @@ def write_files(
     content = dict(scenario)
     if vehicle is not None:
         path = folder / f'{name}.vehicle.yaml'
-        path.write_text(_dumped(vehicle), encoding='utf-8')
+        whole_files.write(path, _dumped(vehicle))
         content['vehicle'] = str(path.absolute())
     path = folder / f'{name}.yaml'
-    path.write_text(_dumped(content), encoding='utf-8')
+    whole_files.write(path, _dumped(content))
     return path
 
 

@@ -13,6 +13,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import tempfile
 import threading
 import typing
 
@@ -36,9 +37,10 @@ class Worker:
 
     def __init__(self, core: int, autopilot: str) -> None:
         # What it prints beside its rows is noise of flights: PX4's folder, retries.
+        self._folder = tempfile.mkdtemp(prefix='px4_sim_ros_run_')
         self._process = subprocess.Popen(
             [*die_with_parent(), *SIGNALS_WAIT, *own_module(
-                'px4_sim_ros.campaign.worker', str(core), autopilot)],
+                'px4_sim_ros.campaign.worker', str(core), autopilot, self._folder)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             start_new_session=True)
         self._said = ''
@@ -94,7 +96,7 @@ class Worker:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, 9)
         self._process.wait()
-        for folder in memory:
+        for folder in (*memory, self._folder):      # it removes its own, unless it was killed
             shutil.rmtree(folder, ignore_errors=True)
 
 

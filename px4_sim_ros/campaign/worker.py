@@ -12,6 +12,7 @@ if __name__ == '__main__':
 import json
 import os
 import pathlib
+import shutil
 import sys
 import tempfile
 import typing
@@ -23,13 +24,13 @@ from px4_sim_ros.config import signals
 from px4_sim_ros.model.errors import ParameterError, RunError, sentence
 
 
-def answer(line: str, instance: int) -> dict[str, typing.Any]:
+def answer(line: str, instance: int, within: pathlib.Path) -> dict[str, typing.Any]:
     """Return the answer to a line: a row, or why there is none.
 
     `lost` says nothing about the run, which can be flown again; `refused` is a wrong value.
     """
     job = Job(*json.loads(line))
-    with tempfile.TemporaryDirectory(prefix='px4_sim_ros_run_') as name:
+    with tempfile.TemporaryDirectory(dir=within) as name:
         folder = pathlib.Path(name)
         os.environ['ROS_HOME'] = str(folder / 'ros')        # for what PX4 writes
         try:
@@ -43,19 +44,23 @@ def answer(line: str, instance: int) -> dict[str, typing.Any]:
 def main(arguments: typing.Sequence[str]) -> int:
     """Fly until there is no job any more.
 
-    :param arguments: the core to keep to, and `px4` or `embedded`
+    :param arguments: the core to keep to, `px4` or `embedded`, and a folder, which is removed
     """
-    os.sched_setaffinity(0, {int(arguments[0])})
+    core, autopilot, folder = arguments
+    os.sched_setaffinity(0, {int(core)})
     rows = os.fdopen(os.dup(1), 'w', encoding='utf-8')
     os.dup2(2, 1)              # what a flight prints is no row
     collector.release()
     try:
         signals.raise_interrupt()
-        with own_instance(of_px4=arguments[1] == 'px4') as instance:
+        with own_instance(of_px4=autopilot == 'px4') as instance:
             for line in sys.stdin:
-                print(json.dumps(answer(line, instance)), file=rows, flush=True)
+                print(json.dumps(answer(line, instance, pathlib.Path(folder))), file=rows,
+                      flush=True)
     except (KeyboardInterrupt, BrokenPipeError):
         return 1               # nobody waits for a row any more
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
     return 0
 
 

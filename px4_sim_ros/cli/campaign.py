@@ -100,9 +100,10 @@ def _fly(options: argparse.Namespace, name: str) -> int:
     except KeyboardInterrupt:
         progress.close()
         _write(folder)
-        print(f'campaign: {len(folder.rows())} of {campaign.settings.runs} runs are flown; the'
-              ' same command flies the others', file=sys.stderr)
+        print(f'campaign: {_sentence(folder)}', file=sys.stderr)
         raise
+    except OSError as error:
+        raise OSError(error.errno, f'{sentence(error)}; {_sentence(folder)}') from error
     finally:
         progress.close()
     for line in summary(folder, outcome):
@@ -112,6 +113,11 @@ def _fly(options: argparse.Namespace, name: str) -> int:
         print(f'campaign: run {number} was lost, the same command flies it: {why}',
               file=sys.stderr)
     return FAILED if outcome.lost or not _is_shown(options, outcome.rows) else 0
+
+
+def _sentence(folder: Folder) -> str:
+    return (f'{len(folder.rows())} of {folder.campaign.settings.runs} runs are flown; the same'
+            ' command flies the others')
 
 
 def _is_shown(options: argparse.Namespace, rows: typing.Sequence[Row]) -> bool:
@@ -127,11 +133,12 @@ def _is_shown(options: argparse.Namespace, rows: typing.Sequence[Row]) -> bool:
 
 def _write(folder: Folder) -> None:
     """Write tables and page, and say where they are."""
-    for line in conducting.write_tables(folder):
-        print(line)
-    if folder.rows():
-        from px4_sim_ros.campaign.campaign_report import write_report
-        print(f'look at {write_report(folder)}')
+    with folder.writing():
+        for line in conducting.write_tables(folder):
+            print(line)
+        if folder.rows():
+            from px4_sim_ros.campaign.campaign_report import write_report
+            print(f'look at {write_report(folder)}')
 
 
 def asked_for(options: argparse.Namespace, name: str) -> tuple[Campaign, Px4Build]:

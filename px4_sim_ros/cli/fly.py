@@ -35,7 +35,7 @@ from px4_sim_ros.mavlink.pilot_events import place_text
 from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.model.vehicle.checks import check_is_multirotor
 from px4_sim_ros.recording.bag.folder import new_folder
-from px4_sim_ros.run import autopilots, remapping, settings
+from px4_sim_ros.run import autopilots, fleet_plan, remapping, settings
 from px4_sim_ros.run.fleet import FleetOptions, laid_over
 from px4_sim_ros.run.fleet_record import FleetRecord
 from px4_sim_ros.run.flight import AUTOPILOTS, MODES, FlightPlan, VehiclePlan, conduct
@@ -202,19 +202,19 @@ def _prepared(
     if fleet is None:
         configuration = _configuration(options, bag)
         return _plan(options, configuration), configuration
-    first, *others = fly_fleet.plans(fleet, options.autopilot, FleetOptions(
+    vehicles = fleet_plan.plans(fleet, options.autopilot, FleetOptions(
         options.params_file, _overrides(options, bag),
         lambda autopilot: laid_over(
             _base(autopilot, options.px4_schedule), profile_parameters(options.profile))),
         lambda: Px4.find(options.px4_dir, options.px4_schedule))
-    for vehicle in (first, *others):
+    for vehicle in vehicles:
         _check_vehicle(vehicle.configuration, vehicle.autopilot)
         autopilots.check(vehicle.hil, vehicle.autopilot, vehicle.mission is not None)
-    own_classes = node_overrides.parse(options.node, first.configuration.graph.nodes)
-    return FlightPlan(
-        options.mode, first.autopilot, first.px4, first.mission, own_classes, (), None,
-        first.namespace, fleet=fleet.name, others=tuple(others),
-        near_miss_m=fleet.near_miss_m), first.configuration
+    first = vehicles[0].configuration
+    own_classes = node_overrides.parse(options.node, first.graph.nodes)
+    if options.mode != 'core':
+        domain_claim.check_unclaimed()
+    return fleet_plan.flight_plan(fleet, options.mode, vehicles, own_classes), first
 
 
 def _configuration(

@@ -4,12 +4,10 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import typing
 
 from px4_sim_ros.config.configuration import Configuration
 from px4_sim_ros.config.fleets import MOST_VEHICLES, SPACING_M, Fleet
-from px4_sim_ros.config.vehicles_and_missions import flown_mission
 from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.model.encounters import Encounters
 from px4_sim_ros.model.errors import ParameterError
@@ -17,7 +15,6 @@ from px4_sim_ros.run import fleet as fleets
 from px4_sim_ros.run.fleet_record import FleetRecord
 from px4_sim_ros.run.flight import VehiclePlan
 from px4_sim_ros.run.flight_record import FlightRecord
-from px4_sim_ros.run.px4 import Px4
 
 # What is of one vehicle only, or not done for several yet.
 _OF_ONE = 'namespace', 'viewer', 'scenario', 'remap'
@@ -50,8 +47,6 @@ def fleet_of(options: argparse.Namespace) -> Fleet | None:
         raise ParameterError(f'spacing {options.spacing:g}: is only for --vehicles')
     if options.fleet is None and options.vehicles is None:
         return None
-    if options.mode not in (None, 'core'):
-        raise ParameterError(f'mode {options.mode}: several vehicles fly in mode core only')
     for name in _OF_ONE:
         if value := getattr(options, name):
             raise ParameterError(f'{name} {value!r}: is for one vehicle alone')
@@ -62,28 +57,6 @@ def fleet_of(options: argparse.Namespace) -> Fleet | None:
         raise ParameterError(
             f'spacing {spacing_m:g}: must be greater than 0 and at most 100 m')
     return Fleet.of_number(options.vehicles, spacing_m)
-
-
-def plans(
-    fleet: Fleet, autopilot: str, options: fleets.FleetOptions,
-    px4: typing.Callable[[], Px4],
-) -> list[VehiclePlan]:
-    """Return what each vehicle of a fleet flies.
-
-    :param autopilot: of those of which the fleet does not say it
-    :param px4: finds the PX4 that was built
-    :raises ParameterError: something is wrong, and in which vehicle
-    """
-    members = fleets.configurations(fleet, autopilot, options)
-    fleets.check_starts({vehicle.namespace: its for vehicle, its in members})
-    built = px4() if any(vehicle.autopilot == 'px4' for vehicle, _ in members) else None
-    if built is not None and built.repeats:
-        # All are on the core that the step is on.
-        first = members[0][1].of_node('hil_bridge', HilParameters).instance
-        built = dataclasses.replace(built, core_instance=first)
-    return [VehiclePlan(vehicle.namespace, its, vehicle.autopilot,
-                        built if vehicle.autopilot == 'px4' else None, flown_mission(its.world))
-            for vehicle, its in members]
 
 
 def prepare_record(record: FlightRecord, vehicles: list[VehiclePlan], near_miss_m: float) -> None:

@@ -51,6 +51,15 @@ class LinkSnapshot:
 
 
 @dataclasses.dataclass(frozen=True)
+class VehicleSnapshot:
+    """A vehicle of a fleet; None is what is not known."""
+
+    link: LinkSnapshot
+    busy_us_per_step: float | None          # of all its nodes; without the wait for the autopilot
+    troubled: tuple[str, ...] = ()          # its nodes that are silent or not active
+
+
+@dataclasses.dataclass(frozen=True)
 class Snapshot:
     """A graph at a time; None is what is not known."""
 
@@ -61,5 +70,7 @@ class Snapshot:
     speed_factor: float | None              # that was asked for; 0 is as fast as possible
     real_time_factor: float | None          # over the last interval
     real_time_factor_since_start: float | None
-    link: LinkSnapshot
+    link: LinkSnapshot                      # of a vehicle alone
     nodes: dict[str, NodeSnapshot]
+    vehicles: dict[str, VehicleSnapshot] = dataclasses.field(default_factory=dict)
+    """Those of a fleet, by namespace; their nodes have it before their names."""

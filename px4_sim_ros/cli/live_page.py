@@ -8,15 +8,14 @@ part. What is left at the end is one file.
 """
 from __future__ import annotations
 
-import contextlib
 import math
-import os
 import pathlib
 import typing
 
 import numpy as np
 
 from px4_sim_ros.cli.graph_snapshot import NODE_FIGURES, LinkSnapshot, NodeSnapshot, Snapshot
+from px4_sim_ros.config import whole_files
 from px4_sim_ros.model.errors import sentence
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.recording.analysis import lockstep_terms as terms
@@ -72,13 +71,9 @@ class LivePage:
 
 
 def _replace(path: pathlib.Path, text: str) -> None:
-    part = path.with_name(f'{path.name}.part')
     try:
-        part.write_text(text, encoding='utf-8')
-        os.replace(part, path)
+        whole_files.write(path, text)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            part.unlink()
         raise ControlError(f'{path}: {sentence(error)}') from error
 
 

@@ -8,7 +8,7 @@ import sys
 import tqdm
 
 from px4_sim_ros.mavlink.pilot_events import Event
-from px4_sim_ros.model.scenario.course import Happening
+from px4_sim_ros.model.scenario.happening import Happening
 
 
 class Progress:

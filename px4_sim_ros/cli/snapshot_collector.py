@@ -10,7 +10,12 @@ import typing
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 
-from px4_sim_ros.cli.graph_snapshot import LinkSnapshot, NodeSnapshot, Snapshot
+from px4_sim_ros.cli.graph_snapshot import (
+    LinkSnapshot,
+    NodeSnapshot,
+    Snapshot,
+    VehicleSnapshot,
+)
 from px4_sim_ros.config.resources import PACKAGE
 from px4_sim_ros.messages.diagnostics import node_name, values_of
 from px4_sim_ros.messages.run_status import RunStatus
@@ -46,7 +51,7 @@ class _Interval:
     """What a node did between two samples; None is what is not known."""
 
     def __init__(self, earlier: _Sample, later: _Sample) -> None:
-        self._wall_s = later.sent_s - earlier.sent_s
+        self.wall_s = later.sent_s - earlier.sent_s
         self._run_wall_s = later.run_wall_s - earlier.run_wall_s
         self._sim_s = (later.time_us - earlier.time_us) / US_PER_S
         self._steps = later.steps - earlier.steps
@@ -54,7 +59,7 @@ class _Interval:
         self.busy_s = max(
             0.0, float(terms.own_busy_s(later.busy_s - earlier.busy_s, self.waited_s)))
         self.known = (
-            later.begin == earlier.begin and self._wall_s > 0.0
+            later.begin == earlier.begin and self.wall_s > 0.0
             and min(self._sim_s, self._steps, self.waited_s, later.busy_s - earlier.busy_s) >= 0)
 
     @property
@@ -65,7 +70,7 @@ class _Interval:
     @property
     def wall_rate_hz(self) -> float:
         """Own steps per wall second."""
-        return self._steps / self._wall_s
+        return self._steps / self.wall_s
 
     @property
     def real_time_factor(self) -> float | None:
@@ -78,7 +83,7 @@ class _Interval:
 
     def percent(self, spent_s: float) -> float:
         """Return a part of the interval as a share of it."""
-        return 100.0 * spent_s / self._wall_s
+        return 100.0 * spent_s / self.wall_s
 
 
 class _Node:
@@ -144,10 +149,12 @@ class SnapshotCollector:
         """
         for status in message.status:
             name = node_name(self._namespace, status.name)
-            if status.hardware_id != PACKAGE or name == status.name or '/' in name:
+            vehicle, _, own_name = name.rpartition('/')
+            if status.hardware_id != PACKAGE or name == status.name or (
+                    kind_and_index(own_name)[0] not in graph.NODES):
                 continue
-            if kind_and_index(name)[0] not in graph.NODES:
-                continue
+            if vehicle and name not in self._nodes:
+                continue       # of a graph of that namespace, as far as is known
             time_us = stamp_us(message.header.stamp)
             self.expect(name)
             node = self._nodes[name]
@@ -158,6 +165,10 @@ class SnapshotCollector:
 
     def expect(self, name: str) -> None:
         """Give a node a row, even if it has not reported; the first of each kind have theirs."""
+        if '/' in name:        # there are vehicles: each has nodes of its own
+            for kind in [kind for kind, node in self._nodes.items()
+                         if '/' not in kind and kind != 'manager' and node.heard_s is None]:
+                del self._nodes[kind]
         self._nodes.setdefault(name, _Node(self._rounds))
 
     def has_two_rounds(self) -> bool:
@@ -180,8 +191,9 @@ class SnapshotCollector:
             speed_factor=status.speed_factor if status else None,
             real_time_factor=interval.real_time_factor if interval and not silent else None,
             real_time_factor_since_start=status.real_time_factor if status else None,
-            link=self._link(now_s),
-            nodes={name: self._node(self._nodes[name], now_s) for name in self._names()})
+            link=LinkSnapshot() if self._vehicles() else self._link('', now_s),
+            nodes={name: self._node(self._nodes[name], now_s) for name in self._names()},
+            vehicles={vehicle: self._vehicle(vehicle, now_s) for vehicle in self._vehicles()})
 
     def counters(self) -> dict[str, Counters]:
         """Return what the nodes have counted in this run, as far as it was kept."""
@@ -191,6 +203,20 @@ class SnapshotCollector:
     def _names(self) -> list[str]:
         """Return all nodes in the order of the graph."""
         return sorted(self._nodes, key=_place)
+
+    def _vehicles(self) -> list[str]:
+        return list(dict.fromkeys(
+            name.rpartition('/')[0] for name in self._names() if '/' in name))
+
+    def _vehicle(self, vehicle: str, now_s: float) -> VehicleSnapshot:
+        its = {name: self._node(self._nodes[name], now_s)
+               for name in self._names() if name.startswith(f'{vehicle}/')}
+        manager = self._nodes['manager'].interval()
+        busy = [node.busy_percent for node in its.values() if node.busy_percent is not None]
+        return VehicleSnapshot(
+            self._link(vehicle, now_s),
+            manager.us_per_step(manager.wall_s * sum(busy) / 100.0) if manager and busy else None,
+            tuple(name for name, node in its.items() if node.state not in (None, 'active')))
 
     def _is_silent(self, node: _Node, now_s: float) -> bool:
         if node.heard_s is None:
@@ -216,13 +242,14 @@ class SnapshotCollector:
             busy_us_per_step=interval.us_per_step(interval.busy_s),
             busy_percent=interval.percent(interval.busy_s))
 
-    def _link(self, now_s: float) -> LinkSnapshot:
-        bridge = self._nodes['hil_bridge']
+    def _link(self, vehicle: str, now_s: float) -> LinkSnapshot:
+        bridge = self._nodes.get(graph.qualified(vehicle, 'hil_bridge'), _Node(0))
+        state = bridge.values.get('state') if vehicle else self.link_state
         counters = {key: int(text) for key, text in bridge.values.items()
                     if key == 'replies' or key in terms.TROUBLES}
         interval = None if self._is_silent(bridge, now_s) else bridge.interval()
         return LinkSnapshot(
-            state=None if self._is_silent(bridge, now_s) else self.link_state,
+            state=None if self._is_silent(bridge, now_s) else state,
             replies=counters.pop('replies', None),
             misses=counters.pop(terms.MISSES, None),
             other_counters={key: count for key, count in counters.items() if count},
@@ -248,7 +275,8 @@ def _known(value: typing.SupportsFloat) -> float | None:
     return None if math.isnan(value) else float(value)
 
 
-def _place(name: str) -> tuple[int, int]:
-    """Return where a node stands in the order of the graph."""
-    kind, index = kind_and_index(name)
-    return _KINDS.index(kind), index
+def _place(name: str) -> tuple[str, int, int]:
+    """Return where a node stands in the order of the graph, vehicle by vehicle."""
+    vehicle, _, own_name = name.rpartition('/')
+    kind, index = kind_and_index(own_name)
+    return vehicle, _KINDS.index(kind), index

@@ -21,7 +21,13 @@ from rich.text import Text
 from std_msgs.msg import String
 
 from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED, INTERRUPTED
-from px4_sim_ros.cli.graph_snapshot import NODE_FIGURES, LinkSnapshot, NodeSnapshot, Snapshot
+from px4_sim_ros.cli.graph_snapshot import (
+    NODE_FIGURES,
+    LinkSnapshot,
+    NodeSnapshot,
+    Snapshot,
+    VehicleSnapshot,
+)
 from px4_sim_ros.cli.snapshot_collector import FOUND_AFTER_S, SnapshotCollector
 from px4_sim_ros.cli.terminal import console
 from px4_sim_ros.config.resources import check_page
@@ -178,7 +184,12 @@ def to_text(snapshot: Snapshot, columns: int) -> str:
 
 def picture(snapshot: Snapshot) -> Group:
     """Return a snapshot as rich shows it."""
-    return Group(_head(snapshot), '', _table(snapshot.nodes))
+    if not snapshot.vehicles:
+        return Group(_head(snapshot), '', _table(snapshot.nodes))
+    # All nodes of many vehicles would fill several screens.
+    shown = {name: node for name, node in snapshot.nodes.items() if '/' not in name or any(
+        name in vehicle.troubled for vehicle in snapshot.vehicles.values())}
+    return Group(_head(snapshot), '', _vehicles(snapshot.vehicles), '', _table(shown))
 
 
 def _head(snapshot: Snapshot) -> Table:
@@ -187,7 +198,8 @@ def _head(snapshot: Snapshot) -> Table:
     head.add_column()
     head.add_row('world', _world(snapshot))
     head.add_row('speed', _speed(snapshot))
-    head.add_row('link', _link(snapshot.link))
+    if not snapshot.vehicles:
+        head.add_row('link', _link(snapshot.link))
     return head
 
 
@@ -226,6 +238,23 @@ def _link(link: LinkSnapshot) -> Text:
                              for key, count in link.other_counters.items())
         text.append(f'\n{counters}', _STYLES[terms.NOTABLE])
     return text
+
+
+def _vehicles(vehicles: typing.Mapping[str, VehicleSnapshot]) -> Table:
+    """Return a row for each vehicle of a fleet."""
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style='bold reverse', pad_edge=False)
+    for title in terms.VEHICLE, 'link':
+        table.add_column(title, no_wrap=True)
+    for title in ('replies', terms.MISSES, f'{terms.AUTOPILOT} {terms.US_PER_STEP}',
+                  f'nodes {terms.US_PER_STEP}'):
+        table.add_column(title, justify='right', no_wrap=True)
+    for name, vehicle in vehicles.items():
+        link = vehicle.link
+        table.add_row(
+            name, _state(link.state), figure(link.replies, 'd'), figure(link.misses, 'd'),
+            figure(link.wait_us_per_step, '.0f'), figure(vehicle.busy_us_per_step, '.0f'),
+            style='red' if link.misses or vehicle.troubled else '')
+    return table
 
 
 def _state(state: str | None) -> Text:

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import argparse
+import pathlib
 import sys
 import typing
 
 from px4_sim_ros.cli.exit_codes import BAD_INPUT
+from px4_sim_ros.config.configuration import Configuration
 from px4_sim_ros.config.resources import own_arguments
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.run import settings
@@ -18,18 +20,39 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     settings.add_graph_arguments(parser)
     parser.add_argument('--only-tf', action='store_true', help='publish nothing but /tf and'
                         ' /tf_static: the true pose at the display rate of simulated time')
+    parser.add_argument('--fleet', type=pathlib.Path, metavar='FILE', help='with --only-tf: of'
+                        ' several vehicles, which this file describes')
 
 
 def visualizer(options: argparse.Namespace) -> int:
     """Publish until a signal comes; return the exit code."""
-    from px4_sim_ros.ros.visualizer import run
+    from px4_sim_ros.recording.bag.run_description import BagError
+    from px4_sim_ros.ros.transforms import TfBroadcaster
+    from px4_sim_ros.ros.visualizer import VisualizerNode, run
     try:
-        run(settings.graph_configuration(options), options.ros_arguments,
-            only_tf=options.only_tf)
-    except ParameterError as error:
+        if options.only_tf:
+            vehicles = _vehicles(options)
+            run(lambda: TfBroadcaster(vehicles), options.ros_arguments)
+        else:
+            configuration = settings.graph_configuration(options)
+            run(lambda: VisualizerNode(configuration), options.ros_arguments)
+    except (ParameterError, BagError) as error:
         print(f'visualizer: {error}', file=sys.stderr)
         return BAD_INPUT
     return 0
+
+
+def _vehicles(options: argparse.Namespace) -> dict[str, Configuration]:
+    """Return the parameters of the vehicles of the graph, by namespace.
+
+    :raises ParameterError: one is wrong
+    :raises BagError: the file that describes them is
+    """
+    if options.fleet is None:
+        return {'': settings.graph_configuration(options)}
+    from px4_sim_ros.recording.bag.fleet_description import read_fleet_file
+    members = read_fleet_file(options.fleet).members
+    return {name: run.configuration({}) for name, run in members.items()}
 
 
 def main(arguments: typing.Sequence[str] | None = None) -> int:

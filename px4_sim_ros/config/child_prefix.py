@@ -12,14 +12,14 @@ from px4_sim_ros.config.signal_mask import ENDING
 SIGNALS_WAIT = ('env', f"--block-signal={','.join(map(str, ENDING))}", '--')
 
 
-def die_with_parent() -> tuple[str, ...]:
-    """Return what starts a program that the kernel ends with SIGTERM when this process is gone.
+def die_with_parent(signal: str = 'TERM') -> tuple[str, ...]:
+    """Return what starts a program to which the kernel sends a signal when this process is gone.
 
     Also if this process was killed, and before the kernel was asked. (`setpriv` is part of
     util-linux; Python's preexec_fn is not safe in a process with threads.)
     """
     still_there = 'test "$PPID" = "$0" && exec "$@"'
-    return ('setpriv', '--pdeathsig', 'TERM', '--', 'sh', '-c', still_there, str(os.getpid()))
+    return ('setpriv', '--pdeathsig', signal, '--', 'sh', '-c', still_there, str(os.getpid()))
 
 
 def own_module(name: str, *arguments: str) -> list[str]:

@@ -23,13 +23,15 @@ from px4_sim_ros.config.resources import named_file
 from px4_sim_ros.config.scenarios import NONE, load_scenario, settings_of
 from px4_sim_ros.config.vehicles_and_missions import load_vehicle
 from px4_sim_ros.model.errors import ParameterError, check_installed
-from px4_sim_ros.model.faults.action import Subject
 from px4_sim_ros.model.parameters import Parameters, unknown_key_error
-from px4_sim_ros.model.scenario.scenario import Scenario
 from px4_sim_ros.model.timebase import instance_name
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.step import graph
+from px4_sim_ros.step.members import OF_WORLD
+
+if typing.TYPE_CHECKING:
+    from px4_sim_ros.model.scenario.scenario import Scenario
 
 # Its parameters are read first.
 _FIRST = 'manager'
@@ -170,6 +172,7 @@ def checked_scenario(configuration: Configuration) -> Scenario | None:
     name = configuration.world.scenario
     if name == NONE:
         return None
+    from px4_sim_ros.model.faults.action import Subject
     scenario = load_scenario(name)
     scenario.check(Subject(configuration.vehicle, configuration.graph.blocks),
                    f'scenario {scenario.name}')
@@ -222,6 +225,23 @@ def write_configuration(folder: pathlib.Path, configuration: Configuration) -> p
     """
     path = folder / 'parameters.yaml'
     write_parameters(path, flat_parameters(configuration))
+    return path
+
+
+def write_fleet_configuration(
+    folder: pathlib.Path, vehicles: typing.Mapping[str, Configuration],
+) -> pathlib.Path:
+    """Write all parameters of several vehicles into one file for ROS, and return its path.
+
+    :param vehicles: by namespace; the nodes that there are once have the parameters of the first
+    """
+    parameters: dict[str, FlatParameters] = {}
+    for vehicle, configuration in vehicles.items():
+        for node, values in flat_parameters(configuration).items():
+            name = node if node in OF_WORLD else graph.qualified(vehicle, node)
+            parameters.setdefault(name, values)
+    path = folder / 'parameters.yaml'
+    write_parameters(path, parameters)
     return path
 
 

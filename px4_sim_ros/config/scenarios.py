@@ -9,10 +9,10 @@ import yaml
 
 from px4_sim_ros.config.parameter_files import FlatParameters
 from px4_sim_ros.config.resources import LOADER, named_file, read_yaml
-from px4_sim_ros.mavlink import scenario_words
 from px4_sim_ros.model.errors import ParameterError
-from px4_sim_ros.model.faults.action import WIND
-from px4_sim_ros.model.scenario.scenario import Scenario
+
+if typing.TYPE_CHECKING:
+    from px4_sim_ros.model.scenario.scenario import Scenario
 
 NONE = 'none'
 """The parameter `scenario` of a run without one."""
@@ -26,6 +26,9 @@ def load_scenario(name: str) -> Scenario:
 
     :raises ParameterError: the file is missing, is no YAML, or something in it is wrong
     """
+    # A process without a scenario does without actions, conditions and MAVLink's words.
+    from px4_sim_ros.mavlink import scenario_words
+    from px4_sim_ros.model.scenario.scenario import Scenario
     path = named_file('scenarios', name)
     owner = f'scenario file {path}'
     scenario = Scenario.from_mapping(owner, path.stem, read_yaml(path, 'scenario file'))
@@ -66,6 +69,7 @@ def settings_of(name: str) -> dict[str, FlatParameters]:
     shared = found.setdefault('', {})
     if scenario.mission is not None:
         shared['mission'] = IN_SCENARIO
+    from px4_sim_ros.model.faults.action import WIND
     if any(event.action.block == WIND for event in scenario.events) and 'wind' not in shared:
         shared['wind'] = 'constant'
         found[WIND] = {'speed_m_s': 0.0}

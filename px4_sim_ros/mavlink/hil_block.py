@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import typing
 
 from px4_sim_ros.mavlink.battery_link import BatteryLink
@@ -15,6 +14,7 @@ from px4_sim_ros.mavlink.hil_server import HilServer, port_of
 from px4_sim_ros.mavlink.link_state import HilParameters, LinkReport, LinkState
 from px4_sim_ros.mavlink.lockstep import Lockstep
 from px4_sim_ros.mavlink.ports import check_port_is_free
+from px4_sim_ros.mavlink.shared_core import SharedCore
 from px4_sim_ros.step.block import Block, BlockConfiguration, BlockStatus, Inputs, Outputs
 from px4_sim_ros.step.graph import COMMAND
 
@@ -98,10 +98,9 @@ class HilBlock(Block):
         self._is_exchanging = False         # a step was sent and not answered
         self._is_held = False
         self._reported_state: LinkState | None = None
-        self._cores: set[int] | None = None     # of this thread, before it kept to one of them
         # What the host sets, before `reset`.
         self.is_alone = True                # the process waits for no other autopilot
-        self.core_instance = hil.instance   # the autopilot whose core is shared
+        self.shared_core = SharedCore(core_of(hil.instance))    # if the parameters say so
         self.on_state: typing.Callable[[LinkState], None] = lambda state: None
         """Is given the state of the link when it has changed."""
         check_port_is_free('TCP', hil.host, port_of(hil.instance))
@@ -139,8 +138,8 @@ class HilBlock(Block):
         if has_first_imu is not self._has_first_imu:
             self._has_first_imu = has_first_imu
             lockstep.expect_gap()
-        if self._cores is None and self._hil.shares_core:
-            self._share_core()
+        if self._hil.shares_core and (sentence := self.shared_core.enter()):
+            lockstep.note_gap(sentence)
         self._frames = self._hil_frames.of(time_us, inputs)
         lockstep.begin(time_us, self._frames)
         self._is_exchanging = True
@@ -159,14 +158,6 @@ class HilBlock(Block):
         return {COMMAND: self.configuration.vehicle.references(
             reply.controls, reply.armed)}
 
-    def _share_core(self) -> None:
-        """Let this thread run only while the autopilot, on the same core, has nothing to do.
-
-        So each step finds it in the same state: whatever it is about goes first.
-        """
-        self._cores = os.sched_getaffinity(0)
-        os.sched_setaffinity(0, {core_of(self.core_instance)})
-
     def idle(self) -> None:
         """Look after the link between two exchanges."""
         if self._link is not None and not self._is_exchanging:
@@ -180,17 +171,16 @@ class HilBlock(Block):
     def abort(self) -> None:
         """Hold no step any more."""
         self._is_exchanging = self._is_held = False
+        self.shared_core.leave()
 
     def close(self) -> None:
         """Let the autopilot go and free the port."""
+        self.shared_core.leave()
         if self._link is not None:
             self._counters = self._link.lockstep.status()
             self._link.server.close()
             self._link.battery.close()
             self._link = None
-        if self._cores is not None:
-            os.sched_setaffinity(0, self._cores)
-            self._cores = None
 
     def counters(self) -> dict[str, str]:
         """Return the counters of the link, also after it was closed."""

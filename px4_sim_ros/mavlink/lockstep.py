@@ -70,6 +70,7 @@ class Lockstep:
         self._has_begun = False                  # an autopilot was there
         self.steps = 0
         self.misses = 0
+        self.unanswered = 0                      # steps, since the first reply of an autopilot
         self.waited_s = 0.0                      # wall time in `send` and in waits for replies
         self.boot_s = 0.0                        # of steps, until a boot came to rest first
         self._gap: Gap | None = None             # the first one
@@ -132,7 +133,7 @@ class Lockstep:
         reply = self._wait_for_reply(time_us)
         self.waited_s += time.perf_counter() - started_s
         if self._has_gone():
-            self._note_gap('the autopilot has gone')
+            self.note_gap('the autopilot has gone')
             return self._without_autopilot()
         if self._boot is not None and is_due(time_us, US_PER_S):
             self._look_for_gaps(self._boot, time_us)
@@ -144,6 +145,8 @@ class Lockstep:
             self._send_heartbeat_if_due()
             return None
         self.steps += 1
+        if reply is None and self._matcher.answered_us != NONE_US:
+            self.unanswered += 1
         return self._command
 
     def service_idle_link(self) -> None:
@@ -186,11 +189,14 @@ class Lockstep:
 
     def status(self) -> dict[str, str]:
         """Return the counters as texts."""
+        time_ratio = self._matcher.time_ratio
         return {
             'state': self.state.value,
             'steps': str(self.steps),
             'replies': str(self.replies),
             'misses': str(self.misses),
+            'unanswered': str(self.unanswered),
+            **({} if time_ratio is None else {'time_ratio': f'{time_ratio:.6f}'}),
             'stale_replies': str(self.stale_replies),
             **{name: str(count) for name, count in self._matcher.decoder.counters().items()},
             'waited_s': f'{self.waited_s:.6f}',
@@ -230,19 +236,19 @@ class Lockstep:
         rests = self._boot.settle(_REST_WAIT_S)
         self.boot_s += time.perf_counter() - started_s
         if not rests and time.monotonic() - self._boot.since_s > LONGEST_S:
-            self._note_gap(_RESTLESS)
+            self.note_gap(_RESTLESS)
             return True
         return rests
 
     def _settle(self, boot: BootWatch) -> None:
         """Let an autopilot that boots come to rest; at the end of that see how it runs."""
         if not boot.settle():
-            self._note_gap(_RESTLESS)
+            self.note_gap(_RESTLESS)
         elif not boot.is_booting:
             boot.load_program()
             sentence = boot.wrong_schedule()
             if sentence:
-                self._note_gap(sentence)
+                self.note_gap(sentence)
 
     def _look_for_gaps(self, boot: BootWatch, time_us: int) -> None:
         """See whether the autopilot still runs as it did at the end of its boot."""
@@ -250,11 +256,11 @@ class Lockstep:
         if boot.is_booting:
             return
         if has_waited_for_disk:
-            self._note_gap('the autopilot has waited for the disk')
+            self.note_gap('the autopilot has waited for the disk')
         elif is_due(time_us, _SCHEDULE_PERIOD_US) and (sentence := boot.wrong_schedule()):
-            self._note_gap(sentence)
+            self.note_gap(sentence)
 
-    def _note_gap(self, sentence: str) -> None:
+    def note_gap(self, sentence: str) -> None:
         """Remember the first thing that may be otherwise if the run is repeated."""
         self._gap = self._gap or Gap(self.report.time_us, sentence)
 
@@ -341,7 +347,7 @@ class Lockstep:
         if self._unanswered_us == NONE_US and self.state is not LinkState.FREEWHEEL:
             self._unanswered_us = time_us
         if was_locked:
-            self._note_gap('the step was not answered in time')
+            self.note_gap('the step was not answered in time')
             self.misses += 1
             self._untrusted = _TRUSTED_REPLIES
             self.report.enter(LinkState.STALLED)

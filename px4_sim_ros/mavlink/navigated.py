@@ -6,6 +6,9 @@ What an item means follows from the vehicle. A plane takes off along its heading
 place of take-off, coming from its last point; a VTOL takes off straight up, makes its way as a
 plane, and lands straight down there. `hold` is a circle around the last point. A rover drives from
 point to point and stands still where it holds and where its mission ends.
+
+Which item is flown stands in HIGH_LATENCY2. PX4 sends that as a stream, at simulated times, but
+MISSION_ITEM_REACHED and MISSION_CURRENT by the wall clock: flights that follow them do not repeat.
 """
 from __future__ import annotations
 
@@ -36,6 +39,7 @@ _ITEM_LIMIT_S = 300.0
 # PX4's custom modes, and the sub-mode of automatic.
 _MANUAL, _AUTO, _MISSION = 1, 4, 4
 _MANUAL_S = 2.0
+_INTERVAL_US = 100_000
 _AUTOPILOT = mavlink.MAV_COMP_ID_AUTOPILOT1
 
 
@@ -54,8 +58,11 @@ def fly_navigated(pilot: Pilot, mission: Mission, home: Home) -> Course[None]:
     """
     link = pilot.link
     items = _items(mission, link.vehicle_type in _VTOLS, math.radians(link.heading_deg))
+    yield from pilot.command(
+        mavlink.MAV_CMD_SET_MESSAGE_INTERVAL, mavlink.MAVLINK_MSG_ID_HIGH_LATENCY2,
+        _INTERVAL_US, 0, 0, 0, 0, 0)
     yield from _upload(pilot, items, home)
-    link.item_reached = -1
+    link.item_current = None
     if mission.drives:
         yield from _drive(pilot, mission, items)
     else:
@@ -98,8 +105,10 @@ def _set_mode(pilot: Pilot, mode: int, sub_mode: int = 0) -> Course[None]:
 
 
 def _reach(pilot: Pilot, index: int, limit_s: float) -> Course[bool]:
-    return pilot.until(lambda: pilot.link.item_reached >= index, limit_s,
-                       f'item {index + 1} of the mission was not reached')
+    def is_reached() -> bool:
+        current = pilot.link.item_current
+        return current is not None and current > index
+    return pilot.until(is_reached, limit_s, f'item {index + 1} of the mission was not reached')
 
 
 def _event(item: object, sent: _Item, time_s: float) -> Event:
@@ -111,7 +120,11 @@ def _event(item: object, sent: _Item, time_s: float) -> Event:
 
 
 def _items(mission: Mission, is_vtol: bool, heading_rad: float) -> list[_Item]:
-    """Return the items of a mission for MAVLink, one for each."""
+    """Return the items of a mission for MAVLink, one for each.
+
+    One that drives has another one behind them, that takes no time: that it is the current one
+    tells that the last is reached.
+    """
     place = 0.0, 0.0, 0.0
     found = []
     for item in mission.items:
@@ -130,6 +143,8 @@ def _items(mission: Mission, is_vtol: bool, heading_rad: float) -> list[_Item]:
             found.append(_Item(
                 mavlink.MAV_CMD_NAV_VTOL_LAND if is_vtol else mavlink.MAV_CMD_NAV_LAND,
                 (0.0, 0.0, 0.0)))
+    if mission.drives:
+        found.append(_Item(mavlink.MAV_CMD_NAV_DELAY, place))
     return found
 
 
@@ -158,6 +173,10 @@ def _upload(pilot: Pilot, items: typing.Sequence[_Item], home: Home) -> Course[N
 
 def _message(pilot: Pilot, index: int, item: _Item, home: Home) -> mavlink.MAVLink_message:
     place = home.frame.to_geodetic(item.place_enu)
+    if item.command == mavlink.MAV_CMD_NAV_DELAY:
+        return pilot.link.mav.mission_item_int_encode(
+            pilot.link.system_id, _AUTOPILOT, index, mavlink.MAV_FRAME_MISSION, item.command, 0, 1,
+            item.duration_s, 0.0, 0.0, 0.0, 0, 0, 0.0)
     return pilot.link.mav.mission_item_int_encode(
         pilot.link.system_id, _AUTOPILOT, index, mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT_INT,
         item.command, 0, 1, item.duration_s, 0.0, 0.0, math.nan,

@@ -46,15 +46,17 @@ class Pilot:
     def __init__(
         self, instance: int, report: Report,
         show: typing.Callable[[SetPoint], None] = lambda set_point: None,
+        system_type: int = mavlink.MAV_TYPE_ONBOARD_CONTROLLER,
     ) -> None:
         """Bind the port.
 
         :param report: called at each event
         :param show: called with each set point that the autopilot sends
+        :param system_type: what it says it is, MAV_TYPE
         :raises OSError: the port is taken
         """
         self.report = report
-        self.link = PilotLink(instance, show)
+        self.link = PilotLink(instance, show, system_type)
         load_proj()
 
     def close(self) -> None:

@@ -11,11 +11,14 @@ from __future__ import annotations
 import dataclasses
 import typing
 
+from pymavlink.dialects.v20 import common as mavlink
+
 from px4_sim_ros.mavlink.pilot import Pilot
 from px4_sim_ros.mavlink.pilot_events import Event, MissionError
 from px4_sim_ros.mavlink.pilot_link import PilotLink, SetPoint
 from px4_sim_ros.mavlink.scenario_words import message_of
 from px4_sim_ros.model.faults.action import Faults
+from px4_sim_ros.model.faults.links import LinkLost
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.scenario.situation import AutopilotState
 from px4_sim_ros.model.timebase import US_PER_S, is_due
@@ -25,6 +28,9 @@ from px4_sim_ros.step.repeatability import FLOWN, Gap
 
 # PX4 sends some thousand messages a simulated second: to look in each step would cost more.
 _PERIOD_US = 20_000
+_STATION = 'ground_station'
+_SYSTEM_TYPES = {'companion': mavlink.MAV_TYPE_ONBOARD_CONTROLLER,
+                 _STATION: mavlink.MAV_TYPE_GCS}
 # What comes before the second step is answered is of the autopilot of the run before.
 _OTHERS_STEPS = 2
 
@@ -38,6 +44,9 @@ class PilotParameters(Parameters):
     at_end: str = parameter(
         'what to do when the mission is over: let time go on, or hold the step',
         choices=('go_on', 'hold'))
+    speaks_as: str = parameter(
+        'what it says it is: PX4 takes only the loss of a ground station for a lost data link',
+        choices=tuple(_SYSTEM_TYPES))
 
 
 class PilotBlock(Block):
@@ -48,6 +57,7 @@ class PilotBlock(Block):
         assert configuration.mission is not None, 'without one there is no pilot'
         self._parameters, self._mission = configuration.parameters, configuration.mission
         self._pilot: Pilot | None = None
+        self._is_station = self._parameters.speaks_as == _STATION
         self._has_scenario = FAULTS in configuration.graph.nodes[configuration.name].inputs
         self._begin()
         # What the host sets, before `reset`.
@@ -65,7 +75,9 @@ class PilotBlock(Block):
         """
         self.close()
         self._begin()
-        self._pilot = Pilot(self._parameters.instance, self._report, self.on_set_point)
+        p = self._parameters
+        self._pilot = Pilot(
+            p.instance, self._report, self.on_set_point, _SYSTEM_TYPES[p.speaks_as])
         self._course = self._pilot.course(self._mission)
 
     def _begin(self) -> None:
@@ -79,6 +91,8 @@ class PilotBlock(Block):
         """Go on with the mission; return nothing, or hold the step when it is over."""
         assert self._pilot is not None, 'reset comes before the first step'
         link = self._pilot.link
+        if self._is_station:
+            link.wake_receiver()
         if self._has_scenario:
             self._say(time_us, inputs[FAULTS])
         elif self._is_over:
@@ -97,9 +111,10 @@ class PilotBlock(Block):
         return {AUTOPILOT_STATE: self._state_of(link)}
 
     def _say(self, time_us: int, faults: Faults) -> None:
-        """Send what a scenario says to the autopilot just now."""
+        """Send what a scenario says to the autopilot just now, unless the link is lost."""
         assert self._pilot is not None, 'there is one'
         link = self._pilot.link
+        link.is_cut = any(isinstance(fault.action, LinkLost) for fault in faults)
         for fault in faults:
             if fault.since_us == time_us and (message := message_of(
                     link.mav, link.system_id, fault.action)) is not None:

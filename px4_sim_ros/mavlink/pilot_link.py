@@ -32,6 +32,7 @@ _LONGEST_WAIT_S = 0.2
 _MOST_AT_ONCE = 1000           # datagrams, so that a flood does not block the pilot
 _MOST_TEXTS = 100
 _AUTOPILOT = mavlink.MAV_COMP_ID_AUTOPILOT1
+_NO_ITEM = 0xFFFF                # of HIGH_LATENCY2: nothing new
 # Few of the hundreds of messages a second of simulated time matter to a flight: those of `_take`.
 _IN_FLIGHT = frozenset(message.id for message in (
     mavlink.MAVLink_local_position_ned_message, mavlink.MAVLink_system_time_message,
@@ -39,7 +40,7 @@ _IN_FLIGHT = frozenset(message.id for message in (
     mavlink.MAVLink_sys_status_message, mavlink.MAVLink_extended_sys_state_message,
     mavlink.MAVLink_command_ack_message, mavlink.MAVLink_statustext_message,
     mavlink.MAVLink_mission_request_message, mavlink.MAVLink_mission_request_int_message,
-    mavlink.MAVLink_mission_ack_message, mavlink.MAVLink_mission_item_reached_message))
+    mavlink.MAVLink_mission_ack_message, mavlink.MAVLink_high_latency2_message))
 # Where, and at what time, a flight begins; there may be no position yet.
 _BEFORE_FLIGHT = _IN_FLIGHT | {
     mavlink.MAVLink_attitude_message.id, mavlink.MAVLink_global_position_int_message.id}
@@ -55,13 +56,18 @@ class SetPoint(typing.NamedTuple):
 class PilotLink:
     """Sends to one autopilot and keeps what it has sent last."""
 
-    def __init__(self, instance: int, show: typing.Callable[[SetPoint], None]) -> None:
+    def __init__(
+        self, instance: int, show: typing.Callable[[SetPoint], None],
+        system_type: int = mavlink.MAV_TYPE_ONBOARD_CONTROLLER,
+    ) -> None:
         """Bind the port.
 
         :param show: called with each set point that the autopilot sends
+        :param system_type: what it says it is, MAV_TYPE
         :raises PortTakenError: the port is taken
         """
-        self._show = show
+        self._show, self._system_type = show, system_type
+        self.is_cut = False              # what is sent is lost
         self.system_id = instance + 1
         self.port = PILOT_PORT + instance
         self.mav = mavlink.MAVLink(
@@ -96,7 +102,7 @@ class PilotLink:
         self.heading_deg = 0.0                      # clockwise from north
         self.item_wanted: int | None = None         # of a mission that is uploaded
         self.mission_result: int | None = None      # of the upload
-        self.item_reached = -1
+        self.item_current: int | None = None        # the one that is flown, from 0 on
 
     def begin_flight(self) -> None:
         """Leave out what matters only before a flight."""
@@ -120,8 +126,17 @@ class PilotLink:
         self._send(packed(self.mav, message))
 
     def _send(self, frame: bytes) -> None:
-        if self._address is not None:
+        if self._address is not None and not self.is_cut:
             self._socket.sendto(frame, self._address)
+
+    def wake_receiver(self) -> None:
+        """Send a byte that means nothing, also over a link that is cut.
+
+        PX4 looks whether a ground station is lost when anything comes, or else by the wall clock:
+        so that this is at a simulated time, something has to come in each step.
+        """
+        if self._address is not None:
+            self._socket.sendto(b'\0', self._address)
 
     def receive(self) -> None:
         """Take in one datagram, or nothing if none comes for a while."""
@@ -161,7 +176,7 @@ class PilotLink:
                     self.stranger = message.get_srcSystem()
         if self.time_s >= self._next_heartbeat_s:
             self._next_heartbeat_s = self.time_s + _HEARTBEAT_S
-            self._send(heartbeat(self.mav, mavlink.MAV_TYPE_ONBOARD_CONTROLLER))
+            self._send(heartbeat(self.mav, self._system_type))
 
     def _fetch(self) -> None:
         """Rest, then take in all datagrams that have come; wait if there is none."""
@@ -225,8 +240,9 @@ class PilotLink:
             self.item_wanted = m.seq
         elif kind == 'MISSION_ACK':
             self.mission_result = m.type
-        elif kind == 'MISSION_ITEM_REACHED':
-            self.item_reached = max(self.item_reached, m.seq)
+        elif kind == 'HIGH_LATENCY2':
+            if m.wp_num != _NO_ITEM:
+                self.item_current = m.wp_num
         elif kind == 'STATUSTEXT':
             self.text = m.text
             self.texts.append(m.text)

@@ -40,6 +40,14 @@ class ReplyMatcher:
         self.sent_us = NONE_US               # time of the last step sent
         self.answered_us = NONE_US           # newest step answered
         self.is_out_of_step = False          # controls came that were no reply
+        # Of the first reply and of the last controls: the step, and the autopilot's own time.
+        self._first_us = self._last_us = (NONE_US, NONE_US)
+
+    @property
+    def time_ratio(self) -> float | None:
+        """Simulated time over the autopilot's own since its first reply, None if none passed."""
+        sim_us, own_us = (last - first for first, last in zip(self._first_us, self._last_us))
+        return sim_us / own_us if own_us else None
 
     def add_step(self, time_us: int) -> None:
         """Expect a reply to a step that has been sent."""
@@ -53,8 +61,12 @@ class ReplyMatcher:
             self.replies += 1
             if self._is_reply(controls.time_us) and controls.time_us == time_us:
                 reply = controls
+                if self._first_us[0] == NONE_US:
+                    self._first_us = time_us, controls.time_us
             else:
                 self.stale_replies += 1
+            if NONE_US not in (time_us, self._first_us[0]):
+                self._last_us = time_us, controls.time_us
         return reply
 
     def _is_reply(self, time_us: int) -> bool:

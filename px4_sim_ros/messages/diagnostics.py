@@ -5,7 +5,12 @@ from __future__ import annotations
 
 import typing
 
+from px4_sim_ros.step.members import OF_WORLD
+
 OK, WARN, ERROR = 0, 1, 2      # levels of a DiagnosticStatus, as numbers
+
+# Those of several vehicles have no namespace, and are of each of them.
+_OF_FLEET = tuple(f'/{name}' for name in OF_WORLD)
 
 
 def values_of(status: typing.Any) -> dict[str, str]:
@@ -21,7 +26,7 @@ def level_of(status: typing.Any) -> int:
 
 def is_of(namespace: str, full_name: str) -> bool:
     """Return whether a node is of a graph; all are of one without a namespace."""
-    return full_name.startswith(f"/{namespace.strip('/')}/") if namespace else True
+    return not namespace or node_name(namespace, full_name) != full_name
 
 
 def node_name(namespace: str, full_name: str) -> str:
@@ -30,5 +35,7 @@ def node_name(namespace: str, full_name: str) -> str:
     :param namespace: of the graph, with slashes around it or without
     :param full_name: as it stands in a DiagnosticStatus
     """
+    if full_name in _OF_FLEET:
+        return full_name[1:]
     namespace = namespace.strip('/')
     return full_name.removeprefix(f'/{namespace}/' if namespace else '/')

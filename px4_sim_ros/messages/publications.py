@@ -28,10 +28,11 @@ class Publications:
     ) -> None:
         """Prepare for the topics of a graph.
 
-        :param wanted: topics that somebody wants; it may change. None: all
+        :param wanted: topics that somebody wants, under the names that they have here; it may
+            change. None: all
         :param vehicle: the namespace of theirs, if the topics are to have it
         """
-        self._wanted, self._vehicle = wanted, vehicle
+        self._wanted, self._absence = wanted, qualified(vehicle, ABSENCE)
         # By the topic that blocks know a value by: each topic that carries it, or a part of it.
         self._topics: dict[str, list[tuple[str, int, Encoder | TextEncoder]]] = {}
         for name, topic in graph.topics.items():
@@ -45,8 +46,8 @@ class Publications:
         time_us, block, values, _ = output
         wanted = self._wanted
         if values is None:
-            if wanted is None or ABSENCE in wanted:
-                yield qualified(self._vehicle, ABSENCE), self._absences[block](time_us, block)
+            if wanted is None or self._absence in wanted:
+                yield self._absence, self._absences[block](time_us, block)
             return
         for value_name, value in values.items():
             for name, period_us, encode in self._topics[value_name]:

@@ -8,8 +8,7 @@ import json
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 
 from px4_sim_ros.messages.diagnostics import ERROR, OK, values_of
-from px4_sim_ros.model.scenario.course import Happening
-from px4_sim_ros.model.scenario.expectation import Verdict, Verdicts
+from px4_sim_ros.model.scenario.happening import Happening, Verdict, Verdicts
 
 _NAME = 'scenario'
 _TIME, _VERDICTS = 'time_us', 'verdicts'

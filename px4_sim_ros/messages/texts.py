@@ -13,7 +13,6 @@ import typing
 from rcl_interfaces.msg import Log
 
 from px4_sim_ros.messages.cdr import Layout
-from px4_sim_ros.model.faults.actions import faults_from_plain, faults_to_plain
 from px4_sim_ros.model.scenario.situation import AutopilotState
 from px4_sim_ros.step.graph import AUTOPILOT_STATE, FAULTS
 
@@ -28,13 +27,24 @@ class TextCodec(typing.NamedTuple):
     from_plain: typing.Callable[[typing.Any], typing.Any]
 
 
+def _faults_to_plain(faults: typing.Any) -> typing.Any:
+    # Whoever meets no fault does without what actions are made of.
+    from px4_sim_ros.model.faults.actions import faults_to_plain
+    return faults_to_plain(faults)
+
+
+def _faults_from_plain(plain: typing.Any) -> typing.Any:
+    from px4_sim_ros.model.faults.actions import faults_from_plain
+    return faults_from_plain(plain)
+
+
 def _state(plain: dict[str, typing.Any]) -> AutopilotState:
     return AutopilotState(**plain | {'texts': tuple(plain['texts'])})
 
 
 # By kind of topic.
 TEXTS: dict[str, TextCodec] = {
-    FAULTS: TextCodec('scenario', faults_to_plain, faults_from_plain),
+    FAULTS: TextCodec('scenario', _faults_to_plain, _faults_from_plain),
     AUTOPILOT_STATE: TextCodec('autopilot', AutopilotState._asdict, _state),
 }
 

@@ -73,6 +73,10 @@ class Encounters:
         self._one, self._other = np.array(self._pairs, int).reshape(-1, 2).T
         self._touch_m = reaches[self._one] + reaches[self._other]
         self._near_m = self._touch_m + near_miss_m
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin again with vehicles that are far apart."""
         self._least_m = np.full(len(self._pairs), np.inf)
         self._least_us = np.zeros(len(self._pairs), int)
         self._state = np.full(len(self._pairs), _APART)

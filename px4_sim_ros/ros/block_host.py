@@ -6,13 +6,12 @@ from __future__ import annotations
 import time
 import typing
 
-from rclpy.node import Node
-
+from px4_sim_ros.mavlink.shared_core import SharedCore
 from px4_sim_ros.messages.publications import Publications
 from px4_sim_ros.model.timebase import kind_and_index
 from px4_sim_ros.model.world import WorldParameters
-from px4_sim_ros.step.graph import ABSENCE, NODES, Graph, Topic, spec_of
-from px4_sim_ros.step.lane import Output
+from px4_sim_ros.step.graph import ABSENCE, NODES, Graph, Topic, qualified, spec_of
+from px4_sim_ros.step.lane import Lane, Output
 from px4_sim_ros.step.runner import Runner
 from px4_sim_ros.step.slot import Slot
 
@@ -30,16 +29,22 @@ _ELSE_EVERY_S = 0.01
 class BlockHost:
     """Hands values over within the process, and publishes what others subscribe to.
 
-    A message is made only for a topic that somebody subscribes to.
+    A message is made only for a topic that somebody subscribes to. Nodes and topics of several
+    vehicles are known by their names with the namespace before them.
     """
 
-    def __init__(self) -> None:
-        """Begin without nodes."""
+    def __init__(self, shared_core: SharedCore | None = None) -> None:
+        """Begin without nodes.
+
+        :param shared_core: of all bridges, if they share one; None: each that of its autopilot
+        """
         self.runner = Runner(port=self)
-        self.nodes: dict[str, BlockNode] = {}      # in the order of the graph table
+        self.shared_core = shared_core
+        self.nodes: dict[str, BlockNode] = {}      # by vehicle, in the order of the graph table
         self._driver: ClockDriver | None = None
         self._placed: dict[str, Slot] = {}         # that take part in the steps
-        self._publications: Publications | None = None    # none: no node was configured
+        # By vehicle; none: no node of its was configured. Those of '' have the clock.
+        self._publications: dict[str, Publications] = {}
         self._wanted: dict[str, _Publish] = {}     # topics with a subscriber
         self._last: dict[str, Output] = {}         # of each block
         self.recording: StepBag | None = None      # what records the steps by value
@@ -50,48 +55,71 @@ class BlockHost:
         :param driver: of the clock, if the manager is in this process
         """
         kinds = list(NODES)
-        self.nodes = {node.get_name(): node for node in sorted(
-            nodes, key=lambda node: kinds.index(kind_and_index(node.get_name())[0]))}
+        nodes = sorted(nodes, key=lambda node: kinds.index(kind_and_index(node.get_name())[0]))
+        vehicles = dict.fromkeys(node.vehicle for node in nodes)
+        self.nodes = {
+            qualified(vehicle, node.get_name()): node
+            for vehicle in vehicles for node in nodes if node.vehicle == vehicle}
         self._driver = driver
         self.runner.clock = driver
 
     @property
+    def vehicles(self) -> list[str]:
+        """The namespaces of the vehicles that have nodes here; that of one alone is ''."""
+        return list(dict.fromkeys(node.vehicle for node in self.nodes.values()))
+
+    @property
     def is_shared(self) -> bool:
         """Whether the process has several blocks, not counting those that go with another."""
-        return sum(not spec_of(name).beside for name in self.nodes) > 1
+        return sum(not spec_of(node.get_name()).beside for node in self.nodes.values()) > 1
 
-    def hands_over(self, topic: Topic, subscriber: Node) -> bool:
+    def hands_over(self, topic: Topic, full_name: str, vehicle: str = '') -> bool:
         """Return whether a node of this process gets a topic by value.
 
         It does not if a remapping puts somebody else between publisher and subscriber.
+
+        :param full_name: of the topic, as the subscriber has it
+        :param vehicle: whose topic it is
         """
         if topic.publisher == 'manager':
             return self._driver is not None
-        publisher = self.nodes.get(topic.publisher)
-        return publisher is not None and (
-            publisher.resolve_topic_name(topic.name) == subscriber.resolve_topic_name(topic.name))
+        publisher = self.nodes.get(qualified(vehicle, topic.publisher))
+        return publisher is not None and publisher.resolve_topic_name(topic.name) == full_name
 
-    def configure(self, graph: Graph, world: WorldParameters) -> None:
-        """Prepare for the topics of a graph."""
-        if not self._placed:
-            self._publications = Publications(graph, world, self._wanted)
+    def configure(self, graph: Graph, world: WorldParameters, vehicle: str = '') -> None:
+        """Prepare for the topics of the graph of a vehicle."""
+        if not any(name in self._placed for name, node in self.nodes.items()
+                   if node.vehicle == vehicle):
+            self._publications[vehicle] = Publications(graph, world, self._wanted, vehicle)
 
-    def place(self, slot: Slot) -> None:
+    def place(self, slot: Slot, vehicle: str = '') -> None:
         """Let a block take part in the steps, from time 0 on."""
-        self._placed[slot.name] = slot
+        self._placed[qualified(vehicle, slot.name)] = slot
         self.arrange()
 
-    def remove(self, name: str) -> None:
+    def remove(self, name: str, vehicle: str = '') -> None:
         """Let a block take part no more; the next step of the others is their first."""
-        self._placed.pop(name, None)
+        self._placed.pop(qualified(vehicle, name), None)
         self.arrange()
 
     def arrange(self) -> None:
         """Begin a new run with the blocks that take part."""
         self._last.clear()
-        self.runner.place(
-            [self._placed[name] for name in self.nodes if name in self._placed],
-            self._driver.command if self._driver is not None else None)
+        commands = self._driver.commands if self._driver is not None else {}
+        lanes: dict[str, list[Slot]] = {vehicle: [] for vehicle in commands}
+        for name, node in self.nodes.items():
+            placed = lanes.setdefault(node.vehicle, [])
+            if name in self._placed:
+                placed.append(self._placed[name])
+        self.runner.place_lanes([
+            Lane(vehicle, slots, commands.get(vehicle)) for vehicle, slots in lanes.items()
+        ] or [Lane()])
+
+    def note_flown(self, vehicle: str) -> None:
+        """Take note that the mission of a vehicle is over, while those of others may not be."""
+        for node in self.nodes.values():
+            if vehicle and node.vehicle == vehicle:
+                node.note_flown()
 
     def go_on(self) -> bool:
         """Go on with the steps for a while; return whether there is more to do just now.
@@ -100,6 +128,8 @@ class BlockHost:
         through the executor takes as long as a short step. What it leaves is done by the
         `StepExecutor`, which calls it in each turn.
         """
+        if self._driver is None and len(self._placed) < len(self.nodes):
+            return False       # no clock holds it back until all are there
         run, until_s = self.runner.run, time.monotonic() + _ELSE_EVERY_S
         while run():
             # If a step was sent, all else is done while the autopilot works.
@@ -116,20 +146,22 @@ class BlockHost:
 
     def refresh(self) -> None:
         """See which topics somebody subscribes to."""
-        publishers = [node.step_publishers for node in self.nodes.values()]
-        if self._driver is not None:
-            publishers.append(self._driver.publishers)
         self._wanted.clear()
-        for its in publishers:
-            for name, publisher in its.items():
-                if publisher.handle.get_subscription_count():
-                    self._wanted[name] = publisher.handle.publish_raw
+        for node in self.nodes.values():
+            self._note_wanted(node.step_publishers, node.vehicle)
+        if self._driver is not None:
+            self._note_wanted(self._driver.publishers)
+
+    def _note_wanted(self, publishers: typing.Mapping[str, typing.Any], vehicle: str = '') -> None:
+        for name, publisher in publishers.items():
+            if publisher.handle.get_subscription_count():
+                self._wanted[qualified(vehicle, name)] = publisher.handle.publish_raw
 
     def send(self, outputs: typing.Sequence[Output]) -> None:
         """Publish outputs for those who subscribe to them."""
         started_s = time.monotonic()
         for output in outputs:
-            self._last[output.block] = output
+            self._last[qualified(output.vehicle, output.block)] = output
             if self._wanted:
                 self._publish(output)
         if self._driver is not None:
@@ -139,14 +171,15 @@ class BlockHost:
             self.recording.send(outputs)
 
     def _publish(self, output: Output) -> None:
-        assert self._publications is not None, 'who puts something out is configured'
-        for topic, data in self._publications.of(output):
-            if topic == ABSENCE:
-                self.nodes[output.block].step_publishers[ABSENCE].handle.publish_raw(data)
+        for topic, data in self._publications[output.vehicle].of(output):
+            if output.values is None:      # each sensor has a publisher of its own for that
+                node = self.nodes[qualified(output.vehicle, output.block)]
+                node.step_publishers[ABSENCE].handle.publish_raw(data)
             else:
                 self._wanted[topic](data)
 
-    def repeat(self, block: str) -> None:
+    def repeat(self, block: str, vehicle: str = '') -> None:
         """Publish again what a block has put out last."""
-        if block in self._last:
-            self._publish(self._last[block])
+        name = qualified(vehicle, block)
+        if name in self._last:
+            self._publish(self._last[name])

@@ -46,11 +46,14 @@ class BlockNode(GraphNode):
     waits for it, and all agree on the step at which it stops and starts.
     """
 
-    def __init__(self, name: str, host: BlockHost, own_class: str = '') -> None:
+    def __init__(
+        self, name: str, host: BlockHost, own_class: str = '', vehicle: str = '',
+    ) -> None:
         """Declare parameters.
 
         :param host: of the blocks of this process
         :param own_class: `module:Class` of a block in the place of that of the graph table
+        :param vehicle: its namespace, if there are several
         """
         self.block: Block | None = None
         self.slot: Slot | None = None
@@ -59,7 +62,7 @@ class BlockNode(GraphNode):
         self._step_subscriptions: dict[str, Subscription] = {}
         self._host, self._own_class = host, own_class
         self._by_value: list[str] = []
-        super().__init__(name)
+        super().__init__(name, vehicle)
         if self.spec.model:
             # No lifecycle publisher: it is used when the node is not active.
             self.step_publishers[graph.ABSENCE] = self.create_publisher(
@@ -80,7 +83,7 @@ class BlockNode(GraphNode):
         block.shares_process = self._host.is_shared
         block.log = self._log
         self.block, self._graph = block, nodes
-        self._host.configure(nodes, world)
+        self._host.configure(nodes, world, self.vehicle)
         for topic in nodes.outputs(self.spec.name):
             self._lifecycle_publishers[topic.name] = self.create_lifecycle_publisher(
                 message_class(topic.type), topic.name, qos.LOOP)
@@ -94,7 +97,8 @@ class BlockNode(GraphNode):
     def _remote_inputs(self, nodes: graph.Graph) -> list[str]:
         """Return the inputs that are not handed over: all parts of a value come the same way."""
         topics = [nodes.topics[name] for name in self.spec.inputs]
-        values = {topic.value for topic in topics if not self._host.hands_over(topic, self)}
+        values = {topic.value for topic in topics if not self._host.hands_over(
+            topic, self.resolve_topic_name(topic.name), self.vehicle)}
         return [topic.name for topic in topics if topic.value in values]
 
     def _subscribe(self, remote: typing.Sequence[str]) -> None:
@@ -126,7 +130,7 @@ class BlockNode(GraphNode):
             after_failure.callback(self.block.close)
             self.block.reset()
             if self._run_world is None:
-                self._host.place(self.slot)
+                self._host.place(self.slot, self.vehicle)
                 self._run_world = self.block.configuration.world
             after_failure.pop_all()
         self.slot.block = self.block
@@ -154,7 +158,10 @@ class BlockNode(GraphNode):
     def forget(self) -> None:
         """Begin at time 0 with the next activation."""
         self._run_world = None
-        self._host.remove(self.spec.name)
+        self._host.remove(self.spec.name, self.vehicle)
+
+    def note_flown(self) -> None:
+        """Take note that the mission of its vehicle is over, while those of others may not be."""
 
     # The step.
 
@@ -174,7 +181,7 @@ class BlockNode(GraphNode):
 
     def repeat(self) -> None:
         """Publish again what the last step has published."""
-        self._host.repeat(self.spec.name)
+        self._host.repeat(self.spec.name, self.vehicle)
 
     def _log(self, is_warning: bool, sentence: str) -> None:
         # Each on a line of its own: rclpy refuses another severity from the same one.
@@ -204,7 +211,7 @@ class BlockNode(GraphNode):
         """Return the time of the block's next step, and what it lacks."""
         if self._run_world is None:
             return super().waits_for()
-        return self._host.runner.waits_for(self.spec.name)
+        return self._host.runner.waits_for(self.spec.name, self.vehicle)
 
     def lockstep_status(self) -> NodeStatus:
         """Return what the block waits for, and whom the node is connected with."""

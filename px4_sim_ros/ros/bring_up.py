@@ -11,14 +11,14 @@ import dataclasses
 import time
 import typing
 
-from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.ros import sequences
 from px4_sim_ros.ros.clock_driver import ClockDriver
 from px4_sim_ros.ros.endpoints import find_unmatched, other_publishers, participant_of
 from px4_sim_ros.ros.lifecycle_client import ManagedNode, Sequence, TransitionError
 from px4_sim_ros.ros.node_status import NodeStatus
 from px4_sim_ros.step import graph
-from px4_sim_ros.step.graph import CLOCK, COMMAND
+from px4_sim_ros.step.graph import ABSENCE, CLOCK, COMMAND
+from px4_sim_ros.step.members import Member, managed
 
 if typing.TYPE_CHECKING:
     from px4_sim_ros.ros.manager import ManagerNode
@@ -26,6 +26,8 @@ if typing.TYPE_CHECKING:
 # A step that is held for an autopilot never ends; the others take a few milliseconds.
 _LAST_STEP_TIMEOUT_S = 0.5
 _LAST_RECORD_TIMEOUT_S = 1.0
+
+_Value = typing.TypeVar('_Value')
 
 
 class NotAloneError(TransitionError):
@@ -38,10 +40,12 @@ class BringUp:
     Every method that returns a `Sequence` is part of one.
     """
 
-    def __init__(self, manager: ManagerNode, world: WorldParameters, driver: ClockDriver) -> None:
-        self._manager, self._world, self._driver = manager, world, driver
-        self.graph = graph.of_instances(world.node_counts)
-        self.nodes = [ManagedNode(manager, name) for name in self.graph.managed]
+    def __init__(
+        self, manager: ManagerNode, members: typing.Sequence[Member], driver: ClockDriver,
+    ) -> None:
+        self._manager, self._driver = manager, driver
+        self.members = list(members)
+        self.nodes = [ManagedNode(manager, name) for name in managed(members)]
         self._lost: list[ManagedNode] = []   # a recorder that is waited for no longer
         self._participant = ''
 
@@ -51,7 +55,7 @@ class BringUp:
         :raises TransitionError: one does not appear
         :raises NotAloneError: somebody else publishes /clock
         """
-        self._driver.open(self.graph, self._world)
+        self._driver.open(self.members)
         self._participant = participant_of(self._manager)
         yield from sequences.appear(self.nodes, deadline_s)
         yield from self._wait_until_alone(deadline_s)
@@ -90,7 +94,9 @@ class BringUp:
         """Go on without the recorder; if it still lives it is ended with the graph."""
         self._lost = [node for node in self.nodes if node.name == 'recorder']
         self.nodes[:] = [node for node in self.nodes if node.name != 'recorder']
-        self.graph = graph.of_instances(self._world.node_counts | {'recorder': 0})
+        self.members[:] = [member._replace(
+            graph=graph.of_instances(member.world.node_counts | {'recorder': 0}))
+            for member in self.members]
 
     def was_dropped(self, name: str) -> bool:
         """Return whether the graph goes on without a node."""
@@ -120,15 +126,42 @@ class BringUp:
 
         :raises TransitionError: a node has other parameters of the world
         """
-        for name, status in statuses.items():
-            for key, value in dataclasses.asdict(self._world).items():
-                if status.world[key] != value:
-                    raise TransitionError(
-                        f'{name}.{key} = {status.world[key]!r}: all nodes share this parameter and'
-                        f' manager has {value!r}')
-        driver = self._driver
-        manager = NodeStatus(
-            participant=self._participant,
-            by_value=[COMMAND] if driver.command is None else [],
-            **driver.connections())
-        return find_unmatched(self.graph, statuses | {'manager': manager})
+        for member in self.members:
+            its = member.own(statuses)
+            _check_world(member, its)
+            manager = NodeStatus(
+                participant=self._participant,
+                by_value=[] if member.vehicle in self._driver.commands else [COMMAND],
+                **self._driver.connections(member.vehicle))
+            if 'recorder' in its:
+                its['recorder'] = _part_of(member, its['recorder'])
+            if missing := find_unmatched(member.graph, its | {'manager': manager}):
+                return f'{member.vehicle}: {missing}' if member.vehicle else missing
+        return ''
+
+
+def _part_of(member: Member, status: NodeStatus) -> NodeStatus:
+    """Return what the status of the recorder says of the topics of one vehicle."""
+    names = {member.full(name): name for name in (*member.graph.topics, ABSENCE)}
+
+    def own(values: dict[str, _Value]) -> dict[str, _Value]:
+        return {names[full]: value for full, value in values.items() if full in names}
+
+    return dataclasses.replace(
+        status, by_value=[names[full] for full in status.by_value if full in names],
+        matched=own(status.matched), remapped=own(status.remapped))
+
+
+def _check_world(member: Member, statuses: typing.Mapping[str, NodeStatus]) -> None:
+    """Check that the nodes of a vehicle have the same parameters of world and vehicle.
+
+    :raises TransitionError: one has others than the manager
+    """
+    for name, status in statuses.items():
+        if member.full(name) == name and member.vehicle:
+            continue       # of the recorder they are those of the first vehicle
+        for key, value in dataclasses.asdict(member.world).items():
+            if status.world[key] != value:
+                raise TransitionError(
+                    f'{member.full(name)}.{key} = {status.world[key]!r}: all nodes share this'
+                    f' parameter and manager has {value!r}')

@@ -13,12 +13,12 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 
 from px4_sim_ros.messages.stamps import serialised_stamp_us
-from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.ros import qos
 from px4_sim_ros.ros.block_host import BlockHost
 from px4_sim_ros.ros.endpoints import connections_of
 from px4_sim_ros.step.clock import LockstepClock
-from px4_sim_ros.step.graph import CLOCK, COMMAND, Graph
+from px4_sim_ros.step.graph import CLOCK, COMMAND
+from px4_sim_ros.step.members import Member
 from px4_sim_ros.step.schedule import Input
 from px4_sim_ros.step.synchronizer import StampSynchronizer
 
@@ -37,34 +37,48 @@ class ClockDriver:
         """
         self._node, self._host, self.clock, self._on_complete = node, host, clock, on_complete
         self.publishers: dict[str, Publisher] = {}
-        self.subscriptions: dict[str, Subscription] = {}
-        # Collects the command that ends a step, if it comes from another process.
-        self.command: StampSynchronizer | None = None
+        self._subscriptions: dict[str, Subscription] = {}      # by vehicle
+        self.commands: dict[str, StampSynchronizer] = {}
+        """By vehicle what collects the command that ends a step, if another process sends it."""
 
-    def open(self, nodes: Graph, world: WorldParameters) -> None:
+    def open(self, members: typing.Sequence[Member]) -> None:
         """Make the endpoints."""
-        self._host.configure(nodes, world)
+        # The clock is of no vehicle; all have the same.
+        self._host.configure(members[0].graph, members[0].world)
         self.publishers[CLOCK] = self._node.create_publisher(Clock, CLOCK, qos.LOOP)
-        topic = nodes.topics[COMMAND]
-        if self._host.hands_over(topic, self._node):
-            return
-        step_us = self.clock.step_us
-        command = self.command = StampSynchronizer([Input(topic, step_us, 0, False)], step_us)
+        for member in members:
+            name = member.full(COMMAND)
+            if not self._host.hands_over(
+                    member.graph.topics[COMMAND], self._node.resolve_topic_name(name),
+                    member.vehicle):
+                self._subscribe(member, name)
+        self._host.arrange()
+
+    def _subscribe(self, member: Member, name: str) -> None:
+        topic, step_us = member.graph.topics[COMMAND], self.clock.step_us
+        command = StampSynchronizer([Input(topic, step_us, 0, False)], step_us)
 
         def on_command(data: bytes) -> None:
             command.put(COMMAND, serialised_stamp_us(data), lambda: data)
             self._host.go_on()
 
-        self.subscriptions[COMMAND] = self._node.create_subscription(
-            JointState, COMMAND, on_command, qos.LOOP, raw=True)
-        self._host.arrange()
+        self.commands[member.vehicle] = command
+        self._subscriptions[member.vehicle] = self._node.create_subscription(
+            JointState, name, on_command, qos.LOOP, raw=True)
 
-    def connections(self) -> dict[str, typing.Any]:
-        """Return the fields of a `NodeStatus` about the endpoints."""
-        connections = connections_of(self._node, self.publishers, self.subscriptions)
+    def connections(self, vehicle: str) -> dict[str, typing.Any]:
+        """Return the fields of a `NodeStatus` about the endpoints for a vehicle."""
+        its = self._subscriptions.get(vehicle)
+        connections = connections_of(
+            self._node, self.publishers, {} if its is None else {COMMAND: its}, vehicle)
         # Whoever is reported as matched gets the first message.
         self._host.refresh()
         return connections
+
+    @property
+    def awaited(self) -> list[str]:
+        """The vehicles whose part of the step under way is not complete."""
+        return self._host.runner.awaited
 
     def rewind(self) -> None:
         """Let the runner of this process begin at time 0: it may have no block that would."""

@@ -35,6 +35,11 @@ _MANAGED = graph.of_instances(
     {kind: spec.instances for kind, spec in graph.NODES.items()}).managed
 
 
+def _place(name: str) -> tuple[str, int]:
+    vehicle, _, node = name.rpartition('/')
+    return vehicle, _MANAGED.index(node)
+
+
 class ControlError(RuntimeError):
     """A command could not be carried out; the text says why."""
 
@@ -193,10 +198,17 @@ class Control:
     def managed(self) -> list[str]:
         """Return the nodes that the manager subscribes to, as far as is known.
 
-        So a node that hangs or has died is known as well.
+        So a node that hangs or has died is known as well. Those of a fleet have the namespace of
+        their vehicle before their name.
         """
-        return [name for name in _MANAGED
-                if self.node.count_subscribers(f'{name}/transition_event')]
+        before = f"{self.node.get_namespace().rstrip('/')}/"
+        found = []
+        for topic, _types in self.node.get_topic_names_and_types():
+            name, _, last = topic.removeprefix(before).rpartition('/')
+            if topic.startswith(before) and last == 'transition_event' and (
+                    name.rpartition('/')[2] in _MANAGED and self.node.count_subscribers(topic)):
+                found.append(name)
+        return sorted(found, key=_place)
 
     def _check_sensor(self, name: str) -> None:
         """Check that the graph has a sensor.
@@ -204,7 +216,8 @@ class Control:
         :raises ControlError: it has not, and which it has
         """
         if not self.comes(lambda: name in self.managed(), _KNOWN_TIMEOUT_S):
-            sensors = [other for other in self.managed() if graph.spec_of(other).model]
+            sensors = [other for other in self.managed()
+                       if graph.spec_of(other.rpartition('/')[2]).model]
             raise ControlError(
                 f'this graph has no {name}; its sensors are {", ".join(sensors) or "none"}')
 

@@ -8,6 +8,7 @@ import typing
 from px4_sim_ros.config.compile_ahead import compile_motion
 from px4_sim_ros.ros.block_node import BlockNode
 from px4_sim_ros.ros.manager_watch import ManagerWatch
+from px4_sim_ros.step.repeatability import FINGERPRINT
 
 
 class DynamicsNode(BlockNode):
@@ -17,4 +18,23 @@ class DynamicsNode(BlockNode):
         # Before it appears: from then on it is asked, and has to answer.
         compile_motion()
         super().__init__(*arguments)
-        self._watch = ManagerWatch(self, lambda: self.slot.last_us if self.slot else 0)
+        self._flown = ''               # the fingerprint of a mission that is over, if others fly on
+        self._watch = ManagerWatch(
+            self, lambda: self.slot.last_us if self.slot else 0, of_fleet=bool(self.vehicle))
+
+    def activate(self) -> None:
+        """Begin with the state of time 0."""
+        self._flown = ''
+        super().activate()
+
+    def note_flown(self) -> None:
+        """Let the fingerprint be that of the flight up to now."""
+        # A class of the user's may have none.
+        self._flown = getattr(self.block, FINGERPRINT, '')
+
+    def status(self) -> tuple[bytes, str, typing.Mapping[str, object]]:
+        """Return what the block reports."""
+        level, sentence, values = super().status()
+        if self._flown and FINGERPRINT in values:
+            values = {**values, FINGERPRINT: self._flown}
+        return level, sentence, values

@@ -17,7 +17,7 @@ from rclpy.topic_endpoint_info import TopicEndpointInfo
 from std_msgs.msg import Header
 
 from px4_sim_ros.ros.node_status import NodeStatus
-from px4_sim_ros.step.graph import ABSENCE, Graph
+from px4_sim_ros.step.graph import ABSENCE, Graph, qualified
 
 # The part of an endpoint's identity that all endpoints of a process share.
 _PARTICIPANT_BYTES = 12
@@ -36,24 +36,26 @@ def participant_of(node: Node) -> str:
 
 def connections_of(
     node: Node, publishers: typing.Mapping[str, Publisher],
-    subscriptions: typing.Mapping[str, Subscription],
+    subscriptions: typing.Mapping[str, Subscription], vehicle: str = '',
 ) -> dict[str, typing.Any]:
     """Return the fields of a `NodeStatus` about the endpoints of a node, which are by topic.
 
     An endpoint with a peer that is known and not matched yet counts as matched with none. A
     sensor that joins what another one measures has both kinds of endpoints on `sensors/absence`.
+
+    :param vehicle: whose topics they are, if that is not the namespace of the node
     """
     matched: dict[str, set[str]] = {}
     sources: dict[str, list[str]] = {}
     remapped: dict[str, str] = {}
     for topic, publisher in publishers.items():
         known = node.get_subscriptions_info_by_topic(publisher.topic_name)
-        _note_name(node, topic, publisher.topic_name, remapped)
+        _note_name(node, qualified(vehicle, topic), publisher.topic_name, topic, remapped)
         if publisher.get_subscription_count() >= len(known):
             matched.setdefault(topic, set()).update(map(_participant, known))
     for topic, subscription in subscriptions.items():
         known = node.get_publishers_info_by_topic(subscription.topic_name)
-        _note_name(node, topic, subscription.topic_name, remapped)
+        _note_name(node, qualified(vehicle, topic), subscription.topic_name, topic, remapped)
         sources[topic] = sorted({info.node_name for info in known})
         if subscription.get_publisher_count() >= len(known):
             matched.setdefault(topic, set()).update(map(_participant, known))
@@ -61,9 +63,11 @@ def connections_of(
             'sources': sources, 'remapped': remapped}
 
 
-def _note_name(node: Node, topic: str, name: str, remapped: dict[str, str]) -> None:
+def _note_name(
+    node: Node, given: str, name: str, topic: str, remapped: dict[str, str],
+) -> None:
     """Note the name of a topic if it is not the usual one."""
-    usual = topic if topic.startswith('/') else f"{node.get_namespace().rstrip('/')}/{topic}"
+    usual = given if given.startswith('/') else f"{node.get_namespace().rstrip('/')}/{given}"
     if name != usual:
         remapped[topic] = name
 

@@ -11,6 +11,7 @@ import typing
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import PoseStamped
 from rclpy.serialization import deserialize_message
+from rclpy.subscription import Subscription
 from std_srvs.srv import Trigger
 
 from px4_sim_ros.config import signals
@@ -21,37 +22,44 @@ from px4_sim_ros.messages.diagnostics import node_name, values_of
 from px4_sim_ros.messages.run_status import RunState
 from px4_sim_ros.messages.stamps import stamp_us
 from px4_sim_ros.model.frames import Vector
-from px4_sim_ros.model.scenario.course import Happening
-from px4_sim_ros.model.scenario.expectation import Verdicts
+from px4_sim_ros.model.scenario.happening import Happening, Verdicts
 from px4_sim_ros.ros import qos
 from px4_sim_ros.ros.polling import PollingNode, taken
 from px4_sim_ros.ros.session import make_executor, ros_session
 from px4_sim_ros.ros.status_client import StatusClient
 from px4_sim_ros.step import graph, side_topics
+from px4_sim_ros.step.graph import qualified
 from px4_sim_ros.viewing.rerun_target import NODE as VIEWER_NODE
 
 _POSE = graph.TOPICS['ground_truth/pose']
+
+
+class Listener(typing.NamedTuple):
+    """Who is told what a vehicle does."""
+
+    on_position: typing.Callable[[int, Vector], None]
+    """Called with true positions in m, ENU, at the display rate, after the simulated time in us."""
+    on_pilot: typing.Callable[[Event | str], None] = lambda event: None
+    """Called with what the pilot has achieved, and with how its mission has ended: why it was not
+    flown, '' if it was."""
+    on_scenario: typing.Callable[[Happening | Verdicts], None] = lambda happening: None
+    """Called with what the scenario does, and with the verdicts at its end."""
 
 
 class FlightMonitor:
     """Subscribes to position, diagnostics, pilot and recorder of a graph."""
 
     def __init__(
-        self, on_position: typing.Callable[[Vector], None],
-        on_report: typing.Callable[[str, int, dict[str, str]], None],
-        on_pilot: typing.Callable[[Event | str], None],
-        on_scenario: typing.Callable[[Happening | Verdicts], None], namespace: str = '',
+        self, listeners: typing.Mapping[str, Listener],
+        on_report: typing.Callable[[str, int, dict[str, str]], None], namespace: str = '',
     ) -> None:
         """Join ROS as a node.
 
-        :param on_position: called with true positions in m, ENU, at the display rate
+        :param listeners: by vehicle; one alone has no name
         :param on_report: called with the name of a node, the simulated time in us and the values
             of its diagnostics
-        :param on_pilot: called with what the pilot has achieved, and with how its mission has
-            ended: why it was not flown, '' if it was
-        :param on_scenario: called with what the scenario does, and with the verdicts at its end
         """
-        self._on_position, self._on_report = on_position, on_report
+        self._listeners, self._on_report = listeners, on_report
         # What has come: told outside the executor, which writes a traceback of any exception.
         self._arrived: collections.deque[typing.Callable[[], None]] = collections.deque()
         self._namespace = namespace
@@ -64,24 +72,34 @@ class FlightMonitor:
         self._executor = make_executor()
         self._joined.callback(self._executor.shutdown)
         self._executor.add_node(self._node)
-        self._pose = self._node.create_polled_subscription(PoseStamped, _POSE.name, qos.LOOP)
+        self._poses = {
+            vehicle: self._node.create_polled_subscription(
+                PoseStamped, qualified(vehicle, _POSE.name), qos.LOOP)
+            for vehicle in listeners}
         self._read_pose = codecs.decoder(
             _POSE, lambda data: deserialize_message(data, PoseStamped))
         self._diagnostics = self._node.create_subscription(
             DiagnosticArray, side_topics.DIAGNOSTICS.name, self._later(self._on_diagnostics),
             qos.DIAGNOSTICS)
-        self._pilot_events = self._node.create_subscription(
-            DiagnosticStatus, side_topics.PILOT_EVENTS.name,
-            self._later(lambda message: on_pilot(pilot_events.read(message))), qos.LATCHED_LOG)
-        self._scenario_events = self._node.create_subscription(
-            DiagnosticStatus, side_topics.SCENARIO_EVENTS.name,
-            self._later(lambda message: on_scenario(scenario_events.read(message))),
-            qos.LATCHED_LOG)
+        self._events = [
+            subscription for vehicle, listener in listeners.items()
+            for subscription in self._listen(vehicle, listener)]
         self._watch = StatusClient(self._node)
         self.recording = ''        # the folder of the recording that began last
         self._recording_status = self._node.create_subscription(
             DiagnosticStatus, side_topics.RECORDING_STATUS.name, self._on_recording, qos.LATCHED)
         self._stop_client = self._node.create_client(Trigger, 'sim/stop')
+
+    def _listen(self, vehicle: str, listener: Listener) -> list[Subscription]:
+        def listen(topic: side_topics.SideTopic, hear: typing.Callable[..., None]) -> Subscription:
+            return self._node.create_subscription(
+                DiagnosticStatus, qualified(vehicle, topic.name), self._later(hear),
+                qos.LATCHED_LOG)
+
+        return [listen(side_topics.PILOT_EVENTS,
+                       lambda message: listener.on_pilot(pilot_events.read(message))),
+                listen(side_topics.SCENARIO_EVENTS,
+                       lambda message: listener.on_scenario(scenario_events.read(message)))]
 
     def close(self) -> None:
         """Leave ROS."""
@@ -114,12 +132,14 @@ class FlightMonitor:
         :param nodes: whose diagnostics are needed
         :param viewer: whether a viewer has to be subscribed
         """
-        return bool(self._pose.get_publisher_count() and self.run and self._all_report(nodes)
+        has_poses = all(pose.get_publisher_count() for pose in self._poses.values())
+        return bool(has_poses and self.run and self._all_report(nodes)
                     and (not viewer or self._viewer_is_subscribed()))
 
     def _all_report(self, nodes: typing.Iterable[str]) -> bool:
         reporting = self._node.get_publishers_info_by_topic(side_topics.DIAGNOSTICS.name)
-        names = {info.node_name for info in reporting}
+        names = {node_name(self._namespace, f"{info.node_namespace.rstrip('/')}/{info.node_name}")
+                 for info in reporting}
         matched = self._diagnostics.get_publisher_count() >= len(reporting)
         return matched and names.issuperset(nodes)
 
@@ -129,8 +149,10 @@ class FlightMonitor:
 
     def spin(self, timeout_s: float) -> None:
         """Take in what has come, waiting for it up to a time."""
-        for data in taken(self._pose):
-            self._on_position(self._read_pose(data).position_enu)
+        for vehicle, subscription in self._poses.items():
+            for data in taken(subscription):
+                pose = self._read_pose(data)
+                self._listeners[vehicle].on_position(pose.time_us, pose.position_enu)
         with signals.held_back():
             self._executor.spin_once(timeout_sec=timeout_s)
         self._tell()

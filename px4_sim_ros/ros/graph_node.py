@@ -59,9 +59,14 @@ def _reported(transition: _Transition) -> _Transition:
 class GraphNode(parameters.OwnRefusals, LifecycleNode):
     """A managed node."""
 
-    def __init__(self, name: str) -> None:
-        """Declare the parameters of the node `name` of the graph."""
-        super().__init__(name, automatically_declare_parameters_from_overrides=True)
+    def __init__(self, name: str, vehicle: str = '') -> None:
+        """Declare the parameters of the node `name` of the graph.
+
+        :param vehicle: the namespace of its vehicle, if there are several; '': that of the process
+        """
+        super().__init__(name, namespace=vehicle or None,
+                         automatically_declare_parameters_from_overrides=True)
+        self.vehicle = vehicle
         reject_invalid_transitions(self)
         self.spec = graph.spec_of(name)
         self.failure = ''              # why the last transition has failed

@@ -35,6 +35,9 @@ class HilBridgeNode(BlockNode):
         super().configure(configuration, nodes)
         assert isinstance(self.block, HilBlock), 'an own class is one, too'
         self.block.on_state = self._publish_state
+        self.block.is_alone = len(self._host.vehicles) == 1
+        if self._host.shared_core is not None:
+            self.block.shared_core = self._host.shared_core
 
     def _publish_state(self, state: LinkState) -> None:
         self._state_publisher.publish(String(data=state.value))

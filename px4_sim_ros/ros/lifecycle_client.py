@@ -47,11 +47,20 @@ _BLINK_S = 0.2
 _TRIES = 5
 
 
+def has_left(node: Node, name: str) -> bool:
+    """Return whether a managed node has left ROS in order: one that was killed is missed later.
+
+    :param node: who wants to know
+    """
+    return not node.count_publishers(f'{name}/transition_event')
+
+
 class ManagedNode:
     """The services of one managed node; every method is part of a sequence."""
 
     def __init__(self, node: Node, name: str) -> None:
         self.name = name
+        self._node = node
         self._change = node.create_client(ChangeState, f'{name}/change_state')
         self._state = node.create_client(GetState, f'{name}/get_state')
         self._status = node.create_client(Trigger, f'{name}/status')
@@ -60,8 +69,8 @@ class ManagedNode:
 
     @property
     def is_there(self) -> bool:
-        """Whether the node can be asked, as far as is known."""
-        return self._state.service_is_ready()
+        """Whether the node can be asked, as far as is known, now or after a moment."""
+        return self._state.service_is_ready() or not has_left(self._node, self.name)
 
     def wait_until_there(self, deadline_s: float, otherwise: str = '') -> Sequence[None]:
         """Wait until all services are there.
@@ -78,13 +87,15 @@ class ManagedNode:
         """Wait until a service is there.
 
         It seems to be gone for a moment while another one of its name goes, such as that of a
-        process that was killed a while ago.
+        process that was killed a while ago; on a busy machine for longer.
 
         :raises GoneError: it does not come back
         """
-        deadline_s = time.monotonic() + _BLINK_S
+        begun_s = time.monotonic()
         while not client.service_is_ready():
-            if time.monotonic() > deadline_s:
+            waited_s = time.monotonic() - begun_s
+            if waited_s > _GONE_TIMEOUT_S or (
+                    waited_s > _BLINK_S and has_left(self._node, self.name)):
                 raise GoneError(f'{self.name} has gone: its process hangs or has ended')
             yield None
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 import traceback
+import typing
 
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
@@ -28,6 +29,7 @@ from px4_sim_ros.ros.transitions import reject_invalid_transitions
 from px4_sim_ros.ros.wall_timer import create_wall_timer
 from px4_sim_ros.step import graph
 from px4_sim_ros.step.clock import LockstepClock
+from px4_sim_ros.step.members import Member
 
 _TICK_S = 0.002
 _WATCH_S = 0.05
@@ -42,10 +44,13 @@ class ManagerNode(parameters.OwnRefusals, LifecycleNode):
     whole graph down, as the service `sim/stop` does.
     """
 
-    def __init__(self, name: str, host: BlockHost) -> None:
+    def __init__(
+        self, name: str, host: BlockHost, vehicles: typing.Sequence[Member] = (),
+    ) -> None:
         """Declare parameters and start to bring up the graph.
 
         :param host: of the blocks of this process
+        :param vehicles: of a fleet; without any there is one, which the parameters describe
         :raises ParameterError: a parameter is wrong
         """
         super().__init__(name, automatically_declare_parameters_from_overrides=True)
@@ -60,7 +65,9 @@ class ManagerNode(parameters.OwnRefusals, LifecycleNode):
             self, self, self.sim_clock, why='while the graph runs',
             live_parameters=('step_timeout_s', 'on_overdue'))
         self.driver = ClockDriver(self, host, self.sim_clock, self._on_complete)
-        self._bring_up = BringUp(self, world, self.driver)
+        self._bring_up = BringUp(
+            self, vehicles or [Member('', graph.of_instances(world.node_counts), world)],
+            self.driver)
         self._supervision = Supervision(self, self.driver, self._bring_up)
         self._status = StatusPublisher(
             self, lambda: self._supervision.status(self.control, self._lifecycle_state))
@@ -74,7 +81,7 @@ class ManagerNode(parameters.OwnRefusals, LifecycleNode):
         :raises ParameterError: the vehicle is wrong
         """
         load_vehicle(self.get_parameter('vehicle').value)
-        return self._bring_up.graph
+        return self._bring_up.members[0].graph
 
     # Up, again, and down.
 

@@ -21,12 +21,17 @@ _LOOK_S = 0.25
 class ManagerWatch:
     """Reports once when the manager falls silent, and when it is back."""
 
-    def __init__(self, node: Node, last_step_us: typing.Callable[[], int]) -> None:
-        """Begin; nothing is missed before the first status of the manager."""
+    def __init__(
+        self, node: Node, last_step_us: typing.Callable[[], int], *, of_fleet: bool = False,
+    ) -> None:
+        """Begin; nothing is missed before the first status of the manager.
+
+        :param of_fleet: the node is of one vehicle of several
+        """
         self._node = node
         self._last_step_us = last_step_us
         self._missed = False
-        self._client = StatusClient(node, self._on_status)
+        self._client = StatusClient(node, self._on_status, of_fleet=of_fleet)
         self._timer = create_wall_timer(node, _LOOK_S, self._look)
 
     def _on_status(self, status: RunStatus) -> None:

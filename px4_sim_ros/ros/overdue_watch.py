@@ -7,11 +7,12 @@ import time
 import typing
 
 from px4_sim_ros.ros import sequences
+from px4_sim_ros.ros.clock_driver import ClockDriver
 from px4_sim_ros.ros.lifecycle_client import SequenceRunner
 from px4_sim_ros.ros.node_status import NodeStatus
 from px4_sim_ros.ros.overdue import Overdue, find_lost_recorder, find_overdue, find_silent
-from px4_sim_ros.step.clock import LockstepClock
-from px4_sim_ros.step.graph import Graph
+from px4_sim_ros.step.graph import COMMAND
+from px4_sim_ros.step.members import Member
 
 # Longer than the wait for the answers, which has its own bound.
 _CALL_TIMEOUT_S = 5.0
@@ -21,19 +22,20 @@ class OverdueWatch:
     """Asks all nodes when a step is overdue, and now and then while time is paused."""
 
     def __init__(
-        self, graph: Graph, nodes: sequences.Nodes, clock: LockstepClock, topic: str,
+        self, members: typing.Sequence[Member], nodes: sequences.Nodes, driver: ClockDriver,
         on_overdue: typing.Callable[[Overdue], None],
         on_cleared: typing.Callable[[Overdue], None],
         republish: typing.Callable[[str], None],
     ) -> None:
         """Begin.
 
-        :param topic: what ends a step
+        :param driver: of the clock, which knows whose part of a step is not complete
         :param on_overdue: called once for each blocker that is found
         :param on_cleared: called when it blocks no longer
         :param republish: lets a node publish again what it has published in its last step
         """
-        self._graph, self._nodes, self._clock, self._topic = graph, nodes, clock, topic
+        self._members, self._nodes, self._driver = members, nodes, driver
+        self._clock = driver.clock
         self._on_overdue, self._on_cleared = on_overdue, on_cleared
         self._republish = republish
         self._inquiry: SequenceRunner | None = None
@@ -87,10 +89,28 @@ class OverdueWatch:
     def _find(self, statuses: dict[str, NodeStatus | None]) -> Overdue | None:
         clock = self._clock
         if clock.under_way:
-            return find_overdue(
-                self._graph, statuses, self._topic, clock.time_us, clock.complete_us,
-                clock.step_us)
+            return self._find_blocker(statuses)
         silent = find_silent(statuses)
         if silent is None and clock.at_limit:
             return find_lost_recorder(statuses['recorder'], clock.complete_us)
         return silent
+
+    def _find_blocker(self, statuses: dict[str, NodeStatus | None]) -> Overdue | None:
+        """Return what blocks the step: of several vehicles one, that of no autopilot last."""
+        clock, awaited, held = self._clock, self._driver.awaited, None
+        for member in self._members:
+            # None is awaited where a block has left the steps of its process.
+            if awaited and member.vehicle not in awaited:
+                continue
+            found = find_overdue(
+                member.graph, member.own(statuses), COMMAND, clock.time_us, clock.complete_us,
+                clock.step_us)
+            if member.vehicle:
+                found = found._replace(
+                    blocker=member.full(found.blocker),
+                    sentence=f'{member.vehicle}: {found.sentence}',
+                    publisher=found.publisher and member.full(found.publisher))
+            if not found.holds:
+                return found
+            held = held or found
+        return held

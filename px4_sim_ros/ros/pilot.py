@@ -42,7 +42,11 @@ class PilotNode(BlockNode):
         assert isinstance(self.block, PilotBlock), 'an own class is one, too'
         self.block.on_event = self._publish_event
         self.block.on_set_point = self._publish_set_point
-        self.block.on_over = lambda failure: self._events.publish(over_message(failure))
+        self.block.on_over = self._publish_over
+
+    def _publish_over(self, failure: str) -> None:
+        self._host.note_flown(self.vehicle)
+        self._events.publish(over_message(failure))
 
     def _publish_event(self, event: Event) -> None:
         self._events.publish(event_message(event))

@@ -18,10 +18,11 @@ from px4_sim_ros.config.configuration import NodeConfiguration
 from px4_sim_ros.config.recording import RecorderParameters
 from px4_sim_ros.messages.stamps import serialised_stamp_us, stamp_us
 from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.recording.bag.fleet_description import FleetDescription, read_run_file
 from px4_sim_ros.recording.bag.folder import make_folder, new_folder
 from px4_sim_ros.recording.bag.reader import Message
 from px4_sim_ros.recording.bag.reorder_buffer import ReorderBuffer
-from px4_sim_ros.recording.bag.run_description import BagError, RunDescription
+from px4_sim_ros.recording.bag.run_description import BagError
 from px4_sim_ros.recording.bag.step_bag import StepBag
 from px4_sim_ros.recording.bag.writer import BagWriter
 from px4_sim_ros.recording.bag.writer_thread import BagThread
@@ -36,6 +37,7 @@ from px4_sim_ros.ros.polling import PollingNode, taken
 from px4_sim_ros.ros.recorder_watch import WINDOW_STEPS
 from px4_sim_ros.ros.wall_timer import create_wall_timer
 from px4_sim_ros.step import graph, side_topics
+from px4_sim_ros.step.members import Member
 
 # Of wall time. Less than the world needs for the steps that it may be ahead.
 _WAKE_S = 0.025
@@ -55,6 +57,8 @@ class RecorderNode(PollingNode, GraphNode):
         self._host, self._gets_values = host, False
         self._step_subscriptions: dict[str, Subscription] = {}
         self._side_subscriptions: dict[str, Subscription] = {}
+        self._members: list[Member] = []        # the vehicles; one alone has no name
+        self._absences: dict[str, Member] = {}  # by the topic on which its sensors say that
         super().__init__(name)
         self._collector: ReorderBuffer | None = None       # while it takes part in the steps
         self._bag: BagThread | StepBag | None = None
@@ -71,12 +75,16 @@ class RecorderNode(PollingNode, GraphNode):
         assert isinstance(configuration.own, RecorderParameters)
         self._own, self._world, self._graph = configuration.own, configuration.world, nodes
         try:
-            self._run = RunDescription.read(self._own.run_file)
+            self._run = read_run_file(self._own.run_file)
         except BagError as error:
             raise ParameterError(f'recorder.run_file: {error}') from error
+        self._members = (self._run.vehicles if isinstance(self._run, FleetDescription)
+                         else [Member('', nodes, configuration.world)])
         new_folder(self._next_folder())
         self._gets_values = all(
-            self._host.hands_over(topic, self) for topic in nodes.topics.values())
+            self._host.hands_over(
+                topic, self.resolve_topic_name(member.full(topic.name)), member.vehicle)
+            for member in self._members for topic in member.graph.topics.values())
         self._subscribe()
         self._subscribe_beside()
 
@@ -95,11 +103,12 @@ class RecorderNode(PollingNode, GraphNode):
         world = self._world
         if self._gets_values:
             self._host.recording = StepBag(
-                writer, self._graph, world, self._gather_beside, self._announce)
+                writer, self._graph, world, self._gather_beside, self._announce, {
+                    its.vehicle: (its.graph, its.world) for its in self._members if its.vehicle})
             return self._host.recording
         self._collector = ReorderBuffer(
             {name: topic.period_us(world.step_us, world.periods_us)
-             for name, topic in self._graph.topics.items()},
+             for name, topic in self._topics().items()},
             world.step_us, WINDOW_STEPS * world.step_us)
         return BagThread(writer, self._gather, self._announce)
 
@@ -131,9 +140,16 @@ class RecorderNode(PollingNode, GraphNode):
 
     # Subscriptions.
 
+    def _topics(self) -> dict[str, graph.Topic]:
+        """Return the topics of the step of all vehicles."""
+        return {its.full(name): topic for its in self._members
+                for name, topic in its.graph.topics.items()}
+
     def _subscribe(self) -> None:
-        topics = {} if self._gets_values else self._graph.topics
-        names = {*topics, graph.ABSENCE} if topics else set()
+        topics = {} if self._gets_values else self._topics()
+        self._absences = {
+            its.full(graph.ABSENCE): its for its in self._members} if topics else {}
+        names = {*topics, *self._absences}
         if set(self._step_subscriptions) == names:
             return       # those that are there stay: they are matched with all
         for subscription in self._step_subscriptions.values():
@@ -141,15 +157,20 @@ class RecorderNode(PollingNode, GraphNode):
         self._step_subscriptions = {
             name: self.create_polled_subscription(message_class(topic.type), name, qos.LOOP)
             for name, topic in topics.items()}
-        if topics:
-            self._step_subscriptions[graph.ABSENCE] = self.create_polled_subscription(
-                Header, graph.ABSENCE, absence_qos(len(self._graph.sensors)))
+        for name, its in self._absences.items():
+            self._step_subscriptions[name] = self.create_polled_subscription(
+                Header, name, absence_qos(len(its.graph.sensors)))
 
     def _subscribe_beside(self) -> None:
-        for name, topic in side_topics.RECORDED.items():
-            if name not in {graph.ABSENCE, *self._side_subscriptions}:
+        for member in self._members:
+            for name, topic in side_topics.RECORDED.items():
+                name = member.full(name)
+                if topic is side_topics.NO_MEASUREMENT or name in self._side_subscriptions:
+                    continue
+                # That of a fleet is that of each vehicle.
+                of_world = topic is side_topics.RUN_STATUS
                 self._side_subscriptions[name] = self.create_polled_subscription(
-                    message_class(topic.type), name,
+                    message_class(topic.type), topic.name if of_world else name,
                     qos.LATCHED_LOG if topic.latched else qos.LOOP)
 
     def _wake(self) -> None:
@@ -158,8 +179,7 @@ class RecorderNode(PollingNode, GraphNode):
 
     def _discard(self) -> None:
         """Forget what the run before has left; what is latched is of this one as well."""
-        passing = [subscription for name, subscription in self._side_subscriptions.items()
-                   if not side_topics.RECORDED[name].latched]
+        passing = [self._side_subscriptions[side_topics.DIAGNOSTICS.name]]
         for subscription in [*self._step_subscriptions.values(), *passing]:
             for _ in taken(subscription):
                 pass
@@ -184,18 +204,18 @@ class RecorderNode(PollingNode, GraphNode):
                 collector.add_side_message(name, data)
         for name, subscription in self._step_subscriptions.items():
             for data in taken(subscription):
-                if name == graph.ABSENCE:
-                    self._add_absence(collector, data)
+                if name in self._absences:
+                    self._add_absence(collector, name, data)
                 else:
                     collector.add(name, serialised_stamp_us(data), data)
         messages = collector.take()
         self._last_step_us = collector.complete_us
         return messages
 
-    def _add_absence(self, collector: ReorderBuffer, data: bytes) -> None:
-        header = deserialize_message(data, Header)
-        absent = [topic.name for topic in self._graph.outputs(header.frame_id)]
-        collector.add_no_measurement(graph.ABSENCE, stamp_us(header.stamp), data, absent)
+    def _add_absence(self, collector: ReorderBuffer, name: str, data: bytes) -> None:
+        header, its = deserialize_message(data, Header), self._absences[name]
+        absent = [its.full(topic.name) for topic in its.graph.outputs(header.frame_id)]
+        collector.add_no_measurement(name, stamp_us(header.stamp), data, absent)
 
     # What is reported.
 
@@ -239,7 +259,7 @@ class RecorderNode(PollingNode, GraphNode):
         return NodeStatus(
             waits_for_us=next_us, waits_for=waits_for,
             holds='it is writing' if bag is not None and bag.is_writing else '',
-            by_value=list(self._graph.topics) if self._gets_values else [],
+            by_value=list(self._topics()) if self._gets_values else [],
             **connections_of(self, {}, self._step_subscriptions))
 
     def progress(self) -> tuple[int, dict[str, object]]:

@@ -13,8 +13,7 @@ from px4_sim_ros.config.configuration import NodeConfiguration
 from px4_sim_ros.config.scenarios import read_event
 from px4_sim_ros.messages.scenario_events import happening_message, over_message
 from px4_sim_ros.model.errors import ParameterError
-from px4_sim_ros.model.scenario.course import Happening
-from px4_sim_ros.model.scenario.expectation import Verdicts
+from px4_sim_ros.model.scenario.happening import Happening, Verdicts
 from px4_sim_ros.ros import qos
 from px4_sim_ros.ros.block_node import BlockNode
 from px4_sim_ros.step import side_topics

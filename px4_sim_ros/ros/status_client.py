@@ -21,17 +21,20 @@ class StatusClient:
 
     def __init__(
         self, node: Node, on_status: typing.Callable[[RunStatus], None] = lambda status: None,
+        *, of_fleet: bool = False,
     ) -> None:
         """Subscribe; the last status is latched.
 
         :param on_status: called with each status
+        :param of_fleet: the node is of one vehicle of several, whose manager has no namespace
         """
         self.last: RunStatus | None = None
         self.count = 0                 # how many have come
         self.received_s = 0.0          # wall time of the last
         self.on_status = on_status
         self._subscription = node.create_subscription(
-            DiagnosticStatus, RUN_STATUS.name, self._on_message, qos.LATCHED)
+            DiagnosticStatus, f'/{RUN_STATUS.name}' if of_fleet else RUN_STATUS.name,
+            self._on_message, qos.LATCHED)
 
     @property
     def run(self) -> int | None:

@@ -15,11 +15,12 @@ from px4_sim_ros.messages.run_status import RunState, RunStatus
 from px4_sim_ros.model.timebase import seconds_text
 from px4_sim_ros.ros.bring_up import BringUp
 from px4_sim_ros.ros.clock_driver import ClockDriver
+from px4_sim_ros.ros.lifecycle_client import has_left
 from px4_sim_ros.ros.overdue import Overdue
 from px4_sim_ros.ros.overdue_watch import OverdueWatch
 from px4_sim_ros.ros.recorder_watch import RecorderWatch
 from px4_sim_ros.ros.run_control import RunControl
-from px4_sim_ros.step import graph
+from px4_sim_ros.step.members import managed
 from px4_sim_ros.step.pacing import PaceWatch
 
 if typing.TYPE_CHECKING:
@@ -44,16 +45,16 @@ class Supervision:
         self._deactivated: set[str] = set()    # nodes that others have stopped
         self._pace_watch = PaceWatch(self._clock.step_us)
         self._overdue_watch = OverdueWatch(
-            bring_up.graph, bring_up.nodes, self._clock, graph.COMMAND, self._on_overdue,
-            self._on_cleared, self._republish)
+            bring_up.members, bring_up.nodes, driver, self._on_overdue, self._on_cleared,
+            self._republish)
         self._recorder = RecorderWatch(
             manager, self._clock.step_us, self.go_on, self._on_recorder_failure
-        ) if 'recorder' in bring_up.graph.nodes else None
+        ) if 'recorder' in managed(bring_up.members) else None
         self._subscriptions = [
             manager.create_subscription(
                 TransitionEvent, f'{name}/transition_event',
                 functools.partial(self._on_transition, name), 10)
-            for name in bring_up.graph.managed]
+            for name in managed(bring_up.members)]
 
     # The course of a run.
 
@@ -146,9 +147,7 @@ class Supervision:
             self._manager.fail(overdue.sentence)
 
     def _has_left(self, node: str) -> bool:
-        """Return whether a node has left ROS in order: one that was killed is missed later."""
-        return node in self._bring_up.graph.managed and not self._manager.count_publishers(
-            f'{node}/transition_event')
+        return node in managed(self._bring_up.members) and has_left(self._manager, node)
 
     def _republish(self, name: str) -> None:
         if name == 'manager':

@@ -29,7 +29,7 @@ from px4_sim_ros.ros import qos
 from px4_sim_ros.ros.message_types import message_class
 from px4_sim_ros.ros.session import OBSERVER_NICENESS, ros_session, spin_once
 from px4_sim_ros.ros.status_client import StatusClient
-from px4_sim_ros.ros.transforms import TfBroadcaster, pose_values, transform
+from px4_sim_ros.ros.transforms import pose_values, transform
 from px4_sim_ros.ros.wall_timer import create_wall_timer
 from px4_sim_ros.step import side_topics
 from px4_sim_ros.viewing.links import Link, rotor_link, sensor_links, servo_links
@@ -218,19 +218,18 @@ class VisualizerNode(Node):
 
 
 def run(
-    configuration: Configuration, arguments: typing.Sequence[str], *, only_tf: bool = False,
+    make: typing.Callable[[], Node], arguments: typing.Sequence[str],
 ) -> None:
     """Publish until a signal comes.
 
-    :param configuration: of the graph that is looked at
+    :param make: returns the node that publishes
     :param arguments: `--ros-args` and what follows
-    :param only_tf: be the node `tf_broadcaster`
     :raises ParameterError: ROS refuses the arguments, or there is no tf2_msgs
     """
     stop = Stop()
     with ros_session(arguments):
         os.nice(OBSERVER_NICENESS)
-        node = (TfBroadcaster if only_tf else VisualizerNode)(configuration)
+        node = make()
         try:
             while not stop.asked:
                 spin_once(node, _SPIN_S)

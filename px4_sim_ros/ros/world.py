@@ -11,6 +11,7 @@ if __name__ == '__main__':
 import argparse
 import contextlib
 import math
+import pathlib
 import sys
 import time
 import typing
@@ -20,6 +21,8 @@ from rclpy.signals import SignalHandlerOptions
 
 from px4_sim_ros.config import domain_claim, node_overrides, signals
 from px4_sim_ros.config.resources import own_arguments
+from px4_sim_ros.mavlink.cores import core_of
+from px4_sim_ros.mavlink.shared_core import SharedCore
 from px4_sim_ros.model.errors import ParameterError, RunError
 from px4_sim_ros.ros.block_host import BlockHost
 from px4_sim_ros.ros.block_node import BlockNode
@@ -29,8 +32,10 @@ from px4_sim_ros.ros.session import make_executor
 from px4_sim_ros.ros.step_executor import StepExecutor
 from px4_sim_ros.step import graph
 from px4_sim_ros.step.hang_watch import HangWatch
+from px4_sim_ros.step.members import OF_WORLD, Member, managed
 
 if typing.TYPE_CHECKING:
+    from px4_sim_ros.recording.bag.fleet_description import FleetDescription
     from px4_sim_ros.ros.manager import ManagerNode
 
 _SPIN_S = 0.1
@@ -40,12 +45,14 @@ _STOP_TIMEOUT_S = 2.5
 
 def run(
     names: typing.Sequence[str], ros_arguments: typing.Sequence[str],
-    own: typing.Sequence[str] = (),
+    own: typing.Sequence[str] = (), fleet: pathlib.Path | None = None,
 ) -> int:
     """Run nodes until they have all ended or a signal comes; return the exit code.
 
-    :param names: all nodes of the graph when empty
+    :param names: all nodes of the graph when empty; of a fleet vehicles, each with all its nodes,
+        and the nodes that it has once
     :param own: classes in place of those of the graph, each `NAME=MODULE:CLASS`
+    :param fleet: a file that describes the vehicles, if there are several
     """
     stop = signals.Stop()
     held = contextlib.ExitStack()
@@ -53,13 +60,16 @@ def run(
         if not names or 'manager' in names:
             held = domain_claim.claim(domain_claim.CLOCK)
         rclpy.init(args=list(ros_arguments), signal_handler_options=SignalHandlerOptions.NO)
+        described = None if fleet is None else _read_fleet(fleet)
     except (ParameterError, RuntimeError) as error:    # rclpy's, for wrong ROS arguments
         print(f'world: {error}', file=sys.stderr)
         return 2
     nodes: list[typing.Any] = []
-    executor, host = make_executor(), BlockHost()
+    executor = make_executor()
+    host = BlockHost(None if described is None else SharedCore(core_of(described.core_instance)))
     try:
-        manager = _make_nodes(names, nodes, own, host)
+        manager = (_make_nodes(names, nodes, own, host) if described is None
+                   else _make_fleet(names, nodes, own, host, described.vehicles))
         for node in nodes:
             executor.add_node(node)
         if stop.asked:
@@ -86,6 +96,12 @@ def run(
     return max((getattr(node, 'exit_code', 0) for node in nodes), default=0)
 
 
+def _read_fleet(file: pathlib.Path) -> FleetDescription:
+    # Whoever runs one vehicle does without.
+    from px4_sim_ros.recording.bag.fleet_description import read_fleet_file
+    return read_fleet_file(file)
+
+
 def _make_nodes(
     names: typing.Sequence[str], nodes: list[typing.Any], own: typing.Sequence[str],
     host: BlockHost,
@@ -105,6 +121,35 @@ def _make_nodes(
         names = names or list(manager.configured_graph().nodes)
     classes = node_overrides.parse(own, names)
     nodes[:0] = [make(name, classes.get(name, '')) for name in names if name != 'manager']
+    host.add([node for node in nodes if isinstance(node, BlockNode)],
+             manager.driver if manager else None)
+    return manager
+
+
+def _make_fleet(
+    names: typing.Sequence[str], nodes: list[typing.Any], own: typing.Sequence[str],
+    host: BlockHost, vehicles: typing.Sequence[Member],
+) -> ManagerNode | None:
+    """Make the nodes of several vehicles, as `_make_nodes` does.
+
+    :param names: of vehicles, and of nodes that there are once; all when empty
+    """
+    def make(name: str, *arguments: typing.Any) -> typing.Any:
+        return graph.load(graph.spec_of(name).node)(name, host, *arguments)
+
+    has_recorder = 'recorder' in managed(vehicles)
+    names = names or ['manager', *(v.vehicle for v in vehicles), *['recorder'] * has_recorder]
+    manager: typing.Any = None
+    if 'manager' in names:
+        manager = make('manager', vehicles)
+        nodes.append(manager)
+    for member in vehicles:
+        if member.vehicle in names:
+            classes = node_overrides.parse(own, member.graph.nodes)
+            nodes[:0] = [make(name, classes.get(name, ''), member.vehicle)
+                         for name in member.nodes]
+    if 'recorder' in names:
+        nodes[:0] = [make('recorder')]
     host.add([node for node in nodes if isinstance(node, BlockNode)],
              manager.driver if manager else None)
     return manager
@@ -134,16 +179,19 @@ def main(arguments: typing.Sequence[str] | None = None) -> int:
     parser.add_argument(
         'nodes', nargs='*', metavar='NODE', default=[],
         help=f"which nodes, of {', '.join(graph.NODES)}; all by default")
+    parser.add_argument('--fleet', type=pathlib.Path, metavar='FILE',
+                        help='several vehicles, which this file describes: NODE is one of them, or'
+                        f" {' or '.join(OF_WORLD)}")
     node_overrides.add_argument(parser)
     options = parser.parse_args(own_arguments(arguments))
-    for name in options.nodes:
+    for name in options.nodes if options.fleet is None else ():
         try:
             graph.spec_of(name)
         except KeyError:
             print(f"world: unknown node {name}; nodes are {', '.join(graph.NODES)}",
                   file=sys.stderr)
             return 2
-    return run(options.nodes, arguments, options.node)
+    return run(options.nodes, arguments, options.node, options.fleet)
 
 
 if __name__ == '__main__':

@@ -8,6 +8,7 @@ start a process twice; this program can.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import pathlib
 import sys
 import time
@@ -57,11 +58,17 @@ class AutopilotSupervisor:
         return autopilot.name, autopilot.exit_code
 
 
-def supervise(supervisor: AutopilotSupervisor, ros_arguments: typing.Sequence[str]) -> int:
-    """Run it until it ends or a signal comes; return the exit code."""
+def supervise(
+    supervisor: AutopilotSupervisor, ros_arguments: typing.Sequence[str], *,
+    of_fleet: bool = False,
+) -> int:
+    """Run it until it ends or a signal comes; return the exit code.
+
+    :param of_fleet: it is that of one vehicle of several
+    """
     stop = Stop()
     with ros_node('autopilot_supervisor', ros_arguments) as node:
-        watch = StatusClient(node)
+        watch = StatusClient(node, of_fleet=of_fleet)
         run: int | None = None
         try:
             supervisor.restart()
@@ -101,13 +108,19 @@ def main(arguments: typing.Sequence[str] | None = None) -> int:
     parser.add_argument('--px4-build', type=pathlib.Path,
                         help='build folder of a PX4; without it the embedded autopilot runs')
     add_schedule_argument(parser)
+    parser.add_argument('--core-instance', type=int, help='whose core a PX4 is on; its own')
+    parser.add_argument('--of-fleet', action='store_true', help='it flies one of several vehicles')
     options = parser.parse_args(own_arguments(arguments))
     try:
         load_vehicle(options.vehicle)
-        px4 = Px4.find(options.px4_build, options.px4_schedule) if options.px4_build else None
+        px4 = None
+        if options.px4_build:
+            px4 = dataclasses.replace(
+                Px4.find(options.px4_build, options.px4_schedule),
+                core_instance=options.core_instance)
         supervisor = AutopilotSupervisor(
             px4, options.vehicle, options.instance, options.scenario)
-        return supervise(supervisor, arguments)
+        return supervise(supervisor, arguments, of_fleet=options.of_fleet)
     except (ParameterError, OSError) as error:
         print(f'autopilot_supervisor: {sentence(error)}', file=sys.stderr)
         return 2

@@ -11,8 +11,7 @@ from px4_sim_ros.config.configuration import Configuration
 from px4_sim_ros.mavlink.hil_block import HilBlock
 from px4_sim_ros.mavlink.pilot_block import PilotBlock
 from px4_sim_ros.mavlink.pilot_events import Event
-from px4_sim_ros.model.scenario.course import Happening
-from px4_sim_ros.model.scenario.expectation import Verdicts
+from px4_sim_ros.model.scenario.happening import Happening, Verdicts
 from px4_sim_ros.step import side_topics
 from px4_sim_ros.step.block import Block
 from px4_sim_ros.step.repeatability import FINGERPRINT, first_gap

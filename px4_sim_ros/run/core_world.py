@@ -14,8 +14,7 @@ from px4_sim_ros.config.recording import RecorderParameters
 from px4_sim_ros.config.run_control import ManagerParameters
 from px4_sim_ros.mavlink.pilot_events import Event
 from px4_sim_ros.model.compiled import load_compiler
-from px4_sim_ros.model.scenario.course import Happening
-from px4_sim_ros.model.scenario.expectation import Verdicts
+from px4_sim_ros.model.scenario.happening import Happening, Verdicts
 from px4_sim_ros.model.timebase import US_PER_S, is_due
 from px4_sim_ros.run.core_vehicle import CoreVehicle, VehicleSetup
 from px4_sim_ros.run.flight_record import WorldStatus
@@ -72,7 +71,7 @@ class CoreWorld:
                     setup, recorder, stack, is_alone=not others)
             self._first = self._vehicles[namespace]
             for vehicle in self._vehicles.values():       # a thread keeps to one core only
-                vehicle.bridge.core_instance = self._first.bridge.core_instance
+                vehicle.bridge.shared_core = self._first.bridge.shared_core
             self._runner = run_groups(
                 [vehicle.group for vehicle in self._vehicles.values()], self._clock, recorder)
             if recorder is not None:
@@ -139,8 +138,11 @@ class CoreWorld:
                 signal.hangs = sentence if hangs else ''
                 print(sentence, file=sys.stderr, flush=True)
 
-            with contextlib.closing(HangWatch(self._runner, on_hang)):
-                self._run(stop, signal)
+            try:
+                with contextlib.closing(HangWatch(self._runner, on_hang)):
+                    self._run(stop, signal)
+            finally:
+                self._first.bridge.shared_core.leave()
         return False
 
     def _run(self, stop: threading.Event, signal: signals.Stop) -> None:

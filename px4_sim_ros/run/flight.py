@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 import os
 import pathlib
@@ -20,13 +21,13 @@ from px4_sim_ros.config.ros_environment import ros_environment
 from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.mavlink.pilot_events import Event, MissionError
 from px4_sim_ros.model.mission import Mission
-from px4_sim_ros.model.scenario.course import Happening
-from px4_sim_ros.model.scenario.expectation import Verdicts
+from px4_sim_ros.model.scenario.happening import Happening, Verdicts
 from px4_sim_ros.model.scenario.scenario import Scenario
 from px4_sim_ros.run.autopilots import start_autopilot
 from px4_sim_ros.run.flight_record import FlightRecord, WorldStatus
 from px4_sim_ros.run.processes import Child, stop_all
 from px4_sim_ros.run.px4 import Px4
+from px4_sim_ros.step.members import Member
 
 MODES = ('core', 'composed', 'separate')
 AUTOPILOTS = ('embedded', 'px4', 'none')
@@ -162,16 +163,17 @@ class StartedAutopilot:
 
     def __init__(
         self, vehicle: VehiclePlan, world: World, flight: FlightWatch,
-        on_gone: typing.Callable[[], None],
+        on_gone: typing.Callable[[], object],
     ) -> None:
         """Start it.
 
         :param flight: is ended when it ends, or does not come: nothing would fly the mission
-        :param on_gone: called then
+        :param on_gone: called before that; returns whether the flight has gone on until then
         """
         self._vehicle, self._world, self._flight = vehicle, world, flight
         self._on_gone = on_gone
         self._is_missing = False
+        self.has_failed = False        # it was the first whose end has ended the flight
         self._autopilot: Child | None = None
         with contextlib.ExitStack() as stack:
             if vehicle.autopilot != 'none':
@@ -200,8 +202,8 @@ class StartedAutopilot:
             if time.monotonic() > deadline_s:       # it is looked once
                 self._is_missing, deadline_s = not self._is_connected(), math.inf
             if self._is_missing or self._autopilot.exit_code is not None:
+                self.has_failed = bool(self._on_gone())
                 self._flight.end()
-                self._on_gone()
 
     def _is_connected(self) -> bool:
         status = self._world.status(self._vehicle.namespace)
@@ -255,6 +257,12 @@ def conduct(
         if all(flight.over.is_set() for flight in flights.values()):
             stop.set()
 
+    def note_gone(vehicle: VehiclePlan) -> bool:
+        goes_on = not stop.is_set()
+        if vehicle.hil.on_waiting == 'hold':
+            stop.set()
+        return goes_on
+
     def watch(vehicle: VehiclePlan) -> FlightWatch:
         def report(event: Event | Happening) -> None:
             records[vehicle.namespace].add_event(event)
@@ -282,15 +290,15 @@ def conduct(
         while True:
             autopilots: list[StartedAutopilot] = []
             if plan.fleet:
-                # Before the world: a PX4 that has lost its link keeps its core from the others.
                 stack.callback(_end_all, autopilots)
+                if plan.mode != 'core':
+                    stack.callback(world.close)
             # Whoever interrupts this finds all that was started: a pilot would be waited for.
             with signals.held_back():
                 for vehicle in vehicles:
-                    holds_all = vehicle.hil.on_waiting == 'hold'
                     autopilots.append(StartedAutopilot(
                         vehicle, world, flights[vehicle.namespace],
-                        stop.set if holds_all else look))
+                        functools.partial(note_gone, vehicle)))
                     if not plan.fleet:
                         stack.callback(autopilots[-1].end)
                         # Before it, so that nobody is missed, and the counters end with the flight.
@@ -305,12 +313,12 @@ def conduct(
             record.was_stopped = world.was_stopped
             if not begins_again:
                 break
-            for autopilot in autopilots:
-                autopilot.end()
+            _end_all(autopilots)
             for flight in flights.values():
                 flight.reset()
             stop.clear()
-            record.reset()
+            for its in records.values():
+                its.reset()
             on_restart()
     # When a part of the world fails the autopilots end, too: the first cause comes first.
     world.check_end()
@@ -336,8 +344,11 @@ def _check_flown(
         except MissionError as error:
             if not plan.fleet:
                 raise
-            its.failure = str(error)
-            failures.append(f'{vehicle.namespace}: {error}')
+            # Others have ended with the flight, which is no fault of theirs.
+            is_cause = autopilot.has_failed or bool(flight.failure)
+            its.failure = str(error) if is_cause else 'its flight was ended with that of another'
+            if is_cause:
+                failures.append(f'{vehicle.namespace}: {error}')
         else:
             its.mission_flown = flight.flown or vehicle.mission is None
     if failures:
@@ -355,6 +366,9 @@ def _make_world(
     :param stack: ends a viewer, if there is one, after the world
     """
     # Each mode loads what it needs: rclpy to record and to run a graph, Numba for `core`.
+    if plan.fleet:
+        from px4_sim_ros.run import fleet_world
+        return fleet_world.make(plan, configuration, folder, record, flights, on_event)
     run = None
     pilot = flights[plan.namespace]
     if 'recorder' in configuration.nodes:
@@ -365,9 +379,6 @@ def _make_world(
         configuration = with_run_file(configuration, run, folder)
     if plan.mode == 'core':
         from px4_sim_ros.run.core_world import CoreWorld
-        if plan.fleet:
-            from px4_sim_ros.run.fleet_world import make_fleet_world
-            return make_fleet_world(plan, configuration, record, flights, on_event)
         core_recorder = None
         if run is not None:
             from px4_sim_ros.run.core_recorder import CoreRecorder
@@ -376,6 +387,7 @@ def _make_world(
             configuration, lambda time_us, values: record.add_truth(
                 values['ground_truth/odom'].position_enu),
             core_recorder, plan.own_classes, pilot.take, pilot.follow)
+    from px4_sim_ros.ros.flight_monitor import Listener
     from px4_sim_ros.run.ros_world import RosWorld
     file = write_configuration(folder, configuration)
     viewer = None
@@ -383,10 +395,11 @@ def _make_world(
         viewer = _start_viewer(plan.viewer, file, plan.namespace)
         stack.callback(viewer.stop)
     return RosWorld(
-        plan.mode, configuration.graph, file, record.add_truth,
+        plan.mode, [Member('', configuration.graph, configuration.world)], file,
+        {'': Listener(lambda time_us, position_enu: record.add_truth(position_enu),
+                      pilot.take, pilot.follow)},
         optional=optional_nodes(configuration), own_classes=plan.own_classes, remaps=plan.remaps,
-        viewer=viewer, on_pilot=pilot.take, on_scenario=pilot.follow,
-        namespace=plan.namespace)
+        viewer=viewer, namespace=plan.namespace)
 
 
 def optional_nodes(configuration: Configuration) -> tuple[str, ...]:

@@ -10,8 +10,7 @@ import typing
 from px4_sim_ros.mavlink.pilot_events import Event
 from px4_sim_ros.model.encounters import Encounter, Encounters
 from px4_sim_ros.model.frames import Vector
-from px4_sim_ros.model.scenario.course import Happening
-from px4_sim_ros.model.scenario.expectation import Verdict, Verdicts
+from px4_sim_ros.model.scenario.happening import Happening, Verdict, Verdicts
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.step.repeatability import FINGERPRINT, first_gap, unrepeatable_because
 
@@ -34,6 +33,11 @@ class WorldStatus:
     def link_count(self, key: str) -> int:
         """Return a counter of the link; 0 when it has not reported."""
         return int(self.link.get(key, 0))
+
+    @property
+    def time_ratio(self) -> float | None:
+        """Simulated time over the autopilot's own, 1 in lockstep; None before any has passed."""
+        return float(self.link['time_ratio']) if 'time_ratio' in self.link else None
 
     def step_cost_us(self) -> dict[str, float]:
         """Return the wall time of a step by part, without pacing.
@@ -131,6 +135,8 @@ class FlightRecord:
         self._happenings: list[dict[str, typing.Any]] = []
         self.verdicts: Verdicts | None = None          # of a scenario that has come to its end
         self.met: list[Encounter] = []                 # near misses and collisions
+        if self.encounters is not None:
+            self.encounters.reset()
 
     def add_truth(self, position_enu: Vector) -> None:
         """Take in a true position."""
@@ -206,6 +212,8 @@ class FlightRecord:
         return {
             'replies': self.status.link_count('replies'),
             'misses': self.status.link_count('misses'),
+            'unanswered': self.status.link_count('unanswered'),
+            'time_ratio': self.status.time_ratio,
             'fingerprint': self.status.fingerprint,
             'repeatable': not self.unrepeatable,
             'not_repeatable_because': self.unrepeatable,

@@ -69,6 +69,17 @@ ARGUMENTS: dict[str, Argument] = {
         ' runs.'),
 }
 
+# Those of the launch file for several vehicles.
+FLEET_ARGUMENTS: dict[str, Argument] = {
+    'fleet': Argument(None, 'Name in config/fleets, or a path.'),
+    'mode': Argument(
+        'composed', 'All nodes in one process, or a process for each vehicle.',
+        ('composed', 'separate')),
+    **{name: ARGUMENTS[name] for name in (
+        'autopilot', 'vehicle', 'wind', 'profile', 'px4_dir', 'px4_schedule', 'mission',
+        'instance', 'speed_factor', 'seed', 'record', 'params_file', 'nodes', 'publish_tf')},
+}
+
 # Those of the launch file that flies a recording again.
 REPLAY_ARGUMENTS: dict[str, Argument] = {
     'bag': Argument(None, 'Folder of a recording.'),

@@ -37,14 +37,22 @@ def check_viewers(given: typing.Mapping[str, str]) -> None:
     """
     if given['viewer']:
         RerunTarget(given['viewer'])
-    if given['publish_tf'] == 'true' and not _installed('tf2_msgs'):
-        raise ParameterError(
-            'publish_tf = true: the package tf2_msgs is not installed; it comes with an installed'
-            ' ROS 2')
+    check_tf(given)
     if given['rviz'] == 'true' and not _installed('rviz2'):
         raise ParameterError(
             'rviz = true: the package rviz2 is not installed; install it'
             ' (apt-get install ros-$ROS_DISTRO-rviz2) or leave rviz away')
+
+
+def check_tf(given: typing.Mapping[str, str]) -> None:
+    """Check before anything starts that transforms can be published, if they are to be.
+
+    :raises ParameterError: they cannot
+    """
+    if given['publish_tf'] == 'true' and not _installed('tf2_msgs'):
+        raise ParameterError(
+            'publish_tf = true: the package tf2_msgs is not installed; it comes with an installed'
+            ' ROS 2')
 
 
 def viewers(

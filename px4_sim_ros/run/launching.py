@@ -42,6 +42,7 @@ from px4_sim_ros.config.run_control import ManagerParameters
 from px4_sim_ros.config.vehicles_and_missions import flown_mission
 from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.recording.bag.folder import new_folder
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import RunDescription, with_run_file
@@ -72,22 +73,27 @@ def _given(
         raise ParameterError(f'{name} = {text!r}: must be {word}') from None
 
 
-def actions(context: LaunchContext, vehicle: str) -> list[LaunchDescriptionEntity]:
-    """Return all actions of a launch.
+def base_parameters(
+    given: typing.Mapping[str, str], autopilot: str,
+) -> dict[str, FlatParameters]:
+    """Return what holds unless parameters or arguments say otherwise.
 
-    :raises ParameterError: one sentence about the argument or parameter that is wrong
+    :raises ParameterError: the profile is wrong
     """
-    given = {name: context.launch_configurations[name] for name in ARGUMENTS}
-    check_viewers(given)
-    base: dict[str, FlatParameters] = {
-        '': {'vehicle': vehicle}} | profile_parameters(given['profile'])
-    if given['autopilot'] == 'px4':
+    base = profile_parameters(given['profile'])
+    if autopilot == 'px4':
         base |= schedule_parameters(given['px4_schedule'])
-    if given['autopilot'] == 'embedded':
-        base[''] |= {'mission': 'square'}
+    return base | {'': {'mission': 'square'}} if autopilot == 'embedded' else base
+
+
+def overriding(given: typing.Mapping[str, str]) -> dict[str, FlatParameters]:
+    """Return the arguments that are parameters, by node.
+
+    :raises ParameterError: one is no number, or there is such a recording already
+    """
     overrides = {
         '': (_given(given, 'seed', int) | _given(given, 'vehicle', str)
-             | _given(given, 'wind', str) | _given(given, 'scenario', str)),
+             | _given(given, 'wind', str)),
         'manager': _given(given, 'speed_factor', speed_factor),
         'hil_bridge': _given(given, 'instance', int),
     }
@@ -96,6 +102,20 @@ def actions(context: LaunchContext, vehicle: str) -> list[LaunchDescriptionEntit
     if given['record']:
         overrides[''] |= {'recorder': True}
         overrides['recorder'] = {'folder': str(new_folder(given['record']))}
+    return overrides
+
+
+def actions(context: LaunchContext, vehicle: str) -> list[LaunchDescriptionEntity]:
+    """Return all actions of a launch.
+
+    :raises ParameterError: one sentence about the argument or parameter that is wrong
+    """
+    given = {name: context.launch_configurations[name] for name in ARGUMENTS}
+    check_viewers(given)
+    base = base_parameters(given, given['autopilot'])
+    base[''] = {'vehicle': vehicle} | base.get('', {})
+    overrides = overriding(given)
+    overrides[''] |= _given(given, 'scenario', str)
     params_file = given['params_file'] or None
     configuration = load_configuration(params_file, overrides, given['namespace'], base)
     hil = configuration.of_node('hil_bridge', HilParameters)
@@ -121,11 +141,11 @@ def actions(context: LaunchContext, vehicle: str) -> list[LaunchDescriptionEntit
         configuration = with_run_file(configuration, run, pathlib.Path(folder.name))
     file = write_configuration(pathlib.Path(folder.name), configuration)
     return [
-        *_surroundings(folder, claim),
-        *_world(configuration, given['mode'], given['namespace'], file, _essential, own_classes,
+        *surroundings(folder, claim),
+        *_world(configuration, given['mode'], given['namespace'], file, essential, own_classes,
                 remaps),
         *_autopilot(given['autopilot'], px4, configuration, given['namespace']),
-        *viewers(given, configuration, file, _bounded()),
+        *viewers(given, configuration, file, bounded()),
     ]
 
 
@@ -149,15 +169,15 @@ def replay_actions(context: LaunchContext) -> list[LaunchDescriptionEntity]:
         configuration = _in_real_time(configuration)
     file = write_configuration(pathlib.Path(folder.name), configuration)
     return [
-        *_surroundings(folder, claim),
-        *viewers(given, configuration, file, _bounded()),
+        *surroundings(folder, claim),
+        *viewers(given, configuration, file, bounded()),
         *_world(configuration, given['mode'], given['namespace'], file,
                 lambda process: [process]),
-        *_essential(Node(
+        *essential(Node(
             package=PACKAGE, executable=PACKAGE, exec_name='replay', output='screen',
             namespace=given['namespace'],
             arguments=['replay', given['bag'], '--namespace', given['namespace'],
-                       '--join', str(replay.bag)], **_bounded())),
+                       '--join', str(replay.bag)], **bounded())),
     ]
 
 
@@ -167,7 +187,7 @@ def _in_real_time(configuration: Configuration) -> Configuration:
     return dataclasses.replace(configuration, nodes=configuration.nodes | {'manager': manager})
 
 
-def _surroundings(
+def surroundings(
     folder: tempfile.TemporaryDirectory, claim: contextlib.ExitStack,
 ) -> list[LaunchDescriptionEntity]:
     """Return what sets the environment of a launch.
@@ -184,13 +204,13 @@ def _surroundings(
           for name in sorted(set(environment) - set(os.environ)))]
 
 
-def _bounded() -> dict[str, str]:
+def bounded() -> dict[str, str]:
     """Return what every process has: it ends in time, and with the launch if that is killed."""
     return {'sigterm_timeout': _SIGTERM_AFTER_S, 'sigkill_timeout': _SIGKILL_AFTER_S,
             'prefix': shlex.join(SIGNALS_WAIT + die_with_parent())}
 
 
-def _essential(process: ExecuteProcess) -> list[LaunchDescriptionEntity]:
+def essential(process: ExecuteProcess) -> list[LaunchDescriptionEntity]:
     """Return a process and what ends the launch together with it."""
     return [process, RegisterEventHandler(OnProcessExit(
         target_action=process, on_exit=_end_launch))]
@@ -226,9 +246,25 @@ def _world(
             arguments=[*names, *node_overrides.arguments(own_classes or {}, names)],
             exec_name=names[0] if len(names) == 1 else 'world',
             ros_arguments=remapping.ros_arguments(remaps),
-            parameters=[str(file)], output='screen', **_bounded())
+            parameters=[str(file)], output='screen', **bounded())
         actions += [node] if names[0] in optional else started(node)
     return actions
+
+
+def autopilot_arguments(
+    px4: Px4 | None, instance: int, world: WorldParameters,
+) -> list[str]:
+    """Return the arguments of the program that runs an autopilot.
+
+    :param px4: None: it is the embedded one
+    """
+    arguments = ['--instance', str(instance), '--vehicle', world.vehicle,
+                 '--scenario', world.scenario]
+    if px4 is not None:
+        arguments += ['--px4-build', str(px4.build), '--px4-schedule', px4.schedule]
+        if px4.core_instance is not None:
+            arguments += ['--core-instance', str(px4.core_instance)]
+    return arguments
 
 
 def _autopilot(
@@ -237,12 +273,9 @@ def _autopilot(
     """Return what runs the autopilot; it is restarted with the world."""
     if kind == 'none':
         return []
-    instance = configuration.of_node('hil_bridge', HilParameters).instance
-    arguments = ['--instance', str(instance), '--vehicle', configuration.world.vehicle,
-                 '--scenario', configuration.world.scenario]
-    if px4 is not None:
-        arguments += ['--px4-build', str(px4.build), '--px4-schedule', px4.schedule]
-    return _essential(Node(
+    arguments = autopilot_arguments(
+        px4, configuration.of_node('hil_bridge', HilParameters).instance, configuration.world)
+    return essential(Node(
         package=PACKAGE, executable='autopilot_supervisor', namespace=namespace,
         arguments=arguments, exec_name='px4' if px4 else 'autopilot', output='screen',
-        **_bounded()))
+        **bounded()))

@@ -24,16 +24,18 @@ class Child:
         self, name: str, command: typing.Sequence[str | pathlib.Path], *,
         environment: typing.Mapping[str, str] | None = None,
         folder: pathlib.Path | None = None, log: pathlib.Path | None = None,
+        last_signal: str = 'TERM',
     ) -> None:
         """Start it.
 
         :param log: a file for all that it prints; without one it prints to ours
+        :param last_signal: what it gets if this process is killed
         """
         self.name = name
         with contextlib.ExitStack() as stack:
             output = stack.enter_context(open(log, 'wb')) if log else None
             self._process = subprocess.Popen(
-                [*die_with_parent(), *map(str, command)], env=environment, cwd=folder,
+                [*die_with_parent(last_signal), *map(str, command)], env=environment, cwd=folder,
                 stdin=subprocess.DEVNULL, stdout=output,
                 stderr=subprocess.STDOUT if output else None,
                 start_new_session=True)

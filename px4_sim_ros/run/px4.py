@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import datetime
 import os
@@ -29,6 +30,8 @@ PILOTED_INSTANCES = 10
 ONE_CORE, REPEATABLE, ALL_CORES = SCHEDULES = ('one-core', 'repeatable', 'all-cores')
 """How a PX4 runs: on a core of its own, there before all else, or wherever the system puts it."""
 _PRIORITY = 50
+# A thread that keeps the core to itself for so long does not sleep any more: the system ends PX4.
+_LONGEST_TURN_US = 5_000_000
 _MEMORY = pathlib.Path('/dev/shm')
 
 
@@ -76,7 +79,8 @@ class Px4:
         whose = instance if self.core_instance is None else self.core_instance
         on_core = ['taskset', '--cpu-list', str(core_of(whose))]
         if self.repeats:
-            return [*on_core, 'chrt', '--fifo', str(_PRIORITY)]
+            return [*on_core, 'prlimit', f'--rttime={_LONGEST_TURN_US}',
+                    'chrt', '--fifo', str(_PRIORITY)]
         has_others = len(os.sched_getaffinity(0)) > 1
         return on_core if self.schedule == ONE_CORE and has_others else []
 
@@ -153,8 +157,33 @@ class Px4Process(Child):
         if px4.repeats:
             # Nobody waits for the disk in the midst of a step: its threads would go on otherwise.
             self._memory = _folder_in_memory()
+        self._goes_first = px4.repeats
+        # Without its link it keeps the core to itself: so it may never come to ending in order.
         super().__init__('PX4', px4.command(instance), folder=self._memory or folder, log=log,
-                         environment=environment)
+                         environment=environment, last_signal='KILL' if px4.repeats else 'TERM')
+
+    def ask_to_end(self) -> None:
+        """Ask it to end, if it runs."""
+        self._let_others_run()
+        super().ask_to_end()
+
+    def send_kill(self) -> None:
+        """End its whole session, and do not wait."""
+        self._let_others_run()
+        super().send_kill()
+
+    def _let_others_run(self) -> None:
+        """Let it go before nobody any more, on any core.
+
+        The thread of a PX4 that reads a link that is gone never rests. Where it goes before all
+        else, neither its own threads nor other PX4s of that core ever see a signal, even SIGKILL.
+        """
+        if not self._goes_first or self.exit_code is not None:
+            return
+        for thread in pathlib.Path(f'/proc/{self.pid}/task').glob('*'):
+            with contextlib.suppress(ProcessLookupError):      # it has just ended
+                os.sched_setscheduler(int(thread.name), os.SCHED_OTHER, os.sched_param(0))
+                os.sched_setaffinity(int(thread.name), range(os.cpu_count() or 1))
 
     def kill(self) -> None:
         """End its whole session, and keep what it has written."""

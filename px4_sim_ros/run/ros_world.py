@@ -13,15 +13,11 @@ import typing
 from px4_sim_ros.config import domain_claim, node_overrides
 from px4_sim_ros.config.child_prefix import own_module
 from px4_sim_ros.config.ros_environment import ros_environment
-from px4_sim_ros.mavlink.pilot_events import Event
-from px4_sim_ros.model.frames import Vector
-from px4_sim_ros.model.scenario.course import Happening
-from px4_sim_ros.model.scenario.expectation import Verdicts
-from px4_sim_ros.ros.flight_monitor import FlightMonitor
+from px4_sim_ros.ros.flight_monitor import FlightMonitor, Listener
 from px4_sim_ros.run import remapping
 from px4_sim_ros.run.flight_record import GraphReports, WorldStatus
 from px4_sim_ros.run.processes import Child, stop_all
-from px4_sim_ros.step import graph
+from px4_sim_ros.step.members import OF_WORLD, Member, managed, own_name, process_groups
 
 _SPIN_S = 0.05
 _STOP_TIMEOUT_S = 10.0
@@ -36,15 +32,17 @@ class WorldError(RuntimeError):
 def start_graph(
     process_groups: typing.Iterable[list[str]], params_file: pathlib.Path,
     own_classes: typing.Mapping[str, str] | None = None,
-    remaps: typing.Sequence[str] = (), namespace: str = '',
+    remaps: typing.Sequence[str] = (), namespace: str = '', fleet: pathlib.Path | None = None,
 ) -> list[tuple[list[str], Child]]:
     """Start the processes of a graph; return them with the nodes that each of them runs.
 
     :param own_classes: `module:Class` by name, in the place of those of the graph table
     :param remaps: remapping rules of ROS
     :param namespace: of all nodes
+    :param fleet: the description of several vehicles, which are named in place of their nodes
     """
-    arguments = ['--ros-args', '--log-level', 'warn', *remapping.ros_arguments(remaps, namespace),
+    arguments = ['--fleet', str(fleet)] if fleet else []
+    arguments += ['--ros-args', '--log-level', 'warn', *remapping.ros_arguments(remaps, namespace),
                  '--params-file', str(params_file)]
     started: list[tuple[list[str], Child]] = []
     with contextlib.ExitStack() as after_failure:
@@ -52,8 +50,9 @@ def start_graph(
         for names in process_groups:
             started.append((names, Child(
                 f"world ({', '.join(names)})",
-                own_module('px4_sim_ros.ros.world', *names,
-                           *node_overrides.arguments(own_classes or {}, names), *arguments),
+                own_module('px4_sim_ros.ros.world', *names, *node_overrides.arguments(
+                    own_classes or {}, names if fleet is None else own_classes or ()),
+                    *arguments),
                 environment=os.environ | ros_environment())))
         after_failure.pop_all()
     return started
@@ -63,42 +62,39 @@ class RosWorld:
     """Starts the graph, monitors it, and takes it down."""
 
     def __init__(
-        self, mode: str, nodes: graph.Graph, params_file: pathlib.Path,
-        on_position: typing.Callable[[Vector], None], *,
+        self, mode: str, members: typing.Sequence[Member], params_file: pathlib.Path,
+        listeners: typing.Mapping[str, Listener], *, fleet: pathlib.Path | None = None,
         optional: typing.Container[str] = (),
         own_classes: typing.Mapping[str, str] | None = None,
         remaps: typing.Sequence[str] = (), namespace: str = '', viewer: Child | None = None,
-        on_pilot: typing.Callable[[Event | str], None] = lambda event: None,
-        on_scenario: typing.Callable[[Happening | Verdicts], None] = lambda happening: None,
         on_report: typing.Callable[[str, int, dict[str, str]], None] = lambda *report: None,
     ) -> None:
         """Start the processes.
 
-        :param on_position: called with true positions, at the display rate
+        :param members: the vehicles; one alone has no name
+        :param listeners: who is told what each of them does
+        :param fleet: the description of several vehicles
         :param optional: nodes in processes of their own without which the others go on
         :param own_classes: `module:Class` by name, in the place of those of the graph table
         :param remaps: remapping rules of ROS
         :param namespace: of all nodes
         :param viewer: a process that is to see all of the flight
-        :param on_pilot: called with what the pilot has achieved, and with how its mission has ended
-        :param on_scenario: called with what the scenario does, and with the verdicts at its end
         :param on_report: called with the name of a node of the graph, the simulated time in us
             and the values of its diagnostics
         :raises ParameterError: there is a graph in this ROS domain already
         """
-        self._graph = nodes
+        self._members = members
         self._viewer = viewer
         self._observe = on_report
-        self._reports = GraphReports()
+        self._reports = {member.vehicle: GraphReports() for member in members}
         self._closed = False
         self._is_ending = False        # the manager has taken the graph down before
         self._unasked_end = ''         # why it has, if nobody has asked for that
         with domain_claim.claim_start() as stack:
-            self._monitor = FlightMonitor(
-                on_position, self._on_report, on_pilot, on_scenario, namespace)
+            self._monitor = FlightMonitor(listeners, self._on_report, namespace)
             stack.callback(self._monitor.close)
             children = start_graph(
-                nodes.process_groups(mode), params_file, own_classes, remaps, namespace)
+                process_groups(members, mode), params_file, own_classes, remaps, namespace, fleet)
             self._required = [child for names, child in children if names[0] not in optional]
             self._children = [child for _, child in children]
             self._manager = next(child for names, child in children if 'manager' in names)
@@ -136,7 +132,8 @@ class RosWorld:
         :raises WorldError: a process has ended, or it takes too long
         """
         deadline_s = time.monotonic() + _SEEN_TIMEOUT_S
-        while not self._monitor.is_matched(self._graph.nodes, viewer=self._viewer_runs()):
+        nodes = ['manager', *managed(self._members)]
+        while not self._monitor.is_matched(nodes, viewer=self._viewer_runs()):
             self._spin(self._children)
             if all(child.exit_code is not None for child in self._required):
                 return             # it was stopped before it was up
@@ -181,7 +178,8 @@ class RosWorld:
 
     def status(self, namespace: str | None = None) -> WorldStatus:
         """Return the counters that the nodes have reported last."""
-        return self._reports.status()
+        first = self._members[0].vehicle      # one alone has no name here
+        return self._reports[namespace if namespace in self._reports else first].status()
 
     def close(self) -> None:
         """Ask the manager to take the graph down, and end what does not; once."""
@@ -197,6 +195,10 @@ class RosWorld:
                     self._monitor.spin(_SPIN_S)
 
     def _on_report(self, node: str, time_us: int, values: dict[str, str]) -> None:
-        if node in self._graph.nodes and 'busy_s' in values:
-            self._reports.add(node, time_us, values)
-            self._observe(node, time_us, values)
+        if 'busy_s' not in values:
+            return
+        for member in self._members:
+            name = node if node in OF_WORLD else own_name(member.vehicle, node)
+            if name in member.graph.nodes:
+                self._reports[member.vehicle].add(name, time_us, values)
+                self._observe(node, time_us, values)

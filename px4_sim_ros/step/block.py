@@ -9,10 +9,12 @@ import typing
 from px4_sim_ros.model.errors import RunError
 from px4_sim_ros.model.mission import Mission
 from px4_sim_ros.model.parameters import Parameters
-from px4_sim_ros.model.scenario.scenario import Scenario
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.step.graph import Graph
+
+if typing.TYPE_CHECKING:       # all blocks but one do without what scenarios are made of
+    from px4_sim_ros.model.scenario.scenario import Scenario
 
 # Values by topic, as the graph table names them.
 Inputs = typing.Mapping[str, typing.Any]

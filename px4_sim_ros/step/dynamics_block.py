@@ -6,7 +6,8 @@ from __future__ import annotations
 import hashlib
 import typing
 
-from px4_sim_ros.model.body.dynamics import UNALTERED, Dynamics
+from px4_sim_ros.model.body.alterations import UNALTERED
+from px4_sim_ros.model.body.dynamics import Dynamics
 from px4_sim_ros.model.body.integrators import DynamicsParameters
 from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.errors import RunError
@@ -44,8 +45,8 @@ class DynamicsBlock(Block):
         self.dynamics = Dynamics(
             c.parameters, c.vehicle, Environment.of(c.world), c.world.step_us)
         self._digest = hashlib.blake2b(digest_size=8)
-        self._faults = FaultChain(c.name, c.world)
-        self._wear = UNALTERED
+        self._faults = FaultChain(c.name, c.world, c.vehicle)
+        self._altered = UNALTERED
 
     def step(self, time_us: int, inputs: Inputs) -> Outputs:
         """Integrate up to `time_us` and return the truth, and the battery when it is due."""
@@ -74,10 +75,9 @@ class DynamicsBlock(Block):
         """Load and wear the vehicle as a scenario says; return the references that are left."""
         now: BodyInputs = self._faults.of(time_us, BodyInputs(references_rad_s), faults)
         self.dynamics.force_enu = now.force_enu
-        wear = now.added_mass_kg, now.voltage_share, now.resistance_factor, now.capacity_share
-        if wear != self._wear:
-            self._wear = wear
-            self.dynamics.alter(*wear)
+        if now.altered != self._altered:
+            self._altered = now.altered
+            self.dynamics.alter(now.altered)
         return now.references_rad_s
 
     @property

@@ -18,7 +18,7 @@ class WindBlock(Block):
         """Begin with the noise of time 0."""
         c = self.configuration
         self._wind = Wind(c.name, c.parameters, c.world)
-        self._faults = FaultChain(c.name, c.world)
+        self._faults = FaultChain(c.name, c.world, c.vehicle)
 
     def step(self, time_us: int, inputs: Inputs) -> Outputs:
         """Return the wind that holds from `time_us` on."""
@@ -45,7 +45,7 @@ class SensorBlock(Block):
         """Begin with the noise of time 0."""
         c = self.configuration
         self._model = load(self._spec.model)(self._name, c.parameters, c.world)
-        self._faults = FaultChain(c.name, c.world)
+        self._faults = FaultChain(c.name, c.world, c.vehicle)
 
     def step(self, time_us: int, inputs: Inputs) -> Outputs:
         """Return the measurement, if there is one."""

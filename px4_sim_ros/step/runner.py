@@ -171,9 +171,14 @@ class Runner:
         """Return the wall time that each block took so far."""
         return {name: slot.busy_s for name, slot in self.slots.items()}
 
-    def waits_for(self, name: str) -> tuple[int, dict[str, int]]:
+    def waits_for(self, name: str, vehicle: str = '') -> tuple[int, dict[str, int]]:
         """Return the next time of a block, and what it still lacks with the last stamp of each."""
-        return self._first.waits_for(name)
+        return self.lanes[vehicle].waits_for(name)
+
+    @property
+    def awaited(self) -> list[str]:
+        """The vehicles whose part of the step under way is not complete."""
+        return [lane.vehicle for lane in self.lanes.values() if lane.is_under_way]
 
 
 class Group(typing.NamedTuple):

@@ -14,8 +14,8 @@ import typing
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.faults.action import Subject
 from px4_sim_ros.model.parameters import Parameters
-from px4_sim_ros.model.scenario.course import Course, Happening
-from px4_sim_ros.model.scenario.expectation import Verdict
+from px4_sim_ros.model.scenario.course import Course
+from px4_sim_ros.model.scenario.happening import Happening, Verdict
 from px4_sim_ros.model.scenario.scenario import read_now
 from px4_sim_ros.model.scenario.situation import AutopilotState
 from px4_sim_ros.step.block import Block, BlockConfiguration, BlockStatus, Inputs, Outputs

@@ -17,7 +17,8 @@ from px4_sim_ros.mavlink.pilot_events import Event as Achieved
 from px4_sim_ros.model.faults.action import Action, Subject
 from px4_sim_ros.model.faults.autopilot import Clear
 from px4_sim_ros.model.scenario.condition import read_condition
-from px4_sim_ros.model.scenario.expectation import Expectation, Verdict
+from px4_sim_ros.model.scenario.expectation import Expectation
+from px4_sim_ros.model.scenario.happening import Verdict
 from px4_sim_ros.model.scenario.scenario import Event, Scenario
 from px4_sim_ros.model.scenario.situation import Situation
 from px4_sim_ros.model.timebase import US_PER_S, exact_us

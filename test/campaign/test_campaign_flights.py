@@ -6,6 +6,7 @@ import json
 import os
 import shlex
 import signal
+import tempfile
 import time
 
 import psutil
@@ -76,13 +77,16 @@ def test_a_failed_run_leaves_its_recording_and_a_wrong_fingerprint_is_told(here,
         f" {second['fingerprint']}\n")
 
 
-def test_a_worker_that_is_killed_loses_no_run(tmp_path):
+def test_a_worker_that_is_killed_loses_no_run_and_leaves_nothing(tmp_path, monkeypatch):
+    (tmp_path / 'tmp').mkdir()
+    monkeypatch.setattr(tempfile, 'tempdir', str(tmp_path / 'tmp'))
     folder, killed = folder_of(tmp_path / 'c', campaign(scenario=HOP, runs=3)), []
     with opened('threads', 1) as found:
         pids = found.fly.__self__.pids
 
         def kill_once(progress):
             if not killed:
+                assert list((tmp_path / 'tmp').iterdir())
                 killed.extend(pids())
                 os.kill(killed[0], signal.SIGKILL)
         outcome = conducting.conduct(folder, found.executor, found.fly, 1, kill_once)
@@ -92,6 +96,7 @@ def test_a_worker_that_is_killed_loses_no_run(tmp_path):
     assert [row['run'] for row in rows] == [1, 2, 3]
     assert sum(row['again'] for row in rows) == 1
     assert not any(psutil.pid_exists(pid) for pid in killed)
+    assert list((tmp_path / 'tmp').iterdir()) == []
 
 
 HANGS = '''

@@ -70,7 +70,8 @@ def test_a_full_disk_loses_no_row(conduct, tmp_path):
     conduct(folder, report=lambda progress: None)
     size = (tmp_path / 'c' / 'runs.jsonl').stat().st_size
     (tmp_path / 'c' / 'runs.jsonl').write_bytes(b'')
-    with largest_file(size * 2 // 3), pytest.raises(OSError):
+    with largest_file(size * 2 // 3), pytest.raises(
+            OSError, match=f'out {folder.path}: No space left'):
         conduct(folder)
     there = numbers(folder)
     assert 2 <= len(there) < 6

@@ -14,7 +14,7 @@ from px4_sim_ros.cli import command_line, fly, tables
 from px4_sim_ros.config.configuration import load_configuration, profile_parameters
 from px4_sim_ros.config.vehicles_and_missions import load_mission
 from px4_sim_ros.recording.bag import schema
-from px4_sim_ros.run.launch_arguments import ARGUMENTS, REPLAY_ARGUMENTS
+from px4_sim_ros.run.launch_arguments import ARGUMENTS, FLEET_ARGUMENTS, REPLAY_ARGUMENTS
 from px4_sim_ros.run.settings import settings
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -126,11 +126,12 @@ def test_commands_of_modules_exist(words, monkeypatch):
 def test_launch_arguments_exist():
     launches = [words for words in commands('ros2') if words[1] == 'launch']
     assert len(launches) >= 3
+    declared = {'iris.launch.py': ARGUMENTS, 'replay.launch.py': REPLAY_ARGUMENTS,
+                'fleet.launch.py': FLEET_ARGUMENTS}
     for words in launches:
         assert (ROOT / 'launch' / words[3]).is_file()
         for word in words[4:]:
-            assert word == '--show-args' or word.partition(':=')[0] in (
-                REPLAY_ARGUMENTS if words[3] == 'replay.launch.py' else ARGUMENTS)
+            assert word == '--show-args' or word.partition(':=')[0] in declared[words[3]]
 
 
 def test_files_that_are_named_exist():

@@ -409,6 +409,30 @@ def test_status_has_every_counter(make_locked):
         status)
 
 
+def test_steps_without_an_answer_are_counted_from_the_first_answer_on(make_link, connect):
+    link = make_link(reply_timeout_s=0.05)
+    peer = connect()
+    link.exchange(STEP_US)                           # it boots
+    assert link.lockstep.unanswered == 0
+    assert 'time_ratio' not in link.lockstep.status()
+    for step, answers in enumerate((True, False, False, True), 2):
+        if answers:
+            peer.send(stand_in_autopilot.controls_frame(step * STEP_US))
+        link.exchange(step * STEP_US)
+    assert link.lockstep.unanswered == 2
+    assert link.lockstep.status()['time_ratio'] == '1.000000'
+
+
+@pytest.mark.parametrize('own_us, ratio', [(STEP_US, '1.000000'), (2 * STEP_US, '0.500000')])
+def test_the_time_of_the_autopilot_is_compared_with_that_of_the_steps(own_us, ratio, make_locked):
+    """One whose clock goes twice as fast is no lockstep, whatever it answers."""
+    link, peer = make_locked(reply_timeout_s=0.05)
+    for step in range(1, 11):
+        peer.send(stand_in_autopilot.controls_frame(STEP_US + step * own_us))
+        link.exchange((1 + step) * STEP_US)
+    assert link.lockstep.status()['time_ratio'] == ratio
+
+
 # Rubbish
 
 def test_random_bytes(make_link, connect):

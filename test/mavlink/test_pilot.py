@@ -130,6 +130,25 @@ def test_heartbeats_keep_the_autopilots_time(fly, autopilot):
     assert 0.7 * autopilot.time_s <= autopilot.count('HEARTBEAT') <= autopilot.time_s + 1
 
 
+def test_nothing_reaches_the_autopilot_while_the_link_is_cut(fly, autopilot, pilot):
+    pilot.link.is_cut = True
+
+    def mend():
+        pilot.link.is_cut = autopilot.time_s < 10.0
+    autopilot.on_tick = mend
+    fly()
+    assert autopilot.received[0][0] >= 10.0
+    assert [m.command for m in autopilot.commands] == [TAKE_OFF, ARM, LAND]
+
+
+def test_a_pilot_may_be_a_ground_station(instance, autopilot):
+    with contextlib.closing(Pilot(instance, print, system_type=mavlink.MAV_TYPE_GCS)) as pilot:
+        autopilot.begin()
+        pilot.fly(UP_AND_DOWN)
+    types = {m.type for _, m in autopilot.received if m.get_type() == 'HEARTBEAT'}
+    assert types == {mavlink.MAV_TYPE_GCS}
+
+
 def test_no_heartbeats_while_time_stands_still(fly, autopilot):
     """One for the first time that is received, and no more."""
     autopilot.ready = False

@@ -50,12 +50,15 @@ class UdpAutopilot:
         self.ready = True
         self.armed = False
         self.text = ''
+        self.vehicle_type = mavlink.MAV_TYPE_QUADROTOR
         # What came, in order: (time, message), and the commands alone.
         self.received: list[tuple[float, typing.Any]] = []
         self.commands: list[typing.Any] = []
-        # For a test to replace: the result of a command, and what happens before each telemetry.
+        # For a test to replace: the result of a command, what happens before each telemetry, and at
+        # each message that is no command.
         self.result: typing.Callable[[typing.Any], int] = lambda message: 0
         self.on_tick: typing.Callable[[], None] = lambda: None
+        self.on_message: typing.Callable[[typing.Any], None] = lambda message: None
 
     def begin(self) -> None:
         """Run in a thread of its own."""
@@ -78,19 +81,21 @@ class UdpAutopilot:
             if self._landed_s is not None and self.time_s - self._landed_s > DISARM_DELAY_S:
                 self.armed, self._landed_s = False, None
             self.on_tick()
-            self._send(*self._telemetry())
+            self.say(*self._telemetry())
             while select.select([self._socket], [], [], _PAUSE_S)[0]:
                 for message in self._mav.parse_buffer(self._socket.recv(65536)):
                     self.received.append((self.time_s, message))
                     if message.get_type().startswith('COMMAND'):
                         self._carry_out(message)
+                    else:
+                        self.on_message(message)
 
     def _carry_out(self, message: typing.Any) -> None:
         self.commands.append(message)
         result = self.result(message)
         if result == mavlink.MAV_RESULT_ACCEPTED:
             self._obey(message)
-        self._send(self._mav.command_ack_encode(message.command, result))
+        self.say(self._mav.command_ack_encode(message.command, result))
 
     def _obey(self, message: typing.Any) -> None:
         if message.command == mavlink.MAV_CMD_NAV_TAKEOFF:
@@ -115,8 +120,7 @@ class UdpAutopilot:
         prearm = mavlink.MAV_SYS_STATUS_PREARM_CHECK
         messages = [
             mav.heartbeat_encode(
-                mavlink.MAV_TYPE_QUADROTOR, mavlink.MAV_AUTOPILOT_PX4, 128 if self.armed else 0,
-                0, 0),
+                self.vehicle_type, mavlink.MAV_AUTOPILOT_PX4, 128 if self.armed else 0, 0, 0),
             mav.sys_status_encode(
                 prearm, prearm, prearm if self.ready else 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0),
             mav.extended_sys_state_encode(
@@ -133,7 +137,7 @@ class UdpAutopilot:
             messages.append(mav.statustext_encode(4, self.text.encode()))
         return messages
 
-    def _send(self, *messages: mavlink.MAVLink_message) -> None:
+    def say(self, *messages: mavlink.MAVLink_message) -> None:
         """Send messages in one datagram, so that none of them gets lost alone."""
         self.send(b''.join(m.pack(self._mav) for m in messages))
 

@@ -1,15 +1,18 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
 """What actions make of motors, mass, battery and air, against what a formula says."""
+import dataclasses
 import math
 
 import numpy as np
 import pytest
+from verification import plants
 
 from px4_sim_ros.model.faults.action import Fault
 from px4_sim_ros.model.faults.actions import read_action
 from px4_sim_ros.model.faults.chain import FaultChain
 from px4_sim_ros.model.faults.motion import BodyInputs
+from px4_sim_ros.model.sensors.airspeed import DifferentialPressureMeasurement
 
 SINCE_US, STEP_US = 12_000_000, 4000
 BEFORE = (400.0, 410.0, 420.0, 430.0)
@@ -19,7 +22,7 @@ class Faulty:
     """What a block is given while one action is in force from SINCE_US on."""
 
     def __init__(self, world, block, kind, **values):
-        self.chain = FaultChain(block, world)
+        self.chain = FaultChain(block, world, plants.iris())
         self.faults = (Fault('event', SINCE_US, read_action('test', kind, values, {})),)
 
     def inputs(self, references, steps=1):
@@ -89,6 +92,16 @@ def test_a_slow_motor_follows_exponentially(motion):
     assert found.references_rad_s[0] == pytest.approx(expected)
 
 
+def test_late_replies_are_those_of_a_while_ago(motion):
+    """Until then those of before; a ramp is late by rate times delay."""
+    late = motion('replies_late', delay_s=0.02)
+    late.chain.of(SINCE_US - STEP_US, BodyInputs(BEFORE), ())
+    found = [late.chain.of(SINCE_US + k * STEP_US, BodyInputs((500.0 + k,) * 4), late.faults)
+             .references_rad_s for k in range(20)]
+    assert found[:5] == [BEFORE] * 5                # five steps of 4 ms
+    assert found[5:] == [(500.0 + k,) * 4 for k in range(15)]
+
+
 def test_a_push_is_force_over_mass(motion, dragless, build_dynamics):
     dynamics = build_dynamics(dragless, gravity_m_s2=0.0)
     dynamics.force_enu = motion('push', force_n=[3.0, -1.0, 2.0]).inputs(BEFORE).force_enu
@@ -103,17 +116,42 @@ def test_a_payload_changes_what_a_force_does_and_can_be_dropped(
     dynamics = build_dynamics(dragless, gravity_m_s2=0.0)
     dynamics.force_enu = (mass, 0.0, 0.0)
     for added in 0.5, -0.5, 0.0:
-        loaded = motion('payload', mass_kg=added).inputs(BEFORE).added_mass_kg
-        dynamics.alter(loaded, 1.0, 1.0, 1.0)
+        dynamics.alter(motion('payload', mass_kg=added).inputs(BEFORE).altered)
         assert dynamics.truth().acceleration_flu[1] == pytest.approx(0.0)
         assert dynamics.step((0.0,) * 4).acceleration_flu[0] == pytest.approx(
             mass / (mass + added))
 
 
+def test_a_torque_is_what_turns_by_the_moments_of_inertia(motion, dragless, build_dynamics):
+    """From rest about one axis: the rate is torque / inertia times the time."""
+    for axis in range(3):
+        torque = [0.0] * 3
+        torque[axis] = 0.02
+        dynamics = build_dynamics(dragless, gravity_m_s2=0.0)
+        worn(motion, dynamics, 'torque', torque_n_m=torque)
+        rate = advanced(dynamics, (0.0,) * 4, 0.5).rate_flu
+        expected = np.zeros(3)
+        expected[axis] = 0.5 * 0.02 / dragless.body.inertia_kg_m2[axis]
+        assert np.array(rate) == pytest.approx(expected, rel=1e-9)
+
+
+def test_a_payload_has_an_inertia(motion, dragless, build_dynamics):
+    """Also of a body with products of inertia: w' = (I + dI)^-1 torque, from rest."""
+    added = np.array([0.01, 0.02, -0.005])
+    torque = np.array([0.02, -0.01, 0.03])
+    skew = dataclasses.replace(dragless, body=dataclasses.replace(
+        dragless.body, inertia_products_kg_m2=(0.004, -0.003, 0.002)))
+    for vehicle in dragless, skew:
+        dynamics = build_dynamics(vehicle, gravity_m_s2=0.0)
+        loaded = motion('payload', mass_kg=0.3, inertia_kg_m2=list(added)).inputs(BEFORE).altered
+        dynamics.alter(loaded._replace(torque_flu=tuple(torque)))
+        tensor = np.array(vehicle.body.inertia_tensor) + np.diag(added)
+        assert np.array(dynamics.truth().angular_acceleration_flu) == pytest.approx(
+            np.linalg.solve(tensor, torque), rel=1e-9)
+
+
 def worn(motion, dynamics, kind, **values):
-    found = motion(kind, **values).inputs(BEFORE)
-    dynamics.alter(
-        found.added_mass_kg, found.voltage_share, found.resistance_factor, found.capacity_share)
+    dynamics.alter(motion(kind, **values).inputs(BEFORE).altered)
 
 
 def test_shorted_cells_take_their_share_of_the_voltage(motion, iris, build_dynamics):
@@ -176,3 +214,22 @@ def test_turbulence_has_its_spread_and_its_time_constant(air):
     assert found.std(axis=0) == pytest.approx(np.full(3, 2.0), rel=0.05)
     lagged = np.mean(found[10:] * found[:-10], axis=0) / found.var(axis=0)
     assert lagged == pytest.approx(np.full(3, math.exp(-1.0)), abs=0.06)
+
+
+def test_thinner_air_carries_less_and_shows_less_airspeed(world, motion, on_mains, build_dynamics):
+    """Drag and thrust at given speeds are proportional to the density, as is dynamic pressure."""
+    forces = {}
+    for share in 1.0, 0.8:
+        dynamics = build_dynamics(on_mains, gravity_m_s2=0.0)
+        worn(motion, dynamics, 'air_density', share=share)
+        state = dynamics.state.copy()
+        state[3:6], state[13:17] = (10.0, 0.0, 0.0), BEFORE
+        dynamics.state = state
+        forces[share] = np.array(dynamics.truth().acceleration_flu)
+    assert forces[0.8] == pytest.approx(0.8 * forces[1.0], rel=1e-9)
+    sensor = Faulty(world, 'airspeed_1', 'air_density', share=0.8)
+    measured = DifferentialPressureMeasurement(SINCE_US, 120.0, 1.0)
+    found = sensor.chain.of(SINCE_US, measured, sensor.faults)
+    assert found == measured._replace(differential_pressure_pa=0.8 * 120.0)
+    barometer = Faulty(world, 'barometer', 'air_density', share=0.8)
+    assert barometer.chain.of(SINCE_US, measured, barometer.faults) is measured

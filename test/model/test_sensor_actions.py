@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+from verification import plants
 
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition
 from px4_sim_ros.model.errors import ParameterError
@@ -60,7 +61,7 @@ class Faulty:
     def __init__(self, world, kind, before=3, **values):
         self.world, self.sensor = world, values.get('sensor', 'gps')
         self.action = read_action('test', kind, values, {})
-        self.chain = FaultChain(self.sensor, world)
+        self.chain = FaultChain(self.sensor, world, plants.iris())
         self.faults = (Fault('event', SINCE_US, self.action),)
         for i in range(before, 0, -1):
             self.last = self.true(-i)
@@ -178,7 +179,7 @@ def test_actions_on_one_sensor_follow_one_another(world):
     actions = [read_action('test', kind, values, {}) for kind, values in (
         ('sensor_bias', {'sensor': 'barometer', 'value': 10.0}),
         ('sensor_scale', {'sensor': 'barometer', 'factor': 2.0}))]
-    chain = FaultChain('barometer', world)
+    chain = FaultChain('barometer', world, plants.iris())
     faults = tuple(Fault(str(i), SINCE_US, action) for i, action in enumerate(actions))
     true = measured('barometer', SINCE_US, world)
     assert chain.of(SINCE_US, true, faults).pressure_pa == 2.0 * (true.pressure_pa + 10.0)
@@ -237,6 +238,8 @@ def test_a_place_without_an_offset_survives_the_way_to_the_frame_and_back(faulty
 EXAMPLES = {
     'motor_thrust': {'motor': 1, 'share': 0.5}, 'motor_off': {'motor': 2},
     'motor_stuck': {'motor': 3}, 'motor_slow': {'motor': 4, 'time_constant_s': 0.2},
+    'servo_stuck': {'servo': 'elevator'}, 'servo_slack': {'servo': 'rudder', 'play_deg': 3},
+    'servo_hard_over': {'servo': 'elevator', 'side': 'negative'},
     'sensor_off': {'sensor': 'imu'}, 'sensor_frozen': {'sensor': 'gps'},
     'sensor_bias': {'sensor': 'imu', 'channel': 'gyro', 'value': [1, 2, 3]},
     'sensor_drift': {'sensor': 'barometer', 'per_s': 1.0},
@@ -250,9 +253,11 @@ EXAMPLES = {
     'gnss_spoofed': {'path': [[1, 2, 3, 4]]}, 'wind': {'speed_m_s': 3.0, 'from_deg': 90},
     'gust': {'speed_m_s': 3.0, 'from_deg': 90, 'duration_s': 2},
     'turbulence': {'intensity_m_s': 1.0, 'correlation_time_s': 2.0},
+    'air_density': {'share': 0.8}, 'torque': {'torque_n_m': [1, 2, 3]},
     'push': {'force_n': [1, 2, 3]}, 'payload': {'mass_kg': 0.2},
     'battery_cells': {'shorted': 1, 'of': 4}, 'battery_resistance': {'factor': 2.0},
     'battery_capacity': {'share': 0.5},
+    'replies_late': {'delay_s': 0.1}, 'link_lost': None,
     'command': {'command': 'MAV_CMD_NAV_LAND', 'params': [0, None, 0.1]},
     'parameter': {'name': 'MPC_XY_P', 'value': 0.9}, 'note': {'text': 'hello'},
     'clear': {'event': 'one'}}
@@ -271,6 +276,7 @@ SUBJECT_BLOCKS = ('wind', 'dynamics', 'imu', 'magnetometer', 'barometer', 'gps',
 
 @pytest.mark.parametrize(('kind', 'values', 'sentence'), [
     ('motor_off', {'motor': 5}, 'test.motor = 5: must be at most 4, as many as iris has'),
+    ('servo_stuck', {'servo': 'rudder'}, 'test: iris has no servos'),
     ('sensor_off', {'sensor': 'baro'}, "there is no such sensor in this run; did you mean"),
     ('sensor_bias', {'sensor': 'imu', 'value': 1}, "channel = '': must be one of accel, gyro"),
     ('sensor_bias', {'sensor': 'imu', 'channel': 'gyro', 'value': [1, 2]},
@@ -279,6 +285,7 @@ SUBJECT_BLOCKS = ('wind', 'dynamics', 'imu', 'magnetometer', 'barometer', 'gps',
     ('sensor_axes', {'sensor': 'magnetometer', 'axes': 'x y y'}, "axes = 'x y y': must be x, y"),
     ('gnss_denied', {'sensor': 'imu'}, 'must be a GNSS receiver'),
     ('payload', {'mass_kg': -9}, 'has only'),
+    ('payload', {'mass_kg': 0.0, 'inertia_kg_m2': [0, 0, -9]}, 'iris has only (0.'),
 ])
 def test_an_action_has_to_fit_the_run(iris, kind, values, sentence):
     with pytest.raises(ParameterError) as refused:

@@ -205,7 +205,8 @@ def test_lockstep_comes_from_differences_of_counters(short, tmp_path):
                 'busy_s': 0.01 * second}),
             diagnostics(second * US_PER_S, 'hil_bridge', {
                 'steps': 250 * second, 'busy_s': 0.3 * second, 'waited_s': 0.2 * second,
-                'misses': second // 4, 'seconds_LOCKED': second}))])
+                'misses': second // 4, 'unanswered': 3 * second, 'time_ratio': '1.000000',
+                'seconds_LOCKED': second}))])
     page = Page(report(bag))
     figure = page.time_figures()[-1]
     lines = {trace['name']: _numbers(trace['y']) for trace in figure['data']}
@@ -215,6 +216,8 @@ def test_lockstep_comes_from_differences_of_counters(short, tmp_path):
     assert lines['autopilot'] == pytest.approx([800.0] * 4, rel=1e-5)
     assert lines['misses'] == [0, 0, 0, 1, 1]
     assert page.fact('misses') == '1'
+    assert page.fact('steps without an answer') == '15'
+    assert page.fact("simulated time over the autopilot's") == '1.000'
     assert page.fact('real-time factor') == '0.4'
     assert page.fact('wall time in the states of the link') == 'LOCKED 5 s'
 

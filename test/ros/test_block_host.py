@@ -45,7 +45,7 @@ class Node:
     """A node with the publishers of a block, and topics that are called otherwise."""
 
     def __init__(self, name, remapped=None):
-        self.get_name = lambda: name
+        self.get_name, self.vehicle = lambda: name, ''
         self.step_publishers = {topic.name: Publisher() for topic in GRAPH.outputs(name)}
         if name in GRAPH.sensors:
             self.step_publishers[ABSENCE] = Publisher()
@@ -62,7 +62,7 @@ class Process:
             self.publishers |= node.step_publishers
         driver = types.SimpleNamespace(
             clock=types.SimpleNamespace(busy_s=0.0),
-            publishers={CLOCK: self.publishers[CLOCK]}, command=None)
+            publishers={CLOCK: self.publishers[CLOCK]}, commands={})
         self.host.add(nodes, driver if has_clock else None)
         self.host.configure(GRAPH, CONFIGURATION.world)
 
@@ -154,15 +154,19 @@ def test_nothing_of_the_run_before_is_repeated(process):
     assert process.sent() == {'imu/data_raw': 1}
 
 
+def hands_over(host, topic, subscriber):
+    return host.hands_over(GRAPH.topics[topic], subscriber.resolve_topic_name(topic))
+
+
 @pytest.mark.parametrize('has_clock', [False, True])
 def test_what_is_handed_over(has_clock):
     imu, bridge = Node('imu'), Node('hil_bridge')
     host = Process(imu, bridge, has_clock=has_clock).host
     assert host.is_shared
-    assert host.hands_over(GRAPH.topics['imu/data_raw'], bridge)
-    assert not host.hands_over(GRAPH.topics['mag'], bridge)
-    assert host.hands_over(GRAPH.topics[CLOCK], bridge) is has_clock
-    assert host.hands_over(GRAPH.topics[COMMAND], imu)
+    assert hands_over(host, 'imu/data_raw', bridge)
+    assert not hands_over(host, 'mag', bridge)
+    assert hands_over(host, CLOCK, bridge) is has_clock
+    assert hands_over(host, COMMAND, imu)
 
 
 @pytest.mark.parametrize('here, there, is_handed_over', [
@@ -171,7 +175,7 @@ def test_what_is_handed_over(has_clock):
 def test_what_a_remapping_puts_somebody_between_is_not_handed_over(here, there, is_handed_over):
     imu, bridge = Node('imu', here), Node('hil_bridge', there)
     host = Process(imu, bridge).host
-    assert host.hands_over(GRAPH.topics['imu/data_raw'], bridge) is is_handed_over
+    assert hands_over(host, 'imu/data_raw', bridge) is is_handed_over
 
 
 def test_one_block_shares_its_process_with_nobody():

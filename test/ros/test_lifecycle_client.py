@@ -6,6 +6,7 @@ from lifecycle_msgs.msg import State
 from lifecycle_msgs.srv import ChangeState, GetState
 from std_srvs.srv import Trigger
 
+from px4_sim_ros.ros import lifecycle_client
 from px4_sim_ros.ros.lifecycle_client import (
     CONFIGURE,
     GoneError,
@@ -34,11 +35,15 @@ class Answer:
 class Services:
     """Answers the calls of one node from lists, one for each type of service."""
 
-    def __init__(self, *, blinks=0, **answers):
+    def __init__(self, *, blinks=0, left=False, **answers):
         """Take the answers by type; seem to be gone the first `blinks` times."""
         self._answers = answers
-        self._blinks = blinks
+        self._blinks, self._left = blinks, left
         self.asked = []
+
+    def count_publishers(self, topic):
+        assert topic == 'imu/transition_event'
+        return not self._left
 
     def create_client(self, kind, name):
         services = self
@@ -109,8 +114,20 @@ def test_a_service_that_blinks_is_waited_for():
     assert services.asked == ['GetState']
 
 
-def test_a_node_whose_service_stays_away_has_gone():
-    services = Services(blinks=10**9)
+def test_a_service_that_blinks_for_long_is_waited_for_while_the_node_is_there(monkeypatch):
+    """On a busy machine it takes long: a manager that takes it for gone leaves it behind."""
+    monkeypatch.setattr(lifecycle_client, '_BLINK_S', 0.0)
+    services = Services(blinks=1000, GetState=[CONFIGURED])
+    run(ManagedNode(services, 'imu').state())
+    assert services.asked == ['GetState']
+    assert ManagedNode(Services(blinks=10**9), 'imu').is_there
+    assert not ManagedNode(Services(blinks=10**9, left=True), 'imu').is_there
+
+
+@pytest.mark.parametrize('left', [True, False])
+def test_a_node_whose_service_stays_away_has_gone(left, monkeypatch):
+    monkeypatch.setattr(lifecycle_client, '_GONE_TIMEOUT_S', 10.0 if left else 0.3)
+    services = Services(blinks=10**9, left=left)
     with pytest.raises(GoneError, match=r'^imu has gone: its process hangs or has ended$'):
         run(ManagedNode(services, 'imu').state())
     assert services.asked == []

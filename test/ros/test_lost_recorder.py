@@ -12,6 +12,7 @@ from px4_sim_ros.ros.overdue import Overdue, find_lost_recorder
 from px4_sim_ros.ros.overdue_watch import OverdueWatch
 from px4_sim_ros.ros.recorder import RecorderNode
 from px4_sim_ros.step import graph
+from px4_sim_ros.step.members import Member
 
 
 @pytest.fixture
@@ -75,8 +76,8 @@ class Supervised:
         monkeypatch.setattr('px4_sim_ros.step.clock.time.monotonic', lambda: self.now_s)
         monkeypatch.setattr(overdue_watch.sequences, 'ask_all', self._ask_all)
         self.watch = OverdueWatch(
-            GRAPH, [], world.clock, 'actuators/command', self.overdue.append,
-            lambda overdue: None, lambda node: None)
+            [Member('', GRAPH, None)], [], types.SimpleNamespace(clock=world.clock, awaited=['']),
+            self.overdue.append, lambda overdue: None, lambda node: None)
 
     def _ask_all(self, nodes, report):
         self.asked += 1

@@ -10,6 +10,7 @@ from px4_sim_ros.ros.overdue import Overdue
 from px4_sim_ros.ros.supervision import Supervision
 from px4_sim_ros.step import graph
 from px4_sim_ros.step.clock import LockstepClock
+from px4_sim_ros.step.members import Member
 
 
 @pytest.fixture
@@ -25,7 +26,8 @@ def manager():
 def supervision(manager):
     nodes = graph.of_instances({})
     clock = LockstepClock(4000, 1.0)
-    bring_up = types.SimpleNamespace(graph=nodes, nodes=(), was_dropped=lambda node: False)
+    bring_up = types.SimpleNamespace(
+        members=[Member('', nodes, None)], nodes=(), was_dropped=lambda node: False)
     return Supervision(manager, types.SimpleNamespace(clock=clock), bring_up)
 
 

@@ -1,11 +1,15 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
 """Who owes a message: from what each node waits for to the one that could go on."""
+import types
+
 import pytest
 
 from px4_sim_ros.ros.node_status import NodeStatus
 from px4_sim_ros.ros.overdue import Overdue, find_overdue, find_silent
+from px4_sim_ros.ros.overdue_watch import OverdueWatch
 from px4_sim_ros.step import graph
+from px4_sim_ros.step.members import Member, managed
 
 GRAPH = graph.of_instances({'imu': 2})
 T, LAST = 12_004_000, 12_000_000
@@ -121,3 +125,30 @@ def test_the_first_that_does_not_answer(silent):
     statuses = {name: None if name in silent else NodeStatus() for name in GRAPH.managed}
     found = find_silent(statuses)
     assert found == (Overdue('imu', 'imu does not answer') if silent else None)
+
+
+class Pair:
+    """Two vehicles in a step that is not complete for both of them."""
+
+    def __init__(self):
+        self.members = [Member(vehicle, GRAPH, None) for vehicle in ('alpha', 'bravo')]
+        clock = types.SimpleNamespace(time_us=T, complete_us=LAST, step_us=4000)
+        driver = types.SimpleNamespace(clock=clock, awaited=['alpha', 'bravo'])
+        self.watch = OverdueWatch(self.members, [], driver, None, None, None)
+
+    def find(self, **bridges):
+        statuses = {name: waiting('ground_truth/odom', time_us=T + 4000)
+                    for name in managed(self.members)}
+        return self.watch._find_blocker(statuses | {
+            f'{vehicle}/hil_bridge': status for vehicle, status in bridges.items()})
+
+
+def test_of_several_vehicles_the_one_that_blocks_is_named():
+    """Not one that only waits for its autopilot, if another one is at fault."""
+    held = NodeStatus('active', '', T + 4000, {}, 'no autopilot is connected')
+    found = Pair().find(alpha=held, bravo=None)
+    assert found == Overdue(
+        'bravo/hil_bridge', 'bravo: hil_bridge has not published actuators/command for'
+        ' t = 12.004000 s; its last was 12.000000 s; it does not answer')
+    found = Pair().find(alpha=held, bravo=held)
+    assert (found.blocker, found.holds) == ('alpha/hil_bridge', True)

@@ -206,7 +206,8 @@ class GraphProcesses:
         logs = self._logs.setdefault(name, [])
         logs.append(self._folder / f'{name}_{len(logs)}.log')
         self._children[name] = Child(
-            name, [sys.executable, '-m', *words], environment=ros_environment(), log=logs[-1])
+            name, [sys.executable, '-m', *words], log=logs[-1],
+            environment=ros_environment() | {'PYTHONFAULTHANDLER': '1'})
 
     def _signal(self, name, number):
         os.kill(self._children[name].pid, number)
@@ -237,7 +238,14 @@ class GraphProcesses:
     def wait_ended(self, bound_s, but=()):
         """Wait until the processes of the graph have ended; return the exit codes by name."""
         names = [n for n in self.names if n in self._children and n not in but]
-        self.wait_for(lambda: not any(map(self.is_alive, names)), bound_s, 'the end of the graph')
+        try:
+            self.wait_for(lambda: not any(map(self.is_alive, names)), bound_s, 'the end')
+        except AssertionError:
+            left = [name for name in names if self.is_alive(name)]
+            for name in left:            # where it stands is in its report then
+                self._signal(name, signal.SIGABRT)
+            self.wait_for(lambda: not any(map(self.is_alive, left)), bound_s, 'an abort')
+            raise AssertionError(f'{left} did not end\n{self.report()}') from None
         return {name: self._children[name].exit_code for name in names}
 
     def said(self, name):

@@ -8,6 +8,7 @@ import os
 import pathlib
 import re
 import socket
+import subprocess
 import threading
 
 import numpy as np
@@ -27,6 +28,12 @@ GCS_PORT = 14550
 # Not about us: SITL asks for a device and for parameters of modules that some builds leave out.
 KNOWN = re.compile(r'/dev/led0|Parameter (IMU_GYRO_FFT_EN|UXRCE_DDS_[A-Z_]+) not found')
 COMPLAINT = re.compile(r'WARN|ERROR|poll timeout|TIMEOUT|STALE')
+
+
+def permits_fifo():
+    """Return whether this user may start a program that goes first on its core."""
+    return not subprocess.run(
+        ['chrt', '--fifo', '50', 'true'], capture_output=True, check=False).returncode
 
 
 def complaints(console):

@@ -4,15 +4,19 @@
 import contextlib
 import json
 import signal
+import types
 
 import psutil
 import pytest
 import yaml
 from commands import command, family, port_is_free, run, running, wait_for_line, wait_gone
 
+from px4_sim_ros.model.encounters import Encounters
 from px4_sim_ros.recording.bag.reader import BagReader, vehicles_of
 from px4_sim_ros.recording.bag.run_description import BagError
 from px4_sim_ros.run.fleet_record import whole_fingerprint
+from px4_sim_ros.run.fleet_world import Lookout
+from px4_sim_ros.run.flight_record import FlightRecord
 
 INSTANCES = 31, 32, 33, 34
 INSTANCE = INSTANCES[0]
@@ -21,7 +25,7 @@ INSTANCE = INSTANCES[0]
 @pytest.fixture(scope='module')
 def hop(tmp_path_factory):
     file = tmp_path_factory.mktemp('mission') / 'hop.yaml'
-    file.write_text('name: hop\nitems:\n  - take_off: {up_m: 2.0}\n  - land: {}\n')
+    file.write_text('name: hop\nitems:\n  - take_off: {up_m: 1.0}\n  - land: {}\n')
     return file
 
 
@@ -55,7 +59,7 @@ def alone(vehicle, hop, folder, *words):
 def test_all_fly_and_land(summary):
     assert (summary['mode'], summary['vehicles'], summary['missions_flown']) == ('core', 2, 2)
     assert [v['landed'] for v in summary['fleet']] == [True, True]
-    assert all(1.5 < v['max_altitude_m'] < 2.5 for v in summary['fleet'])
+    assert all(0.5 < v['max_altitude_m'] < 1.5 for v in summary['fleet'])
     assert [v['instance'] for v in summary['fleet']] == list(INSTANCES[:2])
     assert all(v['replies'] == summary['steps'] and not v['misses'] for v in summary['fleet'])
     assert summary['repeatable']
@@ -78,6 +82,29 @@ def test_each_vehicle_flies_as_it_would_alone(flown, summary, hop, tmp_path):
     assert 'common messages are bit-identical' in result.stdout
     other = alone(second, hop, tmp_path, '--set', 'dynamics.start_east_m=3')
     assert other['fingerprint'] == second['fingerprint']
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('mode', ['composed', 'separate'])
+def test_each_mode_gives_the_same_bits(mode, flown, summary, hop, tmp_path):
+    file = tmp_path / 'summary.json'
+    result = run('fly', '--vehicles', 2, '--mode', mode, '--mission', hop, '--instance', INSTANCE,
+                 '--wind', 'dryden', '--set', 'wind.speed_m_s=4', '--record', tmp_path / 'bag',
+                 '--summary', file)
+    assert result.returncode == 0, result.stderr
+    found = json.loads(file.read_text())
+    assert found['fingerprint'] == summary['fingerprint']
+    assert found['repeatable']
+    assert found['least_distance_m'] == pytest.approx(summary['least_distance_m'], abs=0.02)
+    for vehicle, other in zip(found['fleet'], summary['fleet']):
+        same = 'namespace', 'seed', 'instance', 'landed', 'misses', 'fingerprint'
+        assert {key: vehicle[key] for key in same} == {key: other[key] for key in same}
+    # Recorded by value or by subscription: with all that the flight in core has.
+    compared = run('compare', tmp_path / 'bag', flown / 'bag')
+    assert compared.stdout.count('common messages are bit-identical') == 2, compared.stdout
+    first, _ = vehicles_of(tmp_path / 'bag')
+    assert {m.topic for m in first.messages()} >= {m.topic for m in vehicles_of(
+        flown / 'bag')[0].messages()}
 
 
 @pytest.mark.slow
@@ -175,12 +202,16 @@ def test_one_that_has_lost_its_autopilot_is_named_and_the_others_fly_on(hop, tmp
 @pytest.mark.slow
 def test_one_that_holds_the_world_ends_the_flight(hop, tmp_path):
     file = write_fleet(tmp_path, hop, good={}, bad={})
-    with running(command('fly', '--fleet', file)) as process:
+    summary = tmp_path / 'summary.json'
+    with running(command('fly', '--fleet', file, '--summary', summary)) as process:
         wait_for_line(process, 'bad: armed')
         end_autopilot(process, INSTANCES[3])
         text = process.communicate(timeout=60)[0]
         assert process.returncode == 1
-    assert 'bad: the embedded autopilot has ended' in text
+    assert 'fly: bad: the embedded autopilot has ended with exit code -9\n' in text
+    good, bad = json.loads(summary.read_text())['fleet']
+    assert good['failure'] == 'its flight was ended with that of another'
+    assert bad['failure'] == 'the embedded autopilot has ended with exit code -9'
     assert port_is_free(INSTANCES[2])
     assert port_is_free(INSTANCES[3])
 
@@ -190,8 +221,6 @@ def test_one_that_holds_the_world_ends_the_flight(hop, tmp_path):
      "--vehicles: '0': must be a whole number, at least 1 and at most 40"),
     (['--vehicles', '2', '--spacing', '0'], 'spacing 0: must be greater than 0 and at most 100 m'),
     (['--spacing', '2'], 'spacing 2: is only for --vehicles'),
-    (['--vehicles', '2', '--mode', 'composed'],
-     'mode composed: several vehicles fly in mode core only'),
     (['--vehicles', '2', '--namespace', 'uav'], "namespace 'uav': is for one vehicle alone"),
     (['--vehicles', '2', '--spacing', '0.2'], 'px4_1 and px4_2 start 0.2 m apart: must be more'),
     (['--fleet', 'duo'], "fleet 'duo': there is no such fleet; there are meeting, trio")])
@@ -199,3 +228,22 @@ def test_options_that_are_refused(words, sentence, here):
     refused = here('fly', *words)
     assert refused.returncode == 2
     assert refused.stderr.startswith(f'fly: {sentence}')
+
+
+def test_places_of_one_time_belong_together():
+    """Those of vehicles come one after the other, some of them late or never."""
+    plan = types.SimpleNamespace(namespace='alpha')
+    record, seen = FlightRecord(), []
+    record.others['bravo'] = FlightRecord()
+    record.encounters = Encounters({'alpha': 0.2, 'bravo': 0.2}, 1.0)
+    lookout = Lookout(plan, record, seen.append)
+    for time_us in 40_000, 80_000, 120_000:
+        lookout.add('alpha', time_us, (0.0, 0.0, 0.0))
+    for time_us, east_m in (40_000, 3.0), (120_000, 1.2):      # that of 80 ms is lost
+        lookout.add('bravo', time_us, (east_m, 0.0, 0.0))
+    assert [(e.time_us, e.is_collision, e.distance_m) for e in seen] == [(120_000, False, 1.2)]
+    # The run begins again.
+    lookout.add('bravo', 40_000, (0.3, 0.0, 0.0))
+    assert len(seen) == 1
+    lookout.add('alpha', 40_000, (0.0, 0.0, 0.0))
+    assert [e.is_collision for e in seen] == [False, True]

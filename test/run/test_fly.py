@@ -29,7 +29,7 @@ pytestmark = pytest.mark.slow       # starts processes and waits
 INSTANCE = 81
 KEYS = ['mode', 'autopilot', 'seed', 'sim_time_s', 'wall_time_s', 'real_time_factor',
         'max_altitude_m', 'landed', 'position_error_at_landing_m', 'steps', 'replies', 'misses',
-        'states']
+        'unanswered', 'time_ratio', 'states']
 
 
 @pytest.mark.parametrize('mode, seed, up_m, arrivals', [
@@ -57,8 +57,9 @@ def test_the_mission_is_flown(mode, seed, up_m, arrivals, tmp_path):
     assert summary['position_error_at_landing_m'] < 1.0
     assert len(summary['arrivals']) == arrivals      # none for a hold
     assert all(arrival['position_error_m'] < 1.0 for arrival in summary['arrivals'])
-    assert summary['misses'] == 0
+    assert summary['misses'] == summary['unanswered'] == 0
     assert summary['replies'] == summary['steps']
+    assert summary['time_ratio'] == 1.0
     assert summary['sim_time_s'] == pytest.approx(summary['steps'] * 0.004)
     assert set(summary['states']) == {'WAITING', 'FREEWHEEL', 'LOCKED', 'STALLED'}
     assert summary['states']['STALLED'] == 0.0

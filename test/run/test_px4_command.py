@@ -1,17 +1,22 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
 """How a PX4 is started, without one."""
+import contextlib
 import os
 import pathlib
+import signal
 import subprocess
 import sys
+import threading
 
+import psutil
 import pytest
-from px4_flight import complaints
+from px4_flight import complaints, permits_fifo
 
 from px4_sim_ros.mavlink.cores import core_of as core_of_instance
 from px4_sim_ros.model.errors import ParameterError
-from px4_sim_ros.run.px4 import Px4, schedule_parameters
+from px4_sim_ros.run import px4 as px4_module
+from px4_sim_ros.run.px4 import Px4, Px4Process, schedule_parameters
 
 
 def core_of(instance, cores, monkeypatch):
@@ -42,11 +47,53 @@ def test_one_that_repeats_goes_first_on_its_core(cores, expected, monkeypatch):
     monkeypatch.setattr(os, 'sched_getaffinity', lambda pid: set(cores))
     for instance, core in enumerate(expected):
         command = Px4(pathlib.Path('build'), 'repeatable').command(instance)
-        assert command[:7] == [
-            'taskset', '--cpu-list', str(core), 'chrt', '--fifo', '50', 'build/bin/px4']
+        assert command[:9] == [
+            'taskset', '--cpu-list', str(core), 'prlimit', '--rttime=5000000',
+            'chrt', '--fifo', '50', 'build/bin/px4']
         assert core_of_instance(instance) == core
     assert schedule_parameters('repeatable')['hil_bridge']['shares_core'] is True
     assert schedule_parameters('one-core') == {}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not permits_fifo(), reason='SCHED_FIFO is not permitted')
+def test_one_that_keeps_the_core_to_itself_is_ended(monkeypatch):
+    """Nobody else could: the step, too, waits until the core is free."""
+    monkeypatch.setattr(px4_module, '_LONGEST_TURN_US', 200_000)
+    command = Px4(pathlib.Path('build'), 'repeatable').command(0)
+    prefix = command[:command.index('build/bin/px4')]
+    spins = subprocess.run([*prefix, sys.executable, '-c', 'while True: pass'])
+    assert spins.returncode in (-signal.SIGXCPU, -signal.SIGKILL)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not permits_fifo(), reason='SCHED_FIFO is not permitted')
+def test_one_that_repeats_ends_with_who_has_started_it(tmp_path):
+    """Also one that is too busy to end in order, as PX4 is when it has lost its link."""
+    binary = tmp_path / 'bin' / 'px4'
+    (tmp_path / 'etc').mkdir()
+    binary.parent.mkdir()
+    binary.write_text("#!/bin/sh\ntrap '' TERM\necho begun\nwhile :; do sleep 0.05; done\n")
+    binary.chmod(0o755)
+    starts = (
+        'import os, pathlib, time\n'
+        'from px4_sim_ros.run import px4\n'
+        f'build = px4._MEMORY = pathlib.Path({str(tmp_path)!r})\n'
+        "built, log = px4.Px4.find(build, 'repeatable'), build / 'log'\n"
+        'process = px4.Px4Process(built, 3, os.environ, build, log)\n'
+        'while not log.read_text(): pass\n'
+        'print(process.pid, flush=True)\n'
+        'time.sleep(60.0)\n')
+    with subprocess.Popen([sys.executable, '-c', starts], stdout=subprocess.PIPE) as starter:
+        pid = int(starter.stdout.readline())
+        starter.kill()
+    left = [process for process in psutil.process_iter() if process.pid == pid]
+    try:
+        assert psutil.wait_procs(left, timeout=30.0)[1] == []
+    finally:
+        for process in left:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
 
 
 def test_those_that_repeat_together_are_on_one_core(monkeypatch):
@@ -89,3 +136,31 @@ def test_what_a_build_leaves_out_is_no_complaint():
         'etc/init.d-posix/rcS: 324: uxrce_dds_client: not found\n') == []
     ours = 'ERROR [param] Parameter EKF2_EN not found.'
     assert complaints(f'INFO  [px4] instance: 0\n{ours}\n') == [ours]
+
+
+@pytest.fixture
+def busy_core():
+    """Keep the core of repeatable PX4s busy with one that rests no more, as an orphan of others."""
+    hog = subprocess.Popen(Px4(pathlib.Path('none'), 'repeatable')._prefix(0)
+                           + [sys.executable, '-c', 'while True: pass'])
+    yield
+    os.sched_setaffinity(hog.pid, range(os.cpu_count()))      # it may wait for that core itself
+    hog.kill()
+    hog.wait()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(subprocess.run(['chrt', '--fifo', '50', 'true'], capture_output=True).returncode
+                    != 0, reason='this user may not use SCHED_FIFO')
+def test_one_that_never_gets_its_core_is_ended_all_the_same(busy_core, tmp_path):
+    build = tmp_path / 'build'
+    (build / 'bin').mkdir(parents=True)
+    (build / 'bin' / 'px4').symlink_to('/bin/true')
+    px4 = Px4Process(Px4(build, 'repeatable'), 0, os.environ, tmp_path, tmp_path / 'px4.log')
+    while os.sched_getscheduler(px4.pid) != os.SCHED_FIFO:
+        assert px4.exit_code is None
+    ended = threading.Thread(target=px4.stop, args=(0.2,), daemon=True)
+    ended.start()
+    ended.join(10.0)
+    assert not ended.is_alive()
+    assert px4.exit_code is not None

@@ -8,13 +8,16 @@ import os
 import re
 import socket
 import subprocess
+import sys
 import threading
 
 import pytest
 from commands import run, write_hop
+from px4_flight import permits_fifo
 from pymavlink.dialects.v20 import common as mavlink
 from report_flights import fly as fly_script
 
+from px4_sim_ros.mavlink.cores import core_of
 from px4_sim_ros.mavlink.hil_fields import heartbeat
 from px4_sim_ros.recording.analysis import recorded_fingerprint
 from px4_sim_ros.recording.bag.reader import BagReader
@@ -27,8 +30,7 @@ def may_repeat():
     """Return why no PX4 can be flown so that it repeats itself, '' if one can."""
     if not PX4_DIR:
         return 'PX4_DIR does not point to a built PX4'
-    permits = subprocess.run(['chrt', '--fifo', '50', 'true'], capture_output=True, check=False)
-    return 'SCHED_FIFO is not permitted' if permits.returncode else ''
+    return '' if permits_fifo() else 'SCHED_FIFO is not permitted'
 
 
 PX4_INSTANCE = 7     # that of no other test: PX4 caps the ports that a pilot uses at instance 9
@@ -39,8 +41,9 @@ def fly(instance, tmp_path):
     """Return a function that flies the shortest mission in a gusty wind; it returns the summary."""
     def fly(*words, autopilot='embedded', code=0, instance=instance):
         file = tmp_path / 'summary.json'
-        result = run('fly', '--mission', write_hop(tmp_path, 3.0), '--wind', 'dryden', '--instance',
-                     instance, '--autopilot', autopilot, '--summary', file, *words)
+        up_m = 1.0 if autopilot == 'embedded' else 3.0       # PX4 is not to land at once
+        result = run('fly', '--mission', write_hop(tmp_path, up_m), '--wind', 'dryden',
+                     '--instance', instance, '--autopilot', autopilot, '--summary', file, *words)
         assert result.returncode == code, result.stdout + result.stderr
         return json.loads(file.read_text()) | {'said': result.stderr}
     return fly
@@ -84,6 +87,48 @@ def test_px4_repeats_itself_in_every_mode(fly, monkeypatch):
     monkeypatch.setenv('PX4_PARAM_MPC_XY_P', '0.9')
     tuned = fly('--mode', 'core')
     assert len({s['fingerprint'] for s in (found[0], other, tuned)}) == 3
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(bool(may_repeat()), reason=may_repeat())
+def test_px4_repeats_itself_on_a_core_that_is_full(fly):
+    """Linux lets ordinary threads run for 5 % of the time of a core that is full."""
+    fly = functools.partial(fly, '--mode', 'core', '--px4-schedule', 'repeatable',
+                            autopilot='px4', instance=PX4_INSTANCE)
+    alone = fly()
+    with busy_loop(core_of(PX4_INSTANCE)):
+        found = [fly() for _ in range(2)]
+    assert [summary['fingerprint'] for summary in found] == 2 * [alone['fingerprint']]
+    assert all(summary['repeatable'] for summary in found)
+
+
+@contextlib.contextmanager
+def busy_loop(core):
+    """Fill a core with a program that has the priority of the step, and takes turns with it."""
+    hog = subprocess.Popen([
+        'taskset', '--cpu-list', str(core), 'chrt', '--fifo', '1', sys.executable, '-c',
+        'import os\nwhile True: os.sched_yield()'])
+    try:
+        yield
+    finally:
+        hog.kill()
+        hog.wait()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(bool(may_repeat()), reason=may_repeat())
+def test_px4_repeats_a_mission_of_its_navigator(fly, tmp_path):
+    """Also when it ends, and where it was when the pilot took an item for reached."""
+    mission = tmp_path / 'drive.yaml'
+    mission.write_text('name: drive\nitems:\n  - go_to: {north_m: 0.0, east_m: 8.0}\n'
+                       '  - hold: {duration_s: 1.0}\n  - go_to: {north_m: 4.0, east_m: 8.0}\n')
+    first, second = (
+        fly('--mode', 'core', '--vehicle', 'rover_differential', '--mission', mission,
+            '--px4-schedule', 'repeatable', autopilot='px4', instance=PX4_INSTANCE)
+        for _ in range(2))
+    assert first['repeatable'], first
+    for key in 'fingerprint', 'arrivals', 'sim_time_s':
+        assert second[key] == first[key], key
 
 
 @pytest.mark.slow

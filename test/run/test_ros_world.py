@@ -9,12 +9,16 @@ import pytest
 
 from px4_sim_ros.bench.worlds import GraphLog
 from px4_sim_ros.config.configuration import load_configuration
+from px4_sim_ros.ros.flight_monitor import Listener
 from px4_sim_ros.run import ros_world
 from px4_sim_ros.run.processes import Child
 from px4_sim_ros.run.ros_world import RosWorld, WorldError
+from px4_sim_ros.step.members import Member
 
 CONFIGURATION = load_configuration(None, {})
 GRAPH = CONFIGURATION.graph
+ALONE = Member('', GRAPH, CONFIGURATION.world)
+LISTENERS = {'': Listener(lambda time_us, position: None)}
 PARAMS_FILE = pathlib.Path('parameters.yaml')
 PATIENCE_S = 10.0
 
@@ -38,7 +42,7 @@ class Monitor:
 def monitor(monkeypatch):
     monitor = Monitor()
 
-    def make(on_position, on_report, on_pilot, on_scenario, namespace):
+    def make(listeners, on_report, namespace):
         monitor.report = on_report
         return monitor
 
@@ -62,7 +66,7 @@ def started(monkeypatch):
 
 
 def make():
-    return RosWorld('separate', GRAPH, PARAMS_FILE, lambda position: None)
+    return RosWorld('separate', [ALONE], PARAMS_FILE, LISTENERS)
 
 
 def assert_ended(children):
@@ -117,7 +121,7 @@ def test_an_end_that_nobody_has_asked_for_is_a_failure(reason, monitor, started)
 
 def test_an_observer_gets_what_the_nodes_of_the_graph_report(monitor, started):
     reports = []
-    world = RosWorld('separate', GRAPH, PARAMS_FILE, lambda position: None,
+    world = RosWorld('separate', [ALONE], PARAMS_FILE, LISTENERS,
                      on_report=lambda *report: reports.append(report))
     monitor.report('imu', 4000, {'busy_s': '0.1'})
     monitor.report('imu', 4000, {})

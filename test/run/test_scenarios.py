@@ -11,13 +11,23 @@ import yaml
 from commands import command, run, running, wait_for_line
 
 from px4_sim_ros.config.resources import named_files
+from px4_sim_ros.config.vehicles_and_missions import load_vehicle
 
 PX4_DIR = os.environ.get('PX4_DIR', '')
 EXAMPLES = named_files('scenarios')
+
+
+def _is_for_px4(path):
+    """Return whether it is: of a plane, or about what parameters of PX4 ask for."""
+    content = yaml.safe_load(path.read_text(encoding='utf-8'))
+    return 'px4' in content or not load_vehicle(content.get('vehicle', 'iris')).is_multirotor
+
+
+FOR_PX4 = {name for name, path in EXAMPLES.items() if _is_for_px4(path)}
 # Something of each kind, in the shortest flight.
 MANY = {
     'vehicle': 'iris', 'weather': {'wind': 'dryden', 'speed_m_s': 3.0},
-    'mission': [{'take_off': {'up_m': 2.0}}, {'land': {}}],
+    'mission': [{'take_off': {'up_m': 1.0}}, {'land': {}}],
     'events': [
         {'at_s': 2.5, 'for_s': 0.5, 'sensor_bias': {
             'sensor': 'imu', 'channel': 'accel', 'value': [0.3, 0.0, 0.1]}},
@@ -56,7 +66,7 @@ def fly(here, instance, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize('name', sorted(EXAMPLES.keys() - {'by_hand'}))
+@pytest.mark.parametrize('name', sorted(EXAMPLES.keys() - {'by_hand'} - FOR_PX4))
 def test_each_example_holds_with_the_embedded_autopilot(fly, name):
     code, summary, said = fly(name)
     assert (code, said) == (0, ''), summary.get('expectations')
@@ -66,7 +76,7 @@ def test_each_example_holds_with_the_embedded_autopilot(fly, name):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not PX4_DIR, reason='PX4_DIR does not point to a built PX4')
-@pytest.mark.parametrize('name', ['gnss_lost', 'motor_out', 'payload_drop'])
+@pytest.mark.parametrize('name', ['gnss_lost', 'motor_out', 'payload_drop', *sorted(FOR_PX4)])
 def test_an_example_holds_with_px4(fly, name):
     code, summary, said = fly(name, '--autopilot', 'px4', '--instance', 8)
     assert (code, said) == (0, ''), summary.get('expectations')
@@ -182,6 +192,18 @@ def test_a_command_and_a_parameter_reach_the_autopilot(fly, write):
     code, summary, said = fly(file)
     assert (code, said) == (0, ''), summary
     assert not summary['mission_flown']
+
+
+@pytest.mark.slow
+def test_a_link_that_is_lost_keeps_the_pilot_from_arming(fly, write):
+    """The embedded autopilot is told to arm when the link is back, and flies then."""
+    file = write({'mission': [{'take_off': {'up_m': 2.0}}, {'land': {}}],
+                  'events': [{'name': 'lost', 'at_s': 0.5, 'for_s': 6, 'link_lost': None}],
+                  'expect': [{'never': {'armed': True}, 'within_s': 6.5},
+                             {'eventually': {'armed': True}, 'from_s': 6.5, 'within_s': 9},
+                             {'eventually': {'flown': True}}]})
+    code, summary, said = fly(file)
+    assert (code, said) == (0, ''), summary
 
 
 @pytest.mark.slow

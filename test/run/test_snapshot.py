@@ -220,3 +220,30 @@ def test_a_manager_that_starts_has_no_figures_yet():
     heard.manager(state='STARTING', message='STARTING')
     snapshot = heard.snapshot(0.0)
     assert (snapshot.state, snapshot.run, snapshot.sim_time_s) == ('STARTING', 1, None)
+
+
+def test_a_fleet_has_vehicles_in_place_of_one_link(heard):
+    for name in 'manager', 'alpha/imu', 'alpha/hil_bridge', 'bravo/imu', 'bravo/hil_bridge':
+        heard.collector.expect(name)
+    for now_s, steps in (1.0, 250), (2.0, 500):
+        heard.node('/manager', now_s, time_us=4000 * steps, steps=steps)
+        for vehicle, misses in ('alpha', 0), ('bravo', 3):
+            heard.node(f'/{vehicle}/imu', now_s, time_us=4000 * steps, steps=steps,
+                       busy_s=0.01 * now_s, lifecycle='active')
+            heard.node(f'/{vehicle}/hil_bridge', now_s, time_us=4000 * steps, steps=steps,
+                       busy_s=0.1 * now_s, waited_s=0.08 * now_s, state='LOCKED', replies=steps,
+                       misses=misses, lifecycle='active')
+        heard.node('/charlie/imu', now_s, time_us=0, steps=0)      # of another graph
+    snapshot = heard.snapshot(2.0)
+    assert list(snapshot.vehicles) == ['alpha', 'bravo']
+    alpha, bravo = snapshot.vehicles.values()
+    assert (alpha.link.state, alpha.link.replies, alpha.link.misses) == ('LOCKED', 500, 0)
+    assert alpha.link.wait_us_per_step == pytest.approx(320.0)
+    assert alpha.busy_us_per_step == pytest.approx(120.0)      # 40 of the IMU, 80 of the bridge
+    assert bravo.link.misses == 3
+    assert snapshot.link.state is None
+    # None of the nodes that one alone would have, and that nobody has heard of.
+    assert set(snapshot.nodes) == {
+        'manager', 'alpha/imu', 'alpha/hil_bridge', 'bravo/imu', 'bravo/hil_bridge'}
+    later = heard.snapshot(2.0 + SILENT_AFTER_S + 0.1)
+    assert later.vehicles['alpha'].troubled == ('alpha/imu', 'alpha/hil_bridge')

@@ -226,7 +226,7 @@ def test_with_robot_state_publisher_only_the_vehicle_moves(configuration, contex
 
 def test_the_broadcaster_has_a_transform_for_each_pose(configuration, context, tf2):
     """With the stamp of the pose; beside it the visualizer publishes what is left."""
-    broadcaster = StillBroadcaster(configuration, context)
+    broadcaster = StillBroadcaster({'': configuration}, context)
     for i in range(1, 4):
         broadcaster.receive('ground_truth/pose', pose(0.04 * i, (1.0 * i, 2.0, 3.0)))
     moving = [t for message in broadcaster.published('/tf') for t in message.transforms]
@@ -243,11 +243,24 @@ def test_the_broadcaster_has_a_transform_for_each_pose(configuration, context, t
     node.destroy_node()
 
 
+def test_the_frames_of_several_vehicles_have_their_namespace_and_one_map(
+        configuration, context, tf2):
+    broadcaster = StillBroadcaster({'alpha': configuration, 'bravo': configuration}, context)
+    broadcaster.receive('bravo/ground_truth/pose', pose(1.0, (1.0, 2.0, 3.0)))
+    parents, _ = frames([*broadcaster.published('/tf_static'), *broadcaster.published('/tf')])
+    for name in 'alpha', 'bravo':
+        assert parents[f'{name}/{ODOM_FRAME}'] == WORLD_FRAME
+        assert parents[f'{name}/imu_link'] == f'{name}/{BODY_FRAME}'
+    assert parents[f'bravo/{BODY_FRAME}'] == f'bravo/{ODOM_FRAME}'
+    assert not {ODOM_FRAME, BODY_FRAME, f'alpha/{BODY_FRAME}'} & set(parents)
+    broadcaster.destroy_node()
+
+
 def test_without_tf2_msgs_the_broadcaster_is_refused(configuration, context, monkeypatch):
     monkeypatch.setitem(sys.modules, 'tf2_msgs', None)
     message_class.cache_clear()
     with pytest.raises(ParameterError, match='tf2_msgs is not installed'):
-        StillBroadcaster(configuration, context)
+        StillBroadcaster({'': configuration}, context)
     message_class.cache_clear()
 
 

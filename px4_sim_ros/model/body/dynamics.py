@@ -8,6 +8,7 @@ import typing
 
 import numpy as np
 
+from px4_sim_ros.model.body.alterations import Alterations
 from px4_sim_ros.model.body.battery import Battery, packs_on_a_bus, wear_packs
 from px4_sim_ros.model.body.contact import no_anchors, resting_height_m
 from px4_sim_ros.model.body.integrators import ADAPTIVE, FIXED, Adaptive, DynamicsParameters, State
@@ -33,8 +34,6 @@ from px4_sim_ros.model.truth import Truth
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 
 _NOTHING = (0.0, 0.0, 0.0)
-UNALTERED = 0.0, 1.0, 1.0, 1.0
-"""What `Dynamics.alter` changes nothing with."""
 _EAST_DEG = 90.0       # the heading of body axes that are those of the world
 
 
@@ -53,7 +52,7 @@ class Dynamics:
         parameters.check_step(step_us)
         self._step_us = step_us
         self._name = vehicle.name
-        self._mass_kg = vehicle.body.mass_kg
+        self._body = vehicle.body
         self._plant = Plant.of(vehicle, environment, ground=ground)
         # Where they begin in the state.
         self._actuators = ROTORS + len(vehicle.rotors)
@@ -177,16 +176,13 @@ class Dynamics:
         charges, voltage = self._charges(), self._bus[0]
         return list(zip(charges[::2], self._battery.currents_a(charges, voltage)))
 
-    def alter(
-        self, added_mass_kg: float, voltage_share: float, resistance_factor: float,
-        capacity_share: float,
-    ) -> None:
+    def alter(self, altered: Alterations) -> None:
         """Load the vehicle, and wear its packs, from now on; always from how it was made."""
-        self._plant.constants['mass_kg'] = self._mass_kg + added_mass_kg
+        self._plant.alter(self._body, altered)
         if self._battery is not None:
             for packs in (self._plant.packs, self._battery.constants):
-                wear_packs(packs, packs_on_a_bus(self._battery.model), voltage_share,
-                           resistance_factor, capacity_share)
+                wear_packs(packs, packs_on_a_bus(self._battery.model), altered.voltage_share,
+                           altered.resistance_factor, altered.capacity_share)
 
     def _charges(self) -> list[float]:
         """Return the state of the packs."""

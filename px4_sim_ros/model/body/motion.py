@@ -18,6 +18,7 @@ import numpy as np
 from px4_sim_ros.model import rotation
 from px4_sim_ros.model.body import integrators
 from px4_sim_ros.model.body.actuators import actuator_rate, actuator_table
+from px4_sim_ros.model.body.alterations import UNALTERED, Alterations
 from px4_sim_ros.model.body.battery import (
     bus_voltage_v,
     clamp_charges,
@@ -37,11 +38,14 @@ from px4_sim_ros.model.compiled import allocating, compiled, record
 from px4_sim_ros.model.environment import atmosphere, gravity
 from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.frames import Vector
+from px4_sim_ros.model.vehicle.sections import Body
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 
 # Indices of the state; from ROTORS on there are the rotor speeds, the actuators, then the packs.
 X, Y, Z, VX, VY, VZ, QW, QX, QY, QZ, WX, WY, WZ, ROTORS = range(14)
 POSITION, ATTITUDE, RATE = slice(X, VX), slice(QW, WX), slice(WX, ROTORS)
+
+_TENSOR = {'x': (0, 0), 'y': (1, 1), 'z': (2, 2), 'xy': (0, 1), 'xz': (0, 2), 'yz': (1, 2)}
 
 # In m, m/s and rad/s: no vehicle is so far away, nor moves or turns so fast.
 _BOUND = 1e6
@@ -70,9 +74,6 @@ class Plant(typing.NamedTuple):
     def of(cls, vehicle: Vehicle, environment: Environment, *, ground: bool) -> Plant:
         """Return a vehicle over flat ground, or without any."""
         body, battery, air = vehicle.body, vehicle.battery, environment.atmosphere
-        inertia_x, inertia_y, inertia_z = body.inertia_kg_m2
-        inverse = np.linalg.inv(body.inertia_tensor)
-        inertia_xy, inertia_xz, inertia_yz = body.inertia_products_kg_m2
         rotors = RotorSet(
             vehicle.rotor_model, vehicle.rotors, vehicle.motor_model if battery else None,
             vehicle.rotor_models, vehicle.motor_models if battery else None)
@@ -82,12 +83,7 @@ class Plant(typing.NamedTuple):
                 **rotors.constants,
                 **contact_constants(
                     vehicle.contact_model, vehicle.ground_points_m if ground else ()),
-                mass_kg=body.mass_kg, inertia_x_kg_m2=inertia_x, inertia_y_kg_m2=inertia_y,
-                inertia_z_kg_m2=inertia_z, inertia_xy_kg_m2=inertia_xy,
-                inertia_xz_kg_m2=inertia_xz, inertia_yz_kg_m2=inertia_yz,
-                inverse_x=inverse[0, 0], inverse_y=inverse[1, 1], inverse_z=inverse[2, 2],
-                inverse_xy=inverse[0, 1], inverse_xz=inverse[0, 2], inverse_yz=inverse[1, 2],
-                is_principal=not any(body.inertia_products_kg_m2),
+                **_load(body, UNALTERED),
                 linear_drag_n_s_m=body.linear_drag_n_s_m,
                 quadratic_drag_n_s2_m2=body.quadratic_drag_n_s2_m2,
                 nominal_voltage_v=battery.nominal_voltage_v if battery else 1.0,
@@ -101,6 +97,26 @@ class Plant(typing.NamedTuple):
             actuator_table(vehicle.motors, vehicle.servos), packs_on_a_bus(battery),
             foot_table(vehicle.contact_model.friction_coefficient, *(
                 (vehicle.contact_points_m, vehicle.wheels, indices) if ground else ((),))))
+
+    def alter(self, body: Body, altered: Alterations) -> None:
+        """Load a vehicle of this body, always from how it was made."""
+        for name, value in _load(body, altered).items():
+            self.constants[name] = value
+
+
+def _load(body: Body, altered: Alterations) -> dict[str, float | bool]:
+    """Return the constants of a body that alterations change."""
+    tensor = np.array(body.inertia_tensor) + np.diag(altered.inertia_kg_m2)
+    inverse = np.linalg.inv(tensor)
+    found: dict[str, float | bool] = {
+        f'inertia_{name}_kg_m2': tensor[place] for name, place in _TENSOR.items()}
+    found |= {f'inverse_{name}': inverse[place] for name, place in _TENSOR.items()}
+    torque_x, torque_y, torque_z = altered.torque_flu
+    return found | {
+        'is_principal': not any(body.inertia_products_kg_m2),
+        'mass_kg': body.mass_kg + altered.mass_kg, 'density_share': altered.density_share,
+        'is_twisted': any(altered.torque_flu), 'torque_x_n_m': torque_x, 'torque_y_n_m': torque_y,
+        'torque_z_n_m': torque_z}
 
 
 class HeldInputs(typing.NamedTuple):
@@ -255,7 +271,8 @@ def _accelerations(
     rate = x[WX], x[WY], x[WZ]
     r = _matrix((x[QW], x[QX], x[QY], x[QZ]))
     density = _density_kg_m3(
-        c.home_altitude_m + height, c.sea_level_pressure_pa, c.sea_level_temperature_k)
+        c.home_altitude_m + height, c.sea_level_pressure_pa, c.sea_level_temperature_k
+    ) * c.density_share
     wind, force = held.wind_enu, held.force_enu
     airspeed = ax, ay, az = _to_body(r, (vx - wind[0], vy - wind[1], vz - wind[2]))
     above_ground = (height, r[6], r[7], r[8]) if len(feet) else OUT_OF_GROUND_EFFECT
@@ -277,6 +294,8 @@ def _accelerations(
         fx, fy, fz = fx + cx, fy + cy, fz + cz
         cx, cy, cz = _to_body(r, (lx, ly, lz))
         tx, ty, tz = tx + cx, ty + cy, tz + cz
+    if c.is_twisted:
+        tx, ty, tz = tx + c.torque_x_n_m, ty + c.torque_y_n_m, tz + c.torque_z_n_m
     gravity_m_s2 = _gravity_m_s2(height, c.gravity_at_home, c.gravity_per_m, c.gravity_per_m2)
     return (
         (

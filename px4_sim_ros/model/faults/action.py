@@ -38,6 +38,7 @@ class Onset(typing.NamedTuple):
     since_us: int
     block: str                     # that it changes
     world: WorldParameters
+    vehicle: Vehicle
     last: typing.Any               # what the block had made of its last value; None before
 
     def seconds(self, time_us: int) -> float:
@@ -68,6 +69,10 @@ class Action(Parameters):
     def block(self) -> str:
         """The block that it changes."""
         raise NotImplementedError
+
+    def changes(self, block: str) -> bool:
+        """Return whether it changes a block: one that changes several begins at each."""
+        return block == self.block
 
     def begin(self, onset: Onset) -> Effect:
         """Return its effect on the values of the block from now on."""

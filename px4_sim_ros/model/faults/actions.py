@@ -8,7 +8,7 @@ import importlib
 import typing
 
 from px4_sim_ros.model.errors import ParameterError, did_you_mean
-from px4_sim_ros.model.faults import air, autopilot, gnss, motion, sensors
+from px4_sim_ros.model.faults import air, autopilot, gnss, links, motion, sensors, servos
 from px4_sim_ros.model.faults.action import Action, Fault, Faults
 
 ACTIONS: dict[str, type[Action]] = {
@@ -16,6 +16,9 @@ ACTIONS: dict[str, type[Action]] = {
     'motor_off': motion.MotorOff,
     'motor_stuck': motion.MotorStuck,
     'motor_slow': motion.MotorSlow,
+    'servo_stuck': servos.ServoStuck,
+    'servo_hard_over': servos.ServoHardOver,
+    'servo_slack': servos.ServoSlack,
     'sensor_off': sensors.SensorOff,
     'sensor_frozen': sensors.SensorFrozen,
     'sensor_bias': sensors.SensorBias,
@@ -31,11 +34,15 @@ ACTIONS: dict[str, type[Action]] = {
     'wind': air.MoreWind,
     'gust': air.Gust,
     'turbulence': air.Turbulence,
+    'air_density': air.AirDensity,
     'push': motion.Push,
+    'torque': motion.Torque,
     'payload': motion.Payload,
     'battery_cells': motion.BatteryCells,
     'battery_resistance': motion.BatteryResistance,
     'battery_capacity': motion.BatteryCapacity,
+    'replies_late': links.RepliesLate,
+    'link_lost': links.LinkLost,
     'command': autopilot.Command,
     'parameter': autopilot.AutopilotParameter,
     'note': autopilot.Note,
@@ -79,10 +86,10 @@ def read_action(
 
 
 def action_text(action: Action) -> str:
-    """Return an action for the user, such as `motor_off: motor 2`."""
+    """Return an action for the user, such as `motor_off: motor 2`, without its defaults."""
     name = _NAMES.get(type(action), type(action).__name__)
     values = ', '.join(f'{key} {_text(value)}' for key, value in vars(action).items()
-                       if value not in ('', ()))
+                       if value not in ('', (), action.DEFAULTS.get(key)))
     return f'{name}: {values}' if values else name
 
 
@@ -106,5 +113,5 @@ def faults_from_plain(plain: typing.Iterable[typing.Mapping[str, typing.Any]]) -
     """
     return tuple(Fault(
         p['name'], p['since_us'],
-        (ACTIONS.get(p['action']) or own_action('action', p['action'])).from_mapping(
+        (ACTIONS.get(p['action']) or own_action('action', p['action'])).read(
             p['action'], p['with'])) for p in plain)

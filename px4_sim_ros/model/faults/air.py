@@ -1,17 +1,21 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""Actions on the wind, on top of that of the world."""
+"""Actions on the air: its wind, on top of that of the world, and its density."""
 from __future__ import annotations
 
 import dataclasses
 import math
 import typing
 
-from px4_sim_ros.model.faults.action import WIND, Action, Effect, Onset
+from px4_sim_ros.model.faults.action import MOTION, WIND, Action, Effect, Onset
+from px4_sim_ros.model.faults.channels import CHANNELS, ChannelAccess
+from px4_sim_ros.model.faults.motion import BodyInputs, MotionAction
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.parameters import parameter
 from px4_sim_ros.model.sensors.noise import GaussMarkov
-from px4_sim_ros.model.timebase import US_PER_S
+from px4_sim_ros.model.timebase import US_PER_S, kind_and_index
+
+_AIRSPEED = 'airspeed'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,3 +111,30 @@ class Turbulence(WindAction):
             x, y, z = (axis.next() for axis in axes)
             return x, y, z
         return velocity
+
+
+@dataclasses.dataclass(frozen=True)
+class AirDensity(MotionAction):
+    """The air is thinner or denser, as by heat: for all forces, and for an airspeed sensor.
+
+    The static pressure stays, and with it what a barometer measures. What an airspeed sensor
+    measures is multiplied, with its noise.
+    """
+
+    share: float = parameter('of the density of the place', minimum=0.1, maximum=10)
+
+    def changes(self, block: str) -> bool:
+        """Return whether it is the motion or an airspeed sensor."""
+        return block == MOTION or kind_and_index(block)[0] == _AIRSPEED
+
+    def begin(self, onset: Onset) -> Effect:
+        """Multiply the density, or the dynamic pressure, which is proportional to it."""
+        if onset.block == MOTION:
+            def effect(time_us: int, inputs: BodyInputs) -> BodyInputs:
+                return inputs.with_altered(
+                    density_share=inputs.altered.density_share * self.share)
+            return effect
+        channel, = CHANNELS[_AIRSPEED].values()
+        access = ChannelAccess(channel, onset.world)
+        return lambda time_us, measured: access.changed(
+            measured, lambda numbers: tuple(self.share * number for number in numbers))

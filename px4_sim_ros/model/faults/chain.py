@@ -6,6 +6,7 @@ from __future__ import annotations
 import typing
 
 from px4_sim_ros.model.faults.action import Effect, Faults, Onset
+from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.model.world import WorldParameters
 
 _Key = tuple[str, int]
@@ -14,9 +15,9 @@ _Key = tuple[str, int]
 class FaultChain:
     """Lets values run through the effects of all actions on a block, in the order they began."""
 
-    def __init__(self, block: str, world: WorldParameters) -> None:
+    def __init__(self, block: str, world: WorldParameters, vehicle: Vehicle) -> None:
         """Begin without any."""
-        self._block, self._world = block, world
+        self._block, self._world, self._vehicle = block, world, vehicle
         self._faults: Faults = ()
         self._effects: dict[_Key, Effect] = {}
         self._last: typing.Any = None
@@ -39,8 +40,8 @@ class FaultChain:
         """Begin with actions that are new, and end those that are not in force any more."""
         before, self._effects = self._effects, {}
         for fault in faults:
-            if fault.action.block == self._block:
+            if fault.action.changes(self._block):
                 key = fault.name, fault.since_us
                 self._effects[key] = before.get(key) or fault.action.begin(Onset(
-                    *key, self._block, self._world, self._last))
+                    *key, self._block, self._world, self._vehicle, self._last))
         self._faults = faults

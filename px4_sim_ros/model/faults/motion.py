@@ -7,6 +7,7 @@ import dataclasses
 import math
 import typing
 
+from px4_sim_ros.model.body.alterations import UNALTERED, Alterations
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.faults.action import MOTION, Action, Effect, Onset, Subject
 from px4_sim_ros.model.frames import Vector
@@ -19,10 +20,11 @@ class BodyInputs(typing.NamedTuple):
 
     references_rad_s: typing.Sequence[float]       # of the rotors
     force_enu: Vector = (0.0, 0.0, 0.0)            # N, on the centre of mass
-    added_mass_kg: float = 0.0
-    voltage_share: float = 1.0                     # of the battery without load
-    resistance_factor: float = 1.0
-    capacity_share: float = 1.0
+    altered: Alterations = UNALTERED
+
+    def with_altered(self, **changes: typing.Any) -> BodyInputs:
+        """Return it with other alterations."""
+        return self._replace(altered=self.altered._replace(**changes))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -136,11 +138,30 @@ class Push(MotionAction):
 
 
 @dataclasses.dataclass(frozen=True)
+class Torque(MotionAction):
+    """A moment about the centre of mass, in body axes."""
+
+    torque_n_m: tuple[float, float, float] = parameter(
+        'about forward (right side down), left (nose down) and up (nose to the left)', 'N m',
+        minimum=-1e5, maximum=1e5)
+
+    def begin(self, onset: Onset) -> Effect:
+        """Add the moment."""
+        return lambda time_us, inputs: inputs.with_altered(
+            torque_flu=_sum(inputs.altered.torque_flu, self.torque_n_m))
+
+
+@dataclasses.dataclass(frozen=True)
 class Payload(MotionAction):
-    """The vehicle weighs more or less, at its centre of mass: its inertia stays."""
+    """The vehicle weighs more or less, at its centre of mass, and turns more or less easily."""
 
     mass_kg: float = parameter('what is added; negative: what is dropped', 'kg',
                                minimum=-1e3, maximum=1e3)
+    inertia_kg_m2: tuple[float, float, float] = parameter(
+        'what is added to its moments of inertia about x, y and z', 'kg m^2', minimum=-1e4,
+        maximum=1e4)
+
+    DEFAULTS: typing.ClassVar = {'inertia_kg_m2': (0.0, 0.0, 0.0)}
 
     def check(self, owner: str, subject: Subject) -> None:
         """Check that something is left."""
@@ -148,11 +169,18 @@ class Payload(MotionAction):
         if subject.vehicle.body.mass_kg + self.mass_kg <= 0.0:
             raise ParameterError(f'{owner}.mass_kg = {self.mass_kg:g}: {subject.vehicle.name} has'
                                  f' only {subject.vehicle.body.mass_kg:g} kg')
+        body = subject.vehicle.body
+        inertia = _sum(body.inertia_kg_m2, self.inertia_kg_m2)
+        if min(inertia) <= 0.0:
+            raise ParameterError(f'{owner}.inertia_kg_m2 = {self.inertia_kg_m2}:'
+                                 f' {subject.vehicle.name} has only {body.inertia_kg_m2}')
+        dataclasses.replace(body, inertia_kg_m2=inertia).check(owner)
 
     def begin(self, onset: Onset) -> Effect:
-        """Add the mass."""
-        return lambda time_us, inputs: inputs._replace(
-            added_mass_kg=inputs.added_mass_kg + self.mass_kg)
+        """Add the mass and the inertia."""
+        return lambda time_us, inputs: inputs.with_altered(
+            mass_kg=inputs.altered.mass_kg + self.mass_kg,
+            inertia_kg_m2=_sum(inputs.altered.inertia_kg_m2, self.inertia_kg_m2))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -185,9 +213,9 @@ class BatteryCells(BatteryAction):
     def begin(self, onset: Onset) -> Effect:
         """Leave the share of the cells that work."""
         share = (self.of - self.shorted) / self.of
-        return lambda time_us, inputs: inputs._replace(
-            voltage_share=inputs.voltage_share * share,
-            resistance_factor=inputs.resistance_factor * share)
+        return lambda time_us, inputs: inputs.with_altered(
+            voltage_share=inputs.altered.voltage_share * share,
+            resistance_factor=inputs.altered.resistance_factor * share)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -213,4 +241,10 @@ class BatteryCapacity(BatteryAction):
 
 
 def _multiply(name: str, factor: float) -> Effect:
-    return lambda time_us, inputs: inputs._replace(**{name: getattr(inputs, name) * factor})
+    return lambda time_us, inputs: inputs.with_altered(
+        **{name: getattr(inputs.altered, name) * factor})
+
+
+def _sum(one: Vector, other: Vector) -> Vector:
+    (x, y, z), (u, v, w) = one, other
+    return x + u, y + v, z + w

@@ -9,23 +9,11 @@ from px4_sim_ros.model.faults.action import Fault, Faults
 from px4_sim_ros.model.faults.autopilot import Clear, Note
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.inputs import BatteryStatus
-from px4_sim_ros.model.scenario.expectation import Expectation, Verdict, Watch
+from px4_sim_ros.model.scenario.expectation import Expectation, Watch
+from px4_sim_ros.model.scenario.happening import Happening, Verdict
 from px4_sim_ros.model.scenario.scenario import End, Event, Scenario
 from px4_sim_ros.model.scenario.situation import AutopilotState, Situation
-from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.model.truth import Truth
-
-
-class Happening(typing.NamedTuple):
-    """Something that a scenario has done."""
-
-    time_us: int
-    text: str
-
-    @property
-    def time_s(self) -> float:
-        """Simulated time."""
-        return self.time_us / US_PER_S
 
 
 class Course:

@@ -10,32 +10,11 @@ import typing
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.parameters import number
 from px4_sim_ros.model.scenario.condition import Condition, Found, read_condition
+from px4_sim_ros.model.scenario.happening import Verdict
 from px4_sim_ros.model.scenario.situation import Situation
-from px4_sim_ros.model.timebase import US_PER_S, exact_us, seconds_text
+from px4_sim_ros.model.timebase import US_PER_S, exact_us
 
 ALWAYS, NEVER, EVENTUALLY = KINDS = ('always', 'never', 'eventually')
-
-
-class Verdict(typing.NamedTuple):
-    """What has become of an expectation."""
-
-    expectation: str               # what it says
-    holds: bool
-    margin: float | None           # how far from failing, below 0 when it failed; None: yes or no
-    unit: str
-    time_us: int | None            # when it failed, or was nearest to it, or came true
-    found: str                     # what was found then
-
-    @property
-    def text(self) -> str:
-        """The verdict as one sentence."""
-        when = '' if self.time_us is None else f' at t = {seconds_text(self.time_us)}'
-        margin = '' if self.margin is None else f', margin {self.margin:.4g} {self.unit}'.rstrip()
-        return (f"{self.expectation}: {'holds' if self.holds else 'fails'}{when}: {self.found}"
-                f'{margin}')
-
-
-Verdicts = tuple[Verdict, ...]
 
 
 @dataclasses.dataclass(frozen=True)

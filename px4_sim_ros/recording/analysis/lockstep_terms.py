@@ -34,6 +34,7 @@ LINK_TROUBLES = 'troubles of the link, counted'
 # Whose time it is in which the bridge blocks.
 AUTOPILOT = 'autopilot'
 
+VEHICLE = 'vehicle'                            # of a fleet
 # Of nodes.
 NODE, STATE, WAITS_FOR = 'node', 'state', 'waits for'
 SIM_RATE, WALL_RATE = 'Hz sim', 'Hz wall'      # own steps per second of simulated, of wall time
@@ -42,6 +43,8 @@ BUSY_SHARE = '% wall'                          # busy time as a share of wall ti
 
 # Counters of the bridge that count errors; `replies` and `steps` do not.
 MISSES = 'misses'
+UNANSWERED = 'steps without an answer'
+TIME_RATIO = "simulated time over the autopilot's"
 TROUBLES = (MISSES, 'stale_replies', 'bad_messages', 'unknown_messages', 'foreign_messages',
             'mavlink1_messages', 'limited_controls', 'dropped_sends', 'refused_clients')
 STATE_SECONDS = 'seconds_'                     # before the name of a state of the link

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import csv
-import os
 import pathlib
 import typing
+
+from px4_sim_ros.config import whole_files
 
 NO_PARQUET = ('the Python package pyarrow is not installed, so there is no Parquet file;'
               ' `pip install pyarrow` installs it')
@@ -23,12 +24,11 @@ def write_csv(path: pathlib.Path, rows: Rows) -> None:
 
     :raises OSError: it cannot be written
     """
-    new = path.with_name(f'.{path.name}')
-    with open(new, 'w', encoding='utf-8', newline='') as file:
+    with whole_files.replaced(path) as new, open(
+            new, 'w', encoding='utf-8', newline='') as file:
         writer = csv.DictWriter(file, columns_of(rows))
         writer.writeheader()
         writer.writerows(rows)
-    os.replace(new, path)
 
 
 def write_parquet(path: pathlib.Path, rows: Rows) -> bool:
@@ -42,9 +42,8 @@ def write_parquet(path: pathlib.Path, rows: Rows) -> bool:
     except ImportError:
         return False
     columns = {name: _of_one_type([row.get(name) for row in rows]) for name in columns_of(rows)}
-    new = path.with_name(f'.{path.name}')
-    parquet.write_table(pyarrow.table(columns), new)
-    os.replace(new, path)
+    with whole_files.replaced(path) as new:
+        parquet.write_table(pyarrow.table(columns), new)
     return True
 
 

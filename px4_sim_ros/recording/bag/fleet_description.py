@@ -12,7 +12,13 @@ import yaml
 from px4_sim_ros.config.resources import DUMPER
 from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.recording.bag import schema
-from px4_sim_ros.recording.bag.run_description import BagError, RunDescription, load_description
+from px4_sim_ros.recording.bag.run_description import (
+    BagError,
+    RunDescription,
+    load_description,
+    read_text,
+)
+from px4_sim_ros.step.members import Member
 
 _VEHICLES = 'vehicles'
 
@@ -48,6 +54,16 @@ class FleetDescription:
         """What all vehicles share; the seed is that of the world."""
         return self._first.world
 
+    @property
+    def vehicles(self) -> list[Member]:
+        """The vehicles with their graphs."""
+        return [Member(name, run.graph, run.world) for name, run in self.members.items()]
+
+    @property
+    def core_instance(self) -> int:
+        """The instance whose core all autopilots and the step are on, if they share one."""
+        return int(self._first.parameters['hil_bridge']['instance'])
+
     def to_yaml(self) -> str:
         """Return the text that a bag carries."""
         return yaml.dump({
@@ -74,3 +90,22 @@ def read_description(
     except (KeyError, TypeError, ValueError) as error:
         raise BagError(f'bag {bag}: its description of the vehicles cannot be read: '
                        f'{type(error).__name__}') from error
+
+
+def read_run_file(path: str | pathlib.Path) -> RunDescription | FleetDescription:
+    """Read a file that holds the text that a bag is to carry.
+
+    :raises BagError: it is missing or damaged
+    """
+    return read_description(path, read_text(path))
+
+
+def read_fleet_file(path: str | pathlib.Path) -> FleetDescription:
+    """Read a file that describes several vehicles.
+
+    :raises BagError: it is missing, damaged, or describes one alone
+    """
+    found = read_run_file(path)
+    if not isinstance(found, FleetDescription):
+        raise BagError(f'run file {path}: describes one vehicle alone')
+    return found

@@ -189,11 +189,18 @@ class RunDescription:
 
         :raises BagError: it is missing or damaged
         """
-        try:
-            text = pathlib.Path(path).read_bytes()
-        except OSError as error:
-            raise BagError(f'run file {path}: {error.strerror}') from error
-        return cls.from_yaml(path, text)
+        return cls.from_yaml(path, read_text(path))
+
+
+def read_text(path: str | pathlib.Path) -> bytes:
+    """Return what is in a file that describes a run.
+
+    :raises BagError: it cannot be read
+    """
+    try:
+        return pathlib.Path(path).read_bytes()
+    except OSError as error:
+        raise BagError(f'run file {path}: {error.strerror}') from error
 
 
 def load_description(bag: str | pathlib.Path, text: str | bytes) -> typing.Any:
@@ -212,8 +219,15 @@ def _unreadable(bag: str | pathlib.Path, error: Exception) -> BagError:
                     f'{type(error).__name__}')
 
 
+class Description(typing.Protocol):
+    """What a bag carries about its run."""
+
+    def to_yaml(self) -> str:
+        """Return its text."""
+
+
 def with_run_file(
-    configuration: Configuration, run: RunDescription, folder: pathlib.Path,
+    configuration: Configuration, run: Description, folder: pathlib.Path,
 ) -> Configuration:
     """Write the description of a run for the recorder; return parameters that refer to it."""
     path = folder / 'run.yaml'

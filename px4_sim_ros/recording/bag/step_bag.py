@@ -101,13 +101,15 @@ class StepBag(StepWriter):
     def __init__(
         self, writer: BagWriter, graph: Graph, world: WorldParameters,
         gather: typing.Callable[[int], list[Message]], on_written: typing.Callable[[], None],
+        vehicles: typing.Mapping[str, tuple[Graph, WorldParameters]] | None = None,
     ) -> None:
         """Begin.
 
         :param gather: returns the messages beside the steps, for the time of the last one
         :param on_written: called now and then, and after a failure
+        :param vehicles: by namespace, if there are several: their graphs in place of the one
         """
-        super().__init__(writer, graph, world, lambda error: on_written())
+        super().__init__(writer, graph, world, lambda error: on_written(), vehicles)
         self._gather, self._on_written = gather, on_written
         self._reported_us = -1
         self._gathered_s = 0.0

@@ -131,6 +131,9 @@ def lockstep_facts(all_counters: typing.Mapping[str, Counters]) -> list[tuple[st
         bridge = all_counters[_BRIDGE]
         facts += [(terms.LINK_STATES, ', '.join(
             f'{state} {figure(spent_s)} s' for state, spent_s in state_seconds(bridge).items()))]
+        facts += [(term, form.format(bridge.last(name))) for term, name, form in (
+            (terms.UNANSWERED, 'unanswered', '{:.0f}'), (terms.TIME_RATIO, 'time_ratio', '{:.3f}')
+        ) if name in bridge.values]
         facts += [(terms.counter_name(name), str(count))
                   for name, count in troubles(bridge).items()]
     return facts

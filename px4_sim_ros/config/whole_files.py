@@ -1,0 +1,36 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""Files that are whole at any time: there is the old one or the new one, whatever happens."""
+from __future__ import annotations
+
+import contextlib
+import os
+import pathlib
+import typing
+
+
+@contextlib.contextmanager
+def replaced(path: pathlib.Path) -> typing.Iterator[pathlib.Path]:
+    """Yield the name under which a file is to be written that then takes the place of `path`.
+
+    What is written in part is removed if it fails.
+
+    :raises OSError: it cannot be written
+    """
+    # In the same folder, so that it is on the same disk.
+    new = path.with_name(f'.{path.name}')
+    try:
+        yield new
+        os.replace(new, path)
+    except BaseException:
+        new.unlink(missing_ok=True)
+        raise
+
+
+def write(path: pathlib.Path, text: str) -> None:
+    """Write a text file.
+
+    :raises OSError: it cannot be written
+    """
+    with replaced(path) as new:
+        new.write_text(text, encoding='utf-8')

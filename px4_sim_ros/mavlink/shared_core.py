@@ -1,0 +1,64 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""The core that the step shares with an autopilot that goes first there."""
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import typing
+
+
+class _Scheduling(typing.NamedTuple):
+    """How a thread was scheduled before it went to the core."""
+
+    thread: int
+    cores: set[int]
+    policy: int
+    parameters: os.sched_param
+
+
+class SharedCore:
+    """Lets a thread go on only while the autopilot, on the same core, has nothing to do.
+
+    So each step finds it in the same state: whatever it is about goes first. Its threads have
+    SCHED_FIFO; the step has the lowest real-time priority and no ordinary one, since Linux lets
+    ordinary threads run for 5 % of the time of a core that real-time threads fill, in the midst
+    of what these are about. Several flights on one core take turns, a step each; a step that hangs
+    keeps the core for one turn of SCHED_RR.
+    """
+
+    def __init__(self, core: int) -> None:
+        self._core = core
+        self._before: _Scheduling | None = None
+
+    def enter(self) -> str:
+        """Let the calling thread share the core, until `leave`; to be called in each step.
+
+        Returns why it may be that the autopilot does not go first, '' if it does.
+        """
+        if self._before is not None:
+            os.sched_yield()
+            return ''
+        self._before = _Scheduling(
+            threading.get_native_id(), os.sched_getaffinity(0), os.sched_getscheduler(0),
+            os.sched_getparam(0))
+        os.sched_setaffinity(0, {self._core})
+        lowest = os.sched_param(os.sched_get_priority_min(os.SCHED_RR))
+        try:
+            # What this thread starts is no part of the step.
+            os.sched_setscheduler(0, os.SCHED_RR | os.SCHED_RESET_ON_FORK, lowest)
+        except PermissionError:
+            return 'the step may not use SCHED_RR'
+        return ''
+
+    def leave(self) -> None:
+        """Let the thread run as it did before; a second time nothing happens.
+
+        An autopilot that ends, or has lost its link, can keep the core to itself.
+        """
+        if self._before is not None:
+            before, self._before = self._before, None
+            with contextlib.suppress(ProcessLookupError):       # it has ended
+                os.sched_setscheduler(before.thread, before.policy, before.parameters)
+                os.sched_setaffinity(before.thread, before.cores)

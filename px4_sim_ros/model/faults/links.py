@@ -1,0 +1,49 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""Actions on what goes to and fro: from the autopilot to the actuators, from the pilot to it."""
+from __future__ import annotations
+
+import collections
+import dataclasses
+import typing
+
+from px4_sim_ros.model.faults.action import AUTOPILOT, Action, Effect, Onset
+from px4_sim_ros.model.faults.motion import BodyInputs, MotionAction
+from px4_sim_ros.model.parameters import parameter
+from px4_sim_ros.model.timebase import US_PER_S
+
+
+@dataclasses.dataclass(frozen=True)
+class RepliesLate(MotionAction):
+    """What the autopilot asks of motors and servos reaches them late."""
+
+    delay_s: float = parameter('how late, besides the step that it always takes', 's', above=0,
+                               maximum=10)
+
+    def begin(self, onset: Onset) -> Effect:
+        """Go on with what was asked for last until the delay is over; then all is late by it."""
+        delay_us = round(self.delay_s * US_PER_S)
+        waiting: collections.deque[tuple[int, typing.Sequence[float]]] = collections.deque()
+        if onset.last is not None:
+            waiting.append((onset.since_us - onset.world.step_us, onset.last.references_rad_s))
+
+        def effect(time_us: int, inputs: BodyInputs) -> BodyInputs:
+            waiting.append((time_us, inputs.references_rad_s))
+            while len(waiting) > 1 and waiting[1][0] <= time_us - delay_us:
+                waiting.popleft()
+            return inputs._replace(references_rad_s=waiting[0][1])
+        return effect
+
+
+@dataclasses.dataclass(frozen=True)
+class LinkLost(Action):
+    """Nothing that the pilot says reaches the autopilot, its heartbeats included."""
+
+    @property
+    def block(self) -> str:
+        """The one that speaks to the autopilot, which is still heard."""
+        return AUTOPILOT
+
+    def begin(self, onset: Onset) -> Effect:
+        """Change nothing: who speaks looks for it."""
+        return lambda time_us, value: value

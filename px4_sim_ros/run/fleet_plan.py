@@ -1,0 +1,51 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""What each vehicle of a fleet flies."""
+from __future__ import annotations
+
+import dataclasses
+import typing
+
+from px4_sim_ros.config.fleets import Fleet
+from px4_sim_ros.config.vehicles_and_missions import flown_mission
+from px4_sim_ros.mavlink.link_state import HilParameters
+from px4_sim_ros.run.fleet import FleetOptions, check_starts, configurations
+from px4_sim_ros.run.flight import FlightPlan, VehiclePlan
+from px4_sim_ros.run.px4 import Px4
+
+
+def plans(
+    fleet: Fleet, autopilot: str, options: FleetOptions,
+    px4: typing.Callable[[], Px4],
+) -> list[VehiclePlan]:
+    """Return what each vehicle of a fleet flies.
+
+    :param autopilot: of those of which the fleet does not say it
+    :param px4: finds the PX4 that was built
+    :raises ParameterError: something is wrong, and in which vehicle
+    """
+    members = configurations(fleet, autopilot, options)
+    check_starts({vehicle.namespace: its for vehicle, its in members})
+    built = px4() if any(vehicle.autopilot == 'px4' for vehicle, _ in members) else None
+    if built is not None and built.repeats:
+        # All are on the core that the step is on.
+        first = members[0][1].of_node('hil_bridge', HilParameters).instance
+        built = dataclasses.replace(built, core_instance=first)
+    return [VehiclePlan(vehicle.namespace, its, vehicle.autopilot,
+                        built if vehicle.autopilot == 'px4' else None, flown_mission(its.world))
+            for vehicle, its in members]
+
+
+def flight_plan(
+    fleet: Fleet, mode: str, vehicles: typing.Sequence[VehiclePlan],
+    own_classes: typing.Mapping[str, str],
+) -> FlightPlan:
+    """Return the flight of a fleet.
+
+    :param mode: of MODES
+    :param own_classes: `module:Class` by name, in place of the blocks of each vehicle
+    """
+    first, *others = vehicles
+    return FlightPlan(
+        mode, first.autopilot, first.px4, first.mission, own_classes, (), None, first.namespace,
+        fleet=fleet.name, others=tuple(others), near_miss_m=fleet.near_miss_m)

@@ -1,0 +1,115 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""The actions of the launch file for several vehicles, from its arguments."""
+from __future__ import annotations
+
+import os
+import pathlib
+import tempfile
+import typing
+
+from launch.launch_context import LaunchContext
+from launch.launch_description_entity import LaunchDescriptionEntity
+from launch_ros.actions import Node
+
+from px4_sim_ros.config import domain_claim, node_overrides
+from px4_sim_ros.config.compile_ahead import compile_ahead
+from px4_sim_ros.config.fleets import Fleet
+from px4_sim_ros.config.resources import PACKAGE
+from px4_sim_ros.recording.bag.fleet_description import FleetDescription
+from px4_sim_ros.run import autopilots
+from px4_sim_ros.run.fleet import FleetOptions
+from px4_sim_ros.run.fleet_plan import flight_plan, plans
+from px4_sim_ros.run.fleet_world import describe, write_files
+from px4_sim_ros.run.flight import VehiclePlan, optional_nodes
+from px4_sim_ros.run.launch_arguments import FLEET_ARGUMENTS
+from px4_sim_ros.run.launch_viewers import check_tf
+from px4_sim_ros.run.launching import (
+    autopilot_arguments,
+    base_parameters,
+    bounded,
+    essential,
+    overriding,
+    surroundings,
+)
+from px4_sim_ros.run.px4 import Px4
+from px4_sim_ros.step.members import process_groups
+
+
+def fleet_actions(context: LaunchContext) -> list[LaunchDescriptionEntity]:
+    """Return all actions of a launch.
+
+    :raises ParameterError: one sentence about the argument, parameter or file that is wrong
+    """
+    given = {name: context.launch_configurations[name] for name in FLEET_ARGUMENTS}
+    check_tf(given)
+    fleet = Fleet.load(given['fleet'])
+    vehicles = plans(fleet, given['autopilot'], FleetOptions(
+        pathlib.Path(given['params_file']) if given['params_file'] else None, overriding(given),
+        lambda autopilot: base_parameters(given, autopilot)),
+        lambda: Px4.find(given['px4_dir'] or os.environ.get('PX4_DIR', ''),
+                         given['px4_schedule']))
+    for vehicle in vehicles:
+        autopilots.check(vehicle.hil, vehicle.autopilot, vehicle.mission is not None)
+    first = vehicles[0].configuration
+    own_classes = node_overrides.parse(
+        given['nodes'].split(',') if given['nodes'] else (), first.graph.nodes)
+    plan = flight_plan(fleet, given['mode'], vehicles, own_classes)
+    claim = domain_claim.claim_start()
+    try:
+        compile_ahead()
+    except KeyboardInterrupt:       # the launch ends by itself
+        return []
+    folder = tempfile.TemporaryDirectory(prefix=f'{PACKAGE}_')
+    description = describe(plan, first)
+    parameters, file = write_files(plan, first, description, pathlib.Path(folder.name))
+    return [
+        *surroundings(folder, claim),
+        *_world(description, given['mode'], parameters, file, optional_nodes(first),
+                node_overrides.arguments(own_classes, own_classes)),
+        *(action for vehicle in vehicles if vehicle.autopilot != 'none'
+          for action in _autopilot(vehicle)),
+        *_transforms(given, file),
+    ]
+
+
+def _world(
+    description: FleetDescription, mode: str, parameters: pathlib.Path, file: pathlib.Path,
+    optional: typing.Container[str], own_classes: typing.Sequence[str],
+) -> list[LaunchDescriptionEntity]:
+    """Return the processes of the graph.
+
+    :param file: that describes the vehicles
+    :param optional: nodes without which the launch goes on
+    """
+    actions: list[LaunchDescriptionEntity] = []
+    for names in process_groups(description.vehicles, mode):
+        node = Node(
+            package=PACKAGE, executable='world',
+            arguments=[*names, '--fleet', str(file), *own_classes],
+            exec_name=names[0] if len(names) == 1 else 'world', parameters=[str(parameters)],
+            output='screen', **bounded())
+        actions += [node] if names[0] in optional else essential(node)
+    return actions
+
+
+def _autopilot(vehicle: VehiclePlan) -> list[LaunchDescriptionEntity]:
+    """Return what runs the autopilot of a vehicle; it is restarted with the world."""
+    world = vehicle.configuration.world
+    node = Node(
+        package=PACKAGE, executable='autopilot_supervisor', namespace=vehicle.namespace,
+        arguments=[*autopilot_arguments(vehicle.px4, vehicle.hil.instance, world), '--of-fleet'],
+        exec_name=f"{'px4' if vehicle.px4 else 'autopilot'}_{vehicle.namespace}",
+        output='screen', **bounded())
+    # The others fly on without it, if its entry says so.
+    return essential(node) if vehicle.hil.on_waiting == 'hold' else [node]
+
+
+def _transforms(
+    given: typing.Mapping[str, str], file: pathlib.Path,
+) -> list[LaunchDescriptionEntity]:
+    """Return what publishes the frames of all vehicles, if that is wanted."""
+    if given['publish_tf'] != 'true':
+        return []
+    return [Node(package=PACKAGE, executable='visualizer', exec_name='tf_broadcaster',
+                 arguments=['--only-tf', '--fleet', str(file)], output='screen', **bounded())]

@@ -1,0 +1,83 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""The command `campaign` where something is wrong: what it says, and what it leaves."""
+import concurrent.futures
+import contextlib
+import sys
+
+import pytest
+import yaml
+from bags import largest_file
+from campaigns import GROUND, row_of
+
+from px4_sim_ros.campaign.executors import Opened
+from px4_sim_ros.campaign.folder import Folder
+from px4_sim_ros.cli import campaign as command
+
+VARY = {'weather.speed_m_s': {'uniform': [0, 6]}, 'weather.from_deg': {'uniform': [0, 90]}}
+
+
+@pytest.fixture
+def flown(monkeypatch):
+    """Let nobody fly; return the numbers of the runs that would have flown."""
+    numbers = []
+
+    def fly(job):
+        numbers.append(job.number)
+        return row_of(job)
+
+    @contextlib.contextmanager
+    def opened(name, workers, scheduler=''):
+        with concurrent.futures.ThreadPoolExecutor(2) as executor:
+            yield Opened(executor, fly, 2, '')
+    monkeypatch.setattr(command, 'opened', opened)
+    return numbers
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / 'windy.yaml'
+    path.write_text(yaml.dump({'scenario': GROUND, 'runs': 12, 'vary': VARY}))
+    return path
+
+
+def test_a_full_disk_is_one_sentence_and_the_same_command_goes_on(
+        file, flown, here, tmp_path, monkeypatch):
+    words = 'campaign', file, '--out', tmp_path / 'c'
+    # Modules that are loaded for the first time would be cut as well.
+    monkeypatch.setattr(sys, 'dont_write_bytecode', True)
+    with largest_file(4000):
+        full = here(*words)
+    before = Folder.read(tmp_path / 'c').rows()
+    assert 1 < len(before) < 12
+    assert (full.returncode, full.stderr) == (
+        1, f'campaign: out {tmp_path / "c"}: No space left on device; {len(before)} of 12 runs are'
+        ' flown; the same command flies the others\n')
+    assert here(*words).returncode == 0
+    rows = Folder.read(tmp_path / 'c').rows()
+    assert [row['run'] for row in rows] == [*range(1, 13)]
+    assert [row for row in rows if row['run'] in {r['run'] for r in before}] == before
+    # All are flown, and there is no room for the page.
+    page = (tmp_path / 'c' / 'report.html').read_bytes()
+    with largest_file(100_000):
+        full = here('campaign', 'report', tmp_path / 'c')
+    assert (full.returncode, full.stderr) == (
+        1, f'campaign: out {tmp_path / "c"}: File too large\n')
+    assert (tmp_path / 'c' / 'report.html').read_bytes() == page
+
+
+def test_a_session_that_was_written_in_part_is_none(file, flown, here, tmp_path):
+    assert here('campaign', file, '--out', tmp_path / 'c').returncode == 0
+    sessions = tmp_path / 'c' / 'sessions.jsonl'
+    sessions.write_text(sessions.read_text() + '[12, 2, 0.')
+    assert here('campaign', 'report', tmp_path / 'c').returncode == 0
+    assert here('campaign', file, '--runs', '14', '--out', tmp_path / 'c').returncode == 0
+    assert [session.flown for session in Folder.read(tmp_path / 'c').sessions()] == [12, 2]
+
+
+@pytest.mark.parametrize('text', ['{}', '[]', '7', '{"name": ', '{"name": "x", "px4": null}'])
+def test_what_is_no_campaign_is_told(text, here, tmp_path):
+    (tmp_path / 'campaign.json').write_text(text)
+    told = here('campaign', 'report', tmp_path)
+    assert (told.returncode, told.stderr) == (
+        2, f'campaign: campaign {tmp_path}: campaign.json is not that of a campaign\n')

@@ -1,0 +1,34 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""A file that cannot be written to its end leaves the one before, and nothing of itself."""
+import pytest
+from bags import largest_file
+
+from px4_sim_ros.config import whole_files
+from px4_sim_ros.recording.analysis import tables
+
+ROWS = [{'run': i, 'failure': 'x' * 100} for i in range(100)]
+
+
+def write_interrupted(path):
+    with whole_files.replaced(path) as new:
+        new.write_text('half')
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize('write', [
+    lambda path: whole_files.write(path, 'y' * 10_000), lambda path: tables.write_csv(path, ROWS),
+    lambda path: tables.write_parquet(path, [{**row, 'x': str(i) * 99} for i, row in
+                                             enumerate(ROWS)]),
+    write_interrupted])
+def test_what_fails_leaves_the_file_of_before(write, tmp_path):
+    path = tmp_path / 'a.txt'
+    whole_files.write(path, 'before')
+    with largest_file(1000), pytest.raises((OSError, KeyboardInterrupt)):
+        write(path)
+    assert path.read_text() == 'before'
+    assert list(tmp_path.iterdir()) == [path]
+    if write is not write_interrupted:
+        write(path)
+        assert path.read_bytes() != b'before'
+        assert list(tmp_path.iterdir()) == [path]

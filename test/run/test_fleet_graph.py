@@ -1,0 +1,115 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""Several vehicles as nodes: run control for all, what is lost of one, and who is named."""
+import json
+import signal
+
+import psutil
+import pytest
+import yaml
+from commands import command, family, port_is_free, run, running, wait_for_line, wait_gone
+
+INSTANCES = 35, 36
+INSTANCE = INSTANCES[0]
+
+pytestmark = pytest.mark.slow       # starts processes and waits
+
+
+@pytest.fixture
+def fleet(hop, tmp_path):
+    """Return what writes the file of two vehicles, with an entry for each."""
+    def write(**entries):
+        file = tmp_path / 'pair.yaml'
+        file.write_text(yaml.safe_dump({'vehicles': [
+            {'namespace': name, 'mission': str(hop), 'instance': instance,
+             'start': {'east_m': 5.0 * instance}, **entry}
+            for instance, (name, entry) in zip(INSTANCES, entries.items())]}))
+        return file
+    return write
+
+
+def kill(process, *words):
+    """Kill the one child whose command line has all these words, without notice."""
+    child, = (child for child in family(process.pid)
+              if set(words) <= set(child.cmdline()) and 'env' not in child.name())
+    child.send_signal(signal.SIGKILL)
+
+
+def test_time_is_paused_stepped_and_reset_for_all(fleet, tmp_path):
+    summary = tmp_path / 'summary.json'
+    with running(command('fly', '--fleet', fleet(alpha={}, bravo={}), '--mode', 'composed',
+                         '--speed-factor', 4, '--summary', summary)) as process:
+        wait_for_line(process, 'bravo: ready to fly')
+        assert run('pause').stdout.startswith('PAUSED at t = ')
+        before = int(json.loads(run('status', '--json').stdout)['steps'])
+        assert run('step', 10).returncode == 0
+        assert int(json.loads(run('status', '--json').stdout)['steps']) == before + 10
+        shown = json.loads(run('top', '--json').stdout)
+        assert list(shown['vehicles']) == ['alpha', 'bravo']
+        assert [v['link']['state'] for v in shown['vehicles'].values()] == ['LOCKED'] * 2
+        assert {'manager', 'alpha/imu', 'bravo/hil_bridge'} <= set(shown['nodes'])
+        assert not any(v['troubled'] for v in shown['vehicles'].values())
+        assert run('reset').returncode == 0
+        wait_for_line(process, 'the run begins again')
+        assert run('speed', 'max').returncode == 0
+        assert run('resume').returncode == 0
+        text = process.communicate(timeout=100)[0]
+    assert process.returncode == 0, text
+    found = json.loads(summary.read_text())
+    assert [v['landed'] for v in found['fleet']] == [True, True]
+    # They have begun again in all: with the first step, and with no gap.
+    assert found['repeatable'], found['not_repeatable_because']
+
+
+def test_sim_stop_ends_all(fleet):
+    with running(command('fly', '--fleet', fleet(alpha={}, bravo={}), '--mode', 'composed',
+                         '--speed-factor', 1)) as process:
+        wait_for_line(process, 'bravo: ready to fly')
+        children = family(process.pid)
+        assert run('stop').returncode == 0
+        assert process.wait(20) == 0
+        assert wait_gone(children, 5.0) == []
+
+
+def test_an_autopilot_that_has_gone_is_named_and_the_others_fly_on(fleet, tmp_path):
+    summary = tmp_path / 'summary.json'
+    file = fleet(good={}, bad={'when_gone': 'go_on'})
+    with running(command('fly', '--fleet', file, '--mode', 'composed', '--summary',
+                         summary)) as process:
+        wait_for_line(process, 'bad: armed')
+        kill(process, 'px4_sim_ros.autopilot.process', str(INSTANCES[1]))
+        text = process.communicate(timeout=100)[0]
+    assert process.returncode == 1
+    assert 'bad.hil_bridge]: WAITING at t = ' in text
+    assert 'fly: bad: the embedded autopilot has ended with exit code -9' in text
+    good, bad = json.loads(summary.read_text())['fleet']
+    assert (good['landed'], good['misses'], good['repeatable']) == (True, 0, True)
+    assert not bad['mission_flown']
+
+
+def test_an_autopilot_that_has_gone_holds_the_world(fleet):
+    with running(command('fly', '--fleet', fleet(good={}, bad={}), '--mode', 'separate'
+                         )) as process:
+        wait_for_line(process, 'bad: armed')
+        children = family(process.pid)
+        kill(process, 'px4_sim_ros.autopilot.process', str(INSTANCES[1]))
+        text = process.communicate(timeout=60)[0]
+    assert process.returncode == 1
+    assert 'fly: bad: the embedded autopilot has ended with exit code -9\n' in text
+    assert 'good: the embedded' not in text
+    assert 'its flight was ended with that of another' in text
+    assert wait_gone(children, 5.0) == []
+
+
+def test_the_process_of_a_vehicle_is_named_when_it_has_ended(fleet):
+    with running(command('fly', '--fleet', fleet(alpha={}, bravo={}), '--mode', 'separate'
+                         )) as process:
+        wait_for_line(process, 'bravo: armed')
+        children = family(process.pid)
+        kill(process, 'px4_sim_ros.ros.world', 'bravo')
+        text = process.communicate(timeout=60)[0]
+    assert process.returncode == 1
+    assert 'fly: world (bravo) has ended with exit code -9' in text
+    assert wait_gone(children, 5.0) == []
+    assert all(port_is_free(instance) for instance in INSTANCES)
+    assert not [p for p in children if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
