@@ -21,6 +21,7 @@ SHAFT_TORQUE = 'motor_model.shaft_torque_coefficient_m'
 RESISTANCE = 'battery.packs[0].series_resistance_ohm'
 CENTRE = 'center_of_mass_m[0]', 'center_of_mass_m[1]'
 _LEAST_BLOCKS = 5
+_TRIM_EVERY_S = 0.05
 _S_PER_H = 3600.0
 
 
@@ -88,22 +89,23 @@ def resistance(flights: typing.Sequence[RealFlight], content: Content) -> Estima
 def centre_of_mass(
     flights: typing.Sequence[RealFlight], content: Content,
 ) -> list[Estimate | str]:
-    """Return where thrusts have no torque on average, as it is over a flight, or why not.
+    """Return where the rotors have no torque on average, as it is over a flight, or why not.
 
-    Of each axis. One whose interval has the centre of the file in it stays where it is.
+    Of each axis. One whose interval has the centre of the file in it stays where it is. Without
+    angular acceleration no moment of inertia is needed; a shift c of the centre changes the
+    torque of a force F by -c x F.
 
-    Without angular acceleration the centre of mass is where the thrusts, weighted by their squared
-    speeds, meet: no moment of inertia is needed.
+    :param content: of the vehicle file, with the forces that are identified already
     """
     vehicle = Vehicle.from_mapping('vehicle', content)
-    places = np.array([rotor.position_m[:2] for rotor in vehicle.rotors])
     centres = []
     for flight in flights:
-        squares = open_loop.drive(flight, vehicle).speeds ** 2
-        length = round(BLOCK_S / flight.period_s)
+        motors = open_loop.drive(flight, vehicle)
+        length, every = (round(s / flight.period_s) for s in (BLOCK_S, _TRIM_EVERY_S))
         for start in flight.starts(length, length):
-            weights = squares[start:start + length].sum(axis=0)
-            centres.append(weights @ places / weights.sum())
+            _, _, lift, roll, pitch, _, _ = statics.wrenches(
+                flight, vehicle, motors, np.arange(start, start + length, every)).mean(axis=0)
+            centres.append((-pitch / lift, roll / lift))
     if len(centres) < _LEAST_BLOCKS:
         return ['the log is too short'] * 2
     found = np.array(centres)

@@ -11,9 +11,9 @@ from px4_sim_ros.config.resources import LOADER
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.real import electric, statics
-from px4_sim_ros.real.fit import Estimate, fit
+from px4_sim_ros.real.fit import Estimate, Fit, fit
 from px4_sim_ros.real.flight import RealFlight
-from px4_sim_ros.real.held_out import held_out
+from px4_sim_ros.real.held_out import HeldOut, held_out
 from px4_sim_ros.real.named import NAMED, Content, changed, check_names, with_values
 from px4_sim_ros.real.pages import Identified
 from px4_sim_ros.real.vehicle_text import rewritten
@@ -37,7 +37,11 @@ def identified(
     content: Content = yaml.load(text, LOADER)
     Vehicle.from_mapping(f'vehicle {vehicle}', content)
     names = list(asked) or [one.name for one in NAMED.values() if one.by_default]
-    found = fit(flights, content, [one for one in names if one not in _ELECTRIC], horizon_s,
+    motion = [one for one in names if one not in _ELECTRIC]
+    if not motion:
+        raise ParameterError(f'fit {names[0]}: must stand with a number about the motion, such as'
+                             f' {next(iter(NAMED))}')
+    found = fit(flights, content, motion, horizon_s,
                 [one for one in asked if one not in electric.CENTRE])
     estimates, untold = list(found.estimates), dict(found.refused)
 
@@ -50,12 +54,12 @@ def identified(
         else:
             untold[name_of] = answer
 
+    turned = [with_values(flight, found.values) for flight in flights]
+    moved = changed(content, found.values)
     if set(electric.CENTRE) & set(untold):         # no torques, but trim
-        for name_of, trim in zip(electric.CENTRE, electric.centre_of_mass(flights, content)):
+        for name_of, trim in zip(electric.CENTRE, electric.centre_of_mass(turned, moved)):
             if name_of in untold:
                 take(name_of, trim)
-    values = {one.name: one.value for one in estimates}
-    moved, turned = changed(content, values), [with_values(flight, values) for flight in flights]
     if electric.SHAFT_TORQUE in names:
         take(electric.SHAFT_TORQUE, electric.shaft_torque(turned, moved))
     if electric.RESISTANCE in names:
@@ -68,6 +72,16 @@ def identified(
              for flight, own in zip(flights, turned)]
     return Identified(
         f'{name}, from {len(flights)} log{"s" if len(flights) > 1 else ""}', tuple(estimates),
-        tuple(untold.items()), found, held_out(flights, content, found, horizon_s), pairs,
+        tuple(untold.items()), found, _held_out(flights, content, found, horizon_s), pairs,
         [(flight.name, f'{fact}: {words}') for flight in flights for fact, words in flight.facts],
         sorted({one for flight in flights for one in flight.unknown})), new
+
+
+def _held_out(
+    flights: typing.Sequence[RealFlight], content: Content, found: Fit, horizon_s: float,
+) -> HeldOut | str:
+    """Return errors over held-out parts, or why there are none: that spoils no numbers."""
+    try:
+        return held_out(flights, content, found, horizon_s)
+    except ParameterError as error:
+        return str(error)

@@ -61,12 +61,16 @@ class Motors(typing.NamedTuple):
 def drive(flight: RealFlight, vehicle: Vehicle) -> Motors:
     """Return what drives the rotors of a vehicle as the log says.
 
-    :raises ParameterError: the log has another number of motors
+    :raises ParameterError: the log has another number of motors, or it is no multirotor
     """
     if flight.rotors != len(vehicle.rotors):
         raise ParameterError(
             f'log {flight.name}: tells of {flight.rotors} motors, and the vehicle {vehicle.name}'
             f' has {len(vehicle.rotors)} rotors')
+    if not vehicle.is_multirotor:
+        raise ParameterError(
+            f'vehicle {vehicle.name}: must be a multirotor to be flown by a log, which has no'
+            ' commands of servos and wheels')
     if flight.rotor_speeds_rad_s is not None:
         speeds = flight.rotor_speeds_rad_s
         # Half way to the next sample: what it is on average.

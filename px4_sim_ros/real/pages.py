@@ -174,7 +174,7 @@ class Identified(typing.NamedTuple):
     estimates: tuple[Estimate, ...]
     refused: tuple[tuple[str, str], ...]
     fit: Fit
-    held_out: HeldOut
+    held_out: HeldOut | str                # a text says why there are no parts
     pairs: list[tuple[str, list[statics.Pair], list[statics.Pair]]]    # by log: before, after
     facts: list[tuple[str, str]]
     unknown: list[str]
@@ -198,7 +198,9 @@ def identification_page(found: Identified) -> str:
         Section('facts', 'The logs', table((), found.facts))])
 
 
-def _held_out(found: HeldOut) -> str:
+def _held_out(found: HeldOut | str) -> str:
+    if isinstance(found, str):
+        return paragraph(f'There are none: {found}.')
     rows = [(f'{horizon:g} s', name, *(f'{mean:.4g}' for mean in means[i]))
             for i, horizon in enumerate(found.horizons_s) for name, means in found.means.items()]
     return paragraph(

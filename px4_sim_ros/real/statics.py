@@ -65,19 +65,19 @@ def sampled(flight: RealFlight, vehicle: Vehicle) -> Sampled:
     acceleration = (flight.velocity_m_s[rows + half] - flight.velocity_m_s[rows - half]) / (
         2 * half * flight.period_s)
     gravity = flight.environment.gravity_m_s2(0.0)
-    wind = np.zeros((len(rows), 3)) if flight.wind_m_s is None else flight.wind_m_s[rows]
-    air = flight.velocity_m_s[rows] - wind
+    air = airspeed_enu(flight, rows)
     attitude = flight.attitude[rows]
     specific = in_body(attitude, acceleration + np.array([0.0, 0.0, gravity]))
-    lift, power = _rotors(flight, vehicle, motors, rows, in_body(attitude, air))
+    model = wrenches(flight, vehicle, motors, rows)
     up = in_world(attitude, np.tile((0.0, 0.0, 1.0), (len(rows), 1)))
     speed = np.linalg.norm(air[:, :2], axis=1)
     along = np.sum(up[:, :2] * air[:, :2], axis=1) / np.maximum(speed, 1e-9)
     return Sampled(
         _of(None if flight.commands is None else flight.commands.mean(axis=1), rows),
         np.sqrt(np.mean(motors.speeds[rows] ** 2, axis=1)),
-        _of(flight.bus_voltage_v, rows), _of(flight.bus_current_a, rows), power, specific[:, 2],
-        lift, speed, np.degrees(np.arcsin(np.clip(along, -1.0, 1.0))),
+        _of(flight.bus_voltage_v, rows), _of(flight.bus_current_a, rows), model[:, 6],
+        specific[:, 2], model[:, 2] / vehicle.body.mass_kg, speed,
+        np.degrees(np.arcsin(np.clip(along, -1.0, 1.0))),
         np.linalg.norm(acceleration, axis=1) < _STEADY_M_S2,
         np.linalg.norm(flight.velocity_m_s[rows], axis=1) < _HOVER_M_S, flight.time_s[rows])
 
@@ -86,17 +86,26 @@ def _of(values: np.ndarray | None, rows: np.ndarray) -> np.ndarray:
     return np.full(len(rows), np.nan) if values is None else values[rows]
 
 
-def _rotors(
-    flight: RealFlight, vehicle: Vehicle, motors: Motors, rows: np.ndarray, air_flu: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return acceleration along body z by the rotors, and the power from the bus."""
+def wrenches(
+    flight: RealFlight, vehicle: Vehicle, motors: Motors, rows: np.ndarray,
+) -> np.ndarray:
+    """Return force and torque of the rotors in FLU and their power, `rotors.wrench`, (rows, 7).
+
+    :param rows: samples of the flight
+    """
     rotors = RotorSet(vehicle.rotor_model, vehicle.rotors, vehicle.motor_model,
                       vehicle.rotor_models, vehicle.motor_models)
-    found = np.array([rotors.wrench(
-        motors.speeds[row], vector(air), vector(flight.rate_rad_s[row]),
+    air = in_body(flight.attitude[rows], airspeed_enu(flight, rows))
+    return np.array([rotors.wrench(
+        motors.speeds[row], vector(flow), vector(flight.rate_rad_s[row]),
         flight.environment.density_kg_m3(0.0), OUT_OF_GROUND_EFFECT)
-        for row, air in zip(rows, air_flu)])
-    return found[:, 2] / vehicle.body.mass_kg, found[:, 6]
+        for row, flow in zip(rows, air)])
+
+
+def airspeed_enu(flight: RealFlight, rows: np.ndarray) -> np.ndarray:
+    """Return the velocity relative to the air, (rows, 3)."""
+    ground: np.ndarray = flight.velocity_m_s[rows]
+    return ground if flight.wind_m_s is None else ground - flight.wind_m_s[rows]
 
 
 def pairs(flight: RealFlight, vehicle: Vehicle, samples: Sampled) -> list[Pair]:

@@ -7,6 +7,7 @@ import typing
 
 import numpy as np
 
+from px4_sim_ros.real.held_out import HeldOut
 from px4_sim_ros.real.named import NAMED
 from px4_sim_ros.real.open_loop import FREE, HELD, LOGGED, QUANTITIES
 from px4_sim_ros.real.pages import Identified, Validated
@@ -60,16 +61,22 @@ def of_identification(found: Identified) -> typing.Iterator[str]:
                f' {NAMED[one.name].unit}').rstrip()
     for name, why in found.refused:
         yield f'{name:42} not told: {why}'
-    held = found.held_out
-    yield f'held-out parts, {FREE if held.turning == FREE else HELD}, mean errors'
-    for i, horizon in enumerate(held.horizons_s):
-        for name, means in held.means.items():
-            yield f'{horizon:g} s'.ljust(8) + f'{name:12}' + ''.join(
-                f'{f"{mean:.4g} {q.unit}":>18}' for mean, q in zip(means[i], QUANTITIES))
+    yield from _held_out(found.held_out)
     for name, before, after in found.pairs:
         for old, new in zip(before, after):
             yield (f'{name}: {old.name}: log {old.log:.4g}, {old.error:+.1%} as it came,'
                    f' {new.error:+.1%} identified')
+
+
+def _held_out(held: HeldOut | str) -> typing.Iterator[str]:
+    if isinstance(held, str):
+        yield f'no held-out parts: {held}'
+        return
+    yield f'held-out parts, {held.turning}, mean errors'
+    for i, horizon in enumerate(held.horizons_s):
+        for name, means in held.means.items():
+            yield f'{horizon:g} s'.ljust(8) + f'{name:12}' + ''.join(
+                f'{f"{mean:.4g} {q.unit}":>18}' for mean, q in zip(means[i], QUANTITIES))
 
 
 def identification_json(found: Identified) -> dict[str, typing.Any]:
@@ -79,7 +86,8 @@ def identification_json(found: Identified) -> dict[str, typing.Any]:
             'unit': NAMED[one.name].unit, 'before': one.before, 'value': one.value,
             'low': one.low, 'high': one.high} for one in found.estimates},
         'not_told': dict(found.refused),
-        'held_out': {'turning': found.held_out.turning} | {name: {
-            f'{horizon:g} s': dict(zip([q.name for q in QUANTITIES], means[i].tolist()))
-            for i, horizon in enumerate(found.held_out.horizons_s)}
-            for name, means in found.held_out.means.items()}}
+        'held_out': held if isinstance(held := found.held_out, str) else {
+            'turning': held.turning} | {name: {
+                f'{horizon:g} s': dict(zip([q.name for q in QUANTITIES], means[i].tolist()))
+                for i, horizon in enumerate(held.horizons_s)}
+                for name, means in held.means.items()}}

@@ -17,6 +17,7 @@ from scipy.spatial.transform import Rotation, Slerp
 from px4_sim_ros.model import frames
 from px4_sim_ros.model.errors import ParameterError, check_installed
 from px4_sim_ros.model.timebase import US_PER_S
+from px4_sim_ros.model.vehicle.vehicle import MOST_ROTORS
 from px4_sim_ros.real import allocation
 from px4_sim_ros.real.flight import RealFlight, between, has_samples, held, standard_environment
 
@@ -65,6 +66,12 @@ class _Topics:
             raise ParameterError(f'log {self.name}: {topic} has no {missing[0]}')
         return np.stack([data[field].astype(float) for field in fields], axis=1)
 
+    def motors(self) -> list[str]:
+        """Return the fields of `actuator_motors` that are not NaN, as those without a motor are."""
+        data = self._of('actuator_motors')
+        fields = [f'control[{i}]' for i in range(MOST_ROTORS)]
+        return [field for field in fields if field in data and np.isfinite(data[field]).all()]
+
     def _of(self, topic: str) -> dict[str, np.ndarray]:
         if not self.has(topic):
             raise ParameterError(f'log {self.name}: has no {topic}')
@@ -85,7 +92,7 @@ def read_ulog(path: pathlib.Path) -> RealFlight:
     """Read a log of PX4, as its estimator has the motion, every 10 ms.
 
     Motor commands come from the set points if the control allocation is known (PX4 1.13 and
-    later), else from the outputs.
+    later), else from the motors that are logged.
 
     :raises ParameterError: pyulog is not installed, it is no ULog, or it lacks a topic
     """
@@ -175,34 +182,15 @@ def _commands(topics: _Topics, grid: np.ndarray) -> _Commands:
             allocation.thrust_model(between(times, shares, middle), factor),
             has_samples(times, grid), f'rebuilt from set points by the control allocation,'
             f' {1.0 / np.median(np.diff(times)):.0f} Hz', _check(topics, times, shares))
-    topic, fields, source = _sparse(topics)
-    times, rows = topics.times_s(topic), topics.values(topic, *fields)
-    if topic == 'actuator_outputs':
-        rows = np.clip((rows - 1000.0) / 1000.0, 0.0, 1.0)
-    else:
-        rows = allocation.thrust_model(np.clip(rows, 0.0, 1.0), factor)
-    return _Commands(between(times, rows, middle), has_samples(times, grid), source, '')
-
-
-def _sparse(topics: _Topics) -> tuple[str, list[str], str]:
-    """Return the topic with the motors, its fields, and what to call it."""
-    for topic, field in (('actuator_motors', 'control'), ('actuator_outputs', 'output')):
-        if topics.has(topic):
-            used = [f'{field}[{i}]' for i in range(16)
-                    if _moves(topics, topic, f'{field}[{i}]')]
-            rate = 1.0 / np.median(np.diff(topics.times_s(topic)))
-            return topic, used, f'{topic}, {rate:.0f} Hz'
-    raise ParameterError(
-        f'log {topics.name}: has neither actuator_motors nor actuator_outputs')
-
-
-def _moves(topics: _Topics, topic: str, field: str) -> bool:
-    """Return whether an output is that of a motor: it changes."""
-    try:
-        values = topics.values(topic, field)
-    except ParameterError:
-        return False
-    return bool(np.nanstd(values) > 1e-3) if np.isfinite(values).any() else False
+    topic = 'actuator_motors'
+    if not topics.has(topic):
+        raise ParameterError(f'log {topics.name}: has no {topic}, and no set points with the'
+                             ' parameters of a control allocation, as PX4 1.13 and later log them')
+    times = topics.times_s(topic)
+    rows = topics.values(topic, *topics.motors())
+    return _Commands(
+        between(times, allocation.thrust_model(np.clip(rows, 0.0, 1.0), factor), middle),
+        has_samples(times, grid), f'{topic}, {1.0 / np.median(np.diff(times)):.0f} Hz', '')
 
 
 def _check(topics: _Topics, times: np.ndarray, shares: np.ndarray) -> str:

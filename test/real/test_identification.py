@@ -3,6 +3,7 @@
 """What made a simulated flight is found in it, and what cannot be told is refused."""
 import dataclasses
 import functools
+import json
 
 import numpy as np
 import pytest
@@ -11,10 +12,11 @@ import yaml
 
 from px4_sim_ros.config.resources import named_file
 from px4_sim_ros.model.errors import ParameterError
-from px4_sim_ros.real import open_loop
+from px4_sim_ros.model.vehicle.vehicle import Vehicle
+from px4_sim_ros.real import electric, open_loop, pages, statics, summaries
 from px4_sim_ros.real.fit import fit, half_widths, untold
 from px4_sim_ros.real.identification import identified
-from px4_sim_ros.real.named import NAMED, changed, value_of
+from px4_sim_ros.real.named import NAMED, changed, value_of, with_values
 
 # What made the flight; the search begins with the file of the Iris.
 TRUE = {
@@ -111,6 +113,51 @@ def test_a_number_without_effect_is_refused():
         'wind_m_s[0]': 'the log has it'}
 
 
+def test_a_log_too_short_for_parts_tells_its_numbers_all_the_same():
+    text = named_file('vehicles', 'iris').read_text(encoding='utf-8')
+    log = flight(SHORT_S).part(0, 801)
+    found, new = identified([log], 'iris', text, 'mine', FORCES[:1])
+    assert 'a log must be longer' in found.held_out and len(found.estimates) == 1
+    assert yaml.safe_load(new)['name'] == 'mine'
+    assert 'There are none: 1 numbers from' in pages.identification_page(found)
+    assert any('no held-out parts' in line for line in summaries.of_identification(found))
+    json.dumps(summaries.identification_json(found))
+
+
+def test_current_follows_from_the_motion():
+    text = named_file('vehicles', 'iris').read_text(encoding='utf-8')
+    with pytest.raises(ParameterError, match='must stand with a number about the motion'):
+        identified([flight(SHORT_S)], 'iris', text, 'mine', [electric.SHAFT_TORQUE])
+
+
+def test_current_and_voltage_of_a_pack():
+    """A log whose battery is made by hand: 12 V - 0.05 ohm * current, which is that of a model."""
+    content = simulated.iris()
+    true = changed(content, {electric.SHAFT_TORQUE: 0.02})
+    log = flight(SHORT_S)
+    log = dataclasses.replace(log, bus_voltage_v=np.full(log.samples, 12.0))
+    samples = statics.sampled(log, Vehicle.from_mapping('vehicle', true))
+    current = np.interp(log.time_s, samples.time_s, samples.model_power_w / 12.0)
+    noise = np.random.default_rng(1).normal(0.0, 0.1, log.samples)
+    log = dataclasses.replace(log, bus_current_a=current + noise)
+    torque = electric.shaft_torque([log], content)
+    assert torque.low <= 0.02 <= torque.high and torque.half_width < 2e-4
+    log = dataclasses.replace(log, bus_voltage_v=12.0 - 0.05 * current + np.random.default_rng(
+        0).normal(0.0, 0.01, log.samples))
+    ohm = electric.resistance([log], content)
+    assert ohm.low <= 0.05 <= ohm.high and ohm.half_width < 0.005
+    assert electric.resistance([flight(SHORT_S)], content) == 'the log has no current'
+
+
+def test_trim_needs_no_inertia():
+    log = with_values(flight(), OF_LOG)
+    centre = electric.centre_of_mass([log], changed(
+        simulated.iris(), {name: TRUE[name] for name in FORCES}))
+    for one, name in zip(centre, electric.CENTRE):
+        assert one.name == name and one.low <= TRUE[name] <= one.high
+        assert one.half_width < 0.002
+
+
 def test_a_short_log_is_refused():
     with pytest.raises(ParameterError, match='a log must be longer'):
         fit([flight(SHORT_S).part(0, 500)], simulated.iris(), FORCES)
@@ -128,5 +175,9 @@ def test_a_vehicle_file_with_sources():
         assert value_of(content, name) == pytest.approx(value, rel=1e-4)
     assert '(95%)' in new and new.count('identified, +-') == 2
     assert text.count('#') <= new.count('#') and '# Own estimates for a common 2212 motor' in new
+    page = pages.identification_page(found)
+    for words in (*FORCES, 'Held-out parts', 'linear fit', 'What they cannot tell'):
+        assert words in page
+    json.dumps(summaries.identification_json(found))
     came, now = (found.held_out.means[name][1, 1] for name in ('as it came', 'identified'))
     assert now < came
