@@ -14,7 +14,7 @@ import typing
 
 from px4_sim_ros.campaign.jobs import Job
 from px4_sim_ros.campaign.slots import Answer, Slots
-from px4_sim_ros.model.errors import check_installed
+from px4_sim_ros.model.errors import ParameterError, check_installed
 
 THREADS, DASK = EXECUTORS = ('threads', 'dask')
 Flyer = typing.Callable[[Job], Answer]
@@ -38,11 +38,13 @@ class Opened(typing.NamedTuple):
     note: str                # for the user: where to look at it
 
 
-def check(name: str) -> None:
+def check(name: str, scheduler: str = '') -> None:
     """Check that an executor can be opened.
 
-    :raises ParameterError: Dask is not installed
+    :raises ParameterError: Dask is not installed, or a scheduler is for nothing
     """
+    if scheduler and name != DASK:
+        raise ParameterError(f'scheduler {scheduler!r}: is only for --executor {DASK}')
     if name == DASK:
         check_installed('distributed')
 
@@ -56,7 +58,7 @@ def opened(name: str, workers: int | None, scheduler: str = '') -> typing.Iterat
     :param scheduler: address of a Dask scheduler; '' starts a cluster on this machine
     :raises ParameterError: Dask is not installed, or nothing answers at that address
     """
-    check(name)
+    check(name, scheduler)
     count = workers or len(os.sched_getaffinity(0))
     if name == DASK:
         from px4_sim_ros.campaign.dask_executor import opened_on_dask

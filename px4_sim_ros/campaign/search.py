@@ -97,6 +97,8 @@ class Search:
         fails = uniform.high if holds == uniform.low else uniform.low
         while abs(fails - holds) > tolerance:
             middle = inputs.on_its_grid(name, (holds + fails) / 2)
+            if middle in ends:         # no value is between them
+                break
             ends[middle] = at(middle)
             if _all_hold(ends[middle]):
                 holds = middle
@@ -139,9 +141,13 @@ class Search:
 
         :param margin: the number of its expectation, from 1 on
         :param report: called with each flight that is worse than all before
-        :raises ParameterError: cma is not installed, or too little varies
+        :raises ParameterError: cma is not installed, too little varies, or there is no such margin
         """
         check_installed('cma')
+        expectations = len(self._campaign.scenario.get('expect') or ())
+        if not 1 <= margin <= expectations:
+            raise ParameterError(f'margin = {margin}: must be the number of an expectation, and the'
+                                 f' scenario has {expectations}')
         if self._drawn < 2:
             raise ParameterError('worst: at least two inputs must vary; `campaign limit` finds the'
                                  ' limit of one')
@@ -162,7 +168,8 @@ class Search:
             for case, value in zip(cases, found):
                 if worst is None or value < worst[1]:
                     worst = case, value
-                    report(case, value)
+                    if value < _NO_MARGIN:
+                        report(case, value)
         assert worst is not None, 'at least one generation was flown'
         if worst[1] == _NO_MARGIN:
             raise ParameterError(f'margin {margin}: no flight has one')

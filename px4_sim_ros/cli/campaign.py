@@ -31,6 +31,10 @@ campaign FILE [--runs N] [--out FOLDER]     fly it; what has a row already is no
        campaign limit FILE --input NAME     up to which value of an input does it hold?
        campaign worst FILE --margin N       where is a margin smallest?"""
 
+# Options that are for one thing only that can be done.
+_ONLY_OF = {'at_least': 'FILE', 'input': 'limit', 'tolerance': 'limit', 'repeats': 'limit',
+            'margin': 'worst'}
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the command's options."""
@@ -40,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--runs', type=int, help='how many flights; that of the file by default')
     parser.add_argument('--seed', type=int, help='of all draws; that of the file by default')
     parser.add_argument('--out', metavar='FOLDER', help='where it all goes; campaigns/NAME by'
-                        ' default')
+                        ' default, with _limit or _worst behind it for what was searched')
     parser.add_argument('--workers', type=int, metavar='N', help='how many fly at the same time;'
                         ' by default as many as there are cores')
     parser.add_argument('--executor', choices=EXECUTORS, default=THREADS,
@@ -58,10 +62,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--input', metavar='NAME', help='of limit: the input that is looked at')
     parser.add_argument('--tolerance', type=float, help='of limit: how near the two values are'
                         ' between which it lies; a hundredth of the range by default')
-    parser.add_argument('--repeats', type=int, default=3, metavar='N',
-                        help='of limit: flights of each value, with other noise; all have to hold')
-    parser.add_argument('--margin', type=int, default=1, metavar='N',
-                        help='of worst: the number of the expectation, from 1 on')
+    parser.add_argument('--repeats', type=int, metavar='N', help='of limit: flights of each value,'
+                        ' with other noise, of which all have to hold; 3 by default')
+    parser.add_argument('--margin', type=int, metavar='N',
+                        help='of worst: the number of the expectation; 1 by default')
 
 
 def campaign(options: argparse.Namespace) -> int:
@@ -73,6 +77,10 @@ def campaign(options: argparse.Namespace) -> int:
             raise ParameterError(f'{word}: must be followed by {counts[word]} words')
         if word not in counts and rest:
             raise ParameterError(f'{rest[0]}: one argument too many')
+        for name, action in _ONLY_OF.items():
+            value = getattr(options, name)
+            if value is not None and action != (word if word in counts else 'FILE'):
+                raise ParameterError(f'{name} = {value}: is only for `campaign {action}`')
         return _ACTIONS.get(word, _fly)(options, *(rest if word in counts else [word]))
     except ParameterError as error:
         print(f'campaign: {error}', file=sys.stderr)
@@ -85,10 +93,10 @@ def campaign(options: argparse.Namespace) -> int:
 
 
 def _fly(options: argparse.Namespace, name: str) -> int:
-    campaign, px4 = asked_for(options, name)
-    workers = _workers(options, px4)
-    executors.check(options.executor)
-    conducting.check(campaign, px4)
+    if options.at_least is not None and not 0.0 < options.at_least < 1.0:
+        raise ParameterError(
+            f'at_least = {options.at_least:g}: must be greater than 0 and less than 1')
+    campaign, px4, workers = _asked_for(options, name)
     folder = Folder.make(options.out or pathlib.Path('campaigns') / campaign.name, campaign, px4)
     progress = CampaignProgress(campaign.settings.runs)
     try:
@@ -141,17 +149,23 @@ def _write(folder: Folder) -> None:
             print(f'look at {write_report(folder)}')
 
 
-def asked_for(options: argparse.Namespace, name: str) -> tuple[Campaign, Px4Build]:
-    """Return the campaign of a file as the options change it, and its PX4.
+def _asked_for(
+    options: argparse.Namespace, name: str,
+) -> tuple[Campaign, Px4Build, int | None]:
+    """Return the campaign of a file as the options change it, its PX4, and how many fly at a time.
 
     :raises ParameterError: something is wrong
     """
     campaign = Campaign.load(name).with_settings(
         runs=options.runs, seed=options.seed, autopilot=options.autopilot)
-    if campaign.settings.autopilot != 'px4':
-        return campaign, None
-    px4 = Px4.find(options.px4_dir, options.px4_schedule)
-    return campaign, (str(px4.build), px4.schedule)
+    px4 = None
+    if campaign.settings.autopilot == 'px4':
+        found = Px4.find(options.px4_dir, options.px4_schedule)
+        px4 = str(found.build), found.schedule
+    workers = _workers(options, px4)
+    executors.check(options.executor, options.scheduler)
+    conducting.check(campaign, px4)
+    return campaign, px4, workers
 
 
 def _workers(options: argparse.Namespace, px4: Px4Build) -> int | None:
@@ -194,12 +208,12 @@ def _compare(options: argparse.Namespace, first: str, second: str) -> int:
 
 def _limit(options: argparse.Namespace, name: str) -> int:
     from px4_sim_ros.cli.campaign_search import limit
-    return limit(options, *asked_for(options, name))
+    return limit(options, *_asked_for(options, name))
 
 
 def _worst(options: argparse.Namespace, name: str) -> int:
     from px4_sim_ros.cli.campaign_search import worst
-    return worst(options, *asked_for(options, name))
+    return worst(options, *_asked_for(options, name))
 
 
 _ACTIONS: dict[str, typing.Callable[..., int]] = {

@@ -336,7 +336,8 @@ def _check_flown(
             its.failure = 'the flight has ended before its mission was flown'
             continue
         try:
-            if vehicle.mission is not None or plan.scenario is not None or plan.fleet and was_over:
+            if vehicle.mission is not None or plan.scenario is not None or (
+                    plan.fleet and was_over):
                 autopilot.check_flown(flight, plan.scenario)
         except MissionError as error:
             if not plan.fleet:
