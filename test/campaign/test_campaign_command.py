@@ -102,7 +102,9 @@ def test_what_is_no_campaign_is_told(text, here, tmp_path):
      'tolerance = 0.9, repeats = 0: must be greater than 0'),
     (['worst', 'FILE', '--out', 'FILE'], 'out FILE: cannot be made: File exists'),
 ])
-def test_what_is_wrong_is_told_before_anything_flies(words, sentence, file, flown, here):
+def test_what_is_wrong_is_told_before_anything_flies(
+        words, sentence, file, flown, here, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     told = here('campaign', *(word.replace('FILE', str(file)) for word in words))
     assert (told.returncode, told.stdout, flown) == (2, '', [])
     assert told.stderr == f'campaign: {sentence}\n'.replace('out FILE', f'out {file}')
