@@ -83,11 +83,9 @@ def campaign(options: argparse.Namespace) -> int:
                 raise ParameterError(f'{name} = {value}: is only for `campaign {action}`')
         return _ACTIONS.get(word, _fly)(options, *(rest if word in counts else [word]))
     except ParameterError as error:
-        print(f'campaign: {error}', file=sys.stderr)
-        return BAD_INPUT
+        return output.failed('campaign', error, BAD_INPUT)
     except (OSError, RuntimeError) as error:
-        print(f'campaign: {sentence(error)}', file=sys.stderr)
-        return FAILED
+        return output.failed('campaign', error, FAILED)
     except KeyboardInterrupt:
         return output.interrupted('campaign')
 

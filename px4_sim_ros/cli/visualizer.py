@@ -7,6 +7,7 @@ import argparse
 import sys
 import typing
 
+from px4_sim_ros.cli import output
 from px4_sim_ros.cli.exit_codes import BAD_INPUT
 from px4_sim_ros.config.resources import own_arguments
 from px4_sim_ros.model.errors import ParameterError
@@ -27,8 +28,7 @@ def visualizer(options: argparse.Namespace) -> int:
         run(settings.graph_configuration(options), options.ros_arguments,
             only_tf=options.only_tf)
     except ParameterError as error:
-        print(f'visualizer: {error}', file=sys.stderr)
-        return BAD_INPUT
+        return output.failed('visualizer', error, BAD_INPUT)
     return 0
 
 
