@@ -106,7 +106,7 @@ class Folder:
         :raises OSError: it cannot be written
         """
         return write_files(self.path / 'scenarios', run_name(run.number), run.scenario,
-                           run.vehicle if run.is_own_vehicle else None)
+                           run.own_vehicle)
 
     def recording(self, number: int) -> pathlib.Path:
         """Return where the recording of a run is, if there is one."""

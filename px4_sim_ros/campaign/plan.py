@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import pathlib
 import typing
 
 from px4_sim_ros.campaign import inputs, places
@@ -53,6 +52,11 @@ class Run(typing.NamedTuple):
     scenario: places.Content                 # content of its file; its vehicle is that of `vehicle`
     vehicle: places.Content                  # content of its file
     is_own_vehicle: bool                     # no file has it: something in it varies
+
+    @property
+    def own_vehicle(self) -> places.Content | None:
+        """Content of the vehicle's file, None if the scenario names one that there is."""
+        return self.vehicle if self.is_own_vehicle else None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -218,11 +222,3 @@ def _plain(distribution: inputs.Distribution) -> typing.Any:
     if isinstance(distribution, inputs.Uniform):
         return [distribution.low, distribution.high]
     return list(values['values'])
-
-
-def scenario_content(run: Run, vehicle: pathlib.Path | None) -> places.Content:
-    """Return the content of a run's scenario file.
-
-    :param vehicle: the file of its vehicle, if it is one of its own
-    """
-    return run.scenario if vehicle is None else {**run.scenario, 'vehicle': str(vehicle)}

@@ -60,6 +60,5 @@ def _inputs(case: Case) -> str:
 
 def _leave(folder: pathlib.Path, name: str, case: Case, px4: Px4Build) -> None:
     """Write a case as a scenario that can be flown and tested."""
-    file = write_files(folder, name, case.run.scenario,
-                       case.run.vehicle if case.run.is_own_vehicle else None)
+    file = write_files(folder, name, case.run.scenario, case.run.own_vehicle)
     print(f"{file}: {case.row['outcome']}: {command(file, px4, case.row['fingerprint'])}")
