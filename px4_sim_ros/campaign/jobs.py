@@ -12,6 +12,7 @@ from px4_sim_ros.campaign.plan import Run
 from px4_sim_ros.config import whole_files
 from px4_sim_ros.config.configuration import Configuration, checked_scenario, load_configuration
 from px4_sim_ros.config.resources import DUMPER
+from px4_sim_ros.config.vehicles_and_missions import flown_mission
 from px4_sim_ros.model.errors import ParameterError, RunError
 from px4_sim_ros.model.vehicle.checks import check_is_multirotor
 from px4_sim_ros.run.px4 import schedule_parameters
@@ -75,6 +76,8 @@ def configured(
         'hil_bridge': {'instance': instance}, **recorded}, base=base)
     if px4 is None:
         check_is_multirotor(found.vehicle)
+    if (mission := flown_mission(found.world)) is not None:
+        mission.check_fits(f'vehicle {found.vehicle.name}', found.vehicle.drives)
     checked_scenario(found)
     return found
 

@@ -13,6 +13,7 @@ from px4_sim_ros.campaign import conduct as conducting
 from px4_sim_ros.campaign import executors
 from px4_sim_ros.campaign.executors import EXECUTORS, THREADS, opened
 from px4_sim_ros.campaign.folder import Folder, Px4Build
+from px4_sim_ros.campaign.instances import most_at_once
 from px4_sim_ros.campaign.jobs import Row
 from px4_sim_ros.campaign.plan import Campaign
 from px4_sim_ros.campaign.statistics import CONFIDENCE, at_least
@@ -21,7 +22,7 @@ from px4_sim_ros.cli.campaign_progress import CampaignProgress, summary
 from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED
 from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.run.flight import AUTOPILOTS
-from px4_sim_ros.run.px4 import PILOTED_INSTANCES, REPEATABLE, SCHEDULES, Px4
+from px4_sim_ros.run.px4 import REPEATABLE, SCHEDULES, Px4
 
 _USAGE = """\
 campaign FILE [--runs N] [--out FOLDER]     fly it; what has a row already is not flown again
@@ -149,7 +150,7 @@ def _write(folder: Folder) -> None:
 
 def _asked_for(
     options: argparse.Namespace, name: str,
-) -> tuple[Campaign, Px4Build, int | None]:
+) -> tuple[Campaign, Px4Build, int]:
     """Return the campaign of a file as the options change it, its PX4, and how many fly at a time.
 
     :raises ParameterError: something is wrong
@@ -166,14 +167,15 @@ def _asked_for(
     return campaign, px4, workers
 
 
-def _workers(options: argparse.Namespace, px4: Px4Build) -> int | None:
-    most = PILOTED_INSTANCES - 1
-    if options.workers is not None and options.workers < 1:
-        raise ParameterError(f'workers = {options.workers}: must be at least 1')
-    if px4 is not None and options.workers is not None and options.workers > most:
-        raise ParameterError(f'workers = {options.workers}: must be at most {most} with PX4, which'
-                             ' has a port for the pilot of its first instances only')
-    return min(options.workers or len(os.sched_getaffinity(0)), most) if px4 else options.workers
+def _workers(options: argparse.Namespace, px4: Px4Build) -> int:
+    """Return how many fly at the same time; by default a core each, as far as there are ports."""
+    autopilot, most = 'embedded' if px4 is None else 'px4', most_at_once(of_px4=px4 is not None)
+    if options.workers is None:
+        return min(len(os.sched_getaffinity(0)), most)
+    if not 1 <= options.workers <= most:
+        raise ParameterError(f'workers = {options.workers}: must be at least 1 and at most {most},'
+                             f' which is for how many there are ports with autopilot {autopilot}')
+    return int(options.workers)
 
 
 def _refly(options: argparse.Namespace, path: str, run: str) -> int:

@@ -18,7 +18,7 @@ _REPEATS, _MARGIN = 3, 1
 
 
 def limit(
-    options: argparse.Namespace, campaign: Campaign, px4: Px4Build, workers: int | None,
+    options: argparse.Namespace, campaign: Campaign, px4: Px4Build, workers: int,
 ) -> int:
     """Find the limit of an input; return the exit code."""
     if options.input is None:
@@ -39,7 +39,7 @@ def limit(
 
 
 def worst(
-    options: argparse.Namespace, campaign: Campaign, px4: Px4Build, workers: int | None,
+    options: argparse.Namespace, campaign: Campaign, px4: Px4Build, workers: int,
 ) -> int:
     """Find where a margin is smallest; return the exit code."""
     number = _MARGIN if options.margin is None else options.margin

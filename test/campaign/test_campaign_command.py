@@ -92,8 +92,9 @@ def test_what_is_no_campaign_is_told(text, here, tmp_path):
      "scheduler 'tcp://a:1': is only for --executor dask"),
     (['limit', 'FILE', '--input', 'weather.speed_m_s', '--scheduler', 'tcp://a:1'],
      "scheduler 'tcp://a:1': is only for --executor dask"),
-    (['FILE', '--workers', '0'], 'workers = 0: must be at least 1'),
-    (['worst', 'FILE', '--workers', '-1'], 'workers = -1: must be at least 1'),
+    *((words, f'workers = {words[-1]}: must be at least 1 and at most 20, which is for how many'
+       ' there are ports with autopilot embedded')
+      for words in (['FILE', '--workers', '0'], ['worst', 'FILE', '--workers', '21'])),
     (['FILE', '--margin', '2'], 'margin = 2: is only for `campaign worst`'),
     (['worst', 'FILE', '--at-least', '0.9'], 'at_least = 0.9: is only for `campaign FILE`'),
     (['worst', 'FILE', '--margin', '2'],
