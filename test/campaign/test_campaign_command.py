@@ -3,6 +3,9 @@
 """The command `campaign` where something is wrong: what it says, and what it leaves."""
 import concurrent.futures
 import contextlib
+import os
+import signal
+import subprocess
 import sys
 
 import pytest
@@ -10,6 +13,7 @@ import yaml
 from bags import largest_file
 from campaigns import GROUND, row_of
 
+from px4_sim_ros.campaign import dask_executor
 from px4_sim_ros.campaign.executors import Opened
 from px4_sim_ros.campaign.folder import Folder
 from px4_sim_ros.cli import campaign as command
@@ -125,3 +129,13 @@ def test_campaign_limit_and_worst_leave_their_results_beside_each_other(
                        'o': left | {'worst_1.yaml'}}
     assert here('campaign', file).returncode == 0
     assert len(Folder.read(tmp_path / 'campaigns' / 'windy').rows()) == 12
+
+
+def test_ctrl_c_waits_until_dask_is_there_and_does_not_reach_what_it_starts():
+    said = ''
+    with pytest.raises(KeyboardInterrupt), dask_executor._undisturbed():
+        os.kill(os.getpid(), signal.SIGINT)
+        said = subprocess.run(['grep', 'SigBlk', '/proc/self/status'], check=True,
+                              capture_output=True, text=True).stdout
+    assert int(said.split()[1], 16) >> (signal.SIGINT - 1) & 1
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
