@@ -16,7 +16,7 @@ from px4_sim_ros.campaign.folder import Folder, Px4Build
 from px4_sim_ros.campaign.instances import most_at_once
 from px4_sim_ros.campaign.jobs import Row
 from px4_sim_ros.campaign.plan import Campaign
-from px4_sim_ros.campaign.statistics import CONFIDENCE, at_least
+from px4_sim_ros.campaign.statistics import CONFIDENCE, at_least, runs_to_show
 from px4_sim_ros.cli import output
 from px4_sim_ros.cli.campaign_progress import CampaignProgress, summary
 from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED
@@ -96,8 +96,12 @@ def _fly(options: argparse.Namespace, name: str) -> int:
         raise ParameterError(
             f'at_least = {options.at_least:g}: must be greater than 0 and less than 1')
     campaign, px4, workers = _asked_for(options, name)
+    runs = campaign.settings.runs
+    if options.at_least is not None and runs < (least := runs_to_show(options.at_least)):
+        raise ParameterError(f'at_least = {options.at_least:g}: {runs} runs cannot show it, even if'
+                             f' all hold; {least} can')
     folder = Folder.make(options.out or pathlib.Path('campaigns') / campaign.name, campaign, px4)
-    progress = CampaignProgress(campaign.settings.runs)
+    progress = CampaignProgress(runs)
     try:
         with opened(options.executor, workers, options.scheduler) as found:
             if found.note:

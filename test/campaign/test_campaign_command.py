@@ -91,6 +91,8 @@ def test_what_is_no_campaign_is_told(text, here, tmp_path):
 
 @pytest.mark.parametrize(('words', 'sentence'), [
     (['FILE', '--at-least', '99'], 'at_least = 99: must be greater than 0 and less than 1'),
+    (['FILE', '--at-least', '0.99'],
+     'at_least = 0.99: 12 runs cannot show it, even if all hold; 299 can'),
     (['FILE', '--at-least', 'nan'], 'at_least = nan: must be greater than 0 and less than 1'),
     (['FILE', '--scheduler', 'tcp://a:1'],
      "scheduler 'tcp://a:1': is only for --executor dask"),

@@ -51,6 +51,10 @@ def test_how_many_flights_show_a_share():
     held = [{'outcome': 'held'}] * 299
     assert statistics.at_least(held) == pytest.approx(0.05 ** (1 / 299))
     assert statistics.at_least(held) > 0.99 > statistics.at_least(held[1:])
+    for share in 0.99, 0.9, 0.5, 0.01:
+        runs = statistics.runs_to_show(share)
+        assert statistics.at_least(held[:1] * runs) >= share
+        assert runs == 1 or statistics.at_least(held[:1] * (runs - 1)) < share
 
 
 def test_the_input_that_matters_comes_first():
