@@ -13,10 +13,19 @@ import typing
 
 from px4_sim_ros.campaign.executors import Executor, Flyer
 from px4_sim_ros.campaign.folder import Folder, Px4Build, Session
-from px4_sim_ros.campaign.jobs import ALWAYS, FAILED, NEVER, Job, Row, configured, write_files
+from px4_sim_ros.campaign.jobs import (
+    ALWAYS,
+    FAILED,
+    NEVER,
+    Job,
+    Row,
+    configured,
+    row_in,
+    write_files,
+)
 from px4_sim_ros.campaign.lines import Lines
 from px4_sim_ros.campaign.plan import Campaign, Run
-from px4_sim_ros.model.errors import ParameterError, RunError
+from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.recording.analysis import tables
 
 # So many are handed over at a time for each slot: the next one is there when a slot is free.
@@ -60,7 +69,7 @@ def check(campaign: Campaign, px4: Px4Build) -> None:
 def _check_one(campaign: Campaign, run: Run, px4: Px4Build, what: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         file = write_files(pathlib.Path(folder), 'scenario', run.scenario,
-                           run.vehicle if run.is_own_vehicle else None)
+                           run.own_vehicle)
         try:
             configured(file, px4, _NOWHERE)
         except ParameterError as error:
@@ -135,13 +144,10 @@ class _Conductor:
         records = FAILED if self._failed < settings.keep_failed else NEVER
         if settings.keep_every and run.number % settings.keep_every == 0:
             records = ALWAYS
-        return Job(run.number, run.scenario, run.vehicle if run.is_own_vehicle else None,
-                   self._folder.px4, records, str(self._folder.recording(run.number)),
-                   settings.limit_s)
+        return Job.of(run, self._folder.px4, settings.limit_s, records,
+                      str(self._folder.recording(run.number)))
 
     def _take(self, run: Run, answer: dict[str, typing.Any]) -> None:
-        if 'refused' in answer:
-            raise ParameterError(f'run {run.number}: {answer["refused"]}')
         row, lost = None, answer.get('lost', '')
         if not lost:
             with self._folder.writing():
@@ -157,7 +163,7 @@ class _Conductor:
             time.monotonic() - self._started_s))
 
     def _row(self, run: Run, answer: dict[str, typing.Any]) -> Row:
-        flown = answer['row']
+        flown = row_in(answer, f'run {run.number}')
         file = self._folder.write_run(run)
         return {'run': run.number, **run.inputs, 'noise_seed': run.seed, **flown,
                 'again': answer['again'], 'command': command(
@@ -196,10 +202,5 @@ def fly_again(folder: Folder, number: int, fly: Flyer) -> tuple[str, str]:
         raise ParameterError(f'run {number}: {folder.path} has no row of it; it has {there}')
     campaign = folder.campaign
     run = campaign.run(number)
-    answer = fly(Job(number, run.scenario, run.vehicle if run.is_own_vehicle else None, folder.px4,
-                     NEVER, '', campaign.settings.limit_s))
-    if 'refused' in answer:
-        raise ParameterError(f'run {number}: {answer["refused"]}')
-    if 'lost' in answer:
-        raise RunError(f'run {number}: {answer["lost"]}')
-    return rows[number]['fingerprint'], answer['row']['fingerprint']
+    answer = fly(Job.of(run, folder.px4, campaign.settings.limit_s))
+    return rows[number]['fingerprint'], row_in(answer, f'run {number}')['fingerprint']

@@ -13,6 +13,7 @@ import functools
 import importlib
 import signal
 import typing
+from multiprocessing import resource_tracker
 
 from px4_sim_ros.campaign.executors import Opened
 from px4_sim_ros.campaign.jobs import Job
@@ -66,6 +67,8 @@ def _undisturbed() -> typing.Iterator[None]:
     Ctrl-C goes to all processes of a terminal, and what is started here keeps that it waits; Dask
     ends its processes by itself.
     """
+    # It is started with the first process otherwise, and lets signals come again.
+    resource_tracker.ensure_running()
     with signals.held_back():
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
         try:

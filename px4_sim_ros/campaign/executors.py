@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextlib
-import os
 import typing
 
 from px4_sim_ros.campaign.jobs import Job
 from px4_sim_ros.campaign.slots import Answer, Slots
-from px4_sim_ros.model.errors import check_installed
+from px4_sim_ros.model.errors import ParameterError, check_installed
 
 THREADS, DASK = EXECUTORS = ('threads', 'dask')
 Flyer = typing.Callable[[Job], Answer]
@@ -38,35 +37,36 @@ class Opened(typing.NamedTuple):
     note: str                # for the user: where to look at it
 
 
-def check(name: str) -> None:
+def check(name: str, scheduler: str = '') -> None:
     """Check that an executor can be opened.
 
-    :raises ParameterError: Dask is not installed
+    :raises ParameterError: Dask is not installed, or a scheduler is for nothing
     """
+    if scheduler and name != DASK:
+        raise ParameterError(f'scheduler {scheduler!r}: is only for --executor {DASK}')
     if name == DASK:
         check_installed('distributed')
 
 
 @contextlib.contextmanager
-def opened(name: str, workers: int | None, scheduler: str = '') -> typing.Iterator[Opened]:
+def opened(name: str, workers: int, scheduler: str = '') -> typing.Iterator[Opened]:
     """Yield an executor; all that it has started is ended afterwards.
 
     :param name: of EXECUTORS
-    :param workers: how many fly at the same time; None: as many as there are cores
+    :param workers: how many fly at the same time
     :param scheduler: address of a Dask scheduler; '' starts a cluster on this machine
     :raises ParameterError: Dask is not installed, or nothing answers at that address
     """
-    check(name)
-    count = workers or len(os.sched_getaffinity(0))
+    check(name, scheduler)
     if name == DASK:
         from px4_sim_ros.campaign.dask_executor import opened_on_dask
-        with opened_on_dask(count, scheduler) as found:
+        with opened_on_dask(workers, scheduler) as found:
             yield found
         return
     slots = Slots()
-    executor = concurrent.futures.ThreadPoolExecutor(count, thread_name_prefix='slot')
+    executor = concurrent.futures.ThreadPoolExecutor(workers, thread_name_prefix='slot')
     try:
-        yield Opened(executor, slots.fly, count, '')
+        yield Opened(executor, slots.fly, workers, '')
     finally:
         executor.shutdown(wait=False, cancel_futures=True)
         slots.close()

@@ -82,14 +82,11 @@ class Folder:
             Folder.read(path)._check_same(campaign, px4)
         elif path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise ParameterError(f'out {path}: exists and holds no campaign; name a new folder')
-        found = cls(path, campaign, px4)
-        try:
+        with _making(path):
             (path / 'scenarios').mkdir(parents=True, exist_ok=True)
             whole_files.write(path / _PLAN, json.dumps({
                 'name': campaign.name, 'px4': px4, 'campaign': campaign.to_mapping()}, indent=1))
-        except OSError as error:
-            raise ParameterError(f'out {path}: cannot be made: {error.strerror}') from error
-        return found
+        return cls(path, campaign, px4)
 
     def _check_same(self, campaign: Campaign, px4: Px4Build) -> None:
         mine, other = json.loads(json.dumps([
@@ -109,7 +106,7 @@ class Folder:
         :raises OSError: it cannot be written
         """
         return write_files(self.path / 'scenarios', run_name(run.number), run.scenario,
-                           run.vehicle if run.is_own_vehicle else None)
+                           run.own_vehicle)
 
     def recording(self, number: int) -> pathlib.Path:
         """Return where the recording of a run is, if there is one."""
@@ -154,6 +151,25 @@ class Folder:
             yield
         except OSError as error:
             raise OSError(error.errno, f'out {self.path}: {sentence(error)}') from error
+
+
+@contextlib.contextmanager
+def _making(path: pathlib.Path) -> typing.Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise ParameterError(f'out {path}: cannot be made: {error.strerror}') from error
+
+
+def made(path: str | pathlib.Path) -> pathlib.Path:
+    """Return a folder that is there, for what is no campaign.
+
+    :raises ParameterError: it cannot be made
+    """
+    path = pathlib.Path(path).expanduser()
+    with _making(path):
+        path.mkdir(parents=True, exist_ok=True)
+    return path
 
 
 def run_name(number: int) -> str:

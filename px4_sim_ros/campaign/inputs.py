@@ -21,6 +21,9 @@ SAMPLINGS = RANDOM, LATIN_HYPERCUBE, SOBOL = ('random', 'latin_hypercube', 'sobo
 GROWS = RANDOM, SOBOL
 """Those whose first draws stay the same when there are more."""
 
+# Of a normal distribution: beyond it is nobody.
+_LEAST_SHARE = 1e-12
+
 Value = typing.Any
 """A number, a text, true or false, as a YAML file has it."""
 
@@ -63,11 +66,17 @@ class Normal:
         return (0.0 if self.low is None else whole.cdf(self.low),
                 1.0 if self.high is None else whole.cdf(self.high))
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether it is cut off so far out that no share of it is left."""
+        first, last = self._shares
+        return last - first < _LEAST_SHARE
+
     def value(self, share: float, run: int) -> float:
         """Return the value of a run."""
         first, last = self._shares
         # A share of 0 would be at minus infinity.
-        inside = min(max(first + share * (last - first), 1e-12), 1.0 - 1e-12)
+        inside = min(max(first + share * (last - first), _LEAST_SHARE), 1.0 - _LEAST_SHARE)
         return statistics.NormalDist(self.mean, self.sigma).inv_cdf(inside)
 
 
@@ -149,6 +158,8 @@ def _normal(owner: str, content: typing.Any) -> Normal:
     if found.low is not None and found.high is not None and found.low >= found.high:
         raise ParameterError(f'{owner}.low = {found.low:g}: must be less than high ='
                              f' {found.high:g}')
+    if found.is_empty:
+        raise ParameterError(f'{owner} = {content!r}: between low and high there is nothing of it')
     return found
 
 

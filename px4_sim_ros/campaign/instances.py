@@ -17,6 +17,11 @@ _PX4 = range(PILOTED_INSTANCES - 1, 0, -1)
 _EMBEDDED = range(40, 60)
 
 
+def most_at_once(*, of_px4: bool) -> int:
+    """Return how many instances there are."""
+    return len(_PX4 if of_px4 else _EMBEDDED)
+
+
 @contextlib.contextmanager
 def own_instance(*, of_px4: bool) -> typing.Iterator[int]:
     """Yield an instance that nobody else on this machine has, as far as they ask here.

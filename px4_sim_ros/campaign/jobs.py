@@ -8,9 +8,12 @@ import typing
 
 import yaml
 
+from px4_sim_ros.campaign.plan import Run
 from px4_sim_ros.config import whole_files
 from px4_sim_ros.config.configuration import Configuration, checked_scenario, load_configuration
 from px4_sim_ros.config.resources import DUMPER
+from px4_sim_ros.config.vehicles_and_missions import flown_mission
+from px4_sim_ros.model.errors import ParameterError, RunError
 from px4_sim_ros.model.vehicle.checks import check_is_multirotor
 from px4_sim_ros.run.px4 import schedule_parameters
 
@@ -31,6 +34,30 @@ class Job(typing.NamedTuple):
     keep: str                                    # new folder for what is recorded
     limit_s: float                               # wall time
 
+    @classmethod
+    def of(
+        cls, run: Run, px4: tuple[str, str] | None, limit_s: float, records: str = NEVER,
+        keep: str = '',
+    ) -> Job:
+        """Return what flies a run; if nothing else is said it is not recorded."""
+        return cls(run.number, run.scenario, run.own_vehicle, px4, records, keep, limit_s)
+
+
+def row_in(answer: typing.Mapping[str, typing.Any], what: str) -> Row:
+    """Return the row of a run that was flown.
+
+    :param answer: of a worker
+    :param what: was flown, for an error sentence
+    :raises ParameterError: a value of it is not allowed
+    :raises RunError: it has not come to its end
+    """
+    if 'refused' in answer:
+        raise ParameterError(f'{what}: {answer["refused"]}')
+    if 'lost' in answer:
+        raise RunError(f'{what}: {answer["lost"]}')
+    row: Row = answer['row']
+    return row
+
 
 def configured(
     scenario: pathlib.Path, px4: tuple[str, str] | None, instance: int,
@@ -49,6 +76,8 @@ def configured(
         'hil_bridge': {'instance': instance}, **recorded}, base=base)
     if px4 is None:
         check_is_multirotor(found.vehicle)
+    if (mission := flown_mission(found.world)) is not None:
+        mission.check_fits(f'vehicle {found.vehicle.name}', found.vehicle.drives)
     checked_scenario(found)
     return found
 

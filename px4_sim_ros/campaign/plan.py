@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import pathlib
 import typing
 
 from px4_sim_ros.campaign import inputs, places
@@ -54,6 +53,11 @@ class Run(typing.NamedTuple):
     vehicle: places.Content                  # content of its file
     is_own_vehicle: bool                     # no file has it: something in it varies
 
+    @property
+    def own_vehicle(self) -> places.Content | None:
+        """Content of the vehicle's file, None if the scenario names one that there is."""
+        return self.vehicle if self.is_own_vehicle else None
+
 
 @dataclasses.dataclass(frozen=True)
 class Campaign:
@@ -90,11 +94,13 @@ class Campaign:
                 raise unknown_key_error(f'{owner}: campaign', str(key), _KEYS)
         if ('scenario' in content) == ('mission' in content):
             raise ParameterError(f'{owner}: must hold either scenario or mission')
+        if not isinstance(content.get(VEHICLES, {}), dict):
+            raise ParameterError(f'{owner}: {VEHICLES} = {content[VEHICLES]!r}: must be a mapping')
         settings = Settings.from_mapping(owner, {
             key: value for key, value in content.items() if key in Settings.infos()})
         scenario = _scenario(owner, content)
         found = cls(name, owner, settings, scenario, _vary(owner, content.get('vary')),
-                    dict(content.get(VEHICLES) or {}))
+                    dict(content.get(VEHICLES, {})))
         for vehicle in found._vehicle_names():
             if vehicle not in found.vehicles:
                 found.vehicles[vehicle] = read_yaml(
@@ -103,8 +109,13 @@ class Campaign:
 
     def _vehicle_names(self) -> list[str]:
         """Return the names of all vehicles that are flown."""
-        varied = [found.distribution for found in self.vary if found.name == 'vehicle']
-        values = [value for one in varied for value in getattr(one, 'values', ())]
+        values: list[inputs.Value] = []
+        for found in self.vary:
+            if found.name == 'vehicle':
+                if not isinstance(found.distribution, (inputs.Choice, inputs.Table)):
+                    raise ParameterError(
+                        f'{self.owner}: vary.vehicle: must be a choice or a table of names')
+                values += found.distribution.values
         for value in [*values, self.scenario['vehicle']]:
             if not isinstance(value, str):
                 raise ParameterError(f'{self.owner}: vehicle = {value!r}: must be a text')
@@ -218,11 +229,3 @@ def _plain(distribution: inputs.Distribution) -> typing.Any:
     if isinstance(distribution, inputs.Uniform):
         return [distribution.low, distribution.high]
     return list(values['values'])
-
-
-def scenario_content(run: Run, vehicle: pathlib.Path | None) -> places.Content:
-    """Return the content of a run's scenario file.
-
-    :param vehicle: the file of its vehicle, if it is one of its own
-    """
-    return run.scenario if vehicle is None else {**run.scenario, 'vehicle': str(vehicle)}

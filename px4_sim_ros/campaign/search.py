@@ -10,9 +10,9 @@ import typing
 from px4_sim_ros.campaign import inputs
 from px4_sim_ros.campaign.executors import Opened
 from px4_sim_ros.campaign.folder import Px4Build
-from px4_sim_ros.campaign.jobs import NEVER, Job, Row
+from px4_sim_ros.campaign.jobs import Job, Row, row_in
 from px4_sim_ros.campaign.plan import Campaign, Run
-from px4_sim_ros.model.errors import ParameterError, RunError, check_installed, did_you_mean
+from px4_sim_ros.model.errors import ParameterError, check_installed, did_you_mean
 
 # Of a margin that a flight does not have: farther off than any that is measured.
 _NO_MARGIN = 1e9
@@ -54,12 +54,12 @@ class Search:
         :raises RunError: a run has not come to its end
         """
         limit_s = self._campaign.settings.limit_s
-        futures = [self._flying.executor.submit(self._flying.fly, Job(
-            run.number, run.scenario, run.vehicle if run.is_own_vehicle else None, self._px4,
-            NEVER, '', limit_s)) for run in runs]
+        futures = [self._flying.executor.submit(
+            self._flying.fly, Job.of(run, self._px4, limit_s)) for run in runs]
         concurrent.futures.wait(futures)
         self.flights += len(runs)
-        return [Case(run, _row(run, future.result())) for run, future in zip(runs, futures)]
+        return [Case(run, row_in(future.result(), str(run.inputs)))
+                for run, future in zip(runs, futures)]
 
     def limit(
         self, name: str, tolerance: float | None, repeats: int,
@@ -97,6 +97,8 @@ class Search:
         fails = uniform.high if holds == uniform.low else uniform.low
         while abs(fails - holds) > tolerance:
             middle = inputs.on_its_grid(name, (holds + fails) / 2)
+            if middle in ends:         # no value is between them
+                break
             ends[middle] = at(middle)
             if _all_hold(ends[middle]):
                 holds = middle
@@ -139,9 +141,13 @@ class Search:
 
         :param margin: the number of its expectation, from 1 on
         :param report: called with each flight that is worse than all before
-        :raises ParameterError: cma is not installed, or too little varies
+        :raises ParameterError: cma is not installed, too little varies, or there is no such margin
         """
         check_installed('cma')
+        expectations = len(self._campaign.scenario.get('expect') or ())
+        if not 1 <= margin <= expectations:
+            raise ParameterError(f'margin = {margin}: must be the number of an expectation, and the'
+                                 f' scenario has {expectations}')
         if self._drawn < 2:
             raise ParameterError('worst: at least two inputs must vary; `campaign limit` finds the'
                                  ' limit of one')
@@ -162,7 +168,8 @@ class Search:
             for case, value in zip(cases, found):
                 if worst is None or value < worst[1]:
                     worst = case, value
-                    report(case, value)
+                    if value < _NO_MARGIN:
+                        report(case, value)
         assert worst is not None, 'at least one generation was flown'
         if worst[1] == _NO_MARGIN:
             raise ParameterError(f'margin {margin}: no flight has one')
@@ -179,12 +186,3 @@ def _all_hold(cases: Sequence) -> bool:
 def _margin(row: Row, number: int) -> float:
     value = row.get(f'margin_{number}')
     return _NO_MARGIN if value is None or math.isnan(value) else float(value)
-
-
-def _row(run: Run, answer: dict[str, typing.Any]) -> Row:
-    if 'refused' in answer:
-        raise ParameterError(f'{run.inputs}: {answer["refused"]}')
-    if 'lost' in answer:
-        raise RunError(f'{run.inputs}: {answer["lost"]}')
-    row: Row = answer['row']
-    return row

@@ -56,6 +56,14 @@ def at_least(rows: typing.Sequence[Row]) -> float:
     return float(found.low)
 
 
+def runs_to_show(at_least: float) -> int:
+    """Return how many runs show a share if all of them hold, with `CONFIDENCE`.
+
+    If the share is s, n runs hold with s^n.
+    """
+    return math.ceil(math.log(1.0 - CONFIDENCE) / math.log(at_least))
+
+
 class Influence(typing.NamedTuple):
     """How an input and a figure go together."""
 

@@ -8,7 +8,6 @@ import dataclasses
 import json
 import os
 import pathlib
-import sys
 import tempfile
 
 from px4_sim_ros.bench import ceiling, kinds, rounds, table
@@ -20,7 +19,7 @@ from px4_sim_ros.cli import output
 from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED
 from px4_sim_ros.config.compile_ahead import compile_ahead
 from px4_sim_ros.config.resources import check_writable
-from px4_sim_ros.model.errors import ParameterError, sentence
+from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.run.px4 import Px4, add_schedule_argument
 
 
@@ -55,8 +54,7 @@ def bench(options: argparse.Namespace) -> int:
             check_writable('budget', budget_file())
         budget = Budget.load()
     except ParameterError as error:
-        print(f'bench: {error}', file=sys.stderr)
-        return BAD_INPUT
+        return output.failed('bench', error, BAD_INPUT)
     machine = Machine.here(px4.build if px4 else None)
     try:
         with tempfile.TemporaryDirectory() as folder:
@@ -64,8 +62,7 @@ def bench(options: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         return output.interrupted('bench')
     except (OSError, RuntimeError, ParameterError) as error:
-        print(f'bench: {sentence(error)}', file=sys.stderr)
-        return FAILED
+        return output.failed('bench', error, FAILED)
     _report(options, machine, results, budget)
     return 0
 

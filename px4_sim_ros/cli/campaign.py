@@ -13,15 +13,16 @@ from px4_sim_ros.campaign import conduct as conducting
 from px4_sim_ros.campaign import executors
 from px4_sim_ros.campaign.executors import EXECUTORS, THREADS, opened
 from px4_sim_ros.campaign.folder import Folder, Px4Build
+from px4_sim_ros.campaign.instances import most_at_once
 from px4_sim_ros.campaign.jobs import Row
 from px4_sim_ros.campaign.plan import Campaign
-from px4_sim_ros.campaign.statistics import CONFIDENCE, at_least
+from px4_sim_ros.campaign.statistics import CONFIDENCE, at_least, runs_to_show
 from px4_sim_ros.cli import output
 from px4_sim_ros.cli.campaign_progress import CampaignProgress, summary
 from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED
 from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.run.flight import AUTOPILOTS
-from px4_sim_ros.run.px4 import PILOTED_INSTANCES, REPEATABLE, SCHEDULES, Px4
+from px4_sim_ros.run.px4 import REPEATABLE, SCHEDULES, Px4
 
 _USAGE = """\
 campaign FILE [--runs N] [--out FOLDER]     fly it; what has a row already is not flown again
@@ -30,6 +31,10 @@ campaign FILE [--runs N] [--out FOLDER]     fly it; what has a row already is no
        campaign compare FOLDER FOLDER       two campaigns over the same draws, run by run
        campaign limit FILE --input NAME     up to which value of an input does it hold?
        campaign worst FILE --margin N       where is a margin smallest?"""
+
+# Options that are for one thing only that can be done.
+_ONLY_OF = {'at_least': 'FILE', 'input': 'limit', 'tolerance': 'limit', 'repeats': 'limit',
+            'margin': 'worst'}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--runs', type=int, help='how many flights; that of the file by default')
     parser.add_argument('--seed', type=int, help='of all draws; that of the file by default')
     parser.add_argument('--out', metavar='FOLDER', help='where it all goes; campaigns/NAME by'
-                        ' default')
+                        ' default, with _limit or _worst behind it for what was searched')
     parser.add_argument('--workers', type=int, metavar='N', help='how many fly at the same time;'
                         ' by default as many as there are cores')
     parser.add_argument('--executor', choices=EXECUTORS, default=THREADS,
@@ -58,10 +63,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--input', metavar='NAME', help='of limit: the input that is looked at')
     parser.add_argument('--tolerance', type=float, help='of limit: how near the two values are'
                         ' between which it lies; a hundredth of the range by default')
-    parser.add_argument('--repeats', type=int, default=3, metavar='N',
-                        help='of limit: flights of each value, with other noise; all have to hold')
-    parser.add_argument('--margin', type=int, default=1, metavar='N',
-                        help='of worst: the number of the expectation, from 1 on')
+    parser.add_argument('--repeats', type=int, metavar='N', help='of limit: flights of each value,'
+                        ' with other noise, of which all have to hold; 3 by default')
+    parser.add_argument('--margin', type=int, metavar='N',
+                        help='of worst: the number of the expectation; 1 by default')
 
 
 def campaign(options: argparse.Namespace) -> int:
@@ -73,24 +78,30 @@ def campaign(options: argparse.Namespace) -> int:
             raise ParameterError(f'{word}: must be followed by {counts[word]} words')
         if word not in counts and rest:
             raise ParameterError(f'{rest[0]}: one argument too many')
+        for name, action in _ONLY_OF.items():
+            value = getattr(options, name)
+            if value is not None and action != (word if word in counts else 'FILE'):
+                raise ParameterError(f'{name} = {value}: is only for `campaign {action}`')
         return _ACTIONS.get(word, _fly)(options, *(rest if word in counts else [word]))
     except ParameterError as error:
-        print(f'campaign: {error}', file=sys.stderr)
-        return BAD_INPUT
+        return output.failed('campaign', error, BAD_INPUT)
     except (OSError, RuntimeError) as error:
-        print(f'campaign: {sentence(error)}', file=sys.stderr)
-        return FAILED
+        return output.failed('campaign', error, FAILED)
     except KeyboardInterrupt:
         return output.interrupted('campaign')
 
 
 def _fly(options: argparse.Namespace, name: str) -> int:
-    campaign, px4 = asked_for(options, name)
-    workers = _workers(options, px4)
-    executors.check(options.executor)
-    conducting.check(campaign, px4)
+    if options.at_least is not None and not 0.0 < options.at_least < 1.0:
+        raise ParameterError(
+            f'at_least = {options.at_least:g}: must be greater than 0 and less than 1')
+    campaign, px4, workers = _asked_for(options, name)
+    runs = campaign.settings.runs
+    if options.at_least is not None and runs < (least := runs_to_show(options.at_least)):
+        raise ParameterError(f'at_least = {options.at_least:g}: {runs} runs cannot show it, even if'
+                             f' all hold; {least} can')
     folder = Folder.make(options.out or pathlib.Path('campaigns') / campaign.name, campaign, px4)
-    progress = CampaignProgress(campaign.settings.runs)
+    progress = CampaignProgress(runs)
     try:
         with opened(options.executor, workers, options.scheduler) as found:
             if found.note:
@@ -141,27 +152,34 @@ def _write(folder: Folder) -> None:
             print(f'look at {write_report(folder)}')
 
 
-def asked_for(options: argparse.Namespace, name: str) -> tuple[Campaign, Px4Build]:
-    """Return the campaign of a file as the options change it, and its PX4.
+def _asked_for(
+    options: argparse.Namespace, name: str,
+) -> tuple[Campaign, Px4Build, int]:
+    """Return the campaign of a file as the options change it, its PX4, and how many fly at a time.
 
     :raises ParameterError: something is wrong
     """
     campaign = Campaign.load(name).with_settings(
         runs=options.runs, seed=options.seed, autopilot=options.autopilot)
-    if campaign.settings.autopilot != 'px4':
-        return campaign, None
-    px4 = Px4.find(options.px4_dir, options.px4_schedule)
-    return campaign, (str(px4.build), px4.schedule)
+    px4 = None
+    if campaign.settings.autopilot == 'px4':
+        found = Px4.find(options.px4_dir, options.px4_schedule)
+        px4 = str(found.build), found.schedule
+    workers = _workers(options, px4)
+    executors.check(options.executor, options.scheduler)
+    conducting.check(campaign, px4)
+    return campaign, px4, workers
 
 
-def _workers(options: argparse.Namespace, px4: Px4Build) -> int | None:
-    most = PILOTED_INSTANCES - 1
-    if options.workers is not None and options.workers < 1:
-        raise ParameterError(f'workers = {options.workers}: must be at least 1')
-    if px4 is not None and options.workers is not None and options.workers > most:
-        raise ParameterError(f'workers = {options.workers}: must be at most {most} with PX4, which'
-                             ' has a port for the pilot of its first instances only')
-    return min(options.workers or len(os.sched_getaffinity(0)), most) if px4 else options.workers
+def _workers(options: argparse.Namespace, px4: Px4Build) -> int:
+    """Return how many fly at the same time; by default a core each, as far as there are ports."""
+    autopilot, most = 'embedded' if px4 is None else 'px4', most_at_once(of_px4=px4 is not None)
+    if options.workers is None:
+        return min(len(os.sched_getaffinity(0)), most)
+    if not 1 <= options.workers <= most:
+        raise ParameterError(f'workers = {options.workers}: must be at least 1 and at most {most},'
+                             f' which is for how many there are ports with autopilot {autopilot}')
+    return int(options.workers)
 
 
 def _refly(options: argparse.Namespace, path: str, run: str) -> int:
@@ -194,12 +212,12 @@ def _compare(options: argparse.Namespace, first: str, second: str) -> int:
 
 def _limit(options: argparse.Namespace, name: str) -> int:
     from px4_sim_ros.cli.campaign_search import limit
-    return limit(options, *asked_for(options, name))
+    return limit(options, *_asked_for(options, name))
 
 
 def _worst(options: argparse.Namespace, name: str) -> int:
     from px4_sim_ros.cli.campaign_search import worst
-    return worst(options, *asked_for(options, name))
+    return worst(options, *_asked_for(options, name))
 
 
 _ACTIONS: dict[str, typing.Callable[..., int]] = {

@@ -3,22 +3,19 @@
 """How far a campaign is, on the terminal, and what it has come to."""
 from __future__ import annotations
 
-import sys
 import typing
-
-import tqdm
 
 from px4_sim_ros.campaign.conduct import Outcome, Progress
 from px4_sim_ros.campaign.folder import Folder
 from px4_sim_ros.campaign.statistics import share, success
+from px4_sim_ros.cli.progress import Bar
 
 
-class CampaignProgress:
+class CampaignProgress(Bar):
     """A bar on a terminal, a line for each run otherwise."""
 
     def __init__(self, runs: int) -> None:
-        self._bar = (tqdm.tqdm(total=runs, unit='run', file=sys.stdout)
-                     if sys.stdout.isatty() else None)
+        super().__init__(runs, 'run')
 
     def show(self, progress: Progress) -> None:
         """Show a run that has ended."""
@@ -35,18 +32,6 @@ class CampaignProgress:
                   f' {3600 * rate_1_s:.0f} flights/h, {left_s:.0f} s left', flush=True)
         if progress.lost:
             self.print(f'run {progress.run}: lost: {progress.lost}')
-
-    def print(self, line: str) -> None:
-        """Print a line between the runs."""
-        if self._bar is None:
-            print(line, flush=True)
-        else:
-            self._bar.write(line)
-
-    def close(self) -> None:
-        """Leave the terminal as it was."""
-        if self._bar is not None:
-            self._bar.close()
 
 
 def summary(folder: Folder, outcome: Outcome) -> typing.Iterator[str]:

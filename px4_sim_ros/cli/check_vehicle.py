@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 
+from px4_sim_ros.cli import output
 from px4_sim_ros.cli.exit_codes import BAD_INPUT
 from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.config.vehicles_and_missions import load_vehicle
@@ -32,8 +32,7 @@ def check_vehicle(options: argparse.Namespace) -> int:
     try:
         vehicle = load_vehicle(options.vehicle)
     except ParameterError as error:
-        print(f'check-vehicle: {error}', file=sys.stderr)
-        return BAD_INPUT
+        return output.failed('check-vehicle', error, BAD_INPUT)
     configuration = load_configuration(None, {}, vehicle=vehicle)
     world = configuration.world
     substeps = configuration.of_node('dynamics', DynamicsParameters).substeps

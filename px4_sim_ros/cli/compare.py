@@ -13,11 +13,11 @@ import typing
 
 import tqdm
 
-from px4_sim_ros.cli import by_vehicle
+from px4_sim_ros.cli import by_vehicle, output
 from px4_sim_ros.cli.exit_codes import BAD_INPUT
 from px4_sim_ros.cli.terminal import console
 from px4_sim_ros.config.resources import check_page, check_writable
-from px4_sim_ros.model.errors import DivergedError, ParameterError, sentence
+from px4_sim_ros.model.errors import DivergedError, ParameterError
 from px4_sim_ros.recording.analysis.comparison import (
     BagComparison,
     compare_bags,
@@ -64,8 +64,7 @@ def compare(options: argparse.Namespace) -> int:
         return by_vehicle.each(options, first, ('json', 'plot'), lambda bag: _compare(
             bag, pairs[bag.run.namespace], options))
     except (BagError, ParameterError, DivergedError, OSError) as error:
-        print(f'compare: {sentence(error)}', file=sys.stderr)
-        return BAD_INPUT
+        return output.failed('compare', error, BAD_INPUT)
 
 
 def _paired(

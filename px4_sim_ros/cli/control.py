@@ -7,11 +7,11 @@ import argparse
 import contextlib
 import json
 import pathlib
-import sys
 import typing
 
 import yaml
 
+from px4_sim_ros.cli import output
 from px4_sim_ros.cli.arguments import namespace, speed_factor
 from px4_sim_ros.cli.exit_codes import FAILED, INTERRUPTED
 from px4_sim_ros.model.faults.actions import ACTIONS
@@ -169,8 +169,7 @@ def run(options: argparse.Namespace) -> int:
             elif options.command not in ('stop', 'sensor', 'fault'):
                 print(control.summary())
         except RuntimeError as error:
-            print(f'{options.command}: {error}', file=sys.stderr)
-            return FAILED
+            return output.failed(options.command, error, FAILED)
         except KeyboardInterrupt:
             return INTERRUPTED
         return FAILED if options.command in _JUDGED and control.state in _FAILURES else 0

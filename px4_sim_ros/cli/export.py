@@ -7,6 +7,7 @@ import argparse
 import pathlib
 import sys
 
+from px4_sim_ros.cli import output
 from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED
 from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.recording.analysis.export import CSV, FORMATS
@@ -36,8 +37,7 @@ def export(options: argparse.Namespace) -> int:
         files = export_bag(
             BagReader(options.bag), folder, options.format, options.topics, options.every)
     except (BagError, ParameterError) as error:
-        print(f'export: {error}', file=sys.stderr)
-        return BAD_INPUT
+        return output.failed('export', error, BAD_INPUT)
     except OSError as error:
         print(f'export: {folder}: {sentence(error)}', file=sys.stderr)
         return FAILED

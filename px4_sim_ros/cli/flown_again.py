@@ -5,12 +5,11 @@ from __future__ import annotations
 
 import argparse
 import pathlib
-import sys
 import typing
 
 from px4_sim_ros.cli import output
 from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED
-from px4_sim_ros.model.errors import ParameterError, sentence
+from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.recording.bag.run_description import BagError
 from px4_sim_ros.run import settings
 from px4_sim_ros.run.flight import MODES
@@ -50,10 +49,8 @@ def run(command: str, action: typing.Callable[[], int]) -> int:
     try:
         return action()
     except (BagError, ParameterError) as error:
-        print(f'{command}: {sentence(error)}', file=sys.stderr)
-        return BAD_INPUT
+        return output.failed(command, error, BAD_INPUT)
     except KeyboardInterrupt:
         return output.interrupted(command)
     except (OSError, RuntimeError) as error:
-        print(f'{command}: {sentence(error)}', file=sys.stderr)
-        return FAILED
+        return output.failed(command, error, FAILED)

@@ -113,8 +113,7 @@ def _fly(options: argparse.Namespace, folder: pathlib.Path) -> int:
         check_writable('summary', options.summary)
         check_page('report', options.report)
     except (ParameterError, OSError) as error:
-        print(f'fly: {sentence(error)}', file=sys.stderr)
-        return BAD_INPUT
+        return output.failed('fly', error, BAD_INPUT)
     record = FlightRecord()
     record.autopilot = plan.autopilot
     record.shares_core = configuration.of_node('hil_bridge', HilParameters).shares_core

@@ -16,6 +16,7 @@ import threading
 import typing
 
 from px4_sim_ros.cli.exit_codes import INTERRUPTED
+from px4_sim_ros.model.errors import sentence
 
 # Of a pipe, and of a terminal.
 _GONE = errno.EPIPE, errno.EIO
@@ -79,6 +80,12 @@ def interrupted(command: str) -> int:
     if not is_unread():
         print(f'{command}: interrupted', file=sys.stderr)
     return INTERRUPTED
+
+
+def failed(command: str, error: Exception, code: int) -> int:
+    """Say in one sentence why a command has failed; return its exit code."""
+    print(f'{command}: {sentence(error)}', file=sys.stderr)
+    return code
 
 
 def _watched(stream: typing.Any) -> typing.TextIO:

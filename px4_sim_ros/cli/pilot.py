@@ -5,15 +5,15 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import sys
 
+from px4_sim_ros.cli import output
 from px4_sim_ros.cli.arguments import instance
 from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED, INTERRUPTED
 from px4_sim_ros.cli.progress import Progress
 from px4_sim_ros.config.vehicles_and_missions import load_mission
 from px4_sim_ros.mavlink.pilot import Pilot
 from px4_sim_ros.mavlink.pilot_events import MissionError
-from px4_sim_ros.model.errors import ParameterError, sentence
+from px4_sim_ros.model.errors import ParameterError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,8 +28,7 @@ def pilot(options: argparse.Namespace) -> int:
     try:
         return _fly(options)
     except (ParameterError, OSError) as error:
-        print(f'pilot: {sentence(error)}', file=sys.stderr)
-        return BAD_INPUT
+        return output.failed('pilot', error, BAD_INPUT)
 
 
 def _fly(options: argparse.Namespace) -> int:
@@ -44,8 +43,7 @@ def _fly(options: argparse.Namespace) -> int:
         try:
             link.fly(mission)
         except MissionError as error:
-            print(f'pilot: {error}', file=sys.stderr)
-            return FAILED
+            return output.failed('pilot', error, FAILED)
         except KeyboardInterrupt:
             return INTERRUPTED
     return 0

@@ -11,22 +11,15 @@ from px4_sim_ros.mavlink.pilot_events import Event
 from px4_sim_ros.model.scenario.happening import Happening
 
 
-class Progress:
+class Bar:
     """A bar on a terminal, plain lines otherwise."""
 
-    def __init__(self, events: int) -> None:
+    def __init__(self, total: int, unit: str) -> None:
         self._bar = (
-            tqdm.tqdm(total=events, unit='event', file=sys.stdout)
-            if sys.stdout.isatty() else None)
-
-    def show(self, event: Event | Happening) -> None:
-        """Show an event."""
-        self.print(f't = {event.time_s:7.2f} s  {event.text}')
-        if self._bar is not None:
-            self._bar.update()
+            tqdm.tqdm(total=total, unit=unit, file=sys.stdout) if sys.stdout.isatty() else None)
 
     def print(self, line: str) -> None:
-        """Print a line between the events."""
+        """Print a line that stays."""
         if self._bar is None:
             print(line, flush=True)
         else:
@@ -36,3 +29,16 @@ class Progress:
         """Leave the terminal as it was."""
         if self._bar is not None:
             self._bar.close()
+
+
+class Progress(Bar):
+    """The events of a flight."""
+
+    def __init__(self, events: int) -> None:
+        super().__init__(events, 'event')
+
+    def show(self, event: Event | Happening) -> None:
+        """Show an event."""
+        self.print(f't = {event.time_s:7.2f} s  {event.text}')
+        if self._bar is not None:
+            self._bar.update()

@@ -7,6 +7,7 @@ import argparse
 import pathlib
 import sys
 
+from px4_sim_ros.cli import output
 from px4_sim_ros.cli.exit_codes import BAD_INPUT
 from px4_sim_ros.config.resources import check_page
 from px4_sim_ros.model.errors import ParameterError, sentence
@@ -25,17 +26,16 @@ def report(options: argparse.Namespace) -> int:
     """Write the page; return the exit code."""
     # It draws, which takes a while to import, and other commands do without.
     from px4_sim_ros.recording.report.any_report import write_any_report
-    output = options.output or pathlib.Path(f'{options.bag.absolute().name}.html')
+    page = options.output or pathlib.Path(f'{options.bag.absolute().name}.html')
     try:
-        check_page('output', output)
-        bag = write_any_report(options.bag, output)
+        check_page('output', page)
+        bag = write_any_report(options.bag, page)
     except (BagError, ParameterError) as error:
-        print(f'report: {error}', file=sys.stderr)
-        return BAD_INPUT
+        return output.failed('report', error, BAD_INPUT)
     except OSError as error:
-        print(f'report: {output}: {sentence(error)}', file=sys.stderr)
+        print(f'report: {page}: {sentence(error)}', file=sys.stderr)
         return BAD_INPUT
     if bag.damage:
         print(f'report: {bag.damage}', file=sys.stderr)
-    print(f'{output}: {output.stat().st_size / 1e6:.1f} MB')
+    print(f'{page}: {page.stat().st_size / 1e6:.1f} MB')
     return 0

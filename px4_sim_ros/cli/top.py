@@ -20,6 +20,7 @@ from rich.table import Table
 from rich.text import Text
 from std_msgs.msg import String
 
+from px4_sim_ros.cli import output
 from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED, INTERRUPTED
 from px4_sim_ros.cli.graph_snapshot import (
     NODE_FIGURES,
@@ -58,8 +59,7 @@ def top(options: argparse.Namespace) -> int:
     try:
         page = _page(options.page)
     except ParameterError as error:
-        print(f'top: {error}', file=sys.stderr)
-        return BAD_INPUT
+        return output.failed('top', error, BAD_INPUT)
     live = not (options.once or options.json) and (page is not None or _can_redraw())
     control = Control(options.namespace)
     with contextlib.closing(control):
@@ -71,8 +71,7 @@ def top(options: argparse.Namespace) -> int:
             else:
                 _print_once(control, collector, options.json, page)
         except ControlError as error:
-            print(f'top: {error}', file=sys.stderr)
-            return FAILED
+            return output.failed('top', error, FAILED)
         except KeyboardInterrupt:
             return 0 if live else INTERRUPTED
     return 0

@@ -7,6 +7,7 @@ import argparse
 import os
 import sys
 
+from px4_sim_ros.cli import output
 from px4_sim_ros.cli.arguments import namespace
 from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED
 from px4_sim_ros.model.errors import ParameterError, sentence
@@ -39,8 +40,7 @@ def view(options: argparse.Namespace) -> int:
         else:
             _show_graph(options, target)
     except (ParameterError, BagError) as error:
-        print(f'view: {sentence(error)}', file=sys.stderr)
-        return BAD_INPUT
+        return output.failed('view', error, BAD_INPUT)
     except (ViewerError, OSError) as error:
         print(f'view: {sentence(error)}', file=sys.stderr)
         if target.hangs:

@@ -8,6 +8,7 @@ import pathlib
 import sys
 import typing
 
+from px4_sim_ros.cli import output
 from px4_sim_ros.cli.exit_codes import BAD_INPUT
 from px4_sim_ros.config.configuration import Configuration
 from px4_sim_ros.config.resources import own_arguments
@@ -37,8 +38,7 @@ def visualizer(options: argparse.Namespace) -> int:
             configuration = settings.graph_configuration(options)
             run(lambda: VisualizerNode(configuration), options.ros_arguments)
     except (ParameterError, BagError) as error:
-        print(f'visualizer: {error}', file=sys.stderr)
-        return BAD_INPUT
+        return output.failed('visualizer', error, BAD_INPUT)
     return 0
 
 

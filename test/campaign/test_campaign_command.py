@@ -3,6 +3,9 @@
 """The command `campaign` where something is wrong: what it says, and what it leaves."""
 import concurrent.futures
 import contextlib
+import os
+import signal
+import subprocess
 import sys
 
 import pytest
@@ -10,9 +13,11 @@ import yaml
 from bags import largest_file
 from campaigns import GROUND, row_of
 
+from px4_sim_ros.campaign import dask_executor
 from px4_sim_ros.campaign.executors import Opened
 from px4_sim_ros.campaign.folder import Folder
 from px4_sim_ros.cli import campaign as command
+from px4_sim_ros.cli import campaign_search
 
 VARY = {'weather.speed_m_s': {'uniform': [0, 6]}, 'weather.from_deg': {'uniform': [0, 90]}}
 
@@ -31,6 +36,7 @@ def flown(monkeypatch):
         with concurrent.futures.ThreadPoolExecutor(2) as executor:
             yield Opened(executor, fly, 2, '')
     monkeypatch.setattr(command, 'opened', opened)
+    monkeypatch.setattr(campaign_search, 'opened', opened)
     return numbers
 
 
@@ -81,3 +87,57 @@ def test_what_is_no_campaign_is_told(text, here, tmp_path):
     told = here('campaign', 'report', tmp_path)
     assert (told.returncode, told.stderr) == (
         2, f'campaign: campaign {tmp_path}: campaign.json is not that of a campaign\n')
+
+
+@pytest.mark.parametrize(('words', 'sentence'), [
+    (['FILE', '--at-least', '99'], 'at_least = 99: must be greater than 0 and less than 1'),
+    (['FILE', '--at-least', '0.99'],
+     'at_least = 0.99: 12 runs cannot show it, even if all hold; 299 can'),
+    (['FILE', '--at-least', 'nan'], 'at_least = nan: must be greater than 0 and less than 1'),
+    (['FILE', '--scheduler', 'tcp://a:1'],
+     "scheduler 'tcp://a:1': is only for --executor dask"),
+    (['limit', 'FILE', '--input', 'weather.speed_m_s', '--scheduler', 'tcp://a:1'],
+     "scheduler 'tcp://a:1': is only for --executor dask"),
+    *((words, f'workers = {words[-1]}: must be at least 1 and at most 20, which is for how many'
+       ' there are ports with autopilot embedded')
+      for words in (['FILE', '--workers', '0'], ['worst', 'FILE', '--workers', '21'])),
+    (['FILE', '--margin', '2'], 'margin = 2: is only for `campaign worst`'),
+    (['worst', 'FILE', '--at-least', '0.9'], 'at_least = 0.9: is only for `campaign FILE`'),
+    (['worst', 'FILE', '--margin', '2'],
+     'margin = 2: must be the number of an expectation, and the scenario has 1'),
+    (['limit', 'FILE', '--input', 'weather.from_deg', '--repeats', '0'],
+     'tolerance = 0.9, repeats = 0: must be greater than 0'),
+    (['worst', 'FILE', '--out', 'FILE'], 'out FILE: cannot be made: File exists'),
+])
+def test_what_is_wrong_is_told_before_anything_flies(
+        words, sentence, file, flown, here, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    told = here('campaign', *(word.replace('FILE', str(file)) for word in words))
+    assert (told.returncode, told.stdout, flown) == (2, '', [])
+    assert told.stderr == f'campaign: {sentence}\n'.replace('out FILE', f'out {file}')
+
+
+def test_campaign_limit_and_worst_leave_their_results_beside_each_other(
+        file, flown, here, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    searches = (['limit', '--input', 'weather.speed_m_s'], ['worst'])
+    for (word, *options), out in ((s, o) for o in ([], ['--out', 'o']) for s in searches):
+        found = here('campaign', word, file, *options, *out)
+        assert found.returncode == 0, found.stderr
+    left = {'limit_weather.speed_m_s_holds.yaml', 'limit_weather.speed_m_s_fails.yaml'}
+    folders = {folder: {path.name for path in (tmp_path / folder).iterdir()}
+               for folder in ('campaigns/windy_limit', 'campaigns/windy_worst', 'o')}
+    assert folders == {'campaigns/windy_limit': left, 'campaigns/windy_worst': {'worst_1.yaml'},
+                       'o': left | {'worst_1.yaml'}}
+    assert here('campaign', file).returncode == 0
+    assert len(Folder.read(tmp_path / 'campaigns' / 'windy').rows()) == 12
+
+
+def test_ctrl_c_waits_until_dask_is_there_and_does_not_reach_what_it_starts():
+    said = ''
+    with pytest.raises(KeyboardInterrupt), dask_executor._undisturbed():
+        os.kill(os.getpid(), signal.SIGINT)
+        said = subprocess.run(['grep', 'SigBlk', '/proc/self/status'], check=True,
+                              capture_output=True, text=True).stdout
+    assert int(said.split()[1], 16) >> (signal.SIGINT - 1) & 1
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())

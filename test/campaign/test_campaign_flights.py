@@ -170,14 +170,14 @@ def test_a_limit_is_left_as_scenarios_that_hold_and_fail(here, instance, tmp_pat
     found = here('campaign', 'limit', path, '--input', 'end.at_s', '--tolerance', 0.01,
                  '--repeats', 1, '--workers', 1, '--out', tmp_path / 'limit')
     assert found.returncode == 0, found.stderr
-    for name, code in (('limit_holds', 0), ('limit_fails', 1)):
+    for name, code in (('limit_end.at_s_holds', 0), ('limit_end.at_s_fails', 1)):
         line, = (line for line in found.stdout.splitlines() if f'{name}.yaml: ' in line)
         words = shlex.split(line.partition(': python ')[2])[2:]
         flown = here(*words, '--instance', instance)
         assert flown.returncode == code, flown.stderr
         assert 'the fingerprint is' not in flown.stderr
-    at_s = [yaml.safe_load((tmp_path / 'limit' / f'limit_{name}.yaml').read_text())['end']['at_s']
-            for name in ('holds', 'fails')]
+    at_s = [yaml.safe_load((tmp_path / 'limit' / f'limit_end.at_s_{name}.yaml').read_text())[
+        'end']['at_s'] for name in ('holds', 'fails')]
     # The last step before 0.1 s.
     assert at_s[0] <= 0.096 < at_s[1] <= at_s[0] + 0.01
 

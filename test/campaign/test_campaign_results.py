@@ -51,6 +51,10 @@ def test_how_many_flights_show_a_share():
     held = [{'outcome': 'held'}] * 299
     assert statistics.at_least(held) == pytest.approx(0.05 ** (1 / 299))
     assert statistics.at_least(held) > 0.99 > statistics.at_least(held[1:])
+    for share in 0.99, 0.9, 0.5, 0.01:
+        runs = statistics.runs_to_show(share)
+        assert statistics.at_least(held[:1] * runs) >= share
+        assert runs == 1 or statistics.at_least(held[:1] * (runs - 1)) < share
 
 
 def test_the_input_that_matters_comes_first():
@@ -101,6 +105,13 @@ def test_a_limit_is_found_by_bisection(executor):
     assert limit.first_failed.run.scenario['weather']['speed_m_s'] == limit.fails
 
 
+def test_bisection_ends_where_no_value_is_between(executor):
+    limit = Search(campaign(), None, Opened(executor, row_of, 2, '')).limit(
+        'weather.speed_m_s', 1e-300, 1, lambda value, cases: None)
+    # Of what is called _s the grid is a millionth.
+    assert (limit.holds, limit.fails) == (2.999999, 3.0)
+
+
 @pytest.mark.parametrize(('name', 'bounds', 'sentence'), [
     ('weather.speed', [0, 6], "input 'weather.speed': the campaign has no such input; did you mean"
                               ' weather.speed_m_s; it has weather.speed_m_s'),
@@ -131,6 +142,9 @@ def test_the_least_margin_is_found(executor):
     assert case.run.inputs['weather.speed_m_s'] == pytest.approx(2.0, abs=0.05)
     assert case.run.inputs['weather.from_deg'] == pytest.approx(70.0, abs=1.5)
     assert told == sorted(told, reverse=True)
+    for number in 0, 2:
+        with pytest.raises(ParameterError, match=f'margin = {number}: must be the number of'):
+            Search(found, None, None).worst(number, print)
     with pytest.raises(ParameterError, match='at least two inputs must vary'):
         Search(campaign(), None, Opened(executor, bowl, 2, '')).worst(1, print)
 

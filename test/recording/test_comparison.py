@@ -5,6 +5,7 @@ import argparse
 import dataclasses
 import functools
 import json
+import re
 import struct
 import subprocess
 import sys
@@ -197,6 +198,18 @@ def test_a_shorter_run_agrees_but_is_not_identical(pair):
     assert found.ends_us == (200_000, 100_000)
     assert 'one ends at t = 0.200000 s and' in found.sentence
     assert found.topics['/clock'][:4] == (25, 0, 0, 0)
+
+
+def test_the_command_says_where_each_ends(here, tmp_path):
+    for name, end_us in (('long', 300_000), ('short', 200_000)):
+        bags.write_bag(tmp_path / name, end_us)
+    for first, other in (('long', 'short'), ('short', 'long')):
+        found = here('compare', tmp_path / first, tmp_path / other)
+        assert found.returncode == 1
+        assert re.search(r'^all \d+ common messages are bit-identical; ', found.stdout, re.M)
+        for name, end_s in (('long', '0.300000'), ('short', '0.200000')):
+            assert f'{tmp_path / name} ends at t = {end_s} s' in found.stdout
+    assert here('compare', tmp_path / 'long', tmp_path / 'long').returncode == 0
 
 
 def test_runs_without_messages_do_not_agree(pair):
