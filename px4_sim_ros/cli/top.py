@@ -105,7 +105,7 @@ def _listen(control: Control, rounds: int) -> SnapshotCollector:
     # A callback with the message's info is allowed, whatever rclpy's annotations say.
     node.create_subscription(
         DiagnosticArray, side_topics.DIAGNOSTICS.name,
-        typing.cast(typing.Callable[[DiagnosticArray], None], on_diagnostics), qos.DIAGNOSTICS)
+        typing.cast(typing.Callable[[DiagnosticArray], None], on_diagnostics), qos.DEEP)
     return collector
 
 

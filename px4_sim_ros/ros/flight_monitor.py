@@ -80,7 +80,7 @@ class FlightMonitor:
             _POSE, lambda data: deserialize_message(data, PoseStamped))
         self._diagnostics = self._node.create_subscription(
             DiagnosticArray, side_topics.DIAGNOSTICS.name, self._later(self._on_diagnostics),
-            qos.DIAGNOSTICS)
+            qos.DEEP)      # the last words of all nodes come at once
         self._events = [
             subscription for vehicle, listener in listeners.items()
             for subscription in self._listen(vehicle, listener)]

@@ -23,6 +23,8 @@ _SPIN_S = 0.05
 _STOP_TIMEOUT_S = 10.0
 _STOP_SERVICE_TIMEOUT_S = 1.0
 _SEEN_TIMEOUT_S = 30.0
+# For each further vehicle: its nodes are brought up and taken down one after the other.
+_MORE_S = 2.0
 
 
 class WorldError(RuntimeError):
@@ -84,6 +86,7 @@ class RosWorld:
         :raises ParameterError: there is a graph in this ROS domain already
         """
         self._members = members
+        self._more_s = _MORE_S * (len(members) - 1)
         self._viewer = viewer
         self._observe = on_report
         self._reports = {member.vehicle: GraphReports() for member in members}
@@ -131,14 +134,15 @@ class RosWorld:
 
         :raises WorldError: a process has ended, or it takes too long
         """
-        deadline_s = time.monotonic() + _SEEN_TIMEOUT_S
+        timeout_s = _SEEN_TIMEOUT_S + self._more_s
+        deadline_s = time.monotonic() + timeout_s
         nodes = ['manager', *managed(self._members)]
         while not self._monitor.is_matched(nodes, viewer=self._viewer_runs()):
             self._spin(self._children)
             if all(child.exit_code is not None for child in self._required):
                 return             # it was stopped before it was up
             if time.monotonic() > deadline_s:
-                raise WorldError(f'the node graph has not come up within {_SEEN_TIMEOUT_S:g} s')
+                raise WorldError(f'the node graph has not come up within {timeout_s:g} s')
 
     def _viewer_runs(self) -> bool:
         """Return whether there is a viewer; one that has ended has reported why."""
@@ -187,9 +191,10 @@ class RosWorld:
             return
         is_ending, self._closed = self._ends(), True
         with self._started:
-            deadline_s = time.monotonic() + _STOP_TIMEOUT_S
+            deadline_s = time.monotonic() + _STOP_TIMEOUT_S + self._more_s
             whole = all(child.exit_code is None for child in self._required)
-            if is_ending or (whole and self._monitor.request_stop(_STOP_SERVICE_TIMEOUT_S)):
+            if is_ending or (whole and self._monitor.request_stop(
+                    _STOP_SERVICE_TIMEOUT_S + self._more_s)):
                 # It is the last to end; a node that is left then is one that hangs.
                 while time.monotonic() < deadline_s and self._manager.exit_code is None:
                     self._monitor.spin(_SPIN_S)
