@@ -56,7 +56,9 @@ def opened_on_dask(count: int, scheduler: str) -> typing.Iterator[Opened]:
             if not count:
                 raise ParameterError(f'scheduler {scheduler}: has no workers')
         # A flight is not a pure function for Dask: one that was lost is flown again.
-        executor = stack.enter_context(client.get_executor(pure=False, retries=1))
+        executor = client.get_executor(pure=False, retries=1)
+        # When all is well nothing runs any more; else nobody waits for workers that are gone.
+        stack.callback(executor.shutdown, wait=False)
         yield Opened(executor, fly, count, f'the dashboard of Dask is {client.dashboard_link}')
 
 
