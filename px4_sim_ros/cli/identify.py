@@ -6,12 +6,13 @@ from __future__ import annotations
 import argparse
 import json
 import pathlib
-import sys
 
+from px4_sim_ros.cli import output
 from px4_sim_ros.cli.exit_codes import BAD_INPUT
+from px4_sim_ros.config import whole_files
 from px4_sim_ros.config.resources import check_page, check_writable
 from px4_sim_ros.config.vehicles_and_missions import vehicle_text
-from px4_sim_ros.model.errors import ParameterError, sentence
+from px4_sim_ros.model.errors import ParameterError
 
 _HORIZON_S = 0.5
 
@@ -54,17 +55,13 @@ def identify(options: argparse.Namespace) -> int:
         found, new = identification.identified(
             [read_flight(log) for log in options.logs], options.vehicle, text, options.out.stem,
             options.fit, options.horizon)
-        options.out.write_text(new, encoding='utf-8')
-        page.write_text(pages.identification_page(found), encoding='utf-8')
+        whole_files.write(options.out, new)
+        whole_files.write(page, pages.identification_page(found))
         if options.json:
-            options.json.write_text(
-                json.dumps(summaries.identification_json(found), indent=2), encoding='utf-8')
-    except ParameterError as error:
-        print(f'identify: {error}', file=sys.stderr)
-        return BAD_INPUT
-    except OSError as error:
-        print(f'identify: {error.filename}: {sentence(error)}', file=sys.stderr)
-        return BAD_INPUT
+            whole_files.write(
+                options.json, json.dumps(summaries.identification_json(found), indent=2))
+    except (ParameterError, OSError) as error:
+        return output.failed('identify', error, BAD_INPUT)
     for line in summaries.of_identification(found):
         print(line)
     print(f'wrote {options.out}; look at {page}')

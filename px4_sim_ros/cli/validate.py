@@ -6,12 +6,13 @@ from __future__ import annotations
 import argparse
 import json
 import pathlib
-import sys
 
+from px4_sim_ros.cli import output
 from px4_sim_ros.cli.exit_codes import BAD_INPUT
+from px4_sim_ros.config import whole_files
 from px4_sim_ros.config.resources import check_page, check_writable
 from px4_sim_ros.config.vehicles_and_missions import load_vehicle
-from px4_sim_ros.model.errors import ParameterError, sentence
+from px4_sim_ros.model.errors import ParameterError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,9 +33,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def validate(options: argparse.Namespace) -> int:
     """Fly the log through the vehicle; return the exit code."""
-    output = options.report or pathlib.Path(f'{pathlib.Path(options.log).stem}_validation.html')
+    page = options.report or pathlib.Path(f'{pathlib.Path(options.log).stem}_validation.html')
     try:
-        check_page('report', output)
+        check_page('report', page)
         check_writable('json', options.json)
         vehicle = load_vehicle(options.vehicle)
         # They compile and draw, which takes a while to import, and other commands do without.
@@ -46,18 +47,14 @@ def validate(options: argparse.Namespace) -> int:
             for axis, value in enumerate(values)}
         found = pages.validated(
             with_values(read_flight(options.log), of_log), vehicle.name, vehicle)
-        output.write_text(pages.validation_page(found), encoding='utf-8')
+        whole_files.write(page, pages.validation_page(found))
         from px4_sim_ros.real import summaries
         for line in summaries.of_validation(found):
             print(line)
         if options.json:
-            options.json.write_text(
-                json.dumps(summaries.validation_json(found), indent=2), encoding='utf-8')
-    except ParameterError as error:
-        print(f'validate: {error}', file=sys.stderr)
-        return BAD_INPUT
-    except OSError as error:
-        print(f'validate: {error.filename}: {sentence(error)}', file=sys.stderr)
-        return BAD_INPUT
-    print(f'look at {output}')
+            whole_files.write(
+                options.json, json.dumps(summaries.validation_json(found), indent=2))
+    except (ParameterError, OSError) as error:
+        return output.failed('validate', error, BAD_INPUT)
+    print(f'look at {page}')
     return 0
