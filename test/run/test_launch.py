@@ -126,7 +126,7 @@ def test_it_flies_and_ctrl_c_ends_everything(mode):
 
 @pytest.mark.parametrize('mode', ['composed', 'separate'])
 def test_a_flight_is_recorded_and_flown_again(mode, tmp_path):
-    mission, bag = write_hop(tmp_path, 0.5), tmp_path / 'bag'
+    mission, bag = write_hop(tmp_path, 2.0), tmp_path / 'bag'
     with launch(f'mode:={mode}', 'speed_factor:=max', f'mission:={mission}', 'namespace:=uav1',
                 f'record:={bag}') as process:
         wait_for_line(process, 'disarmed')
