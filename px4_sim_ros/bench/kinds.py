@@ -12,7 +12,7 @@ from px4_sim_ros.mavlink.hil_server import port_of
 from px4_sim_ros.mavlink.pilot_link import PILOT_PORT
 from px4_sim_ros.mavlink.ports import LOCAL, check_port_is_free
 from px4_sim_ros.model.errors import ParameterError
-from px4_sim_ros.run.flight import MODES
+from px4_sim_ros.run.flight_plan import MODES
 from px4_sim_ros.run.px4 import ALL_CORES, ONE_CORE, PILOTED_INSTANCES
 
 # `trivial` only answers: with it our own side is what limits.

@@ -24,8 +24,9 @@ from px4_sim_ros.model.scenario.situation import Situation
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.recording.bag.run_description import RunDescription, versions, with_run_file
 from px4_sim_ros.run.core_world import CoreWorld
-from px4_sim_ros.run.flight import FlightWatch, StartedAutopilot, VehiclePlan
+from px4_sim_ros.run.flight_plan import VehiclePlan
 from px4_sim_ros.run.flight_record import FlightRecord
+from px4_sim_ros.run.flight_watch import FlightWatch, StartedAutopilot
 from px4_sim_ros.run.processes import stop_all
 from px4_sim_ros.run.px4 import Px4
 

@@ -21,7 +21,7 @@ from px4_sim_ros.cli import output
 from px4_sim_ros.cli.campaign_progress import CampaignProgress, summary
 from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED
 from px4_sim_ros.model.errors import ParameterError, sentence
-from px4_sim_ros.run.flight import AUTOPILOTS
+from px4_sim_ros.run.flight_plan import AUTOPILOTS
 from px4_sim_ros.run.px4 import REPEATABLE, SCHEDULES, Px4
 
 _USAGE = """\

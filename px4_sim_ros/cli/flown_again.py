@@ -12,7 +12,7 @@ from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.recording.bag.run_description import BagError
 from px4_sim_ros.run import settings
-from px4_sim_ros.run.flight import MODES
+from px4_sim_ros.run.flight_plan import MODES
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -38,7 +38,8 @@ from px4_sim_ros.recording.bag.folder import new_folder
 from px4_sim_ros.run import autopilots, fleet_plan, remapping, settings
 from px4_sim_ros.run.fleet import FleetOptions, laid_over
 from px4_sim_ros.run.fleet_record import FleetRecord
-from px4_sim_ros.run.flight import AUTOPILOTS, MODES, FlightPlan, VehiclePlan, conduct
+from px4_sim_ros.run.flight import conduct
+from px4_sim_ros.run.flight_plan import AUTOPILOTS, MODES, FlightPlan, VehiclePlan
 from px4_sim_ros.run.flight_record import FlightRecord
 from px4_sim_ros.run.px4 import (
     Px4,

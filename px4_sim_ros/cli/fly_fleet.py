@@ -13,7 +13,7 @@ from px4_sim_ros.model.encounters import Encounters
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.run import fleet as fleets
 from px4_sim_ros.run.fleet_record import FleetRecord
-from px4_sim_ros.run.flight import VehiclePlan
+from px4_sim_ros.run.flight_plan import VehiclePlan
 from px4_sim_ros.run.flight_record import FlightRecord
 
 # What is of one vehicle only, or not done for several yet.

@@ -30,7 +30,8 @@ from px4_sim_ros.recording.bag.folder import new_folder
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.run import autopilots, settings
-from px4_sim_ros.run.flight import FlightPlan, conduct
+from px4_sim_ros.run.flight import conduct
+from px4_sim_ros.run.flight_plan import FlightPlan
 from px4_sim_ros.run.flight_record import FlightRecord
 from px4_sim_ros.run.px4 import ONE_CORE, REPEATABLE, Px4
 

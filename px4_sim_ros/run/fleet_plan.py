@@ -10,7 +10,7 @@ from px4_sim_ros.config.fleets import Fleet
 from px4_sim_ros.config.vehicles_and_missions import flown_mission
 from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.run.fleet import FleetOptions, check_starts, configurations
-from px4_sim_ros.run.flight import FlightPlan, VehiclePlan
+from px4_sim_ros.run.flight_plan import FlightPlan, VehiclePlan
 from px4_sim_ros.run.px4 import Px4
 
 

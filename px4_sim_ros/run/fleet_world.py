@@ -14,7 +14,8 @@ if typing.TYPE_CHECKING:
     from px4_sim_ros.recording.bag.fleet_description import FleetDescription
     from px4_sim_ros.run.core_recorder import CoreRecorder
     from px4_sim_ros.run.core_world import CoreWorld
-    from px4_sim_ros.run.flight import FlightPlan, FlightWatch, World
+    from px4_sim_ros.run.flight_plan import FlightPlan, World
+    from px4_sim_ros.run.flight_watch import FlightWatch
     from px4_sim_ros.run.ros_world import RosWorld
 
 _OnEvent = typing.Callable[[typing.Any], None]
@@ -107,7 +108,7 @@ def _graph(
     flights: typing.Mapping[str, FlightWatch], lookout: Lookout,
 ) -> RosWorld:
     from px4_sim_ros.ros.flight_monitor import Listener
-    from px4_sim_ros.run.flight import optional_nodes
+    from px4_sim_ros.run.flight_plan import optional_nodes
     from px4_sim_ros.run.ros_world import RosWorld
 
     def listener(namespace: str) -> Listener:

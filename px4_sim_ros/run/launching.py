@@ -47,7 +47,7 @@ from px4_sim_ros.recording.bag.folder import new_folder
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import RunDescription, with_run_file
 from px4_sim_ros.run import autopilots, remapping
-from px4_sim_ros.run.flight import optional_nodes
+from px4_sim_ros.run.flight_plan import optional_nodes
 from px4_sim_ros.run.launch_arguments import ARGUMENTS, REPLAY_ARGUMENTS
 from px4_sim_ros.run.launch_viewers import check_viewers, viewers
 from px4_sim_ros.run.px4 import Px4, schedule_parameters

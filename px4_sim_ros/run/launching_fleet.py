@@ -21,7 +21,7 @@ from px4_sim_ros.run import autopilots
 from px4_sim_ros.run.fleet import FleetOptions
 from px4_sim_ros.run.fleet_plan import flight_plan, plans
 from px4_sim_ros.run.fleet_world import describe, write_files
-from px4_sim_ros.run.flight import VehiclePlan, optional_nodes
+from px4_sim_ros.run.flight_plan import VehiclePlan, optional_nodes
 from px4_sim_ros.run.launch_arguments import FLEET_ARGUMENTS
 from px4_sim_ros.run.launch_viewers import check_tf
 from px4_sim_ros.run.launching import (

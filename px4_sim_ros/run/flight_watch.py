@@ -1,0 +1,138 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""One vehicle of a flight: what its pilot reports, and its autopilot, until its flight is over."""
+from __future__ import annotations
+
+import contextlib
+import math
+import threading
+import time
+import typing
+
+from px4_sim_ros.mavlink.pilot_events import Event, MissionError
+from px4_sim_ros.model.scenario.happening import Happening, Verdicts
+from px4_sim_ros.model.scenario.scenario import Scenario
+from px4_sim_ros.run.autopilots import start_autopilot
+from px4_sim_ros.run.flight_plan import VehiclePlan, World
+from px4_sim_ros.run.processes import Child
+
+_WATCH_S = 0.2
+# Of wall time. PX4 connects within some seconds, also on a machine that is busy.
+_CONNECTED_TIMEOUT_S = 60.0
+
+
+class FlightWatch:
+    """What pilot and scenario of a vehicle report, up to the end of its flight."""
+
+    def __init__(
+        self, on_event: typing.Callable[[Event | Happening], None], *, has_scenario: bool,
+        on_over: typing.Callable[[], None] = lambda: None,
+    ) -> None:
+        """Begin.
+
+        :param on_event: called with each event
+        :param has_scenario: whether it is a scenario that ends the flight, not the mission
+        :param on_over: called at the end
+        """
+        self._on_event, self._has_scenario = on_event, has_scenario
+        self._on_over = on_over
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin again: the mission does, too."""
+        self.over = threading.Event()
+        self.flown, self.failure = False, ''
+        self.verdicts: Verdicts | None = None      # None: the scenario is not over
+
+    @property
+    def is_flown(self) -> bool:
+        """Whether the scenario has come to its end, or without one the mission."""
+        return self.verdicts is not None if self._has_scenario else self.flown
+
+    def take(self, event: Event | str) -> None:
+        """Take in an event, or why the mission was not flown to its end, '' if it was."""
+        if isinstance(event, Event):
+            self._on_event(event)
+        else:
+            self.flown, self.failure = not event, event
+            if not self._has_scenario:
+                self.end()
+
+    def follow(self, happening: Happening | Verdicts) -> None:
+        """Take in what the scenario has done, or the verdicts at its end."""
+        if isinstance(happening, Happening):
+            self._on_event(happening)
+        else:
+            self.verdicts = happening
+            self.end()
+
+    def end(self) -> None:
+        """End the flight; a second time nothing happens."""
+        self.over.set()
+        self._on_over()
+
+
+class StartedAutopilot:
+    """An autopilot, from its start to its end; without one the world waits for the user's own."""
+
+    def __init__(
+        self, vehicle: VehiclePlan, world: World, flight: FlightWatch,
+        on_gone: typing.Callable[[], object],
+    ) -> None:
+        """Start it.
+
+        :param flight: is ended when it ends, or does not come: nothing would fly the mission
+        :param on_gone: called before that; returns whether the flight has gone on until then
+        """
+        self._vehicle, self._world, self._flight = vehicle, world, flight
+        self._on_gone = on_gone
+        self._is_missing = False
+        self.has_failed = False        # it was the first whose end has ended the flight
+        self._autopilot: Child | None = None
+        with contextlib.ExitStack() as stack:
+            if vehicle.autopilot != 'none':
+                world_ = vehicle.configuration.world
+                self._autopilot = start_autopilot(
+                    vehicle.px4, world_.vehicle, vehicle.hil.instance, world_.scenario)
+                stack.callback(self._autopilot.stop)
+            watch = threading.Thread(target=self._watch, name='watch')
+            watch.start()
+            stack.callback(watch.join)
+            stack.callback(flight.end)
+            self._started = stack.pop_all()
+
+    @property
+    def processes(self) -> list[Child]:
+        """Its process, if it has one of ours."""
+        return [] if self._autopilot is None else [self._autopilot]
+
+    def end(self) -> None:
+        """End it; a second time nothing happens."""
+        self._started.close()
+
+    def _watch(self) -> None:
+        deadline_s = time.monotonic() + _CONNECTED_TIMEOUT_S
+        while self._autopilot is not None and not self._flight.over.wait(_WATCH_S):
+            if time.monotonic() > deadline_s:       # it is looked once
+                self._is_missing, deadline_s = not self._is_connected(), math.inf
+            if self._is_missing or self._autopilot.exit_code is not None:
+                self.has_failed = bool(self._on_gone())
+                self._flight.end()
+
+    def _is_connected(self) -> bool:
+        status = self._world.status(self._vehicle.namespace)
+        return bool(status.steps) or status.link.get('state', 'WAITING') != 'WAITING'
+
+    def check_flown(self, watch: FlightWatch, scenario: Scenario | None) -> None:
+        """Check that the mission was flown, or the scenario to its own end.
+
+        :raises MissionError: it was not, and why
+        """
+        if watch.failure and (scenario is None or scenario.end is None):
+            raise MissionError(watch.failure)
+        if self._is_missing and self._autopilot is not None:
+            raise MissionError(
+                f'{self._autopilot.name} has not connected within {_CONNECTED_TIMEOUT_S:g} s')
+        if not watch.is_flown and self._autopilot is not None:
+            raise MissionError(
+                f'{self._autopilot.name} has ended with exit code {self._autopilot.exit_code}')
