@@ -55,17 +55,22 @@ class BootWatch:
         self._session = _session_of(address)
         self.is_booting = self._session is not None
         self._page_faults: int | None = None       # up to the last look
+        self._seen: dict[str, _Thread] = {}        # what it was about when it was last seen to act
 
     def settle(self, longest_s: float = LONGEST_S) -> bool:
-        """Wait until nobody goes on by itself; return whether that has come."""
+        """Wait until nobody goes on by itself; return whether that has come.
+
+        If it has not, the next call goes on with what this one has seen: on a busy machine there
+        may be but one look in a call.
+        """
         deadline_s = time.monotonic() + longest_s
-        before: dict[str, _Thread] = {}
         while True:
             now = self._threads()
-            if not self.is_booting or _is_at_rest(before, now):
+            if not self.is_booting or _is_at_rest(self._seen, now):
+                self._seen = {}
                 return True
-            if not _is_like(before, now):
-                before = now
+            if not _is_like(self._seen, now):
+                self._seen = now
             if time.monotonic() > deadline_s:
                 return False
             time.sleep(_LOOK_S)

@@ -200,6 +200,8 @@ class HilBlock(Block):
         if not self._is_held:
             return ''
         port = port_of(self._hil.instance)
+        if self.link.lockstep.is_booting:
+            return f'the autopilot on TCP port {port} boots'
         if self.link.lockstep.state is LinkState.WAITING:
             return f'no autopilot is connected to TCP port {port}'
         return f'the autopilot on TCP port {port} is silent, and on_stall is pause'

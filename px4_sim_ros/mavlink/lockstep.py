@@ -121,8 +121,9 @@ class Lockstep:
     def exchange(self, time_us: int, frames: bytes) -> ActuatorControls | None:
         """Return the command that ends the step at `time_us`; send `frames` if not sent yet.
 
-        Returns None while the step has to be held (no autopilot connected, or stalled with
-        `on_stall` `pause`): call again with the same arguments, after `wait` or later.
+        Returns None while the step has to be held (no autopilot connected, one that boots and
+        does not rest, or stalled with `on_stall` `pause`): call again with the same arguments,
+        after `wait` or later.
 
         :raises StallError: the autopilot is silent and `on_stall` is `fail`
         """
@@ -130,6 +131,9 @@ class Lockstep:
         if self.report.state is LinkState.WAITING:
             return self._without_autopilot()
         started_s = time.perf_counter()
+        if not self._has_settled():
+            self.waited_s += time.perf_counter() - started_s
+            return None
         reply = self._wait_for_reply(time_us)
         self.waited_s += time.perf_counter() - started_s
         if self._has_gone():
@@ -240,15 +244,29 @@ class Lockstep:
             return True
         return rests
 
-    def _settle(self, boot: BootWatch) -> None:
-        """Let an autopilot that boots come to rest; at the end of that see how it runs."""
-        if not boot.settle():
+    @property
+    def is_booting(self) -> bool:
+        """Whether an autopilot is connected whose boot is waited for."""
+        return self._server.connected and self._boot is not None and self._boot.is_booting
+
+    def _has_settled(self) -> bool:
+        """Wait for a while until an autopilot that boots rests; return whether the step may go on.
+
+        A reply that will come has come then. At the end of the boot it is seen how it runs.
+        """
+        boot = self._boot
+        if boot is None or not boot.is_booting:
+            return True
+        if not boot.settle(_REST_WAIT_S):
+            if time.perf_counter() - self._sent_s < LONGEST_S:
+                return False
             self.note_gap(_RESTLESS)
         elif not boot.is_booting:
             boot.load_program()
             sentence = boot.wrong_schedule()
             if sentence:
                 self.note_gap(sentence)
+        return True
 
     def _look_for_gaps(self, boot: BootWatch, time_us: int) -> None:
         """See whether the autopilot still runs as it did at the end of its boot."""
@@ -305,8 +323,6 @@ class Lockstep:
             self._lock(time_us)
             return reply
         was_locked = self.report.state is LinkState.LOCKED
-        if self._boot is not None and self._boot.is_booting:
-            self._settle(self._boot)         # a reply that will come has come then
         deadline = Deadline(self._reply_timeout_s())
         while True:
             answered_us = self._matcher.answered_us
