@@ -65,8 +65,9 @@ class PilotProcess:
             for line in self._lines:
                 (kind, content), = json.loads(line).items()
                 if kind == 'event':
-                    text, time_s, target = content
-                    self._report(Event(text, time_s, tuple(target) if target else None))
+                    target = content['target_enu']
+                    self._report(Event(
+                        **content | {'target_enu': tuple(target) if target else None}))
                 elif kind == 'failure':
                     self.failure = content
                 else:
@@ -86,7 +87,7 @@ def main(arguments: typing.Sequence[str]) -> int:
         print(json.dumps({kind: content}), flush=True)
 
     try:
-        pilot = Pilot(instance, lambda event: report('event', event))
+        pilot = Pilot(instance, lambda event: report('event', event._asdict()))
         pilot.fly(Mission.from_mapping('mission', mission))
     except (MissionError, OSError) as error:
         report('failure', sentence(error))
