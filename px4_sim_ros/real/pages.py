@@ -36,7 +36,7 @@ if typing.TYPE_CHECKING:
 
 _HEIGHT_PX, _RIGHT_PX, _POINTS = 320, 190, 4000
 _SHARES = np.linspace(0.0, 1.0, 101)
-_NO_MODEL = 'no model: velocity and rate stay'
+_NO_MODEL = 'no model'
 
 
 class Validated(typing.NamedTuple):
@@ -76,8 +76,8 @@ def _list(items: typing.Sequence[str]) -> str:
 
 
 def _ways(errors: Errors) -> dict[str, np.ndarray]:
-    return {f'model, {FREE}': errors.model, f'model, {LOGGED}': errors.forces,
-            f'model, {HELD}': errors.rates_held, _NO_MODEL: errors.none}
+    return {FREE: errors.model, LOGGED: errors.forces, HELD: errors.rates_held,
+            _NO_MODEL: errors.none}
 
 
 def _open_loop(found: Validated) -> str:
@@ -93,7 +93,8 @@ def _open_loop(found: Validated) -> str:
         'From many starts the model has the state of the log, and then only its motor commands,'
         ' voltage and wind. The table has mean / 95 % of the errors after a time. Free is the whole'
         ' model; with the attitude as logged only forces err; with the rate of the start held'
-        ' there are no torques, as in published physical models.') + table(
+        ' there are no torques, as in published physical models. Without a model velocity and rate'
+        ' of the start stay.') + table(
         ('after', '', *(f'{q.name}, {q.unit}' for q in QUANTITIES)), rows, 2) + plots + heading(
         'Along the flight') + _along(found)
 
