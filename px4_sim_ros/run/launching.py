@@ -128,12 +128,10 @@ def actions(context: LaunchContext, vehicle: str) -> list[LaunchDescriptionEntit
     px4_dir = given['px4_dir'] or os.environ.get('PX4_DIR', '')
     px4 = Px4.find(px4_dir, given['px4_schedule']) if given['autopilot'] == 'px4' else None
     autopilots.check(hil, given['autopilot'], mission is not None)
-    claim = domain_claim.claim_start()
-    try:
-        compile_ahead()
-    except KeyboardInterrupt:       # the launch ends by itself
+    begun = begin()
+    if begun is None:
         return []
-    folder = tempfile.TemporaryDirectory(prefix=f'{PACKAGE}_')
+    folder, claim = begun
     if 'recorder' in configuration.nodes:
         run = RunDescription.of(
             configuration, mode=given['mode'], autopilot=given['autopilot'],
@@ -185,6 +183,21 @@ def _in_real_time(configuration: Configuration) -> Configuration:
     manager = dataclasses.replace(
         configuration.of_node('manager', ManagerParameters), speed_factor=1.0)
     return dataclasses.replace(configuration, nodes=configuration.nodes | {'manager': manager})
+
+
+def begin() -> tuple[tempfile.TemporaryDirectory, contextlib.ExitStack] | None:
+    """Return a folder for the files of a flight, and the right to start a graph.
+
+    None if Ctrl-C came while the motion was compiled: the launch ends by itself.
+
+    :raises ParameterError: there is a graph already, or somebody starts one
+    """
+    claim = domain_claim.claim_start()
+    try:
+        compile_ahead()
+    except KeyboardInterrupt:
+        return None
+    return tempfile.TemporaryDirectory(prefix=f'{PACKAGE}_'), claim
 
 
 def surroundings(

@@ -5,15 +5,13 @@ from __future__ import annotations
 
 import os
 import pathlib
-import tempfile
 import typing
 
 from launch.launch_context import LaunchContext
 from launch.launch_description_entity import LaunchDescriptionEntity
 from launch_ros.actions import Node
 
-from px4_sim_ros.config import domain_claim, node_overrides
-from px4_sim_ros.config.compile_ahead import compile_ahead
+from px4_sim_ros.config import node_overrides
 from px4_sim_ros.config.fleets import Fleet
 from px4_sim_ros.config.resources import PACKAGE
 from px4_sim_ros.recording.bag.fleet_description import FleetDescription
@@ -27,6 +25,7 @@ from px4_sim_ros.run.launch_viewers import check_tf
 from px4_sim_ros.run.launching import (
     autopilot_arguments,
     base_parameters,
+    begin,
     bounded,
     essential,
     overriding,
@@ -55,12 +54,10 @@ def fleet_actions(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     own_classes = node_overrides.parse(
         given['nodes'].split(',') if given['nodes'] else (), first.graph.nodes)
     plan = flight_plan(fleet, given['mode'], vehicles, own_classes)
-    claim = domain_claim.claim_start()
-    try:
-        compile_ahead()
-    except KeyboardInterrupt:       # the launch ends by itself
+    begun = begin()
+    if begun is None:
         return []
-    folder = tempfile.TemporaryDirectory(prefix=f'{PACKAGE}_')
+    folder, claim = begun
     description = describe(plan, first)
     parameters, file = write_files(plan, first, description, pathlib.Path(folder.name))
     return [

@@ -6,7 +6,6 @@ import math
 import os
 import pathlib
 import re
-import shutil
 import signal
 import statistics
 import subprocess
@@ -26,6 +25,7 @@ from graph_processes import PATIENCE_S, STEP_US, running_graph
 from nav_msgs.msg import Odometry
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import FluidPressure, Range
+from workspace import ROS2, needs_workspace
 
 from px4_sim_ros.cli import command_line
 from px4_sim_ros.config import node_overrides
@@ -318,14 +318,8 @@ def test_a_process_refuses_what_it_does_not_run(folder):
 
 # Under ros2 launch.
 
-ROS2 = shutil.which('ros2')
-
-
 @pytest.mark.slow
-@pytest.mark.skipif(
-    ROS2 is None or subprocess.run(
-        [ROS2, 'pkg', 'prefix', 'px4_sim_ros'], capture_output=True, check=False).returncode != 0,
-    reason='px4_sim_ros is not built with colcon in a sourced workspace')
+@needs_workspace
 @pytest.mark.parametrize('mode', ['composed', 'separate'])
 def test_the_node_is_launched(mode, folder):
     with running([ROS2, 'launch', 'px4_sim_ros', 'iris.launch.py', f'instance:={INSTANCE}',

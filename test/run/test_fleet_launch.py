@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Several vehicles under the real `ros2 launch`, where launch_ros is installed."""
 import re
-import shutil
 import signal
 import subprocess
 
@@ -18,16 +17,13 @@ from commands import (
     wait_for_line,
     wait_gone,
 )
+from workspace import ROS2, needs_workspace
 
 from px4_sim_ros.recording.bag.reader import vehicles_of
 
 pytest.importorskip('launch_ros', reason='launch_ros is not installed')
 INSTANCES = 37, 38
-ROS2 = shutil.which('ros2')
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(
-    ROS2 is None or subprocess.run(
-        [ROS2, 'pkg', 'prefix', 'px4_sim_ros'], capture_output=True, check=False).returncode != 0,
-    reason='px4_sim_ros is not built with colcon in a sourced workspace')]
+pytestmark = [pytest.mark.slow, needs_workspace]
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ import json
 import os
 import pathlib
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -24,17 +23,14 @@ from commands import (
     wait_gone,
     write_hop,
 )
+from workspace import ROS2, needs_workspace
 
 from px4_sim_ros.recording.bag.reader import BagReader
 
 pytest.importorskip('launch_ros', reason='launch_ros is not installed')
 INSTANCE = 83
 CLOSED = '[rviz2-4]: process has finished cleanly'
-ROS2 = shutil.which('ros2')
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(
-    ROS2 is None or subprocess.run(
-        [ROS2, 'pkg', 'prefix', 'px4_sim_ros'], capture_output=True, check=False).returncode != 0,
-    reason='px4_sim_ros is not built with colcon in a sourced workspace')]
+pytestmark = [pytest.mark.slow, needs_workspace]
 
 
 # Notes how it was started; a window that is closed ends at once.
