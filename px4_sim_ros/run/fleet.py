@@ -18,6 +18,7 @@ from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.mavlink.pilot_link import PILOT_PORT
 from px4_sim_ros.model.body.integrators import DynamicsParameters
 from px4_sim_ros.model.encounters import reach_m
+from px4_sim_ros.model.environment.wind import WindParameters
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.random_streams import derived_seed
 from px4_sim_ros.model.world import OF_VEHICLE, WorldParameters
@@ -69,6 +70,9 @@ def configurations(
             instance = next(i for i in range(int(asked), 200) if i not in taken)
             taken.add(instance)
         own['hil_bridge']['instance'] = instance
+        if found and found[0][1].world.wind == 'field':
+            # One field for all; who has set another one finds it in the first vehicle.
+            own['wind'] = {'field_seed': _field_seed(found[0][1])} | own.get('wind', {})
         whose = dataclasses.replace(vehicle, autopilot=vehicle.autopilot or autopilot)
         try:
             configuration = load_configuration(
@@ -82,6 +86,12 @@ def configurations(
         its.of_node('hil_bridge', HilParameters).instance: vehicle.namespace
         for vehicle, its in found})
     return found
+
+
+def _field_seed(first: Configuration) -> int:
+    """Return the seed of the field of turbulence that the first vehicle meets."""
+    seed = first.of_node('wind', WindParameters).field_seed
+    return first.world.seed if seed < 0 else seed
 
 
 def _check_ports(fleet: Fleet, vehicles: typing.Mapping[int, str]) -> None:

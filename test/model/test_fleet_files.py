@@ -12,6 +12,7 @@ from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.model.body.dynamics import Dynamics
 from px4_sim_ros.model.body.integrators import DynamicsParameters
 from px4_sim_ros.model.environment.environment import Environment
+from px4_sim_ros.model.environment.wind import Wind
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.rotation import matrix, to_world
 from px4_sim_ros.run import fleet as fleets
@@ -69,6 +70,20 @@ def test_each_has_ports_and_random_streams_of_its_own(tmp_path):
     fewer = {**GOOD, 'vehicles': [GOOD['vehicles'][0], GOOD['vehicles'][2]]}
     assert configured(load(fewer, tmp_path))['charlie'][1].world.seed == seeds[2]
     assert configured(load(GOOD, tmp_path), {'': {'seed': 2}})['charlie'][1].world.seed != seeds[2]
+
+
+def test_all_meet_the_same_field_of_turbulence(tmp_path):
+    fleet = load(GOOD, tmp_path)
+    for field, seed in ({}, 1), ({'field_seed': 5}, 5):
+        found = configured(fleet, {'': {'wind': 'field'}, 'wind': field})
+        winds = {name: Wind('wind', its.nodes['wind'], its.world)
+                 for name, (_, its) in found.items()}
+        there = {wind.sample(20_000, (3.0, 4.0, 5.0), (0.0, 0.0, 0.0)) for wind in winds.values()}
+        assert len(there) == 1
+        assert [its.nodes['wind'].field_seed for _, its in found.values()][1:] == [seed] * 2
+    # The seed of the world is that of the field.
+    other = configured(fleet, {'': {'wind': 'field', 'seed': 2}})['bravo'][1]
+    assert other.nodes['wind'].field_seed == 2
 
 
 def test_where_a_vehicle_stands_at_first(tmp_path):

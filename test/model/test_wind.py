@@ -17,7 +17,7 @@ from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.timebase import US_PER_S
 
 HOME = REST = (0.0, 0.0, 0.0)
-MODELS = ('constant', 'gust', 'ornstein_uhlenbeck', 'dryden')
+MODELS = ('constant', 'gust', 'ornstein_uhlenbeck', 'dryden', 'field')
 
 
 @pytest.fixture(scope='module')
@@ -59,7 +59,8 @@ def test_wind_blows_to_the_other_side_of_where_it_comes_from(build, from_deg, ea
 def test_every_model_has_the_mean(build, model):
     """What it adds does not depend on it, but for the dryden turbulence's strength and speed."""
     calm, windy = (
-        build(model, from_deg=180.0, speed_m_s=8.0, climb_m_s=climb) for climb in (0.0, 1.0))
+        build(model, from_deg=180.0, speed_m_s=8.0, climb_m_s=climb, field_intensity_m_s=0.0)
+        for climb in (0.0, 1.0))
     difference = (
         blow(windy, 50, velocity=(3.0, 8.0, 1.0)) - blow(calm, 50, velocity=(3.0, 8.0, 0.0)))
     assert difference == pytest.approx(np.tile((0.0, 0.0, 1.0), (50, 1)), abs=1e-12)
@@ -70,7 +71,7 @@ def test_no_wind_at_all(build, model):
     """With every strength zero nothing blows, whatever the direction."""
     wind = build(
         model, speed_m_s=0.0, from_deg=30.0, gust_speed_m_s=0.0, ou_intensity_m_s=0.0,
-        ou_vertical_intensity_m_s=0.0)
+        ou_vertical_intensity_m_s=0.0, field_intensity_m_s=0.0)
     assert not blow(wind, 200, position=(0.0, 0.0, 100.0)).any()
 
 
@@ -242,3 +243,32 @@ def test_same_seed_same_wind(build, model):
     first, again, other = blown(1), blown(1), blown(2)
     assert np.array_equal(first, again)
     assert np.corrcoef(np.hstack((first, other)).T) == pytest.approx(np.eye(6), abs=0.05)
+
+
+# The field.
+
+def test_what_one_meets_another_one_further_along_the_wind_meets_later(build):
+    """Taylor's frozen field: u(x + U t, t0 + t) = u(x, t0), whoever moves through it."""
+    wind = build('field', climb_m_s=-0.5)
+    now = wind.sample(2_000_000, (3.0, -20.0, 9.0), REST).velocity_enu
+    later = wind.sample(7_000_000, (3.0 + 5.0 * 8.0, -20.0, 9.0 - 5.0 * 0.5), (9.0, 1.0, 0.0))
+    assert later.velocity_enu == pytest.approx(now, abs=1e-12)
+    beside = wind.sample(2_000_000, (3.0, 100.0, 9.0), REST).velocity_enu
+    assert math.dist(now, beside) > 0.1
+
+
+def test_the_field_makes_no_air(build):
+    """Its divergence is zero everywhere, by central differences."""
+    wind, h = build('field', field_length_m=100.0), 1e-4
+    for place in np.random.default_rng(3).uniform(-500.0, 500.0, (20, 3)):
+        rates = [[(wind.sample(20_000, place + sign * h * axis, REST).velocity_enu[i]) * sign
+                  for sign in (1, -1)] for i, axis in enumerate(np.eye(3))]
+        terms = [sum(pair) / (2.0 * h) for pair in rates]
+        assert abs(sum(terms)) < 1e-6 * max(map(abs, terms)) + 1e-7
+
+
+def test_the_field_has_a_seed_of_its_own_if_it_is_given_one(build):
+    own = blow(build('field', field_seed=5, seed=1), 3)
+    assert (own == blow(build('field', field_seed=5, seed=2), 3)).all()
+    assert (own == blow(build('field', seed=5), 3)).all()
+    assert (own != blow(build('field', seed=1), 3)).all()

@@ -1,6 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""Dryden turbulence."""
+"""Turbulence: Dryden, and as a field in space."""
 from __future__ import annotations
 
 import dataclasses
@@ -22,7 +22,8 @@ PARAMETERS = WindParameters(
     speed_m_s=8.0, from_deg=270.0, climb_m_s=0.0,
     gust_speed_m_s=6.0, gust_start_s=2.0, gust_duration_s=4.0, gust_interval_s=0.0,
     ou_intensity_m_s=1.5, ou_vertical_intensity_m_s=0.5, ou_correlation_time_s=0.5,
-    dryden_medium_intensity_m_s=2.0)
+    dryden_medium_intensity_m_s=2.0,
+    field_intensity_m_s=1.2, field_length_m=30.0, field_seed=-1)
 SAMPLES, SEEDS = 60_000, range(1, 7)
 # Height in m, airspeed across the wind in m/s, period in us. The first is too short for the rms.
 LOW = (
@@ -154,3 +155,62 @@ def rms_at_medium_altitude():
 def spectrum_at_medium_altitude():
     """Return the largest difference over axes and bands."""
     return spectrum(MEDIUM, 'Dryden turbulence at 700 m')
+
+
+FIELD = 'wind field, 80 seeds, 30 places each'
+FIELD_DISTANCES = 0.1, 0.3, 1.0, 2.0, 4.0
+
+
+@functools.cache
+def field_pairs():
+    """Return velocities (seed, place, axis) of the field, and those at distances along and across.
+
+    Both are by distance in scale lengths.
+    """
+    p, rng = PARAMETERS, np.random.default_rng(5)
+    base = dataclasses.replace(world(), wind='field')
+    here, along, across = [], {x: [] for x in FIELD_DISTANCES}, {x: [] for x in FIELD_DISTANCES}
+    for seed in range(80):
+        wind = Wind('wind', p, dataclasses.replace(base, seed=seed))
+
+        def at(place, wind=wind):
+            return np.subtract(wind.sample(20_000, place, (0.0, 0.0, 0.0)).velocity_enu,
+                               (8.0, 0.0, 0.0))
+        places = rng.uniform(-1000.0, 1000.0, (30, 3))
+        here.append([at(place) for place in places])
+        for x in FIELD_DISTANCES:
+            r = x * p.field_length_m
+            along[x].append([at(place + (r, 0.0, 0.0))[0] for place in places])
+            across[x].append([at(place + (0.0, r, 0.0))[0] for place in places])
+    return (np.array(here), {x: np.array(v) for x, v in along.items()},
+            {x: np.array(v) for x, v in across.items()})
+
+
+@check('turbulence as a field: rms', model=FIELD, reference='the intensity that was asked for',
+       tolerance=3.0, unit='%')
+def rms_of_the_field():
+    """Return the largest difference over the axes."""
+    here, _, _ = field_pairs()
+    rms_ = np.sqrt((here ** 2).mean(axis=(0, 1)))
+    return Result(100.0 * np.abs(rms_ / PARAMETERS.field_intensity_m_s - 1.0).max())
+
+
+@check('turbulence as a field: correlation in space', model=FIELD,
+       reference='isotropic and without divergence: exp(-x) along, exp(-x) (1 - x / 2) across',
+       tolerance=0.05, unit='of the variance')
+def correlation_of_the_field():
+    """Return the largest difference over distances x in scale lengths, along and across."""
+    here, along, across = field_pairs()
+    variance, off, found = PARAMETERS.field_intensity_m_s ** 2, [], ([], [])
+    for x in FIELD_DISTANCES:
+        for kept, there, closed in (
+                (found[0], along, np.exp(-x)), (found[1], across, np.exp(-x) * (1.0 - x / 2.0))):
+            kept.append((here[..., 0] * there[x]).mean() / variance)
+            off.append(abs(kept[-1] - closed))
+    x = np.linspace(0.0, 4.0, 60)
+    return Result(np.max(off), Plot(
+        'Field of turbulence', 'distance in scale lengths', 'correlation', (
+            Series('along', FIELD_DISTANCES, found[0], 'dots'),
+            Series('along, exp(-x)', x, np.exp(-x), 'limit'),
+            Series('across', FIELD_DISTANCES, found[1], 'dots'),
+            Series('across, exp(-x) (1 - x / 2)', x, np.exp(-x) * (1.0 - x / 2.0), 'limit'))))

@@ -53,6 +53,14 @@ class WindParameters(Parameters):
     dryden_medium_intensity_m_s: float = parameter(
         'dryden: 1-sigma on each axis from 2000 ft on; below 1000 ft it follows from speed_m_s',
         'm/s', minimum=0, maximum=100)
+    field_intensity_m_s: float = parameter(
+        'field: 1-sigma on each axis', 'm/s', minimum=0, maximum=100)
+    field_length_m: float = parameter(
+        'field: scale length; the correlation along its own direction is exp(-distance / it)',
+        'm', minimum=0.1, maximum=10_000)
+    field_seed: int = parameter(
+        'field: its seed, the same for all vehicles of a world; -1: that of the run',
+        minimum=-1, maximum=2**31 - 1)
 
     @classmethod
     def from_mapping(cls, owner: str, values: typing.Mapping[str, typing.Any]) -> typing.Self:
@@ -143,6 +151,28 @@ class _Dryden:
         return u * east - v * north, u * north + v * east, w
 
 
+class _Field:
+    """A field of turbulence that the mean wind carries past all vehicles.
+
+    Each meets what is at its place: what one meets another one further along the wind meets
+    later. It is the same at all heights, down to the ground.
+    """
+
+    def __init__(self, name: str, parameters: WindParameters, world: WorldParameters) -> None:
+        # It loads the compiler, which the other models do without.
+        from px4_sim_ros.model.environment.turbulent_field import TurbulentField
+        p = parameters
+        self._mean = _mean(p)
+        self._field = TurbulentField(
+            p.field_intensity_m_s, p.field_length_m,
+            world.seed if p.field_seed < 0 else p.field_seed, f'{name}/field')
+
+    def sample(self, time_us: int, position_enu: Vector, velocity_enu: Vector) -> Vector:
+        time_s = time_us / US_PER_S
+        (x, y, z), (u, v, w) = position_enu, self._mean
+        return self._field.at((x - u * time_s, y - v * time_s, z - w * time_s))
+
+
 class _Model(typing.Protocol):
     """What is added to the mean wind."""
 
@@ -155,6 +185,7 @@ _MODELS: dict[str, typing.Callable[[str, WindParameters, WorldParameters], _Mode
     'gust': _Gust,
     'ornstein_uhlenbeck': _OrnsteinUhlenbeck,
     'dryden': _Dryden,
+    'field': _Field,
 }
 WIND_MODELS = tuple(_MODELS)
 
