@@ -120,7 +120,7 @@ def _fly(options: argparse.Namespace, folder: pathlib.Path) -> int:
     record.shares_core = configuration.of_node('hil_bridge', HilParameters).shares_core
     vehicles = plan.vehicles(configuration)
     if plan.fleet:
-        fly_fleet.prepare_record(record, list(vehicles), plan.near_miss_m)
+        fly_fleet.prepare_record(record, list(vehicles))
     whole = fly_fleet.fleet_record(record, vehicles) if plan.fleet else record
     code, failure = _conduct(plan, configuration, record, folder, whole)
     # One that has failed before its first step has nothing to show.

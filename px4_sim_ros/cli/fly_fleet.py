@@ -9,9 +9,7 @@ import typing
 from px4_sim_ros.config.configuration import Configuration
 from px4_sim_ros.config.fleets import MOST_VEHICLES, SPACING_M, Fleet
 from px4_sim_ros.mavlink.link_state import HilParameters
-from px4_sim_ros.model.encounters import Encounters
 from px4_sim_ros.model.errors import ParameterError
-from px4_sim_ros.run import fleet as fleets
 from px4_sim_ros.run.fleet_record import FleetRecord
 from px4_sim_ros.run.flight_plan import VehiclePlan
 from px4_sim_ros.run.flight_record import FlightRecord
@@ -59,13 +57,11 @@ def fleet_of(options: argparse.Namespace) -> Fleet | None:
     return Fleet.of_number(options.vehicles, spacing_m)
 
 
-def prepare_record(record: FlightRecord, vehicles: list[VehiclePlan], near_miss_m: float) -> None:
-    """Let the record of the first vehicle have those of the others, and look at distances."""
+def prepare_record(record: FlightRecord, vehicles: list[VehiclePlan]) -> None:
+    """Let the record of the first vehicle have those of the others."""
     for vehicle in vehicles[1:]:
         its = record.others[vehicle.namespace] = FlightRecord()
         its.autopilot, its.shares_core = vehicle.autopilot, vehicle.hil.shares_core
-    record.encounters = Encounters(
-        fleets.reaches_m({v.namespace: v.configuration for v in vehicles}), near_miss_m)
 
 
 def fleet_record(record: FlightRecord, vehicles: typing.Sequence[VehiclePlan]) -> FleetRecord:

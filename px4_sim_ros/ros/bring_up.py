@@ -21,6 +21,7 @@ from px4_sim_ros.step.graph import ABSENCE, CLOCK, COMMAND
 from px4_sim_ros.step.members import Member, managed
 
 if typing.TYPE_CHECKING:
+    from px4_sim_ros.ros.encounter_watch import EncounterWatch
     from px4_sim_ros.ros.manager import ManagerNode
 
 # A step that is held for an autopilot never ends; the others take a few milliseconds.
@@ -42,8 +43,9 @@ class BringUp:
 
     def __init__(
         self, manager: ManagerNode, members: typing.Sequence[Member], driver: ClockDriver,
+        encounters: EncounterWatch | None,
     ) -> None:
-        self._manager, self._driver = manager, driver
+        self._manager, self._driver, self._encounters = manager, driver, encounters
         self.members = list(members)
         self.nodes = [ManagedNode(manager, name) for name in managed(members)]
         self._lost: list[ManagedNode] = []   # a recorder that is waited for no longer
@@ -56,6 +58,8 @@ class BringUp:
         :raises NotAloneError: somebody else publishes /clock
         """
         self._driver.open(self.members)
+        if self._encounters is not None:
+            self._encounters.open(self.members)
         self._participant = participant_of(self._manager)
         yield from sequences.appear(self.nodes, deadline_s)
         yield from self._wait_until_alone(deadline_s)
@@ -135,7 +139,11 @@ class BringUp:
                 **self._driver.connections(member.vehicle))
             if 'recorder' in its:
                 its['recorder'] = _part_of(member, its['recorder'])
-            if missing := find_unmatched(member.graph, its | {'manager': manager}):
+            missing = find_unmatched(member.graph, its | {'manager': manager})
+            if not missing and self._encounters is not None:
+                missing = self._encounters.unmatched(
+                    member.vehicle, its['dynamics'], self._participant)
+            if missing:
                 return f'{member.vehicle}: {missing}' if member.vehicle else missing
         return ''
 

@@ -17,10 +17,11 @@ from std_srvs.srv import Trigger
 from px4_sim_ros.config import signals
 from px4_sim_ros.config.resources import PACKAGE
 from px4_sim_ros.mavlink.pilot_events import Event
-from px4_sim_ros.messages import codecs, pilot_events, scenario_events
+from px4_sim_ros.messages import codecs, encounter_events, pilot_events, scenario_events
 from px4_sim_ros.messages.diagnostics import node_name, values_of
 from px4_sim_ros.messages.run_status import RunState
 from px4_sim_ros.messages.stamps import stamp_us
+from px4_sim_ros.model.encounters import Encounter, Nearest
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.scenario.happening import Happening, Verdicts
 from px4_sim_ros.ros import qos
@@ -52,12 +53,15 @@ class FlightMonitor:
     def __init__(
         self, listeners: typing.Mapping[str, Listener],
         on_report: typing.Callable[[str, int, dict[str, str]], None], namespace: str = '',
+        on_encounter: typing.Callable[[Encounter | list[Nearest]], None] = lambda found: None,
     ) -> None:
         """Join ROS as a node.
 
         :param listeners: by vehicle; one alone has no name
         :param on_report: called with the name of a node, the simulated time in us and the values
             of its diagnostics
+        :param on_encounter: called when two vehicles come near each other, and at the end with
+            the least distances
         """
         self._listeners, self._on_report = listeners, on_report
         # What has come: told outside the executor, which writes a traceback of any exception.
@@ -84,6 +88,10 @@ class FlightMonitor:
         self._events = [
             subscription for vehicle, listener in listeners.items()
             for subscription in self._listen(vehicle, listener)]
+        self._encounters = self._node.create_subscription(
+            DiagnosticStatus, side_topics.ENCOUNTERS.name,
+            self._later(lambda message: on_encounter(encounter_events.read(message))),
+            qos.LATCHED_LOG)
         self._watch = StatusClient(self._node)
         self.recording = ''        # the folder of the recording that began last
         self._recording_status = self._node.create_subscription(

@@ -16,12 +16,15 @@ from rclpy.parameter import Parameter
 
 from px4_sim_ros.config.vehicles_and_missions import load_vehicle
 from px4_sim_ros.messages.run_status import RunState
+from px4_sim_ros.model.encounters import Encounters
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.ros import parameters, sequences
 from px4_sim_ros.ros.block_host import BlockHost
 from px4_sim_ros.ros.bring_up import BringUp, NotAloneError
 from px4_sim_ros.ros.clock_driver import ClockDriver
+from px4_sim_ros.ros.encounter_watch import EncounterWatch
 from px4_sim_ros.ros.lifecycle_client import Sequence, SequenceRunner, TransitionError
+from px4_sim_ros.ros.polling import PollingNode
 from px4_sim_ros.ros.run_control import RunControl
 from px4_sim_ros.ros.status_publisher import StatusPublisher
 from px4_sim_ros.ros.supervision import Supervision
@@ -37,7 +40,7 @@ _CALL_TIMEOUT_S = 1.0
 _LAST_WORD_S = 0.1
 
 
-class ManagerNode(parameters.OwnRefusals, LifecycleNode):
+class ManagerNode(PollingNode, parameters.OwnRefusals, LifecycleNode):
     """Owns simulated time: step k ends at k * step_us, when its command has come.
 
     It brings itself up. Of its own transitions only `shutdown` is for others: it takes the
@@ -46,11 +49,13 @@ class ManagerNode(parameters.OwnRefusals, LifecycleNode):
 
     def __init__(
         self, name: str, host: BlockHost, vehicles: typing.Sequence[Member] = (),
+        encounters: Encounters | None = None,
     ) -> None:
         """Declare parameters and start to bring up the graph.
 
         :param host: of the blocks of this process
         :param vehicles: of a fleet; without any there is one, which the parameters describe
+        :param encounters: looks at how near these come to each other
         :raises ParameterError: a parameter is wrong
         """
         super().__init__(name, automatically_declare_parameters_from_overrides=True)
@@ -65,9 +70,11 @@ class ManagerNode(parameters.OwnRefusals, LifecycleNode):
             self, self, self.sim_clock, why='while the graph runs',
             live_parameters=('step_timeout_s', 'on_overdue'))
         self.driver = ClockDriver(self, host, self.sim_clock, self._on_complete)
+        self._encounters = (
+            None if encounters is None else EncounterWatch(self, host, encounters))
         self._bring_up = BringUp(
             self, vehicles or [Member('', graph.of_instances(world.node_counts), world)],
-            self.driver)
+            self.driver, self._encounters)
         self._supervision = Supervision(self, self.driver, self._bring_up)
         self._status = StatusPublisher(
             self, lambda: self._supervision.status(self.control, self._lifecycle_state))
@@ -113,6 +120,8 @@ class ManagerNode(parameters.OwnRefusals, LifecycleNode):
         try:
             yield from self._bring_up.finish_step(self._supervision.is_recorded)
             yield from self._bring_up.rewind()
+            if self._encounters is not None:
+                self._encounters.reset()
             self.control.run += 1
             self.sim_clock.reset()
             self._supervision.expect_recording()
@@ -129,6 +138,8 @@ class ManagerNode(parameters.OwnRefusals, LifecycleNode):
     def _take_down(self) -> Sequence[None]:
         """Stop all nodes, then end them; go on after a failure."""
         yield from self._bring_up.finish_step(self._supervision.is_recorded)
+        if self._encounters is not None:
+            self._encounters.end()
         yield from self._bring_up.end(self._log_failure)
         if self._lifecycle_state != 'finalized':
             self.trigger_shutdown()
@@ -232,6 +243,8 @@ class ManagerNode(parameters.OwnRefusals, LifecycleNode):
     # The step and the status.
 
     def _on_complete(self) -> None:
+        if self._encounters is not None:
+            self._encounters.look(self.sim_clock.time_us)
         if self._supervision.overdue is not None:
             self._supervision.clear()
         elif self.sim_clock.standing:

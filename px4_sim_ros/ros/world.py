@@ -32,7 +32,7 @@ from px4_sim_ros.ros.session import make_executor
 from px4_sim_ros.ros.step_executor import StepExecutor
 from px4_sim_ros.step import graph
 from px4_sim_ros.step.hang_watch import HangWatch
-from px4_sim_ros.step.members import OF_WORLD, Member, managed
+from px4_sim_ros.step.members import OF_WORLD, managed
 
 if typing.TYPE_CHECKING:
     from px4_sim_ros.recording.bag.fleet_description import FleetDescription
@@ -69,7 +69,7 @@ def run(
     host = BlockHost(None if described is None else SharedCore(core_of(described.core_instance)))
     try:
         manager = (_make_nodes(names, nodes, own, host) if described is None
-                   else _make_fleet(names, nodes, own, host, described.vehicles))
+                   else _make_fleet(names, nodes, own, host, described))
         for node in nodes:
             executor.add_node(node)
         if stop.asked:
@@ -128,7 +128,7 @@ def _make_nodes(
 
 def _make_fleet(
     names: typing.Sequence[str], nodes: list[typing.Any], own: typing.Sequence[str],
-    host: BlockHost, vehicles: typing.Sequence[Member],
+    host: BlockHost, described: FleetDescription,
 ) -> ManagerNode | None:
     """Make the nodes of several vehicles, as `_make_nodes` does.
 
@@ -137,11 +137,12 @@ def _make_fleet(
     def make(name: str, *arguments: typing.Any) -> typing.Any:
         return graph.load(graph.spec_of(name).node)(name, host, *arguments)
 
+    vehicles = described.vehicles
     has_recorder = 'recorder' in managed(vehicles)
     names = names or ['manager', *(v.vehicle for v in vehicles), *['recorder'] * has_recorder]
     manager: typing.Any = None
     if 'manager' in names:
-        manager = make('manager', vehicles)
+        manager = make('manager', vehicles, described.encounters())
         nodes.append(manager)
     for member in vehicles:
         if member.vehicle in names:

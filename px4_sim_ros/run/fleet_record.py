@@ -75,16 +75,14 @@ class FleetRecord:
         }
 
     def _of_encounters(self) -> dict[str, typing.Any]:
-        looked = self._first.encounters
-        if looked is None:
-            return {}
-        nearest = looked.nearest()
+        met, nearest = self._first.met, self._first.nearest
+        collisions = sum(encounter.is_collision for encounter in met)
         return {
             'least_distance_m': round(nearest[0].distance_m, 3) if nearest else None,
-            'near_misses': looked.near_misses,
-            'collisions': looked.collisions,
+            'near_misses': len(met) - collisions,
+            'collisions': collisions,
             'distances': [_of_pair(pair) for pair in nearest[:_MOST_PAIRS]],
-            'events': [{'time_s': e.time_s, 'event': e.text} for e in self._first.met],
+            'events': [{'time_s': e.time_s, 'event': e.text} for e in met],
         }
 
     def _of_vehicle(self, name: str) -> dict[str, typing.Any]:

@@ -3,11 +3,13 @@
 """The world of several vehicles in each mode, and who looks at how near they come."""
 from __future__ import annotations
 
+import contextlib
 import pathlib
 import typing
 
 from px4_sim_ros.config.configuration import Configuration, write_fleet_configuration
-from px4_sim_ros.model.frames import Vector
+from px4_sim_ros.model.encounters import Encounter, Encounters, Nearest
+from px4_sim_ros.run.fleet import reaches_m
 from px4_sim_ros.run.flight_record import FlightRecord
 
 if typing.TYPE_CHECKING:
@@ -22,77 +24,70 @@ _OnEvent = typing.Callable[[typing.Any], None]
 
 
 class Lookout:
-    """Tells the records of the vehicles where these are, and how near they come."""
+    """Notes how near the vehicles come to each other, and tells it."""
 
-    def __init__(self, plan: FlightPlan, record: FlightRecord, on_event: _OnEvent) -> None:
+    def __init__(self, record: FlightRecord, on_event: _OnEvent) -> None:
+        """Begin with nothing.
+
+        :param record: of the first vehicle
+        """
         self._record, self._on_event = record, on_event
-        self._records = {plan.namespace: record, **record.others}
-        self._places: dict[int, dict[str, Vector]] = {}     # by time, while one is missing
-        self._last_us: dict[str, int] = {}                  # of each vehicle
-        self.note: typing.Callable[[str], None] = lambda text: None
 
-    def observe(self, time_us: int, places_enu: typing.Mapping[str, Vector]) -> None:
-        """Take in where all vehicles are at a time, by namespace."""
-        for namespace, its in self._records.items():
-            its.add_truth(places_enu[namespace])
-        if self._record.encounters is None:
-            return
-        for encounter in self._record.encounters.step(
-                time_us, [places_enu[namespace] for namespace in self._records]):
-            self._record.met.append(encounter)
-            self.note(encounter.text)
-            self._on_event(encounter)
-
-    def add(self, namespace: str, time_us: int, position_enu: Vector) -> None:
-        """Take in where one vehicle is; all are looked at when all of a time are there."""
-        if time_us <= self._last_us.get(namespace, 0):
-            self._places.clear()           # the run has begun again
-            self._last_us.clear()
-        self._last_us[namespace] = time_us
-        places = self._places.setdefault(time_us, {})
-        places[namespace] = position_enu
-        if len(places) == len(self._records):
-            self.observe(time_us, places)
-            # What is missing of an earlier time was lost.
-            self._places = {t: its for t, its in self._places.items() if t > time_us}
+    def take(self, found: Encounter | list[Nearest]) -> None:
+        """Take in that two have come near each other, or at the end the least distances."""
+        if isinstance(found, list):
+            self._record.nearest = found
+        else:
+            self._record.met.append(found)
+            self._on_event(found)
 
 
 def make(
     plan: FlightPlan, configuration: Configuration, folder: pathlib.Path, record: FlightRecord,
-    flights: typing.Mapping[str, FlightWatch], on_event: _OnEvent,
+    flights: typing.Mapping[str, FlightWatch], on_event: _OnEvent, stack: contextlib.ExitStack,
 ) -> World:
     """Return the world of the vehicles of a plan; each tells its flight what it does.
 
     :param configuration: of the first vehicle, with the recorder of all
     :param folder: for files of the run
     :param record: of the first vehicle, with those of the others
+    :param stack: notes the least distances, after the end of the world
     """
-    lookout = Lookout(plan, record, on_event)
+    lookout = Lookout(record, on_event)
+    records = {plan.namespace: record, **record.others}
     if plan.mode == 'core':
-        return _core(plan, configuration, flights, lookout)
-    return _graph(plan, configuration, folder, flights, lookout)
+        return _core(plan, configuration, flights, records, lookout, stack)
+    return _graph(plan, configuration, folder, flights, records, lookout)
 
 
 def _core(
     plan: FlightPlan, configuration: Configuration, flights: typing.Mapping[str, FlightWatch],
-    lookout: Lookout,
+    records: typing.Mapping[str, FlightRecord], lookout: Lookout, stack: contextlib.ExitStack,
 ) -> CoreWorld:
     from px4_sim_ros.run.core_vehicle import VehicleSetup
     from px4_sim_ros.run.core_world import CoreWorld
 
+    vehicles = plan.vehicles(configuration)
+    encounters = Encounters(
+        reaches_m({v.namespace: v.configuration for v in vehicles}), plan.near_miss_m)
+    stack.callback(lambda: lookout.take(encounters.nearest()))
+
     def observe(time_us: int, values: typing.Mapping[str, typing.Any]) -> None:
-        lookout.observe(time_us, {
-            namespace: world.values(namespace)['ground_truth/odom'].position_enu
-            for namespace in flights})
+        places = [world.values(namespace)['ground_truth/odom'].position_enu
+                  for namespace in records]
+        for its, position_enu in zip(records.values(), places):
+            its.add_truth(position_enu)
+        for encounter in encounters.step(time_us, places):
+            world.note(encounter.text)
+            lookout.take(encounter)
 
     first, *others = (
         VehicleSetup(vehicle.configuration, vehicle.namespace, plan.own_classes,
                      flights[vehicle.namespace].take, flights[vehicle.namespace].follow)
-        for vehicle in plan.vehicles(configuration))
+        for vehicle in vehicles)
     world = CoreWorld(
         first.configuration, observe, _recorder(plan, configuration), first.own_classes,
         first.on_pilot, first.on_scenario, namespace=first.namespace, others=others)
-    lookout.note = world.note
     return world
 
 
@@ -105,7 +100,8 @@ def _recorder(plan: FlightPlan, configuration: Configuration) -> CoreRecorder | 
 
 def _graph(
     plan: FlightPlan, configuration: Configuration, folder: pathlib.Path,
-    flights: typing.Mapping[str, FlightWatch], lookout: Lookout,
+    flights: typing.Mapping[str, FlightWatch], records: typing.Mapping[str, FlightRecord],
+    lookout: Lookout,
 ) -> RosWorld:
     from px4_sim_ros.ros.flight_monitor import Listener
     from px4_sim_ros.run.flight_plan import optional_nodes
@@ -113,7 +109,7 @@ def _graph(
 
     def listener(namespace: str) -> Listener:
         return Listener(
-            lambda time_us, position_enu: lookout.add(namespace, time_us, position_enu),
+            lambda time_us, position_enu: records[namespace].add_truth(position_enu),
             flights[namespace].take, flights[namespace].follow)
 
     description = describe(plan, configuration)
@@ -121,7 +117,8 @@ def _graph(
     return RosWorld(
         plan.mode, description.vehicles, parameters,
         {namespace: listener(namespace) for namespace in flights}, fleet=fleet,
-        optional=optional_nodes(configuration), own_classes=plan.own_classes)
+        optional=optional_nodes(configuration), own_classes=plan.own_classes,
+        on_encounter=lookout.take)
 
 
 def write_files(

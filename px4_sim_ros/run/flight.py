@@ -89,20 +89,15 @@ def conduct(
             on_waiting()
         while True:
             autopilots: list[StartedAutopilot] = []
-            if plan.fleet:
-                stack.callback(_end_all, autopilots)
-                if plan.mode != 'core':
-                    stack.callback(world.close)
+            stack.callback(_end_all, autopilots)
+            # Before them, so that nobody is missed, and the counters end with the flight.
+            stack.callback(world.close)
             # Whoever interrupts this finds all that was started: a pilot would be waited for.
             with signals.held_back():
                 for vehicle in vehicles:
                     autopilots.append(StartedAutopilot(
                         vehicle, world, flights[vehicle.namespace],
                         functools.partial(note_gone, vehicle)))
-                    if not plan.fleet:
-                        stack.callback(autopilots[-1].end)
-                        # Before it, so that nobody is missed, and the counters end with the flight.
-                        stack.callback(world.close)
             try:
                 begins_again = world.run(stop)
             except KeyboardInterrupt:
@@ -168,7 +163,8 @@ def _make_world(
     # Each mode loads what it needs: rclpy to record and to run a graph, Numba for `core`.
     if plan.fleet:
         from px4_sim_ros.run import fleet_world
-        return fleet_world.make(plan, configuration, folder, record, flights, on_event)
+        return fleet_world.make(
+            plan, configuration, folder, record, flights, on_event, stack)
     run = None
     pilot = flights[plan.namespace]
     if 'recorder' in configuration.nodes:

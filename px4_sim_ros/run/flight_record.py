@@ -8,7 +8,7 @@ import math
 import typing
 
 from px4_sim_ros.mavlink.pilot_events import Event
-from px4_sim_ros.model.encounters import Encounter, Encounters
+from px4_sim_ros.model.encounters import Encounter, Nearest
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.scenario.happening import Happening, Verdict, Verdicts
 from px4_sim_ros.model.timebase import US_PER_S
@@ -122,7 +122,6 @@ class FlightRecord:
         self.autopilot = 'none'
         self.shares_core = False           # the step and PX4
         self.others: dict[str, FlightRecord] = {}      # of the further vehicles, by namespace
-        self.encounters: Encounters | None = None      # of all vehicles, if there are several
         self.reset()
 
     def reset(self) -> None:
@@ -134,9 +133,8 @@ class FlightRecord:
         self.mission_flown = self.was_stopped = False
         self._happenings: list[dict[str, typing.Any]] = []
         self.verdicts: Verdicts | None = None          # of a scenario that has come to its end
-        self.met: list[Encounter] = []                 # near misses and collisions
-        if self.encounters is not None:
-            self.encounters.reset()
+        self.met: list[Encounter] = []                 # near misses and collisions of a fleet
+        self.nearest: list[Nearest] = []               # each two of it, the least distance first
 
     def add_truth(self, position_enu: Vector) -> None:
         """Take in a true position."""

@@ -13,6 +13,7 @@ import typing
 from px4_sim_ros.config import domain_claim, node_overrides
 from px4_sim_ros.config.child_prefix import own_module
 from px4_sim_ros.config.ros_environment import ros_environment
+from px4_sim_ros.model.encounters import Encounter, Nearest
 from px4_sim_ros.ros.flight_monitor import FlightMonitor, Listener
 from px4_sim_ros.run import remapping
 from px4_sim_ros.run.flight_record import GraphReports, WorldStatus
@@ -70,6 +71,7 @@ class RosWorld:
         own_classes: typing.Mapping[str, str] | None = None,
         remaps: typing.Sequence[str] = (), namespace: str = '', viewer: Child | None = None,
         on_report: typing.Callable[[str, int, dict[str, str]], None] = lambda *report: None,
+        on_encounter: typing.Callable[[Encounter | list[Nearest]], None] = lambda found: None,
     ) -> None:
         """Start the processes.
 
@@ -83,6 +85,8 @@ class RosWorld:
         :param viewer: a process that is to see all of the flight
         :param on_report: called with the name of a node of the graph, the simulated time in us
             and the values of its diagnostics
+        :param on_encounter: called when two vehicles come near each other, and at the end with
+            the least distances
         :raises ParameterError: there is a graph in this ROS domain already
         """
         self._members = members
@@ -94,7 +98,8 @@ class RosWorld:
         self._is_ending = False        # the manager has taken the graph down before
         self._unasked_end = ''         # why it has, if nobody has asked for that
         with domain_claim.claim_start() as stack:
-            self._monitor = FlightMonitor(listeners, self._on_report, namespace)
+            self._monitor = FlightMonitor(
+                listeners, self._on_report, namespace, on_encounter)
             stack.callback(self._monitor.close)
             children = start_graph(
                 process_groups(members, mode), params_file, own_classes, remaps, namespace, fleet)

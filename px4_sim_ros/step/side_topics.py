@@ -48,6 +48,10 @@ PILOT_EVENTS = SideTopic(
 SCENARIO_EVENTS = SideTopic(
     'scenario/events', 'diagnostic_msgs/msg/DiagnosticStatus',
     'what the scenario has done, and at last what has become of its expectations', latched=True)
+ENCOUNTERS = SideTopic(
+    'encounters', 'diagnostic_msgs/msg/DiagnosticStatus',
+    'of a fleet: which vehicles nearly meet or collide, and at last the least distances',
+    latched=True)
 SET_POINT = SideTopic(
     'autopilot/set_point', 'geometry_msgs/msg/PointStamped',
     'where the autopilot wants to be, as the pilot reads it', latched=True)

@@ -42,7 +42,7 @@ class Monitor:
 def monitor(monkeypatch):
     monitor = Monitor()
 
-    def make(listeners, on_report, namespace):
+    def make(listeners, on_report, namespace, on_encounter):
         monitor.report = on_report
         return monitor
 

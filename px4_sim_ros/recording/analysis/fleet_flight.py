@@ -8,7 +8,7 @@ import typing
 
 import numpy as np
 
-from px4_sim_ros.model.encounters import Encounters, reach_m
+from px4_sim_ros.model.encounters import Encounters
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.recording.analysis.recorded_fingerprint import RecordedFingerprint, of_diagnostics
 from px4_sim_ros.recording.analysis.series import FIELDS
@@ -78,9 +78,7 @@ def _distances(
 ) -> tuple[Encounters, dict[str, np.ndarray]]:
     """Return who has come near whom, and how far the nearest was from each, step by step."""
     assert bag.fleet is not None
-    encounters = Encounters(
-        {name: reach_m(run.recorded_vehicle) for name, run in bag.fleet.members.items()},
-        bag.fleet.near_miss_m)
+    encounters = bag.fleet.encounters()
     together = np.stack(list(path.values()), axis=1)        # (n, vehicles, 3)
     nearest = np.full(together.shape[:2], np.inf)
     own = np.arange(len(path))

@@ -10,6 +10,7 @@ import typing
 import yaml
 
 from px4_sim_ros.config.resources import DUMPER
+from px4_sim_ros.model.encounters import Encounters, reach_m
 from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.recording.bag import schema
 from px4_sim_ros.recording.bag.run_description import (
@@ -63,6 +64,11 @@ class FleetDescription:
     def core_instance(self) -> int:
         """The instance whose core all autopilots and the step are on, if they share one."""
         return int(self._first.parameters['hil_bridge']['instance'])
+
+    def encounters(self) -> Encounters:
+        """Return what looks at how near the vehicles come to each other."""
+        return Encounters({name: reach_m(run.recorded_vehicle)
+                           for name, run in self.members.items()}, self.near_miss_m)
 
     def to_yaml(self) -> str:
         """Return the text that a bag carries."""
