@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import typing
 
 import matplotlib
 import matplotlib.pyplot as plt
@@ -45,8 +46,9 @@ _COLUMNS = (
 _LEFT_OUT = 'pilot', 'player', 'recorder', 'scenario', 'scenario_player'
 _COLUMN, _HALF_BOX, _BELOW = 3.8, 1.05, -4.3
 _GREY = '#7d8792'
-_LABEL = {'ha': 'center', 'va': 'center', 'fontsize': 8, 'color': '#33404d', 'zorder': 2,
-          'bbox': {'facecolor': 'white', 'edgecolor': 'none', 'pad': 1.0}}
+_LABEL: dict[str, typing.Any] = {
+    'ha': 'center', 'va': 'center', 'fontsize': 8, 'color': '#33404d', 'zorder': 2,
+    'bbox': {'facecolor': 'white', 'edgecolor': 'none', 'pad': 1.0}}
 
 
 def draw_graph(path: pathlib.Path) -> None:
@@ -147,7 +149,7 @@ def draw_flight(bag_folder: pathlib.Path, path: pathlib.Path, scratch: pathlib.P
     stream.save(scratch / 'flight.rrd')
     log = RerunLog(stream, configuration, mission_waypoints(bag.run, start))
     log.add(series)
-    for mark in marks(bag.run, read_contents(bag), series):
+    for mark in marks(bag.run, read_contents(bag)):
         if mark.start_s <= _SHOWN_UNTIL_S:
             log.log_text(mark.start_s, 'INFO', mark.who, mark.text)
     end = series['ground_truth/pose']['position_m'].values[-1]

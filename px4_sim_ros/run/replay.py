@@ -21,7 +21,7 @@ from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import BagError, RunDescription, with_run_file
 from px4_sim_ros.recording.playback import commands
 from px4_sim_ros.run import settings
-from px4_sim_ros.run.processes import Child, stop_all
+from px4_sim_ros.run.processes import Child
 from px4_sim_ros.step import graph
 from px4_sim_ros.step.clock import LockstepClock
 from px4_sim_ros.step.runner import run_in_process
@@ -192,8 +192,7 @@ def _run_graph(replay: PreparedReplay, folder: pathlib.Path) -> None:
     groups = replay.configuration.graph.process_groups(replay.run.mode)
     with domain_claim.claim_start() as stack:
         file = write_configuration(folder, replay.configuration)
-        children = [child for _, child in start_graph(groups, file)]
-        stack.callback(stop_all, children)
+        children = [child for _, child in start_graph(stack, groups, file)]
         conduct('', replay.survey, children)
 
 

@@ -17,6 +17,7 @@ from px4_sim_ros.model.encounters import Encounter, Nearest
 from px4_sim_ros.ros.flight_monitor import FlightMonitor, Listener
 from px4_sim_ros.run import remapping
 from px4_sim_ros.run.flight_record import GraphReports, WorldStatus
+from px4_sim_ros.run.forks import WorldForks
 from px4_sim_ros.run.processes import Child, stop_all
 from px4_sim_ros.step.members import OF_WORLD, Member, managed, own_name, process_groups
 
@@ -33,31 +34,33 @@ class WorldError(RuntimeError):
 
 
 def start_graph(
-    process_groups: typing.Iterable[list[str]], params_file: pathlib.Path,
-    own_classes: typing.Mapping[str, str] | None = None,
+    stack: contextlib.ExitStack, process_groups: typing.Sequence[list[str]],
+    params_file: pathlib.Path, own_classes: typing.Mapping[str, str] | None = None,
     remaps: typing.Sequence[str] = (), namespace: str = '', fleet: pathlib.Path | None = None,
 ) -> list[tuple[list[str], Child]]:
     """Start the processes of a graph; return them with the nodes that each of them runs.
 
+    :param stack: ends them
     :param own_classes: `module:Class` by name, in the place of those of the graph table
     :param remaps: remapping rules of ROS
     :param namespace: of all nodes
     :param fleet: the description of several vehicles, which are named in place of their nodes
     """
-    arguments = ['--fleet', str(fleet)] if fleet else []
-    arguments += ['--ros-args', '--log-level', 'warn', *remapping.ros_arguments(remaps, namespace),
-                 '--params-file', str(params_file)]
+    of_all = ['--fleet', str(fleet)] if fleet else []
+    of_all += ['--ros-args', '--log-level', 'warn', *remapping.ros_arguments(remaps, namespace),
+               '--params-file', str(params_file)]
+    environment = os.environ | ros_environment()
+    forks = None
+    if len(process_groups) > 1:
+        forks = stack.enter_context(contextlib.closing(WorldForks(environment)))
     started: list[tuple[list[str], Child]] = []
-    with contextlib.ExitStack() as after_failure:
-        after_failure.callback(lambda: stop_all([child for _, child in started]))
-        for names in process_groups:
-            started.append((names, Child(
-                f"world ({', '.join(names)})",
-                own_module('px4_sim_ros.ros.world', *names, *node_overrides.arguments(
-                    own_classes or {}, names if fleet is None else own_classes or ()),
-                    *arguments),
-                environment=os.environ | ros_environment())))
-        after_failure.pop_all()
+    stack.callback(lambda: stop_all([child for _, child in started]))
+    for names in process_groups:
+        name = f"world ({', '.join(names)})"
+        arguments = [*names, *node_overrides.arguments(
+            own_classes or {}, names if fleet is None else own_classes or ()), *of_all]
+        started.append((names, forks.start(name, arguments) if forks else Child(
+            name, own_module('px4_sim_ros.ros.world', *arguments), environment=environment)))
     return started
 
 
@@ -98,15 +101,20 @@ class RosWorld:
         self._is_ending = False        # the manager has taken the graph down before
         self._unasked_end = ''         # why it has, if nobody has asked for that
         with domain_claim.claim_start() as stack:
+<<<<<<< HEAD
             self._monitor = FlightMonitor(
                 listeners, self._on_report, namespace, on_encounter)
-            stack.callback(self._monitor.close)
+=======
             children = start_graph(
-                process_groups(members, mode), params_file, own_classes, remaps, namespace, fleet)
+                stack, process_groups(members, mode), params_file, own_classes, remaps, namespace,
+                fleet)
+            # Before the first step, which is held until all of its subscriptions are matched.
+            self._monitor = FlightMonitor(listeners, self._on_report, namespace)
+>>>>>>> 7aaccae (The processes of `separate` are forked from one, so that what all import is loaded once; pictures are made again, and mypy reads the scripts of documents and examples)
+            stack.callback(self._monitor.close)
             self._required = [child for names, child in children if names[0] not in optional]
             self._children = [child for _, child in children]
             self._manager = next(child for names, child in children if 'manager' in names)
-            stack.callback(stop_all, self._children)
             self._started = stack.pop_all()
 
     @property

@@ -5,7 +5,6 @@ import functools
 import gc
 import random
 import struct
-import sys
 import threading
 import time
 
@@ -26,7 +25,7 @@ from px4_sim_ros.ros.graph_node import GraphNode
 from px4_sim_ros.ros.message_types import message_class
 from px4_sim_ros.ros.session import make_executor
 from px4_sim_ros.run.core_world import CoreWorld
-from px4_sim_ros.run.processes import Child
+from px4_sim_ros.run.forks import WorldForks
 from px4_sim_ros.step import graph
 
 INSTANCE = 80
@@ -194,10 +193,10 @@ def record_processes(groups, duration_us, folder):
             message_class(graph.TOPICS[name].type), name,
             functools.partial(recording.add, name), qos.LOOP, raw=True)
         for name in RECORDED]
+    forks = WorldForks(ros_environment())
     children = [
-        Child(' '.join(names), [
-            sys.executable, '-m', 'px4_sim_ros.ros.world', *names, '--ros-args',
-            '--params-file', folder / 'run.yaml'], environment=ros_environment())
+        forks.start(' '.join(names), [*names, '--ros-args', '--params-file',
+                                      str(folder / 'run.yaml')])
         for names in groups]
     autopilot = None
     deadline_s = time.monotonic() + 120.0
@@ -217,6 +216,7 @@ def record_processes(groups, duration_us, folder):
         recording.end()
         for child in children:
             child.stop()
+        forks.close()
         if autopilot:
             autopilot.close()
         executor.shutdown()

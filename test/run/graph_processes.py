@@ -37,6 +37,7 @@ from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.ros import qos
 from px4_sim_ros.ros.message_types import message_class
 from px4_sim_ros.ros.status_client import StatusClient
+from px4_sim_ros.run.forks import WorldForks
 from px4_sim_ros.run.processes import Child
 from px4_sim_ros.step import graph
 
@@ -179,6 +180,8 @@ class GraphProcesses:
         except ParameterError:
             self.graph = graph.of_instances({})       # for those who look how it is refused
         self.names = list(self.graph.nodes) if mode == 'separate' else ['world']
+        self._environment = ros_environment() | {'PYTHONFAULTHANDLER': '1'}
+        self._forks = WorldForks(self._environment) if mode == 'separate' else None
         self._children = {}
         self._ended = []                  # replaced by others of the same name
         self._logs = {}                   # by name, of all processes of this name
@@ -197,17 +200,16 @@ class GraphProcesses:
         if name in self._children:
             assert self._children[name].exit_code is not None, f'{name} still runs'
             self._ended.append(self._children[name])
-        if name == 'autopilot':
-            words = ['px4_sim_ros.autopilot.process', '--instance', self.instance]
-        else:
-            nodes = [name] if self.mode == 'separate' else []
-            words = ['px4_sim_ros.ros.world', *nodes, '--ros-args', '--params-file',
-                     self._params_file]
         logs = self._logs.setdefault(name, [])
         logs.append(self._folder / f'{name}_{len(logs)}.log')
+        arguments = ['--ros-args', '--params-file', str(self._params_file)]
+        if name != 'autopilot' and self._forks:
+            self._children[name] = self._forks.start(name, [name, *arguments], logs[-1])
+            return
+        words = (['px4_sim_ros.autopilot.process', '--instance', self.instance]
+                 if name == 'autopilot' else ['px4_sim_ros.ros.world', *arguments])
         self._children[name] = Child(
-            name, [sys.executable, '-m', *words], log=logs[-1],
-            environment=ros_environment() | {'PYTHONFAULTHANDLER': '1'})
+            name, [sys.executable, '-m', *words], log=logs[-1], environment=self._environment)
 
     def _signal(self, name, number):
         os.kill(self._children[name].pid, number)
@@ -517,6 +519,8 @@ class GraphProcesses:
                 child.wait(max(0.0, deadline_s - time.monotonic()))
         for child in alive:
             child.stop(timeout_s=0.0)
+        if self._forks:
+            self._forks.close()
         self.observer.close()
 
 
