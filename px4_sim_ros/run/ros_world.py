@@ -101,16 +101,11 @@ class RosWorld:
         self._is_ending = False        # the manager has taken the graph down before
         self._unasked_end = ''         # why it has, if nobody has asked for that
         with domain_claim.claim_start() as stack:
-<<<<<<< HEAD
-            self._monitor = FlightMonitor(
-                listeners, self._on_report, namespace, on_encounter)
-=======
             children = start_graph(
                 stack, process_groups(members, mode), params_file, own_classes, remaps, namespace,
                 fleet)
             # Before the first step, which is held until all of its subscriptions are matched.
-            self._monitor = FlightMonitor(listeners, self._on_report, namespace)
->>>>>>> 7aaccae (The processes of `separate` are forked from one, so that what all import is loaded once; pictures are made again, and mypy reads the scripts of documents and examples)
+            self._monitor = FlightMonitor(listeners, self._on_report, namespace, on_encounter)
             stack.callback(self._monitor.close)
             self._required = [child for names, child in children if names[0] not in optional]
             self._children = [child for _, child in children]

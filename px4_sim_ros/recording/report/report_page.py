@@ -39,7 +39,7 @@ nav a { color: inherit; }
   gap: .7rem; margin: 1.1rem 0; }
 .tile { background: var(--card); border: 1px solid var(--grid); border-radius: 8px;
   padding: .55rem .8rem; }
-.tile b { display: block; font-size: 1.25rem; font-weight: 600;
+.tile b { display: block; font-size: 1.25rem; font-weight: 600; overflow-wrap: anywhere;
   font-variant-numeric: tabular-nums; }
 .tile span { color: var(--soft); font-size: 12.5px; }
 .plot { background: var(--card); border: 1px solid var(--grid); border-radius: 8px;
