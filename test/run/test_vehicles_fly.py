@@ -68,13 +68,13 @@ MISSIONS = [('plane', 'plane', X500_INSTANCE, 17.0, 150.0),
             ('standard_vtol', 'vtol', HEXA_INSTANCE, 7.0, 1.0)]
 
 
-@pytest.mark.parametrize('vehicle', ['plane', 'standard_vtol'])
+@pytest.mark.parametrize('vehicle', ['plane', 'standard_vtol', 'rover_ackermann'])
 def test_the_embedded_autopilot_refuses_it(vehicle):
     result = run('fly', '--vehicle', vehicle)
     assert result.returncode == 2
     assert result.stderr == (
-        f'fly: vehicle {vehicle}: the embedded autopilot flies multirotors only; fly it with'
-        ' --autopilot px4\n')
+        f'fly: vehicle {vehicle}: the embedded autopilot controls multirotors only; the autopilot'
+        ' px4 controls all\n')
 
 
 @pytest.mark.skipif(not os.environ.get('PX4_DIR'), reason='PX4_DIR does not point to a built PX4')
