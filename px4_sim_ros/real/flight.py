@@ -38,6 +38,7 @@ class RealFlight:
     bus_voltage_v: np.ndarray | None = None        # (n,)
     bus_current_a: np.ndarray | None = None        # (n,)
     wind_m_s: np.ndarray | None = None             # (n, 3), ENU, as the log estimates it
+    specific_force_m_s2: np.ndarray | None = None  # (n, 3), FLU, of its accelerometer
     environment: Environment = standard_environment()
     facts: tuple[tuple[str, str], ...] = ()        # name and text, for the page
     unknown: tuple[str, ...] = ()                  # a sentence each: what it cannot tell

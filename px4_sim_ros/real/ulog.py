@@ -23,6 +23,7 @@ from px4_sim_ros.real.flight import RealFlight, between, has_samples, held, stan
 
 _PERIOD_S = 0.01
 _NEAR_GROUND_S = 2.0           # after take-off and before landing: ground effect, feet
+_FEW_LOST = 20.0               # times the distance of two samples of the IMU: no gap yet
 _RESETS = 'xy_reset_counter', 'z_reset_counter', 'vxy_reset_counter', 'vz_reset_counter'
 
 
@@ -111,12 +112,15 @@ def read_ulog(path: pathlib.Path) -> RealFlight:
     altitude = topics.values(motion[0], 'ref_alt')[-1, 0]
     rates = np.array([frames.frd_to_flu(rate) for rate in topics.values(
         motion[2], 'xyz[0]', 'xyz[1]', 'xyz[2]')])
+    force = _specific_force(topics, grid)
+    if force is not None:
+        usable &= has_samples(topics.times_s('sensor_combined'), grid, _FEW_LOST)
     return RealFlight(
         topics.name, _PERIOD_S, position, velocity, _attitude(topics, grid),
         between(spans[2], rates, grid), usable, commands=commands.values,
         bus_voltage_v=None if battery is None else battery[:, 0],
         bus_current_a=None if battery is None else battery[:, 1],
-        wind_m_s=_wind(topics, grid),
+        wind_m_s=_wind(topics, grid), specific_force_m_s2=force,
         environment=standard_environment(altitude if math.isfinite(altitude) else 0.0),
         facts=tuple(_facts(topics, commands)), unknown=tuple(_unknown(topics)))
 
@@ -212,6 +216,24 @@ def _battery(topics: _Topics, grid: np.ndarray) -> np.ndarray | None:
         return None
     rows = topics.values(topic, 'voltage_v', 'current_a')
     return between(topics.times_s(topic), rows, grid) if (rows > 0.0).all(axis=1).any() else None
+
+
+def _specific_force(topics: _Topics, grid: np.ndarray) -> np.ndarray | None:
+    """Return the specific force of the accelerometer in FLU; None if it is logged too seldom."""
+    topic = 'sensor_combined'
+    if not topics.has(topic):
+        return None
+    times = topics.times_s(topic)
+    if np.median(np.diff(times)) > _PERIOD_S:
+        return None
+    rows = np.array([frames.frd_to_flu(row) for row in topics.values(
+        topic, *(f'accelerometer_m_s2[{i}]' for i in range(3)))])
+    # The integral is what is needed, and between samples of the grid there are others.
+    way = np.concatenate((np.zeros((1, 3)), np.cumsum(
+        np.diff(times)[:, None] * rows[1:], axis=0)))
+    edges = np.append(grid, grid[-1] + _PERIOD_S) - 0.5 * _PERIOD_S
+    found: np.ndarray = np.diff(between(times, way, edges), axis=0) / _PERIOD_S
+    return found
 
 
 def _wind(topics: _Topics, grid: np.ndarray) -> np.ndarray | None:
