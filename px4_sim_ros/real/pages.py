@@ -91,7 +91,8 @@ def _open_loop(found: Validated) -> str:
         ' model; with the attitude as logged only forces err; with the rate of the start held'
         ' there are no torques, as in published physical models; trimmed, it has the force that it'
         f' lacked in the {predictions.PAST_S:g} s before. Without a model velocity and rate of the'
-        ' start stay. The accelerometer of the log shows how far the log agrees with itself.') + table(
+        ' start stay. The accelerometer of the log shows how far the log agrees with itself.'
+    ) + table(
         ('after', '', *(f'{q.name}, {q.unit}' for q in QUANTITIES)), rows, 2) + plots + heading(
         'Along the flight') + _along(found)
 

@@ -27,7 +27,7 @@ _FEW_LOST = 20.0               # times the distance of two samples of the IMU: n
 _RESETS = 'xy_reset_counter', 'z_reset_counter', 'vxy_reset_counter', 'vz_reset_counter'
 
 
-class _Topics:
+class Topics:
     """The topics of a log."""
 
     def __init__(self, path: pathlib.Path) -> None:
@@ -97,7 +97,7 @@ def read_ulog(path: pathlib.Path) -> RealFlight:
 
     :raises ParameterError: pyulog is not installed, it is no ULog, or it lacks a topic
     """
-    topics = _Topics(path)
+    topics = Topics(path)
     motion = ('vehicle_local_position', 'vehicle_attitude', 'vehicle_angular_velocity')
     spans = [topics.times_s(topic) for topic in motion]
     grid = np.arange(max(times[0] for times in spans), min(times[-1] for times in spans),
@@ -120,12 +120,12 @@ def read_ulog(path: pathlib.Path) -> RealFlight:
         between(spans[2], rates, grid), usable, commands=commands.values,
         bus_voltage_v=None if battery is None else battery[:, 0],
         bus_current_a=None if battery is None else battery[:, 1],
-        wind_m_s=_wind(topics, grid), specific_force_m_s2=force,
+        wind_m_s=_wind(topics, grid), specific_force_m_s2=force, start_s=float(grid[0]),
         environment=standard_environment(altitude if math.isfinite(altitude) else 0.0),
         facts=tuple(_facts(topics, commands)), unknown=tuple(_unknown(topics)))
 
 
-def _translation(topics: _Topics, grid: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _translation(topics: Topics, grid: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return position and velocity in ENU, by cubics through positions with these velocities."""
     topic = 'vehicle_local_position'
     times = topics.times_s(topic)
@@ -135,7 +135,7 @@ def _translation(topics: _Topics, grid: np.ndarray) -> tuple[np.ndarray, np.ndar
     return CubicHermiteSpline(times, position, velocity)(grid), between(times, velocity, grid)
 
 
-def _attitude(topics: _Topics, grid: np.ndarray) -> np.ndarray:
+def _attitude(topics: Topics, grid: np.ndarray) -> np.ndarray:
     topic = 'vehicle_attitude'
     wxyz = np.array([frames.quaternion_enu_flu_to_ned_frd(q) for q in topics.values(
         topic, 'q[0]', 'q[1]', 'q[2]', 'q[3]')])
@@ -144,7 +144,7 @@ def _attitude(topics: _Topics, grid: np.ndarray) -> np.ndarray:
     return found
 
 
-def _in_air(topics: _Topics, grid: np.ndarray) -> np.ndarray:
+def _in_air(topics: Topics, grid: np.ndarray) -> np.ndarray:
     """Return when it is in the air, and no more near the ground."""
     topic = 'vehicle_land_detected'
     if not topics.has(topic):
@@ -156,7 +156,7 @@ def _in_air(topics: _Topics, grid: np.ndarray) -> np.ndarray:
     return found
 
 
-def _reset(topics: _Topics, grid: np.ndarray) -> np.ndarray:
+def _reset(topics: Topics, grid: np.ndarray) -> np.ndarray:
     """Return between which samples the estimator jumped, or had no velocity."""
     topic = 'vehicle_local_position'
     times = topics.times_s(topic)
@@ -169,7 +169,7 @@ def _reset(topics: _Topics, grid: np.ndarray) -> np.ndarray:
     return found
 
 
-def _commands(topics: _Topics, grid: np.ndarray) -> _Commands:
+def _commands(topics: Topics, grid: np.ndarray) -> _Commands:
     parameters = topics.log.initial_parameters
     factor = parameters.get('THR_MDL_FAC', 0.0)
     mix = allocation.mixer(parameters)
@@ -197,7 +197,7 @@ def _commands(topics: _Topics, grid: np.ndarray) -> _Commands:
         has_samples(times, grid), f'{topic}, {1.0 / np.median(np.diff(times)):.0f} Hz', '')
 
 
-def _check(topics: _Topics, times: np.ndarray, shares: np.ndarray) -> str:
+def _check(topics: Topics, times: np.ndarray, shares: np.ndarray) -> str:
     """Return how far rebuilt motor commands are from those that were logged."""
     if not topics.has('actuator_motors'):
         return ''
@@ -209,7 +209,7 @@ def _check(topics: _Topics, times: np.ndarray, shares: np.ndarray) -> str:
             f' {np.sqrt(np.mean(error ** 2)):.4f}, mean {np.mean(error):+.4f}')
 
 
-def _battery(topics: _Topics, grid: np.ndarray) -> np.ndarray | None:
+def _battery(topics: Topics, grid: np.ndarray) -> np.ndarray | None:
     """Return voltage and current, (n, 2); None if they are not measured."""
     topic = 'battery_status'
     if not topics.has(topic):
@@ -218,7 +218,7 @@ def _battery(topics: _Topics, grid: np.ndarray) -> np.ndarray | None:
     return between(topics.times_s(topic), rows, grid) if (rows > 0.0).all(axis=1).any() else None
 
 
-def _specific_force(topics: _Topics, grid: np.ndarray) -> np.ndarray | None:
+def _specific_force(topics: Topics, grid: np.ndarray) -> np.ndarray | None:
     """Return the specific force of the accelerometer in FLU; None if it is logged too seldom."""
     topic = 'sensor_combined'
     if not topics.has(topic):
@@ -236,7 +236,7 @@ def _specific_force(topics: _Topics, grid: np.ndarray) -> np.ndarray | None:
     return found
 
 
-def _wind(topics: _Topics, grid: np.ndarray) -> np.ndarray | None:
+def _wind(topics: Topics, grid: np.ndarray) -> np.ndarray | None:
     """Return the estimator's wind in ENU; None if it has none."""
     if not topics.has('wind'):
         return None
@@ -247,7 +247,7 @@ def _wind(topics: _Topics, grid: np.ndarray) -> np.ndarray | None:
     return between(topics.times_s('wind'), rows, grid)
 
 
-def _facts(topics: _Topics, commands: _Commands) -> typing.Iterator[tuple[str, str]]:
+def _facts(topics: Topics, commands: _Commands) -> typing.Iterator[tuple[str, str]]:
     told = topics.log.msg_info_dict
     version = int(told.get('ver_sw_release', 0))
     yield 'autopilot', (f"PX4 {version >> 24}.{version >> 16 & 255}.{version >> 8 & 255} on"
@@ -264,7 +264,7 @@ def _facts(topics: _Topics, commands: _Commands) -> typing.Iterator[tuple[str, s
         yield 'file', 'damaged; what could be read was used'
 
 
-def _unknown(topics: _Topics) -> typing.Iterator[str]:
+def _unknown(topics: Topics) -> typing.Iterator[str]:
     yield ('truth: position, velocity and attitude are those of the estimator, whose errors count'
            ' as errors of the model')
     yield 'mass: only forces per mass can be seen in a motion'

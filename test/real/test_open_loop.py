@@ -126,7 +126,8 @@ def test_a_linear_fit_finds_what_is_linear():
     iris = load_vehicle('iris')
     found = linear_fit.errors(
         flight, iris, linear_fit.fitted([flight], iris, 0.1), 0.1).mean(axis=0)
-    none = predictions.errors(flight, iris, [0.1]).ways[predictions.NONE][:, 0].mean(axis=0)
+    none = predictions.errors(
+        flight, iris, [0.1]).ways[predictions.NONE][:, 0].mean(axis=0)
     assert found[3] < 0.3 * none[3] and found[1] < 0.3 * none[1]
 
 
@@ -136,7 +137,8 @@ def test_windows_have_no_gap_in_them():
     assert log.starts(20, 10).tolist() == [0, 10, 20, 60, 70]
     # A window ends with a sample of its own.
     assert log.starts(29, 10).tolist() == [0, 10, 20, 60, 70]
-    with pytest.raises(ParameterError, match=r'no part without gaps is as long as 1 s and 0\.5 s bef'):
+    with pytest.raises(ParameterError, match=(
+            r'no part without gaps is as long as 1 s and 0\.5 s before')):
         predictions.errors(log, load_vehicle('iris'), [1.0])
 
 
