@@ -61,8 +61,7 @@ class DynamicsBlock(Block):
             references = self._with_faults(time_us, references, inputs.get(FAULTS, ()))
         truth = self.dynamics.step(
             references, STILL.wind_enu if wind is None else wind.velocity_enu)
-        self._digest.update(self.dynamics.inputs.data)
-        self._digest.update(self.dynamics.state.data)
+        self._digest.update(self.dynamics.inputs_and_state)
         if not is_due(time_us, self._battery_period_us):
             return {'ground_truth/odom': truth}
         battery = self.dynamics.battery()

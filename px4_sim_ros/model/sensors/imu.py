@@ -10,7 +10,7 @@ from px4_sim_ros.model.frames import Quaternion, Vector
 from px4_sim_ros.model.inputs import STILL, SensorInputs
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.random_streams import NormalStream
-from px4_sim_ros.model.rotation import cross, matrix, to_body, to_world
+from px4_sim_ros.model.rotation import cross, matrix, to_world, up_in_body
 from px4_sim_ros.model.sensors.mounting import mounting_rotation
 from px4_sim_ros.model.sensors.noise import Converter, VectorNoise
 from px4_sim_ros.model.sensors.vibration import ACCELERATION, RATE, RotorVibration
@@ -74,9 +74,9 @@ class ImuMeasurement(typing.NamedTuple):
 
 def specific_force_flu(truth: Truth, gravity_m_s2: float) -> Vector:
     """Return what an ideal accelerometer at the centre of mass reads: a - g, in FLU."""
-    gx, gy, gz = to_body(matrix(truth.attitude), (0.0, 0.0, gravity_m_s2))
+    ux, uy, uz = up_in_body(truth.attitude)
     ax, ay, az = truth.acceleration_flu
-    return ax + gx, ay + gy, az + gz
+    return ax + ux * gravity_m_s2, ay + uy * gravity_m_s2, az + uz * gravity_m_s2
 
 
 def lever_arm_acceleration(truth: Truth, position_m: Vector) -> Vector:
