@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import typing
 
 from px4_sim_ros.autopilot.mavlink_interface import AUTOPILOT_PORT
 from px4_sim_ros.config.child_prefix import own_module
@@ -44,10 +45,12 @@ def check_ports(hil: HilParameters, autopilot: str, is_piloted: bool) -> None:
 
 def start_autopilot(
     px4: Px4 | None, vehicle: str, instance: int, scenario: str = NONE,
+    environment: typing.Mapping[str, str] | None = None,
 ) -> Child:
     """Start the embedded autopilot, or PX4 in a folder of its own, with its console as a file.
 
     :param scenario: whose parameters of PX4 it gets: a name in config/scenarios, a path, or none
+    :param environment: what PX4 finds there in addition, or instead
     """
     if px4 is None:
         return Child('the embedded autopilot', own_module(
@@ -55,9 +58,9 @@ def start_autopilot(
     folder = new_run_folder(instance)
     print(f'PX4 runs in {folder}; its console is px4.log there', flush=True)
     more = {} if scenario == NONE else load_scenario(scenario).px4_parameters
-    environment = dict(os.environ) | _not_overridden(
-        px4.environment(load_vehicle(vehicle), more))
-    return Px4Process(px4, instance, environment, folder, folder / 'px4.log')
+    of_vehicle = _not_overridden(px4.environment(load_vehicle(vehicle), more))
+    return Px4Process(px4, instance, {**os.environ, **of_vehicle, **(environment or {})}, folder,
+                      folder / 'px4.log')
 
 
 def _not_overridden(environment: dict[str, str]) -> dict[str, str]:
