@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import pathlib
 import shutil
-import socket
 import threading
 import time
 import typing
@@ -31,7 +30,8 @@ _JMAVSIM_OPTIONS = (
     '--add-exports', 'java.base/java.lang=ALL-UNNAMED',
     '--add-exports', 'java.desktop/sun.awt=ALL-UNNAMED',
     '--add-exports', 'java.desktop/sun.java2d=ALL-UNNAMED',
-    '-XX:GCTimeRatio=20', '-Djava.ext.dirs=', '-jar', _JAR.name, '-lockstep', '-r', '250', '-no-gui')
+    '-XX:GCTimeRatio=20', '-Djava.ext.dirs=', '-jar', _JAR.name, '-lockstep', '-r', '250',
+    '-no-gui')
 # Above what either reaches: higher ones have been no faster.
 _SPEED_FACTORS = {JMAVSIM: '2000', SIH: '200'}
 _SIH_AIRFRAME, _SIH_MODEL = '10040', 'quadx'
@@ -106,7 +106,7 @@ class PeerWorld:
                 raise RuntimeError(f'jMAVSim has ended with exit code {self._child.exit_code}')
             try:
                 data = self._socket.recv(65536)
-            except socket.timeout:
+            except TimeoutError:
                 continue
             wall_s = time.perf_counter()
             for message in self._parser.parse_buffer(data) or ():

@@ -44,8 +44,9 @@ def text(results: Results) -> str:
 def beside_peers(results: Results) -> list[tuple[str, ...]]:
     """Return the table that compares whoever flew PX4: a row for its names, one for each."""
     found = {result.kind: result for result in results.kinds()}
-    rows = [('simulator', 'PX4 on one core', 'of the ceiling', 'PX4 as it comes',
-             'of its ceiling')]
+    rows: list[tuple[str, ...]] = [
+        ('simulator', 'PX4 on one core', 'of the ceiling', 'PX4 as it comes',
+         'of its ceiling')]
     for mode in (*MODES, *PEERS, CEILING):
         kind = Kind(mode, 'px4')
         flown, as_it_comes = found.get(kind), found.get(kind.as_it_comes)

@@ -86,10 +86,10 @@ class FramePacker(_Frames):
         payload: bytes = self._layout.pack(*values)
         payload = payload.rstrip(b'\0') or payload[:1]
         mav = self._mav
-        frame = _LENGTHS[len(payload)] + self._heads[mav.seq] + payload
+        frame: bytes = _LENGTHS[len(payload)] + self._heads[mav.seq] + payload
         mav.seq = (mav.seq + 1) % 256
-        return _FIRST + frame + _check_sum(self._extra, _check_sum(frame)).to_bytes(
-            _CHECK_SUM_BYTES, 'little')
+        summed = _check_sum(self._extra, _check_sum(frame))
+        return _FIRST + frame + summed.to_bytes(_CHECK_SUM_BYTES, 'little')
 
 
 class FrameReader(_Frames):

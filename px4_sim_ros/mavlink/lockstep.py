@@ -111,7 +111,7 @@ class Lockstep:
         What is done until `exchange` costs no time of a step: the autopilot works meanwhile.
         """
         self.report.time_us = time_us
-        if self.report.state is _WAITING and not self._connect() or (
+        if (self.report.state is _WAITING and not self._connect()) or (
                 self._matcher.sent_us == time_us):
             return
         # On few cores the kernel may run the autopilot before `send` returns.

@@ -16,7 +16,8 @@ import typing
 import numpy as np
 
 from px4_sim_ros.model.body.contact import no_anchors
-from px4_sim_ros.model.body.motion import QW, ROTORS, Plant, advance
+from px4_sim_ros.model.body.integrators import WORK_ROWS
+from px4_sim_ros.model.body.motion import QW, ROTORS, HeldInputs, Plant, integrate
 from px4_sim_ros.model.body.rotors import LAG_DOWN, LAG_UP, MAX_SPEED
 from px4_sim_ros.model.compiled import allocating
 from px4_sim_ros.model.errors import ParameterError
@@ -221,7 +222,8 @@ def _fly(
 ) -> np.ndarray:
     """Return what `fly` does; rotors turn at measured speeds, and the body as logged, if given."""
     found = np.empty((len(starts), len(marks), ROTORS))
-    angles = np.zeros(len(rotors))
+    plant = Plant(constants, rotors, surfaces, actuators, packs, feet)
+    angles, work = np.zeros(len(rotors)), np.zeros((WORK_ROWS, states.shape[1]))
     for i in range(len(starts)):
         x = states[i].copy()
         step = starts[i]
@@ -231,8 +233,9 @@ def _fly(
                     x[ROTORS + k] = speeds[step, k]
                 for k in range(turns.shape[1]):
                     x[QW + k] = turns[step, k]
-                advance(x, constants, rotors, surfaces, actuators, packs, feet, inputs[step],
-                        anchors, angles, substep_s, substeps, True)
+                now = inputs[step]
+                held = HeldInputs(now[6:], now[:3], now[3:6], anchors)
+                integrate(x, angles, plant, held, work, substep_s, substeps, True)
                 step += 1
             found[i, j] = x[:ROTORS]
     return found

@@ -98,14 +98,7 @@ class Lane:
             if slot.synchronizer is not None and slot.synchronizer.lacking:
                 return self._index > first
             if slot.block is not None and slot.next_us == time_us:
-                inputs = {}
-                for name in names:            # a comprehension would take twice as long
-                    if name in values:
-                        inputs[name] = values[name]
-                if slot.synchronizer is not None:
-                    inputs |= slot.synchronizer.take()
-                    inputs.pop(CLOCK, None)   # no more than the time
-                outputs = slot.block.step(time_us, inputs)
+                outputs = self._step(slot, slot.block, names)
                 slot.last_us, slot.next_us = time_us, time_us + slot.period_us
                 now_s = time.perf_counter()
                 slot.busy_s += now_s - since_s
@@ -132,6 +125,16 @@ class Lane:
             self.command.take()
         self.is_under_way = False
         return True
+
+    def _step(self, slot: Slot, block: Block, names: tuple[str, ...]) -> Outputs | None:
+        inputs, values = {}, self.values
+        for name in names:                    # a comprehension would take twice as long
+            if name in values:
+                inputs[name] = values[name]
+        if slot.synchronizer is not None:
+            inputs |= slot.synchronizer.take()
+            inputs.pop(CLOCK, None)           # no more than the time
+        return block.step(self.time_us, inputs)
 
     def _skip(self, slot: Slot) -> None:
         """Let a time pass at which a sensor that is stopped would have measured."""

@@ -68,7 +68,7 @@ class Dynamics:
         height = resting_height_m(
             vehicle.contact_model, vehicle.ground_points_m, weight) if ground else 0.0
         memory = self._memory = Memory(self._plant)
-        self.inputs_and_state = memory.all[:memory.angles_at]
+        self.inputs_and_state = memory.all[:memory.angles_at].data
         """What held in the last step (wind, force, references), then the state at its end."""
         self._held = HeldInputs(
             memory.inputs[6:], memory.inputs[:3], memory.inputs[3:6],
@@ -86,7 +86,7 @@ class Dynamics:
             else _adaptive(parameters, vehicle, len(self.state)))
         numbers = len(memory.all) - memory.state_at
         self._numbers = functools.partial(
-            struct.Struct(f'{numbers}d').unpack_from, memory.all, 8 * memory.state_at)
+            struct.Struct(f'{numbers}d').unpack_from, memory.all.data, 8 * memory.state_at)
         self._angles, self._outputs = (
             at - memory.state_at for at in (memory.angles_at, memory.outputs_at))
         self.truth()       # Warm up: compile now, not in the first step.
@@ -135,7 +135,7 @@ class Dynamics:
             return derivative(x, self._plant, self._held)
         memory = self._memory
         turn_rotors(memory.rotor_angles_rad, memory.state, self._half_step_s)
-        self.state = integrator.advance(f, memory.state, self._step_us)
+        memory.state[:] = integrator.advance(f, memory.state, self._step_us)
         project_state(memory.state, self._plant, self._held.anchors)
         turn_rotors(memory.rotor_angles_rad, memory.state, self._half_step_s)
 
@@ -155,7 +155,7 @@ class Dynamics:
     def _truth(self, is_valid: bool) -> Truth:
         x = self._numbers()
         angles, outputs = self._angles, self._outputs
-        self._bus = x[outputs + 9:]
+        self._bus = x[outputs + 9], x[outputs + 10]
         if not is_valid:
             raise self._diverged()
         return Truth(

@@ -177,16 +177,28 @@ def advance(
     outputs_at = angles_at + len(rotors)
     x, angles_rad = memory[state_at:angles_at], memory[angles_at:outputs_at]
     held = HeldInputs(memory[6:state_at], memory[:3], memory[3:6], anchors)
+    integrate(x, angles_rad, plant, held, work, substep_s, substeps, is_rk4)
+    _set_outputs(memory[outputs_at:], x, plant, held)
+    return _is_bounded(x)
+
+
+@compiled
+def integrate(
+    x: np.ndarray, angles_rad: np.ndarray, plant: Plant, held: HeldInputs, work: np.ndarray,
+    substep_s: float, substeps: int, is_rk4: bool,
+) -> None:
+    """Integrate a state, and the angles of the rotors, over equal substeps in place.
+
+    :param work: (`WORK_ROWS`, n), what is in it does not matter
+    """
     for _ in range(substeps):
         turn_rotors(angles_rad, x, 0.5 * substep_s)
         if is_rk4:
             _rk4(_set_rates, x, substep_s, work, (plant, held))
         else:
             _euler(_set_rates, x, substep_s, work, (plant, held))
-        project_state(x, plant, anchors)
+        project_state(x, plant, held.anchors)
         turn_rotors(angles_rad, x, 0.5 * substep_s)
-    _set_outputs(memory[outputs_at:], x, plant, held)
-    return _is_bounded(x)
 
 
 @compiled
