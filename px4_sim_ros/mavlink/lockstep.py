@@ -277,11 +277,11 @@ class Lockstep:
 
     def _look_for_gaps(self, boot: BootWatch, time_us: int) -> None:
         """See whether the autopilot still runs as it did at the end of its boot."""
-        has_waited_for_disk = boot.has_waited_for_disk()
+        has_used_disk = boot.has_used_disk()
         if boot.is_booting:
             return
-        if has_waited_for_disk:
-            self.note_gap('the autopilot has waited for the disk')
+        if has_used_disk:
+            self.note_gap('the autopilot has used the disk')
         elif is_due(time_us, _SCHEDULE_PERIOD_US) and (sentence := boot.wrong_schedule()):
             self.note_gap(sentence)
 
