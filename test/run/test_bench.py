@@ -171,7 +171,7 @@ def test_a_flight_that_fails_is_told_in_one_sentence(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif('PX4_DIR' not in os.environ, reason='PX4_DIR is not set')
+@pytest.mark.px4
 def test_the_ceiling_of_a_real_px4(tmp_path):
     file = tmp_path / 'bench.json'
     result = run('bench', '--quick', '--only', 'ceiling', '--json', file)

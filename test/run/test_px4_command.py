@@ -11,7 +11,7 @@ import threading
 
 import psutil
 import pytest
-from px4_flight import complaints, permits_fifo
+from px4_flight import NEEDS_FIFO, complaints
 
 from px4_sim_ros.mavlink.cores import core_of as core_of_instance
 from px4_sim_ros.model.errors import ParameterError
@@ -56,7 +56,7 @@ def test_one_that_repeats_goes_first_on_its_core(cores, expected, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not permits_fifo(), reason='SCHED_FIFO is not permitted')
+@NEEDS_FIFO
 def test_one_that_keeps_the_core_to_itself_is_ended(monkeypatch):
     """Nobody else could: the step, too, waits until the core is free."""
     monkeypatch.setattr(px4_module, '_LONGEST_TURN_US', 200_000)
@@ -67,7 +67,7 @@ def test_one_that_keeps_the_core_to_itself_is_ended(monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not permits_fifo(), reason='SCHED_FIFO is not permitted')
+@NEEDS_FIFO
 def test_one_that_repeats_ends_with_who_has_started_it(tmp_path):
     """Also one that is too busy to end in order, as PX4 is when it has lost its link."""
     binary = tmp_path / 'bin' / 'px4'
@@ -97,7 +97,7 @@ def test_one_that_repeats_ends_with_who_has_started_it(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not permits_fifo(), reason='SCHED_FIFO is not permitted')
+@NEEDS_FIFO
 def test_what_one_that_repeats_prints_is_in_memory_while_it_runs(tmp_path):
     """It would wait for the disk otherwise; a user reads it at the same place all the time."""
     binary = tmp_path / 'build' / 'bin' / 'px4'
@@ -172,8 +172,7 @@ def busy_core():
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(subprocess.run(['chrt', '--fifo', '50', 'true'], capture_output=True).returncode
-                    != 0, reason='this user may not use SCHED_FIFO')
+@NEEDS_FIFO
 def test_one_that_never_gets_its_core_is_ended_all_the_same(busy_core, tmp_path):
     build = tmp_path / 'build'
     (build / 'bin').mkdir(parents=True)

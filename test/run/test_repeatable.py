@@ -4,7 +4,6 @@
 import contextlib
 import functools
 import json
-import os
 import re
 import socket
 import subprocess
@@ -13,7 +12,7 @@ import threading
 
 import pytest
 from commands import run, write_hop
-from px4_flight import permits_fifo
+from px4_flight import NEEDS_FIFO
 from pymavlink.dialects.v20 import common as mavlink
 from report_flights import fly as fly_script
 
@@ -22,16 +21,7 @@ from px4_sim_ros.mavlink.hil_fields import heartbeat
 from px4_sim_ros.recording.analysis import recorded_fingerprint
 from px4_sim_ros.recording.bag.reader import BagReader
 
-PX4_DIR = os.environ.get('PX4_DIR', '')
 MODES = 'core', 'composed', 'separate'
-
-
-def may_repeat():
-    """Return why no PX4 can be flown so that it repeats itself, '' if one can."""
-    if not PX4_DIR:
-        return 'PX4_DIR does not point to a built PX4'
-    return '' if permits_fifo() else 'SCHED_FIFO is not permitted'
-
 
 PX4_INSTANCE = 7     # that of no other test: PX4 caps the ports that a pilot uses at instance 9
 
@@ -75,7 +65,8 @@ def test_another_fingerprint_than_expected_is_a_failure(fly, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(bool(may_repeat()), reason=may_repeat())
+@pytest.mark.px4
+@NEEDS_FIFO
 def test_px4_repeats_itself_in_every_mode(fly, monkeypatch):
     """In the same wind with another seed, or another gain, it flies otherwise."""
     fly = functools.partial(
@@ -90,7 +81,8 @@ def test_px4_repeats_itself_in_every_mode(fly, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(bool(may_repeat()), reason=may_repeat())
+@pytest.mark.px4
+@NEEDS_FIFO
 def test_px4_repeats_itself_on_a_core_that_is_full(fly):
     """Linux lets ordinary threads run for 5 % of the time of a core that is full."""
     fly = functools.partial(fly, '--mode', 'core', '--px4-schedule', 'repeatable',
@@ -116,7 +108,8 @@ def busy_loop(core):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(bool(may_repeat()), reason=may_repeat())
+@pytest.mark.px4
+@NEEDS_FIFO
 def test_px4_repeats_a_mission_of_its_navigator(fly, tmp_path):
     """Also when it ends, and where it was when the pilot took an item for reached."""
     mission = tmp_path / 'drive.yaml'
@@ -132,7 +125,7 @@ def test_px4_repeats_a_mission_of_its_navigator(fly, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not PX4_DIR, reason='PX4_DIR does not point to a built PX4')
+@pytest.mark.px4
 def test_px4_as_it_is_scheduled_by_default_is_not_called_repeatable(fly):
     summary = fly('--mode', 'core', autopilot='px4', instance=PX4_INSTANCE)
     assert not summary['repeatable']
@@ -140,7 +133,8 @@ def test_px4_as_it_is_scheduled_by_default_is_not_called_repeatable(fly):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(bool(may_repeat()), reason=may_repeat())
+@pytest.mark.px4
+@NEEDS_FIFO
 def test_a_ground_station_that_connects_is_noticed(fly):
     over = threading.Event()
     with ground_station(18570 + PX4_INSTANCE, over):
