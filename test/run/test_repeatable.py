@@ -11,15 +11,18 @@ import sys
 import threading
 
 import pytest
-from commands import run, write_hop
+from commands import command, run, running, wait_for_line, write_hop
 from px4_flight import NEEDS_FIFO
 from pymavlink.dialects.v20 import common as mavlink
 from report_flights import fly as fly_script
 
+from px4_sim_ros.config.configuration import load_configuration, write_configuration
 from px4_sim_ros.mavlink.cores import core_of
 from px4_sim_ros.mavlink.hil_fields import heartbeat
 from px4_sim_ros.recording.analysis import recorded_fingerprint
 from px4_sim_ros.recording.bag.reader import BagReader
+from px4_sim_ros.run.processes import stop_all
+from px4_sim_ros.run.ros_world import start_graph
 
 MODES = 'core', 'composed', 'separate'
 
@@ -65,6 +68,29 @@ def test_another_fingerprint_than_expected_is_a_failure(fly, tmp_path):
 
 
 @pytest.mark.slow
+def test_a_graph_whose_time_goes_on_tells_which_flight_it_was(fly, instance, tmp_path):
+    """As under `ros2 launch`, also if the pilot is in another process than the motion."""
+    found = fly('--mode', 'core')['fingerprint']
+    configuration = load_configuration(None, {
+        '': {'mission': str(tmp_path / 'hop.yaml'), 'wind': 'dryden'},
+        'manager': {'speed_factor': 0.0}, 'hil_bridge': {'instance': instance}})
+    file = write_configuration(tmp_path, configuration)
+    together, = configuration.graph.process_groups('composed')
+    apart = [[name for name in together if name not in ('pilot', 'hil_bridge')],
+             ['pilot', 'hil_bridge']]
+    for groups in [together], apart:
+        children = [child for _, child in start_graph(groups, file)]
+        try:
+            with running([sys.executable, '-m', 'px4_sim_ros.run.autopilot_supervisor',
+                          '--instance', str(instance)]) as supervisor:
+                said = wait_for_line(supervisor, 'fingerprint')[-1]
+                assert said == (f'the mission is flown: fingerprint {found};'
+                                ' another flight has the same\n')
+        finally:
+            stop_all(children)
+
+
+@pytest.mark.slow
 @pytest.mark.px4
 @NEEDS_FIFO
 def test_px4_repeats_itself_in_every_mode(fly, monkeypatch):
@@ -78,6 +104,28 @@ def test_px4_repeats_itself_in_every_mode(fly, monkeypatch):
     monkeypatch.setenv('PX4_PARAM_MPC_XY_P', '0.9')
     tuned = fly('--mode', 'core')
     assert len({s['fingerprint'] for s in (found[0], other, tuned)}) == 3
+
+
+@pytest.mark.slow
+@pytest.mark.px4
+@NEEDS_FIFO
+def test_px4_repeats_itself_after_a_reset_in_flight(fly, tmp_path):
+    """Then another PX4 flies, from time 0 on."""
+    schedule, file = ('--px4-schedule', 'repeatable'), tmp_path / 'reset.json'
+    found = [fly('--mode', 'core', *schedule, autopilot='px4', instance=PX4_INSTANCE)]
+    for mode in 'composed', 'separate':
+        with running(command(
+                'fly', '--mode', mode, *schedule, '--autopilot', 'px4', '--wind', 'dryden',
+                '--mission', tmp_path / 'hop.yaml', '--instance', PX4_INSTANCE,
+                '--speed-factor', 5, '--summary', file)) as process:
+            wait_for_line(process, 'armed')
+            for order in ('reset',), ('speed', 'max'):
+                assert run(*order).returncode == 0
+            process.communicate(timeout=240)
+            assert process.returncode == 0
+        found.append(json.loads(file.read_text()))
+    assert len({summary['fingerprint'] for summary in found}) == 1
+    assert all(summary['repeatable'] for summary in found), found
 
 
 @pytest.mark.slow
