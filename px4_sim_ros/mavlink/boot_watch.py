@@ -76,7 +76,10 @@ class BootWatch:
             time.sleep(_LOOK_S)
 
     def wrong_schedule(self) -> str:
-        """Return a sentence about a thread that does not go first on our core, '' for none."""
+        """Return a sentence about a thread that has not its place on our core, '' for none.
+
+        To be called by the thread of the step, which is to come last there.
+        """
         core = os.sched_getaffinity(0)
         with contextlib.suppress(OSError):       # it has just ended
             for thread in (_PROC / str(self._session) / 'task').iterdir():
@@ -84,6 +87,8 @@ class BootWatch:
                     return f'thread {thread.name} of the autopilot has not SCHED_FIFO'
                 if len(core) != 1 or os.sched_getaffinity(int(thread.name)) != core:
                     return f'thread {thread.name} of the autopilot and the step are not on one core'
+        if os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK != os.SCHED_RR:
+            return 'the step has not SCHED_RR'
         return ''
 
     def load_program(self) -> None:

@@ -12,8 +12,10 @@ import time
 
 import psutil
 import pytest
+from px4_flight import NEEDS_FIFO
 
 from px4_sim_ros.mavlink.boot_watch import BootWatch, _is_at_rest, _Thread
+from px4_sim_ros.mavlink.shared_core import SharedCore
 
 WAITS, LOOKS, READS, RUNS = (
     _Thread(False, False, False, 5), _Thread(False, True, False, 5),
@@ -111,10 +113,29 @@ def test_the_boot_is_over_when_one_process_is_left():
         assert not watch.is_booting
 
 
+@NEEDS_FIFO
 def test_who_has_not_the_schedule_is_named():
+    """The autopilot goes first on a core, and the step last; whoever changes that is found."""
+    cores = os.sched_getaffinity(0)
+    core = max(cores)
+    shared = SharedCore(core)
     with client() as watch:
-        assert watch.wrong_schedule().startswith('thread ')
-        assert watch.wrong_schedule().endswith(' of the autopilot has not SCHED_FIFO')
+        pid = watch.process.pid
+        thread = f'thread {pid} of the autopilot'
+        assert watch.wrong_schedule() == f'{thread} has not SCHED_FIFO'
+        os.sched_setscheduler(pid, os.SCHED_FIFO, os.sched_param(50))
+        os.sched_setaffinity(pid, {core})
+        try:
+            assert shared.enter() == watch.wrong_schedule() == ''
+            if len(cores) > 1:
+                os.sched_setaffinity(pid, {min(cores)})
+                apart = f'{thread} and the step are not on one core'
+                assert watch.wrong_schedule() == apart
+                os.sched_setaffinity(pid, {core})
+            os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+            assert watch.wrong_schedule() == 'the step has not SCHED_RR'
+        finally:
+            shared.leave()
 
 
 def write(process):
