@@ -28,6 +28,7 @@ from px4_sim_ros.ros.polling import PollingNode
 from px4_sim_ros.ros.run_control import RunControl
 from px4_sim_ros.ros.status_publisher import StatusPublisher
 from px4_sim_ros.ros.supervision import Supervision
+from px4_sim_ros.ros.timed_logger import TimedLogger
 from px4_sim_ros.ros.transitions import reject_invalid_transitions
 from px4_sim_ros.ros.wall_timer import create_wall_timer
 from px4_sim_ros.step import graph
@@ -81,6 +82,10 @@ class ManagerNode(PollingNode, parameters.OwnRefusals, LifecycleNode):
         self._ticker = create_wall_timer(self, _TICK_S, self._tick)
         self._watch_timer = create_wall_timer(self, _WATCH_S, self._watch)
         self._begin(self._come_up())
+
+    def get_logger(self) -> typing.Any:
+        """Return a logger that tells the simulated time."""
+        return TimedLogger(super().get_logger(), lambda: self.sim_clock.complete_us)
 
     def configured_graph(self) -> graph.Graph:
         """Return the graph that the parameters ask for.
