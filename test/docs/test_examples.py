@@ -149,7 +149,7 @@ def patched(tmp_path_factory):
     for name in ('px4_sim_ros', 'config', 'test', 'package.xml', 'pyproject.toml'):
         source = ROOT / name
         if source.is_dir():
-            shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns('__pycache__'))
+            shutil.copytree(source, folder / name)       # with what Python has compiled
         else:
             shutil.copy(source, folder)
     result = subprocess.run(['git', 'apply', str(PATCH)], cwd=folder, capture_output=True,
