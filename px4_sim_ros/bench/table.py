@@ -47,7 +47,7 @@ def beside_peers(results: Results) -> list[tuple[str, ...]]:
     """Return the table that compares whoever flew PX4: a row for its names, one for each."""
     found = {result.kind: result for result in results.kinds()}
     rows: list[tuple[str, ...]] = [
-        ('simulator', 'PX4 on one core', 'of the ceiling', 'PX4 as it comes',
+        ('simulator', 'PX4 as in flights', 'of the ceiling', 'PX4 as it comes',
          'of its ceiling')]
     for mode in (*MODES, *PEERS, CEILING):
         kind = Kind(mode, 'px4')

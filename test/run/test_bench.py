@@ -203,10 +203,11 @@ def test_patterns_choose_kinds_and_px4_brings_its_ceilings():
     assert names('*/px4/recorder', 'ceiling') == [
         *both, 'core/px4/recorder', 'composed/px4/recorder', 'separate/px4/recorder']
     assert names('core/px4/all-cores') == [*both, 'core/px4/all-cores']
-    assert names('sih*', peers=['sih']) == ['sih', 'sih/all-cores']
+    for schedule in ('one-core', 'all-cores'):
+        assert names('sih*', peers=['sih'], schedule=schedule) == ['sih/all-cores']
     assert names('*mav*', schedule='all-cores', peers=kinds.PEERS) == ['jmavsim']
     assert len(names()) == 2 + 3 * 3 * 2 + 2
-    assert len(names(peers=kinds.PEERS)) == len(names()) + 4
+    assert len(names(peers=kinds.PEERS)) == len(names()) + 3
     assert len(names(px4=False)) == 3 * 2 * 2
     assert names('core/*', px4=False) == [
         'core/trivial', 'core/trivial/recorder', 'core/embedded', 'core/embedded/recorder']
