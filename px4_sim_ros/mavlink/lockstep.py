@@ -101,6 +101,11 @@ class Lockstep:
         return self._matcher.replies
 
     @property
+    def wants_truth(self) -> bool:
+        """Whether the autopilot has asked for HIL_STATE_QUATERNION."""
+        return self._matcher.decoder.wants_truth
+
+    @property
     def stale_replies(self) -> int:
         """How many of them ended no step."""
         return self._matcher.stale_replies

@@ -46,7 +46,7 @@ class DynamicsBlock(Block):
         """Stand on the ground at time 0; nobody commands the first step."""
         c = self.configuration
         self.dynamics = Dynamics(
-            c.parameters, c.vehicle, Environment.of(c.world), c.world.step_us)
+            c.parameters, c.vehicle, Environment.of(c.world), c.world.step_us, seed=c.world.seed)
         self._digest = hashlib.blake2b(digest_size=8)
         if self.past_fingerprints is not None:
             self.past_fingerprints.clear()
