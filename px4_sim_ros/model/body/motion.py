@@ -213,8 +213,7 @@ def integrate(
 
 @compiled
 def _set_outputs(outputs: np.ndarray, x: np.ndarray, plant: Plant, held: HeldInputs) -> None:
-    constants, rotors, actuators, packs = (
-        plant.constants, plant.rotors, plant.actuators, plant.packs)
+    rotors, actuators, packs = plant.rotors, plant.actuators, plant.packs
     r = _matrix((x[QW], x[QX], x[QY], x[QZ]))
     acceleration, angular_acceleration, voltage = _accelerations(x, plant, held)
     current = 0.0

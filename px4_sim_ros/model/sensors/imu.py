@@ -10,7 +10,7 @@ from px4_sim_ros.model.frames import Quaternion, Vector
 from px4_sim_ros.model.inputs import STILL, SensorInputs
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.random_streams import NormalStream
-from px4_sim_ros.model.rotation import cross, matrix, to_world, up_in_body
+from px4_sim_ros.model.rotation import cross, matrix, to_body, to_world
 from px4_sim_ros.model.sensors.mounting import mounting_rotation
 from px4_sim_ros.model.sensors.noise import Converter, VectorNoise
 from px4_sim_ros.model.sensors.vibration import ACCELERATION, RATE, RotorVibration
