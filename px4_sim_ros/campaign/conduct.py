@@ -17,6 +17,7 @@ from px4_sim_ros.campaign.jobs import (
     ALWAYS,
     FAILED,
     NEVER,
+    PATH,
     Job,
     Row,
     configured,
@@ -91,8 +92,9 @@ def conduct(
     :raises ParameterError: a run has a value that is not allowed, or another process flies
     :raises OSError: a row cannot be written; those before it are whole
     """
-    with contextlib.closing(folder.open_rows()) as rows:
-        conductor = _Conductor(folder, rows, executor, fly, slots, report)
+    with (contextlib.closing(folder.open_rows()) as rows,
+          contextlib.closing(folder.open_paths()) as paths):
+        conductor = _Conductor(folder, rows, paths, executor, fly, slots, report)
         try:
             conductor.conduct()
         finally:
@@ -104,10 +106,11 @@ def conduct(
 
 class _Conductor:
     def __init__(
-        self, folder: Folder, rows: Lines, executor: Executor, fly: Flyer, slots: int,
-        report: typing.Callable[[Progress], None],
+        self, folder: Folder, rows: Lines, paths: Lines, executor: Executor, fly: Flyer,
+        slots: int, report: typing.Callable[[Progress], None],
     ) -> None:
-        self._folder, self._rows, self._executor = folder, rows, executor
+        self._folder, self._executor = folder, executor
+        self._rows, self._paths = rows, paths
         self._fly, self._slots, self._report = fly, slots, report
         self.lost: dict[int, str] = {}
         self._there = len(rows.all)
@@ -152,6 +155,9 @@ class _Conductor:
         if not lost:
             with self._folder.writing():
                 row = self._row(run, answer)
+                # Before the row: each run that has one has its path.
+                if (path := row.pop(PATH, None)) is not None:
+                    self._paths.add(path)
                 self._rows.add(row)
             self._failed += row['outcome'] == 'failed'
         else:

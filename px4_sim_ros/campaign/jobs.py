@@ -19,6 +19,8 @@ from px4_sim_ros.run.px4 import schedule_parameters
 
 ALWAYS, FAILED, NEVER = 'always', 'failed', 'never'
 """Which recordings are kept."""
+PATH = 'path'
+"""What a worker says beside the columns of a row."""
 Row = dict[str, typing.Any]
 """What is known of a run, by column; values are numbers, texts, true, false or None."""
 
