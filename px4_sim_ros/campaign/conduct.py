@@ -72,7 +72,8 @@ def _check_one(campaign: Campaign, run: Run, px4: Px4Build, what: str) -> None:
         file = write_files(pathlib.Path(folder), 'scenario', run.scenario,
                            run.own_vehicle)
         try:
-            configured(file, px4, _NOWHERE)
+            configured(file, px4, _NOWHERE, pathlib.Path(folder) / 'bag',
+                       campaign.settings.recorder)
         except ParameterError as error:
             said = str(error)
             for path in (file, file.with_name('scenario.vehicle.yaml')):
@@ -148,7 +149,7 @@ class _Conductor:
         if settings.keep_every and run.number % settings.keep_every == 0:
             records = ALWAYS
         return Job.of(run, self._folder.px4, settings.limit_s, records,
-                      str(self._folder.recording(run.number)))
+                      str(self._folder.recording(run.number)), settings.recorder)
 
     def _take(self, run: Run, answer: dict[str, typing.Any]) -> None:
         row, lost = None, answer.get('lost', '')

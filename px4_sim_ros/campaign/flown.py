@@ -83,10 +83,10 @@ def fly(job: Job, folder: pathlib.Path, instance: int) -> Row:
     compile_ahead()
     scenario = write_files(folder, 'flown', job.scenario, job.vehicle)
     bag = folder / 'recording' if _is_recorded_at_once(job) else None
-    row = _flown(job, configured(scenario, job.px4, instance, bag), folder)
+    row = _flown(job, configured(scenario, job.px4, instance, bag, job.recorder), folder)
     if bag is None and job.records == FAILED and row['outcome'] == 'failed':
         bag = folder / 'recording'
-        again = _flown(job, configured(scenario, job.px4, instance, bag), folder)
+        again = _flown(job, configured(scenario, job.px4, instance, bag, job.recorder), folder)
         row['repeatable'] &= again['fingerprint'] == row['fingerprint']
     row['recording'] = _kept(job, row, bag)
     return row | {'wall_s': time.monotonic() - started_s}

@@ -18,7 +18,7 @@ if typing.TYPE_CHECKING:
 _MOST = 200
 """Paths of each outcome that are drawn."""
 _RIGHT_PX, _ABOVE_PX, _BESIDE_PX = 120, 560, 320
-_GAP = [np.nan, np.nan, np.nan, np.nan]
+_GAP = np.full((1, 4), np.nan)
 
 
 def paths(
@@ -47,11 +47,11 @@ def _spread(found: list[FlownPath]) -> list[FlownPath]:
 
 def _table(chosen: typing.Sequence[FlownPath]) -> np.ndarray:
     """Return time, east, north and up of all points, with a gap behind each path, (n, 4)."""
-    parts = []
+    parts: list[np.ndarray] = []
     for path in chosen:
         points = np.array(path.points).reshape(-1, 3)
         times = path.every_s * np.arange(len(points))
-        parts += [np.column_stack((times, points)), [_GAP]]
+        parts += [np.column_stack((times, points)), _GAP]
     return np.concatenate(parts).astype(np.float32)
 
 

@@ -98,12 +98,12 @@ def _attitude(topics: Topics, flight: RealFlight) -> typing.Iterator[Figure]:
 def _motors(flight: RealFlight) -> typing.Iterator[Figure]:
     """Yield motor commands in hover, and what the battery gives."""
     hovers = flight.usable & (np.linalg.norm(flight.velocity_m_s, axis=1) < _HOVER_M_S)
-    commands = flight.commands
-    known = commands is not None and hovers.any()
-    yield Figure('motor command in hover, mean', '',
-                 float(commands[hovers].mean()) if known else math.nan)
-    yield Figure('deviation of a motor command in hover', '',
-                 float(commands[hovers].std(axis=0).mean()) if known else math.nan)
+    mean = deviation = math.nan
+    if flight.commands is not None and hovers.any():
+        commands = flight.commands[hovers]
+        mean, deviation = float(commands.mean()), float(commands.std(axis=0).mean())
+    yield Figure('motor command in hover, mean', '', mean)
+    yield Figure('deviation of a motor command in hover', '', deviation)
     for name, unit, values in (('current, mean', 'A', flight.bus_current_a),
                                ('voltage, mean', 'V', flight.bus_voltage_v)):
         yield Figure(name, unit, math.nan if values is None else float(

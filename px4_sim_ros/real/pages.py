@@ -50,7 +50,7 @@ class Validated(typing.NamedTuple):
     samples: statics.Sampled
     pairs: list[statics.Pair]
     tilts: statics.Tilts | None
-    closed_loop: typing.Sequence[tuple[str, ...]]      # of `closed_loop.compared`; none without other logs
+    closed_loop: typing.Sequence[tuple[str, ...]]  # of `closed_loop.compared`; () without logs
 
 
 def validation_page(found: Validated) -> str:

@@ -41,7 +41,8 @@ def test_paths_are_kept_and_drawn(tmp_path):
     """Also when the campaign goes on: each run that has a row has its path."""
     def fly(job):
         answer = row_of(job)
-        answer['row']['path'] = FlownPath(job.number, 0.1, [[0.0, 0.0, 0.0], [job.number, 1.0, 2.0]])
+        points = [[0.0, 0.0, 0.0], [job.number, 1.0, 2.0]]
+        answer['row']['path'] = FlownPath(job.number, 0.1, points)
         return answer
 
     folder = folder_of(tmp_path / 'c', campaign(runs=6))
