@@ -19,7 +19,7 @@ MOST_VEHICLES = 40
 SPACING_M = 3.0
 NEAR_MISS_M = 1.0
 
-_WHEN_GONE = {'hold': 'hold', 'go_on': 'hold_first'}
+_WHEN_GONE = {'hold': 'hold', 'go_on': 'hold_first', 'begin_again': 'begin_again'}
 _AUTOPILOTS = 'embedded', 'px4', 'none'
 _OF_WORLD = {'manager', 'recorder'}
 _NAMESPACE = re.compile(r'[A-Za-z_]\w*', re.ASCII)

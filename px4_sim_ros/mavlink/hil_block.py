@@ -159,6 +159,7 @@ class HilBlock(Block):
         super().__init__(configuration)
         hil = self._hil = configuration.parameters
         self._hil_frames = HilFrames(configuration)
+        self._begins_again = hil.on_waiting == 'begin_again'
         self._link: _Link | None = None
         self._counters: dict[str, str] = {}     # of a link that was closed
         self._frames = b''                  # of the step that waits for its command
@@ -185,6 +186,12 @@ class HilBlock(Block):
             self._link.lockstep.reset()
         self._hil_frames.reset()
         self._report(self._link.lockstep.report)
+
+    def begin_again(self, time_us: int) -> None:
+        """Hold the next step until another autopilot is there."""
+        self._has_first_imu = True
+        self.wants_new_begin = False
+        self.link.lockstep.begin_again()
 
     def open_server(self) -> HilServer:
         """Return where the autopilot connects to."""
@@ -230,6 +237,8 @@ class HilBlock(Block):
         if reply is None:
             return None
         self._is_exchanging = False
+        self.wants_new_begin = (
+            self._begins_again and lockstep.state is LinkState.WAITING)
         return {COMMAND: self.configuration.vehicle.references(
             reply.controls, reply.armed)}
 

@@ -80,12 +80,18 @@ class PilotBlock(Block):
             p.instance, self._report, self.on_set_point, _SYSTEM_TYPES[p.speaks_as])
         self._course = self._pilot.course(self._mission)
 
+    def begin_again(self, time_us: int) -> None:
+        """Begin the mission again at another time than 0."""
+        self.reset()
+        self._begun_us = time_us
+
     def _begin(self) -> None:
         self._sentence = self._failure = ''
         self._is_over = self._is_told = False
         self.over_us: int | None = None
         """The simulated time at which it was told that the mission is over."""
         self._gap: Gap | None = None
+        self._begun_us = 0
         self._items = 0                    # of the mission, that are flown
         self._state = AutopilotState()
 
@@ -99,7 +105,7 @@ class PilotBlock(Block):
             self._say(time_us, inputs[FAULTS])
         elif self._is_over:
             return self._after_end(time_us)
-        if time_us <= _OTHERS_STEPS * self.configuration.world.step_us:
+        if time_us <= self._begun_us + _OTHERS_STEPS * self.configuration.world.step_us:
             link.discard()
         elif is_due(time_us, _PERIOD_US):
             link.receive_all(time_us / US_PER_S)

@@ -88,7 +88,8 @@ class FleetRecord:
     def _of_vehicle(self, name: str) -> dict[str, typing.Any]:
         record = self.records[name]
         return {'namespace': name, **self._heads[name], 'failure': record.failure,
-                'mission_flown': record.mission_flown, **record.of_motion(), **record.of_link()}
+                'mission_flown': record.mission_flown, 'new_begins': record.new_begins,
+                **record.of_motion(), **record.of_link()}
 
 
 def _of_pair(pair: Nearest) -> dict[str, typing.Any]:

@@ -136,8 +136,14 @@ class FlightRecord:
         self.mission_flown = self.was_stopped = False
         self._happenings: list[dict[str, typing.Any]] = []
         self.verdicts: Verdicts | None = None          # of a scenario that has come to its end
+        self.new_begins = 0                            # with another autopilot, in a fleet
         self.met: list[Encounter] = []                 # near misses and collisions of a fleet
         self.nearest: list[Nearest] = []               # each two of it, the least distance first
+
+    def begin_again(self) -> None:
+        """Take note that its vehicle begins again while others fly on."""
+        self.new_begins += 1
+        self._arrivals.clear()
 
     def add_truth(self, time_us: int, position_enu: Vector) -> None:
         """Take in a true position."""

@@ -95,11 +95,12 @@ def _autopilot(vehicle: VehiclePlan) -> list[LaunchDescriptionEntity]:
     world = vehicle.configuration.world
     node = Node(
         package=PACKAGE, executable='autopilot_supervisor', namespace=vehicle.namespace,
-        arguments=[*autopilot_arguments(vehicle.px4, vehicle.hil.instance, world), '--of-fleet'],
+        arguments=[*autopilot_arguments(vehicle.px4, vehicle.hil.instance, world), '--of-fleet',
+                   *['--begins-again'] * (vehicle.hil.on_waiting == 'begin_again')],
         exec_name=f"{'px4' if vehicle.px4 else 'autopilot'}_{vehicle.namespace}",
         output='screen', **bounded())
     # The others fly on without it, if its entry says so.
-    return essential(node) if vehicle.hil.on_waiting == 'hold' else [node]
+    return [node] if vehicle.hil.on_waiting == 'hold_first' else essential(node)
 
 
 def _transforms(

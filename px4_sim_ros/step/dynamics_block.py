@@ -53,6 +53,11 @@ class DynamicsBlock(Block):
         self._faults = FaultChain(c.name, c.world, c.vehicle)
         self._altered = UNALTERED
 
+    def begin_again(self, time_us: int) -> None:
+        """Stand on the ground at another time."""
+        self.reset()
+        self.dynamics.time_us = time_us
+
     def step(self, time_us: int, inputs: Inputs) -> Outputs:
         """Integrate up to `time_us` and return the truth, and the battery when it is due."""
         references = inputs.get(COMMAND, self._unpowered)
