@@ -14,7 +14,7 @@ import typing
 from pymavlink.dialects.v20 import common as mavlink
 
 from px4_sim_ros.mavlink.pilot import Pilot
-from px4_sim_ros.mavlink.pilot_events import Event, MissionError
+from px4_sim_ros.mavlink.pilot_events import Course, Event, MissionError
 from px4_sim_ros.mavlink.pilot_link import PilotLink, SetPoint
 from px4_sim_ros.mavlink.scenario_words import message_of
 from px4_sim_ros.model.faults.action import Faults
@@ -78,7 +78,14 @@ class PilotBlock(Block):
         p = self._parameters
         self._pilot = Pilot(
             p.instance, self._report, self.on_set_point, _SYSTEM_TYPES[p.speaks_as])
-        self._course = self._pilot.course(self._mission)
+        self._course = self.course(self._pilot)
+
+    def course(self, pilot: Pilot) -> Course[None]:
+        """Return what it does, which is resumed every 20 ms of simulated time until it ends.
+
+        In a class of your own that can be anything that MAVLink offers.
+        """
+        return pilot.course(self._mission)
 
     def begin_again(self, time_us: int) -> None:
         """Begin the mission again at another time than 0."""
