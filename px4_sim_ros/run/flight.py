@@ -84,7 +84,7 @@ def conduct(
             on_event(event._replace(text=f'{vehicle.namespace}: {event.text}')
                      if plan.fleet else event)
 
-        return FlightWatch(report, has_scenario=plan.scenario is not None, on_over=look)
+        return FlightWatch(report, has_scenario=vehicle.scenario is not None, on_over=look)
 
     flights: dict[str, FlightWatch] = {}
     flights |= {vehicle.namespace: watch(vehicle) for vehicle in vehicles}
@@ -151,8 +151,8 @@ def _check_flown(
     for vehicle, autopilot in zip(vehicles, autopilots):
         flight, its = flights[vehicle.namespace], records[vehicle.namespace]
         try:
-            if vehicle.mission is not None or plan.scenario is not None:
-                autopilot.check_flown(flight, plan.scenario)
+            if vehicle.mission is not None or vehicle.scenario is not None:
+                autopilot.check_flown(flight, vehicle.scenario)
         except MissionError as error:
             if not plan.fleet:
                 raise

@@ -188,6 +188,11 @@ class FlightRecord:
             self._from_start(self._position)[2]) < _LANDED_HEIGHT_M
 
     @property
+    def has_succeeded(self) -> bool:
+        """Whether all holds that its scenario expects, or without one whether it has landed."""
+        return self.landed if self.verdicts is None else not self.failed
+
+    @property
     def failed(self) -> list[Verdict]:
         """The expectations of a scenario that have failed."""
         return [verdict for verdict in self.verdicts or () if not verdict.holds]
@@ -214,7 +219,7 @@ class FlightRecord:
             'wall_time_s': round(status.wall_time_s, 3),
             'real_time_factor': round(status.real_time_factor(), 2),
             **self.of_motion(),
-            **self._of_scenario(),
+            **self.of_scenario(),
             'steps': status.steps,
             **self.of_link(),
             'step_cost_us': status.step_cost_us(),
@@ -246,7 +251,7 @@ class FlightRecord:
             'states': self.status.state_seconds(),
         }
 
-    def _of_scenario(self) -> dict[str, typing.Any]:
+    def of_scenario(self) -> dict[str, typing.Any]:
         """Return what a scenario has done, and what has become of what it expects."""
         if self.verdicts is None and not self._happenings:
             return {}

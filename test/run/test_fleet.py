@@ -275,6 +275,33 @@ def test_one_that_has_lost_its_autopilot_begins_again_with_another(mode, hop, tm
     assert second.twist.twist == first.twist.twist
 
 
+@pytest.mark.slow
+def test_a_vehicle_has_a_scenario_of_its_own(hop, tmp_path):
+    scenario = tmp_path / 'weaker.yaml'
+    scenario.write_text(yaml.safe_dump({
+        'mission': str(hop),
+        'events': [{'name': 'weak', 'when': {'time_s': {'above': 3.0}},
+                    'motor_thrust': {'motor': 1, 'share': 0.9}}],
+        'expect': [{'always': {'tilt_deg': {'below': 20}}},
+                   {'never': {'height_m': {'above': 0.5}}}]}))
+    file = write_fleet(tmp_path, hop, good={}, weak={'scenario': str(scenario)})
+    summary, bag = tmp_path / 'summary.json', tmp_path / 'bag'
+    result = run('fly', '--fleet', file, '--record', bag, '--summary', summary)
+    assert result.returncode == 1
+    assert result.stderr.startswith('fly: weak: expected never height_m above 0.5: fails')
+    good, weak = json.loads(summary.read_text())['fleet']
+    assert 'expectations' not in good
+    assert [v['holds'] for v in weak['expectations']] == [True, False]
+    assert weak['events'][0]['event'].startswith('weak')
+    assert (good['landed'], weak['landed'], weak['repeatable']) == (True, True, True)
+    # The same as alone, and a replay has it from the recording.
+    alone_ = tmp_path / 'alone.json'
+    run('fly', '--mode', 'core', '--scenario', scenario, '--instance', weak['instance'], '--seed',
+        weak['seed'], '--set', f"dynamics.start_east_m={5.0 * INSTANCES[3]}", '--summary', alone_)
+    assert json.loads(alone_.read_text())['fingerprint'] == weak['fingerprint']
+    assert run('replay', bag / 'weak').returncode == 0
+
+
 @pytest.mark.parametrize(('words', 'sentence'), [
     (['--vehicles', '0'],
      "--vehicles: '0': must be a whole number, at least 1 and at most 40"),
