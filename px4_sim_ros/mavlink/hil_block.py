@@ -237,8 +237,7 @@ class HilBlock(Block):
         if reply is None:
             return None
         self._is_exchanging = False
-        self.wants_new_begin = (
-            self._begins_again and lockstep.state is LinkState.WAITING)
+        self.wants_new_begin = self._begins_again and report.state is LinkState.WAITING
         return {COMMAND: self.configuration.vehicle.references(
             reply.controls, reply.armed)}
 
