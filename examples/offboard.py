@@ -1,3 +1,5 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
 """Offboard control of PX4 by a node that takes part in the step, so that the flight repeats."""
 import math
 
