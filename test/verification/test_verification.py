@@ -66,6 +66,8 @@ ROWS = {
     'Dryden turbulence': (
         *(f'Dryden at {altitude} altitude: {what}' for altitude in ('low', 'medium')
           for what in ('rms', 'spectrum')), 'Dryden at low altitude: correlation'),
+    'turbulence as a field': (
+        'turbulence as a field: rms', 'turbulence as a field: correlation in space'),
     'GNSS': ('GNSS error: correlation time', 'GNSS error: size'),
     'Thevenin pack': ('Thevenin: charge', 'Thevenin: polarisation', 'Thevenin: voltage'),
     'unequal packs': (
