@@ -9,12 +9,18 @@ the wall clock whether others have got somewhere. If time went on meanwhile, mor
 would pass until a module is there. So each step waits until nobody goes on by itself: no thread
 runs or waits for the disk, and whoever looks again and again has found nothing new. What threads
 are about stands in /proc (https://man7.org/linux/man-pages/man5/proc.5.html).
+
+Until the first step tells PX4 the time, its threads sleep by the wall clock, up to a second.
+Whether such a sleep ends before or after the start script has started the next module changes the
+order of all that follows. So the script is stopped from before the first step until the last of
+them has ended: from then on they sleep by simulated time.
 """
 from __future__ import annotations
 
 import contextlib
 import os
 import pathlib
+import signal
 import time
 import typing
 
@@ -52,10 +58,31 @@ class BootWatch:
         """
         self.address = address
         self.since_s = time.monotonic()
-        self._session = _session_of(address)
+        self._process, self._session = _client_at(address)
         self.is_booting = self._session is not None
         self._disk_use: tuple[int, ...] | None = None      # up to the last look
         self._seen: dict[str, _Thread] = {}        # what it was about when it was last seen to act
+        self._stopped: list[int] = []              # processes of its start script
+
+    def stop_script(self) -> None:
+        """Let the start script stand still until no thread sleeps by the wall clock any more.
+
+        To be called before the autopilot gets its first step; `settle` lets it go on. In a session
+        that is not the autopilot's own there may be others, who are left alone.
+        """
+        if self._process != self._session:
+            return
+        for process in self._processes():
+            if int(process.name) != self._process:
+                with contextlib.suppress(ProcessLookupError):      # it has just ended
+                    os.kill(int(process.name), signal.SIGSTOP)
+                    self._stopped.append(int(process.name))
+
+    def let_script_go_on(self) -> None:
+        """Let the start script go on; a second time nothing happens."""
+        while self._stopped:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._stopped.pop(), signal.SIGCONT)
 
     def settle(self, longest_s: float = LONGEST_S) -> bool:
         """Wait until nobody goes on by itself; return whether that has come.
@@ -66,10 +93,13 @@ class BootWatch:
         deadline_s = time.monotonic() + longest_s
         while True:
             now = self._threads()
-            if not self.is_booting or _is_at_rest(self._seen, now):
+            if self._stopped:
+                if not any(thread.is_busy or thread.looks_again for thread in now.values()):
+                    self.let_script_go_on()
+            elif not self.is_booting or _is_at_rest(self._seen, now):
                 self._seen = {}
                 return True
-            if not _is_like(self._seen, now):
+            elif not _is_like(self._seen, now):
                 self._seen = now
             if time.monotonic() > deadline_s:
                 return False
@@ -162,13 +192,13 @@ def _read(thread: pathlib.Path) -> _Thread:
         state in _BUSY, _LOOKS_AGAIN in place, _WAITS_FOR_DATA in place, int(switches))
 
 
-def _session_of(address: tuple[str, int]) -> int | None:
-    """Return the session of whoever has a TCP connection from an address, None for nobody."""
+def _client_at(address: tuple[str, int]) -> tuple[int | None, int | None]:
+    """Return who has a TCP connection from an address, and its session; None for nobody."""
     for connection in psutil.net_connections('tcp'):
         if connection.laddr == address and connection.pid is not None:
             with contextlib.suppress(ProcessLookupError):
-                return os.getsid(connection.pid)
-    return None
+                return connection.pid, os.getsid(connection.pid)
+    return None, None
 
 
 def _is_in(process: int, session: int | None) -> bool:

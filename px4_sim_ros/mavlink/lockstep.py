@@ -119,6 +119,8 @@ class Lockstep:
         if (self.report.state is _WAITING and not self._connect()) or (
                 self._matcher.sent_us == time_us):
             return
+        if self._boot is not None and self._matcher.sent_us == NONE_US:
+            self._boot.stop_script()
         # On few cores the kernel may run the autopilot before `send` returns.
         started_s = time.perf_counter()
         self._server.send(frames)
@@ -276,6 +278,7 @@ class Lockstep:
         if not boot.settle(_REST_WAIT_S):
             if time.perf_counter() - self._sent_s < LONGEST_S:
                 return False
+            boot.let_script_go_on()
             self.note_gap(_RESTLESS)
         elif not boot.is_booting:
             boot.load_program()

@@ -50,6 +50,9 @@ print('connected', flush=True)
 until_s = time.monotonic() + float(sys.argv[3])
 while time.monotonic() < until_s:
     pass
+if sys.argv[4] == 'sleeps':
+    time.sleep(0.3)
+print('rests', flush=True)
 if sys.argv[4] == 'writes':
     with open(sys.argv[5], 'w') as file:
         for line in sys.stdin:
@@ -84,11 +87,27 @@ def client(*, state='boots', busy_s=0.0, then='waits', file='/dev/null'):
 def test_it_is_waited_for_until_it_rests(then):
     """Also if one of its threads looks again and again."""
     with client(busy_s=0.4, then=then) as watch:
-        started_s = time.monotonic()
         assert watch.settle()
-        assert time.monotonic() - started_s > 0.3
+        assert has_said(watch.process) == b'rests\n'
         assert watch.is_booting
         assert watch.settle()
+
+
+def has_said(process):
+    """Return what a client has printed by now."""
+    os.set_blocking(process.stdout.fileno(), False)
+    return process.stdout.read()
+
+
+def test_its_start_script_stands_still_while_a_thread_sleeps_by_the_wall_clock():
+    with client(then='sleeps') as watch:
+        script, = psutil.Process(watch.process.pid).children()
+        watch.stop_script()
+        while script.status() != psutil.STATUS_STOPPED:
+            pass
+        assert watch.settle()
+        assert has_said(watch.process) == b'rests\n'
+        assert script.status() == psutil.STATUS_SLEEPING
 
 
 def test_one_that_never_rests_is_given_up():
@@ -152,6 +171,7 @@ def test_who_writes_to_the_disk_is_noticed(folder, uses_disk):
         pytest.skip(f'{folder} is {filesystem_of(folder)}')
     with tempfile.NamedTemporaryFile(dir=folder) as file, client(
             then='writes', file=file.name) as watch:
+        assert watch.process.stdout.readline() == b'rests\n'
         assert not watch.has_used_disk()           # the first look
         assert not watch.has_used_disk()
         write(watch.process)
