@@ -17,6 +17,7 @@ from px4_sim_ros.model.body.motion import (
     POSITION,
     RATE,
     ROTORS,
+    VELOCITY,
     HeldInputs,
     MotionOutputs,
     Plant,
@@ -29,6 +30,7 @@ from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.errors import DivergedError
 from px4_sim_ros.model.frames import Quaternion, Vector
 from px4_sim_ros.model.inputs import BatteryStatus
+from px4_sim_ros.model.rotation import cross, matrix, multiply, to_world
 from px4_sim_ros.model.timebase import US_PER_S, seconds_text
 from px4_sim_ros.model.truth import Truth
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
@@ -38,13 +40,13 @@ _EAST_DEG = 90.0       # the heading of body axes that are those of the world
 
 
 class Dynamics:
-    """Motion of one vehicle over flat ground; for its state see `motion`."""
+    """Motion of one vehicle over the ground; for its state see `motion`."""
 
     def __init__(
         self, parameters: DynamicsParameters, vehicle: Vehicle, environment: Environment,
         step_us: int, *, ground: bool = True,
     ) -> None:
-        """Stand level on the ground where the parameters say, rotors still, the packs rested.
+        """Stand on the ground where the parameters say, rotors still, the packs rested.
 
         :param ground: without it the vehicle starts at the origin and falls for ever
         :raises ParameterError: the substeps do not fit into the step
@@ -54,6 +56,8 @@ class Dynamics:
         self._name = vehicle.name
         self._body = vehicle.body
         self._plant = Plant.of(vehicle, environment, ground=ground)
+        self._made = self._plant.copy()
+        self._center: Vector = _NOTHING        # of mass, in FLU from where it was made
         # Where they begin in the state.
         self._actuators = ROTORS + len(vehicle.rotors)
         self._servos = self._actuators + len(vehicle.motors)
@@ -62,7 +66,8 @@ class Dynamics:
         self.time_us = 0
         self.force_enu: Vector = _NOTHING
         """An external force on the centre of mass, N; zero unless it is set."""
-        weight = vehicle.body.mass_kg * environment.gravity_m_s2(0.0)
+        slope = environment.ground
+        weight = vehicle.body.mass_kg * environment.gravity_m_s2(0.0) * slope.matrix[8]
         height = resting_height_m(
             vehicle.contact_model, vehicle.ground_points_m, weight) if ground else 0.0
         # In one array, so that all is written at once.
@@ -71,8 +76,8 @@ class Dynamics:
             self._inputs[6:], self._inputs[:3], self._inputs[3:6],
             no_anchors(len(self._plant.feet)))
         self.state = [
-            parameters.start_east_m, parameters.start_north_m, height, *_NOTHING,
-            *_level(parameters.start_heading_deg), *_NOTHING,
+            *slope.place_above(parameters.start_east_m, parameters.start_north_m, height),
+            *_NOTHING, *multiply(slope.attitude, _level(parameters.start_heading_deg)), *_NOTHING,
             *self._held.references,
             *(self._battery.initial(parameters.initial_charge) if self._battery else ())]
         self._half_step_s = 0.5 * step_us / US_PER_S
@@ -156,11 +161,12 @@ class Dynamics:
         if not now.is_valid:
             raise self._diverged()
         x = self._state.tolist()
-        return Truth(
+        truth = Truth(
             self.time_us, tuple(x[POSITION]), tuple(x[ATTITUDE]), now.velocity_flu, tuple(x[RATE]),
             now.acceleration_flu, now.angular_acceleration_flu, tuple(x[ROTORS:self._actuators]),
             tuple(self._rotor_angles_rad.tolist()), tuple(x[self._actuators:self._servos]),
             tuple(x[self._servos:self._packs]))
+        return truth if self._center == _NOTHING else self._of_origin(truth)
 
     def battery(self) -> BatteryStatus | None:
         """Return the battery at the time of the last truth; None if the vehicle has none."""
@@ -178,16 +184,42 @@ class Dynamics:
 
     def alter(self, altered: Alterations) -> None:
         """Load the vehicle, and wear its packs, from now on; always from how it was made."""
-        self._plant.alter(self._body, altered)
+        self._move_center(self._plant.alter(self._made, self._body, altered))
         if self._battery is not None:
             for packs in (self._plant.packs, self._battery.constants):
                 wear_packs(packs, packs_on_a_bus(self._battery.model), altered.voltage_share,
                            altered.resistance_factor, altered.capacity_share)
 
+    def _move_center(self, center: Vector) -> None:
+        """Go on with another centre of mass: the vehicle stays where it is, and goes on turning."""
+        if center != self._center:
+            moved = _difference(center, self._center)
+            x, turn = self._state.tolist(), matrix(tuple(self._state[ATTITUDE].tolist()))
+            self._state[POSITION] += to_world(turn, moved)
+            self._state[VELOCITY] += to_world(turn, cross(tuple(x[RATE]), moved))
+            self._center = center
+
+    def _of_origin(self, truth: Truth) -> Truth:
+        """Return the motion of the origin of the body: where the centre of mass was made."""
+        center, rate = self._center, truth.rate_flu
+        turning = cross(rate, center)
+        return truth._replace(
+            position_enu=_difference(
+                truth.position_enu, to_world(matrix(truth.attitude), center)),
+            velocity_flu=_difference(truth.velocity_flu, turning),
+            acceleration_flu=_difference(_difference(
+                truth.acceleration_flu, cross(truth.angular_acceleration_flu, center)),
+                cross(rate, turning)))
+
     def _charges(self) -> list[float]:
         """Return the state of the packs."""
         charges: list[float] = self._state[self._packs:].tolist()
         return charges
+
+
+def _difference(one: Vector, other: Vector) -> Vector:
+    (x, y, z), (u, v, w) = one, other
+    return x - u, y - v, z - w
 
 
 def _level(heading_deg: float) -> Quaternion:

@@ -7,6 +7,7 @@ import dataclasses
 
 from px4_sim_ros.model.environment.atmosphere import Atmosphere
 from px4_sim_ros.model.environment.gravity import Gravity
+from px4_sim_ros.model.environment.ground import LEVEL, Ground
 from px4_sim_ros.model.world import WorldParameters
 
 
@@ -17,11 +18,13 @@ class Environment:
     gravity: Gravity
     atmosphere: Atmosphere
     home_altitude_m: float
+    ground: Ground = LEVEL
 
     @classmethod
     def of(cls, world: WorldParameters) -> Environment:
         """Return what the parameters of the world describe."""
-        return cls(world.gravity(), world.atmosphere(), world.home_altitude_m)
+        return cls(
+            world.gravity(), world.atmosphere(), world.home_altitude_m, world.ground())
 
     def gravity_m_s2(self, height_m: float) -> float:
         """Return the acceleration of gravity, downwards."""
