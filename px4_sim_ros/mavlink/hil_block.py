@@ -8,15 +8,17 @@ import typing
 
 from px4_sim_ros.mavlink.battery_link import BatteryLink
 from px4_sim_ros.mavlink.cores import core_of
-from px4_sim_ros.mavlink.hil_codec import HilEncoder
+from px4_sim_ros.mavlink.hil_codec import ActuatorControls, HilEncoder
 from px4_sim_ros.mavlink.hil_optional import distance_message, flow_message, odometry_message
 from px4_sim_ros.mavlink.hil_server import HilServer, port_of
 from px4_sim_ros.mavlink.link_state import HilParameters, LinkReport, LinkState
 from px4_sim_ros.mavlink.lockstep import Lockstep
 from px4_sim_ros.mavlink.ports import check_port_is_free
 from px4_sim_ros.mavlink.shared_core import SharedCore
+from px4_sim_ros.model.faults.action import Faults
+from px4_sim_ros.model.faults.links import AutopilotOff, AutopilotPaused
 from px4_sim_ros.step.block import Block, BlockConfiguration, BlockStatus, Inputs, Outputs
-from px4_sim_ros.step.graph import COMMAND
+from px4_sim_ros.step.graph import COMMAND, FAULTS
 
 _WORTH_A_WARNING = LinkState.STALLED, LinkState.WAITING
 
@@ -92,6 +94,7 @@ class HilBlock(Block):
         super().__init__(configuration)
         hil = self._hil = configuration.parameters
         self._hil_frames = HilFrames(configuration)
+        self._has_faults = FAULTS in configuration.graph.nodes[configuration.name].inputs
         self._link: _Link | None = None
         self._counters: dict[str, str] = {}     # of a link that was closed
         self._frames = b''                  # of the step that waits for its command
@@ -109,6 +112,8 @@ class HilBlock(Block):
         """Listen for an autopilot; one that is there already belongs to the run before."""
         self._has_first_imu = True          # whether it measured in the last step
         self._is_exchanging = self._is_held = False
+        self._faults: Faults = ()
+        self._is_paused = self._is_off = False
         if self._link is None:
             hil, c = self._hil, self.configuration
             server = self.open_server()
@@ -134,6 +139,10 @@ class HilBlock(Block):
     def step(self, time_us: int, inputs: Inputs) -> None:
         """Send what was measured at `time_us`; the command comes from `finish`."""
         server, lockstep, battery_link = self.link
+        if self._has_faults:
+            self._look_for_faults(inputs[FAULTS])
+            if self._is_paused or self._is_off:
+                return
         has_first_imu = self._hil_frames.first_imu in inputs
         if has_first_imu is not self._has_first_imu:
             self._has_first_imu = has_first_imu
@@ -146,17 +155,31 @@ class HilBlock(Block):
         if 'battery_state' in inputs:
             battery_link.send(inputs['battery_state'], server.peer_host)
 
+    def _look_for_faults(self, faults: Faults) -> None:
+        """See whether a scenario lets the autopilot stand still, or without power."""
+        if faults is not self._faults:
+            self._faults = faults
+            self._is_paused, self._is_off = (
+                any(isinstance(fault.action, kind) for fault in faults)
+                for kind in (AutopilotPaused, AutopilotOff))
+
     def finish(self, time_us: int) -> Outputs | None:
         """Wait for the reply, and return the command; None while the link holds the step."""
         lockstep = self.link.lockstep
+        if self._is_paused or self._is_off:
+            held = lockstep.skip(time_us, is_off=self._is_off)
+            self._report(lockstep.report)
+            return self._command(held)
         reply = lockstep.exchange(time_us, self._frames)
         self._is_held = reply is None
         self._report(lockstep.report)
         if reply is None:
             return None
         self._is_exchanging = False
-        return {COMMAND: self.configuration.vehicle.references(
-            reply.controls, reply.armed)}
+        return self._command(reply)
+
+    def _command(self, reply: ActuatorControls) -> Outputs:
+        return {COMMAND: self.configuration.vehicle.references(reply.controls, reply.armed)}
 
     def idle(self) -> None:
         """Look after the link between two exchanges."""

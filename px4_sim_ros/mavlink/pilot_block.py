@@ -18,7 +18,7 @@ from px4_sim_ros.mavlink.pilot_events import Event, MissionError
 from px4_sim_ros.mavlink.pilot_link import PilotLink, SetPoint
 from px4_sim_ros.mavlink.scenario_words import message_of
 from px4_sim_ros.model.faults.action import Faults
-from px4_sim_ros.model.faults.links import LinkLost
+from px4_sim_ros.model.faults.links import AutopilotOff, LinkLost
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.scenario.situation import AutopilotState
 from px4_sim_ros.model.timebase import US_PER_S, is_due
@@ -116,6 +116,8 @@ class PilotBlock(Block):
         link = self._pilot.link
         link.is_cut = any(isinstance(fault.action, LinkLost) for fault in faults)
         for fault in faults:
+            if fault.since_us == time_us and isinstance(fault.action, AutopilotOff):
+                link.forget()
             if fault.since_us == time_us and (message := message_of(
                     link.mav, link.system_id, fault.action)) is not None:
                 link.send(message)

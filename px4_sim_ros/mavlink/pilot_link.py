@@ -104,6 +104,11 @@ class PilotLink:
         self.mission_result: int | None = None      # of the upload
         self.item_current: int | None = None        # the one that is flown, from 0 on
 
+    def forget(self) -> None:
+        """Forget how the autopilot is: it has lost its power, and its motors theirs."""
+        self.armed = self.ready = self.failsafe = False
+        self.mode = ''
+
     def begin_flight(self) -> None:
         """Leave out what matters only before a flight."""
         self._want(_IN_FLIGHT)

@@ -36,6 +36,8 @@ class FlightWatch:
         """
         self._on_event, self._has_scenario = on_event, has_scenario
         self._on_over = on_over
+        self.restart_autopilot: typing.Callable[[], None] = lambda: None
+        """Is called when a scenario has taken the power from the autopilot."""
         self.reset()
 
     def reset(self) -> None:
@@ -62,6 +64,8 @@ class FlightWatch:
         """Take in what the scenario has done, or the verdicts at its end."""
         if isinstance(happening, Happening):
             self._on_event(happening)
+            if happening.restarts:
+                self.restart_autopilot()
         else:
             self.verdicts = happening
             self.end()
@@ -89,17 +93,33 @@ class StartedAutopilot:
         self._is_missing = False
         self.has_failed = False        # it was the first whose end has ended the flight
         self._autopilot: Child | None = None
+        self._changes = threading.Lock()           # it is being ended and started
         with contextlib.ExitStack() as stack:
             if vehicle.autopilot != 'none':
-                world_ = vehicle.configuration.world
-                self._autopilot = start_autopilot(
-                    vehicle.px4, world_.vehicle, vehicle.hil.instance, world_.scenario)
-                stack.callback(self._autopilot.stop)
+                self._autopilot = self._start()
+                stack.callback(self._stop)
+                flight.restart_autopilot = self.restart
             watch = threading.Thread(target=self._watch, name='watch')
             watch.start()
             stack.callback(watch.join)
             stack.callback(flight.end)
             self._started = stack.pop_all()
+
+    def _start(self) -> Child:
+        world = self._vehicle.configuration.world
+        return start_autopilot(
+            self._vehicle.px4, world.vehicle, self._vehicle.hil.instance, world.scenario)
+
+    def _stop(self) -> None:
+        if self._autopilot is not None:
+            self._autopilot.stop()
+
+    def restart(self) -> None:
+        """End it as without power, and start another one."""
+        with self._changes:
+            if self._autopilot is not None and not self._flight.over.is_set():
+                self._autopilot.kill()
+                self._autopilot = self._start()
 
     @property
     def processes(self) -> list[Child]:
@@ -115,7 +135,9 @@ class StartedAutopilot:
         while self._autopilot is not None and not self._flight.over.wait(_WATCH_S):
             if time.monotonic() > deadline_s:       # it is looked once
                 self._is_missing, deadline_s = not self._is_connected(), math.inf
-            if self._is_missing or self._autopilot.exit_code is not None:
+            with self._changes:
+                has_ended = self._autopilot.exit_code is not None
+            if self._is_missing or has_ended:
                 self.has_failed = bool(self._on_gone())
                 self._flight.end()
 

@@ -207,7 +207,7 @@ NODES: dict[str, NodeSpec] = {spec.name: spec for spec in (
              'px4_sim_ros.mavlink.pilot_block:PilotParameters', (CLOCK, FAULTS), optional=True,
              beside='hil_bridge', node='px4_sim_ros.ros.pilot:PilotNode'),
     NodeSpec('hil_bridge', 'px4_sim_ros.mavlink.hil_block:HilBlock',
-             'px4_sim_ros.mavlink.link_state:HilParameters', _MEASURED,
+             'px4_sim_ros.mavlink.link_state:HilParameters', (*_MEASURED, FAULTS),
              node='px4_sim_ros.ros.hil_bridge:HilBridgeNode'),
     NodeSpec('player', 'px4_sim_ros.recording.playback:PlaybackBlock',
              'px4_sim_ros.config.recording:PlayerParameters', _MEASURED, optional=True),

@@ -103,6 +103,23 @@ def test_late_replies_are_those_of_a_while_ago(motion):
     assert found[5:] == [(500.0 + k,) * 4 for k in range(15)]
 
 
+def test_lost_replies_leave_what_came_last(motion):
+    """All of them, or a share of the steps: a binomial number of 4000, within 4 sigma."""
+    lost = motion('replies_lost').inputs((500.0,) * 4, steps=5)
+    assert lost.references_rad_s == BEFORE
+    some = motion('replies_lost', share=0.3)
+    some.chain.of(SINCE_US - STEP_US, BodyInputs(BEFORE), ())
+    last, missing = BEFORE, 0
+    for k in range(4000):
+        asked = (500.0 + k,) * 4
+        found = some.chain.of(
+            SINCE_US + k * STEP_US, BodyInputs(asked), some.faults).references_rad_s
+        assert found in (asked, last)
+        missing += found != asked
+        last = found
+    assert abs(missing - 1200) < 4 * math.sqrt(4000 * 0.3 * 0.7)
+
+
 def test_a_push_is_force_over_mass(motion, dragless, build_dynamics):
     dynamics = build_dynamics(dragless, gravity_m_s2=0.0)
     dynamics.force_enu = motion('push', force_n=[3.0, -1.0, 2.0]).inputs(BEFORE).force_enu

@@ -1,6 +1,7 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
 """Conditions, expectations and the course of a scenario, on motions that are known."""
+import functools
 import math
 
 import pytest
@@ -195,3 +196,23 @@ def test_what_is_wrong_is_named_with_its_place(content, sentence):
     with pytest.raises(ParameterError) as refused:
         Scenario.from_mapping('test', 'test', content)
     assert sentence in str(refused.value) and '\n' not in str(refused.value)
+
+
+def test_a_flight_whose_end_never_comes_ends_a_minute_after_its_mission():
+    """Whether the mission was flown or has failed; it is a verdict that does not hold."""
+    for failure in '', 'the vehicle has not landed':
+        verdicts, _, course = flown(
+            climb, [{'always': {'tilt_deg': {'below': 10}}}], end={'when': {'height_m': {
+                'above': 1000}}}, seconds=70.0,
+            autopilot=functools.partial(AutopilotState, is_over=True, failure=failure))
+        assert course.is_over and [verdict.holds for verdict in verdicts] == [True, False]
+        assert verdicts[1].time_us == 60_004_000
+        assert verdicts[1].text == (
+            'end when height_m above 1000: fails at t = 60.004000 s: it has not come within 60 s'
+            ' after the mission was over')
+
+
+def test_a_flight_with_a_time_of_its_end_goes_on_until_then():
+    _, _, course = flown(climb, [], end={'at_s': 65, 'when': {'height_m': {'above': 1000}}},
+                         seconds=70.0, autopilot=lambda: AutopilotState(is_over=True))
+    assert course.situation.time_us == 65_000_000

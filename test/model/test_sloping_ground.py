@@ -20,6 +20,7 @@ from px4_sim_ros.model.sensors.range_finder import RangeFinder, RangeFinderParam
 
 SLOPE_DEG, UPHILL_DEG = 12.0, 30.0
 SLOPE, UPHILL = math.radians(SLOPE_DEG), math.radians(UPHILL_DEG)
+LEVEL_BODY = np.eye(3)
 # Unit vectors, ENU: uphill along the ground, and across it.
 UP_THE_HILL = np.array([
     math.cos(SLOPE) * math.sin(UPHILL), math.cos(SLOPE) * math.cos(UPHILL), math.sin(SLOPE)])
@@ -100,7 +101,7 @@ def hill(world):
     return dataclasses.replace(world, ground_slope_deg=SLOPE_DEG, ground_uphill_deg=UPHILL_DEG)
 
 
-def truth_at(position_enu, rotation=np.eye(3), velocity_flu=(0.0, 0.0, 0.0)):
+def truth_at(position_enu, rotation=LEVEL_BODY, velocity_flu=(0.0, 0.0, 0.0)):
     return STILL_TRUTH._replace(
         position_enu=tuple(position_enu), attitude=tuple(mat2quat(rotation)),
         velocity_flu=velocity_flu)

@@ -9,7 +9,6 @@ import typing
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.vehicle.sections import Body
 
-
 Inertia = tuple[float, float, float, float, float, float]
 """A tensor of inertia by its elements: x, y, z, xy, xz, yz, as in I = [[x, xy, xz], ...]."""
 

@@ -122,7 +122,8 @@ class Plant(typing.NamedTuple):
             if len(table):
                 moved[:, :3] = table[:, :3] - center
         if len(self.feet):
-            self.constants['reach_m'] = reach_m([tuple(foot) for foot in self.feet[:, :3]])
+            self.constants['reach_m'] = reach_m(
+                [(x, y, z) for x, y, z in self.feet[:, :3].tolist()])
         return center
 
 

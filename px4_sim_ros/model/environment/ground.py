@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The ground: a plane through home, level or sloping.
 
-Whatever touches or sees it works in axes of its own, in which it is at height 0: those of the world,
-turned about a horizontal axis across the slope.
+Whatever touches or sees it works in axes of its own, in which it is at height 0: those of the
+world, turned about a horizontal axis across the slope.
 """
 from __future__ import annotations
 
