@@ -15,12 +15,13 @@ from pymavlink.dialects.v20 import common as mavlink
 
 from px4_sim_ros.mavlink.pilot import Pilot
 from px4_sim_ros.mavlink.pilot_events import Event, MissionError
-from px4_sim_ros.mavlink.pilot_link import PilotLink, SetPoint
+from px4_sim_ros.mavlink.pilot_link import PilotLink
 from px4_sim_ros.mavlink.scenario_words import message_of
 from px4_sim_ros.model.faults.action import Faults
 from px4_sim_ros.model.faults.links import AutopilotOff, LinkLost
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.scenario.situation import AutopilotState
+from px4_sim_ros.model.telemetry import AutopilotStatus, TelemetryListener
 from px4_sim_ros.model.timebase import US_PER_S, is_due
 from px4_sim_ros.step.block import Block, BlockConfiguration, BlockStatus, Inputs, Outputs
 from px4_sim_ros.step.graph import AUTOPILOT_STATE, FAULTS
@@ -63,8 +64,8 @@ class PilotBlock(Block):
         # What the host sets, before `reset`.
         self.on_event: typing.Callable[[Event], None] = lambda event: None
         """Is given what the pilot has achieved."""
-        self.on_set_point: typing.Callable[[SetPoint], None] = lambda set_point: None
-        """Is given where the autopilot wants to be."""
+        self.telemetry: TelemetryListener | None = None
+        """Is told what the autopilot says of itself."""
         self.on_over: typing.Callable[[str], None] = lambda failure: None
         """Is given why the mission was not flown to its end, '' if it was."""
 
@@ -77,7 +78,7 @@ class PilotBlock(Block):
         self._begin()
         p = self._parameters
         self._pilot = Pilot(
-            p.instance, self._report, self.on_set_point, _SYSTEM_TYPES[p.speaks_as])
+            p.instance, self._report, self.telemetry, _SYSTEM_TYPES[p.speaks_as])
         self._course = self._pilot.course(self._mission)
 
     def _begin(self) -> None:
@@ -86,6 +87,7 @@ class PilotBlock(Block):
         self._gap: Gap | None = None
         self._items = 0                    # of the mission, that are flown
         self._state = AutopilotState()
+        self._status: AutopilotStatus | None = None        # that was told last
 
     def step(self, time_us: int, inputs: Inputs) -> Outputs | None:
         """Go on with the mission; return nothing, or hold the step when it is over."""
@@ -104,11 +106,25 @@ class PilotBlock(Block):
             if not self._is_over:
                 self._go_on()
             self._look_for_others(time_us)
+            if self.telemetry is not None:
+                self._tell(self.telemetry, link, time_us)
         if not self._has_scenario:
             return {}
         if self._is_over and not self._is_told:
             self._after_end()
         return {AUTOPILOT_STATE: self._state_of(link)}
+
+    def _tell(self, listener: TelemetryListener, link: PilotLink, time_us: int) -> None:
+        """Tell of mode and flags, when they have changed, and of texts that have come."""
+        status = AutopilotStatus(
+            time_us, link.mode, link.armed, link.on_ground, link.failsafe)
+        if self._status is None or status[1:] != self._status[1:]:
+            self._status = status
+            listener.on_status(status)
+        for text in link.texts:
+            listener.on_text(time_us, text)
+        if not self._has_scenario:           # which takes them
+            link.texts.clear()
 
     def _say(self, time_us: int, faults: Faults) -> None:
         """Send what a scenario says to the autopilot just now, unless the link is lost."""
