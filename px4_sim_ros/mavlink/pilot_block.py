@@ -26,6 +26,7 @@ from px4_sim_ros.model.timebase import US_PER_S, is_due
 from px4_sim_ros.step.block import Block, BlockConfiguration, BlockStatus, Inputs, Outputs
 from px4_sim_ros.step.graph import AUTOPILOT_STATE, FAULTS
 from px4_sim_ros.step.repeatability import FLOWN, Gap
+from px4_sim_ros.step.side_topics import AUTOPILOT_STATUS, ESTIMATE, SET_POINT
 
 # PX4 sends some thousand messages a simulated second: to look in each step would cost more.
 _PERIOD_US = 20_000
@@ -196,7 +197,15 @@ class PilotBlock(Block):
         """Return what it has achieved last."""
         if self._pilot is None:
             return None
-        return BlockStatus(bool(self._failure), self._sentence, self.values())
+        return BlockStatus(bool(self._failure), self._sentence, self.values() | self._heard())
+
+    def _heard(self) -> dict[str, object]:
+        """Return what the autopilot has said of itself last, and how often by topic."""
+        if self._pilot is None or self._status is None:
+            return {}
+        link = self._pilot.link
+        return {AUTOPILOT_STATUS.name: self._status.text, ESTIMATE.name: link.estimates,
+                SET_POINT.name: link.set_points}
 
     def values(self) -> dict[str, object]:
         """Return what it reports in numbers and names, also after it was closed."""

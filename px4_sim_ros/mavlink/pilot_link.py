@@ -83,6 +83,7 @@ class PilotLink:
         self._turn = FrameReader(mavlink.MAVLink_attitude_quaternion_message)
         self._attitude: tuple[float, ...] | None = None       # quaternion and rate, NED and FRD
         self._set_point: Vector | None = None
+        self.estimates = self.set_points = 0                   # that the listener was told
         self._want(_BEFORE_FLIGHT)
         self._has_simulated_time = False
         self.time_s = 0.0                # the autopilot's, unless `receive_all` gives another
@@ -217,6 +218,7 @@ class PilotLink:
         self.position_enu = ned_to_enu((x, y, z))
         self.velocity_enu = ned_to_enu((vx, vy, vz))
         if self._listener is not None and self._attitude is not None:
+            self.estimates += 1
             w, i, j, k, *rate = self._attitude
             self._listener.on_estimate(Estimate(
                 time_boot_ms * 1000, self.position_enu, self.velocity_enu,
@@ -228,6 +230,7 @@ class PilotLink:
         if self._listener is not None and place != self._set_point and all(
                 map(math.isfinite, place)):
             self._set_point = place
+            self.set_points += 1
             self._listener.on_set_point(SetPoint(time_boot_ms * 1000, place))
 
     def _take(self, m: mavlink.MAVLink_message) -> None:
