@@ -19,6 +19,7 @@ from px4_sim_ros.mavlink.pilot_link import PilotLink
 from px4_sim_ros.mavlink.scenario_words import message_of
 from px4_sim_ros.model.faults.action import Faults
 from px4_sim_ros.model.faults.links import AutopilotOff, LinkLost
+from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.scenario.situation import AutopilotState
 from px4_sim_ros.model.telemetry import AutopilotStatus, TelemetryListener
@@ -88,6 +89,7 @@ class PilotBlock(Block):
         self._gap: Gap | None = None
         self._items = 0                    # of the mission, that are flown
         self._state = AutopilotState()
+        self._first_enu: Vector | None = None      # the first estimate
         self._status: AutopilotStatus | None = None        # that was told last
 
     def step(self, time_us: int, inputs: Inputs) -> Outputs | None:
@@ -143,11 +145,19 @@ class PilotBlock(Block):
         """Return what the autopilot has said last: the same object while it is the same."""
         state = AutopilotState(
             link.mode, link.armed, link.on_ground, link.failsafe, self._items, self._is_over,
-            self._failure, tuple(link.texts))
+            self._failure, tuple(link.texts), self._moved(link))
         link.texts.clear()
         if state != self._state:
             self._state = state
         return self._state
+
+    def _moved(self, link: PilotLink) -> Vector | None:
+        """Return where the autopilot takes itself for, from its first estimate on."""
+        if link.position_enu is None:
+            return None
+        self._first_enu = self._first_enu or link.position_enu
+        (x, y, z), (u, v, w) = link.position_enu, self._first_enu
+        return x - u, y - v, z - w
 
     def _go_on(self) -> None:
         try:

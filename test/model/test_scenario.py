@@ -63,6 +63,15 @@ def test_what_the_autopilot_says_holds_or_does_not(content, holds):
     assert look(content, situation(autopilot=state)).holds is holds
 
 
+@pytest.mark.parametrize(('content', 'margin'), [
+    ({'estimated_height_m': {'above': 4}}, 0.5), ({'estimate_error_m': {'below': 2}}, 0.7)])
+def test_the_estimate_is_compared_with_the_truth_from_the_start_on(content, margin):
+    """It has moved by (0, 1.2, 4.5), and in truth by (0, 0, 5)."""
+    state = AutopilotState(moved_enu=(0.0, 1.2, 4.5))
+    assert look(content, situation(autopilot=state, height_m=5.0)).margin == pytest.approx(margin)
+    assert not look(content, situation(height_m=5.0)).holds        # not known
+
+
 def flown(motion, expect, events=(), end=None, seconds=2.0, autopilot=AutopilotState):
     """Return verdicts and what was done in a flight with a motion given by the time in s."""
     done = []

@@ -18,7 +18,7 @@ VERSION = 4
 CHANGED_SINCE = {1: frozenset({'joint_states', 'visual_odometry'}),
                  2: frozenset({graph.FAULTS, graph.AUTOPILOT_STATE}),
                  3: frozenset({side_topics.ESTIMATE.name, side_topics.SET_POINT.name,
-                               side_topics.AUTOPILOT_STATUS.name})}
+                               side_topics.AUTOPILOT_STATUS.name, graph.AUTOPILOT_STATE})}
 
 
 def changed_between(one: int, other: int) -> frozenset[str]:
