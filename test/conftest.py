@@ -28,6 +28,8 @@ def _own_domain():
     raise RuntimeError('all ROS domains for tests are in use')
 
 
+_PX4_LOCK = pathlib.Path(tempfile.gettempdir()) / 'px4_sim_ros_px4'
+
 # A run starts hundreds of processes: without this each of them would compile the package for
 # itself, on a machine whose owner does not want to see bytecode.
 os.environ.pop('PYTHONDONTWRITEBYTECODE', None)
@@ -62,6 +64,22 @@ def pytest_configure(config):
 def pytest_collection_modifyitems(items):
     """Begin with the files that take longest; xdist is told to leave it at that."""
     longest_first.sort(items)
+    if not os.environ.get('PX4_DIR'):
+        for item in (item for item in items if item.get_closest_marker('px4')):
+            item.add_marker(pytest.mark.skip('PX4_DIR does not point to a built PX4'))
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item):
+    """Let one test at a time fly a PX4; what it waits for that is no part of its time limit.
+
+    PX4s are on one core where there are two, and one that repeats itself leaves nothing of it.
+    """
+    with contextlib.ExitStack() as stack:
+        if os.environ.get('PX4_DIR') and item.get_closest_marker('px4'):
+            lock = stack.enter_context(_PX4_LOCK.open('w'))
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        return (yield)
 
 
 @pytest.fixture

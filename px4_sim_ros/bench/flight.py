@@ -16,8 +16,8 @@ import threading
 import time
 import typing
 
-from px4_sim_ros.bench import ceiling, worlds
-from px4_sim_ros.bench.kinds import CEILING, CEILING_KIND, Kind
+from px4_sim_ros.bench import ceiling, peers, worlds
+from px4_sim_ros.bench.kinds import CEILING, CEILING_KIND, PEERS, Kind
 from px4_sim_ros.bench.usage import Usage
 from px4_sim_ros.bench.worklog import Window
 from px4_sim_ros.config.child_prefix import own_module
@@ -33,7 +33,7 @@ from px4_sim_ros.model.vehicle.steady_states import SteadyStates
 from px4_sim_ros.run.autopilots import start_autopilot
 from px4_sim_ros.run.pilot_process import PilotProcess
 from px4_sim_ros.run.processes import Child
-from px4_sim_ros.run.px4 import ALL_CORES, ONE_CORE, Px4, schedule_parameters
+from px4_sim_ros.run.px4 import ALL_CORES, ONE_CORE, REPEATABLE, Px4, schedule_parameters
 
 _LOOK_S = 0.02
 HEIGHT_M = 10.0
@@ -54,6 +54,7 @@ class FlightSettings(typing.NamedTuple):
     px4_dir: str = ''
     px4_schedule: str = ONE_CORE
     ceiling: str = ''              # the compiled server
+    jmavsim: str = ''              # the jar
     settle_s: float = 5.0          # simulated time in the air before the window
     least_s: float = 30.0          # simulated time in the window
     least_wall_s: float = 3.0      # wall time in the window
@@ -62,7 +63,11 @@ class FlightSettings(typing.NamedTuple):
     @property
     def schedule(self) -> str:
         """How PX4 runs in this flight."""
-        return ALL_CORES if self.kind.all_cores else self.px4_schedule
+        if self.kind.all_cores:
+            return ALL_CORES
+        # Flights of peers do not repeat: no other thread than PX4's would let them.
+        return ONE_CORE if self.kind.mode in PEERS and self.px4_schedule == REPEATABLE else (
+            self.px4_schedule)
 
     def to_json(self) -> str:
         """Return it as a text."""
@@ -204,6 +209,8 @@ def _make_world(
     kind = settings.kind
     if kind.mode == CEILING:
         return ceiling.CeilingWorld(pathlib.Path(settings.ceiling), configuration, folder)
+    if kind.mode in PEERS:
+        return peers.PeerWorld(kind.mode, settings.instance, settings.jmavsim, folder)
     run = None
     if kind.recorder:
         configuration, run = worlds.with_recording(
@@ -222,7 +229,8 @@ def _start_autopilot(settings: FlightSettings, configuration: Configuration) -> 
     px4 = None
     if settings.kind.autopilot == 'px4':
         px4 = Px4.find(settings.px4_dir, settings.schedule)
-    return start_autopilot(px4, configuration.world.vehicle, settings.instance)
+    more = peers.environment(settings.kind.mode) if settings.kind.mode in PEERS else {}
+    return start_autopilot(px4, configuration.world.vehicle, settings.instance, environment=more)
 
 
 def main(arguments: typing.Sequence[str] | None = None) -> int:

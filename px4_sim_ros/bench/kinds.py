@@ -1,6 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""What is flown: modes, autopilots, recorder off and on, and the ceilings."""
+"""What is flown: modes, autopilots, recorder off and on, the peers, and the ceilings."""
 from __future__ import annotations
 
 import fnmatch
@@ -17,16 +17,21 @@ from px4_sim_ros.run.px4 import ALL_CORES, ONE_CORE, PILOTED_INSTANCES
 
 # `trivial` only answers: with it our own side is what limits.
 AUTOPILOTS = ('trivial', 'embedded', 'px4')
-CEILING = 'ceiling'
+CEILING, JMAVSIM, SIH = 'ceiling', 'jmavsim', 'sih'
+PEERS = JMAVSIM, SIH
+# What is not ours, and flown by PX4 only.
+OTHERS = *PEERS, CEILING
 _INSTANCES = range(PILOTED_INSTANCES - 1, -1, -1)
 _GROUND_STATION_PORT = 18570         # of PX4
-_UDP_PORTS = PILOT_PORT, AUTOPILOT_PORT, PAYLOAD_PORT, _GROUND_STATION_PORT
+PAYLOAD_REMOTE_PORT = 14030          # to which PX4 sends what is for a camera
+_UDP_PORTS = (
+    PILOT_PORT, AUTOPILOT_PORT, PAYLOAD_PORT, PAYLOAD_REMOTE_PORT, _GROUND_STATION_PORT)
 
 
 class Kind(typing.NamedTuple):
     """A way to fly."""
 
-    mode: str               # one of MODES, or CEILING
+    mode: str               # one of MODES, or of OTHERS
     autopilot: str
     recorder: bool = False
     all_cores: bool = False     # PX4 runs on all cores, whatever is asked for
@@ -34,35 +39,50 @@ class Kind(typing.NamedTuple):
     @property
     def name(self) -> str:
         """How it is called in options, tables and JSON."""
-        if self.mode == CEILING:
-            return f'{CEILING}/all-cores' if self.all_cores else CEILING
-        return f'{self.mode}/{self.autopilot}' + ('/recorder' if self.recorder else '')
+        name = self.mode if self.mode in OTHERS else f'{self.mode}/{self.autopilot}'
+        return (name + ('/recorder' if self.recorder else '')
+                + ('/all-cores' if self.all_cores else ''))
+
+    @property
+    def as_it_comes(self) -> Kind:
+        """The same with PX4 on all cores."""
+        return self._replace(all_cores=True)
 
 
-# The first has PX4 on the cores that it has in the flights, the second on all, as its own start
-# script does; figures of other simulators are about the second.
+# Whoever flies PX4 is flown with it where it is in our flights, and on all cores, as its own start
+# script leaves it: figures of other simulators are about the second.
 CEILING_KIND = Kind(CEILING, 'px4')
-CEILING_ON_ALL_CORES = Kind(CEILING, 'px4', all_cores=True)
+CEILING_ON_ALL_CORES = CEILING_KIND.as_it_comes
 CEILINGS = CEILING_KIND, CEILING_ON_ALL_CORES
+PEER_KINDS = tuple(
+    kind for peer in PEERS for kind in (Kind(peer, 'px4'), Kind(peer, 'px4').as_it_comes))
 FLIGHTS = tuple(
     Kind(mode, autopilot, recorder)
     for autopilot in AUTOPILOTS for recorder in (False, True) for mode in MODES)
-ALL = (*CEILINGS, *FLIGHTS)
+FLIGHTS_ON_ALL_CORES = tuple(
+    Kind(mode, 'px4').as_it_comes for mode in MODES if mode != 'separate')
+ALL = (*CEILINGS, *PEER_KINDS, *FLIGHTS, *FLIGHTS_ON_ALL_CORES)
 
 
 def selected(
     patterns: typing.Sequence[str], *, px4: bool, px4_schedule: str = ONE_CORE,
+    peers: typing.Collection[str] = (),
 ) -> list[Kind]:
     """Return the kinds whose names match one of some patterns, all when there is none.
 
     With a kind that flies PX4 come the ceilings, which it is compared with.
 
     :param px4: whether there is a PX4
-    :param px4_schedule: how it runs in the flights; on all cores both ceilings are the same
+    :param px4_schedule: how it runs in the flights; on all cores both ceilings are the same, and so
+        are all others
+    :param peers: those of PEERS that are there
     :raises ParameterError: a pattern matches nothing, or nothing that can be flown
     """
-    ceilings = (CEILING_KIND,) if px4_schedule == ALL_CORES else CEILINGS
-    possible = [kind for kind in (*ceilings, *FLIGHTS) if px4 or kind.autopilot != 'px4']
+    possible = [
+        kind for kind in ALL
+        if (px4 or kind.autopilot != 'px4')
+        and not (kind.all_cores and px4_schedule == ALL_CORES)
+        and (kind.mode in peers or kind.mode not in PEERS)]
     for pattern in patterns:
         if _matching(pattern, possible):
             continue
@@ -71,12 +91,15 @@ def selected(
             raise ParameterError(f'only = {pattern!r}: matches none of {names}')
         if not px4:
             raise ParameterError(f'only = {pattern!r}: needs a PX4; give its folder with --px4-dir')
+        if all(kind.mode in PEERS for kind in _matching(pattern, ALL)):
+            raise ParameterError(f'only = {pattern!r}: is not there; --jmavsim-dir names a jMAVSim'
+                                 ' that was built, and SIH is part of the PX4 of px4_sitl_default')
         raise ParameterError(
             f'only = {pattern!r}: with --px4-schedule all-cores it is the same as'
-            f' {CEILING_KIND.name}')
+            f' {_matching(pattern, ALL)[0]._replace(all_cores=False).name}')
     found = {kind for pattern in patterns or ['*'] for kind in _matching(pattern, possible)}
-    if any(kind in FLIGHTS and kind.autopilot == 'px4' for kind in found):
-        found.update(ceilings)
+    if any(kind.mode not in OTHERS and kind.autopilot == 'px4' for kind in found):
+        found.update(kind for kind in possible if kind.mode == CEILING)
     return [kind for kind in possible if kind in found]
 
 

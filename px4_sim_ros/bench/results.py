@@ -7,11 +7,25 @@ import dataclasses
 import statistics
 import typing
 
-from px4_sim_ros.bench.kinds import CEILING, CEILING_KIND, CEILING_ON_ALL_CORES, Kind
+from px4_sim_ros.bench.kinds import (
+    CEILING,
+    CEILING_KIND,
+    CEILING_ON_ALL_CORES,
+    JMAVSIM,
+    SIH,
+    Kind,
+)
 from px4_sim_ros.bench.unit_costs import CALIBRATION
 from px4_sim_ros.step import graph
 
 Figures = dict[str, typing.Any]
+_CORE, _COMPOSED = Kind('core', 'px4'), Kind('composed', 'px4')
+# Real-time factors that are worth comparing, besides those that each kind has in its row.
+_COMPARED = (
+    (_COMPOSED, _CORE), (Kind('composed', 'trivial'), Kind('core', 'trivial')),
+    *((ours, Kind(peer, 'px4').as_it_comes)
+      for ours in (_CORE, _COMPOSED, _CORE.as_it_comes, _COMPOSED.as_it_comes)
+      for peer in (JMAVSIM, SIH)))
 # Whose parts have a budget: with nothing to wait for but a peer that costs nearly nothing.
 _BUDGETED = (Kind('core', 'trivial'), Kind('composed', 'trivial'), Kind('separate', 'trivial'))
 # In `separate` parts run at the same time.
@@ -118,7 +132,7 @@ class Results:
         compared = kind.autopilot == 'px4' and kind.mode != CEILING
         return KindResult(
             kind, Spread.of(f['real_time_factor'] for f in flights),
-            self._ratio(kind, CEILING_KIND) if compared else None,
+            self._ratio(kind, CEILING_KIND) if compared and not kind.all_cores else None,
             self._ratio(kind, CEILING_ON_ALL_CORES) if compared else None,
             self._ratio(kind, kind._replace(recorder=False)) if kind.recorder else None,
             Spread.of(map(own_us, flights)),
@@ -127,9 +141,15 @@ class Results:
              for part in _in_order(flights[0]['parts_us'])},
             _processes(flights), sum(f['misses'] for f in flights))
 
+    def ratios(self) -> dict[str, Spread]:
+        """Return real-time factors over those of others, by both names, each within its round."""
+        found = {f'{kind.name} / {other.name}': self._ratio(kind, other)
+                 for kind, other in _COMPARED}
+        return {names: ratio for names, ratio in found.items() if ratio is not None}
+
     def _ratio(self, kind: Kind, other: Kind) -> Spread | None:
         """Return the ratio of two kinds' real-time factors, each within its round."""
-        if other not in self.rounds[0].flights:
+        if not {kind, other} <= set(self.rounds[0].flights):
             return None
         return Spread.of(r.flights[kind]['real_time_factor'] / r.flights[other]['real_time_factor']
                          for r in self.rounds)
@@ -166,6 +186,7 @@ class Results:
                 'rounds': [r.flights[result.kind] for r in self.rounds]}
         return {
             'calibration_us': self.calibration_us(), 'kinds': kinds,
+            'ratios': {names: ratio._asdict() for names, ratio in self.ratios().items()},
             'alone': {part: {'us': us, 'calls_a_step': calls, 'us_a_step': us * calls}
                       for part, (us, calls) in self.costs().items()},
             'integrators_us': {n: s._asdict() for n, s in self.integrators_us().items()},

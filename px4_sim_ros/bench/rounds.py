@@ -3,6 +3,7 @@
 """Runs the rounds: each measurement in a process of its own, one at a time."""
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import pathlib
@@ -11,7 +12,7 @@ import typing
 import tqdm
 
 from px4_sim_ros.bench.flight import FlightError, FlightSettings
-from px4_sim_ros.bench.kinds import CEILING, Kind, free_instance
+from px4_sim_ros.bench.kinds import OTHERS, PEERS, Kind, free_instance
 from px4_sim_ros.bench.results import Round
 from px4_sim_ros.bench.unit_costs import calibration_us
 from px4_sim_ros.config.child_prefix import own_module
@@ -37,17 +38,25 @@ class RoundPlan(typing.NamedTuple):
 def run_rounds(plan: RoundPlan, repeat: int) -> list[Round]:
     """Return the figures of `repeat` rounds.
 
-    Kinds take turns, so that a machine that slows down slows all of them.
+    Kinds take turns, so that a machine that slows down slows all of them. A peer that cannot be
+    measured is left out, with a line: it is not ours.
 
-    :raises FlightError: one has failed
+    :raises FlightError: another one has failed
     """
-    rounds = []
-    with tqdm.tqdm(total=repeat * (1 + len(plan.kinds)), unit='flight', disable=None) as bar:
+    rounds: list[Round] = []
+    kinds = list(plan.kinds)
+    with tqdm.tqdm(total=repeat * (1 + len(kinds)), unit='flight', disable=None) as bar:
         for _ in range(repeat):
             flights = {}
-            for kind in plan.kinds:
+            for kind in tuple(kinds):
                 bar.set_postfix_str(kind.name)
-                flights[kind] = _flight(plan, kind)
+                try:
+                    flights[kind] = _flight(plan, kind)
+                except FlightError as error:
+                    if kind.mode not in PEERS:
+                        raise
+                    bar.write(f'{error}: {kind.name} is left out')
+                    kinds.remove(kind)
                 bar.update()
             bar.set_postfix_str('parts alone')
             alone = _run('parts alone', [
@@ -55,15 +64,16 @@ def run_rounds(plan: RoundPlan, repeat: int) -> list[Round]:
                 plan.folder, {})
             bar.update()
             rounds.append(Round(**alone, flights=flights))
-    return rounds
+    return [dataclasses.replace(each, flights={kind: each.flights[kind] for kind in kinds})
+            for each in rounds]
 
 
 def _flight(plan: RoundPlan, kind: Kind) -> dict[str, typing.Any]:
     settings = plan.flight._replace(kind=kind, instance=free_instance())
     # PX4 writes its log on the cores that fly; its parameters and folders are not to be kept.
     environment = {'PX4_PARAM_SDLOG_BACKEND': '0', 'ROS_HOME': str(plan.folder / 'ros')}
-    if kind.mode == CEILING:
-        environment['PX4_PARAM_SIM_BAT_ENABLE'] = '1'       # this server has no battery for it
+    if kind.mode in OTHERS:
+        environment['PX4_PARAM_SIM_BAT_ENABLE'] = '1'       # they have no battery for it
     before_us = calibration_us(_CALIBRATION_S)
     figures = _run(kind.name, ['px4_sim_ros.bench.flight', settings.to_json()],
                    plan.folder, environment)

@@ -25,6 +25,14 @@ class ArgumentParser(argparse.ArgumentParser):
         self.exit(BAD_INPUT, f"{name}: {message.removeprefix('argument ')};"
                   f' `python -m {self.prog} --help` says what there is\n')
 
+    def _check_value(self, action: argparse.Action, value: typing.Any) -> None:
+        """Refuse a value that is none of the choices, as parameters are refused."""
+        if action.choices is not None and value not in action.choices:
+            choices = [str(choice) for choice in action.choices]
+            raise argparse.ArgumentError(
+                action, f"{value!r}: must be one of {', '.join(choices)}"
+                f'{did_you_mean(str(value), choices)}')
+
     def refuse(self, words: typing.Sequence[str]) -> typing.NoReturn:
         """End with a sentence about arguments that the command does not take."""
         wrong = next((word for word in words if word.startswith('-')), words[0])

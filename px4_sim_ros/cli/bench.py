@@ -10,7 +10,7 @@ import os
 import pathlib
 import tempfile
 
-from px4_sim_ros.bench import ceiling, kinds, rounds, table
+from px4_sim_ros.bench import ceiling, kinds, peers, rounds, table
 from px4_sim_ros.bench.budget import Budget, budget_file
 from px4_sim_ros.bench.flight import FlightSettings
 from px4_sim_ros.bench.machine import Machine
@@ -33,8 +33,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help='one short round, to see that it works')
     parser.add_argument('--px4-dir', default=os.environ.get('PX4_DIR', ''),
                         help='a built PX4, to be measured as well; PX4_DIR by default')
+    parser.add_argument('--jmavsim-dir', default=os.environ.get('JMAVSIM_DIR', ''),
+                        help='a built jMAVSim, to be compared with; JMAVSIM_DIR by default')
     add_schedule_argument(parser)
     parser.add_argument('--json', type=pathlib.Path, metavar='FILE', help='write all figures here')
+    parser.add_argument('--markdown', type=pathlib.Path, metavar='FILE',
+                        help='write the tables of speed here, as a document has them')
     parser.add_argument('--record-budget', action='store_true',
                         help='make what is measured the budget of the parts')
 
@@ -47,9 +51,13 @@ def bench(options: argparse.Namespace) -> int:
         if options.quick and options.record_budget:
             raise ParameterError('record-budget: the figures of --quick are too rough for it')
         px4 = Px4.find(options.px4_dir, options.px4_schedule) if options.px4_dir else None
+        jmavsim = peers.find_jmavsim(options.jmavsim_dir) if options.jmavsim_dir else None
+        there = [peer for peer, is_there in (
+            (kinds.JMAVSIM, jmavsim), (kinds.SIH, px4 and peers.sih_is_in(px4))) if is_there]
         chosen = kinds.selected(
-            options.only, px4=px4 is not None, px4_schedule=options.px4_schedule)
+            options.only, px4=px4 is not None, px4_schedule=options.px4_schedule, peers=there)
         check_writable('json', options.json)
+        check_writable('markdown', options.markdown)
         if options.record_budget:
             check_writable('budget', budget_file())
         budget = Budget.load()
@@ -58,7 +66,9 @@ def bench(options: argparse.Namespace) -> int:
     machine = Machine.here(px4.build if px4 else None)
     try:
         with tempfile.TemporaryDirectory() as folder:
-            results = _measure(options, chosen, machine, pathlib.Path(folder))
+            if px4 is not None:
+                _say_who_is_missing(there)
+            results = _measure(options, chosen, machine, pathlib.Path(folder), str(jmavsim or ''))
     except KeyboardInterrupt:
         return output.interrupted('bench')
     except (OSError, RuntimeError, ParameterError) as error:
@@ -67,9 +77,16 @@ def bench(options: argparse.Namespace) -> int:
     return 0
 
 
+def _say_who_is_missing(there: list[str]) -> None:
+    if kinds.JMAVSIM not in there:
+        print('jMAVSim is left out: --jmavsim-dir names one that was built.', flush=True)
+    if kinds.SIH not in there:
+        print('SIH is left out: this PX4 was built without its module simulator_sih.', flush=True)
+
+
 def _measure(
     options: argparse.Namespace, chosen: list[kinds.Kind], machine: Machine,
-    folder: pathlib.Path,
+    folder: pathlib.Path, jmavsim: str,
 ) -> Results:
     print(machine, flush=True)
     if machine.busy:
@@ -84,7 +101,8 @@ def _measure(
             server = str(ceiling.build(folder))
     compile_ahead()
     flight = FlightSettings(
-        px4_dir=options.px4_dir, px4_schedule=options.px4_schedule, ceiling=server)
+        px4_dir=options.px4_dir, px4_schedule=options.px4_schedule, ceiling=server,
+        jmavsim=jmavsim)
     plan = rounds.RoundPlan(chosen, flight, 0.5, 100, folder)
     if options.quick:
         plan = plan._replace(
@@ -106,6 +124,9 @@ def _report(
                    **results.to_json(), 'warnings': warnings}
         options.json.write_text(json.dumps(figures, indent=2) + '\n', encoding='utf-8')
         print(f'the figures are in {options.json}')
+    if options.markdown:
+        options.markdown.write_text(f'{machine}\n\n{table.markdown(results)}', encoding='utf-8')
+        print(f'the tables are in {options.markdown}')
     if options.record_budget:
         budget.with_measured(str(machine), calibration_us, loops).save()
         print(f'The budget is now what was measured: {budget_file()}')

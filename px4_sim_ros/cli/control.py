@@ -14,6 +14,7 @@ import yaml
 from px4_sim_ros.cli import output
 from px4_sim_ros.cli.arguments import namespace, speed_factor
 from px4_sim_ros.cli.exit_codes import FAILED, INTERRUPTED
+from px4_sim_ros.model.errors import did_you_mean
 from px4_sim_ros.model.faults.actions import ACTIONS
 from px4_sim_ros.step import graph
 
@@ -119,11 +120,12 @@ def _sensor_name(text: str) -> str:
         if graph.spec_of(text).model:
             return text
     raise argparse.ArgumentTypeError(
-        f'{text}: no such sensor; there are {_sensors()} and further ones such as imu_1')
+        f'{text}: no such sensor{did_you_mean(text, _sensors())};'
+        f" there are {', '.join(_sensors())} and further ones such as imu_1")
 
 
-def _sensors() -> str:
-    return ', '.join(name for name, spec in graph.NODES.items() if spec.model)
+def _sensors() -> list[str]:
+    return [name for name, spec in graph.NODES.items() if spec.model]
 
 
 def add_parsers(commands: typing.Any) -> None:
@@ -142,7 +144,8 @@ def add_parsers(commands: typing.Any) -> None:
         '--page', metavar='FILE.html', type=pathlib.Path,
         help='also write a page with plots, again and again until Ctrl-C or the end of the graph')
     parsers['sensor'].add_argument(
-        'name', type=_sensor_name, help=f'one of {_sensors()}, or a further one such as imu_1')
+        'name', type=_sensor_name,
+        help=f"one of {', '.join(_sensors())}, or a further one such as imu_1")
     parsers['fault'].add_argument('action', choices=tuple(ACTIONS), metavar='ACTION',
                                   help='as in a scenario file: motor_off, gnss_denied, ...')
     parsers['fault'].add_argument('parameters', nargs='*', type=_parameter,

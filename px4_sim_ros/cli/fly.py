@@ -16,6 +16,7 @@ import typing
 from px4_sim_ros.cli import fly_fleet, output, same_flight
 from px4_sim_ros.cli.arguments import instance, namespace, speed_factor
 from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED, INTERRUPTED
+from px4_sim_ros.cli.list import ListAction
 from px4_sim_ros.cli.progress import Progress
 from px4_sim_ros.config import domain_claim, node_overrides
 from px4_sim_ros.config.configuration import (
@@ -57,6 +58,7 @@ _MISSION = 'square'
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the command's options."""
+    parser.add_argument('--list', action=ListAction)
     parser.add_argument('--mode', choices=MODES,
                         help='one loop, all nodes in one process, or a process a node; composed'
                         ' by default, and core for several vehicles')

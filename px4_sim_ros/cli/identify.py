@@ -1,6 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""The command `identify`: numbers of a vehicle file from real flights."""
+"""The command `identify`: numbers of a vehicle file, or a profile of sensors, from real flights."""
 from __future__ import annotations
 
 import argparse
@@ -11,7 +11,7 @@ from px4_sim_ros.cli import output
 from px4_sim_ros.cli.exit_codes import BAD_INPUT
 from px4_sim_ros.config import whole_files
 from px4_sim_ros.config.resources import check_page, check_writable
-from px4_sim_ros.config.vehicles_and_missions import vehicle_text
+from px4_sim_ros.config.vehicles_and_missions import load_vehicle, vehicle_text
 from px4_sim_ros.model.errors import ParameterError
 
 _HORIZON_S = 0.5
@@ -23,8 +23,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         ' one vehicle')
     parser.add_argument('--vehicle', required=True, metavar='FILE',
                         help='name in config/vehicles, or a path: where the search begins')
-    parser.add_argument('--out', required=True, type=pathlib.Path, metavar='NEW.yaml',
+    parser.add_argument('--out', type=pathlib.Path, metavar='NEW.yaml',
                         help='vehicle file to write')
+    parser.add_argument('--sensors', type=pathlib.Path, metavar='PROFILE.yaml',
+                        help='profile to write, with noise and vibration of the IMU; of one log')
     parser.add_argument('--fit', nargs='+', default=(), metavar='NAME',
                         help='numbers to identify, and no others, such as body.mass_kg; one that'
                         ' the logs cannot tell is an error')
@@ -36,33 +38,64 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def identify(options: argparse.Namespace) -> int:
-    """Identify numbers and write a vehicle file; return the exit code."""
-    page = options.report or options.out.with_suffix('.html')
+    """Identify numbers and write a vehicle file, a profile, or both; return the exit code."""
     try:
+        _check(options)
+        if options.sensors:
+            _sensors(options)
+        if options.out:
+            _vehicle(options)
+    except (ParameterError, OSError) as error:
+        return output.failed('identify', error, BAD_INPUT)
+    return 0
+
+
+def _page(options: argparse.Namespace) -> pathlib.Path:
+    return pathlib.Path(options.report or options.out.with_suffix('.html'))
+
+
+def _check(options: argparse.Namespace) -> None:
+    if not (options.out or options.sensors):
+        raise ParameterError('names nothing to write: give --out NEW.yaml, --sensors PROFILE.yaml'
+                             ' or both')
+    for name, file in (('out', options.out), ('sensors', options.sensors)):
+        check_writable(name, file)
+    if options.sensors and len(options.logs) > 1:
+        raise ParameterError(f'sensors {options.sensors}: is a profile of one log, and there are'
+                             f' {len(options.logs)}')
+    if options.out:
         if options.out.suffix != '.yaml':
             raise ParameterError(f'out {options.out}: is a vehicle file; its name must end with'
                                  ' .yaml')
         if not 0.05 <= options.horizon <= 5.0:
             raise ParameterError(f'horizon = {options.horizon:g}: must be at least 0.05 and at'
                                  ' most 5 s')
-        check_writable('out', options.out)
-        check_page('report', page)
+        check_page('report', _page(options))
         check_writable('json', options.json)
-        text = vehicle_text(options.vehicle)
-        # They compile and draw, which takes a while to import, and other commands do without.
-        from px4_sim_ros.real import identification, pages, summaries
-        from px4_sim_ros.real.readers import read_flight
-        found, new = identification.identified(
-            [read_flight(log) for log in options.logs], options.vehicle, text, options.out.stem,
-            options.fit, options.horizon)
-        whole_files.write(options.out, new)
-        whole_files.write(page, pages.identification_page(found))
-        if options.json:
-            whole_files.write(
-                options.json, json.dumps(summaries.identification_json(found), indent=2))
-    except (ParameterError, OSError) as error:
-        return output.failed('identify', error, BAD_INPUT)
+
+
+# They compile and draw, which takes a while to import, and other commands do without.
+def _sensors(options: argparse.Namespace) -> None:
+    from px4_sim_ros.real import sensor_profile
+    found = sensor_profile.sensed(options.logs[0], load_vehicle(options.vehicle))
+    whole_files.write(options.sensors, sensor_profile.profile_text(found))
+    for line in sensor_profile.lines(found):
+        print(line)
+    print(f'wrote {options.sensors}')
+
+
+def _vehicle(options: argparse.Namespace) -> None:
+    from px4_sim_ros.real import identification, pages, summaries
+    from px4_sim_ros.real.readers import read_flight
+    page = _page(options)
+    found, new = identification.identified(
+        [read_flight(log) for log in options.logs], options.vehicle,
+        vehicle_text(options.vehicle), options.out.stem, options.fit, options.horizon)
+    whole_files.write(options.out, new)
+    whole_files.write(page, pages.identification_page(found))
+    if options.json:
+        whole_files.write(
+            options.json, json.dumps(summaries.identification_json(found), indent=2))
     for line in summaries.of_identification(found):
         print(line)
     print(f'wrote {options.out}; look at {page}')
-    return 0

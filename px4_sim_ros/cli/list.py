@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import pathlib
 import re
+import typing
 
 from px4_sim_ros.config.resources import named_files
 
@@ -18,15 +19,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('kind', nargs='?', choices=_KINDS, help='all by default')
 
 
+class ListAction(argparse.Action):
+    """An option that prints all names, and ends as `--help` does."""
+
+    def __init__(self, option_strings: typing.Sequence[str], dest: str) -> None:
+        super().__init__(option_strings, dest, nargs=0, default=argparse.SUPPRESS,
+                         help='print the names of vehicles, missions, ..., and end')
+
+    def __call__(self, parser: argparse.ArgumentParser, *parsed: typing.Any) -> None:
+        """Print, and end."""
+        _print(_KINDS)
+        parser.exit()
+
+
 def list(options: argparse.Namespace) -> int:
     """Print the names with a line about each; return the exit code."""
-    for kind in [options.kind] if options.kind else _KINDS:
+    _print([options.kind] if options.kind else _KINDS)
+    return 0
+
+
+def _print(kinds: typing.Sequence[str]) -> None:
+    for kind in kinds:
         files = named_files(kind)
         width = max(map(len, files))
         print(f"{kind}, for {'' if kind == _COMMAND else '--'}{kind.removesuffix('s')}")
         for name, path in files.items():
             print(f'  {name:{width}}  {about(path)}')
-    return 0
 
 
 def about(path: pathlib.Path) -> str:

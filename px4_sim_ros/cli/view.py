@@ -59,10 +59,15 @@ def _show_bag(bag: BagReader, target: RerunTarget) -> None:
     series = contents.series
     odometry = series.get('ground_truth/odom')
     places = mission_waypoints(bag.run, odometry['position_m'].values[0]) if odometry else []
+    configuration, lines = bag.run.configuration({}), marks(bag.run, contents)
     stream = target.open_run(bag.folder.name)
-    log = RerunLog(stream, bag.run.configuration({}), places, whole=True)
-    log.add(series)
-    for mark in marks(bag.run, contents):
+    log = RerunLog(stream, configuration, places, whole=True)
+    try:
+        log.add(series)
+    except ParameterError:       # the recording does not fit its vehicle
+        target.discard_run()
+        raise
+    for mark in lines:
         log.log_text(mark.start_s, _LEVELS.get(mark.kind, 'INFO'), mark.who or mark.kind, mark.text)
     target.close_run(stream)
     if bag.damage:

@@ -10,7 +10,7 @@ import re
 import sys
 import typing
 
-from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.errors import ParameterError, did_you_mean
 from px4_sim_ros.step import graph
 from px4_sim_ros.step.block import Block
 
@@ -43,8 +43,9 @@ def parse(texts: typing.Iterable[str], names: typing.Collection[str]) -> dict[st
         if name in names and not graph.spec_of(name).block:
             raise ParameterError(f'{what}: {name} is no block of the step and stays as it is')
         if name not in names:
-            there = ', '.join(other for other in names if graph.spec_of(other).block)
-            raise ParameterError(f'{what}: there is no such node; there are {there}')
+            there = [other for other in names if graph.spec_of(other).block]
+            raise ParameterError(f'{what}: there is no such node{did_you_mean(name, there)};'
+                                 f" there are {', '.join(there)}")
         _check(what, name, module, class_name)
         own[name] = f'{module}:{class_name}'
     return own

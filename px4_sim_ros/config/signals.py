@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
+import sys
 import threading
 import types
 import typing
@@ -16,9 +18,12 @@ from px4_sim_ros.model.errors import RunError
 _SIGNALS = tuple(number for number in ENDING
                  if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN)
 
+# After an interrupt that was lost: C goes on meanwhile, and may have called us for the last time.
+_AGAIN_S = 0.01
+
 
 class Interrupted(KeyboardInterrupt):
-    """One of them has come.
+    """One of them has come, whose number is its argument.
 
     Where KeyboardInterrupt itself leaves code that Python was given as a text, as that of
     dataclasses, Python ends the process by SIGINT in place of its exit code, even if it is caught.
@@ -32,11 +37,26 @@ def ignore() -> None:
 
 
 def raise_interrupt() -> None:
-    """Let the first of them raise Interrupted, and ignore those after it."""
+    """Let the first of them raise Interrupted, and ignore those after it.
+
+    Where Python cannot pass on what is raised, in a destructor or in a function that C calls, it
+    comes again a little later.
+    """
     def interrupt(number: int, frame: types.FrameType | None) -> None:
         ignore()
-        raise Interrupted
+        raise Interrupted(number)
+
+    def note_lost(lost: sys.UnraisableHookArgs) -> None:
+        if not isinstance(lost.exc_value, Interrupted):
+            sys.__unraisablehook__(lost)
+            return
+        _handle(interrupt)
+        again = threading.Timer(_AGAIN_S, os.kill, (os.getpid(), *lost.exc_value.args))
+        again.daemon = True
+        again.start()
+
     _handle(interrupt)
+    sys.unraisablehook = note_lost
 
 
 class Stop:

@@ -54,7 +54,7 @@ class BootWatch:
         self.since_s = time.monotonic()
         self._session = _session_of(address)
         self.is_booting = self._session is not None
-        self._page_faults: int | None = None       # up to the last look
+        self._disk_use: tuple[int, ...] | None = None      # up to the last look
         self._seen: dict[str, _Thread] = {}        # what it was about when it was last seen to act
 
     def settle(self, longest_s: float = LONGEST_S) -> bool:
@@ -76,7 +76,10 @@ class BootWatch:
             time.sleep(_LOOK_S)
 
     def wrong_schedule(self) -> str:
-        """Return a sentence about a thread that does not go first on our core, '' for none."""
+        """Return a sentence about a thread that has not its place on our core, '' for none.
+
+        To be called by the thread of the step, which is to come last there.
+        """
         core = os.sched_getaffinity(0)
         with contextlib.suppress(OSError):       # it has just ended
             for thread in (_PROC / str(self._session) / 'task').iterdir():
@@ -84,6 +87,8 @@ class BootWatch:
                     return f'thread {thread.name} of the autopilot has not SCHED_FIFO'
                 if len(core) != 1 or os.sched_getaffinity(int(thread.name)) != core:
                     return f'thread {thread.name} of the autopilot and the step are not on one core'
+        if os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK != os.SCHED_RR:
+            return 'the step has not SCHED_RR'
         return ''
 
     def load_program(self) -> None:
@@ -94,16 +99,22 @@ class BootWatch:
                 with contextlib.suppress(OSError):
                     pathlib.Path(name).read_bytes()
 
-    def has_waited_for_disk(self) -> bool:
-        """Return whether a part of the program or its data had to be read since the last look.
+    def has_used_disk(self) -> bool:
+        """Return whether it has read from the disk since the last look, or written to it.
 
-        Others go on meanwhile, and the step as well.
+        Others go on while it waits for that, and the step as well.
         """
-        before, self._page_faults = self._page_faults, None
+        before, self._disk_use = self._disk_use, self._read_disk_use()
+        return None not in (before, self._disk_use) and before != self._disk_use
+
+    def _read_disk_use(self) -> tuple[int, ...] | None:
+        """Return page faults that waited for the disk, and bytes read and written; None: gone."""
+        process = _PROC / str(self._session)
         with contextlib.suppress(OSError):
-            stat = (_PROC / str(self._session) / 'stat').read_text().rpartition(')')[2].split()
-            self._page_faults = int(stat[_MAJOR_FAULTS])
-        return None not in (before, self._page_faults) and before != self._page_faults
+            faults = (process / 'stat').read_text().rpartition(')')[2].split()[_MAJOR_FAULTS]
+            counters = dict(line.split(': ') for line in (process / 'io').read_text().splitlines())
+            return int(faults), int(counters['read_bytes']), int(counters['write_bytes'])
+        return None
 
     def _threads(self) -> dict[str, _Thread]:
         """Return what all threads are about; with the last process but one the boot is over."""

@@ -15,10 +15,19 @@ from pymavlink.dialects.v20 import common as mavlink
 _MARKER = mavlink.PROTOCOL_MARKER_V2
 _HEADER_BYTES, _CHECK_SUM_BYTES = 10, 2
 _SHORTEST_BYTES = _HEADER_BYTES + _CHECK_SUM_BYTES
+# The first bytes of a frame: the marker, and the length of the payload.
+_FIRST, _LENGTHS = bytes([_MARKER]), [bytes([length]) for length in range(256)]
+
+
+def _slow_check_sum(data: bytes, begin: int = 0xFFFF) -> int:
+    summed = mavlink.x25crc()
+    summed.crc = begin
+    summed.accumulate(data)
+    return int(summed.crc)
+
 
 # Without the object around it, where pymavlink has the quick one.
-_crc: typing.Callable[[bytes], int] = getattr(
-    mavlink, 'mcrf4xx', lambda data: mavlink.x25crc(data).crc)
+_check_sum: typing.Callable[..., int] = getattr(mavlink, 'mcrf4xx', _slow_check_sum)
 
 
 def frames_of(data: bytes, ids: typing.Container[int]) -> bytes:
@@ -49,10 +58,6 @@ class _Frames:
         self._extra = bytes([message.crc_extra])
         self._id = message.id.to_bytes(3, 'little')
 
-    def _check_sum(self, frame: bytes) -> bytes:
-        """Return the check sum of a frame that has none yet."""
-        return _crc(frame[1:] + self._extra).to_bytes(_CHECK_SUM_BYTES, 'little')
-
 
 class FramePacker(_Frames):
     """Packs one type of message."""
@@ -66,6 +71,10 @@ class FramePacker(_Frames):
         """
         super().__init__(message)
         self._mav = mav
+        # All of the header but marker and length, by number.
+        self._heads = [
+            bytes((0, 0, number, mav.srcSystem, mav.srcComponent)) + self._id
+            for number in range(256)]
 
     def pack(self, *values: float) -> bytes:
         """Return a frame with values in the order of the wire.
@@ -77,10 +86,10 @@ class FramePacker(_Frames):
         payload: bytes = self._layout.pack(*values)
         payload = payload.rstrip(b'\0') or payload[:1]
         mav = self._mav
-        header = bytes((_MARKER, len(payload), 0, 0, mav.seq, mav.srcSystem, mav.srcComponent))
-        frame: bytes = header + self._id + payload
+        frame: bytes = _LENGTHS[len(payload)] + self._heads[mav.seq] + payload
         mav.seq = (mav.seq + 1) % 256
-        return frame + self._check_sum(frame)
+        summed = _check_sum(self._extra, _check_sum(frame))
+        return _FIRST + frame + summed.to_bytes(_CHECK_SUM_BYTES, 'little')
 
 
 class FrameReader(_Frames):
@@ -91,13 +100,14 @@ class FrameReader(_Frames):
 
         None if the bytes are anything else than one whole and sound frame of this type.
         """
-        if len(data) <= _HEADER_BYTES + _CHECK_SUM_BYTES or data[0] != _MARKER or data[2]:
+        size = len(data)
+        if size <= _SHORTEST_BYTES or data[0] != _MARKER or data[2] or data[7:10] != self._id:
             return None
-        end = _HEADER_BYTES + data[1]
-        if len(data) != end + _CHECK_SUM_BYTES or data[7:10] != self._id or (
-                data[1] > self._layout.size):
+        layout, length = self._layout, data[1]
+        if size != length + _SHORTEST_BYTES or length > layout.size:
             return None
-        if self._check_sum(data[:end]) != data[end:]:
+        if _check_sum(self._extra, _check_sum(data[1:-2])) != data[-2] | data[-1] << 8:
             return None
-        return data[5], self._layout.unpack(
-            data[_HEADER_BYTES:end].ljust(self._layout.size, b'\0'))
+        if length == layout.size:
+            return data[5], layout.unpack_from(data, _HEADER_BYTES)
+        return data[5], layout.unpack(data[_HEADER_BYTES:-2].ljust(layout.size, b'\0'))

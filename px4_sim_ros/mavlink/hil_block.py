@@ -3,8 +3,11 @@
 """The block `hil_bridge`: measurements become HIL frames, and the autopilot's reply a command."""
 from __future__ import annotations
 
+import functools
 import itertools
 import typing
+
+from pymavlink.dialects.v20 import common as mavlink
 
 from px4_sim_ros.mavlink.battery_link import BatteryLink
 from px4_sim_ros.mavlink.cores import core_of
@@ -21,6 +24,7 @@ from px4_sim_ros.step.block import Block, BlockConfiguration, BlockStatus, Input
 from px4_sim_ros.step.graph import COMMAND, FAULTS
 
 _WORTH_A_WARNING = LinkState.STALLED, LinkState.WAITING
+_NOT_OPEN = 'reset comes before the first step'
 
 
 class HilFrames:
@@ -36,11 +40,21 @@ class HilFrames:
         self._first_magnetometer, *further_magnetometers = topics['mag']
         self._further = list(enumerate(itertools.zip_longest(
             further_imus, further_magnetometers, fillvalue=''), 1))
-        self._receivers = list(enumerate(topics['gps/fix']))
-        self._encoder = HilEncoder()
-        self._geoid_height_m = world.geoid_height_m
-        self._flow_period_us = world.period_us('optical_flow')
-        self._satellites = configuration.parameters.satellites
+        encoder = self._encoder = HilEncoder()
+        flow_period_us = world.period_us('optical_flow')
+        # What goes before the HIL_SENSOR, in this order: the topic, and what makes its frame.
+        self._before: list[tuple[str, typing.Callable[[typing.Any], bytes]]] = [
+            (name, functools.partial(
+                encoder.gps, geoid_height_m=world.geoid_height_m,
+                satellites=configuration.parameters.satellites, gps_id=i))
+            for i, name in enumerate(topics['gps/fix'])]
+        for name, message_of in (
+                ('range', distance_message),
+                ('optical_flow', lambda flow: flow_message(
+                    flow._replace(period_us=flow_period_us))),
+                ('visual_odometry', odometry_message)):
+            if name in topics:
+                self._before.append((name, functools.partial(_frame, encoder, message_of)))
 
     def of(self, time_us: int, inputs: Inputs) -> bytes:
         """Return the frames of a step.
@@ -52,26 +66,24 @@ class HilFrames:
         :param inputs: what was measured, by topic
         """
         encoder, get = self._encoder, inputs.get
-        frames = []
-        for i, name in self._receivers:
+        frames = b''
+        for name, frame_of in self._before:
             if name in inputs:
-                frames.append(encoder.gps(
-                    inputs[name], self._geoid_height_m, self._satellites, gps_id=i))
-        if 'range' in inputs:
-            frames.append(encoder.frame(distance_message(inputs['range'])))
-        if 'optical_flow' in inputs:
-            flow = inputs['optical_flow']._replace(period_us=self._flow_period_us)
-            frames.append(encoder.frame(flow_message(flow)))
-        if 'visual_odometry' in inputs:
-            frames.append(encoder.frame(odometry_message(inputs['visual_odometry'])))
-        frames.append(encoder.sensor(
+                frames += frame_of(inputs[name])
+        frames += encoder.sensor(
             time_us, get(self.first_imu), get(self._first_magnetometer), get('baro'),
-            get('airspeed')))
+            get('airspeed'))
         for i, (imu, magnetometer) in self._further:
             if imu in inputs or magnetometer in inputs:
-                frames.append(encoder.sensor(
-                    time_us, get(imu), get(magnetometer), sensor_id=i))
-        return b''.join(frames)
+                frames += encoder.sensor(time_us, get(imu), get(magnetometer), sensor_id=i)
+        return frames
+
+
+def _frame(
+    encoder: HilEncoder, message_of: typing.Callable[[typing.Any], mavlink.MAVLink_message],
+    measurement: typing.Any,
+) -> bytes:
+    return encoder.frame(message_of(measurement))
 
 
 class _Link(typing.NamedTuple):
@@ -113,7 +125,7 @@ class HilBlock(Block):
         self._has_first_imu = True          # whether it measured in the last step
         self._is_exchanging = self._is_held = False
         self._faults: Faults = ()
-        self._is_paused = self._is_off = False
+        self._is_skipped = self._is_off = False      # no exchange: by a scenario
         if self._link is None:
             hil, c = self._hil, self.configuration
             server = self.open_server()
@@ -133,46 +145,50 @@ class HilBlock(Block):
     @property
     def link(self) -> _Link:
         """The link; there is one from `reset` to `close`."""
-        assert self._link is not None, 'reset comes before the first step'
+        assert self._link is not None, _NOT_OPEN
         return self._link
 
     def step(self, time_us: int, inputs: Inputs) -> None:
         """Send what was measured at `time_us`; the command comes from `finish`."""
-        server, lockstep, battery_link = self.link
+        link = self._link
+        assert link is not None, _NOT_OPEN
         if self._has_faults:
             self._look_for_faults(inputs[FAULTS])
-            if self._is_paused or self._is_off:
+            if self._is_skipped:
                 return
         has_first_imu = self._hil_frames.first_imu in inputs
         if has_first_imu is not self._has_first_imu:
             self._has_first_imu = has_first_imu
-            lockstep.expect_gap()
+            link.lockstep.expect_gap()
         if self._hil.shares_core and (sentence := self.shared_core.enter()):
-            lockstep.note_gap(sentence)
+            link.lockstep.note_gap(sentence)
         self._frames = self._hil_frames.of(time_us, inputs)
-        lockstep.begin(time_us, self._frames)
+        link.lockstep.begin(time_us, self._frames)
         self._is_exchanging = True
         if 'battery_state' in inputs:
-            battery_link.send(inputs['battery_state'], server.peer_host)
+            link.battery.send(inputs['battery_state'], link.server.peer_host)
 
     def _look_for_faults(self, faults: Faults) -> None:
         """See whether a scenario lets the autopilot stand still, or without power."""
         if faults is not self._faults:
             self._faults = faults
-            self._is_paused, self._is_off = (
-                any(isinstance(fault.action, kind) for fault in faults)
-                for kind in (AutopilotPaused, AutopilotOff))
+            kinds = {type(fault.action) for fault in faults}
+            self._is_off = AutopilotOff in kinds
+            self._is_skipped = self._is_off or AutopilotPaused in kinds
 
     def finish(self, time_us: int) -> Outputs | None:
         """Wait for the reply, and return the command; None while the link holds the step."""
-        lockstep = self.link.lockstep
-        if self._is_paused or self._is_off:
-            held = lockstep.skip(time_us, is_off=self._is_off)
-            self._report(lockstep.report)
+        link = self._link
+        assert link is not None, _NOT_OPEN
+        if self._is_skipped:
+            held = link.lockstep.skip(time_us, is_off=self._is_off)
+            self._report(link.lockstep.report)
             return self._command(held)
-        reply = lockstep.exchange(time_us, self._frames)
+        reply = link.lockstep.exchange(time_us, self._frames)
         self._is_held = reply is None
-        self._report(lockstep.report)
+        report = link.lockstep.report
+        if report.events or report.state is not self._reported_state:
+            self._report(report)
         if reply is None:
             return None
         self._is_exchanging = False

@@ -55,10 +55,10 @@ class HilDecoder:
     def controls(self, data: bytes) -> list[ActuatorControls]:
         """Return the actuator controls completed by `data`; other messages are skipped."""
         if not self._mav.buf and (frame := self._controls_frames.read(data)) is not None:
-            system, (time_us, _, *controls, mode) = frame
+            system, values = frame         # the time, flags, 16 controls, the mode
             if system == self._system:
                 return [ActuatorControls(
-                    time_us, bool(mode & _ARMED), self._all_limited(controls))]
+                    values[0], values[18] & _ARMED != 0, self._all_limited(values[2:18]))]
         found = []
         for message in self._mav.parse_buffer(data) or ():
             kind = message.get_type()
@@ -103,8 +103,8 @@ class HilDecoder:
                          ' and counted as mavlink1_messages')
 
     def _all_limited(self, controls: typing.Sequence[float]) -> tuple[float, ...]:
-        # A sum with NaN in it is NaN, which min and max would not show.
-        if min(controls) >= -1.0 and max(controls) <= 1.0 and not math.isnan(sum(controls)):
+        # A sum with NaN in it is NaN, unlike itself, which min and max would not show.
+        if min(controls) >= -1.0 and max(controls) <= 1.0 and (total := sum(controls)) == total:
             return tuple(controls)
         return tuple(self._limited(u) for u in controls)
 

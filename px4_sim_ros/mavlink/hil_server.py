@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import select
 import socket
 import time
@@ -14,6 +13,7 @@ from pymavlink.dialects.v20 import common as mavlink
 
 from px4_sim_ros.mavlink.hil_fields import packed, simulator_mavlink
 from px4_sim_ros.mavlink.ports import bound_socket
+from px4_sim_ros.mavlink.waiting_awake import WaitingAwake
 
 # Of PX4 instance 0; each further instance has the next port.
 HIL_PORT = 4560
@@ -46,10 +46,10 @@ class HilServer:
     def __init__(self, host: str, port: int, *, stays_awake: bool = False) -> None:
         """Start to listen.
 
-        :param stays_awake: do not sleep while a reply is near, if there is another core
+        :param stays_awake: do not sleep while a reply is near, if nobody else wants the cores
         :raises PortTakenError: naming the port and, where the system shows it, its holder
         """
-        self._stays_awake = stays_awake and len(os.sched_getaffinity(0)) > 1
+        self._awake = WaitingAwake() if stays_awake else None
         self._client: socket.socket | None = None
         self._is_retired = False
         self._unsent = b''
@@ -148,11 +148,12 @@ class HilServer:
         Ends early when a further client had to be refused. Afterwards `connected` is false if
         the client went away.
         """
-        if not self.connected:
+        if self._client is None or self._is_retired:
             return b''
-        data = self._receive_awake(timeout_s)
-        if data or self._client is None:
+        if self._awake is not None and (data := self._receive_awake(self._awake, timeout_s)):
             return data
+        if self._client is None:
+            return b''
         ready = self._ready(timeout_s)
         if self._client.fileno() in ready:
             # It may be the end; then the client that waits is the next and not a second one.
@@ -161,11 +162,12 @@ class HilServer:
             self._refuse_next()
         return b''
 
-    def _receive_awake(self, timeout_s: float) -> bytes:
-        """Return what comes within `_AWAKE_S`, without sleeping."""
-        if not self._stays_awake:
+    def _receive_awake(self, awake: WaitingAwake, timeout_s: float) -> bytes:
+        """Return what comes within `_AWAKE_S`, without sleeping, if that pays."""
+        now_s = time.perf_counter()
+        if not awake.look(now_s):
             return b''
-        until_s = time.perf_counter() + min(timeout_s, _AWAKE_S)
+        until_s = now_s + min(timeout_s, _AWAKE_S)
         while self.connected:
             if (data := self._read()) or time.perf_counter() >= until_s:
                 return data

@@ -30,6 +30,8 @@ from px4_sim_ros.model.errors import RunError
 from px4_sim_ros.model.timebase import US_PER_S, is_due, seconds_text
 from px4_sim_ros.step.repeatability import Gap
 
+# A member of an enumeration is looked up in some 50 ns, which counts in each step.
+_WAITING, _LOCKED = LinkState.WAITING, LinkState.LOCKED
 # Answers in a row after a stall until the link is trusted with the whole bound again.
 _TRUSTED_REPLIES = 50
 # Wall time that a step waits when the autopilot may have a reason not to answer.
@@ -109,7 +111,8 @@ class Lockstep:
         What is done until `exchange` costs no time of a step: the autopilot works meanwhile.
         """
         self.report.time_us = time_us
-        if not self._connect() or self._matcher.sent_us == time_us:
+        if (self.report.state is _WAITING and not self._connect()) or (
+                self._matcher.sent_us == time_us):
             return
         # On few cores the kernel may run the autopilot before `send` returns.
         started_s = time.perf_counter()
@@ -127,11 +130,13 @@ class Lockstep:
 
         :raises StallError: the autopilot is silent and `on_stall` is `fail`
         """
-        self.begin(time_us, frames)
-        if self.report.state is LinkState.WAITING:
-            return self._without_autopilot()
+        report = self.report
+        if report.state is _WAITING or self._matcher.sent_us != time_us:
+            self.begin(time_us, frames)
+            if report.state is _WAITING:
+                return self._without_autopilot()
         started_s = time.perf_counter()
-        if not self._has_settled():
+        if self._boot is not None and not self._has_settled():
             self.waited_s += time.perf_counter() - started_s
             return None
         reply = self._wait_for_reply(time_us)
@@ -143,8 +148,10 @@ class Lockstep:
             self._look_for_gaps(self._boot, time_us)
         if reply is not None:
             self._command = reply
-            self._untrusted = max(self._untrusted - 1, 0)
-            self._gap_expected = max(self._gap_expected - 1, 0)
+            if self._untrusted:
+                self._untrusted -= 1
+            if self._gap_expected:
+                self._gap_expected -= 1
         elif self._is_held(time_us):
             self._send_heartbeat_if_due()
             return None
@@ -230,7 +237,7 @@ class Lockstep:
 
     def _connect(self) -> bool:
         """Return whether an autopilot is connected; take one that waits to be."""
-        if self.report.state is not LinkState.WAITING:
+        if self.report.state is not _WAITING:
             return True
         if not self._server.accept():
             if self._server.retired:
@@ -286,11 +293,11 @@ class Lockstep:
 
     def _look_for_gaps(self, boot: BootWatch, time_us: int) -> None:
         """See whether the autopilot still runs as it did at the end of its boot."""
-        has_waited_for_disk = boot.has_waited_for_disk()
+        has_used_disk = boot.has_used_disk()
         if boot.is_booting:
             return
-        if has_waited_for_disk:
-            self.note_gap('the autopilot has waited for the disk')
+        if has_used_disk:
+            self.note_gap('the autopilot has used the disk')
         elif is_due(time_us, _SCHEDULE_PERIOD_US) and (sentence := boot.wrong_schedule()):
             self.note_gap(sentence)
 
@@ -338,25 +345,28 @@ class Lockstep:
         if reply is not None:
             self._lock(time_us)
             return reply
-        was_locked = self.report.state is LinkState.LOCKED
-        deadline = Deadline(self._reply_timeout_s())
+        was_locked = self.report.state is _LOCKED
+        server, matcher = self._server, self._matcher
+        timeout_s = self._reply_timeout_s()
+        deadline = Deadline(timeout_s)
         while True:
-            answered_us = self._matcher.answered_us
-            data = self._server.receive(min(deadline.remaining_s, HEARTBEAT_PERIOD_S))
+            answered_us = matcher.answered_us
+            data = server.receive(min(timeout_s, HEARTBEAT_PERIOD_S))
             if not data:
                 self._send_heartbeat_if_due()
-            reply = self._matcher.reply_to(time_us, data)
-            if self._matcher.answered_us != answered_us:
+            reply = matcher.reply_to(time_us, data)
+            if matcher.answered_us != answered_us:
                 self._lock(time_us)
-            if reply is not None or not self._server.connected:
+            if reply is not None or not server.connected:
                 return reply
-            if deadline.remaining_s == 0.0:
+            timeout_s = deadline.remaining_s
+            if timeout_s == 0.0:
                 self._count_timeout(time_us, was_locked)
                 return None
 
     def _reply_timeout_s(self) -> float:
         """Return how long a step waits for its reply, in seconds of wall time."""
-        if self.report.state is LinkState.LOCKED and not self._untrusted:
+        if self.report.state is _LOCKED and not self._untrusted:
             timeout_s = self._parameters.reply_timeout_s
             return min(timeout_s, _GAP_TIMEOUT_S) if self._gap_expected else timeout_s
         if self.report.state is LinkState.FREEWHEEL and not self._matcher.is_out_of_step:
@@ -365,7 +375,7 @@ class Lockstep:
 
     def _lock(self, time_us: int) -> None:
         self._unanswered_us, self._replied_s = NONE_US, time.monotonic()
-        if self.report.state is not LinkState.LOCKED:
+        if self.report.state is not _LOCKED:
             self.report.enter(LinkState.LOCKED)
             self.report.add_event('the autopilot replies')
 

@@ -26,7 +26,7 @@ from px4_sim_ros.model.telemetry import AutopilotStatus, TelemetryListener
 from px4_sim_ros.model.timebase import US_PER_S, is_due
 from px4_sim_ros.step.block import Block, BlockConfiguration, BlockStatus, Inputs, Outputs
 from px4_sim_ros.step.graph import AUTOPILOT_STATE, FAULTS
-from px4_sim_ros.step.repeatability import FLOWN, Gap
+from px4_sim_ros.step.repeatability import FLOWN, OVER_US, Gap
 from px4_sim_ros.step.side_topics import AUTOPILOT_STATUS, ESTIMATE, SET_POINT
 
 # PX4 sends some thousand messages a simulated second: to look in each step would cost more.
@@ -86,6 +86,8 @@ class PilotBlock(Block):
     def _begin(self) -> None:
         self._sentence = self._failure = ''
         self._is_over = self._is_told = False
+        self.over_us: int | None = None
+        """The simulated time at which it was told that the mission is over."""
         self._gap: Gap | None = None
         self._items = 0                    # of the mission, that are flown
         self._state = AutopilotState()
@@ -101,7 +103,7 @@ class PilotBlock(Block):
         if self._has_scenario:
             self._say(time_us, inputs[FAULTS])
         elif self._is_over:
-            return self._after_end()
+            return self._after_end(time_us)
         if time_us <= _OTHERS_STEPS * self.configuration.world.step_us:
             link.discard()
         elif is_due(time_us, _PERIOD_US):
@@ -114,7 +116,7 @@ class PilotBlock(Block):
         if not self._has_scenario:
             return {}
         if self._is_over and not self._is_told:
-            self._after_end()
+            self._after_end(time_us)
         return {AUTOPILOT_STATE: self._state_of(link)}
 
     def _tell(self, listener: TelemetryListener, link: PilotLink, time_us: int) -> None:
@@ -173,10 +175,10 @@ class PilotBlock(Block):
         if stranger is not None and self._gap is None:
             self._gap = Gap(time_us, f'MAVLink system {stranger} talks to the autopilot as well')
 
-    def _after_end(self) -> Outputs | None:
+    def _after_end(self, time_us: int) -> Outputs | None:
         """Tell that it is over, in the step that is held if one is: none comes after it."""
         if not self._is_told:
-            self._is_told = True
+            self._is_told, self.over_us = True, time_us
             if self._failure:
                 self.log(True, self._sentence)
             self.on_over(self._failure)
@@ -220,4 +222,5 @@ class PilotBlock(Block):
     def values(self) -> dict[str, object]:
         """Return what it reports in numbers and names, also after it was closed."""
         return {'mission': self._mission.name, FLOWN: self._is_over and not self._failure,
+                **({OVER_US: self.over_us} if self.over_us is not None else {}),
                 **(self._gap.values() if self._gap else {})}

@@ -65,14 +65,15 @@ class ReplyMatcher:
                     self._first_us = time_us, controls.time_us
             else:
                 self.stale_replies += 1
-            if NONE_US not in (time_us, self._first_us[0]):
+            if time_us != NONE_US != self._first_us[0]:
                 self._last_us = time_us, controls.time_us
         return reply
 
     def _is_reply(self, time_us: int) -> bool:
         """Return whether a step was pending; then it, and those before it, no longer are."""
-        if time_us in self._pending_us:
-            while self._pending_us.popleft() != time_us:
+        pending_us = self._pending_us
+        if time_us in pending_us:
+            while pending_us.popleft() != time_us:
                 pass
             self.answered_us = time_us
             return True

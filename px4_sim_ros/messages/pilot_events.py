@@ -12,6 +12,7 @@ from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 
 from px4_sim_ros.mavlink.pilot_events import Event
 from px4_sim_ros.messages.diagnostics import ERROR, OK, values_of
+from px4_sim_ros.step.repeatability import OVER_US
 
 _NAME = 'pilot'
 _TARGET = 'target_east_m', 'target_north_m', 'target_up_m'
@@ -25,23 +26,30 @@ def event_message(event: Event) -> DiagnosticStatus:
     return _message(OK, event.text, values)
 
 
-def over_message(failure: str) -> DiagnosticStatus:
+def over_message(failure: str, over_us: int) -> DiagnosticStatus:
     """Return the message that a mission is over.
 
+    :param over_us: the simulated time of that
     :param failure: why it was not flown to its end, '' if it was
     """
-    return _message(ERROR if failure else OK, failure, {'over': 'true'})
+    return _message(ERROR if failure else OK, failure, {OVER_US: str(over_us)})
 
 
 def read(message: DiagnosticStatus) -> Event | str:
     """Return an event, or as a text how the mission has ended, '' for well."""
     values = values_of(message)
-    if 'over' in values:
+    if OVER_US in values:
         return str(message.message)
     target = typing.cast(
         'tuple[float, float, float]', tuple(float(values[key]) for key in _TARGET)
     ) if _TARGET[0] in values else None
     return Event(message.message, float(values['time_s']), target)
+
+
+def over_us(message: DiagnosticStatus) -> int | None:
+    """Return the simulated time at which a mission was over, None if that is not the message."""
+    values = values_of(message)
+    return int(values[OVER_US]) if OVER_US in values else None
 
 
 def _message(level: int, text: str, values: typing.Mapping[str, str]) -> DiagnosticStatus:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import math
 import typing
 
@@ -21,27 +22,21 @@ def derived_seed(seed: int, name: str) -> int:
 class NormalStream:
     """Standard normal numbers; a new consumer never shifts another's stream.
 
-    Numbers are drawn in blocks: one call of NumPy for each number would cost more
-    than the sensor that uses it.
+    Numbers are drawn in blocks, and handed out without a step of Python: one call of NumPy for
+    each number would cost more than the sensor that uses it.
     """
 
     def __init__(self, seed: int, name: str) -> None:
         key = int.from_bytes(hashlib.sha256(name.encode()).digest()[:16], 'little')
-        self._generator = np.random.Generator(np.random.PCG64([seed, key]))
-        self._block: typing.Iterator[float] = iter(())
-
-    def next(self) -> float:
-        """Return the next number of the stream."""
-        value = next(self._block, None)
-        if value is None:
-            self._block = iter(self._generator.standard_normal(_BLOCK).tolist())
-            value = next(self._block)
-        return value
+        generator = np.random.Generator(np.random.PCG64([seed, key]))
+        blocks = map(generator.standard_normal, itertools.repeat(_BLOCK))
+        numbers: typing.Iterator[float] = itertools.chain.from_iterable(
+            map(np.ndarray.tolist, blocks))
+        self.next = numbers.__next__
+        """Returns the next number of the stream."""
+        self.next3 = zip(numbers, numbers, numbers).__next__
+        """Returns the next three numbers of the stream."""
 
     def uniform(self) -> float:
         """Return a number within 0 and 1, evenly distributed, from the next of the stream."""
         return 0.5 * math.erfc(-self.next() * math.sqrt(0.5))
-
-    def next3(self) -> tuple[float, float, float]:
-        """Return the next three numbers of the stream."""
-        return self.next(), self.next(), self.next()

@@ -14,6 +14,8 @@ from px4_sim_ros.model.errors import ParameterError, nearest_valid
 
 US_PER_S = 1_000_000
 
+_TELLS_TIME = 't = '
+_TIMED = re.compile(rf'^{_TELLS_TIME}\d+\.\d{{6}} s: ')
 _FURTHER = re.compile(r'(.+)_([1-9])')
 
 
@@ -52,6 +54,18 @@ def exact_us(name: str, time_s: float) -> int:
 def seconds_text(time_us: int) -> str:
     """Return a time as exact seconds, such as `12.004000 s`."""
     return f'{time_us // US_PER_S}.{time_us % US_PER_S:06d} s'
+
+
+def timed(sentence: str, time_us: int) -> str:
+    """Return a sentence with its simulated time, unless it tells one, or the run has not begun."""
+    if not time_us or _TELLS_TIME in sentence:
+        return sentence
+    return f'{_TELLS_TIME}{seconds_text(time_us)}: {sentence}'
+
+
+def untimed(sentence: str) -> str:
+    """Return a sentence without the time that `timed` has put in front."""
+    return _TIMED.sub('', sentence)
 
 
 def instance_name(kind: str, index: int) -> str:

@@ -38,6 +38,8 @@ class RealFlight:
     bus_voltage_v: np.ndarray | None = None        # (n,)
     bus_current_a: np.ndarray | None = None        # (n,)
     wind_m_s: np.ndarray | None = None             # (n, 3), ENU, as the log estimates it
+    specific_force_m_s2: np.ndarray | None = None  # (n, 3), FLU, of its accelerometer
+    start_s: float = 0.0                           # of the log's clock at the first sample
     environment: Environment = standard_environment()
     facts: tuple[tuple[str, str], ...] = ()        # name and text, for the page
     unknown: tuple[str, ...] = ()                  # a sentence each: what it cannot tell
@@ -91,7 +93,7 @@ class RealFlight:
         """Return the flight with only the samples from `first` up to before `last`."""
         def cut(values: np.ndarray | None) -> typing.Any:
             return None if values is None else values[first:last]
-        return dataclasses.replace(self, **{
+        return dataclasses.replace(self, start_s=self.start_s + first * self.period_s, **{
             field.name: cut(getattr(self, field.name)) for field in dataclasses.fields(self)
             if isinstance(getattr(self, field.name), np.ndarray)})
 

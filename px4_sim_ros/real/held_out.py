@@ -10,13 +10,15 @@ import numpy as np
 
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
-from px4_sim_ros.real import linear_fit, open_loop
+from px4_sim_ros.real import linear_fit, open_loop, predictions
 from px4_sim_ros.real.fit import Fit, fit
 from px4_sim_ros.real.flight import RealFlight
 from px4_sim_ros.real.named import Content, changed, with_values
 
 FOLDS = 4
-CAME, IDENTIFIED, LINEAR, NONE = 'as it came', 'identified', 'linear fit', 'no model'
+CAME, IDENTIFIED, LINEAR = 'as it came', 'identified', 'linear fit'
+TRIMMED = f'{IDENTIFIED}, trimmed'
+_NO_MODEL = predictions.NONE, predictions.STEADY
 
 
 class HeldOut(typing.NamedTuple):
@@ -43,7 +45,7 @@ def parts_of(flights: typing.Sequence[RealFlight]) -> list[list[RealFlight]]:
 
 def held_out(
     flights: typing.Sequence[RealFlight], content: Content, found: Fit, horizon_s: float,
-    horizons_s: typing.Sequence[float] = open_loop.HORIZONS_S,
+    horizons_s: typing.Sequence[float] = predictions.HORIZONS_S,
 ) -> HeldOut:
     """Fit on all parts but one and fly that one, for each part.
 
@@ -57,7 +59,8 @@ def held_out(
         raise ParameterError('the log is too short to be parted')
     before = Vehicle.from_mapping('vehicle file', content)
     means: dict[str, list[list[np.ndarray]]] = {
-        name: [[] for _ in horizons_s] for name in (CAME, IDENTIFIED, LINEAR, NONE)}
+        name: [[] for _ in horizons_s]
+        for name in (CAME, IDENTIFIED, TRIMMED, LINEAR, *_NO_MODEL)}
     for k, tested in enumerate(parts):
         learnt = [flight for i, part in enumerate(parts) if i != k for flight in part]
         values = fit(learnt, content, list(found.values), horizon_s).values
@@ -65,18 +68,21 @@ def held_out(
         for i, horizon in enumerate(horizons_s):
             coefficients = linear_fit.fitted(learnt, before, horizon)
             for flight in tested:
-                if not len(flight.starts(open_loop.marks_of(flight, [horizon])[0], 1)):
+                if not len(predictions.starts_of(
+                        flight, open_loop.marks_of(flight, [horizon])[0], 1)):
                     continue
-                came = open_loop.errors(flight, before, [horizon])
-                means[CAME][i].append(came.by_turning(turning)[:, 0])
-                means[NONE][i].append(came.none[:, 0])
-                means[IDENTIFIED][i].append(open_loop.errors(
-                    with_values(flight, values), after, [horizon]).by_turning(turning)[:, 0])
+                came = predictions.errors(flight, before, [horizon]).ways
+                now = predictions.errors(with_values(flight, values), after, [horizon]).ways
+                for name, errors in (
+                        (CAME, came[turning]), (IDENTIFIED, now[turning]),
+                        (TRIMMED, now[predictions.TRIMMED]),
+                        *((name, came[name]) for name in _NO_MODEL)):
+                    means[name][i].append(errors[:, 0])
                 means[LINEAR][i].append(
                     linear_fit.errors(flight, before, coefficients, horizon))
-    told = [i for i in range(len(horizons_s)) if means[NONE][i]]
+    told = [i for i in range(len(horizons_s)) if means[CAME][i]]
     return HeldOut(
         tuple(horizons_s[i] for i in told), turning,
         {name: np.array([np.concatenate(rows[i]).mean(axis=0) for i in told])
          for name, rows in means.items()},
-        sum(len(rows) for rows in means[NONE][told[0]]))
+        sum(len(rows) for rows in means[CAME][told[0]]))

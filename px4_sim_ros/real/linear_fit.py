@@ -14,7 +14,7 @@ import typing
 import numpy as np
 
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
-from px4_sim_ros.real import open_loop
+from px4_sim_ros.real import open_loop, predictions
 from px4_sim_ros.real.flight import RealFlight
 from px4_sim_ros.recording.analysis.attitudes import in_body
 
@@ -29,7 +29,9 @@ def fitted(
 
     :param vehicle: from which the motor speeds follow if they are not measured
     """
-    causes, effects = zip(*(_rows(flight, vehicle, horizon_s, every_s) for flight in flights))
+    length, every = (open_loop.marks_of(flights[0], [s])[0] for s in (horizon_s, every_s))
+    causes, effects = zip(*(_rows(flight, vehicle, flight.starts(length, every), length)
+                            for flight in flights))
     found: np.ndarray = np.linalg.lstsq(
         np.concatenate(causes), np.concatenate(effects), rcond=None)[0]
     return found
@@ -39,17 +41,17 @@ def errors(
     flight: RealFlight, vehicle: Vehicle, coefficients: np.ndarray, horizon_s: float,
     every_s: float = 0.1,
 ) -> np.ndarray:
-    """Return the errors of a linear fit, (starts, 4), as `open_loop.errors` has them."""
-    causes, effects = _rows(flight, vehicle, horizon_s, every_s)
+    """Return the errors of a linear fit, (starts, 4), from the starts of `predictions.errors`."""
+    length, every = (open_loop.marks_of(flight, [s])[0] for s in (horizon_s, every_s))
+    causes, effects = _rows(
+        flight, vehicle, predictions.starts_of(flight, length, every), length)
     return open_loop.lengths(causes @ coefficients - effects)
 
 
 def _rows(
-    flight: RealFlight, vehicle: Vehicle, horizon_s: float, every_s: float,
+    flight: RealFlight, vehicle: Vehicle, starts: np.ndarray, length: int,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return causes and effects of each start, (starts, ...)."""
-    length, = open_loop.marks_of(flight, [horizon_s])
-    starts = flight.starts(length, max(1, round(every_s / flight.period_s)))
+    """Return causes and effects of each start over a number of samples, (starts, ...)."""
     first, last = (open_loop.logged(flight, rows) for rows in (starts, starts + length))
     moved = open_loop.differences(last, first)
     moved[:, open_loop.P] -= first[:, open_loop.V] * length * flight.period_s

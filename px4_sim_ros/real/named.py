@@ -149,7 +149,9 @@ def with_values(flight: RealFlight, values: Values) -> RealFlight:
         r = np.array(rotation.matrix(turn)).reshape(3, 3)
         flight = dataclasses.replace(
             flight, attitude=turned(flight.attitude, np.array(turn)),
-            rate_rad_s=flight.rate_rad_s @ r)
+            rate_rad_s=flight.rate_rad_s @ r,
+            specific_force_m_s2=None if flight.specific_force_m_s2 is None
+            else flight.specific_force_m_s2 @ r)
     return flight
 
 

@@ -16,14 +16,14 @@ import typing
 import numpy as np
 
 from px4_sim_ros.model.body.contact import no_anchors
-from px4_sim_ros.model.body.motion import QW, ROTORS, Plant, advance
+from px4_sim_ros.model.body.integrators import WORK_ROWS
+from px4_sim_ros.model.body.motion import QW, ROTORS, HeldInputs, Plant, integrate
 from px4_sim_ros.model.body.rotors import LAG_DOWN, LAG_UP, MAX_SPEED
 from px4_sim_ros.model.compiled import allocating
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.real.flight import RealFlight
 
-HORIZONS_S = 0.1, 0.5, 2.0
 _SUBSTEP_S = 0.005            # the lag of a small motor is 10 ms and more
 
 P, V, Q, W = slice(0, 3), slice(3, 6), slice(6, 10), slice(10, ROTORS)
@@ -42,7 +42,7 @@ QUANTITIES = (Quantity('position', 'm'), Quantity('velocity', 'm/s'), Quantity('
 
 
 FREE, HELD, LOGGED = 'free', 'rates held', 'attitude as logged'
-"""How the model turns: by its torques; not, beyond the rate of its start; as the log does.
+"""How the model turns: by its torques; with the rate of its start; as the log does.
 
 The second is what the benchmark's own physical model comes to: its errors of the rate are those
 of a held one. The third shows forces alone, without the torques of which logs tell little.
@@ -160,65 +160,12 @@ def lengths(difference: np.ndarray) -> np.ndarray:
     return found
 
 
-class Errors(typing.NamedTuple):
-    """Errors of the model over some times, from each start."""
-
-    horizons_s: tuple[float, ...]
-    starts_s: np.ndarray           # (starts,)
-    model: np.ndarray              # (starts, horizons, 4), in the order of `QUANTITIES`
-    forces: np.ndarray             # the same with the attitude of the log
-    rates_held: np.ndarray         # the same with the rate of the start
-    none: np.ndarray               # the same of no model: velocity and rate of the start
-
-    def by_turning(self, turning: str) -> np.ndarray:
-        """Return the errors of the model when it turns in one of these ways."""
-        return {FREE: self.model, LOGGED: self.forces, HELD: self.rates_held}[turning]
-
-
-def errors(
-    flight: RealFlight, vehicle: Vehicle, horizons_s: typing.Sequence[float] = HORIZONS_S,
-    every_s: float = 0.1,
-) -> Errors:
-    """Fly a log from many starts.
-
-    :param horizons_s: ascending; those for which no part of the log is long enough are left out
-    :param every_s: time from one start to the next
-    :raises ParameterError: no part of the log is long enough for any of them
-    """
-    marks = marks_of(flight, horizons_s)
-    while marks and not len(flight.starts(marks[-1], 1)):
-        marks.pop()
-    if not marks:
-        raise ParameterError(
-            f'log {flight.name}: no part without gaps is as long as {horizons_s[0]:g} s')
-    starts = flight.starts(marks[-1], max(1, round(every_s / flight.period_s)))
-    true = logged(flight, starts[:, None] + np.array(marks))
-    first = logged(flight, starts)[:, None]
-    motors = drive(flight, vehicle)
-    free, logged_turn, held = (
-        lengths(differences(fly(flight, vehicle, starts, marks, motors, turning), true))
-        for turning in (FREE, LOGGED, HELD))
-    return Errors(
-        tuple(horizons_s[:len(marks)]), flight.time_s[starts], free, logged_turn, held,
-        lengths(differences(_held(first, flight.period_s * np.array(marks)), true)))
-
-
 def marks_of(flight: RealFlight, horizons_s: typing.Sequence[float]) -> list[int]:
     """Return times as numbers of samples."""
     return [max(1, round(h / flight.period_s)) for h in horizons_s]
 
 
-def _held(first: np.ndarray, times_s: np.ndarray) -> np.ndarray:
-    """Return where velocity and rate lead that stay as they are, (starts, times, 13)."""
-    found = np.repeat(first, len(times_s), axis=1)
-    found[..., P] += found[..., V] * times_s[:, None]
-    angle = np.linalg.norm(found[..., W], axis=-1, keepdims=True) * times_s[:, None]
-    axis = found[..., W] * times_s[:, None] * 0.5 * np.sinc(angle / math.tau)
-    found[..., Q] = _product(found[..., Q], np.concatenate((np.cos(0.5 * angle), axis), axis=-1))
-    return found
-
-
-def _product(p: np.ndarray, q: np.ndarray) -> np.ndarray:
+def product(p: np.ndarray, q: np.ndarray) -> np.ndarray:
     """Return the product of quaternions, (..., 4)."""
     scalar = p[..., :1] * q[..., :1] - np.sum(p[..., 1:] * q[..., 1:], axis=-1, keepdims=True)
     return np.concatenate((
@@ -228,7 +175,7 @@ def _product(p: np.ndarray, q: np.ndarray) -> np.ndarray:
 
 def _turn(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return the rotation vector from attitude a to attitude b, in the axes of a, (..., 3)."""
-    q = _product(a * np.array([1.0, -1.0, -1.0, -1.0]), b)
+    q = product(a * np.array([1.0, -1.0, -1.0, -1.0]), b)
     q = np.where(q[..., :1] < 0.0, -q, q)
     size = np.linalg.norm(q[..., 1:], axis=-1, keepdims=True)
     angle = 2.0 * np.arctan2(size, q[..., :1])
@@ -239,7 +186,7 @@ def _turn(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def turned(attitude: np.ndarray, by: np.ndarray) -> np.ndarray:
     """Return attitudes turned further by quaternions in body axes, (..., 4)."""
-    return _product(attitude, by)
+    return product(attitude, by)
 
 
 def torque_shares(
@@ -275,7 +222,8 @@ def _fly(
 ) -> np.ndarray:
     """Return what `fly` does; rotors turn at measured speeds, and the body as logged, if given."""
     found = np.empty((len(starts), len(marks), ROTORS))
-    angles = np.zeros(len(rotors))
+    plant = Plant(constants, rotors, surfaces, actuators, packs, feet)
+    angles, work = np.zeros(len(rotors)), np.zeros((WORK_ROWS, states.shape[1]))
     for i in range(len(starts)):
         x = states[i].copy()
         step = starts[i]
@@ -285,8 +233,9 @@ def _fly(
                     x[ROTORS + k] = speeds[step, k]
                 for k in range(turns.shape[1]):
                     x[QW + k] = turns[step, k]
-                advance(x, constants, rotors, surfaces, actuators, packs, feet, inputs[step],
-                        anchors, angles, substep_s, substeps, True)
+                now = inputs[step]
+                held = HeldInputs(now[6:], now[:3], now[3:6], anchors)
+                integrate(x, angles, plant, held, work, substep_s, substeps, True)
                 step += 1
             found[i, j] = x[:ROTORS]
     return found

@@ -10,12 +10,13 @@ import typing
 
 import numpy as np
 
-from px4_sim_ros.real import open_loop, statics
+from px4_sim_ros.real import open_loop, predictions, statics
 from px4_sim_ros.real.fit import CONFIDENCE, Estimate, Fit
 from px4_sim_ros.real.flight import RealFlight
 from px4_sim_ros.real.held_out import HeldOut
 from px4_sim_ros.real.named import NAMED
-from px4_sim_ros.real.open_loop import FREE, HELD, LOGGED, QUANTITIES, Errors
+from px4_sim_ros.real.open_loop import FREE, QUANTITIES
+from px4_sim_ros.real.predictions import Errors
 from px4_sim_ros.recording.report.plots import COLOURS, TRUTH_COLOUR, Line, Row, empty
 from px4_sim_ros.recording.report.report_page import (
     NOTHING_TO_PLOT,
@@ -36,7 +37,7 @@ if typing.TYPE_CHECKING:
 
 _HEIGHT_PX, _RIGHT_PX, _POINTS = 320, 190, 4000
 _SHARES = np.linspace(0.0, 1.0, 101)
-_NO_MODEL = 'no model'
+_COLOURS = (*COLOURS, TRUTH_COLOUR)
 
 
 class Validated(typing.NamedTuple):
@@ -75,17 +76,12 @@ def _list(items: typing.Sequence[str]) -> str:
     return '<ul>' + ''.join(f'<li>{text(item)}</li>' for item in items) + '</ul>'
 
 
-def _ways(errors: Errors) -> dict[str, np.ndarray]:
-    return {FREE: errors.model, LOGGED: errors.forces, HELD: errors.rates_held,
-            _NO_MODEL: errors.none}
-
-
 def _open_loop(found: Validated) -> str:
     errors, plots = found.errors, ''
     rows = [(f'{horizon:g} s', name, *(
         f'{np.mean(values[:, i, k]):.3g} / {np.quantile(values[:, i, k], 0.95):.3g}'
         for k in range(len(QUANTITIES))))
-        for i, horizon in enumerate(errors.horizons_s) for name, values in _ways(errors).items()]
+        for i, horizon in enumerate(errors.horizons_s) for name, values in errors.ways.items()]
     for i, horizon in enumerate(errors.horizons_s):
         plots += folded(f'Distributions over {horizon:g} s', '<div class="pair">' + ''.join(
             figure(_distribution(errors, i, k)) for k in range(len(QUANTITIES))) + '</div>')
@@ -93,8 +89,10 @@ def _open_loop(found: Validated) -> str:
         'From many starts the model has the state of the log, and then only its motor commands,'
         ' voltage and wind. The table has mean / 95 % of the errors after a time. Free is the whole'
         ' model; with the attitude as logged only forces err; with the rate of the start held'
-        ' there are no torques, as in published physical models. Without a model velocity and rate'
-        ' of the start stay.') + table(
+        ' there are no torques, as in published physical models; trimmed, it has the force that it'
+        f' lacked in the {predictions.PAST_S:g} s before. Without a model velocity and rate of the'
+        ' start stay. The accelerometer of the log shows how far the log agrees with itself.'
+    ) + table(
         ('after', '', *(f'{q.name}, {q.unit}' for q in QUANTITIES)), rows, 2) + plots + heading(
         'Along the flight') + _along(found)
 
@@ -103,7 +101,7 @@ def _distribution(errors: Errors, horizon: int, quantity: int) -> go.Figure:
     """Return which share of the starts has less than an error."""
     import plotly.graph_objects as go
     plot = empty(_HEIGHT_PX, _RIGHT_PX)
-    for (name, values), colour in zip(_ways(errors).items(), (*COLOURS[:3], TRUTH_COLOUR)):
+    for (name, values), colour in zip(errors.ways.items(), _COLOURS):
         plot.add_trace(go.Scatter(
             x=np.quantile(values[:, horizon, quantity], _SHARES), y=_SHARES, name=name,
             mode='lines', line={'color': colour}))
@@ -121,9 +119,10 @@ def _along(found: Validated) -> str:
     middle = min(1, len(errors.horizons_s) - 1)
     rows = [Row(f'{what.name} after {errors.horizons_s[middle]:g} s', what.unit, [
         Line(name, errors.starts_s, values[:, middle, k], colour)
-        for (name, values), colour in zip(_ways(errors).items(), (*COLOURS[:3], TRUTH_COLOUR))])
+        for (name, values), colour in zip(errors.ways.items(), _COLOURS)])
         for k, what in enumerate(QUANTITIES)]
-    return time_plot(rows, (), (0.0, float(errors.starts_s[-1])), _POINTS)
+    return time_plot(rows, (), (0.0, float(errors.starts_s[-1])), _POINTS,
+                     'time of the log')
 
 
 def _statics(found: Validated) -> str:
@@ -223,7 +222,7 @@ def validated(flight: RealFlight, name: str, vehicle: typing.Any) -> Validated:
 
     :raises ParameterError: the log has another number of motors, or is too short
     """
-    errors = open_loop.errors(flight, vehicle)
+    errors = predictions.errors(flight, vehicle)
     samples = statics.sampled(flight, vehicle)
     return Validated(flight, name, errors, open_loop.torque_shares(flight, vehicle), samples,
                      statics.pairs(flight, vehicle, samples),

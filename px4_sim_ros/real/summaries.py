@@ -9,10 +9,8 @@ import numpy as np
 
 from px4_sim_ros.real.held_out import HeldOut
 from px4_sim_ros.real.named import NAMED
-from px4_sim_ros.real.open_loop import FREE, HELD, LOGGED, QUANTITIES
+from px4_sim_ros.real.open_loop import QUANTITIES
 from px4_sim_ros.real.pages import Identified, Validated
-
-_WAYS = FREE, LOGGED, HELD
 
 
 def of_validation(found: Validated) -> typing.Iterator[str]:
@@ -20,14 +18,11 @@ def of_validation(found: Validated) -> typing.Iterator[str]:
     flight, errors = found.flight, found.errors
     yield (f'{flight.name}: {flight.usable_s:.1f} s of flight, {len(errors.starts_s)} starts;'
            f' mean errors of {found.vehicle}')
-    yield f"{'after':8}{'':22}" + ''.join(f'{f"{q.name}, {q.unit}":>18}' for q in QUANTITIES)
+    yield f"{'after':8}{'':30}" + ''.join(f'{f"{q.name}, {q.unit}":>18}' for q in QUANTITIES)
     for i, horizon in enumerate(errors.horizons_s):
-        for way in _WAYS:
-            means = errors.by_turning(way)[:, i].mean(axis=0)
-            yield f'{horizon:g} s'.ljust(8) + f'{way:22}' + ''.join(
-                f'{mean:18.4g}' for mean in means)
-        yield f'{horizon:g} s'.ljust(8) + f"{'no model':22}" + ''.join(
-            f'{mean:18.4g}' for mean in errors.none[:, i].mean(axis=0))
+        for way, values in errors.ways.items():
+            yield f'{horizon:g} s'.ljust(8) + f'{way:30}' + ''.join(
+                f'{mean:18.4g}' for mean in values[:, i].mean(axis=0))
     for pair in found.pairs:
         yield (f'{pair.name}: log {pair.log:.4g}, model {pair.model:.4g} {pair.unit}'.rstrip()
                + f' ({pair.error:+.1%})')
@@ -46,8 +41,7 @@ def validation_json(found: Validated) -> dict[str, typing.Any]:
     return {
         'log': found.flight.name, 'vehicle': found.vehicle,
         'usable_s': found.flight.usable_s, 'starts': len(errors.starts_s),
-        'errors': {way: figures(errors.by_turning(way)) for way in _WAYS} | {
-            'no model': figures(errors.none)},
+        'errors': {way: figures(values) for way, values in errors.ways.items()},
         'torque_shares': list(found.shares),
         'steady': {pair.name: {'unit': pair.unit, 'log': pair.log, 'model': pair.model}
                    for pair in found.pairs},
@@ -75,7 +69,7 @@ def _held_out(held: HeldOut | str) -> typing.Iterator[str]:
     yield f'held-out parts, {held.turning}, mean errors'
     for i, horizon in enumerate(held.horizons_s):
         for name, means in held.means.items():
-            yield f'{horizon:g} s'.ljust(8) + f'{name:12}' + ''.join(
+            yield f'{horizon:g} s'.ljust(8) + f'{name:30}' + ''.join(
                 f'{f"{mean:.4g} {q.unit}":>18}' for mean, q in zip(means[i], QUANTITIES))
 
 

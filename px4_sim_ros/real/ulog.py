@@ -23,10 +23,11 @@ from px4_sim_ros.real.flight import RealFlight, between, has_samples, held, stan
 
 _PERIOD_S = 0.01
 _NEAR_GROUND_S = 2.0           # after take-off and before landing: ground effect, feet
+_FEW_LOST = 20.0               # times the distance of two samples of the IMU: no gap yet
 _RESETS = 'xy_reset_counter', 'z_reset_counter', 'vxy_reset_counter', 'vz_reset_counter'
 
 
-class _Topics:
+class Topics:
     """The topics of a log."""
 
     def __init__(self, path: pathlib.Path) -> None:
@@ -96,7 +97,7 @@ def read_ulog(path: pathlib.Path) -> RealFlight:
 
     :raises ParameterError: pyulog is not installed, it is no ULog, or it lacks a topic
     """
-    topics = _Topics(path)
+    topics = Topics(path)
     motion = ('vehicle_local_position', 'vehicle_attitude', 'vehicle_angular_velocity')
     spans = [topics.times_s(topic) for topic in motion]
     grid = np.arange(max(times[0] for times in spans), min(times[-1] for times in spans),
@@ -111,17 +112,20 @@ def read_ulog(path: pathlib.Path) -> RealFlight:
     altitude = topics.values(motion[0], 'ref_alt')[-1, 0]
     rates = np.array([frames.frd_to_flu(rate) for rate in topics.values(
         motion[2], 'xyz[0]', 'xyz[1]', 'xyz[2]')])
+    force = _specific_force(topics, grid)
+    if force is not None:
+        usable &= has_samples(topics.times_s('sensor_combined'), grid, _FEW_LOST)
     return RealFlight(
         topics.name, _PERIOD_S, position, velocity, _attitude(topics, grid),
         between(spans[2], rates, grid), usable, commands=commands.values,
         bus_voltage_v=None if battery is None else battery[:, 0],
         bus_current_a=None if battery is None else battery[:, 1],
-        wind_m_s=_wind(topics, grid),
+        wind_m_s=_wind(topics, grid), specific_force_m_s2=force, start_s=float(grid[0]),
         environment=standard_environment(altitude if math.isfinite(altitude) else 0.0),
         facts=tuple(_facts(topics, commands)), unknown=tuple(_unknown(topics)))
 
 
-def _translation(topics: _Topics, grid: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _translation(topics: Topics, grid: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return position and velocity in ENU, by cubics through positions with these velocities."""
     topic = 'vehicle_local_position'
     times = topics.times_s(topic)
@@ -131,7 +135,7 @@ def _translation(topics: _Topics, grid: np.ndarray) -> tuple[np.ndarray, np.ndar
     return CubicHermiteSpline(times, position, velocity)(grid), between(times, velocity, grid)
 
 
-def _attitude(topics: _Topics, grid: np.ndarray) -> np.ndarray:
+def _attitude(topics: Topics, grid: np.ndarray) -> np.ndarray:
     topic = 'vehicle_attitude'
     wxyz = np.array([frames.quaternion_enu_flu_to_ned_frd(q) for q in topics.values(
         topic, 'q[0]', 'q[1]', 'q[2]', 'q[3]')])
@@ -140,7 +144,7 @@ def _attitude(topics: _Topics, grid: np.ndarray) -> np.ndarray:
     return found
 
 
-def _in_air(topics: _Topics, grid: np.ndarray) -> np.ndarray:
+def _in_air(topics: Topics, grid: np.ndarray) -> np.ndarray:
     """Return when it is in the air, and no more near the ground."""
     topic = 'vehicle_land_detected'
     if not topics.has(topic):
@@ -152,7 +156,7 @@ def _in_air(topics: _Topics, grid: np.ndarray) -> np.ndarray:
     return found
 
 
-def _reset(topics: _Topics, grid: np.ndarray) -> np.ndarray:
+def _reset(topics: Topics, grid: np.ndarray) -> np.ndarray:
     """Return between which samples the estimator jumped, or had no velocity."""
     topic = 'vehicle_local_position'
     times = topics.times_s(topic)
@@ -165,7 +169,7 @@ def _reset(topics: _Topics, grid: np.ndarray) -> np.ndarray:
     return found
 
 
-def _commands(topics: _Topics, grid: np.ndarray) -> _Commands:
+def _commands(topics: Topics, grid: np.ndarray) -> _Commands:
     parameters = topics.log.initial_parameters
     factor = parameters.get('THR_MDL_FAC', 0.0)
     mix = allocation.mixer(parameters)
@@ -193,7 +197,7 @@ def _commands(topics: _Topics, grid: np.ndarray) -> _Commands:
         has_samples(times, grid), f'{topic}, {1.0 / np.median(np.diff(times)):.0f} Hz', '')
 
 
-def _check(topics: _Topics, times: np.ndarray, shares: np.ndarray) -> str:
+def _check(topics: Topics, times: np.ndarray, shares: np.ndarray) -> str:
     """Return how far rebuilt motor commands are from those that were logged."""
     if not topics.has('actuator_motors'):
         return ''
@@ -205,7 +209,7 @@ def _check(topics: _Topics, times: np.ndarray, shares: np.ndarray) -> str:
             f' {np.sqrt(np.mean(error ** 2)):.4f}, mean {np.mean(error):+.4f}')
 
 
-def _battery(topics: _Topics, grid: np.ndarray) -> np.ndarray | None:
+def _battery(topics: Topics, grid: np.ndarray) -> np.ndarray | None:
     """Return voltage and current, (n, 2); None if they are not measured."""
     topic = 'battery_status'
     if not topics.has(topic):
@@ -214,7 +218,25 @@ def _battery(topics: _Topics, grid: np.ndarray) -> np.ndarray | None:
     return between(topics.times_s(topic), rows, grid) if (rows > 0.0).all(axis=1).any() else None
 
 
-def _wind(topics: _Topics, grid: np.ndarray) -> np.ndarray | None:
+def _specific_force(topics: Topics, grid: np.ndarray) -> np.ndarray | None:
+    """Return the specific force of the accelerometer in FLU; None if it is logged too seldom."""
+    topic = 'sensor_combined'
+    if not topics.has(topic):
+        return None
+    times = topics.times_s(topic)
+    if np.median(np.diff(times)) > _PERIOD_S:
+        return None
+    rows = np.array([frames.frd_to_flu(row) for row in topics.values(
+        topic, *(f'accelerometer_m_s2[{i}]' for i in range(3)))])
+    # The integral is what is needed, and between samples of the grid there are others.
+    way = np.concatenate((np.zeros((1, 3)), np.cumsum(
+        np.diff(times)[:, None] * rows[1:], axis=0)))
+    edges = np.append(grid, grid[-1] + _PERIOD_S) - 0.5 * _PERIOD_S
+    found: np.ndarray = np.diff(between(times, way, edges), axis=0) / _PERIOD_S
+    return found
+
+
+def _wind(topics: Topics, grid: np.ndarray) -> np.ndarray | None:
     """Return the estimator's wind in ENU; None if it has none."""
     if not topics.has('wind'):
         return None
@@ -225,7 +247,7 @@ def _wind(topics: _Topics, grid: np.ndarray) -> np.ndarray | None:
     return between(topics.times_s('wind'), rows, grid)
 
 
-def _facts(topics: _Topics, commands: _Commands) -> typing.Iterator[tuple[str, str]]:
+def _facts(topics: Topics, commands: _Commands) -> typing.Iterator[tuple[str, str]]:
     told = topics.log.msg_info_dict
     version = int(told.get('ver_sw_release', 0))
     yield 'autopilot', (f"PX4 {version >> 24}.{version >> 16 & 255}.{version >> 8 & 255} on"
@@ -242,7 +264,7 @@ def _facts(topics: _Topics, commands: _Commands) -> typing.Iterator[tuple[str, s
         yield 'file', 'damaged; what could be read was used'
 
 
-def _unknown(topics: _Topics) -> typing.Iterator[str]:
+def _unknown(topics: Topics) -> typing.Iterator[str]:
     yield ('truth: position, velocity and attitude are those of the estimator, whose errors count'
            ' as errors of the model')
     yield 'mass: only forces per mass can be seen in a motion'

@@ -115,11 +115,11 @@ class BlockHost:
             Lane(vehicle, slots, commands.get(vehicle)) for vehicle, slots in lanes.items()
         ] or [Lane()])
 
-    def note_flown(self, vehicle: str) -> None:
-        """Take note that the mission of a vehicle is over, while those of others may not be."""
+    def note_flown(self, vehicle: str, over_us: int) -> None:
+        """Take note that the mission of a vehicle was over at a simulated time."""
         for node in self.nodes.values():
-            if vehicle and node.vehicle == vehicle:
-                node.note_flown()
+            if node.vehicle == vehicle:
+                node.note_flown(over_us)
 
     def go_on(self) -> bool:
         """Go on with the steps for a while; return whether there is more to do just now.

@@ -160,8 +160,8 @@ class BlockNode(GraphNode):
         self._run_world = None
         self._host.remove(self.spec.name, self.vehicle)
 
-    def note_flown(self) -> None:
-        """Take note that the mission of its vehicle is over, while those of others may not be."""
+    def note_flown(self, over_us: int) -> None:
+        """Take note that the mission of its vehicle was over at a simulated time."""
 
     # The step.
 

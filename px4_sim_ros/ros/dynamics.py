@@ -1,14 +1,30 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""The node `dynamics`: as the first that waits for the clock it is the one to miss the manager."""
+"""The node `dynamics`: as the first that waits for the clock it is the one to miss the manager.
+
+It keeps the fingerprint of the flight when its mission is over and time goes on.
+"""
 from __future__ import annotations
 
+import collections
 import typing
 
+from diagnostic_msgs.msg import DiagnosticStatus
+from rclpy.subscription import Subscription
+
 from px4_sim_ros.config.compile_ahead import compile_motion
+from px4_sim_ros.config.configuration import NodeConfiguration
+from px4_sim_ros.messages import pilot_events
+from px4_sim_ros.ros import qos
 from px4_sim_ros.ros.block_node import BlockNode
 from px4_sim_ros.ros.manager_watch import ManagerWatch
-from px4_sim_ros.step.repeatability import FINGERPRINT
+from px4_sim_ros.step import side_topics
+from px4_sim_ros.step.dynamics_block import DynamicsBlock
+from px4_sim_ros.step.graph import Graph
+from px4_sim_ros.step.repeatability import FINGERPRINT, FLOWN
+
+# The pilot may be in another process, whose word takes a while: seconds of wall time.
+_STEPS_REMEMBERED = 10_000
 
 
 class DynamicsNode(BlockNode):
@@ -18,23 +34,46 @@ class DynamicsNode(BlockNode):
         # Before it appears: from then on it is asked, and has to answer.
         compile_motion()
         super().__init__(*arguments)
-        self._flown = ''               # the fingerprint of a mission that is over, if others fly on
+        self._flown: str | None = None         # the fingerprint of a mission that is over
+        self._pilot_events: Subscription | None = None
         self._watch = ManagerWatch(
             self, lambda: self.slot.last_us if self.slot else 0, of_fleet=bool(self.vehicle))
 
+    def configure(self, configuration: NodeConfiguration, nodes: Graph) -> None:
+        """Make the block; listen to the pilot of the vehicle if it is in another process."""
+        super().configure(configuration, nodes)
+        is_here = any(node.spec.name == 'pilot' and node.vehicle == self.vehicle
+                      for node in self._host.nodes.values())
+        if 'pilot' not in nodes.nodes or is_here or not isinstance(self.block, DynamicsBlock):
+            return
+        self.block.past_fingerprints = collections.deque(maxlen=_STEPS_REMEMBERED)
+        if self._pilot_events is None:
+            self._pilot_events = self.create_subscription(
+                DiagnosticStatus, side_topics.PILOT_EVENTS.name, self._on_pilot_event,
+                qos.LATCHED_LOG)
+
     def activate(self) -> None:
         """Begin with the state of time 0."""
-        self._flown = ''
+        self._flown = None
         super().activate()
 
-    def note_flown(self) -> None:
-        """Let the fingerprint be that of the flight up to now."""
+    def _on_pilot_event(self, message: DiagnosticStatus) -> None:
+        over_us = pilot_events.over_us(message)
+        if over_us is not None:
+            self.note_flown(over_us)
+
+    def note_flown(self, over_us: int) -> None:
+        """Let the fingerprint be that of the flight up to a time; a scenario ends it later."""
+        if self.block is None or 'scenario' in self._graph.nodes:
+            return
+        past = getattr(self.block, 'past_fingerprints', None)
         # A class of the user's may have none.
-        self._flown = getattr(self.block, FINGERPRINT, '')
+        self._flown = getattr(self.block, FINGERPRINT, '') if past is None else dict(past).get(
+            over_us, '')
 
     def status(self) -> tuple[bytes, str, typing.Mapping[str, object]]:
         """Return what the block reports."""
         level, sentence, values = super().status()
-        if self._flown and FINGERPRINT in values:
-            values = {**values, FINGERPRINT: self._flown}
+        if self._flown is not None and FINGERPRINT in values:
+            values = {**values, FINGERPRINT: self._flown, FLOWN: True}
         return level, sentence, values

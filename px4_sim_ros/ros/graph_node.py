@@ -24,6 +24,7 @@ from px4_sim_ros.ros import parameters
 from px4_sim_ros.ros.diagnostics import OK, Diagnostics, Status
 from px4_sim_ros.ros.endpoints import participant_of
 from px4_sim_ros.ros.node_status import NodeStatus
+from px4_sim_ros.ros.timed_logger import TimedLogger
 from px4_sim_ros.ros.transitions import reject_invalid_transitions
 from px4_sim_ros.step import graph
 
@@ -102,6 +103,10 @@ class GraphNode(parameters.OwnRefusals, LifecycleNode):
 
     def repeat(self) -> None:
         """Publish again what the last step has published: somebody has not got it."""
+
+    def get_logger(self) -> typing.Any:
+        """Return a logger that tells the simulated time."""
+        return TimedLogger(super().get_logger(), lambda: self.progress()[0])
 
     def progress(self) -> tuple[int, dict[str, object]]:
         """Return the time of the last step, and counters for `/diagnostics`."""

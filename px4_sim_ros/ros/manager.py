@@ -11,7 +11,6 @@ import traceback
 import typing
 
 from rcl_interfaces.msg import SetParametersResult
-from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
 
 from px4_sim_ros.config.vehicles_and_missions import load_vehicle
@@ -23,11 +22,13 @@ from px4_sim_ros.ros.block_host import BlockHost
 from px4_sim_ros.ros.bring_up import BringUp, NotAloneError
 from px4_sim_ros.ros.clock_driver import ClockDriver
 from px4_sim_ros.ros.encounter_watch import EncounterWatch
+from px4_sim_ros.ros.following_lifecycle import FollowingLifecycle
 from px4_sim_ros.ros.lifecycle_client import Sequence, SequenceRunner, TransitionError
 from px4_sim_ros.ros.polling import PollingNode
 from px4_sim_ros.ros.run_control import RunControl
 from px4_sim_ros.ros.status_publisher import StatusPublisher
 from px4_sim_ros.ros.supervision import Supervision
+from px4_sim_ros.ros.timed_logger import TimedLogger
 from px4_sim_ros.ros.transitions import reject_invalid_transitions
 from px4_sim_ros.ros.wall_timer import create_wall_timer
 from px4_sim_ros.step import graph
@@ -40,11 +41,10 @@ _CALL_TIMEOUT_S = 1.0
 _LAST_WORD_S = 0.1
 
 
-class ManagerNode(PollingNode, parameters.OwnRefusals, LifecycleNode):
+class ManagerNode(PollingNode, parameters.OwnRefusals, FollowingLifecycle):
     """Owns simulated time: step k ends at k * step_us, when its command has come.
 
-    It brings itself up. Of its own transitions only `shutdown` is for others: it takes the
-    whole graph down, as the service `sim/stop` does.
+    It brings itself up.
     """
 
     def __init__(
@@ -64,7 +64,6 @@ class ManagerNode(PollingNode, parameters.OwnRefusals, LifecycleNode):
         world = parameters.read(self, name).world
         self.finished = False
         self.exit_code = 0
-        self._lifecycle_state = 'unconfigured'
         self.sim_clock = LockstepClock(world.step_us, self.get_parameter('speed_factor').value)
         self.control = RunControl(
             self, self, self.sim_clock, why='while the graph runs',
@@ -77,10 +76,14 @@ class ManagerNode(PollingNode, parameters.OwnRefusals, LifecycleNode):
             self.driver, self._encounters)
         self._supervision = Supervision(self, self.driver, self._bring_up)
         self._status = StatusPublisher(
-            self, lambda: self._supervision.status(self.control, self._lifecycle_state))
+            self, lambda: self._supervision.status(self.control, self.lifecycle_state))
         self._ticker = create_wall_timer(self, _TICK_S, self._tick)
         self._watch_timer = create_wall_timer(self, _WATCH_S, self._watch)
         self._begin(self._come_up())
+
+    def get_logger(self) -> typing.Any:
+        """Return a logger that tells the simulated time."""
+        return TimedLogger(super().get_logger(), lambda: self.sim_clock.complete_us)
 
     def configured_graph(self) -> graph.Graph:
         """Return the graph that the parameters ask for.
@@ -98,10 +101,10 @@ class ManagerNode(PollingNode, parameters.OwnRefusals, LifecycleNode):
         deadline_s = self._startup_deadline_s()
         yield from self._bring_up.begin(deadline_s)
         self._supervision.expect_recording()
-        self._lifecycle_state = 'inactive'
+        self.lifecycle_state = 'inactive'
         self.trigger_configure()
         yield from self._start(deadline_s)
-        self._lifecycle_state = 'active'
+        self.lifecycle_state = 'active'
         self.trigger_activate()
         self.get_logger().info('all nodes are active and matched')
 
@@ -141,7 +144,7 @@ class ManagerNode(PollingNode, parameters.OwnRefusals, LifecycleNode):
         if self._encounters is not None:
             self._encounters.end()
         yield from self._bring_up.end(self._log_failure)
-        if self._lifecycle_state != 'finalized':
+        if self.lifecycle_state != 'finalized':
             self.trigger_shutdown()
         self._status.stop()
         # A subscriber loses what it has not read yet when the publisher goes.
@@ -208,37 +211,6 @@ class ManagerNode(PollingNode, parameters.OwnRefusals, LifecycleNode):
         """Take the graph down, with an exit code that says that the run has failed."""
         self.exit_code = 1
         self.stop(reason, asked=False)
-
-    # Its own lifecycle follows the graph's.
-
-    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Take note that the nodes will be configured; nobody else decides that."""
-        return self._if_by_itself('inactive')
-
-    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Take note that all nodes are active; nobody else decides that."""
-        return self._if_by_itself('active')
-
-    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Refuse: it is never at rest."""
-        return self._if_by_itself('unconfigured')
-
-    def _if_by_itself(self, goal: str) -> TransitionCallbackReturn:
-        if self._lifecycle_state == goal:
-            return TransitionCallbackReturn.SUCCESS
-        self.get_logger().error('manager brings itself up; only its shutdown is for others')
-        return TransitionCallbackReturn.FAILURE
-
-    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Refuse: time stands still with sim/pause."""
-        self.get_logger().error('manager cannot be deactivated; use sim/pause or sim/stop')
-        return TransitionCallbackReturn.FAILURE
-
-    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Take the graph down."""
-        self._lifecycle_state = 'finalized'
-        self.stop('the manager was shut down')
-        return TransitionCallbackReturn.SUCCESS
 
     # The step and the status.
 

@@ -48,8 +48,9 @@ class PilotNode(BlockNode):
         self.block.on_over = self._publish_over
 
     def _publish_over(self, failure: str) -> None:
-        self._host.note_flown(self.vehicle)
-        self._events.publish(over_message(failure))
+        assert isinstance(self.block, PilotBlock) and self.block.over_us is not None, 'it is over'
+        self._host.note_flown(self.vehicle, self.block.over_us)
+        self._events.publish(over_message(failure, self.block.over_us))
 
     def _publish_event(self, event: Event) -> None:
         self._events.publish(event_message(event))

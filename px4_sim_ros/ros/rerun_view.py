@@ -22,7 +22,7 @@ from px4_sim_ros.config.signals import Stop
 from px4_sim_ros.messages.run_status import RunStatus
 from px4_sim_ros.messages.stamps import serialised_stamp_us
 from px4_sim_ros.model.errors import ParameterError
-from px4_sim_ros.model.timebase import US_PER_S
+from px4_sim_ros.model.timebase import US_PER_S, untimed
 from px4_sim_ros.recording.analysis.series import Series, SeriesCollector
 from px4_sim_ros.recording.bag.message_definitions import decode
 from px4_sim_ros.ros import qos
@@ -260,7 +260,7 @@ class RerunView:
     def _on_log(self, message: Log) -> None:
         name = message.name.rpartition('.')[2]
         if message.level >= _WARNING or name in (_PILOT, _AUTOPILOT):
-            self._say(_LEVELS.get(message.level, 'INFO'), name, message.msg)
+            self._say(_LEVELS.get(message.level, 'INFO'), name, untimed(message.msg))
 
     def _say(self, level: str, who: str, text: str) -> None:
         if self._log is None:

@@ -24,6 +24,7 @@ from px4_sim_ros.messages import scenario_events
 from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.model.scenario.happening import Happening
 from px4_sim_ros.ros import qos
+from px4_sim_ros.ros.flown_watch import FlownWatch
 from px4_sim_ros.ros.session import ros_node, spin_once
 from px4_sim_ros.ros.status_client import StatusClient
 from px4_sim_ros.run.autopilots import start_autopilot
@@ -42,6 +43,8 @@ class AutopilotSupervisor:
     def __init__(
         self, px4: Px4 | None, vehicle: str, instance: int, scenario: str = NONE,
     ) -> None:
+        self.autopilot = 'embedded' if px4 is None else 'px4'
+        self.shares_core = px4 is not None and px4.repeats
         self._start_autopilot = lambda: start_autopilot(px4, vehicle, instance, scenario)
         self._autopilot: Child | None = None
 
@@ -83,6 +86,8 @@ def supervise(
 
         node.create_subscription(
             DiagnosticStatus, side_topics.SCENARIO_EVENTS.name, follow, qos.LATCHED_LOG)
+        flown = None if of_fleet else FlownWatch(
+            node, supervisor.autopilot, supervisor.shares_core)
         run: int | None = None
         try:
             supervisor.restart()
@@ -91,7 +96,11 @@ def supervise(
                 if run is not None and watch.run != run:
                     print('the run begins again: so does its autopilot', flush=True)
                     supervisor.restart()
+                    if flown is not None:
+                        flown.reset()
                 run = watch.run
+                if flown is not None and (news := flown.news()):
+                    print(news, flush=True)
                 if (end := supervisor.autopilot_end()) is not None:
                     name, exit_code = end
                     if exit_code == 0:

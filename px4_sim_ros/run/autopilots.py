@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import typing
 
 from px4_sim_ros.autopilot.mavlink_interface import AUTOPILOT_PORT
 from px4_sim_ros.config.child_prefix import own_module
@@ -14,7 +15,7 @@ from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.mavlink.pilot_link import PILOT_PORT
 from px4_sim_ros.mavlink.ports import LOCAL, check_port_is_free
 from px4_sim_ros.run.processes import Child
-from px4_sim_ros.run.px4 import Px4, Px4Process, check_pilot_instance, new_run_folder
+from px4_sim_ros.run.px4 import CONSOLE, Px4, Px4Process, check_pilot_instance, new_run_folder
 
 
 def check(hil: HilParameters, autopilot: str, is_piloted: bool) -> None:
@@ -44,20 +45,22 @@ def check_ports(hil: HilParameters, autopilot: str, is_piloted: bool) -> None:
 
 def start_autopilot(
     px4: Px4 | None, vehicle: str, instance: int, scenario: str = NONE,
+    environment: typing.Mapping[str, str] | None = None,
 ) -> Child:
     """Start the embedded autopilot, or PX4 in a folder of its own, with its console as a file.
 
     :param scenario: whose parameters of PX4 it gets: a name in config/scenarios, a path, or none
+    :param environment: what PX4 finds there in addition, or instead
     """
     if px4 is None:
         return Child('the embedded autopilot', own_module(
             'px4_sim_ros.autopilot.process', '--instance', str(instance), '--vehicle', vehicle))
     folder = new_run_folder(instance)
-    print(f'PX4 runs in {folder}; its console is px4.log there', flush=True)
+    print(f'PX4 runs in {folder}; its console is {CONSOLE} there', flush=True)
     more = {} if scenario == NONE else load_scenario(scenario).px4_parameters
-    environment = dict(os.environ) | _not_overridden(
-        px4.environment(load_vehicle(vehicle), more))
-    return Px4Process(px4, instance, environment, folder, folder / 'px4.log')
+    of_vehicle = _not_overridden(px4.environment(load_vehicle(vehicle), more))
+    return Px4Process(
+        px4, instance, {**os.environ, **of_vehicle, **(environment or {})}, folder)
 
 
 def _not_overridden(environment: dict[str, str]) -> dict[str, str]:

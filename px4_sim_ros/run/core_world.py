@@ -15,7 +15,7 @@ from px4_sim_ros.config.run_control import ManagerParameters
 from px4_sim_ros.mavlink.pilot_events import Event
 from px4_sim_ros.model.compiled import load_compiler
 from px4_sim_ros.model.scenario.happening import Happening, Verdicts
-from px4_sim_ros.model.timebase import US_PER_S, is_due
+from px4_sim_ros.model.timebase import US_PER_S, is_due, timed
 from px4_sim_ros.run.core_vehicle import CoreVehicle, VehicleSetup
 from px4_sim_ros.run.flight_record import WorldStatus
 from px4_sim_ros.step.clock import LockstepClock
@@ -163,7 +163,7 @@ class CoreWorld:
                 self._record_status(self._recorder)
             if clock.speed_factor and (sentence := pace_watch.remark(
                     clock.speed_factor, steps, clock.lost_s, True)):
-                print(sentence, file=sys.stderr, flush=True)
+                print(timed(sentence, clock.complete_us), file=sys.stderr, flush=True)
 
     def _wait(self) -> None:
         """Wait for the autopilots that hold the step."""

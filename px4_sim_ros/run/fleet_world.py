@@ -76,7 +76,7 @@ def _core(
         places = [world.values(namespace)['ground_truth/odom'].position_enu
                   for namespace in records]
         for its, position_enu in zip(records.values(), places):
-            its.add_truth(position_enu)
+            its.add_truth(time_us, position_enu)
         for encounter in encounters.step(time_us, places):
             world.note(encounter.text)
             lookout.take(encounter)
@@ -108,9 +108,8 @@ def _graph(
     from px4_sim_ros.run.ros_world import RosWorld
 
     def listener(namespace: str) -> Listener:
-        return Listener(
-            lambda time_us, position_enu: records[namespace].add_truth(position_enu),
-            flights[namespace].take, flights[namespace].follow)
+        flight = flights[namespace]
+        return Listener(records[namespace].add_truth, flight.take, flight.follow)
 
     description = describe(plan, configuration)
     parameters, fleet = write_files(plan, configuration, description, folder)

@@ -181,7 +181,7 @@ def _make_world(
             core_recorder = CoreRecorder(configuration, run)
         return CoreWorld(
             configuration, lambda time_us, values: record.add_truth(
-                values['ground_truth/odom'].position_enu),
+                time_us, values['ground_truth/odom'].position_enu),
             core_recorder, plan.own_classes, pilot.take, pilot.follow)
     from px4_sim_ros.ros.flight_monitor import Listener
     from px4_sim_ros.run.ros_world import RosWorld
@@ -192,8 +192,7 @@ def _make_world(
         stack.callback(viewer.stop)
     return RosWorld(
         plan.mode, [Member('', configuration.graph, configuration.world)], file,
-        {'': Listener(lambda time_us, position_enu: record.add_truth(position_enu),
-                      pilot.take, pilot.follow)},
+        {'': Listener(record.add_truth, pilot.take, pilot.follow)},
         optional=optional_nodes(configuration), own_classes=plan.own_classes, remaps=plan.remaps,
         viewer=viewer, namespace=plan.namespace)
 

@@ -12,6 +12,7 @@ from px4_sim_ros.model.encounters import Encounter, Nearest
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.scenario.happening import Happening, Verdict, Verdicts
 from px4_sim_ros.model.timebase import US_PER_S
+from px4_sim_ros.run.track import Track
 from px4_sim_ros.step.repeatability import FINGERPRINT, first_gap, unrepeatable_because
 
 _LANDED_HEIGHT_M = 0.1
@@ -129,37 +130,56 @@ class FlightRecord:
         self._start: Vector | None = None
         self._position: Vector = (0.0, 0.0, 0.0)
         self._max_height_m = 0.0
+        self._track = Track()
         self._arrivals: list[dict[str, typing.Any]] = []
+        self._unplaced: list[Event] = []               # arrivals of which the position is to come
         self.mission_flown = self.was_stopped = False
         self._happenings: list[dict[str, typing.Any]] = []
         self.verdicts: Verdicts | None = None          # of a scenario that has come to its end
         self.met: list[Encounter] = []                 # near misses and collisions of a fleet
         self.nearest: list[Nearest] = []               # each two of it, the least distance first
 
-    def add_truth(self, position_enu: Vector) -> None:
+    def add_truth(self, time_us: int, position_enu: Vector) -> None:
         """Take in a true position."""
         self._start = self._start or position_enu
         self._position = position_enu
         self._max_height_m = max(self._max_height_m, position_enu[2] - self._start[2])
+        self._track.add(time_us, position_enu)
+        if self._unplaced:
+            self._place()
 
     def add_event(self, event: Event | Happening) -> None:
-        """Take in an event of the pilot, at the true position of now, or one of the scenario."""
+        """Take in an event of the pilot, or one of the scenario.
+
+        Beside a graph positions and events come on ways of their own: the position of an event is
+        that of its time.
+        """
         if isinstance(event, Happening):
             self._happenings.append({'time_s': event.time_s, 'event': event.text})
-            return
-        if event.target_enu is None:
-            return
-        there = self._from_start()
-        self._arrivals.append({
+        elif event.target_enu is not None:
+            self._unplaced.append(event)
+            self._place()
+
+    def _place(self) -> None:
+        while self._unplaced and (there := self._track.at(
+                round(self._unplaced[0].time_s * US_PER_S))) is not None:
+            self._arrivals.append(self._arrival(self._unplaced.pop(0), there))
+
+    def _arrival(self, event: Event, position_enu: Vector) -> dict[str, typing.Any]:
+        """Return how far from the target of an event the vehicle was."""
+        assert event.target_enu is not None, 'only arrivals have a place'
+        there = self._from_start(position_enu)
+        return {
             'target_enu_m': list(event.target_enu),
             'position_error_m': round(math.dist(there, event.target_enu), 3),
             'altitude_error_m': round(there[2] - event.target_enu[2], 3),
-        })
+        }
 
     @property
     def landed(self) -> bool:
         """Whether the mission was flown, and the vehicle is at rest where it began."""
-        return self.mission_flown and abs(self._from_start()[2]) < _LANDED_HEIGHT_M
+        return self.mission_flown and abs(
+            self._from_start(self._position)[2]) < _LANDED_HEIGHT_M
 
     @property
     def failed(self) -> list[Verdict]:
@@ -196,13 +216,15 @@ class FlightRecord:
 
     def of_motion(self) -> dict[str, typing.Any]:
         """Return where the vehicle was."""
-        east, north, _ = self._from_start()
+        east, north, _ = self._from_start(self._position)
         return {
             'max_altitude_m': round(self._max_height_m, 3),
             'landed': self.landed,
             'position_error_at_landing_m': (
                 round(math.hypot(east, north), 3) if self.landed else None),
-            'arrivals': self._arrivals,
+            # The flight has ended before the next position came.
+            'arrivals': self._arrivals + [
+                self._arrival(event, self._position) for event in self._unplaced],
         }
 
     def of_link(self) -> dict[str, typing.Any]:
@@ -235,7 +257,7 @@ class FlightRecord:
             (self.mission_flown or self.verdicts is not None) and not self.was_stopped,
             self.status.gap, self.status.fingerprint)
 
-    def _from_start(self) -> Vector:
-        start = self._start or self._position
-        return (self._position[0] - start[0], self._position[1] - start[1],
-                self._position[2] - start[2])
+    def _from_start(self, position_enu: Vector) -> Vector:
+        start = self._start or position_enu
+        return (position_enu[0] - start[0], position_enu[1] - start[1],
+                position_enu[2] - start[2])

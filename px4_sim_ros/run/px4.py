@@ -23,6 +23,8 @@ from px4_sim_ros.run.processes import Child
 
 _BUILD = pathlib.Path('build/px4_sitl_default')
 _BINARY = pathlib.Path('bin/px4')
+CONSOLE = 'px4.log'
+"""The file in its folder with all that a PX4 prints."""
 
 PILOTED_INSTANCES = 10
 """PX4 has a port of its own for the pilot of its first ten instances; all others share one."""
@@ -145,21 +147,20 @@ class Px4Process(Child):
 
     def __init__(
         self, px4: Px4, instance: int, environment: typing.Mapping[str, str], folder: pathlib.Path,
-        log: pathlib.Path,
     ) -> None:
         """Start it.
 
-        :param folder: for its parameters and logs
-        :param log: a file for all that it prints
+        :param folder: for its parameters and logs, and for all that it prints: `CONSOLE`
         """
         self._folder = folder
-        self._memory: pathlib.Path | None = None
-        if px4.repeats:
-            # Nobody waits for the disk in the midst of a step: its threads would go on otherwise.
-            self._memory = _folder_in_memory()
+        # Nobody waits for the disk in the midst of a step: its threads would go on otherwise.
+        self._memory = _folder_in_memory() if px4.repeats else None
+        if self._memory is not None:
+            (folder / CONSOLE).symlink_to(self._memory / CONSOLE)      # where a user looks for it
+        where = self._memory or folder
         self._goes_first = px4.repeats
         # Without its link it keeps the core to itself: so it may never come to ending in order.
-        super().__init__('PX4', px4.command(instance), folder=self._memory or folder, log=log,
+        super().__init__('PX4', px4.command(instance), folder=where, log=where / CONSOLE,
                          environment=environment, last_signal='KILL' if px4.repeats else 'TERM')
 
     def ask_to_end(self) -> None:
@@ -190,6 +191,7 @@ class Px4Process(Child):
         super().kill()
         if self._memory is not None:
             memory, self._memory = self._memory, None
+            (self._folder / CONSOLE).unlink()
             shutil.copytree(memory, self._folder, symlinks=True, dirs_exist_ok=True)
             shutil.rmtree(memory)
 

@@ -8,7 +8,7 @@ import re
 import typing
 
 from px4_sim_ros.config.parameter_files import absolute
-from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.errors import ParameterError, did_you_mean
 from px4_sim_ros.step.graph import Graph
 
 _FORM = '[NODE:]TOPIC:=NAME'
@@ -35,10 +35,12 @@ def check(rules: typing.Iterable[str], graph: Graph) -> None:
         node, topic = match['node'], match['topic']
         if node is not None and node not in graph.nodes:
             raise ParameterError(
-                f"remap {rule!r}: there is no node {node}; there are {', '.join(graph.nodes)}")
+                f'remap {rule!r}: there is no node {node}{did_you_mean(node, graph.nodes)};'
+                f" there are {', '.join(graph.nodes)}")
         if topic not in graph.topics:
             raise ParameterError(
-                f"remap {rule!r}: there is no topic {topic}; there are {', '.join(graph.topics)}")
+                f'remap {rule!r}: there is no topic {topic}{did_you_mean(topic, graph.topics)};'
+                f" there are {', '.join(graph.topics)}")
 
 
 def ros_arguments(rules: typing.Iterable[str], namespace: str = '') -> list[str]:

@@ -3,6 +3,7 @@
 """The motion as a block; on its own, since it loads the compiler."""
 from __future__ import annotations
 
+import collections
 import hashlib
 import typing
 
@@ -37,6 +38,8 @@ class DynamicsBlock(Block):
         self._battery_period_us = configuration.world.periods_us['battery']
         self._unpowered = (0.0,) * self._references
         self._has_faults = FAULTS in configuration.graph.nodes[configuration.name].inputs
+        self.past_fingerprints: collections.deque[tuple[int, str]] | None = None
+        """Those after each of the last steps, with its time, for a host that hears late of one."""
         self.reset()
 
     def reset(self) -> None:
@@ -45,6 +48,8 @@ class DynamicsBlock(Block):
         self.dynamics = Dynamics(
             c.parameters, c.vehicle, Environment.of(c.world), c.world.step_us)
         self._digest = hashlib.blake2b(digest_size=8)
+        if self.past_fingerprints is not None:
+            self.past_fingerprints.clear()
         self._faults = FaultChain(c.name, c.world, c.vehicle)
         self._altered = UNALTERED
 
@@ -61,8 +66,9 @@ class DynamicsBlock(Block):
             references = self._with_faults(time_us, references, inputs.get(FAULTS, ()))
         truth = self.dynamics.step(
             references, STILL.wind_enu if wind is None else wind.velocity_enu)
-        self._digest.update(self.dynamics.inputs.data)
-        self._digest.update(self.dynamics.state.data)
+        self._digest.update(self.dynamics.inputs_and_state)
+        if self.past_fingerprints is not None:
+            self.past_fingerprints.append((time_us, self.fingerprint))
         if not is_due(time_us, self._battery_period_us):
             return {'ground_truth/odom': truth}
         battery = self.dynamics.battery()

@@ -91,12 +91,18 @@ class Lane:
         """
         if self._is_unfinished and not self._finish(outbox):
             return False
-        first = self._index
+        first, time_us, values = self._index, self.time_us, self.values
+        # What is done between two blocks counts for the second.
+        since_s = time.perf_counter()
         for slot, names in self._plan[first:] if first else self._plan:
             if slot.synchronizer is not None and slot.synchronizer.lacking:
                 return self._index > first
-            if slot.block is not None and slot.next_us == self.time_us:
+            if slot.block is not None and slot.next_us == time_us:
                 outputs = self._step(slot, slot.block, names)
+                slot.last_us, slot.next_us = time_us, time_us + slot.period_us
+                now_s = time.perf_counter()
+                slot.busy_s += now_s - since_s
+                since_s = now_s
                 if outputs is None:
                     self._is_unfinished = True
                     return True               # there is time for others while the autopilot works
@@ -104,14 +110,14 @@ class Lane:
                     self._withdraw(slot)
                     outputs = None
                 else:
-                    self.values.update(outputs)
+                    values.update(outputs)
             elif slot.block is None and slot.is_sensor:
                 self._skip(slot)
                 outputs = None
             else:
                 return self._index > first    # it is stopped, or was for a while
             if outbox is not None:
-                outbox.append(Output(self.time_us, slot.name, outputs, self.vehicle))
+                outbox.append(Output(time_us, slot.name, outputs, self.vehicle))
             self._index += 1
         if self.command is not None:
             if self.command.lacking:
@@ -121,25 +127,21 @@ class Lane:
         return True
 
     def _step(self, slot: Slot, block: Block, names: tuple[str, ...]) -> Outputs | None:
-        started_s, values = time.perf_counter(), self.values
-        inputs = {}
+        inputs, values = {}, self.values
         for name in names:                    # a comprehension would take twice as long
             if name in values:
                 inputs[name] = values[name]
         if slot.synchronizer is not None:
             inputs |= slot.synchronizer.take()
             inputs.pop(CLOCK, None)           # no more than the time
-        outputs = block.step(self.time_us, inputs)
-        slot.steps += 1
-        slot.last_us, slot.next_us = self.time_us, self.time_us + slot.period_us
-        slot.busy_s += time.perf_counter() - started_s
-        return outputs
+        return block.step(self.time_us, inputs)
 
     def _skip(self, slot: Slot) -> None:
         """Let a time pass at which a sensor that is stopped would have measured."""
         if slot.synchronizer is not None:
             slot.synchronizer.take()
         self._withdraw(slot)
+        slot.skipped += 1
         slot.last_us, slot.next_us = self.time_us, self.time_us + slot.period_us
 
     def _withdraw(self, slot: Slot) -> None:

@@ -14,6 +14,8 @@ FINGERPRINT = 'fingerprint'
 """The key of a digest of all commands, winds and states of a run, among what dynamics reports."""
 FLOWN = 'flown'
 """The key that says whether the mission was flown to its end, among what the pilot reports."""
+OVER_US = 'over_us'
+"""The key of the simulated time at which the mission was over, among what the pilot reports."""
 _GAP, _GAP_US = 'gap', 'gap_us'
 
 Values = typing.Mapping[str, object]

@@ -58,8 +58,7 @@ class Runner:
         :param clock: None: it is in another process
         """
         self._port, self.clock = port, clock
-        self.lanes: dict[str, Lane] = {'': Lane()}
-        self.reset()
+        self.place_lanes([Lane()])
 
     def reset(self) -> None:
         """Forget the run: the next step is the first."""
@@ -77,7 +76,8 @@ class Runner:
 
     def place_lanes(self, lanes: typing.Iterable[Lane]) -> None:
         """Run the blocks of several vehicles, from time 0 on."""
-        self.lanes = {lane.vehicle: lane for lane in lanes}
+        self.lanes: dict[str, Lane] = {lane.vehicle: lane for lane in lanes}
+        self._all = list(self.lanes.values())
         self.reset()
 
     # The step.
@@ -92,14 +92,15 @@ class Runner:
             self.flush()
             return False
         was_anything_done, is_complete = False, True
-        for lane in self.lanes.values():
+        for lane in self._all:
             if lane.is_under_way:
                 was_anything_done |= lane.go_on(outbox)
                 is_complete &= not lane.is_under_way
         if is_complete:
             self._complete()
             return True
-        self.flush()           # the rest waits
+        if outbox:
+            self.flush()       # the rest waits
         return was_anything_done
 
     def _begin(self, outbox: list[Output] | None = None) -> bool:
@@ -110,11 +111,10 @@ class Runner:
                 return False
             if outbox is not None:
                 outbox.append(Output(time_us, 'manager', {CLOCK: time_us}))
-            begun = list(self.lanes.values())
+            begun = self._all
         else:
-            time_us = min((lane.next_us for lane in self.lanes.values() if lane.slots), default=0)
-            begun = [lane for lane in self.lanes.values()
-                     if lane.slots and lane.next_us == time_us]
+            time_us = min((lane.next_us for lane in self._all if lane.slots), default=0)
+            begun = [lane for lane in self._all if lane.slots and lane.next_us == time_us]
         for lane in begun:
             lane.begin(time_us)
         self._is_under_way = bool(begun)
@@ -129,7 +129,7 @@ class Runner:
         if self.clock.speed_factor:
             self.flush()
         # Otherwise it leaves while the autopilot is about the next step.
-        self.clock.complete(self.time_us)
+        self.clock.complete(self._all[0].time_us)
 
     def flush(self) -> None:
         """Send all that was put out."""

@@ -38,13 +38,18 @@ class Slot:
 
     def reset(self) -> None:
         """Forget the run."""
-        self.steps = 0
+        self.skipped = 0                      # times at which it would have acted
         self.busy_s = 0.0                     # wall time in the block
         self.last_us = 0                      # when it has acted last
         self.next_us = self.period_us         # and when it acts next
         self.missed_steps = False             # it was stopped for a while; a new run ends that
         if self.synchronizer is not None:
             self.synchronizer.reset()
+
+    @property
+    def steps(self) -> int:
+        """How many steps it has taken."""
+        return self.last_us // self.period_us - self.skipped
 
     def stop(self) -> None:
         """Take the block away; the steps go on without a sensor, and wait for any other."""

@@ -14,6 +14,7 @@ import pytest
 import yaml
 from campaigns import GROUND, campaign, folder_of
 from commands import command, family, interrupt, running, wait_for_line, wait_gone
+from px4_flight import NEEDS_FIFO
 
 from px4_sim_ros.campaign import conduct as conducting
 from px4_sim_ros.campaign import slots
@@ -24,7 +25,6 @@ from px4_sim_ros.run.px4 import REPEATABLE, Px4
 
 pytestmark = pytest.mark.slow          # starts processes and waits
 
-PX4_DIR = os.environ.get('PX4_DIR', '')
 HOP = {'mission': [{'take_off': {'up_m': 1.5}}, {'land': {}}],
        'weather': {'wind': 'dryden', 'speed_m_s': 3.0},
        'expect': [{'always': {'tilt_deg': {'below': 5}}}]}
@@ -198,11 +198,11 @@ def test_dask_flies_the_same(here, tmp_path):
 @pytest.fixture
 def px4():
     """Return a PX4 that repeats itself."""
-    if not PX4_DIR:
-        pytest.skip('PX4_DIR does not point to a built PX4')
-    return str(Px4.find(PX4_DIR, REPEATABLE).build), REPEATABLE
+    return str(Px4.find(os.environ['PX4_DIR'], REPEATABLE).build), REPEATABLE
 
 
+@pytest.mark.px4
+@NEEDS_FIFO
 def test_a_px4_that_hangs_is_given_up_and_nothing_of_it_is_left(px4):
     run = campaign(scenario=HOP).run(1)
     job = Job(1, run.scenario, None, px4, 'never', '', 12.0)
@@ -218,6 +218,8 @@ def test_a_px4_that_hangs_is_given_up_and_nothing_of_it_is_left(px4):
     assert not list(_memory())
 
 
+@pytest.mark.px4
+@NEEDS_FIFO
 def test_px4_flies_a_run_again(px4, tmp_path):
     folder = Folder.make(tmp_path / 'c', campaign(scenario=HOP, runs=1), px4)
     with opened('threads', 1) as found:

@@ -149,7 +149,7 @@ def patched(tmp_path_factory):
     for name in ('px4_sim_ros', 'config', 'test', 'package.xml', 'pyproject.toml'):
         source = ROOT / name
         if source.is_dir():
-            shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns('__pycache__'))
+            shutil.copytree(source, folder / name)       # with what Python has compiled
         else:
             shutil.copy(source, folder)
     result = subprocess.run(['git', 'apply', str(PATCH)], cwd=folder, capture_output=True,
@@ -251,7 +251,8 @@ def test_who_stands_between_is_named_when_it_is_late(instance):
 @pytest.mark.parametrize(('rule', 'sentence'), [
     ('imu/data_raw', "fly: remap 'imu/data_raw': must be [NODE:]TOPIC:=NAME"),
     ('gyro:imu/data_raw:=x', "fly: remap 'gyro:imu/data_raw:=x': there is no node gyro; there are"),
-    ('imu:imu/raw:=x', "fly: remap 'imu:imu/raw:=x': there is no topic imu/raw; there are /clock")])
+    ('imu:imu/raw:=x', "fly: remap 'imu:imu/raw:=x': there is no topic imu/raw; did you mean"
+     ' imu/data_raw; there are /clock')])
 def test_a_wrong_remapping_is_one_sentence(rule, sentence, capsys):
     assert command_line.main(['fly', '--remap', rule]) == 2
     assert capsys.readouterr().err.startswith(sentence)

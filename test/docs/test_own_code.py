@@ -215,8 +215,8 @@ def test_each_process_is_told_of_its_own_nodes_only():
     (['--node', 'barometer'], "node 'barometer': must be NAME=MODULE:CLASS"),
     (['--node', 'barometer=my_nodes'], "node 'barometer=my_nodes': must be NAME=MODULE:CLASS"),
     (['--node', 'baro=my_nodes:HoseBarometer'],
-     "node baro = 'my_nodes:HoseBarometer': there is no such node; there are dynamics, imu,"
-     ' magnetometer, barometer, gps, pilot, hil_bridge'),
+     "node baro = 'my_nodes:HoseBarometer': there is no such node; did you mean barometer;"
+     ' there are dynamics, imu, magnetometer, barometer, gps, pilot, hil_bridge'),
     (['--node', 'airspeed=my_nodes:HoseBarometer'],
      "node airspeed = 'my_nodes:HoseBarometer': there is no such node; there are dynamics"),
     (['--node', 'manager=my_nodes:HoseBarometer'],

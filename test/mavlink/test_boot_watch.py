@@ -3,14 +3,19 @@
 """An autopilot that boots is waited for, by what its processes are about."""
 import contextlib
 import os
+import pathlib
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 
+import psutil
 import pytest
+from px4_flight import NEEDS_FIFO
 
 from px4_sim_ros.mavlink.boot_watch import BootWatch, _is_at_rest, _Thread
+from px4_sim_ros.mavlink.shared_core import SharedCore
 
 WAITS, LOOKS, READS, RUNS = (
     _Thread(False, False, False, 5), _Thread(False, True, False, 5),
@@ -45,6 +50,11 @@ print('connected', flush=True)
 until_s = time.monotonic() + float(sys.argv[3])
 while time.monotonic() < until_s:
     pass
+if sys.argv[4] == 'writes':
+    with open(sys.argv[5], 'w') as file:
+        for line in sys.stdin:
+            print(line, end='', file=file, flush=True)
+            print('written', flush=True)
 if sys.argv[4] == 'looks':
     while True:
         time.sleep(0.001)
@@ -53,16 +63,19 @@ connection.recv(1)
 
 
 @contextlib.contextmanager
-def client(*, state='boots', busy_s=0.0, then='waits'):
-    """Yield the watch of a process that has connected."""
+def client(*, state='boots', busy_s=0.0, then='waits', file='/dev/null'):
+    """Yield the watch of a process that has connected; it has `process`."""
     with socket.create_server(('127.0.0.1', 0)) as server, subprocess.Popen(
             [sys.executable, '-c', CLIENT, str(server.getsockname()[1]), state,
-             str(busy_s), then], stdout=subprocess.PIPE, start_new_session=True) as process:
+             str(busy_s), then, file], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            start_new_session=True) as process:
         try:
             connection, address = server.accept()
             with connection:
                 process.stdout.readline()
-                yield BootWatch(address)
+                watch = BootWatch(address)
+                watch.process = process
+                yield watch
         finally:
             os.killpg(process.pid, 9)
 
@@ -100,10 +113,57 @@ def test_the_boot_is_over_when_one_process_is_left():
         assert not watch.is_booting
 
 
+@NEEDS_FIFO
 def test_who_has_not_the_schedule_is_named():
+    """The autopilot goes first on a core, and the step last; whoever changes that is found."""
+    cores = os.sched_getaffinity(0)
+    core = max(cores)
+    shared = SharedCore(core)
     with client() as watch:
-        assert watch.wrong_schedule().startswith('thread ')
-        assert watch.wrong_schedule().endswith(' of the autopilot has not SCHED_FIFO')
+        pid = watch.process.pid
+        thread = f'thread {pid} of the autopilot'
+        assert watch.wrong_schedule() == f'{thread} has not SCHED_FIFO'
+        os.sched_setscheduler(pid, os.SCHED_FIFO, os.sched_param(50))
+        os.sched_setaffinity(pid, {core})
+        try:
+            assert shared.enter() == watch.wrong_schedule() == ''
+            if len(cores) > 1:
+                os.sched_setaffinity(pid, {min(cores)})
+                apart = f'{thread} and the step are not on one core'
+                assert watch.wrong_schedule() == apart
+                os.sched_setaffinity(pid, {core})
+            os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+            assert watch.wrong_schedule() == 'the step has not SCHED_RR'
+        finally:
+            shared.leave()
+
+
+def write(process):
+    """Let a client write a line to its file."""
+    process.stdin.write(b'a line\n')
+    process.stdin.flush()
+    assert process.stdout.readline() == b'written\n'
+
+
+@pytest.mark.parametrize(('folder', 'uses_disk'), [('/dev/shm', False), ('/var/tmp', True)])
+def test_who_writes_to_the_disk_is_noticed(folder, uses_disk):
+    """And not who writes to memory. A page of a file is dirty, and counted, once."""
+    if filesystem_of(folder).endswith('tmpfs') is uses_disk:
+        pytest.skip(f'{folder} is {filesystem_of(folder)}')
+    with tempfile.NamedTemporaryFile(dir=folder) as file, client(
+            then='writes', file=file.name) as watch:
+        assert not watch.has_used_disk()           # the first look
+        assert not watch.has_used_disk()
+        write(watch.process)
+        assert watch.has_used_disk() is uses_disk
+        assert not watch.has_used_disk()
+
+
+def filesystem_of(folder):
+    """Return the kind of the file system that a folder is on."""
+    return max(((part.mountpoint, part.fstype) for part in psutil.disk_partitions(all=True)
+                if pathlib.PurePath(folder).is_relative_to(part.mountpoint)),
+               key=lambda found: len(found[0]))[1]
 
 
 def test_nobody_is_waited_for_if_nobody_has_connected():

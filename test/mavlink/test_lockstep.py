@@ -210,6 +210,25 @@ def test_a_rover(make_link, connect):
     assert (link.lockstep.steps, link.lockstep.replies) == (49, 10)
 
 
+def test_the_first_step_that_is_answered_late_is_remembered(make_locked):
+    """Another flight may go on otherwise from there."""
+    link, _ = make_locked()
+    assert 'gap' not in link.lockstep.status()
+    for k in 2, 3:
+        link.exchange(k * STEP_US)
+    status = link.lockstep.status()
+    assert status['gap'] == 'the step was not answered in time'
+    assert status['gap_us'] == str(2 * STEP_US)
+
+
+def test_an_autopilot_that_goes_is_remembered(make_locked):
+    link, peer = make_locked()
+    peer.close()
+    link.exchange(2 * STEP_US)
+    status = link.lockstep.status()
+    assert (status['gap'], status['gap_us']) == ('the autopilot has gone', str(2 * STEP_US))
+
+
 def test_gaps_after_a_stall_cost_a_step_each_and_are_reported_once(make_locked):
     """Only after 50 answers in a row the whole bound is waited again."""
     link, peer = make_locked(reply_timeout_s=2.0)

@@ -13,7 +13,7 @@ import simulated
 from px4_sim_ros.cli.command_line import main
 from px4_sim_ros.config.vehicles_and_missions import load_vehicle
 from px4_sim_ros.model.errors import ParameterError
-from px4_sim_ros.real import linear_fit, open_loop, statics
+from px4_sim_ros.real import linear_fit, open_loop, predictions, statics
 from px4_sim_ros.real.flight import RealFlight
 
 ROOT_HALF = math.sqrt(0.5)
@@ -37,12 +37,35 @@ def no_drag():
 
 def test_without_thrust_the_model_falls():
     """The error after t is g t^2 / 2 of the position and g t of the velocity."""
-    found = open_loop.errors(still(), no_drag())
-    t = np.array(found.horizons_s)
+    found = predictions.errors(still(), no_drag())
+    t, ways = np.array(found.horizons_s), found.ways
     assert t.tolist() == [0.1, 0.5, 2.0]
-    assert found.model[0, :, 0] == pytest.approx(0.5 * 9.80665 * t ** 2, rel=1e-5)
-    assert found.model[0, :, 1] == pytest.approx(9.80665 * t, rel=1e-5)
-    assert not found.model[..., 2:].any() and not found.none.any()
+    assert ways[open_loop.FREE][0, :, 0] == pytest.approx(0.5 * 9.80665 * t ** 2, rel=1e-5)
+    assert ways[open_loop.FREE][0, :, 1] == pytest.approx(9.80665 * t, rel=1e-5)
+    assert not ways[open_loop.FREE][..., 2:].any() and not ways[predictions.NONE].any()
+    # What it lacks is what holds it, and that has been there before.
+    assert ways[predictions.TRIMMED] == pytest.approx(0.0, abs=1e-9)
+
+
+def test_what_lasts_is_known_from_the_past():
+    """A push that began with the log is in the trimmed model and in the acceleration before."""
+    t = 0.01 * np.arange(400)
+    push, gravity = 0.7, 9.80665
+    zero = 0.0 * t
+    log = still(
+        position_m=np.stack((0.5 * push * t ** 2, zero, zero), axis=1),
+        velocity_m_s=np.stack((push * t, zero, zero), axis=1),
+        specific_force_m_s2=np.tile((push, 0.0, gravity + 0.1), (400, 1)))
+    found = predictions.errors(log, no_drag())
+    h = np.array(found.horizons_s)
+    for way in (predictions.TRIMMED, predictions.STEADY):
+        assert found.ways[way] == pytest.approx(0.0, abs=1e-9)
+    assert found.ways[predictions.NONE][0, :, 1] == pytest.approx(push * h)
+    # The accelerometer is 0.1 m/s^2 off.
+    measured = found.ways[predictions.MEASURED]
+    assert measured[3, :, 1] == pytest.approx(0.1 * h)
+    assert measured[3, :, 0] == pytest.approx(0.05 * h ** 2)
+    assert not measured[..., 2:].any()
 
 
 @pytest.mark.parametrize('turning', [open_loop.FREE, open_loop.LOGGED, open_loop.HELD])
@@ -87,11 +110,11 @@ def test_turns_between_attitudes():
 
 def test_a_simulated_flight_has_no_error_but_its_noise():
     flight = simulated.fly(simulated.iris(), duration_s=8.0, noise=(0.0,) * 4)
-    found = open_loop.errors(flight, load_vehicle('iris'))
+    found = predictions.errors(flight, load_vehicle('iris'))
     # At first the rotors' speeds are those that are asked for; the lag forgets that soon.
     late = found.starts_s > 1.0
-    assert found.model[late].max() < 1e-3
-    assert (found.none[late, -1, :2] > 0.1).all()
+    assert found.ways[open_loop.FREE][late].max() < 1e-3
+    assert (found.ways[predictions.NONE][late, -1, :2] > 0.1).all()
     samples = statics.sampled(flight, load_vehicle('iris'))
     assert samples.model_lift_m_s2.mean() == pytest.approx(samples.lift_m_s2.mean(), rel=0.01)
     assert min(open_loop.torque_shares(flight, load_vehicle('iris'))) > 0.8
@@ -103,7 +126,8 @@ def test_a_linear_fit_finds_what_is_linear():
     iris = load_vehicle('iris')
     found = linear_fit.errors(
         flight, iris, linear_fit.fitted([flight], iris, 0.1), 0.1).mean(axis=0)
-    none = open_loop.errors(flight, iris, [0.1]).none[:, 0].mean(axis=0)
+    none = predictions.errors(
+        flight, iris, [0.1]).ways[predictions.NONE][:, 0].mean(axis=0)
     assert found[3] < 0.3 * none[3] and found[1] < 0.3 * none[1]
 
 
@@ -113,8 +137,9 @@ def test_windows_have_no_gap_in_them():
     assert log.starts(20, 10).tolist() == [0, 10, 20, 60, 70]
     # A window ends with a sample of its own.
     assert log.starts(29, 10).tolist() == [0, 10, 20, 60, 70]
-    with pytest.raises(ParameterError, match=r'no part without gaps is as long as 1 s'):
-        open_loop.errors(log, load_vehicle('iris'), [1.0])
+    with pytest.raises(ParameterError, match=(
+            r'no part without gaps is as long as 1 s and 0\.5 s before')):
+        predictions.errors(log, load_vehicle('iris'), [1.0])
 
 
 def test_a_vehicle_with_other_rotors_is_refused():

@@ -12,6 +12,7 @@ import subprocess
 import threading
 
 import numpy as np
+import pytest
 from pymavlink.dialects.v20 import common as mavlink
 
 from px4_sim_ros.config.configuration import load_configuration
@@ -32,10 +33,13 @@ KNOWN = re.compile(r'/dev/led0|Parameter (IMU_GYRO_FFT_EN|UXRCE_DDS_[A-Z_]+) not
 COMPLAINT = re.compile(r'WARN|ERROR|poll timeout|TIMEOUT|STALE')
 
 
-def permits_fifo():
+def _permits_fifo():
     """Return whether this user may start a program that goes first on its core."""
     return not subprocess.run(
         ['chrt', '--fifo', '50', 'true'], capture_output=True, check=False).returncode
+
+
+NEEDS_FIFO = pytest.mark.skipif(not _permits_fifo(), reason='SCHED_FIFO is not permitted')
 
 
 def complaints(console):

@@ -30,7 +30,14 @@ def refusal(capsys):
     (['top', '--onec'], 'top: --onec: no such option; did you mean --once;'),
     (['fly', '--xyzzy'], 'fly: --xyzzy: no such option; `python -m'),
     (['fly', 'hover'], 'fly: hover: one argument too many;'),
-    (['fly', '--mode', 'fast'], "fly: --mode: invalid choice: 'fast' (choose from 'core',"),
+    (['fly', '--mode', 'fast'], "fly: --mode: 'fast': must be one of core, composed, separate;"),
+    (['fly', '--mode', 'compsed'], "fly: --mode: 'compsed': must be one of core, composed,"
+     ' separate; did you mean composed;'),
+    (['list', 'vehicle'], "list: kind: 'vehicle': must be one of vehicles, profiles, missions,"
+     ' scenarios, fleets, campaigns; did you mean vehicles;'),
+    (['sensor', 'barometr', 'stop'], 'sensor: name: barometr: no such sensor; did you mean'
+     ' barometer; there are wind, imu,'),
+    (['fault', 'motor_of'], "fault: ACTION: 'motor_of': must be one of "),
     ([], 'px4_sim_ros: the following arguments are required: COMMAND;'),
 ])
 def test_what_is_misspelt_is_told_with_the_nearest_name(words, sentence, refusal):

@@ -185,7 +185,7 @@ def test_a_node_that_is_not_there_is_named(tmp_path):
     (('step', 'two'), "'two': must be a whole number"),
     (('speed', '-1'), "'-1': must be a number, 0 or at least 0.01"),
     (('speed', 'nan'), "'nan': must be a number"),
-    (('sensor', 'imu_0', 'stop'), 'imu_0: no such sensor; there are wind, imu, magnetometer'),
+    (('sensor', 'imu_0', 'stop'), 'imu_0: no such sensor; did you mean imu; there are wind,'),
     (('sensor', 'dynamics', 'stop'), 'dynamics: no such sensor'),
     (('pause', '--namespace', 'a b'), "'a b': must be a ROS namespace"),
 ])

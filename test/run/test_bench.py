@@ -19,7 +19,7 @@ from mavlink_frames import controls_frame
 from pymavlink.dialects.v20 import common as mavlink
 from stand_in_autopilot import StandInAutopilot
 
-from px4_sim_ros.bench import ceiling, kinds
+from px4_sim_ros.bench import ceiling, kinds, peers
 from px4_sim_ros.bench.budget import ALLOWED, Budget
 from px4_sim_ros.bench.kinds import CEILING_KIND, CEILING_ON_ALL_CORES, Kind
 from px4_sim_ros.bench.results import Results, Round
@@ -171,7 +171,7 @@ def test_a_flight_that_fails_is_told_in_one_sentence(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif('PX4_DIR' not in os.environ, reason='PX4_DIR is not set')
+@pytest.mark.px4
 def test_the_ceiling_of_a_real_px4(tmp_path):
     file = tmp_path / 'bench.json'
     result = run('bench', '--quick', '--only', 'ceiling', '--json', file)
@@ -188,8 +188,9 @@ def test_the_ceiling_of_a_real_px4(tmp_path):
 # What is flown
 
 def test_patterns_choose_kinds_and_px4_brings_its_ceilings():
-    def names(*patterns, px4=True, schedule='one-core'):
-        return [kind.name for kind in kinds.selected(patterns, px4=px4, px4_schedule=schedule)]
+    def names(*patterns, px4=True, schedule='one-core', peers=()):
+        return [kind.name for kind in kinds.selected(
+            patterns, px4=px4, px4_schedule=schedule, peers=peers)]
 
     both = ['ceiling', 'ceiling/all-cores']
 
@@ -200,7 +201,11 @@ def test_patterns_choose_kinds_and_px4_brings_its_ceilings():
     assert names('ceiling*') == both
     assert names('*/px4/recorder', 'ceiling') == [
         *both, 'core/px4/recorder', 'composed/px4/recorder', 'separate/px4/recorder']
-    assert len(names()) == 2 + 3 * 3 * 2
+    assert names('core/px4/all-cores') == [*both, 'core/px4/all-cores']
+    assert names('sih*', peers=['sih']) == ['sih', 'sih/all-cores']
+    assert names('*mav*', schedule='all-cores', peers=kinds.PEERS) == ['jmavsim']
+    assert len(names()) == 2 + 3 * 3 * 2 + 2
+    assert len(names(peers=kinds.PEERS)) == len(names()) + 4
     assert len(names(px4=False)) == 3 * 2 * 2
     assert names('core/*', px4=False) == [
         'core/trivial', 'core/trivial/recorder', 'core/embedded', 'core/embedded/recorder']
@@ -210,6 +215,41 @@ def test_a_pattern_that_leaves_nothing_to_fly_is_refused():
     with pytest.raises(
             ParameterError, match=r'^only = .*: with --px4-schedule all-cores it is the same'):
         kinds.selected(['ceiling/all-cores'], px4=True, px4_schedule='all-cores')
+
+
+def test_a_peer_that_is_not_there_cannot_be_chosen():
+    with pytest.raises(ParameterError, match=r"^only = 'jmavsim': is not there; --jmavsim-dir"):
+        kinds.selected(['jmavsim'], px4=True, peers=['sih'])
+
+
+def test_a_jmavsim_that_was_not_built_is_told(tmp_path):
+    with pytest.raises(ParameterError, match=r'^jmavsim_dir = .*: has no out/production/jmavsim'):
+        peers.find_jmavsim(str(tmp_path))
+
+
+def test_the_time_of_a_peer_is_that_of_its_px4(tmp_path):
+    """Whoever flies it: PX4 says what time it is, and how high it is."""
+    instance = kinds.free_instance()
+    world = peers.PeerWorld(kinds.SIH, instance, '', tmp_path)
+    stop = threading.Event()
+    thread = threading.Thread(target=world.run, args=(stop,))
+    thread.start()
+    px4 = mavlink.MAVLink(None, srcSystem=instance + 1, srcComponent=1)
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as link:
+            link.connect(('127.0.0.1', kinds.PAYLOAD_REMOTE_PORT + instance))
+            link.send(px4.global_position_int_encode(7, 0, 0, 0, 10_250, 0, 0, 0, 0).pack(px4))
+            link.send(px4.attitude_encode(12_004, 0, 0, 0, 0, 0, 0).pack(px4))
+            deadline_s = time.monotonic() + 10.0
+            while not world.log.latest_us:
+                assert time.monotonic() < deadline_s
+                time.sleep(0.01)
+    finally:
+        stop.set()
+        thread.join()
+        world.close()
+    assert world.log.latest_us == 12_004_000
+    assert world.height_m == 10.25
 
 
 def test_an_instance_that_is_in_use_is_not_taken():

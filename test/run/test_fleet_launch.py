@@ -95,7 +95,7 @@ def test_an_autopilot_without_which_the_others_go_on(fleet):
         wait_for_both(process, 'armed')
         kill(process, 'px4_sim_ros.autopilot.process', str(INSTANCES[1]))
         wait_for_line(process, 'bravo.hil_bridge]: WAITING at t = ')
-        wait_for_line(process, 'alpha.pilot]: disarmed')
+        wait_for_line(process, ' s: disarmed')
         assert interrupt(process) < 5.0
 
 

@@ -3,6 +3,7 @@
 """The counters of a graph: those of one summary are of one moment."""
 import pytest
 
+from px4_sim_ros.mavlink.pilot_events import Event
 from px4_sim_ros.run.flight_record import FlightRecord, GraphReports, WorldStatus
 
 BRIDGE = {'steps': '14832', 'replies': '14832', 'misses': '0', 'waited_s': '3.0', 'busy_s': '4.0',
@@ -47,8 +48,34 @@ def test_up_to_the_first_step_nothing_has_a_cost(steps):
 
 def test_only_a_flight_that_has_landed_has_an_error_at_landing():
     record = FlightRecord()
-    record.add_truth((0.0, 0.0, 0.0))
-    record.add_truth((3.0, 4.0, 0.0))
+    record.add_truth(0, (0.0, 0.0, 0.0))
+    record.add_truth(STEP_US, (3.0, 4.0, 0.0))
     assert record.summary({})['position_error_at_landing_m'] is None
     record.mission_flown = True
     assert record.summary({})['position_error_at_landing_m'] == 5.0
+
+
+def error_m(record):
+    return record.summary({})['arrivals'][0]['position_error_m']
+
+
+@pytest.mark.parametrize('comes_after', range(4))
+def test_an_arrival_is_where_the_vehicle_was_then(comes_after):
+    """Positions at the display rate come before the pilot's word, or after it."""
+    record = FlightRecord()
+    for i in range(6):
+        if i == comes_after:
+            record.add_event(Event('arrived', 0.15, (0.0, 0.0, 9.0)))
+        # It climbs at 60 m/s: at 0.15 s it is at 9 m.
+        record.add_truth(round(i * 4e4), (0.0, 0.0, i * 2.4))
+    assert error_m(record) == 0.0
+    assert len(record.summary({})['arrivals']) == 1
+
+
+def test_a_word_that_comes_too_late_or_last_is_where_the_vehicle_was_first_or_last():
+    record = FlightRecord()
+    record.add_truth(40_000, (0.0, 0.0, 0.0))
+    record.add_truth(80_000, (0.0, 0.0, 2.0))
+    record.add_event(Event('arrived', 0.02, (0.0, 0.0, 0.0)))
+    record.add_event(Event('arrived', 0.1, (0.0, 0.0, 2.0)))
+    assert [a['position_error_m'] for a in record.summary({})['arrivals']] == [0.0, 0.0]

@@ -198,7 +198,7 @@ def test_sensors_are_stopped_and_started_with_the_tools_of_ros_2():
         assert process.wait(10) == 0
 
 
-@pytest.mark.skipif(not os.environ.get('PX4_DIR'), reason='PX4_DIR does not point to a built PX4')
+@pytest.mark.px4
 def test_px4_flies_under_launch():
     with running(
             [ROS2, 'launch', 'px4_sim_ros', 'iris.launch.py', 'instance:=4', 'autopilot:=px4',

@@ -1,6 +1,7 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
 """The names that can be given to options."""
+import contextlib
 import re
 
 import pytest
@@ -26,8 +27,10 @@ def test_each_name_has_a_line(kind, capsys):
     assert all(len(line.split()) > 1 and len(line) < 120 for line in lines)
 
 
-def test_all_are_listed_by_default(capsys):
-    assert command_line.main(['list']) == 0
+@pytest.mark.parametrize('words', [['list'], ['fly', '--list']])
+def test_all_are_listed_by_default(words, capsys):
+    with contextlib.suppress(SystemExit):      # an option ends as --help does
+        assert command_line.main(words) == 0
     printed = capsys.readouterr().out
     assert re.search(r'^  iris +3DR Iris$', printed, re.MULTILINE)
     assert '  hover   Take off to 10 m, stay for two minutes, land\n' in printed

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A real PX4 flies the mission. It is the only judge of the HIL link."""
 import json
-import os
 import pathlib
 import re
 
@@ -12,8 +11,7 @@ from px4_flight import complaints
 
 INSTANCE = 0     # PX4 instances share no ports with those of the other tests
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(
-    not os.environ.get('PX4_DIR'), reason='PX4_DIR does not point to a built PX4')]
+pytestmark = [pytest.mark.slow, pytest.mark.px4]
 
 
 @pytest.mark.parametrize('mode', ['core', 'composed', 'separate'])

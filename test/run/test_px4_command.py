@@ -11,7 +11,7 @@ import threading
 
 import psutil
 import pytest
-from px4_flight import complaints, permits_fifo
+from px4_flight import NEEDS_FIFO, complaints
 
 from px4_sim_ros.mavlink.cores import core_of as core_of_instance
 from px4_sim_ros.model.errors import ParameterError
@@ -56,7 +56,7 @@ def test_one_that_repeats_goes_first_on_its_core(cores, expected, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not permits_fifo(), reason='SCHED_FIFO is not permitted')
+@NEEDS_FIFO
 def test_one_that_keeps_the_core_to_itself_is_ended(monkeypatch):
     """Nobody else could: the step, too, waits until the core is free."""
     monkeypatch.setattr(px4_module, '_LONGEST_TURN_US', 200_000)
@@ -67,7 +67,7 @@ def test_one_that_keeps_the_core_to_itself_is_ended(monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not permits_fifo(), reason='SCHED_FIFO is not permitted')
+@NEEDS_FIFO
 def test_one_that_repeats_ends_with_who_has_started_it(tmp_path):
     """Also one that is too busy to end in order, as PX4 is when it has lost its link."""
     binary = tmp_path / 'bin' / 'px4'
@@ -79,8 +79,8 @@ def test_one_that_repeats_ends_with_who_has_started_it(tmp_path):
         'import os, pathlib, time\n'
         'from px4_sim_ros.run import px4\n'
         f'build = px4._MEMORY = pathlib.Path({str(tmp_path)!r})\n'
-        "built, log = px4.Px4.find(build, 'repeatable'), build / 'log'\n"
-        'process = px4.Px4Process(built, 3, os.environ, build, log)\n'
+        "built, log = px4.Px4.find(build, 'repeatable'), build / px4.CONSOLE\n"
+        'process = px4.Px4Process(built, 3, os.environ, build)\n'
         'while not log.read_text(): pass\n'
         'print(process.pid, flush=True)\n'
         'time.sleep(60.0)\n')
@@ -94,6 +94,28 @@ def test_one_that_repeats_ends_with_who_has_started_it(tmp_path):
         for process in left:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
+
+
+@pytest.mark.slow
+@NEEDS_FIFO
+def test_what_one_that_repeats_prints_is_in_memory_while_it_runs(tmp_path):
+    """It would wait for the disk otherwise; a user reads it at the same place all the time."""
+    binary = tmp_path / 'build' / 'bin' / 'px4'
+    binary.parent.mkdir(parents=True)
+    binary.write_text('#!/bin/sh\necho begun\nexec sleep 60\n')
+    binary.chmod(0o755)
+    folder, console = tmp_path / 'folder', tmp_path / 'folder' / px4_module.CONSOLE
+    folder.mkdir()
+    px4 = Px4Process(Px4(tmp_path / 'build', 'repeatable'), 0, os.environ, folder)
+    try:
+        while not console.read_text():
+            assert px4.exit_code is None
+        memory = console.resolve().parent
+        assert memory.parent == px4_module._MEMORY
+    finally:
+        px4.stop()
+    assert not console.is_symlink() and console.read_text() == 'begun\n'
+    assert not memory.exists()
 
 
 def test_those_that_repeat_together_are_on_one_core(monkeypatch):
@@ -150,13 +172,12 @@ def busy_core():
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(subprocess.run(['chrt', '--fifo', '50', 'true'], capture_output=True).returncode
-                    != 0, reason='this user may not use SCHED_FIFO')
+@NEEDS_FIFO
 def test_one_that_never_gets_its_core_is_ended_all_the_same(busy_core, tmp_path):
     build = tmp_path / 'build'
     (build / 'bin').mkdir(parents=True)
     (build / 'bin' / 'px4').symlink_to('/bin/true')
-    px4 = Px4Process(Px4(build, 'repeatable'), 0, os.environ, tmp_path, tmp_path / 'px4.log')
+    px4 = Px4Process(Px4(build, 'repeatable'), 0, os.environ, tmp_path)
     while os.sched_getscheduler(px4.pid) != os.SCHED_FIFO:
         assert px4.exit_code is None
     ended = threading.Thread(target=px4.stop, args=(0.2,), daemon=True)

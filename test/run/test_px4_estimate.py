@@ -1,7 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
 """A real PX4 in the wind: its estimate against the truth, its throttle, its battery."""
-import os
 
 import pytest
 from px4_flight import fly
@@ -12,8 +11,7 @@ from px4_sim_ros.model.mission import Hold, Land, Mission, TakeOff
 INSTANCE = 5
 WIND = {'': {'wind': 'dryden'}, 'wind': {'speed_m_s': 5.0}}
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(
-    not os.environ.get('PX4_DIR'), reason='PX4_DIR does not point to a built PX4')]
+pytestmark = [pytest.mark.slow, pytest.mark.px4]
 
 
 def assert_well_estimated(flight):

@@ -24,8 +24,7 @@ INSTANCE = 3     # PX4 caps the ports that a pilot uses at instance 9
 PATIENCE_S = 120.0
 THREE_IMUS = {'': {'instances.imu': 3, 'instances.magnetometer': 2, 'instances.gps': 2}}
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(
-    not os.environ.get('PX4_DIR'), reason='PX4_DIR does not point to a built PX4')]
+pytestmark = [pytest.mark.slow, pytest.mark.px4]
 
 
 class Flights:

@@ -4,7 +4,6 @@
 import contextlib
 import functools
 import json
-import os
 import re
 import socket
 import subprocess
@@ -12,26 +11,20 @@ import sys
 import threading
 
 import pytest
-from commands import run, write_hop
-from px4_flight import permits_fifo
+from commands import command, run, running, wait_for_line, write_hop
+from px4_flight import NEEDS_FIFO
 from pymavlink.dialects.v20 import common as mavlink
 from report_flights import fly as fly_script
 
+from px4_sim_ros.config.configuration import load_configuration, write_configuration
 from px4_sim_ros.mavlink.cores import core_of
 from px4_sim_ros.mavlink.hil_fields import heartbeat
 from px4_sim_ros.recording.analysis import recorded_fingerprint
 from px4_sim_ros.recording.bag.reader import BagReader
+from px4_sim_ros.run.processes import stop_all
+from px4_sim_ros.run.ros_world import start_graph
 
-PX4_DIR = os.environ.get('PX4_DIR', '')
 MODES = 'core', 'composed', 'separate'
-
-
-def may_repeat():
-    """Return why no PX4 can be flown so that it repeats itself, '' if one can."""
-    if not PX4_DIR:
-        return 'PX4_DIR does not point to a built PX4'
-    return '' if permits_fifo() else 'SCHED_FIFO is not permitted'
-
 
 PX4_INSTANCE = 7     # that of no other test: PX4 caps the ports that a pilot uses at instance 9
 
@@ -75,7 +68,31 @@ def test_another_fingerprint_than_expected_is_a_failure(fly, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(bool(may_repeat()), reason=may_repeat())
+def test_a_graph_whose_time_goes_on_tells_which_flight_it_was(fly, instance, tmp_path):
+    """As under `ros2 launch`, also if the pilot is in another process than the motion."""
+    found = fly('--mode', 'core')['fingerprint']
+    configuration = load_configuration(None, {
+        '': {'mission': str(tmp_path / 'hop.yaml'), 'wind': 'dryden'},
+        'manager': {'speed_factor': 0.0}, 'hil_bridge': {'instance': instance}})
+    file = write_configuration(tmp_path, configuration)
+    together, = configuration.graph.process_groups('composed')
+    apart = [[name for name in together if name not in ('pilot', 'hil_bridge')],
+             ['pilot', 'hil_bridge']]
+    for groups in [together], apart:
+        children = [child for _, child in start_graph(groups, file)]
+        try:
+            with running([sys.executable, '-m', 'px4_sim_ros.run.autopilot_supervisor',
+                          '--instance', str(instance)]) as supervisor:
+                said = wait_for_line(supervisor, 'fingerprint')[-1]
+                assert said == (f'the mission is flown: fingerprint {found};'
+                                ' another flight has the same\n')
+        finally:
+            stop_all(children)
+
+
+@pytest.mark.slow
+@pytest.mark.px4
+@NEEDS_FIFO
 def test_px4_repeats_itself_in_every_mode(fly, monkeypatch):
     """In the same wind with another seed, or another gain, it flies otherwise."""
     fly = functools.partial(
@@ -90,7 +107,30 @@ def test_px4_repeats_itself_in_every_mode(fly, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(bool(may_repeat()), reason=may_repeat())
+@pytest.mark.px4
+@NEEDS_FIFO
+def test_px4_repeats_itself_after_a_reset_in_flight(fly, tmp_path):
+    """Then another PX4 flies, from time 0 on."""
+    schedule, file = ('--px4-schedule', 'repeatable'), tmp_path / 'reset.json'
+    found = [fly('--mode', 'core', *schedule, autopilot='px4', instance=PX4_INSTANCE)]
+    for mode in 'composed', 'separate':
+        with running(command(
+                'fly', '--mode', mode, *schedule, '--autopilot', 'px4', '--wind', 'dryden',
+                '--mission', tmp_path / 'hop.yaml', '--instance', PX4_INSTANCE,
+                '--speed-factor', 5, '--summary', file)) as process:
+            wait_for_line(process, 'armed')
+            for order in ('reset',), ('speed', 'max'):
+                assert run(*order).returncode == 0
+            process.communicate(timeout=240)
+            assert process.returncode == 0
+        found.append(json.loads(file.read_text()))
+    assert len({summary['fingerprint'] for summary in found}) == 1
+    assert all(summary['repeatable'] for summary in found), found
+
+
+@pytest.mark.slow
+@pytest.mark.px4
+@NEEDS_FIFO
 def test_px4_repeats_itself_on_a_core_that_is_full(fly):
     """Linux lets ordinary threads run for 5 % of the time of a core that is full."""
     fly = functools.partial(fly, '--mode', 'core', '--px4-schedule', 'repeatable',
@@ -116,7 +156,8 @@ def busy_loop(core):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(bool(may_repeat()), reason=may_repeat())
+@pytest.mark.px4
+@NEEDS_FIFO
 def test_px4_repeats_a_mission_of_its_navigator(fly, tmp_path):
     """Also when it ends, and where it was when the pilot took an item for reached."""
     mission = tmp_path / 'drive.yaml'
@@ -132,7 +173,7 @@ def test_px4_repeats_a_mission_of_its_navigator(fly, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not PX4_DIR, reason='PX4_DIR does not point to a built PX4')
+@pytest.mark.px4
 def test_px4_as_it_is_scheduled_by_default_is_not_called_repeatable(fly):
     summary = fly('--mode', 'core', autopilot='px4', instance=PX4_INSTANCE)
     assert not summary['repeatable']
@@ -140,7 +181,8 @@ def test_px4_as_it_is_scheduled_by_default_is_not_called_repeatable(fly):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(bool(may_repeat()), reason=may_repeat())
+@pytest.mark.px4
+@NEEDS_FIFO
 def test_a_ground_station_that_connects_is_noticed(fly):
     over = threading.Event()
     with ground_station(18570 + PX4_INSTANCE, over):

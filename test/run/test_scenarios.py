@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Scenarios as they are flown: examples, modes, replay, verdicts, and actions of the user's."""
 import json
-import os
 import pathlib
 import shlex
 
@@ -13,7 +12,6 @@ from commands import command, run, running, wait_for_line
 from px4_sim_ros.config.resources import named_files
 from px4_sim_ros.config.vehicles_and_missions import load_vehicle
 
-PX4_DIR = os.environ.get('PX4_DIR', '')
 EXAMPLES = named_files('scenarios')
 
 
@@ -82,7 +80,7 @@ def test_each_example_holds_with_the_embedded_autopilot(fly, name):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not PX4_DIR, reason='PX4_DIR does not point to a built PX4')
+@pytest.mark.px4
 @pytest.mark.parametrize('name', [
     'airspeed_iced', 'data_link_lost', 'gnss_lost', 'motor_out', 'payload_drop', 'servo_stuck'])
 def test_an_example_holds_with_px4(fly, name):

@@ -91,6 +91,26 @@ with signals.held_back():
 print('ends')
 '''
 
+# Comes in a function that C calls, and in a destructor.
+WHERE_NOTHING_IS_PASSED_ON = '''
+import ctypes, os, sys, time
+from px4_sim_ros.config import signals
+class Owner:
+    def __del__(self):
+        os.kill(os.getpid(), 2)
+def lose(place):
+    if place == 'callback':
+        ctypes.CFUNCTYPE(None)(lambda: os.kill(os.getpid(), 2))()
+    else:
+        Owner()
+signals.raise_interrupt()
+try:
+    lose(sys.argv[1])
+    time.sleep(60)
+except KeyboardInterrupt:
+    print('interrupted')
+'''
+
 
 def ended(*words, **options):
     return subprocess.run([sys.executable, *words], capture_output=True, text=True, timeout=60,
@@ -114,6 +134,12 @@ def test_the_exit_code_is_told_wherever_the_signal_came(program, tmp_path):
     (tmp_path / 'ends.py').write_text(program)
     result = ended('-m', 'ends', cwd=tmp_path)
     assert (result.returncode, result.stderr) == (130, '')
+
+
+@pytest.mark.parametrize('place', ['callback', 'destructor'])
+def test_an_interrupt_that_python_cannot_pass_on_comes_again(place):
+    result = ended('-c', WHERE_NOTHING_IS_PASSED_ON, place)
+    assert (result.stdout, result.stderr) == ('interrupted\n', '')
 
 
 def test_what_holds_signals_back_hands_them_on():

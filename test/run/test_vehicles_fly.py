@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each vehicle that comes along flies: a corner with the embedded autopilot, a square with PX4."""
 import json
-import os
 import pathlib
 import re
 
@@ -51,7 +50,7 @@ def test_with_the_embedded_autopilot(tmp_path, vehicle, instance):
     assert_was_flown(summary, vehicle, 4.0)
 
 
-@pytest.mark.skipif(not os.environ.get('PX4_DIR'), reason='PX4_DIR does not point to a built PX4')
+@pytest.mark.px4
 @pytest.mark.parametrize(('vehicle', 'instance'), [
     ('x500', X500_INSTANCE), ('hexa', HEXA_INSTANCE)])
 def test_with_px4(tmp_path, vehicle, instance):
@@ -68,16 +67,16 @@ MISSIONS = [('plane', 'plane', X500_INSTANCE, 17.0, 150.0),
             ('standard_vtol', 'vtol', HEXA_INSTANCE, 7.0, 1.0)]
 
 
-@pytest.mark.parametrize('vehicle', ['plane', 'standard_vtol'])
+@pytest.mark.parametrize('vehicle', ['plane', 'standard_vtol', 'rover_ackermann'])
 def test_the_embedded_autopilot_refuses_it(vehicle):
     result = run('fly', '--vehicle', vehicle)
     assert result.returncode == 2
     assert result.stderr == (
-        f'fly: vehicle {vehicle}: the embedded autopilot flies multirotors only; fly it with'
-        ' --autopilot px4\n')
+        f'fly: vehicle {vehicle}: the embedded autopilot controls multirotors only; the autopilot'
+        ' px4 controls all\n')
 
 
-@pytest.mark.skipif(not os.environ.get('PX4_DIR'), reason='PX4_DIR does not point to a built PX4')
+@pytest.mark.px4
 @pytest.mark.parametrize(
     ('vehicle', 'mission', 'instance', 'acceptance_m', 'landing_m'), MISSIONS)
 def test_px4_flies_its_mission(tmp_path, vehicle, mission, instance, acceptance_m, landing_m):
@@ -106,7 +105,7 @@ def test_px4_flies_its_mission(tmp_path, vehicle, mission, instance, acceptance_
 
 
 # NAV_ACC_RAD is 0.5 m; with steering PX4 cuts corners by RA_ACC_RAD_MAX, 1.5 m.
-@pytest.mark.skipif(not os.environ.get('PX4_DIR'), reason='PX4_DIR does not point to a built PX4')
+@pytest.mark.px4
 @pytest.mark.parametrize(('vehicle', 'instance', 'acceptance_m'), [
     ('rover_differential', X500_INSTANCE, 0.7), ('rover_ackermann', HEXA_INSTANCE, 1.7)])
 def test_px4_drives_its_mission(tmp_path, vehicle, instance, acceptance_m):

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import math
 
 import allantools
 import numpy as np
+from scipy import integrate
 
 from px4_sim_ros.model.sensors.gnss import Gnss
 from px4_sim_ros.model.sensors.imu import Imu
@@ -90,6 +92,33 @@ def accelerometer_on_a_lever():
                     + np.cross(alpha, place))
         worst = np.maximum(
             worst, _force(ideal_imu(position_m=place), truth, expected).deviation)
+    return Result(worst)
+
+
+# What shakes it.
+
+@check('vibration of a rotor', model='IMU shaken by a rotor at 1, 2 and 3 times its speed, 250 Hz',
+       reference='mean over a sample of A (w / w0)^2 cos(n w t + phase), by SciPy', tolerance=1e-9,
+       unit='m/s^2')
+def vibration_of_a_rotor():
+    """Return the largest difference over harmonics and speeds."""
+    period_s, at_rad_s, amplitude, worst = 0.004, 600.0, 2.0, 0.0
+    for n, speed in itertools.product((1, 2, 3), (150.0, 600.0, 1100.0)):
+        imu = ideal_imu(accel_vibration=tuple(amplitude * (k == n) for k in (1, 2, 3)),
+                        vibration_speed_rad_s=at_rad_s)
+        times = np.arange(1, 60) * period_s
+        forces = np.array([imu.measure(STILL_TRUTH._replace(
+            rotor_speeds_rad_s=(speed,), rotor_angles_rad=(
+                math.remainder(speed * t, math.tau),))).specific_force_flu for t in times.tolist()])
+        size = amplitude * (speed / at_rad_s) ** 2
+        waves = np.array([[integrate.quad(
+            lambda x, wave=wave, w=n * speed: wave(w * x), t - period_s, t, epsabs=1e-13)[0]
+            / period_s for t in times] for wave in (math.cos, math.sin)])
+        # The phase is free; the amplitude is not.
+        for axis in (forces - (0.0, 0.0, G_M_S2)).T:
+            parts = np.linalg.lstsq(waves.T, axis, rcond=None)[0]
+            worst = np.maximum(worst, np.abs(waves.T @ parts - axis).max())
+            worst = np.maximum(worst, abs(math.hypot(*parts) - size))
     return Result(worst)
 
 

@@ -45,6 +45,7 @@ ROWS = {
     'accelerometer': tuple(
         f'accelerometer {where}'
         for where in ('at rest', 'in free fall', 'on a circle', 'on a lever')),
+    'vibration': ('vibration of a rotor',),
     'ISA': ('ISA temperature', 'ISA pressure', 'ISA density', 'pressure at 488 m'),
     'WGS-84': ('local to WGS-84 and back', 'local frame'),
     'gravity': (

@@ -4,6 +4,7 @@
 import contextlib
 import errno
 import importlib.util
+import os
 import signal
 import socket
 import subprocess
@@ -21,7 +22,9 @@ import rerun
 from rerun.chunk import RrdReader
 
 from px4_sim_ros.cli import command_line
+from px4_sim_ros.config.vehicles_and_missions import load_vehicle
 from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.viewing import rerun_target
 from px4_sim_ros.viewing.rerun_blueprint import TIMELINE
 from px4_sim_ros.viewing.rerun_target import APPLICATION, RerunTarget, ViewerError
@@ -129,6 +132,8 @@ def test_a_disk_that_takes_no_more_is_reported(bag, tmp_path):
     started_s = time.monotonic()
     result = subprocess.run(
         ['prlimit', '--fsize=20000', '--', *command('view', bag, '--viewer', tmp_path / 'x.rrd')],
+        # Python would write its own files in part as well, for all who come later.
+        env=os.environ | {'PYTHONDONTWRITEBYTECODE': '1'},
         capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert result.returncode == 1
     line, = result.stderr.splitlines()
@@ -333,6 +338,14 @@ def view(capsys, *words):
 def test_a_bad_recording_is_one_sentence(tmp_path, capsys):
     code, line = view(capsys, tmp_path / 'none', '--viewer', tmp_path / 'x.rrd')
     assert (code, line) == (2, f"view: bag {tmp_path / 'none'}: there is no such folder")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_recording_that_does_not_fit_its_vehicle_leaves_no_file(
+        bag, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(RunDescription, 'recorded_vehicle', load_vehicle('hexa'))
+    code, line = view(capsys, bag, '--viewer', tmp_path / 'x.rrd')
+    assert code == 2 and 'has 6 rotors' in line
     assert not list(tmp_path.iterdir())
 
 

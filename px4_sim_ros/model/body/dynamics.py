@@ -3,7 +3,9 @@
 """The vehicle's motion, integrated step by step."""
 from __future__ import annotations
 
+import functools
 import math
+import struct
 import typing
 
 import numpy as np
@@ -19,7 +21,7 @@ from px4_sim_ros.model.body.motion import (
     ROTORS,
     VELOCITY,
     HeldInputs,
-    MotionOutputs,
+    Memory,
     Plant,
     advance,
     derivative,
@@ -70,10 +72,11 @@ class Dynamics:
         weight = vehicle.body.mass_kg * environment.gravity_m_s2(0.0) * slope.matrix[8]
         height = resting_height_m(
             vehicle.contact_model, vehicle.ground_points_m, weight) if ground else 0.0
-        # In one array, so that all is written at once.
-        self._inputs = np.zeros(6 + vehicle.reference_count)
+        memory = self._memory = Memory(self._plant)
+        self.inputs_and_state = memory.all[:memory.angles_at].data
+        """What held in the last step (wind, force, references), then the state at its end."""
         self._held = HeldInputs(
-            self._inputs[6:], self._inputs[:3], self._inputs[3:6],
+            memory.inputs[6:], memory.inputs[:3], memory.inputs[3:6],
             no_anchors(len(self._plant.feet)))
         self.state = [
             *slope.place_above(parameters.start_east_m, parameters.start_north_m, height),
@@ -81,27 +84,26 @@ class Dynamics:
             *self._held.references,
             *(self._battery.initial(parameters.initial_charge) if self._battery else ())]
         self._half_step_s = 0.5 * step_us / US_PER_S
-        self._rotor_angles_rad = np.zeros(len(vehicle.rotors))
         self._is_rk4 = parameters.integrator == 'rk4'
         self._substeps = parameters.substeps
         self._adaptive = (
             None if parameters.integrator in FIXED
             else _adaptive(parameters, vehicle, len(self.state)))
+        numbers = len(memory.all) - memory.state_at
+        self._numbers = functools.partial(
+            struct.Struct(f'{numbers}d').unpack_from, memory.all.data, 8 * memory.state_at)
+        self._angles, self._outputs = (
+            at - memory.state_at for at in (memory.angles_at, memory.outputs_at))
         self.truth()       # Warm up: compile now, not in the first step.
 
     @property
     def state(self) -> np.ndarray:
-        """The state now, see `motion`; it can be written to."""
-        return self._state
+        """The state now, see `motion`; it can be written to, and changes with each step."""
+        return self._memory.state
 
     @state.setter
     def state(self, values: typing.Sequence[float]) -> None:
-        self._state = np.array(values, float)
-
-    @property
-    def inputs(self) -> np.ndarray:
-        """What held in the last step: wind in m/s, force in N, references, (6 + n,)."""
-        return self._inputs
+        self._memory.state[:] = values
 
     @property
     def anchors(self) -> np.ndarray:
@@ -118,27 +120,29 @@ class Dynamics:
         :param wind_enu: velocity of the air
         :raises DivergedError: the motion has left all bounds
         """
-        self._inputs[:] = *wind_enu, *self.force_enu, *references
+        self._memory.inputs[:] = *wind_enu, *self.force_enu, *references
         if self._adaptive is None:
-            substep_s = self._step_us // self._substeps / US_PER_S
-            self._state = self._state.copy()       # the caller may keep the one before
-            now = advance(
-                self._state, *self._plant, self._inputs, self._held.anchors, self._rotor_angles_rad,
-                substep_s, self._substeps, self._is_rk4)
+            is_valid = self._advance(self._step_us // self._substeps / US_PER_S, self._substeps)
             self.time_us += self._step_us
-            return self._truth(MotionOutputs(*now))
+            return self._truth(is_valid)
         self._adapt(self._adaptive)
         self.time_us += self._step_us
         return self.truth()
+
+    def _advance(self, substep_s: float, substeps: int) -> bool:
+        memory = self._memory
+        return advance(memory.all, *self._plant, self._held.anchors, memory.work, substep_s,
+                       substeps, self._is_rk4)
 
     def _adapt(self, integrator: Adaptive) -> None:
         """Integrate the state over one step."""
         def f(x: State) -> State:
             return derivative(x, self._plant, self._held)
-        turn_rotors(self._rotor_angles_rad, self._state, self._half_step_s)
-        self._state = integrator.advance(f, self._state, self._step_us)
-        project_state(self._state, self._plant, self._held.anchors)
-        turn_rotors(self._rotor_angles_rad, self._state, self._half_step_s)
+        memory = self._memory
+        turn_rotors(memory.rotor_angles_rad, memory.state, self._half_step_s)
+        memory.state[:] = integrator.advance(f, memory.state, self._step_us)
+        project_state(memory.state, self._plant, self._held.anchors)
+        turn_rotors(memory.rotor_angles_rad, memory.state, self._half_step_s)
 
     def _diverged(self) -> DivergedError:
         return DivergedError(
@@ -151,22 +155,19 @@ class Dynamics:
 
         :raises DivergedError: it has left all bounds
         """
-        now = advance(
-            self._state, *self._plant, self._inputs, self._held.anchors, self._rotor_angles_rad,
-            0.0, 0, self._is_rk4)
-        return self._truth(MotionOutputs(*now))
+        return self._truth(self._advance(0.0, 0))
 
-    def _truth(self, now: MotionOutputs) -> Truth:
-        self._bus = now.bus_voltage_v, now.bus_current_a
-        if not now.is_valid:
+    def _truth(self, is_valid: bool) -> Truth:
+        x = self._numbers()
+        angles, outputs = self._angles, self._outputs
+        self._bus = x[outputs + 9], x[outputs + 10]
+        if not is_valid:
             raise self._diverged()
-        x = self._state.tolist()
         truth = Truth(
-            self.time_us, tuple(x[POSITION]), tuple(x[ATTITUDE]), now.velocity_flu, tuple(x[RATE]),
-            now.acceleration_flu, now.angular_acceleration_flu, tuple(x[ROTORS:self._actuators]),
-            tuple(self._rotor_angles_rad.tolist()), tuple(x[self._actuators:self._servos]),
-            tuple(x[self._servos:self._packs]))
-        return truth if self._center == _NOTHING else self._of_origin(truth)
+            self.time_us, x[POSITION], x[ATTITUDE], x[outputs:outputs + 3], x[RATE],
+            x[outputs + 3:outputs + 6], x[outputs + 6:outputs + 9], x[ROTORS:self._actuators],
+            x[angles:outputs], x[self._actuators:self._servos], x[self._servos:self._packs])
+        return truth if self._center is _NOTHING else self._of_origin(truth)
 
     def battery(self) -> BatteryStatus | None:
         """Return the battery at the time of the last truth; None if the vehicle has none."""
@@ -193,11 +194,11 @@ class Dynamics:
     def _move_center(self, center: Vector) -> None:
         """Go on with another centre of mass: the vehicle stays where it is, and goes on turning."""
         if center != self._center:
-            moved = _difference(center, self._center)
-            x, turn = self._state.tolist(), matrix(tuple(self._state[ATTITUDE].tolist()))
-            self._state[POSITION] += to_world(turn, moved)
-            self._state[VELOCITY] += to_world(turn, cross(tuple(x[RATE]), moved))
-            self._center = center
+            moved, x = _difference(center, self._center), self.state.tolist()
+            turn = matrix(tuple(x[ATTITUDE]))
+            self.state[POSITION] += to_world(turn, moved)
+            self.state[VELOCITY] += to_world(turn, cross(tuple(x[RATE]), moved))
+            self._center = center if any(center) else _NOTHING
 
     def _of_origin(self, truth: Truth) -> Truth:
         """Return the motion of the origin of the body: where the centre of mass was made."""
@@ -213,7 +214,7 @@ class Dynamics:
 
     def _charges(self) -> list[float]:
         """Return the state of the packs."""
-        charges: list[float] = self._state[self._packs:].tolist()
+        charges: list[float] = self.state[self._packs:].tolist()
         return charges
 
 

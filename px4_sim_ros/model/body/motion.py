@@ -59,8 +59,8 @@ _matrix = compiled(rotation.matrix)
 _normalised = compiled(rotation.normalised)
 _to_body = compiled(rotation.to_body)
 _to_world = compiled(rotation.to_world)
-_euler = compiled(integrators.euler, inline=True)
-_rk4 = compiled(integrators.rk4, inline=True)
+_euler = compiled(integrators.euler_in_place, inline=True)
+_rk4 = compiled(integrators.rk4_in_place, inline=True)
 
 
 class Plant(typing.NamedTuple):
@@ -160,51 +160,83 @@ class HeldInputs(typing.NamedTuple):
     anchors: np.ndarray            # (feet, 2), m, where feet hold on to the ground
 
 
-class MotionOutputs(typing.NamedTuple):
-    """Motion and battery in a state, as far as they are not in the state itself."""
+class Memory:
+    """One array of all that changes in a step: a compiled function is soon given it.
 
-    velocity_flu: Vector
-    acceleration_flu: Vector
-    angular_acceleration_flu: Vector
-    bus_voltage_v: float
-    bus_current_a: float           # out of all packs
-    is_valid: bool                 # the state is within all bounds
+    It begins with what holds over the step (wind in m/s, force in N, references), which the state
+    follows, the angles of the rotors (rad), and the outputs: motion and battery in that state, as
+    far as they are not in the state itself.
+    """
+
+    def __init__(self, plant: Plant) -> None:
+        """Begin with zeros."""
+        rotors = len(plant.rotors)
+        references = rotors + len(plant.actuators)
+        self.state_at = 6 + references
+        self.angles_at = self.state_at + ROTORS + references + 2 * len(plant.packs)
+        self.outputs_at = self.angles_at + rotors
+        self.all = np.zeros(self.outputs_at + _OUTPUTS)
+        self.inputs, self.state = self.all[:self.state_at], self.all[self.state_at:self.angles_at]
+        self.rotor_angles_rad = self.all[self.angles_at:self.outputs_at]
+        self.work = np.zeros((integrators.WORK_ROWS, len(self.state)))
 
 
-Outputs = tuple[Vector, Vector, Vector, float, float, bool]
-"""The fields of `MotionOutputs`."""
+_OUTPUTS = 11
 
 
-@allocating
+@compiled
 def advance(
-    x: np.ndarray, constants: np.ndarray, rotors: np.ndarray, surfaces: np.ndarray,
-    actuators: np.ndarray, packs: np.ndarray, feet: np.ndarray, inputs: np.ndarray,
-    anchors: np.ndarray, rotor_angles_rad: np.ndarray, substep_s: float, substeps: int,
-    is_rk4: bool,
-) -> Outputs:
-    """Integrate a state over equal substeps by `rk4` or `euler`; return the fields of its outputs.
+    memory: np.ndarray, constants: np.ndarray, rotors: np.ndarray, surfaces: np.ndarray,
+    actuators: np.ndarray, packs: np.ndarray, feet: np.ndarray, anchors: np.ndarray,
+    work: np.ndarray, substep_s: float, substeps: int, is_rk4: bool,
+) -> bool:
+    """Integrate a state over equal substeps by `rk4` or `euler`, and set the outputs.
 
     The plant is given by its fields: as a tuple it would take longer to pass than a step of
-    `euler`. Each array takes its time as well, so there are few.
+    `euler`. Each array takes its time as well, so there are few. What changes does so in place,
+    and what is returned is a plain value: when compiled code makes other objects, Python may run
+    a signal handler, whose exception Numba cannot handle there.
 
-    State, anchors of the feet and angles of the rotors change in place, and what is returned is a
-    plain tuple of numbers: when compiled code makes other objects, Python may run a signal handler,
-    whose exception Numba cannot handle there.
-
-    :param x: the state
-    :param inputs: wind, external force and references, (6 + n,)
+    :param memory: all of a `Memory`; the outputs are velocity, acceleration and angular
+        acceleration in FLU, then voltage (V) and current (A) of the bus, out of all packs
+    :param anchors: of the feet
     :param substep_s: length of a substep, s
+    :return: whether the state is within all bounds
     """
     plant = Plant(constants, rotors, surfaces, actuators, packs, feet)
-    held = HeldInputs(inputs[6:], inputs[:3], inputs[3:6], anchors)
+    state_at = 6 + len(rotors) + len(actuators)
+    angles_at = state_at + ROTORS + len(rotors) + len(actuators) + 2 * len(packs)
+    outputs_at = angles_at + len(rotors)
+    x, angles_rad = memory[state_at:angles_at], memory[angles_at:outputs_at]
+    held = HeldInputs(memory[6:state_at], memory[:3], memory[3:6], anchors)
+    integrate(x, angles_rad, plant, held, work, substep_s, substeps, is_rk4)
+    _set_outputs(memory[outputs_at:], x, plant, held)
+    return _is_bounded(x)
+
+
+@compiled
+def integrate(
+    x: np.ndarray, angles_rad: np.ndarray, plant: Plant, held: HeldInputs, work: np.ndarray,
+    substep_s: float, substeps: int, is_rk4: bool,
+) -> None:
+    """Integrate a state, and the angles of the rotors, over equal substeps in place.
+
+    :param work: (`WORK_ROWS`, n), what is in it does not matter
+    """
     for _ in range(substeps):
-        turn_rotors(rotor_angles_rad, x, 0.5 * substep_s)
+        turn_rotors(angles_rad, x, 0.5 * substep_s)
         if is_rk4:
-            x[:] = _rk4(derivative, x, substep_s, (plant, held))
+            _rk4(_set_rates, x, substep_s, work, (plant, held))
         else:
-            x[:] = _euler(derivative, x, substep_s, (plant, held))
-        project_state(x, plant, anchors)
-        turn_rotors(rotor_angles_rad, x, 0.5 * substep_s)
+            _euler(_set_rates, x, substep_s, work, (plant, held))
+        project_state(x, plant, held.anchors)
+        turn_rotors(angles_rad, x, 0.5 * substep_s)
+
+
+@compiled
+def _set_outputs(outputs: np.ndarray, x: np.ndarray, plant: Plant, held: HeldInputs) -> None:
+    constants, rotors, actuators, packs = (
+        plant.constants, plant.rotors, plant.actuators, plant.packs)
     r = _matrix((x[QW], x[QX], x[QY], x[QZ]))
     acceleration, angular_acceleration, power = _accelerations(x, plant, held)
     voltage, current = constants[0].nominal_voltage_v, 0.0
@@ -213,9 +245,10 @@ def advance(
         voltage = bus_voltage_v(packs, charges, power)
         for i in range(len(packs)):
             current += pack_current_a(packs, i, charges[2 * i], charges[2 * i + 1], voltage)
-    return (
-        _to_body(r, (x[VX], x[VY], x[VZ])), _to_body(r, acceleration), angular_acceleration,
-        voltage, current, _is_bounded(x))
+    outputs[0], outputs[1], outputs[2] = _to_body(r, (x[VX], x[VY], x[VZ]))
+    outputs[3], outputs[4], outputs[5] = _to_body(r, acceleration)
+    outputs[6], outputs[7], outputs[8] = angular_acceleration
+    outputs[9], outputs[10] = voltage, current
 
 
 @compiled

@@ -10,9 +10,10 @@ from px4_sim_ros.model.frames import Quaternion, Vector
 from px4_sim_ros.model.inputs import STILL, SensorInputs
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.random_streams import NormalStream
-from px4_sim_ros.model.rotation import cross, matrix, to_body, to_world
+from px4_sim_ros.model.rotation import cross, matrix, to_world, up_in_body
 from px4_sim_ros.model.sensors.mounting import mounting_rotation
 from px4_sim_ros.model.sensors.noise import Converter, VectorNoise
+from px4_sim_ros.model.sensors.vibration import ACCELERATION, RATE, RotorVibration
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.model.truth import Truth
 from px4_sim_ros.model.world import WorldParameters
@@ -46,6 +47,13 @@ class ImuParameters(Parameters):
     accel_range: float = parameter('largest magnitude on each axis', 'm/s^2', above=0)
     accel_resolution: float = parameter(
         'values are rounded to the nearest multiple; 0: they are not', 'm/s^2', minimum=0)
+    accel_vibration: tuple[float, float, float] = parameter(
+        'what each rotor shakes each axis with at 1, 2 and 3 times its speed, when that is'
+        ' vibration_speed_rad_s; it grows with the square', 'm/s^2', minimum=0)
+    gyro_vibration: tuple[float, float, float] = parameter(
+        'the same of the gyro; it grows with the speed', 'rad/s', minimum=0)
+    vibration_speed_rad_s: float = parameter(
+        'speed of the rotors for which the two are told', 'rad/s', above=0)
     position_m: tuple[float, float, float] = parameter(
         'place relative to the centre of mass, FLU', 'm', minimum=-100, maximum=100)
     mounting_deg: tuple[float, float, float] = parameter(
@@ -66,9 +74,9 @@ class ImuMeasurement(typing.NamedTuple):
 
 def specific_force_flu(truth: Truth, gravity_m_s2: float) -> Vector:
     """Return what an ideal accelerometer at the centre of mass reads: a - g, in FLU."""
-    gx, gy, gz = to_body(matrix(truth.attitude), (0.0, 0.0, gravity_m_s2))
+    ux, uy, uz = up_in_body(truth.attitude)
     ax, ay, az = truth.acceleration_flu
-    return ax + gx, ay + gy, az + gz
+    return ax + ux * gravity_m_s2, ay + uy * gravity_m_s2, az + uz * gravity_m_s2
 
 
 def lever_arm_acceleration(truth: Truth, position_m: Vector) -> Vector:
@@ -96,14 +104,16 @@ class Imu:
             VectorNoise(
                 p.accel_noise_density, p.accel_random_walk, p.accel_bias_correlation_time_s,
                 p.accel_turn_on_bias, period_s, world.seed, f'{name}/accel'),
-            Converter(p.accel_range, p.accel_resolution))
+            Converter(p.accel_range, p.accel_resolution), _vibration(
+                p.accel_vibration, p, ACCELERATION, period_s, world, f'{name}/accel'))
         self._gyro = _Triad(
             _axes(p.gyro_scale_error, p.gyro_misalignment, mounting,
                   NormalStream(world.seed, f'{name}/gyro/axes')),
             VectorNoise(
                 p.gyro_noise_density, p.gyro_random_walk, p.gyro_bias_correlation_time_s,
                 p.gyro_turn_on_bias, period_s, world.seed, f'{name}/gyro'),
-            Converter(p.gyro_range, p.gyro_resolution))
+            Converter(p.gyro_range, p.gyro_resolution), _vibration(
+                p.gyro_vibration, p, RATE, period_s, world, f'{name}/gyro'))
 
     def measure(self, truth: Truth, inputs: SensorInputs = STILL) -> ImuMeasurement:
         """Return the sample at the truth's time."""
@@ -113,26 +123,39 @@ class Imu:
             force = force[0] + x, force[1] + y, force[2] + z
         return ImuMeasurement(
             truth.time_us,
-            self._accel.sense(force),
-            self._gyro.sense(truth.rate_flu),
+            self._accel.sense(force, truth),
+            self._gyro.sense(truth.rate_flu, truth),
             self._accel.variance,
             self._gyro.variance,
         )
 
 
+def _vibration(
+    amplitudes: Vector, p: ImuParameters, power: int, period_s: float, world: WorldParameters,
+    name: str,
+) -> RotorVibration | None:
+    return RotorVibration(
+        amplitudes, p.vibration_speed_rad_s, power, period_s, world.seed,
+        f'{name}/vibration') if any(amplitudes) else None
+
+
 class _Triad:
-    """Three axes of one kind: what they are turned to, their noise and their converter."""
+    """Three axes of one kind: what they are turned to, what shakes them, noise and converter."""
 
     def __init__(
         self, axes: tuple[float, ...], noise: VectorNoise, converter: Converter,
+        vibration: RotorVibration | None,
     ) -> None:
         self._axes = None if axes == _IDENTITY else axes
         self._add_noise = noise.add_to
         self._convert = converter.read
+        self._vibration = vibration
         self.variance = noise.variance
 
-    def sense(self, body: Vector) -> Vector:
-        """Return the sample of a vector in body axes."""
+    def sense(self, body: Vector, truth: Truth) -> Vector:
+        """Return the sample of a vector in body axes, shaken by the rotors of the truth."""
+        if self._vibration is not None:
+            body = self._vibration.add_to(body, truth)
         if self._axes is not None:
             body = to_world(self._axes, body)     # only the product of matrix and vector
         return self._convert(self._add_noise(body))

@@ -49,8 +49,8 @@ def check_is_multirotor(vehicle: Vehicle) -> None:
     """
     if not vehicle.is_multirotor:
         raise ParameterError(
-            f'vehicle {vehicle.name}: the embedded autopilot flies multirotors only; fly it with'
-            ' --autopilot px4')
+            f'vehicle {vehicle.name}: the embedded autopilot controls multirotors only; the'
+            ' autopilot px4 controls all')
 
 
 def _check_models(owner: str, vehicle: Vehicle) -> None:

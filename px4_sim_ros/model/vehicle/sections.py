@@ -83,11 +83,14 @@ class RotorModel(Parameters):
 
     def reference_rad_s(self, command: float) -> float:
         """Return the speed asked for by a motor control; backwards it idles nowhere."""
-        gain, offset, most = (
-            self.command_gain_rad_s, self.command_offset_rad_s, self.max_speed_rad_s)
-        if self.reversible and command < 0.0:
-            return max(gain * command - offset, -most)
-        return max(0.0, min(gain * command + offset, most))
+        if command < 0.0 and self.reversible:
+            return max(self.command_gain_rad_s * command - self.command_offset_rad_s,
+                       -self.max_speed_rad_s)
+        # Comparisons take a third of the time of `min` and `max`.
+        speed = self.command_gain_rad_s * command + self.command_offset_rad_s
+        if speed > self.max_speed_rad_s:
+            return self.max_speed_rad_s
+        return speed if speed > 0.0 else 0.0
 
     @property
     def disc_area_m2(self) -> float:

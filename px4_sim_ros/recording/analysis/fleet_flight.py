@@ -9,7 +9,7 @@ import typing
 import numpy as np
 
 from px4_sim_ros.model.encounters import Encounters
-from px4_sim_ros.model.timebase import US_PER_S
+from px4_sim_ros.model.timebase import US_PER_S, untimed
 from px4_sim_ros.recording.analysis.recorded_fingerprint import RecordedFingerprint, of_diagnostics
 from px4_sim_ros.recording.analysis.series import FIELDS
 from px4_sim_ros.recording.bag.message_definitions import decode
@@ -62,7 +62,7 @@ def read_fleet(bag: BagReader) -> FleetFlight:
                 times_us.append(time_us)
         elif topic == side_topics.LOG.name:
             message = decode(data, side_topics.LOG.type)
-            said.append(Said(time_us / US_PER_S, message.name, message.msg))
+            said.append(Said(time_us / US_PER_S, message.name, untimed(message.msg)))
         elif topic == side_topics.DIAGNOSTICS.name:
             diagnostics.append(decode(data, side_topics.DIAGNOSTICS.type))
     count = min(map(len, positions.values()))

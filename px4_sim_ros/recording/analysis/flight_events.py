@@ -12,7 +12,7 @@ import numpy as np
 from px4_sim_ros.messages.autopilot import read_status
 from px4_sim_ros.messages.diagnostics import ERROR, is_of, level_of, node_name, values_of
 from px4_sim_ros.messages.stamps import stamp_us
-from px4_sim_ros.model.timebase import US_PER_S
+from px4_sim_ros.model.timebase import US_PER_S, untimed
 from px4_sim_ros.recording.analysis.annotations import Mark
 from px4_sim_ros.recording.analysis.series import AllSeries, Series, SeriesCollector
 from px4_sim_ros.recording.bag.reader import BagReader
@@ -95,12 +95,13 @@ def _log_marks(
         whose = message.name.rpartition('.')[0].replace('.', '/')
         if run.namespace and whose not in ('', run.namespace):
             continue                      # of another vehicle
+        text = untimed(message.msg)
         # Loggers have the names of nodes, with their namespace: uav1.pilot.
         if message.level >= _LOG_WARNING:
             kind = 'error' if message.level >= _LOG_ERROR else 'warning'
-            troubles.append((time_us, kind, message.name, message.msg))
+            troubles.append((time_us, kind, message.name, text))
         elif (who := message.name.rpartition('.')[2]) in (PILOT, SCENARIO, AUTOPILOT):
-            yield _at(time_us, who, message.name, message.msg)
+            yield _at(time_us, who, message.name, text)
     yield from _each_once(troubles)
 
 

@@ -118,11 +118,12 @@ def drawn(
 
 def time_figure(
     rows: typing.Sequence[Row], marks: typing.Sequence[Mark], span_s: tuple[float, float],
-    points: int,
+    points: int, time: str = terms.SIMULATED_TIME,
 ) -> go.Figure:
     """Return rows of lines over one time axis, with marks in all of them.
 
     :param points: how many a line may have at most
+    :param time: what the time axis is called
     """
     heights_px = [max(_ROW_PX, _LEGEND_PX * len(row.lines) + 10) for row in rows]
     plot_px = sum(heights_px) + (len(rows) - 1) * _GAP_PX
@@ -135,7 +136,7 @@ def time_figure(
             _trace(line, span_s, points, suffix, row.unit) for line in row.lines])
         figure.update_layout(_axes(
             row, suffix, span_s, (top_px - height_px) / plot_px, top_px / plot_px,
-            is_last=number == len(rows)))
+            time if number == len(rows) else ''))
         figure.add_annotation(
             text=f'<b>{html.escape(row.title)}</b>', x=0, y=top_px / plot_px, xref='paper',
             yref='paper', xanchor='left', yanchor='bottom', showarrow=False,
@@ -154,13 +155,15 @@ def _suffix(number: int) -> str:
 
 
 def _axes(
-    row: Row, suffix: str, span_s: tuple[float, float], bottom: float, top: float, is_last: bool,
+    row: Row, suffix: str, span_s: tuple[float, float], bottom: float, top: float, time: str,
 ) -> dict[str, typing.Any]:
-    """Return the axes and the legend of a row between two shares of the figure's height."""
+    """Return the axes and the legend of a row between two shares of the figure's height.
+
+    :param time: title of the time axis, '' for none and no numbers
+    """
     time_axis = {
         'anchor': f'y{suffix}', 'range': list(span_s), 'hoverformat': '.3f',
-        'showticklabels': is_last,
-        'title': {'text': f'{terms.SIMULATED_TIME}, s'} if is_last else {}}
+        'showticklabels': bool(time), 'title': {'text': f'{time}, s'} if time else {}}
     if suffix:
         time_axis['matches'] = 'x'
     return {

@@ -13,6 +13,7 @@ import typing
 import numpy as np
 
 from px4_sim_ros.recording.analysis.annotations import Mark
+from px4_sim_ros.recording.analysis.lockstep_terms import SIMULATED_TIME
 from px4_sim_ros.recording.report.plots import Row, template, time_figure
 
 if typing.TYPE_CHECKING:
@@ -185,11 +186,15 @@ def figure(plot: go.Figure, over_time: bool = False) -> str:
 
 def time_plot(
     rows: typing.Iterable[Row], marks: typing.Sequence[Mark], span_s: tuple[float, float],
-    points: int,
+    points: int, time: str = SIMULATED_TIME,
 ) -> str:
-    """Return a place for rows over time, of those that have something to plot; '' for none."""
+    """Return a place for rows over time, of those that have something to plot; '' for none.
+
+    :param time: what the time axis is called
+    """
     shown = [row for row in rows if any(np.isfinite(line.values).any() for line in row.lines)]
-    return figure(time_figure(shown, marks, span_s, points), over_time=True) if shown else ''
+    return figure(
+        time_figure(shown, marks, span_s, points, time), over_time=True) if shown else ''
 
 
 def folded(title: str, content: str) -> str:

@@ -1,0 +1,108 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""A profile of sensors from real logs: noise of the IMU at rest, and what rotors shake it with."""
+from __future__ import annotations
+
+import pathlib
+import typing
+
+import numpy as np
+
+from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.vehicle.vehicle import Vehicle
+from px4_sim_ros.real.imu_log import ImuLog, read_imu
+from px4_sim_ros.real.imu_noise import Noise, noise_of
+from px4_sim_ros.real.readers import read_flight
+from px4_sim_ros.real.vibration_fit import Shaken, Vibration, vibration_of
+
+KINDS = {'gyro': 'rad/s', 'accel': 'm/s^2'}
+
+
+class Sensed(typing.NamedTuple):
+    """What a log tells of its IMU."""
+
+    log: ImuLog
+    noise: dict[str, Noise]                # by kind; empty without rest
+    vibration: Vibration | None
+    untold: tuple[str, ...]                # a sentence each
+
+    def shaken(self, kind: str) -> Shaken | None:
+        """Return what a kind of sensor has in flight."""
+        return None if self.vibration is None else getattr(self.vibration, kind)
+
+
+def sensed(path: pathlib.Path, vehicle: Vehicle) -> Sensed:
+    """Find what a log tells of its IMU.
+
+    :param vehicle: from which the speeds of its rotors follow, if they are not measured
+    :raises ParameterError: it is no ULog, or has too few samples of an IMU, or nothing can be told
+    """
+    log, untold = read_imu(path), []
+    rest = log.at_rest()
+    noise = {}
+    for kind in KINDS:
+        samples = getattr(log, kind)
+        found = None if rest is None else noise_of(samples[rest], log.period_s)
+        if found is not None:
+            noise[kind] = found
+    if not noise:
+        untold.append('noise at rest: the log has no second on the ground in which nothing shakes')
+    elif noise['gyro'].walk is None:
+        untold.append(f"walk of the biases: takes 300 s at rest, and there are"
+                      f" {noise['gyro'].rest_s:.1f} s")
+    vibration = None
+    try:
+        vibration = vibration_of(log, read_flight(path), vehicle)
+    except ParameterError as error:
+        untold.append(f'vibration: {error}')
+    if not noise and vibration is None:
+        raise ParameterError(f'log {log.name}: tells nothing of its IMU: {"; ".join(untold)}')
+    return Sensed(log, noise, vibration, tuple(untold))
+
+
+def lines(found: Sensed) -> typing.Iterator[str]:
+    """Yield the lines of a summary."""
+    yield f'{found.log.name}: ' + ', '.join(f'{name}: {words}' for name, words in found.log.facts)
+    for kind, unit in KINDS.items():
+        noise, shaken = found.noise.get(kind), found.shaken(kind)
+        if noise is not None:
+            yield (f'{kind} at rest, {noise.rest_s:.1f} s: {noise.density:.3g} +-'
+                   f' {noise.half_width:.2g} {unit}/sqrt(Hz)')
+        if shaken is not None:
+            amplitudes = ', '.join(f'{value:.3g} +- {width:.2g}' for value, width in zip(
+                shaken.amplitudes, shaken.half_widths))
+            yield (f'{kind} in flight: {amplitudes} {unit} of each rotor at 1, 2, 3 times its'
+                   f' speed; above 15 Hz {shaken.deviation:.3g} {unit}, of the lines'
+                   f' {shaken.of_lines:.3g}, between them {shaken.density:.3g} {unit}/sqrt(Hz)')
+    if found.vibration is not None:
+        yield (f'the lines are at {found.vibration.speed_factor:.2f} times the speeds of the'
+               f' rotors, {found.vibration.at_rad_s:.0f} rad/s on average')
+    for words in found.untold:
+        yield f'not told: {words}'
+
+
+def profile_text(found: Sensed) -> str:
+    """Return the text of a profile, with what is told and nothing else."""
+    rows = []
+    for kind, unit in KINDS.items():
+        noise, shaken = found.noise.get(kind), found.shaken(kind)
+        if noise is not None:
+            rows.append((f'{kind}_noise_density', f'{noise.density:.4e}',
+                         f'+- {noise.half_width:.1e} {unit}/sqrt(Hz) (95%)'))
+            if noise.walk is not None:
+                rows.append((f'{kind}_random_walk', f'{noise.walk:.4e}', f'{unit}/s/sqrt(Hz)'))
+        elif shaken is not None:
+            rows.append((f'{kind}_noise_density', f'{shaken.density:.4e}',
+                         f'{unit}/sqrt(Hz), between the lines in flight'))
+        if shaken is not None:
+            # A line that may be nothing is none.
+            told = np.where(shaken.half_widths < shaken.amplitudes, shaken.amplitudes, 0.0)
+            widths = ', '.join(f'{width:.1e}' for width in shaken.half_widths)
+            rows.append((f'{kind}_vibration', f'[{", ".join(f"{value:.4e}" for value in told)}]',
+                         f'+- {widths} {unit} (95%)'))
+    if found.vibration is not None:
+        rows.append(('vibration_speed_rad_s', f'{found.vibration.at_rad_s:.2f}', 'in the log'))
+    head = [f'# The IMU of {found.log.name}, {dict(found.log.facts)["hardware"]}, identified by'
+            ' `px4_sim_ros identify`.', *(f'# Not told: {words}.' for words in found.untold)]
+    return '\n'.join([*head, '/**/imu:', '  ros__parameters:', *(
+        f'    {name}: {value}  # {words}' for name, value, words in rows)]) + '\n'
