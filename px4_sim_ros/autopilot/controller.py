@@ -17,6 +17,9 @@ from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.rotation import conjugate, cross, matrix, multiply, normalised
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 
+_MAX_INTEGRAL_M_S2 = 8.0
+"""Less than gravity, so that the thrust never points down."""
+
 
 @dataclasses.dataclass(frozen=True)
 class ControllerParameters(Parameters):
@@ -111,16 +114,16 @@ class Controller:
     def _acceleration(self, estimate: Estimator, velocity: Vector, dt: float) -> Vector:
         p = self._parameters
         error = tuple(s - v for s, v in zip(velocity, estimate.velocity))
-        x, y, z = (p.velocity_gain_hz * e + i for e, i in zip(error, self._integral))
+        # What limits the way to a velocity does not limit what holds it: in wind, in thin air and
+        # at a low voltage the integral is more than either limit.
+        x, y, z = (p.velocity_gain_hz * e for e in error)
         scale = min(1.0, p.max_horizontal_acceleration_m_s2 / max(math.hypot(x, y), 1e-9))
-        limit = p.max_vertical_acceleration_m_s2
-        limited = x * scale, y * scale, min(max(z, -limit), limit)
-        # The integral stands still on an axis that is at its limit.
+        limit, most = p.max_vertical_acceleration_m_s2, _MAX_INTEGRAL_M_S2
         ix, iy, iz = (
-            i + (p.velocity_integral_gain_hz2 * dt * e if a == b else 0.0)
-            for i, e, a, b in zip(self._integral, error, (x, y, z), limited))
+            min(max(i + p.velocity_integral_gain_hz2 * dt * e, -most), most)
+            for i, e in zip(self._integral, error))
         self._integral = ix, iy, iz
-        return limited
+        return x * scale + ix, y * scale + iy, max(min(max(z, -limit), limit) + iz, -most)
 
     def _torque(self, estimate: Estimator, attitude: Quaternion) -> Vector:
         p = self._parameters

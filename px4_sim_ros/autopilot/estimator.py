@@ -14,7 +14,7 @@ import math
 from px4_sim_ros.model.environment.atmosphere import STANDARD
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition, LocalFrame, load_proj
 from px4_sim_ros.model.environment.magnetic_field import field_enu_t
-from px4_sim_ros.model.frames import Quaternion, Vector
+from px4_sim_ros.model.frames import Quaternion, Vector, vector
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.rotation import (
     from_rotation_vector,
@@ -68,6 +68,7 @@ class Estimator:
         self._gravity = gravity_m_s2
         self._year = magnetic_field_year
         self._force, self._field, self._height, self._fix = _Mean(), _Mean(), _Mean(), _Mean()
+        self._first_fix: LocalFrame | None = None      # around the first
         self._time_us = 0                        # of the last IMU sample
         self._started_us: int | None = None      # of the first
         self._magnetic_heading = 0.0
@@ -130,7 +131,9 @@ class Estimator:
     def gnss(self, fix: GeodeticPosition, velocity: Vector, dt: float) -> None:
         """Correct position, velocity and tilt with a fix; `dt` is the time since the last one."""
         if self.frame is None:
-            self._fix.add((fix.latitude_deg, fix.longitude_deg, fix.ellipsoid_altitude_m))
+            # On a map, for longitudes have no mean near a pole or the date line.
+            self._first_fix = self._first_fix or LocalFrame(fix)
+            self._fix.add(self._first_fix.to_local(fix))
             return
         p = self._parameters
         ex, ey, _ = (m - s for m, s in zip(self.frame.to_local(fix), self.position))
@@ -159,10 +162,10 @@ class Estimator:
     def _align(self, force: Vector, waited_s: float) -> None:
         """Average at rest, then start level with gravity and along the magnetic field."""
         self._force.add(force)
-        if waited_s < self._parameters.alignment_time_s or not (
-                self._field.count and self._height.count and self._fix.count):
+        if waited_s < self._parameters.alignment_time_s or self._first_fix is None or not (
+                self._field.count and self._height.count):
             return
-        origin = GeodeticPosition(*self._fix.value)
+        origin = self._first_fix.to_geodetic(vector(self._fix.value))
         east, north, _ = field_enu_t(origin, self._year)
         self._magnetic_heading = math.atan2(north, east)
         fx, fy, fz = self._force.value

@@ -64,6 +64,8 @@ class Round:
     costs: dict[str, tuple[float, float]]           # us a call, calls a step; of parts alone
     integrators_us: dict[str, float]
     flights: dict[Kind, Figures]
+    start_s: dict[str, float] = dataclasses.field(default_factory=dict)
+    """From the command to the first HIL_SENSOR, by mode."""
 
     @property
     def calibration_us(self) -> float:
@@ -164,6 +166,11 @@ class Results:
         return {name: Spread.of(r.integrators_us[name] for r in self.rounds)
                 for name in self.rounds[0].integrators_us}
 
+    def start_s(self) -> dict[str, Spread]:
+        """Return the wall time from the command to the first HIL_SENSOR, by mode."""
+        return {mode: Spread.of(r.start_s[mode] for r in self.rounds)
+                for mode in self.rounds[0].start_s}
+
     def calibration_us(self) -> float:
         """Return what a calibration loop takes."""
         return statistics.median(r.calibration_us for r in self.rounds)
@@ -189,6 +196,7 @@ class Results:
             'ratios': {names: ratio._asdict() for names, ratio in self.ratios().items()},
             'alone': {part: {'us': us, 'calls_a_step': calls, 'us_a_step': us * calls}
                       for part, (us, calls) in self.costs().items()},
+            'start_s': {mode: s._asdict() for mode, s in self.start_s().items()},
             'integrators_us': {n: s._asdict() for n, s in self.integrators_us().items()},
             'loops': self.loops()}
 

@@ -16,6 +16,7 @@ from px4_sim_ros.bench.kinds import OTHERS, PEERS, Kind, free_instance
 from px4_sim_ros.bench.results import Round
 from px4_sim_ros.bench.unit_costs import calibration_us
 from px4_sim_ros.config.child_prefix import own_module
+from px4_sim_ros.run.flight_plan import MODES
 from px4_sim_ros.run.processes import Child
 
 # To take a graph and an autopilot down.
@@ -63,7 +64,10 @@ def run_rounds(plan: RoundPlan, repeat: int) -> list[Round]:
                 'px4_sim_ros.bench.unit_costs', str(plan.share_s), str(plan.share_rounds)],
                 plan.folder, {})
             bar.update()
-            rounds.append(Round(**alone, flights=flights))
+            modes = [mode for mode in MODES if any(kind.mode == mode for kind in flights)]
+            start = _run('the start', [
+                'px4_sim_ros.bench.start_up', str(free_instance()), *modes], plan.folder, {})
+            rounds.append(Round(**alone, **start, flights=flights))
     return [dataclasses.replace(each, flights={kind: each.flights[kind] for kind in kinds})
             for each in rounds]
 

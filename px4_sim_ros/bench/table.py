@@ -38,6 +38,8 @@ def text(results: Results) -> str:
             for part, (us, calls) in results.costs().items() if part != CALIBRATION)]),
         'A step of dynamics alone by integrator, us: ' + ', '.join(
             f"{name} {spread.text('.0f')}" for name, spread in results.integrators_us().items())
+        + '\nFrom the command to the first HIL_SENSOR, s: ' + ', '.join(
+            f"{mode} {spread.text('.2f')}" for mode, spread in results.start_s().items())
         + f'\nA calibration loop: {results.calibration_us():.1f} us'])
 
 
@@ -45,7 +47,7 @@ def beside_peers(results: Results) -> list[tuple[str, ...]]:
     """Return the table that compares whoever flew PX4: a row for its names, one for each."""
     found = {result.kind: result for result in results.kinds()}
     rows: list[tuple[str, ...]] = [
-        ('simulator', 'PX4 on one core', 'of the ceiling', 'PX4 as it comes',
+        ('simulator', 'PX4 as in flights', 'of the ceiling', 'PX4 as it comes',
          'of its ceiling')]
     for mode in (*MODES, *PEERS, CEILING):
         kind = Kind(mode, 'px4')
@@ -65,9 +67,15 @@ def markdown(results: Results) -> str:
     """Return the tables that a document has."""
     ratios = [('ratio within a round', 'median (range)'),
               *((names, ratio.text()) for names, ratio in results.ratios().items())]
+    start = [('mode', 'to the first HIL_SENSOR, s'),
+             *((mode, spread.text()) for mode, spread in results.start_s().items())]
+    memory = [('mode/autopilot', 'resident memory, MiB'),
+              *((k.kind.name, ', '.join(f"{name} {p['memory_mib']:.0f}"
+                                        for name, p in k.processes.items()))
+                for k in results.kinds())]
     return '\n\n'.join(
         _markdown_table(rows) for rows in (
-            beside_peers(results), ratios, [_HEADS, *map(_row, results.kinds())])
+            beside_peers(results), ratios, [_HEADS, *map(_row, results.kinds())], start, memory)
         if len(rows) > 1) + '\n'
 
 

@@ -210,7 +210,12 @@ def _link(
     decoder = HilDecoder()
 
     def frames() -> list[bytes]:
-        return [hil_frames.of(time_us, inputs) for time_us, inputs in measured]
+        hil_frames.reset()
+        found = []
+        for time_us, inputs in measured:
+            found.append(hil_frames.of(time_us, inputs))
+            hil_frames.keep(inputs)
+        return found
 
     bench.measure('codec, encoder', frames, len(measured))
     answers = Answers(1, [0.7] * 16)

@@ -9,7 +9,7 @@ import urllib.parse
 
 import numpy as np
 
-from px4_sim_ros.campaign import statistics
+from px4_sim_ros.campaign import path_plots, statistics
 from px4_sim_ros.campaign.folder import Folder, Session, run_name
 from px4_sim_ros.campaign.jobs import Row
 from px4_sim_ros.config import whole_files
@@ -55,6 +55,7 @@ def report(folder: Folder) -> str:
         Section('margins', 'Margins', _margins(rows, margins)),
         Section('inputs', 'Which input matters', _inputs(rows, names, margins)),
         Section('fails', 'Where it fails', _fails(folder, rows, names, margins)),
+        Section('paths', 'Paths', path_plots.paths(rows, folder.paths(), _COLOURS)),
         Section('time', 'Time', _sessions(folder.sessions(), rows)),
         Section('facts', 'The campaign', _facts(folder, rows))])
 

@@ -17,6 +17,7 @@ from px4_sim_ros.campaign.jobs import (
     ALWAYS,
     FAILED,
     NEVER,
+    PATH,
     Job,
     Row,
     configured,
@@ -71,7 +72,8 @@ def _check_one(campaign: Campaign, run: Run, px4: Px4Build, what: str) -> None:
         file = write_files(pathlib.Path(folder), 'scenario', run.scenario,
                            run.own_vehicle)
         try:
-            configured(file, px4, _NOWHERE)
+            configured(file, px4, _NOWHERE, pathlib.Path(folder) / 'bag',
+                       campaign.settings.recorder)
         except ParameterError as error:
             said = str(error)
             for path in (file, file.with_name('scenario.vehicle.yaml')):
@@ -91,8 +93,9 @@ def conduct(
     :raises ParameterError: a run has a value that is not allowed, or another process flies
     :raises OSError: a row cannot be written; those before it are whole
     """
-    with contextlib.closing(folder.open_rows()) as rows:
-        conductor = _Conductor(folder, rows, executor, fly, slots, report)
+    with (contextlib.closing(folder.open_rows()) as rows,
+          contextlib.closing(folder.open_paths()) as paths):
+        conductor = _Conductor(folder, rows, paths, executor, fly, slots, report)
         try:
             conductor.conduct()
         finally:
@@ -104,10 +107,11 @@ def conduct(
 
 class _Conductor:
     def __init__(
-        self, folder: Folder, rows: Lines, executor: Executor, fly: Flyer, slots: int,
-        report: typing.Callable[[Progress], None],
+        self, folder: Folder, rows: Lines, paths: Lines, executor: Executor, fly: Flyer,
+        slots: int, report: typing.Callable[[Progress], None],
     ) -> None:
-        self._folder, self._rows, self._executor = folder, rows, executor
+        self._folder, self._executor = folder, executor
+        self._rows, self._paths = rows, paths
         self._fly, self._slots, self._report = fly, slots, report
         self.lost: dict[int, str] = {}
         self._there = len(rows.all)
@@ -145,13 +149,16 @@ class _Conductor:
         if settings.keep_every and run.number % settings.keep_every == 0:
             records = ALWAYS
         return Job.of(run, self._folder.px4, settings.limit_s, records,
-                      str(self._folder.recording(run.number)))
+                      str(self._folder.recording(run.number)), settings.recorder)
 
     def _take(self, run: Run, answer: dict[str, typing.Any]) -> None:
         row, lost = None, answer.get('lost', '')
         if not lost:
             with self._folder.writing():
                 row = self._row(run, answer)
+                # Before the row: each run that has one has its path.
+                if (path := row.pop(PATH, None)) is not None:
+                    self._paths.add(path)
                 self._rows.add(row)
             self._failed += row['outcome'] == 'failed'
         else:

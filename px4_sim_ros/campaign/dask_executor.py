@@ -11,6 +11,7 @@ import atexit
 import contextlib
 import functools
 import importlib
+import importlib.util
 import signal
 import typing
 from multiprocessing import resource_tracker
@@ -19,6 +20,7 @@ from px4_sim_ros.campaign.executors import Opened
 from px4_sim_ros.campaign.jobs import Job
 from px4_sim_ros.campaign.slots import Answer, Slots
 from px4_sim_ros.config import signals
+from px4_sim_ros.config.resources import PACKAGE
 from px4_sim_ros.model.errors import ParameterError
 
 
@@ -41,7 +43,7 @@ def opened_on_dask(count: int, scheduler: str) -> typing.Iterator[Opened]:
 
     :param count: of workers of one thread, if they are started here
     :param scheduler: address of one that runs; '' starts a cluster on this machine
-    :raises ParameterError: nothing answers there, or it has no workers
+    :raises ParameterError: nothing answers there, it has no workers, or lacks this package
     """
     distributed = _distributed()
     with contextlib.ExitStack() as stack:
@@ -55,11 +57,25 @@ def opened_on_dask(count: int, scheduler: str) -> typing.Iterator[Opened]:
             count = sum(client.nthreads().values())
             if not count:
                 raise ParameterError(f'scheduler {scheduler}: has no workers')
+            _check_package(client, scheduler)
         # A flight is not a pure function for Dask: one that was lost is flown again.
         executor = client.get_executor(pure=False, retries=1)
         # When all is well nothing runs any more; else nobody waits for workers that are gone.
         stack.callback(executor.shutdown, wait=False)
         yield Opened(executor, fly, count, f'the dashboard of Dask is {client.dashboard_link}')
+
+
+def _check_package(client: typing.Any, scheduler: str) -> None:
+    """Check that this package is where flights are handed on, and where they are flown.
+
+    :raises ParameterError: it is not
+    """
+    found = {'scheduler': client.run_on_scheduler(importlib.util.find_spec, PACKAGE),
+             **client.run(importlib.util.find_spec, PACKAGE)}
+    missing = [place for place, spec in found.items() if spec is None]
+    if missing:
+        raise ParameterError(f'scheduler {scheduler}: {PACKAGE} is not installed for'
+                             f' {" and ".join(missing)}')
 
 
 @contextlib.contextmanager

@@ -13,7 +13,8 @@ import threading
 import time
 import typing
 
-from px4_sim_ros.campaign.jobs import ALWAYS, FAILED, Job, Row, configured, write_files
+from px4_sim_ros.campaign.jobs import ALWAYS, FAILED, PATH, Job, Row, configured, write_files
+from px4_sim_ros.campaign.paths import PathTaker
 from px4_sim_ros.config.compile_ahead import compile_ahead
 from px4_sim_ros.config.configuration import Configuration, checked_scenario
 from px4_sim_ros.mavlink.link_state import HilParameters
@@ -42,6 +43,7 @@ class _Figures:
 
     def __init__(self) -> None:
         self.last: Situation | None = None
+        self.path = PathTaker()
         self._max_height_m = self._max_distance_m = self._max_tilt_deg = self._max_speed = 0.0
 
     def add(self, situation: Situation | None) -> None:
@@ -49,6 +51,7 @@ class _Figures:
         if situation is None:
             return
         self.last = situation
+        self.path.add(situation)
         self._max_height_m = max(self._max_height_m, situation.height_m)
         self._max_distance_m = max(self._max_distance_m, situation.distance_m)
         self._max_tilt_deg = max(self._max_tilt_deg, situation.tilt_deg)
@@ -80,10 +83,10 @@ def fly(job: Job, folder: pathlib.Path, instance: int) -> Row:
     compile_ahead()
     scenario = write_files(folder, 'flown', job.scenario, job.vehicle)
     bag = folder / 'recording' if _is_recorded_at_once(job) else None
-    row = _flown(job, configured(scenario, job.px4, instance, bag), folder)
+    row = _flown(job, configured(scenario, job.px4, instance, bag, job.recorder), folder)
     if bag is None and job.records == FAILED and row['outcome'] == 'failed':
         bag = folder / 'recording'
-        again = _flown(job, configured(scenario, job.px4, instance, bag), folder)
+        again = _flown(job, configured(scenario, job.px4, instance, bag, job.recorder), folder)
         row['repeatable'] &= again['fingerprint'] == row['fingerprint']
     row['recording'] = _kept(job, row, bag)
     return row | {'wall_s': time.monotonic() - started_s}
@@ -150,7 +153,8 @@ def _flown(job: Job, configuration: Configuration, folder: pathlib.Path) -> Row:
     if px4 and record.status.steps == 0:
         raise LostRunError('PX4 has not connected')
     record.mission_flown = watch.flown
-    return _row(record, figures, _failure(watch, started, scenario), px4)
+    return _row(record, figures, _failure(watch, started, scenario), px4) | {
+        PATH: figures.path.path(job.number)}
 
 
 @contextlib.contextmanager

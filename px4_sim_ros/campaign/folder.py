@@ -14,11 +14,13 @@ import typing
 from px4_sim_ros.campaign import inputs
 from px4_sim_ros.campaign.jobs import Row, write_files
 from px4_sim_ros.campaign.lines import Lines, read
+from px4_sim_ros.campaign.paths import FlownPath
 from px4_sim_ros.campaign.plan import Campaign, Run
 from px4_sim_ros.config import whole_files
 from px4_sim_ros.model.errors import ParameterError, sentence
 
 _PLAN, _ROWS, _SESSIONS = 'campaign.json', 'runs.jsonl', 'sessions.jsonl'
+_PATHS = 'paths.jsonl'
 Px4Build = tuple[str, str] | None
 """Build folder and schedule of the PX4 that flies; None: the embedded autopilot."""
 
@@ -140,6 +142,21 @@ class Folder:
         :raises ParameterError: another process writes them
         """
         return Lines(self.path / _ROWS)
+
+    def paths(self) -> dict[int, FlownPath]:
+        """Return the paths of runs that have ended, by number.
+
+        :raises ParameterError: they cannot be read
+        """
+        found = (FlownPath(*line) for line in read(self.path / _PATHS))
+        return {path.run: path for path in found}
+
+    def open_paths(self) -> Lines:
+        """Return the paths, for writing; they do not stay in memory.
+
+        :raises ParameterError: another process writes them
+        """
+        return Lines(self.path / _PATHS, keeps=False)
 
     @contextlib.contextmanager
     def writing(self) -> typing.Iterator[None]:

@@ -19,6 +19,8 @@ from px4_sim_ros.run.px4 import schedule_parameters
 
 ALWAYS, FAILED, NEVER = 'always', 'failed', 'never'
 """Which recordings are kept."""
+PATH = 'path'
+"""What a worker says beside the columns of a row."""
 Row = dict[str, typing.Any]
 """What is known of a run, by column; values are numbers, texts, true, false or None."""
 
@@ -33,14 +35,16 @@ class Job(typing.NamedTuple):
     records: str                                 # ALWAYS, FAILED or NEVER
     keep: str                                    # new folder for what is recorded
     limit_s: float                               # wall time
+    recorder: dict[str, typing.Any]              # its parameters, beside the folder
 
     @classmethod
     def of(
         cls, run: Run, px4: tuple[str, str] | None, limit_s: float, records: str = NEVER,
-        keep: str = '',
+        keep: str = '', recorder: typing.Mapping[str, typing.Any] | None = None,
     ) -> Job:
         """Return what flies a run; if nothing else is said it is not recorded."""
-        return cls(run.number, run.scenario, run.own_vehicle, px4, records, keep, limit_s)
+        return cls(run.number, run.scenario, run.own_vehicle, px4, records, keep, limit_s,
+                   dict(recorder or {}))
 
 
 def row_in(answer: typing.Mapping[str, typing.Any], what: str) -> Row:
@@ -61,16 +65,19 @@ def row_in(answer: typing.Mapping[str, typing.Any], what: str) -> Row:
 
 def configured(
     scenario: pathlib.Path, px4: tuple[str, str] | None, instance: int,
-    bag: pathlib.Path | None = None,
+    bag: pathlib.Path | None = None, recorder: typing.Mapping[str, typing.Any] | None = None,
 ) -> Configuration:
     """Return the parameters of a flight, those of `fly --mode core --scenario FILE`.
 
+    :param bag: what is recorded into, if it is
+    :param recorder: its other parameters
     :raises ParameterError: the scenario, or something that it sets, is wrong
     """
     base: dict[str, dict[str, typing.Any]] = {'manager': {'speed_factor': 0.0}}
     if px4 is not None:
         base |= schedule_parameters(px4[1])
-    recorded = {} if bag is None else {'recorder': {'folder': str(bag)}}
+    recorded = {} if bag is None else {
+        'recorder': {'folder': str(bag), **(recorder or {})}}
     found = load_configuration(None, {
         '': {'scenario': str(scenario), 'recorder': bag is not None},
         'hil_bridge': {'instance': instance}, **recorded}, base=base)

@@ -27,9 +27,10 @@ def read(path: pathlib.Path) -> list[typing.Any]:
 class Lines:
     """The lines of a file that nobody else writes meanwhile."""
 
-    def __init__(self, path: pathlib.Path) -> None:
+    def __init__(self, path: pathlib.Path, keeps: bool = True) -> None:
         """Open the file; a line that was written in part is taken away.
 
+        :param keeps: whether `all` has what the lines hold
         :raises ParameterError: another process has it
         """
         self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
@@ -37,6 +38,8 @@ class Lines:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self.all, self._bytes = _whole(path, path.read_bytes())
             os.ftruncate(self._file, self._bytes)
+            self._keeps = keeps
+            self.all = self.all if keeps else []
         except BlockingIOError:
             self.close()
             raise ParameterError(
@@ -59,7 +62,8 @@ class Lines:
             os.ftruncate(self._file, self._bytes)
             raise
         self._bytes += len(data)
-        self.all.append(content)
+        if self._keeps:
+            self.all.append(content)
 
     def close(self) -> None:
         """Let others write."""

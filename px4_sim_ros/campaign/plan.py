@@ -36,8 +36,15 @@ class Settings(Parameters):
     keep_every: int = parameter(
         'a recording of each run of which the number is a multiple of this; 0: of none',
         minimum=0, default=0)
+    record_topics: str = parameter('`recorder.topics` of recordings', default='')
+    record_every: int = parameter('`recorder.every` of recordings', minimum=1, default=1)
     limit_s: float = parameter(
         'wall time of a flight that is taken to hang', 's', above=0, default=600.0)
+
+    @property
+    def recorder(self) -> dict[str, typing.Any]:
+        """Parameters of the recorder."""
+        return {'topics': self.record_topics, 'every': self.record_every}
 
 
 _KEYS = (*_FLOWN, 'vary', *Settings.infos())

@@ -51,8 +51,8 @@ def main(arguments: typing.Sequence[str] | None = None) -> int:
             output.flush()
     except KeyboardInterrupt:      # before or after what a command takes care of
         code = INTERRUPTED
-    except RuntimeError as error:
-        # So Python 3.11 passes on what is raised while a class is made, as in an import.
+    except (RuntimeError, ImportError) as error:
+        # So Python passes on what is raised while a class is made (3.11), or a module in C loaded.
         if not isinstance(error.__cause__, signals.Interrupted):
             raise
         code = INTERRUPTED

@@ -55,7 +55,7 @@ class Expectation(typing.NamedTuple):
         found = compare_bags(self.reference, BagReader(recording))
         names = 'the reference', 'this flight'
         if found.first is None:
-            return 'all messages that both have are the same'
+            return 'all messages that are in both recordings are the same'
         command = found.topics[COMMAND].first
         parts = dict.fromkeys(part for part in (found.first, command) if part is not None)
         return 'it differs first in ' + ', then in '.join(

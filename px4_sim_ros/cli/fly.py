@@ -174,18 +174,18 @@ def _conduct(
         return INTERRUPTED, 'interrupted'
     except (OSError, RuntimeError, ParameterError) as error:
         return FAILED, sentence(error)
-    if plan.scenario is not None and not record.was_stopped:
-        return FAILED if record.failed else 0, ''
-    return 0 if whole.landed or record.was_stopped else FAILED, ''
+    return 0 if whole.has_succeeded or record.was_stopped else FAILED, ''
 
 
 def _broken(
     options: argparse.Namespace, plan: FlightPlan, record: FlightRecord,
 ) -> typing.Iterator[str]:
     """Yield a sentence for each expectation that has failed, and how to fly that again."""
-    for verdict in record.failed:
-        yield f'expected {verdict.text}'
-    if record.failed:
+    records = {plan.namespace: record, **record.others}
+    for vehicle, its in records.items():
+        for verdict in its.failed:
+            yield f"{f'{vehicle}: ' if plan.fleet else ''}expected {verdict.text}"
+    if record.failed and not plan.fleet:
         words = ['python', '-m', 'px4_sim_ros', *same_flight.words(options)]
         if not record.unrepeatable:
             words += ['--expect', record.status.fingerprint]

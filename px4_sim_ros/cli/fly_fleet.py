@@ -78,9 +78,11 @@ def _head(configuration: Configuration, vehicle: VehiclePlan) -> dict[str, typin
 
 
 def print_vehicle(summary: dict[str, typing.Any]) -> None:
-    """Print a line about a vehicle."""
+    """Print a line about a vehicle, and one for each thing that its scenario expects."""
     how = 'landed' if summary['landed'] else summary['failure'] or 'not landed'
     off = summary['position_error_at_landing_m']
     print(f"{summary['namespace']:28} {summary['vehicle']}, {summary['mission']},"
           f" {summary['autopilot']}: {how}{f', off by {off:g} m' if off is not None else ''},"
           f" misses {summary['misses']}, fingerprint {summary['fingerprint']}")
+    for verdict in summary.get('expectations', ()):
+        print(f"{'':28} expected {verdict['text']}")

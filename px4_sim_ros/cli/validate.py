@@ -26,6 +26,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--mounting', nargs=2, type=float, default=(0.0, 0.0),
                         metavar=('ROLL', 'PITCH'), help="of the log's body axes, rad, as identify"
                         ' finds them')
+    parser.add_argument('--against', nargs='+', default=(), metavar='LOG',
+                        help='logs of PX4 of simulated flights of the same mission: the closed'
+                        ' loop side by side')
     parser.add_argument('--report', type=pathlib.Path, metavar='FILE.html',
                         help='page to write; by default the name of the log, here')
     parser.add_argument('--json', type=pathlib.Path, metavar='FILE', help='figures to write')
@@ -45,8 +48,10 @@ def validate(options: argparse.Namespace) -> int:
         of_log = {f'{name}[{axis}]': value for name, values in (
             ('wind_m_s', options.wind), ('mounting_rad', options.mounting))
             for axis, value in enumerate(values)}
+        from px4_sim_ros.real import closed_loop
         found = pages.validated(
-            with_values(read_flight(options.log), of_log), vehicle.name, vehicle)
+            with_values(read_flight(options.log), of_log), vehicle.name, vehicle,
+            closed_loop.compared(options.log, options.against) if options.against else [])
         whole_files.write(page, pages.validation_page(found))
         from px4_sim_ros.real import summaries
         for line in summaries.of_validation(found):

@@ -4,19 +4,19 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import os
+import pathlib
 import sys
 
 from px4_sim_ros.cli import output
 from px4_sim_ros.cli.arguments import namespace
 from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED
 from px4_sim_ros.model.errors import ParameterError, sentence
-from px4_sim_ros.recording.bag.reader import BagReader
+from px4_sim_ros.recording.bag.reader import BagReader, vehicles_of
 from px4_sim_ros.recording.bag.run_description import BagError
 from px4_sim_ros.run import settings
 from px4_sim_ros.viewing.rerun_target import OPEN, RerunTarget, ViewerError
-
-_LEVELS = {'warning': 'WARN', 'error': 'ERROR'}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +36,7 @@ def view(options: argparse.Namespace) -> int:
     try:
         target = RerunTarget(options.viewer)
         if options.bag is not None:
-            _show_bag(BagReader(options.bag), target)
+            _show_bag(vehicles_of(options.bag), pathlib.Path(options.bag), target)
         else:
             _show_graph(options, target)
     except (ParameterError, BagError) as error:
@@ -50,28 +50,25 @@ def view(options: argparse.Namespace) -> int:
     return 0
 
 
-def _show_bag(bag: BagReader, target: RerunTarget) -> None:
-    """Write a whole recording."""
-    from px4_sim_ros.recording.analysis.flight_events import marks, read_contents
-    from px4_sim_ros.recording.analysis.flight_facts import mission_waypoints
-    from px4_sim_ros.viewing.rerun_log import RerunLog
-    contents = read_contents(bag)
-    series = contents.series
-    odometry = series.get('ground_truth/odom')
-    places = mission_waypoints(bag.run, odometry['position_m'].values[0]) if odometry else []
-    configuration, lines = bag.run.configuration({}), marks(bag.run, contents)
-    stream = target.open_run(bag.folder.name)
-    log = RerunLog(stream, configuration, places, whole=True)
+def _show_bag(bags: list[BagReader], folder: pathlib.Path, target: RerunTarget) -> None:
+    """Write a whole recording.
+
+    :param bags: of its vehicles
+    """
+    open_run = functools.cache(lambda: target.open_run(folder.name))
     try:
-        log.add(series)
+        if bags[0].folder == folder.expanduser():
+            from px4_sim_ros.viewing.rerun_bag import write_vehicle
+            write_vehicle(bags[0], open_run)
+        else:
+            from px4_sim_ros.viewing.rerun_fleet import write_fleet
+            write_fleet(bags, open_run)
     except ParameterError:       # the recording does not fit its vehicle
         target.discard_run()
         raise
-    for mark in lines:
-        log.log_text(mark.start_s, _LEVELS.get(mark.kind, 'INFO'), mark.who or mark.kind, mark.text)
-    target.close_run(stream)
-    if bag.damage:
-        print(bag.damage, file=sys.stderr)
+    target.close_run(open_run())
+    if bags[0].damage:
+        print(bags[0].damage, file=sys.stderr)
 
 
 def _show_graph(options: argparse.Namespace, target: RerunTarget) -> None:

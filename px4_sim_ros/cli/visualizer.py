@@ -21,8 +21,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     settings.add_graph_arguments(parser)
     parser.add_argument('--only-tf', action='store_true', help='publish nothing but /tf and'
                         ' /tf_static: the true pose at the display rate of simulated time')
-    parser.add_argument('--fleet', type=pathlib.Path, metavar='FILE', help='with --only-tf: of'
-                        ' several vehicles, which this file describes')
+    parser.add_argument('--fleet', type=pathlib.Path, metavar='FILE', help='of several vehicles,'
+                        ' which this file describes: with --only-tf of all')
+    parser.add_argument('--member', metavar='NAME', help='with --fleet: which vehicle')
 
 
 def visualizer(options: argparse.Namespace) -> int:
@@ -35,8 +36,13 @@ def visualizer(options: argparse.Namespace) -> int:
             vehicles = _vehicles(options)
             run(lambda: TfBroadcaster(vehicles), options.ros_arguments)
         else:
-            configuration = settings.graph_configuration(options)
-            run(lambda: VisualizerNode(configuration), options.ros_arguments)
+            vehicles = _vehicles(options)
+            if options.fleet is not None and options.member not in vehicles:
+                raise ParameterError(f'member {options.member!r}: there are'
+                                     f" {', '.join(vehicles)}")
+            configuration = vehicles[options.member if options.fleet is not None else '']
+            run(lambda: VisualizerNode(configuration, of_fleet=options.fleet is not None),
+                options.ros_arguments)
     except (ParameterError, BagError) as error:
         return output.failed('visualizer', error, BAD_INPUT)
     return 0

@@ -19,6 +19,7 @@ from px4_sim_ros.config.parameter_files import (
     select,
     write_parameters,
 )
+from px4_sim_ros.config.recording import RecorderParameters, recorded
 from px4_sim_ros.config.resources import named_file
 from px4_sim_ros.config.scenarios import NONE, load_scenario, settings_of
 from px4_sim_ros.config.vehicles_and_missions import load_vehicle
@@ -147,9 +148,12 @@ def load_configuration(
     nodes = {node: configured(node) for node in names}
     for name, configuration in nodes.items():
         _check_shared(name, configuration.world, world)
-    return Configuration(
+    found = Configuration(
         world, vehicle,
         {name: configuration.own for name, configuration in nodes.items()})
+    if 'recorder' in nodes:
+        recorded(found.graph, found.of_node('recorder', RecorderParameters))
+    return found
 
 
 def _check_alone(scenario: str, settings: typing.Mapping[str, FlatParameters]) -> None:

@@ -19,7 +19,7 @@ MOST_VEHICLES = 40
 SPACING_M = 3.0
 NEAR_MISS_M = 1.0
 
-_WHEN_GONE = {'hold': 'hold', 'go_on': 'hold_first'}
+_WHEN_GONE = {'hold': 'hold', 'go_on': 'hold_first', 'begin_again': 'begin_again'}
 _AUTOPILOTS = 'embedded', 'px4', 'none'
 _OF_WORLD = {'manager', 'recorder'}
 _NAMESPACE = re.compile(r'[A-Za-z_]\w*', re.ASCII)
@@ -45,6 +45,9 @@ class VehicleEntry(Parameters):
     vehicle: str = parameter('name of a file in config/vehicles, or a path', default='')
     mission: str = parameter(
         'name of a file in config/missions, or a path; none: it is flown by others', default='')
+    scenario: str = parameter(
+        'name of a file in config/scenarios, or a path: what happens to it, and what has to hold',
+        default='')
     autopilot: str = parameter('who flies it', choices=_AUTOPILOTS, default='')
     instance: int = parameter('of PX4, which gives the ports', minimum=0, maximum=99, default=-1)
     seed: int = parameter(
@@ -135,7 +138,7 @@ def _vehicle(owner: str, entry: typing.Any) -> FleetVehicle:
     found = _settings(owner, entry.get('set', {}))
     for node in sorted(_OF_WORLD & found.keys()):
         raise ParameterError(f'{owner}.set: {node} is of the world; set it for all of the fleet')
-    for key in 'vehicle', 'mission':
+    for key in 'vehicle', 'mission', 'scenario':
         if value := getattr(said, key):
             found.setdefault('', {})[key] = value
     found.setdefault('dynamics', {}).update(

@@ -9,6 +9,7 @@ import typing
 
 from pymavlink.dialects.v20 import common as mavlink
 
+from px4_sim_ros.mavlink.arrivals import Arrivals
 from px4_sim_ros.mavlink.battery_link import BatteryLink
 from px4_sim_ros.mavlink.cores import core_of
 from px4_sim_ros.mavlink.hil_codec import ActuatorControls, HilEncoder
@@ -20,15 +21,26 @@ from px4_sim_ros.mavlink.ports import check_port_is_free
 from px4_sim_ros.mavlink.shared_core import SharedCore
 from px4_sim_ros.model.faults.action import Faults
 from px4_sim_ros.model.faults.links import AutopilotOff, AutopilotPaused
+from px4_sim_ros.model.timebase import is_due
+from px4_sim_ros.model.truth import Truth
 from px4_sim_ros.step.block import Block, BlockConfiguration, BlockStatus, Inputs, Outputs
 from px4_sim_ros.step.graph import COMMAND, FAULTS
+
+TRUTH_PERIOD_US = 20_000
+"""Of HIL_STATE_QUATERNION. PX4 asks for 5 ms, and logs true positions every 20 ms."""
 
 _WORTH_A_WARNING = LinkState.STALLED, LinkState.WAITING
 _NOT_OPEN = 'reset comes before the first step'
 
 
 class HilFrames:
-    """Turns the measurements of a step into the frames that an autopilot gets."""
+    """Turns the measurements of a step into the frames that an autopilot gets.
+
+    PX4 advances its clock with the HIL_SENSOR of id 0 and with nothing else. So it is sent in every
+    step, if need be with no measurement at all. All other messages PX4 stamps with its clock when
+    they come. They come before a later HIL_SENSOR: before the next one their stamp is the time of
+    their measurement, and with a delay it is as much later.
+    """
 
     def __init__(self, configuration: BlockConfiguration[HilParameters]) -> None:
         world, graph = configuration.world, configuration.graph
@@ -40,36 +52,53 @@ class HilFrames:
         self._first_magnetometer, *further_magnetometers = topics['mag']
         self._further = list(enumerate(itertools.zip_longest(
             further_imus, further_magnetometers, fillvalue=''), 1))
-        encoder = self._encoder = HilEncoder()
+        encoder = self._encoder = HilEncoder(world.atmosphere())
+        self._local_frame, self._geoid_height_m = world.local_frame(), world.geoid_height_m
+        self._groups = {
+            **dict.fromkeys(topics['mag'], 'magnetometer'), 'baro': 'barometer',
+            'airspeed': 'airspeed'}
+        self._delays_us, self._step_us = world.delays_us, world.step_us
         flow_period_us = world.period_us('optical_flow')
-        # What goes before the HIL_SENSOR, in this order: the topic, and what makes its frame.
-        self._before: list[tuple[str, typing.Callable[[typing.Any], bytes]]] = [
-            (name, functools.partial(
+        # What comes later, in this order: the topic, its sensor, and what makes its frame.
+        self._makers: list[tuple[str, str, typing.Callable[[typing.Any], bytes]]] = [
+            (name, name, functools.partial(
                 encoder.gps, geoid_height_m=world.geoid_height_m,
                 satellites=configuration.parameters.satellites, gps_id=i))
             for i, name in enumerate(topics['gps/fix'])]
-        for name, message_of in (
-                ('range', distance_message),
-                ('optical_flow', lambda flow: flow_message(
+        for name, kind, message_of in (
+                ('range', 'range_finder', distance_message),
+                ('optical_flow', 'optical_flow', lambda flow: flow_message(
                     flow._replace(period_us=flow_period_us))),
-                ('visual_odometry', odometry_message)):
+                ('visual_odometry', 'visual_odometry', odometry_message)):
             if name in topics:
-                self._before.append((name, functools.partial(_frame, encoder, message_of)))
+                self._makers.append((name, kind, functools.partial(_frame, encoder, message_of)))
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget what is on its way."""
+        self._clock_us = 0              # of an autopilot that has got the last HIL_SENSOR
+        self._late_frames: dict[str, Arrivals[bytes]] = {}
+        self._late_groups: dict[str, Arrivals[typing.Any]] = {
+            topic: self._arrivals(kind) for topic, kind in self._groups.items()
+            if self._delays_us[kind]}
+
+    def _arrivals(self, kind: str) -> Arrivals[typing.Any]:
+        return Arrivals(self._delays_us.get(kind, 0), self._step_us)
 
     def of(self, time_us: int, inputs: Inputs) -> bytes:
-        """Return the frames of a step.
-
-        PX4 advances its clock with the HIL_SENSOR of id 0 and with nothing else. So it is sent
-        in every step, if need be with no measurement at all, and other messages go before it.
-        The further HIL_SENSORs, which PX4 stamps with its clock, come after it.
+        """Return the frames that arrive in a step; further HIL_SENSORs come after the first.
 
         :param inputs: what was measured, by topic
         """
-        encoder, get = self._encoder, inputs.get
+        encoder = self._encoder
         frames = b''
-        for name, frame_of in self._before:
-            if name in inputs:
-                frames += frame_of(inputs[name])
+        for late in self._late_frames.values():
+            for frame in late.take(self._clock_us):
+                frames += frame
+        self._clock_us = time_us
+        if self._late_groups:
+            inputs = self._arrived(time_us, inputs)
+        get = inputs.get
         frames += encoder.sensor(
             time_us, get(self.first_imu), get(self._first_magnetometer), get('baro'),
             get('airspeed'))
@@ -77,6 +106,32 @@ class HilFrames:
             if imu in inputs or magnetometer in inputs:
                 frames += encoder.sensor(time_us, get(imu), get(magnetometer), sensor_id=i)
         return frames
+
+    def keep(self, inputs: Inputs) -> None:
+        """Make the frames of a step that arrive in a later one: the autopilot works meanwhile."""
+        for name, kind, frame_of in self._makers:
+            if name in inputs:
+                self._keep(name, kind, inputs[name].time_us, frame_of(inputs[name]))
+
+    def keep_truth(self, truth: Truth) -> None:
+        """Make the frame of the true motion, which arrives in the next step."""
+        self._keep('truth', 'truth', truth.time_us, self._encoder.truth(
+            truth, self._local_frame.to_geodetic(truth.position_enu), self._geoid_height_m))
+
+    def _keep(self, name: str, kind: str, time_us: int, frame: bytes) -> None:
+        if name not in self._late_frames:
+            self._late_frames[name] = self._arrivals(kind)
+        self._late_frames[name].put(time_us, frame)
+
+    def _arrived(self, time_us: int, inputs: Inputs) -> dict[str, typing.Any]:
+        """Return inputs with what arrives now in the place of what was measured now."""
+        arrived = dict(inputs)
+        for topic, late in self._late_groups.items():
+            if (measured := arrived.pop(topic, None)) is not None:
+                late.put(time_us, measured)
+            if found := late.take(time_us):
+                arrived[topic] = found[-1]
+        return arrived
 
 
 def _frame(
@@ -107,6 +162,7 @@ class HilBlock(Block):
         hil = self._hil = configuration.parameters
         self._hil_frames = HilFrames(configuration)
         self._has_faults = FAULTS in configuration.graph.nodes[configuration.name].inputs
+        self._begins_again = hil.on_waiting == 'begin_again'
         self._link: _Link | None = None
         self._counters: dict[str, str] = {}     # of a link that was closed
         self._frames = b''                  # of the step that waits for its command
@@ -133,7 +189,14 @@ class HilBlock(Block):
                                BatteryLink(hil.instance, c.vehicle.cells))
         else:
             self._link.lockstep.reset()
+        self._hil_frames.reset()
         self._report(self._link.lockstep.report)
+
+    def begin_again(self, time_us: int) -> None:
+        """Hold the next step until another autopilot is there."""
+        self._has_first_imu = True
+        self.wants_new_begin = False
+        self.link.lockstep.begin_again()
 
     def open_server(self) -> HilServer:
         """Return where the autopilot connects to."""
@@ -165,6 +228,9 @@ class HilBlock(Block):
         self._frames = self._hil_frames.of(time_us, inputs)
         link.lockstep.begin(time_us, self._frames)
         self._is_exchanging = True
+        self._hil_frames.keep(inputs)
+        if link.lockstep.wants_truth and is_due(time_us, TRUTH_PERIOD_US):
+            self._hil_frames.keep_truth(inputs['ground_truth/odom'])
         if 'battery_state' in inputs:
             link.battery.send(inputs['battery_state'], link.server.peer_host)
 
@@ -192,6 +258,7 @@ class HilBlock(Block):
         if reply is None:
             return None
         self._is_exchanging = False
+        self.wants_new_begin = self._begins_again and report.state is LinkState.WAITING
         return self._command(reply)
 
     def _command(self, reply: ActuatorControls) -> Outputs:

@@ -26,14 +26,27 @@ from px4_sim_ros.mavlink.hil_fields import (
     saturated,
     simulator_mavlink,
 )
-from px4_sim_ros.model.environment.atmosphere import KELVIN_AT_ZERO_CELSIUS, STANDARD
+from px4_sim_ros.model.environment.atmosphere import (
+    KELVIN_AT_ZERO_CELSIUS,
+    STANDARD,
+    Atmosphere,
+)
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition
-from px4_sim_ros.model.frames import Vector, enu_to_ned, flu_to_frd, frd_to_flu, ned_to_enu
+from px4_sim_ros.model.frames import (
+    Vector,
+    enu_to_ned,
+    flu_to_frd,
+    frd_to_flu,
+    ned_to_enu,
+    quaternion_enu_flu_to_ned_frd,
+)
+from px4_sim_ros.model.rotation import matrix, to_world
 from px4_sim_ros.model.sensors.airspeed import DifferentialPressureMeasurement
 from px4_sim_ros.model.sensors.barometer import PressureMeasurement
 from px4_sim_ros.model.sensors.gnss import FixType, GnssMeasurement
 from px4_sim_ros.model.sensors.imu import ImuMeasurement
 from px4_sim_ros.model.sensors.magnetometer import MagneticFieldMeasurement
+from px4_sim_ros.model.truth import Truth
 
 GAUSS_PER_TESLA = 1e4
 PA_PER_HPA = 100.0
@@ -85,10 +98,13 @@ DISARMED = ActuatorControls(0, False, (0.0,) * 16)
 class HilEncoder:
     """Packs measurements into MAVLink 2 frames as the simulator sends them."""
 
-    def __init__(self) -> None:
+    def __init__(self, air: Atmosphere = STANDARD) -> None:
+        """Take the air whose temperature a barometer feels."""
+        self._air = air
         self._mav = simulator_mavlink()
         self._sensor_frames = FramePacker(self._mav, mavlink.MAVLink_hil_sensor_message)
         self._gps_frames = FramePacker(self._mav, mavlink.MAVLink_hil_gps_message)
+        self._truth_frames = FramePacker(self._mav, mavlink.MAVLink_hil_state_quaternion_message)
 
     def frame(self, message: mavlink.MAVLink_message) -> bytes:
         """Return the frame of a message."""
@@ -115,8 +131,10 @@ class HilEncoder:
             fields |= _BARO_GROUP
             pressure_hpa = pressure.pressure_pa / PA_PER_HPA
             # A pressure below zero, out of a wild drift, has no altitude.
-            pressure_altitude = STANDARD.pressure_altitude_m(max(pressure.pressure_pa, 0.0))
-            temperature = STANDARD.temperature_k(pressure_altitude) - KELVIN_AT_ZERO_CELSIUS
+            pressure_pa = max(pressure.pressure_pa, 0.0)
+            pressure_altitude = STANDARD.pressure_altitude_m(pressure_pa)
+            altitude = self._air.pressure_altitude_m(pressure_pa)
+            temperature = self._air.temperature_k(altitude) - KELVIN_AT_ZERO_CELSIUS
         if airspeed is not None:
             fields |= _DIFFERENTIAL_PRESSURE_GROUP
             differential_hpa = airspeed.differential_pressure_pa / PA_PER_HPA
@@ -156,6 +174,28 @@ class HilEncoder:
             0 if fix.fix_type == FixType.NONE else satellites,
             gps_id,
             _YAW_UNKNOWN)
+
+
+    def truth(self, truth: Truth, place: GeodeticPosition, geoid_height_m: float) -> bytes:
+        """Return a HIL_STATE_QUATERNION of the true motion, without airspeeds.
+
+        PX4 takes the accelerations for mm/s^2 in NED; MAVLink's text has them in mG.
+
+        :param place: of the truth
+        """
+        rotation = matrix(truth.attitude)
+        velocity = enu_to_ned(to_world(rotation, truth.velocity_flu))
+        acceleration = enu_to_ned(to_world(rotation, truth.acceleration_flu))
+        return self._truth_frames.pack(
+            truth.time_us,
+            *quaternion_enu_flu_to_ned_frd(truth.attitude),
+            *flu_to_frd(truth.rate_flu),
+            saturated(place.latitude_deg * 1e7, INT32_MIN, INT32_MAX),
+            saturated(place.longitude_deg * 1e7, INT32_MIN, INT32_MAX),
+            saturated((place.ellipsoid_altitude_m - geoid_height_m) * 1e3, INT32_MIN, INT32_MAX),
+            *(saturated(v * 1e2, INT16_MIN, INT16_MAX) for v in velocity),
+            0, 0,
+            *(saturated(a * 1e3, INT16_MIN, INT16_MAX) for a in acceleration))
 
 
 def imu_from_hil(message: mavlink.MAVLink_hil_sensor_message) -> tuple[Vector, Vector]:

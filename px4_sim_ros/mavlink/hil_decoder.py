@@ -41,6 +41,7 @@ class HilDecoder:
         # Without it a single wrong byte raises; with it the byte becomes BAD_DATA.
         self._mav.robust_parsing = True
         self._system: int | None = None
+        self.wants_truth = False
 
     def counters(self) -> dict[str, int]:
         """Return the counters of oddities, by name."""
@@ -70,6 +71,10 @@ class HilDecoder:
                         self._all_limited(message.controls)))
             elif kind == 'HEARTBEAT' and self._system is None:
                 self._system = message.get_srcSystem()
+            elif kind == 'COMMAND_LONG' and (
+                    message.command == mavlink.MAV_CMD_SET_MESSAGE_INTERVAL
+                    and message.param1 == mavlink.MAVLINK_MSG_ID_HIL_STATE_QUATERNION):
+                self.wants_truth = message.param2 >= 0.0       # -1 is: no more
             self._count_odd(kind, message)
         # pymavlink frees its buffer only when that ends with a whole message.
         del self._mav.buf[:self._mav.buf_index]

@@ -33,7 +33,8 @@ class HilParameters(Parameters):
         'wall time a step while the autopilot boots', 's', minimum=0, maximum=1)
     on_waiting: str = parameter(
         'what to do while no autopilot is connected; hold_first: hold for the first one, and go on'
-        ' when it has gone', choices=('hold', 'run', 'hold_first'))
+        ' when it has gone; begin_again: hold for each, and when it has gone let the vehicle begin'
+        ' where it stood at first', choices=('hold', 'run', 'hold_first', 'begin_again'))
     on_stall: str = parameter(
         'what to do when the autopilot is silent', choices=('continue', 'pause', 'fail'))
     shares_core: bool = parameter(

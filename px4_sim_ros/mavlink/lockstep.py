@@ -101,6 +101,11 @@ class Lockstep:
         return self._matcher.replies
 
     @property
+    def wants_truth(self) -> bool:
+        """Whether the autopilot has asked for HIL_STATE_QUATERNION."""
+        return self._matcher.decoder.wants_truth
+
+    @property
     def stale_replies(self) -> int:
         """How many of them ended no step."""
         return self._matcher.stale_replies
@@ -210,6 +215,10 @@ class Lockstep:
         self._reset_counters()
         self.report.reset()
 
+    def begin_again(self) -> None:
+        """Hold for the next autopilot as for the first one; the counters go on."""
+        self._has_begun = False
+
     def wait(self, timeout_s: float) -> None:
         """While a step is held: wait for an autopilot, at most `timeout_s`."""
         self._server.accept(timeout_s)
@@ -307,7 +316,7 @@ class Lockstep:
 
     def _without_autopilot(self) -> ActuatorControls | None:
         if self._parameters.on_waiting == 'hold' or (
-                self._parameters.on_waiting == 'hold_first' and not self._has_begun):
+                self._parameters.on_waiting != 'run' and not self._has_begun):
             return None
         self.steps += 1
         return DISARMED

@@ -81,11 +81,7 @@ class Pilot:
 
         :raises MissionError: an item did not succeed in its time
         """
-        position_enu, geodetic = yield from self.until(
-            self._place, _READY_LIMIT_S, 'the autopilot is not ready to arm')
-        home = Home(position_enu, LocalFrame(geodetic))
-        self.link.begin_flight()
-        self.report(Event('ready to fly', self.link.time_s))
+        home = yield from self.ready()
         try:
             mission.check_fits('the vehicle', self.link.vehicle_type in ROVERS)
         except ParameterError as error:
@@ -95,6 +91,14 @@ class Pilot:
             return
         for item in mission.items:
             yield from self._fly_item(item, home)
+
+    def ready(self) -> Course[Home]:
+        """Wait until the autopilot is ready to arm; return where it stands."""
+        position_enu, geodetic = yield from self.until(
+            self._place, _READY_LIMIT_S, 'the autopilot is not ready to arm')
+        self.link.begin_flight()
+        self.report(Event('ready to fly', self.link.time_s))
+        return Home(position_enu, LocalFrame(geodetic))
 
     def _place(self) -> tuple[Vector, GeodeticPosition] | None:
         """Return where the vehicle is, once it has said what it is and is ready to arm."""

@@ -14,7 +14,7 @@ import typing
 from pymavlink.dialects.v20 import common as mavlink
 
 from px4_sim_ros.mavlink.pilot import Pilot
-from px4_sim_ros.mavlink.pilot_events import Event, MissionError
+from px4_sim_ros.mavlink.pilot_events import Course, Event, MissionError
 from px4_sim_ros.mavlink.pilot_link import PilotLink
 from px4_sim_ros.mavlink.scenario_words import message_of
 from px4_sim_ros.model.faults.action import Faults
@@ -81,7 +81,19 @@ class PilotBlock(Block):
         p = self._parameters
         self._pilot = Pilot(
             p.instance, self._report, self.telemetry, _SYSTEM_TYPES[p.speaks_as])
-        self._course = self._pilot.course(self._mission)
+        self._course = self.course(self._pilot)
+
+    def course(self, pilot: Pilot) -> Course[None]:
+        """Return what it does, which is resumed every 20 ms of simulated time until it ends.
+
+        In a class of your own that can be anything that MAVLink offers.
+        """
+        return pilot.course(self._mission)
+
+    def begin_again(self, time_us: int) -> None:
+        """Begin the mission again at another time than 0."""
+        self.reset()
+        self._begun_us = time_us
 
     def _begin(self) -> None:
         self._sentence = self._failure = ''
@@ -89,6 +101,7 @@ class PilotBlock(Block):
         self.over_us: int | None = None
         """The simulated time at which it was told that the mission is over."""
         self._gap: Gap | None = None
+        self._begun_us = 0
         self._items = 0                    # of the mission, that are flown
         self._state = AutopilotState()
         self._first_enu: Vector | None = None      # the first estimate
@@ -104,7 +117,7 @@ class PilotBlock(Block):
             self._say(time_us, inputs[FAULTS])
         elif self._is_over:
             return self._after_end(time_us)
-        if time_us <= _OTHERS_STEPS * self.configuration.world.step_us:
+        if time_us <= self._begun_us + _OTHERS_STEPS * self.configuration.world.step_us:
             link.discard()
         elif is_due(time_us, _PERIOD_US):
             link.receive_all(time_us / US_PER_S)

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 
 from px4_sim_ros.model.environment.atmosphere import Atmosphere
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition, LocalFrame
 from px4_sim_ros.model.environment.gravity import GRAVITY_MODELS, Gravity
 from px4_sim_ros.model.environment.ground import Ground
 from px4_sim_ros.model.environment.wind import WIND_MODELS
+from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.timebase import check_period, kind_and_index
 
@@ -35,6 +37,9 @@ class WorldParameters(Parameters):
         choices=GRAVITY_MODELS)
     gravity_m_s2: float = parameter(
         'acceleration of uniform gravity', 'm/s^2', minimum=0, maximum=20)
+    earth_rate_rad_s: float = parameter(
+        'how fast the Earth turns, which IMUs feel and EKF2 takes off', 'rad/s',
+        minimum=0, maximum=1e-3)
     sea_level_pressure_pa: float = parameter(
         'of the atmosphere', 'Pa', minimum=80_000, maximum=120_000)
     sea_level_temperature_k: float = parameter(
@@ -49,6 +54,9 @@ class WorldParameters(Parameters):
     magnetic_field_year: float = parameter(
         'date of the magnetic field', 'decimal year', minimum=2025, maximum=2030)
     periods_us: dict[str, int] = parameter('how often each node publishes', 'us', above=0)
+    delays_us: dict[str, int] = parameter(
+        'how late a measurement arrives at the autopilot, to the nearest step', 'us',
+        minimum=0, maximum=1_000_000)
     instances: dict[str, int] = parameter('how many of this sensor there are', minimum=0)
     commands: str = parameter(
         'where the actuator commands come from: the node hil_bridge, or the node player',
@@ -97,6 +105,12 @@ class WorldParameters(Parameters):
     def ground(self) -> Ground:
         """Return the ground through home."""
         return Ground.sloping(self.ground_slope_deg, self.ground_uphill_deg)
+
+    def earth_rate_enu(self) -> Vector:
+        """Return the angular velocity of the Earth at home, rad/s."""
+        latitude = math.radians(self.home_latitude_deg)
+        return (0.0, self.earth_rate_rad_s * math.cos(latitude),
+                self.earth_rate_rad_s * math.sin(latitude))
 
     def gravity(self) -> Gravity:
         """Return gravity by the height above home."""

@@ -50,6 +50,7 @@ class Validated(typing.NamedTuple):
     samples: statics.Sampled
     pairs: list[statics.Pair]
     tilts: statics.Tilts | None
+    closed_loop: typing.Sequence[tuple[str, ...]]  # of `closed_loop.compared`; () without logs
 
 
 def validation_page(found: Validated) -> str:
@@ -61,8 +62,16 @@ def validation_page(found: Validated) -> str:
     return page(f'{flight.name} through {found.vehicle}', head, [
         Section('open', 'Open loop', _open_loop(found)),
         Section('statics', 'Steady flight', _statics(found)),
+        *([Section('closed', 'Closed loop', _closed_loop(found.closed_loop))]
+          if found.closed_loop else []),
         Section('unknown', 'What the log cannot tell', _list(_unknown(found))),
         Section('facts', 'The log', table((), flight.facts))])
+
+
+def _closed_loop(rows: typing.Sequence[tuple[str, ...]]) -> str:
+    head = ('', 'log', *(f'simulated {i}' for i in range(1, len(rows[0]) - 1)))
+    return paragraph('PX4 flew both: each with its own set points, while it was in the air.'
+                     ) + table(head, rows, 1)
 
 
 def _unknown(found: Validated) -> list[str]:
@@ -217,13 +226,17 @@ def _before_and_after(found: Identified) -> str:
         for name, before, after in found.pairs for old, new in zip(before, after)], 2)
 
 
-def validated(flight: RealFlight, name: str, vehicle: typing.Any) -> Validated:
+def validated(
+    flight: RealFlight, name: str, vehicle: typing.Any,
+    closed_loop: typing.Sequence[tuple[str, ...]] = (),
+) -> Validated:
     """Fly a log through a vehicle, and compare what can be compared.
 
+    :param closed_loop: of `closed_loop.compared`
     :raises ParameterError: the log has another number of motors, or is too short
     """
     errors = predictions.errors(flight, vehicle)
     samples = statics.sampled(flight, vehicle)
     return Validated(flight, name, errors, open_loop.torque_shares(flight, vehicle), samples,
                      statics.pairs(flight, vehicle, samples),
-                     statics.tilts(flight, vehicle, samples))
+                     statics.tilts(flight, vehicle, samples), closed_loop)

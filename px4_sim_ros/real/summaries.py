@@ -26,6 +26,8 @@ def of_validation(found: Validated) -> typing.Iterator[str]:
     for pair in found.pairs:
         yield (f'{pair.name}: log {pair.log:.4g}, model {pair.model:.4g} {pair.unit}'.rstrip()
                + f' ({pair.error:+.1%})')
+    for row in found.closed_loop:
+        yield f'{row[0]:52}' + ''.join(f'{value:>10}' for value in row[1:])
 
 
 def validation_json(found: Validated) -> dict[str, typing.Any]:
@@ -45,6 +47,7 @@ def validation_json(found: Validated) -> dict[str, typing.Any]:
         'torque_shares': list(found.shares),
         'steady': {pair.name: {'unit': pair.unit, 'log': pair.log, 'model': pair.model}
                    for pair in found.pairs},
+        'closed_loop': {row[0]: list(row[1:]) for row in found.closed_loop},
         'unknown': list(found.flight.unknown)}
 
 

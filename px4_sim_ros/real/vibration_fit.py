@@ -28,7 +28,7 @@ from px4_sim_ros.real.open_loop import drive
 
 _WINDOW_S = 0.5
 _LEAST_WINDOWS = 20
-_MOTION_HZ = 15.0
+MOTION_HZ = 15.0
 # Of all speeds: by steps, then between them.
 _FACTORS, _BETWEEN = np.arange(0.90, 1.101, 0.02), 0.01
 # Shares by which speeds scatter; the first is sought with.
@@ -100,7 +100,7 @@ class _Spectra:
         self._window = np.hanning(pieces[0].stop - pieces[0].start)
         self._speeds = np.array([speeds[piece] for piece in pieces])   # (pieces, length, rotors)
         hz = np.fft.fftfreq(len(self._window), self._period_s)
-        self._bins = np.flatnonzero(hz >= _MOTION_HZ)
+        self._bins = np.flatnonzero(hz >= MOTION_HZ)
         times = log.time_s[[piece.start for piece in pieces]]
         self._blocks = np.unique((times / BLOCK_S).astype(int), return_inverse=True)[1]
 

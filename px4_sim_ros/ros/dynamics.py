@@ -59,12 +59,12 @@ class DynamicsNode(BlockNode):
 
     def _on_pilot_event(self, message: DiagnosticStatus) -> None:
         over_us = pilot_events.over_us(message)
-        if over_us is not None:
+        if over_us is not None and 'scenario' not in self._graph.nodes:
             self.note_flown(over_us)
 
     def note_flown(self, over_us: int) -> None:
-        """Let the fingerprint be that of the flight up to a time; a scenario ends it later."""
-        if self.block is None or 'scenario' in self._graph.nodes:
+        """Let the fingerprint be that of the flight up to a time."""
+        if self.block is None:
             return
         past = getattr(self.block, 'past_fingerprints', None)
         # A class of the user's may have none.

@@ -9,12 +9,13 @@ from std_msgs.msg import String
 
 from px4_sim_ros.config.configuration import NodeConfiguration
 from px4_sim_ros.mavlink.hil_block import HilBlock
-from px4_sim_ros.mavlink.link_state import LinkState
+from px4_sim_ros.mavlink.link_state import HilParameters, LinkState
+from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.ros import qos
 from px4_sim_ros.ros.block_node import BlockNode
 from px4_sim_ros.ros.wall_timer import create_wall_timer
 from px4_sim_ros.step import side_topics
-from px4_sim_ros.step.graph import Graph
+from px4_sim_ros.step.graph import Graph, qualified
 
 # Wall time between two looks at the link while no exchange is under way.
 _IDLE_S = 0.02
@@ -31,7 +32,16 @@ class HilBridgeNode(BlockNode):
         self._idle_timer = create_wall_timer(self, _IDLE_S, self._idle)
 
     def configure(self, configuration: NodeConfiguration, nodes: Graph) -> None:
-        """Make the block, whose link is reported on."""
+        """Make the block, whose link is reported on.
+
+        :raises ParameterError: its vehicle cannot begin again, since other processes go on
+        """
+        hil = typing.cast(HilParameters, configuration.own)
+        if hil.on_waiting == 'begin_again' and (
+                qualified(self.vehicle, 'dynamics') not in self._host.nodes):
+            raise ParameterError(
+                f'{self.spec.name}.on_waiting = \'begin_again\': is only for a vehicle whose nodes'
+                ' are all in one process; fly in mode composed')
         super().configure(configuration, nodes)
         assert isinstance(self.block, HilBlock), 'an own class is one, too'
         self.block.on_state = self._publish_state

@@ -59,6 +59,10 @@ class ScenarioNode(BlockNode):
         self._note(happening.text)
 
     def _publish_verdicts(self, verdicts: Verdicts) -> None:
+        assert isinstance(self.block, ScenarioBlock), 'it has told them'
+        situation = self.block.course.situation
+        if self.vehicle and situation is not None:       # one alone goes no further
+            self._host.note_flown(self.vehicle, situation.time_us)
         for verdict in verdicts:
             self._note(verdict.text)
         self._events.publish(over_message(verdicts))

@@ -50,10 +50,13 @@ _NO_TF = ('tf2_msgs is not installed: no transforms are published, so a viewer c
 class VisualizerNode(Node):
     """Publishes transforms, markers, path, rotor angles and URDF of a running graph."""
 
-    def __init__(self, configuration: Configuration, **options: typing.Any) -> None:
+    def __init__(
+        self, configuration: Configuration, *, of_fleet: bool = False, **options: typing.Any,
+    ) -> None:
         """Begin.
 
         :param configuration: of the graph that is looked at
+        :param of_fleet: it is one vehicle of several, whose manager has no namespace
         :param options: those of every ROS node
         """
         super().__init__('visualizer', **options)
@@ -69,7 +72,7 @@ class VisualizerNode(Node):
             'tf_broadcaster', False, ParameterDescriptor(
                 description='whether that node publishes where the vehicle and its sensors are',
                 read_only=True)).value
-        self._configuration = configuration
+        self._configuration, self._of_fleet = configuration, of_fleet
         self._home = configuration.world.local_frame()
         self._markers, self._path = Markers(configuration), FlownPath()
         self._angles = RotorAngles(configuration.vehicle)
@@ -111,7 +114,7 @@ class VisualizerNode(Node):
                 self.create_subscription(kind, name, heard, qos.LOOP)
         self.create_subscription(
             PointStamped, side_topics.SET_POINT.name, self._on_set_point, qos.LATCHED)
-        self._status_client = StatusClient(self, self._on_status)
+        self._status_client = StatusClient(self, self._on_status, of_fleet=self._of_fleet)
         self.create_subscription(String, side_topics.LINK_STATE.name, self._on_link, qos.LATCHED)
 
     # What is heard.

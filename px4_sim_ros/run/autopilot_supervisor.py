@@ -69,11 +69,12 @@ class AutopilotSupervisor:
 
 def supervise(
     supervisor: AutopilotSupervisor, ros_arguments: typing.Sequence[str], *,
-    of_fleet: bool = False,
+    of_fleet: bool = False, begins_again: bool = False,
 ) -> int:
     """Run it until it ends or a signal comes; return the exit code.
 
     :param of_fleet: it is that of one vehicle of several
+    :param begins_again: one that has failed is started again, and its vehicle begins again
     """
     stop = Stop()
     with ros_node('autopilot_supervisor', ros_arguments) as node:
@@ -106,7 +107,9 @@ def supervise(
                     if exit_code == 0:
                         return 0     # the graph was stopped
                     print(f'{name} has ended with exit code {exit_code}', file=sys.stderr)
-                    return 1
+                    if not begins_again:
+                        return 1
+                    supervisor.restart()
             _outlast_graph(node, watch)
             return 0
         finally:
@@ -133,6 +136,8 @@ def main(arguments: typing.Sequence[str] | None = None) -> int:
     add_schedule_argument(parser)
     parser.add_argument('--core-instance', type=int, help='whose core a PX4 is on; its own')
     parser.add_argument('--of-fleet', action='store_true', help='it flies one of several vehicles')
+    parser.add_argument('--begins-again', action='store_true', help='start another one when it has'
+                        ' failed')
     options = parser.parse_args(own_arguments(arguments))
     try:
         load_vehicle(options.vehicle)
@@ -143,7 +148,8 @@ def main(arguments: typing.Sequence[str] | None = None) -> int:
                 core_instance=options.core_instance)
         supervisor = AutopilotSupervisor(
             px4, options.vehicle, options.instance, options.scenario)
-        return supervise(supervisor, arguments, of_fleet=options.of_fleet)
+        return supervise(supervisor, arguments, of_fleet=options.of_fleet,
+                         begins_again=options.begins_again)
     except (ParameterError, OSError) as error:
         print(f'autopilot_supervisor: {sentence(error)}', file=sys.stderr)
         return 2

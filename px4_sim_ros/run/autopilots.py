@@ -31,7 +31,7 @@ def check(hil: HilParameters, autopilot: str, is_piloted: bool) -> None:
 
 
 def check_ports(hil: HilParameters, autopilot: str, is_piloted: bool) -> None:
-    """Check that all ports of a flight are free; those of PX4 are its own.
+    """Check that the ports of a flight are free: of PX4, which has others too, that of the pilot.
 
     :param autopilot: of AUTOPILOTS
     :raises PortTakenError: naming the port and, where the system shows it, its holder
@@ -39,7 +39,7 @@ def check_ports(hil: HilParameters, autopilot: str, is_piloted: bool) -> None:
     check_port_is_free('TCP', hil.host, port_of(hil.instance))
     if is_piloted:
         check_port_is_free('UDP', LOCAL, PILOT_PORT + hil.instance)
-    if autopilot == 'embedded':
+    if autopilot == 'embedded' or (autopilot == 'px4' and is_piloted):
         check_port_is_free('UDP', LOCAL, AUTOPILOT_PORT + hil.instance)
 
 

@@ -78,9 +78,14 @@ class CoreVehicle:
         self._setup.on_pilot(event)
 
     def _note_over(self, failure: str) -> None:
+        if 'scenario' not in self.blocks:
+            self._keep_fingerprint()
+        self._setup.on_pilot(failure)
+
+    def _keep_fingerprint(self) -> None:
+        """Let it be that of the flight up to now, if others may fly on."""
         if not self._is_alone:
             self._flown_fingerprint = self._fingerprint_now()
-        self._setup.on_pilot(failure)
 
     def _happen(self, happening: Happening) -> None:
         self._record(happening.text, 'scenario')
@@ -89,6 +94,7 @@ class CoreVehicle:
     def _judge(self, verdicts: Verdicts) -> None:
         for verdict in verdicts:
             self._record(verdict.text, 'scenario')
+        self._keep_fingerprint()
         self._setup.on_scenario(verdicts)
 
     def _record(self, text: str, who: str) -> None:

@@ -12,7 +12,6 @@ import typing
 from px4_sim_ros.autopilot.mavlink_interface import AUTOPILOT_PORT
 from px4_sim_ros.config.configuration import Configuration, load_configuration
 from px4_sim_ros.config.fleets import Fleet, FleetVehicle
-from px4_sim_ros.config.scenarios import NONE
 from px4_sim_ros.config.setting_names import Settings
 from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.mavlink.pilot_link import PILOT_PORT
@@ -23,8 +22,8 @@ from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.random_streams import derived_seed
 from px4_sim_ros.model.world import OF_VEHICLE, WorldParameters
 
-# A mission that is over does not hold the world: others fly on.
-_GOES_ON: Settings = {'pilot': {'at_end': 'go_on'}}
+# What is over for one does not hold the world: others fly on.
+_GOES_ON: Settings = {'pilot': {'at_end': 'go_on'}, 'scenario': {'at_end': 'go_on'}}
 
 
 class FleetOptions(typing.NamedTuple):
@@ -138,9 +137,6 @@ def _check(configuration: Configuration, first: WorldParameters) -> None:
     :raises ParameterError: naming what differs
     """
     world = configuration.world
-    if world.scenario != NONE:
-        raise ParameterError(f'scenario = {world.scenario!r}: must be none; scenarios are for a'
-                             ' vehicle alone')
     for field in dataclasses.fields(world):
         mine, other = getattr(world, field.name), getattr(first, field.name)
         if field.name not in OF_VEHICLE and mine != other:

@@ -6,9 +6,12 @@ from __future__ import annotations
 import dataclasses
 import typing
 
+from px4_sim_ros.config.configuration import Configuration, checked_scenario
 from px4_sim_ros.config.fleets import Fleet
 from px4_sim_ros.config.vehicles_and_missions import flown_mission
 from px4_sim_ros.mavlink.link_state import HilParameters
+from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.scenario.scenario import Scenario
 from px4_sim_ros.run.fleet import FleetOptions, check_starts, configurations
 from px4_sim_ros.run.flight_plan import FlightPlan, VehiclePlan
 from px4_sim_ros.run.px4 import Px4
@@ -32,8 +35,16 @@ def plans(
         first = members[0][1].of_node('hil_bridge', HilParameters).instance
         built = dataclasses.replace(built, core_instance=first)
     return [VehiclePlan(vehicle.namespace, its, vehicle.autopilot,
-                        built if vehicle.autopilot == 'px4' else None, flown_mission(its.world))
+                        built if vehicle.autopilot == 'px4' else None, flown_mission(its.world),
+                        _scenario(fleet, vehicle.namespace, its))
             for vehicle, its in members]
+
+
+def _scenario(fleet: Fleet, namespace: str, configuration: Configuration) -> Scenario | None:
+    try:
+        return checked_scenario(configuration)
+    except ParameterError as error:
+        raise ParameterError(f'fleet {fleet.name}: {namespace}: {error}') from error
 
 
 def flight_plan(
@@ -48,4 +59,5 @@ def flight_plan(
     first, *others = vehicles
     return FlightPlan(
         mode, first.autopilot, first.px4, first.mission, own_classes, (), None, first.namespace,
+        first.scenario,
         fleet=fleet.name, others=tuple(others), near_miss_m=fleet.near_miss_m)

@@ -50,9 +50,9 @@ class FleetRecord:
                      if record.unrepeatable), '')
 
     @property
-    def landed(self) -> bool:
-        """Whether all have flown their missions, and are at rest where they began."""
-        return all(record.landed for record in self.records.values())
+    def has_succeeded(self) -> bool:
+        """Whether each has landed, or with a scenario all holds that it expects."""
+        return all(record.has_succeeded for record in self.records.values())
 
     def summary(self, head: dict[str, typing.Any], failure: str) -> dict[str, typing.Any]:
         """Return the summary of the flight; `head` comes first."""
@@ -88,7 +88,8 @@ class FleetRecord:
     def _of_vehicle(self, name: str) -> dict[str, typing.Any]:
         record = self.records[name]
         return {'namespace': name, **self._heads[name], 'failure': record.failure,
-                'mission_flown': record.mission_flown, **record.of_motion(), **record.of_link()}
+                'mission_flown': record.mission_flown, 'new_begins': record.new_begins,
+                **record.of_motion(), **record.of_scenario(), **record.of_link()}
 
 
 def _of_pair(pair: Nearest) -> dict[str, typing.Any]:

@@ -17,6 +17,7 @@ from px4_sim_ros.config.configuration import Configuration, write_configuration
 from px4_sim_ros.config.ros_environment import ros_environment
 from px4_sim_ros.mavlink.pilot_events import Event, MissionError
 from px4_sim_ros.model.scenario.happening import Happening
+from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.run.flight_plan import FlightPlan, VehiclePlan, World, optional_nodes
 from px4_sim_ros.run.flight_record import FlightRecord
 from px4_sim_ros.run.flight_watch import FlightWatch, StartedAutopilot
@@ -24,8 +25,15 @@ from px4_sim_ros.run.processes import Child, stop_all
 from px4_sim_ros.step.members import Member
 
 
+def _expect_ends(autopilots: typing.Sequence[StartedAutopilot]) -> None:
+    """Let no autopilot come in the place of one that ends with the world."""
+    for autopilot in autopilots:
+        autopilot.expect_end()
+
+
 def _end_all(autopilots: typing.Sequence[StartedAutopilot]) -> None:
     """End autopilots, all at once; a second time nothing happens."""
+    _expect_ends(autopilots)
     stop_all([process for autopilot in autopilots for process in autopilot.processes])
     for autopilot in autopilots:
         autopilot.end()
@@ -59,9 +67,16 @@ def conduct(
 
     def note_gone(vehicle: VehiclePlan) -> bool:
         goes_on = not stop.is_set()
-        if vehicle.hil.on_waiting == 'hold':
-            stop.set()
+        if vehicle.hil.on_waiting in ('hold', 'begin_again'):
+            stop.set()       # nobody else goes on without it
         return goes_on
+
+    def note_new(vehicle: VehiclePlan, reason: str) -> None:
+        its = records[vehicle.namespace]
+        its.begin_again()
+        on_event(Happening(
+            round(world.status(vehicle.namespace).sim_time_s * US_PER_S),
+            f'{vehicle.namespace}: {reason}; it is started again, and so is its flight'))
 
     def watch(vehicle: VehiclePlan) -> FlightWatch:
         def report(event: Event | Happening) -> None:
@@ -69,7 +84,7 @@ def conduct(
             on_event(event._replace(text=f'{vehicle.namespace}: {event.text}')
                      if plan.fleet else event)
 
-        return FlightWatch(report, has_scenario=plan.scenario is not None, on_over=look)
+        return FlightWatch(report, has_scenario=vehicle.scenario is not None, on_over=look)
 
     flights: dict[str, FlightWatch] = {}
     flights |= {vehicle.namespace: watch(vehicle) for vehicle in vehicles}
@@ -92,12 +107,14 @@ def conduct(
             stack.callback(_end_all, autopilots)
             # Before them, so that nobody is missed, and the counters end with the flight.
             stack.callback(world.close)
+            stack.callback(_expect_ends, autopilots)
             # Whoever interrupts this finds all that was started: a pilot would be waited for.
             with signals.held_back():
                 for vehicle in vehicles:
                     autopilots.append(StartedAutopilot(
                         vehicle, world, flights[vehicle.namespace],
-                        functools.partial(note_gone, vehicle)))
+                        functools.partial(note_gone, vehicle),
+                        functools.partial(note_new, vehicle)))
             try:
                 begins_again = world.run(stop)
             except KeyboardInterrupt:
@@ -134,8 +151,8 @@ def _check_flown(
     for vehicle, autopilot in zip(vehicles, autopilots):
         flight, its = flights[vehicle.namespace], records[vehicle.namespace]
         try:
-            if vehicle.mission is not None or plan.scenario is not None:
-                autopilot.check_flown(flight, plan.scenario)
+            if vehicle.mission is not None or vehicle.scenario is not None:
+                autopilot.check_flown(flight, vehicle.scenario)
         except MissionError as error:
             if not plan.fleet:
                 raise

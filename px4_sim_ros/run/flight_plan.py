@@ -26,6 +26,7 @@ class VehiclePlan(typing.NamedTuple):
     autopilot: str                           # of AUTOPILOTS
     px4: Px4 | None                          # None unless it is the autopilot
     mission: Mission | None                  # None: until the end is asked for
+    scenario: Scenario | None = None         # None: the mission ends its flight
 
     @property
     def hil(self) -> HilParameters:
@@ -54,8 +55,8 @@ class FlightPlan(typing.NamedTuple):
 
         :param configuration: of the first one
         """
-        return (VehiclePlan(self.namespace, configuration, self.autopilot, self.px4, self.mission),
-                *self.others)
+        return (VehiclePlan(self.namespace, configuration, self.autopilot, self.px4, self.mission,
+                             self.scenario), *self.others)
 
 
 class World(typing.Protocol):

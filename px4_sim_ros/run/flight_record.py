@@ -136,8 +136,14 @@ class FlightRecord:
         self.mission_flown = self.was_stopped = False
         self._happenings: list[dict[str, typing.Any]] = []
         self.verdicts: Verdicts | None = None          # of a scenario that has come to its end
+        self.new_begins = 0                            # with another autopilot, in a fleet
         self.met: list[Encounter] = []                 # near misses and collisions of a fleet
         self.nearest: list[Nearest] = []               # each two of it, the least distance first
+
+    def begin_again(self) -> None:
+        """Take note that its vehicle begins again while others fly on."""
+        self.new_begins += 1
+        self._arrivals.clear()
 
     def add_truth(self, time_us: int, position_enu: Vector) -> None:
         """Take in a true position."""
@@ -182,6 +188,11 @@ class FlightRecord:
             self._from_start(self._position)[2]) < _LANDED_HEIGHT_M
 
     @property
+    def has_succeeded(self) -> bool:
+        """Whether all holds that its scenario expects, or without one whether it has landed."""
+        return self.landed if self.verdicts is None else not self.failed
+
+    @property
     def failed(self) -> list[Verdict]:
         """The expectations of a scenario that have failed."""
         return [verdict for verdict in self.verdicts or () if not verdict.holds]
@@ -208,7 +219,7 @@ class FlightRecord:
             'wall_time_s': round(status.wall_time_s, 3),
             'real_time_factor': round(status.real_time_factor(), 2),
             **self.of_motion(),
-            **self._of_scenario(),
+            **self.of_scenario(),
             'steps': status.steps,
             **self.of_link(),
             'step_cost_us': status.step_cost_us(),
@@ -240,7 +251,7 @@ class FlightRecord:
             'states': self.status.state_seconds(),
         }
 
-    def _of_scenario(self) -> dict[str, typing.Any]:
+    def of_scenario(self) -> dict[str, typing.Any]:
         """Return what a scenario has done, and what has become of what it expects."""
         if self.verdicts is None and not self._happenings:
             return {}

@@ -19,6 +19,8 @@ from px4_sim_ros.run.processes import Child
 _WATCH_S = 0.2
 # Of wall time. PX4 connects within some seconds, also on a machine that is busy.
 _CONNECTED_TIMEOUT_S = 60.0
+# Nodes report once a second: an autopilot may have replied and nobody knows.
+_MOST_IN_VAIN = 2
 
 
 class FlightWatch:
@@ -82,32 +84,39 @@ class StartedAutopilot:
     def __init__(
         self, vehicle: VehiclePlan, world: World, flight: FlightWatch,
         on_gone: typing.Callable[[], object],
+        on_new: typing.Callable[[str], None] = lambda reason: None,
     ) -> None:
         """Start it.
 
         :param flight: is ended when it ends, or does not come: nothing would fly the mission
         :param on_gone: called before that; returns whether the flight has gone on until then
+        :param on_new: called with why another one is started in its place, if that is wanted
         """
         self._vehicle, self._world, self._flight = vehicle, world, flight
-        self._on_gone = on_gone
+        self._on_gone, self._on_new = on_gone, on_new
         self._is_missing = False
         self.has_failed = False        # it was the first whose end has ended the flight
         self._autopilot: Child | None = None
         self._changes = threading.Lock()           # it is being ended and started
+        self._ends = threading.Event()
+        self._in_vain = 0              # how many in a row have not replied
+        self._is_wanted_again = vehicle.hil.on_waiting == 'begin_again'
         with contextlib.ExitStack() as stack:
             if vehicle.autopilot != 'none':
-                self._autopilot = self._start()
+                self._start()
                 stack.callback(self._stop)
                 flight.restart_autopilot = self.restart
             watch = threading.Thread(target=self._watch, name='watch')
             watch.start()
             stack.callback(watch.join)
-            stack.callback(flight.end)
+            stack.callback(self.expect_end)
             self._started = stack.pop_all()
 
-    def _start(self) -> Child:
+    def _start(self) -> None:
         world = self._vehicle.configuration.world
-        return start_autopilot(
+        self._replies = self._reply_count()      # of those before it
+        self._deadline_s = time.monotonic() + _CONNECTED_TIMEOUT_S
+        self._autopilot = start_autopilot(
             self._vehicle.px4, world.vehicle, self._vehicle.hil.instance, world.scenario)
 
     def _stop(self) -> None:
@@ -119,31 +128,57 @@ class StartedAutopilot:
         with self._changes:
             if self._autopilot is not None and not self._flight.over.is_set():
                 self._autopilot.kill()
-                self._autopilot = self._start()
+                self._start()
 
     @property
     def processes(self) -> list[Child]:
         """Its process, if it has one of ours."""
         return [] if self._autopilot is None else [self._autopilot]
 
+    def expect_end(self) -> None:
+        """Let its flight be over, and no other one come in its place."""
+        self._ends.set()
+        self._flight.end()
+
     def end(self) -> None:
         """End it; a second time nothing happens."""
         self._started.close()
 
     def _watch(self) -> None:
-        deadline_s = time.monotonic() + _CONNECTED_TIMEOUT_S
-        while self._autopilot is not None and not self._flight.over.wait(_WATCH_S):
-            if time.monotonic() > deadline_s:       # it is looked once
-                self._is_missing, deadline_s = not self._is_connected(), math.inf
+        # The world waits for one that is wanted again, also after the end of its own flight.
+        over = self._ends if self._is_wanted_again else self._flight.over
+        while self._autopilot is not None and not over.wait(_WATCH_S):
+            if time.monotonic() > self._deadline_s:       # it is looked once
+                self._is_missing, self._deadline_s = not self._is_connected(), math.inf
             with self._changes:
-                has_ended = self._autopilot.exit_code is not None
-            if self._is_missing or has_ended:
+                ended = self._autopilot.exit_code is not None
+            if ended and self._is_wanted_again and not self._is_given_up():
+                self._on_new(self._end_text())
+                self._start()
+            elif self._is_missing or ended:
                 self.has_failed = bool(self._on_gone())
                 self._flight.end()
+                return
+
+    def _end_text(self) -> str:
+        assert self._autopilot is not None, 'it has ended'
+        return f'{self._autopilot.name} has ended with exit code {self._autopilot.exit_code}'
+
+    def _is_given_up(self) -> bool:
+        """Return whether one after the other has ended without a reply, as far as is known."""
+        self._in_vain = 0 if self._has_replied() else self._in_vain + 1
+        return self._in_vain > _MOST_IN_VAIN
+
+    def _has_replied(self) -> bool:
+        return self._reply_count() > self._replies
+
+    def _reply_count(self) -> int:
+        return self._world.status(self._vehicle.namespace).link_count('replies')
 
     def _is_connected(self) -> bool:
         status = self._world.status(self._vehicle.namespace)
-        return bool(status.steps) or status.link.get('state', 'WAITING') != 'WAITING'
+        goes_on = bool(status.steps) and not self._is_wanted_again
+        return goes_on or self._has_replied() or status.link.get('state', 'WAITING') != 'WAITING'
 
     def check_flown(self, watch: FlightWatch, scenario: Scenario | None) -> None:
         """Check that the mission was flown, or the scenario to its own end.
@@ -156,5 +191,4 @@ class StartedAutopilot:
             raise MissionError(
                 f'{self._autopilot.name} has not connected within {_CONNECTED_TIMEOUT_S:g} s')
         if not watch.is_flown and self._autopilot is not None:
-            raise MissionError(
-                f'{self._autopilot.name} has ended with exit code {self._autopilot.exit_code}')
+            raise MissionError(self._end_text())

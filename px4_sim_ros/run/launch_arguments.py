@@ -77,7 +77,8 @@ FLEET_ARGUMENTS: dict[str, Argument] = {
         ('composed', 'separate')),
     **{name: ARGUMENTS[name] for name in (
         'autopilot', 'vehicle', 'wind', 'profile', 'px4_dir', 'px4_schedule', 'mission',
-        'instance', 'speed_factor', 'seed', 'record', 'params_file', 'nodes', 'publish_tf')},
+        'instance', 'speed_factor', 'seed', 'record', 'params_file', 'nodes', 'rviz',
+        'publish_tf')},
 }
 
 # Those of the launch file that flies a recording again.

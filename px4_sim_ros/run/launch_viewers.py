@@ -16,6 +16,7 @@ from px4_sim_ros.config.resources import PACKAGE, config_directory
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.step import side_topics
 from px4_sim_ros.viewing.rerun_target import RerunTarget
+from px4_sim_ros.viewing.rviz_fleet import fleet_rviz
 from px4_sim_ros.viewing.urdf import urdf
 
 # Its angles come at the display rate already; by default it would leave out every second.
@@ -38,10 +39,26 @@ def check_viewers(given: typing.Mapping[str, str]) -> None:
     if given['viewer']:
         RerunTarget(given['viewer'])
     check_tf(given)
-    if given['rviz'] == 'true' and not _installed('rviz2'):
+    if given['rviz'] == 'true':
+        _check_installed('rviz2')
+
+
+def check_fleet_viewers(given: typing.Mapping[str, str]) -> None:
+    """Check before anything starts that the viewers of several vehicles are installed.
+
+    :raises ParameterError: one is not
+    """
+    check_tf(given)
+    if given['rviz'] == 'true':
+        for package in ('rviz2', 'robot_state_publisher', 'tf2_msgs'):
+            _check_installed(package)
+
+
+def _check_installed(package: str) -> None:
+    if not _installed(package):
         raise ParameterError(
-            'rviz = true: the package rviz2 is not installed; install it'
-            ' (apt-get install ros-$ROS_DISTRO-rviz2) or leave rviz away')
+            f'rviz = true: the package {package} is not installed; install it (apt-get install'
+            f" ros-$ROS_DISTRO-{package.replace('_', '-')}) or leave rviz away")
 
 
 def check_tf(given: typing.Mapping[str, str]) -> None:
@@ -84,15 +101,55 @@ def viewers(
              arguments=['--params-file', str(file)],
              parameters=[{'robot_state_publisher': helped, 'tf_broadcaster': broadcasts}],
              **shared),
-        # In simulated time it notices a reset, and drops the frames of the run before.
-        Node(package='rviz2', executable='rviz2', exec_name='rviz2',
-             arguments=['-d', str(config_directory() / 'iris.rviz')],
-             parameters=[{'use_sim_time': True}], **shared)]
+        _rviz(config_directory() / 'iris.rviz', shared)]
     if helped:
-        found.append(Node(
-            package='robot_state_publisher', executable='robot_state_publisher',
-            exec_name='robot_state_publisher', parameters=[{
-                'robot_description': ParameterValue(urdf(configuration), value_type=str),
-                'use_sim_time': True, 'publish_frequency': _ALL_ANGLES_HZ}],
-            remappings=[('joint_states', side_topics.JOINTS.name)], **shared))
+        found.append(_state_publisher(configuration, '', shared))
     return found
+
+
+def fleet_viewers(
+    given: typing.Mapping[str, str], vehicles: typing.Mapping[str, Configuration],
+    file: pathlib.Path, bounds: typing.Mapping[str, str],
+) -> list[LaunchDescriptionEntity]:
+    """Return TF and rviz2 for several vehicles, and what feeds it.
+
+    :param vehicles: by namespace
+    :param file: that describes them; what rviz2 shows is written beside it
+    :param bounds: what every process of the launch has
+    """
+    shared = {'output': 'screen', **bounds}
+    found = []
+    if 'true' in (given['publish_tf'], given['rviz']):
+        found.append(Node(
+            package=PACKAGE, executable='visualizer', exec_name='tf_broadcaster',
+            arguments=['--only-tf', '--fleet', str(file)], **shared))
+    if given['rviz'] != 'true':
+        return found
+    for vehicle, configuration in vehicles.items():
+        own = {'namespace': vehicle, **shared}
+        found += [
+            Node(package=PACKAGE, executable='visualizer', exec_name=f'visualizer_{vehicle}',
+                 arguments=['--fleet', str(file), '--member', vehicle],
+                 parameters=[{'robot_state_publisher': True, 'tf_broadcaster': True}], **own),
+            _state_publisher(configuration, f'{vehicle}/', own)]
+    shown = file.with_name('fleet.rviz')
+    shown.write_text(fleet_rviz(list(vehicles)), encoding='utf-8')
+    return [*found, _rviz(shown, shared)]
+
+
+def _rviz(shown: pathlib.Path, shared: typing.Mapping[str, str]) -> Node:
+    # In simulated time it notices a reset, and drops the frames of the run before.
+    return Node(package='rviz2', executable='rviz2', exec_name='rviz2',
+                arguments=['-d', str(shown)], parameters=[{'use_sim_time': True}], **shared)
+
+
+def _state_publisher(
+    configuration: Configuration, frame_prefix: str, shared: typing.Mapping[str, str],
+) -> Node:
+    return Node(
+        package='robot_state_publisher', executable='robot_state_publisher',
+        exec_name='robot_state_publisher', parameters=[{
+            'robot_description': ParameterValue(urdf(configuration), value_type=str),
+            'frame_prefix': frame_prefix,
+            'use_sim_time': True, 'publish_frequency': _ALL_ANGLES_HZ}],
+        remappings=[('joint_states', side_topics.JOINTS.name)], **shared)

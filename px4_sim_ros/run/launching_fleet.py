@@ -21,7 +21,7 @@ from px4_sim_ros.run.fleet_plan import flight_plan, plans
 from px4_sim_ros.run.fleet_world import describe, write_files
 from px4_sim_ros.run.flight_plan import VehiclePlan, optional_nodes
 from px4_sim_ros.run.launch_arguments import FLEET_ARGUMENTS
-from px4_sim_ros.run.launch_viewers import check_tf
+from px4_sim_ros.run.launch_viewers import check_fleet_viewers, fleet_viewers
 from px4_sim_ros.run.launching import (
     autopilot_arguments,
     base_parameters,
@@ -41,7 +41,7 @@ def fleet_actions(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     :raises ParameterError: one sentence about the argument, parameter or file that is wrong
     """
     given = {name: context.launch_configurations[name] for name in FLEET_ARGUMENTS}
-    check_tf(given)
+    check_fleet_viewers(given)
     fleet = Fleet.load(given['fleet'])
     vehicles = plans(fleet, given['autopilot'], FleetOptions(
         pathlib.Path(given['params_file']) if given['params_file'] else None, overriding(given),
@@ -66,7 +66,7 @@ def fleet_actions(context: LaunchContext) -> list[LaunchDescriptionEntity]:
                 node_overrides.arguments(own_classes, own_classes)),
         *(action for vehicle in vehicles if vehicle.autopilot != 'none'
           for action in _autopilot(vehicle)),
-        *_transforms(given, file),
+        *fleet_viewers(given, {v.namespace: v.configuration for v in vehicles}, file, bounded()),
     ]
 
 
@@ -95,18 +95,9 @@ def _autopilot(vehicle: VehiclePlan) -> list[LaunchDescriptionEntity]:
     world = vehicle.configuration.world
     node = Node(
         package=PACKAGE, executable='autopilot_supervisor', namespace=vehicle.namespace,
-        arguments=[*autopilot_arguments(vehicle.px4, vehicle.hil.instance, world), '--of-fleet'],
+        arguments=[*autopilot_arguments(vehicle.px4, vehicle.hil.instance, world), '--of-fleet',
+                   *['--begins-again'] * (vehicle.hil.on_waiting == 'begin_again')],
         exec_name=f"{'px4' if vehicle.px4 else 'autopilot'}_{vehicle.namespace}",
         output='screen', **bounded())
     # The others fly on without it, if its entry says so.
-    return essential(node) if vehicle.hil.on_waiting == 'hold' else [node]
-
-
-def _transforms(
-    given: typing.Mapping[str, str], file: pathlib.Path,
-) -> list[LaunchDescriptionEntity]:
-    """Return what publishes the frames of all vehicles, if that is wanted."""
-    if given['publish_tf'] != 'true':
-        return []
-    return [Node(package=PACKAGE, executable='visualizer', exec_name='tf_broadcaster',
-                 arguments=['--only-tf', '--fleet', str(file)], output='screen', **bounded())]
+    return [node] if vehicle.hil.on_waiting == 'hold_first' else essential(node)

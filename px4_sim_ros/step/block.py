@@ -68,9 +68,15 @@ class Block:
         self.shares_process = True       # with other blocks of the step
         self.log: typing.Callable[[bool, str], None] = _ignore
         """Is given whether it is a warning, and a sentence for the user."""
+        self.wants_new_begin = False
+        """Set by the block that finishes a step if its vehicle is to begin again with the next."""
 
     def reset(self) -> None:
         """Begin with the state of time 0."""
+
+    def begin_again(self, time_us: int) -> None:
+        """Begin with the state of time 0 at another one: that of the last step so far."""
+        self.reset()
 
     def step(self, time_us: int, inputs: Inputs) -> Outputs | None:
         """Act at a time and return the outputs.

@@ -46,12 +46,17 @@ class DynamicsBlock(Block):
         """Stand on the ground at time 0; nobody commands the first step."""
         c = self.configuration
         self.dynamics = Dynamics(
-            c.parameters, c.vehicle, Environment.of(c.world), c.world.step_us)
+            c.parameters, c.vehicle, Environment.of(c.world), c.world.step_us, seed=c.world.seed)
         self._digest = hashlib.blake2b(digest_size=8)
         if self.past_fingerprints is not None:
             self.past_fingerprints.clear()
         self._faults = FaultChain(c.name, c.world, c.vehicle)
         self._altered = UNALTERED
+
+    def begin_again(self, time_us: int) -> None:
+        """Stand on the ground at another time."""
+        self.reset()
+        self.dynamics.time_us = time_us
 
     def step(self, time_us: int, inputs: Inputs) -> Outputs:
         """Integrate up to `time_us` and return the truth, and the battery when it is due."""

@@ -68,6 +68,7 @@ class Lane:
         self._index = 0                       # the row that is next
         self.is_under_way = False
         self._is_unfinished = False           # the block of that row has its reply to come
+        self._begins_again = False            # with the next step
         for slot in self.slots.values():
             slot.reset()
         if self.command is not None:
@@ -80,8 +81,18 @@ class Lane:
 
     def begin(self, time_us: int) -> None:
         """Begin a step."""
+        if self._begins_again:
+            self._begin_again()
         self.time_us, self._plan, self._index = time_us, self._plan_of(time_us), 0
         self.is_under_way = True
+
+    def _begin_again(self) -> None:
+        """Let the vehicle begin as at time 0, while time goes on."""
+        self._begins_again = False
+        self.values.clear()
+        for slot in self.slots.values():
+            if slot.block is not None:
+                slot.block.begin_again(self.time_us)
 
     def go_on(self, outbox: list[Output] | None) -> bool:
         """Go on until a reply or an input is awaited, or the step is complete.
@@ -164,6 +175,7 @@ class Lane:
         if outbox is not None:
             outbox.append(Output(self.time_us, slot.name, outputs, self.vehicle))
         self._is_unfinished = False
+        self._begins_again = slot.block.wants_new_begin
         self._index += 1
         return True
 

@@ -13,7 +13,7 @@ import typing
 
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.faults.action import Subject
-from px4_sim_ros.model.parameters import Parameters
+from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.scenario.course import Course
 from px4_sim_ros.model.scenario.happening import Happening, Verdict
 from px4_sim_ros.model.scenario.scenario import read_now
@@ -27,11 +27,15 @@ _UNKNOWN = AutopilotState()
 
 @dataclasses.dataclass(frozen=True)
 class ScenarioParameters(Parameters):
-    """None of its own: its file is a parameter of all nodes, as vehicle and mission are."""
+    """What comes after it; its file is a parameter of all nodes, as vehicle and mission are."""
+
+    at_end: str = parameter(
+        'what to do when the scenario is over: let time go on, or hold the step',
+        choices=('go_on', 'hold'))
 
 
 class ScenarioBlock(Block):
-    """Runs the scenario of the world; at its end it holds the step."""
+    """Runs the scenario of the world; at its end it may hold the step."""
 
     def __init__(self, configuration: BlockConfiguration[ScenarioParameters]) -> None:
         """Check that all actions fit the run.
@@ -41,6 +45,7 @@ class ScenarioBlock(Block):
         super().__init__(configuration)
         assert configuration.scenario is not None, 'without one there is no such block'
         self._scenario = configuration.scenario
+        self._holds = configuration.parameters.at_end == 'hold'
         self._subject = Subject(configuration.vehicle, configuration.graph.blocks)
         self._scenario.check(self._subject, f'scenario {self._scenario.name}')
         # What the host sets, before `reset`.
@@ -58,15 +63,14 @@ class ScenarioBlock(Block):
         self.course = Course(self._scenario, self._report)
 
     def step(self, time_us: int, inputs: Inputs) -> Outputs | None:
-        """Return what is in force; None once the scenario is over, which holds the step."""
+        """Return what is in force; None once the scenario is over, if that holds the step."""
         faults = self.course.step(
             time_us, inputs['ground_truth/odom'], inputs.get('battery_state'),
             inputs.get(AUTOPILOT_STATE, _UNKNOWN))
-        if not self.course.is_over:
-            return {FAULTS: faults}
-        self._is_over, self._sentence = True, 'the scenario is over'
-        self.on_over(self.course.verdicts())
-        return None
+        if self.course.is_over and not self._is_over:
+            self._is_over, self._sentence = True, 'the scenario is over'
+            self.on_over(self.course.verdicts())
+        return None if self._is_over and self._holds else {FAULTS: faults}
 
     def do(self, entry: typing.Any) -> str:
         """Do something more from the next step on, as an event of a file says; return its name.
@@ -96,7 +100,7 @@ class ScenarioBlock(Block):
 
     def holds(self) -> str:
         """Return that the scenario is over, once it is."""
-        return self._sentence if self._is_over else ''
+        return self._sentence if self._is_over and self._holds else ''
 
     def _report(self, happening: Happening) -> None:
         self._sentence = happening.text

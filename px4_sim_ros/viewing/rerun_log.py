@@ -37,7 +37,7 @@ from px4_sim_ros.viewing.rotor_motion import RotorAngles, ThrustArrows
 from px4_sim_ros.viewing.shapes import Kind, Shape, rotor_colour, vehicle_shapes
 
 _ESTIMATE_COLOUR = (0.25, 0.75, 0.45, 1.0)
-_PATH_COLOUR = (0.95, 0.75, 0.20, 1.0)
+PATH_COLOUR = (0.95, 0.75, 0.20, 1.0)
 # A negative radius is in points of the screen.
 _LINE_POINTS, _THIN_POINTS, _WAYPOINT_POINTS = -1.5, -0.5, -5.0
 # Of the GNSS accuracy: it is large and Rerun's lines are opaque, so a dark outline is enough.
@@ -49,14 +49,17 @@ class RerunLog:
 
     def __init__(
         self, stream: rerun.RecordingStream, configuration: Configuration,
-        waypoints: typing.Sequence[Waypoint] = (), *, whole: bool = False,
+        waypoints: typing.Sequence[Waypoint] = (), *, whole: bool = False, namespace: str = '',
+        path_colour: tuple[float, ...] = PATH_COLOUR,
     ) -> None:
         """Write what never changes.
 
         :param waypoints: of the mission
         :param whole: the run is over: its whole path is shown at once
+        :param namespace: of one of several vehicles; who shows them arranges the viewer
         """
-        self._stream = RerunStream(stream)
+        self._stream = RerunStream(stream, namespace)
+        self._namespace, self._path_colour = namespace, path_colour
         self._configuration = configuration
         vehicle = configuration.vehicle
         self._thrust = ThrustArrows(vehicle, configuration.world.gravity_m_s2)
@@ -129,6 +132,11 @@ class RerunLog:
             entity = f'{turning}/turning' if turning else f'{VEHICLE}/body'
             log(f'{entity}/{shape.name}', _drawn(shape))
 
+        if self._namespace:
+            log(f'{ABOVE}/name', rerun.Points3D(
+                [(0.0, 0.0, 0.0)], radii=_THIN_POINTS, labels=[self._namespace],
+                colors=rgba(self._path_colour)))
+
     def _draw_mission(self, waypoints: typing.Sequence[Waypoint]) -> None:
         if waypoints:
             self._stream.log_static(f'{WORLD}/mission', rerun.Points3D(
@@ -140,7 +148,7 @@ class RerunLog:
 
     def _arrange(self, pose: typing.Mapping[str, Series] | None) -> None:
         """Write the blueprint once: a viewer follows the vehicle from its first position."""
-        if not self._arranged:
+        if not (self._arranged or self._namespace):
             self._arranged = True
             start_m = (0.0, 0.0, 0.0) if pose is None else pose['position_m'].values[0]
             self._stream.send_blueprint(blueprint(self._configuration, self._whole, start_m))
@@ -158,7 +166,7 @@ class RerunLog:
         self._path_end = position_m[-1:]
         # A viewer draws all segments up to its time, so the path grows.
         self._stream.describe(f'{WORLD}/path', rerun.LineStrips3D.from_fields(
-            colors=[rgba(_PATH_COLOUR)], radii=[_LINE_POINTS]))
+            colors=[rgba(self._path_colour)], radii=[_LINE_POINTS]))
         self._stream.send(f'{WORLD}/path', time_s, rerun.LineStrips3D.columns(
             strips=list(np.stack([points[:-1], points[1:]], axis=1))))
 

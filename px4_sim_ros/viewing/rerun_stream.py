@@ -15,15 +15,20 @@ from px4_sim_ros.viewing.rerun_blueprint import LOG, TIMELINE
 class RerunStream:
     """A stream with one timeline, that of simulated time."""
 
-    def __init__(self, stream: rerun.RecordingStream) -> None:
+    def __init__(self, stream: rerun.RecordingStream, vehicle: str = '') -> None:
+        """Begin.
+
+        :param vehicle: its namespace, which goes before the names of entities
+        """
         self._stream = stream
+        self._root = f'/{vehicle}' if vehicle else ''
         self._described: set[str] = set()
         stream.set_log_time_enabled(False)
         stream.set_log_tick_enabled(False)
 
     def log_static(self, entity: str, archetype: rerun.AsComponents) -> None:
         """Write what holds for all times."""
-        self._stream.log(entity, archetype, static=True)
+        self._stream.log(f'{self._root}{entity}', archetype, static=True)
 
     def describe(self, entity: str, archetype: rerun.AsComponents) -> None:
         """Write the look of an entity before its first data; later calls do nothing."""
@@ -36,7 +41,8 @@ class RerunStream:
     ) -> None:
         """Write data over time."""
         self._stream.send_columns(
-            entity, indexes=[rerun.TimeColumn(TIMELINE, duration=_duration(time_s))],
+            f'{self._root}{entity}',
+            indexes=[rerun.TimeColumn(TIMELINE, duration=_duration(time_s))],
             columns=columns)
 
     def plot(
@@ -60,7 +66,7 @@ class RerunStream:
         :param level: as Rerun has them: INFO, WARN, ERROR
         """
         self._stream.set_time(TIMELINE, duration=_duration(time_s))
-        self._stream.log(f'{LOG}/{who}', rerun.TextLog(text, level=level))
+        self._stream.log(f'{self._root}{LOG}/{who}', rerun.TextLog(text, level=level))
 
     def send_blueprint(self, blueprint: typing.Any) -> None:
         """Write how a viewer arranges the recording."""
@@ -75,6 +81,11 @@ def _duration(time_s: typing.Any) -> typing.Any:
 def rgba(colour: tuple[float, ...]) -> list[int]:
     """Return a colour of parts from 0 to 1 as Rerun has it."""
     return [round(255.0 * part) for part in colour]
+
+
+def parts(colour: str) -> tuple[float, ...]:
+    """Return a colour such as '#2a9d8f' as parts from 0 to 1, without transparency."""
+    return (*(value / 255.0 for value in _hex(colour)), 1.0)
 
 
 def _hex(colour: str) -> list[int]:

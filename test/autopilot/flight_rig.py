@@ -56,9 +56,12 @@ class Rig:
         step = self._world.step(self._references)
         self.truth = step.truth
         publishers = self.configuration.graph.topics
-        return self._hil_frames.of(step.time_us, {
+        measured = {
             name: value for name, value in step.measured.items()
-            if publishers[name].publisher not in self.stopped})
+            if publishers[name].publisher not in self.stopped}
+        data = self._hil_frames.of(step.time_us, measured)
+        self._hil_frames.keep(measured)
+        return data
 
     def step(self) -> None:
         """Do one step of the lockstep."""

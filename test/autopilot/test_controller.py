@@ -186,20 +186,23 @@ def test_velocity_to_a_place(gains, iris, target, velocity):
 @pytest.mark.parametrize('velocity', [
     (1e6, 0.0, 0.0), (0.0, -1e6, 0.0), (0.0, 0.0, 1e6), (0.0, 0.0, -1e6), (1e6, 1e6, -1e6)])
 def test_any_wish_gives_commands_within_range(controller, velocity):
-    """Also for a long time: the integral does not wind up."""
+    """Also for a long time: the integral is at most 8 m/s^2, and the thrust never points down."""
     for _ in range(1000):
         commands = controller.commands(state(), velocity, 0.0, DT)
         assert all(0.0 <= u <= 1.0 for u in commands)
     controller.commands(state(), ZERO, 0.0, DT)
-    assert controller.thrust_fraction == pytest.approx(1.0)
+    held = math.copysign(8.0, velocity[2]) if velocity[2] else 0.0
+    assert controller.thrust_fraction == pytest.approx(1.0 + held / G)
 
 
-def test_thrust_is_within_the_acceleration_limit(controller, gains):
-    """Weight plus or minus the vertical limit."""
+def test_a_velocity_is_approached_within_the_acceleration_limit(controller, gains):
+    """Weight plus or minus the vertical limit, and what the integral gains in a step."""
     limit = gains['controller']['max_vertical_acceleration_m_s2']
-    for climb, sign in ((100.0, 1), (-100.0, -1)):
+    gained = gains['controller']['velocity_integral_gain_hz2'] * DT * 10.0
+    for climb, sign in ((10.0, 1), (-10.0, -1)):
+        controller.reset()
         controller.commands(state(), (0.0, 0.0, climb), 0.0, DT)
-        assert controller.thrust_fraction == pytest.approx(1.0 + sign * limit / G)
+        assert controller.thrust_fraction == pytest.approx(1.0 + sign * (limit + gained) / G)
 
 
 def test_integral_removes_what_is_left_and_can_be_reset(controller):

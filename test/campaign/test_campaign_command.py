@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import types
 
 import pytest
 import yaml
@@ -18,6 +19,7 @@ from px4_sim_ros.campaign.executors import Opened
 from px4_sim_ros.campaign.folder import Folder
 from px4_sim_ros.cli import campaign as command
 from px4_sim_ros.cli import campaign_search
+from px4_sim_ros.model.errors import ParameterError
 
 VARY = {'weather.speed_m_s': {'uniform': [0, 6]}, 'weather.from_deg': {'uniform': [0, 90]}}
 
@@ -141,3 +143,17 @@ def test_ctrl_c_waits_until_dask_is_there_and_does_not_reach_what_it_starts():
                               capture_output=True, text=True).stdout
     assert int(said.split()[1], 16) >> (signal.SIGINT - 1) & 1
     assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+
+
+def test_a_cluster_without_this_package_is_refused():
+    """Before anything is sent there, which Dask could not read."""
+    pytest.importorskip('distributed')
+    found = {'tcp://a:1': True, 'tcp://b:2': True}
+    client = types.SimpleNamespace(
+        run_on_scheduler=lambda find, name: find(name),
+        run=lambda find, name: {at: find(name) if there else None for at, there in found.items()})
+    dask_executor._check_package(client, 'tcp://s:3')
+    found['tcp://b:2'] = False
+    with pytest.raises(ParameterError, match=(
+            'scheduler tcp://s:3: px4_sim_ros is not installed for tcp://b:2')):
+        dask_executor._check_package(client, 'tcp://s:3')

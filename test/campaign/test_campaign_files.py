@@ -133,3 +133,9 @@ def test_the_examples_can_be_flown():
     for name, path in named_files('campaigns').items():
         assert path.read_text(encoding='utf-8').startswith('# ')
         check(Campaign.load(name), None)
+
+
+def test_what_is_recorded_is_checked_before_anything_flies():
+    with pytest.raises(ParameterError, match=r"recorder\.topics = 'odom': there is no such topic"):
+        check(campaign(record_topics='odom', keep_every=1), None)
+    assert campaign(record_every=25).settings.recorder == {'topics': '', 'every': 25}

@@ -30,7 +30,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / 'examples'
 PAGES = {'own_sensor.py': 'own_sensor', 'my_quad.yaml': 'own_vehicle',
          'first_hop.yaml': 'own_vehicle', 'recording_to_pandas.py': 'recording',
-         'flights.yaml': 'flight_as_a_test'}
+         'flights.yaml': 'flight_as_a_test', 'offboard.py': 'own_node'}
 PATIENCE_S = 60.0
 
 

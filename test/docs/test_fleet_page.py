@@ -14,10 +14,12 @@ from px4_sim_ros.config.resources import named_files
 from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.run import fleet as fleets
+from px4_sim_ros.run import fleet_plan
+from px4_sim_ros.step.scenario_block import ScenarioParameters
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = (ROOT / 'docs' / 'fleets.md').read_text(encoding='utf-8')
-FILE, = re.findall(r'```yaml\n(.*?)```', PAGE, re.S)
+FILE, WITH_SCENARIO = re.findall(r'```yaml\n(.*?)```', PAGE, re.S)
 COMMANDS = [shlex.split(line)[3:] for block in re.findall(r'```sh\n(.*?)```', PAGE, re.S)
             for line in block.splitlines()]
 
@@ -42,6 +44,14 @@ def test_the_file_of_the_page(file):
         0, 1, 7]
     assert found[2][0].autopilot == 'none'
     assert mine.world.mission == 'none'
+
+
+def test_the_fleet_of_which_one_has_a_scenario(file):
+    file.write_text(WITH_SCENARIO, encoding='utf-8')
+    vehicles = fleet_plan.plans(Fleet.load('my.yaml'), 'embedded', fleets.FleetOptions(
+        None, {}, lambda autopilot: {'': {'mission': 'square'}}), lambda: None)
+    assert [v.scenario.name if v.scenario else None for v in vehicles] == [None, 'motor_weak']
+    assert vehicles[1].configuration.of_node('scenario', ScenarioParameters).at_end == 'go_on'
 
 
 def test_all_keys_are_told():

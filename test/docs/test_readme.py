@@ -46,8 +46,8 @@ def test_the_contract_of_recordings_is_that_of_its_version():
 
 
 WRITTEN = sorted({name for found in re.findall(
-    r'(?:--(?:record|json|plot|report|page|viewer|summary)|-o) ([\w-][\w/.-]*)'
-    r'|[Ss]aved? (?:it|this)? ?as\s`([\w.-]+)`', TEXT)
+    r'(?:--(?:record|json|plot|report|page|viewer|summary|out)|-o) ([\w-][\w/.-]*)'
+    r'|[Ss]aved? (?:it|this)? ?as\s`([\w.-]+)`|cp examples/\S+ examples/(\S+) \.', TEXT)
     for name in found if re.search('[./]', name)})
 
 
@@ -55,7 +55,7 @@ WRITTEN = sorted({name for found in re.findall(
 def test_git_ignores_what_the_commands_leave(name):
     patterns = [line for line in (ROOT / '.gitignore').read_text(encoding='utf-8').splitlines()
                 if line and not line.startswith('#')]
-    assert any(name.startswith(pattern) if pattern.endswith('/')
+    assert any(name.startswith(pattern.lstrip('/')) if pattern.endswith('/')
                else fnmatch.fnmatch(name, pattern.removeprefix('/')) for pattern in patterns)
 
 

@@ -232,13 +232,14 @@ def whole_bridge():
     """Return what the bridge of a graph with all sensors is configured with."""
     return block_configuration(load_configuration(None, {
         '': {'geoid_height_m': 47.3, 'instances.imu': 3, 'instances.magnetometer': 2,
-             'instances.gps': 2} | {f'instances.{kind}': 1 for kind in (
-                 'airspeed', 'range_finder', 'optical_flow', 'visual_odometry')},
+             'instances.gps': 2} | {
+                 f'{name}.{kind}': value for name, value in (('instances', 1), ('delays_us', 0))
+                 for kind in ('airspeed', 'range_finder', 'optical_flow', 'visual_odometry')},
         'hil_bridge': {'satellites': 7}}), 'hil_bridge')
 
 
 def sent_in_step(*, imus=(), magnetic_fields=(), fixes=(), **others):
-    """Return the messages of a step with some measurements."""
+    """Return the messages with some measurements that come later, then those of their step."""
     names = {'pressure': 'baro', 'flow': 'optical_flow', 'odometry': 'visual_odometry'}
     inputs = {names.get(name, name): value for name, value in others.items()}
     for first, values in (
@@ -246,8 +247,14 @@ def sent_in_step(*, imus=(), magnetic_fields=(), fixes=(), **others):
         sensor, slash, rest = first.partition('/')
         inputs |= {f'{sensor}_{i}{slash}{rest}' if i else first: value
                    for i, value in enumerate(values)}
-    return sent(HilFrames(whole_bridge()).of(
-        IMU.time_us, {name: value for name, value in inputs.items() if value is not None}))
+    inputs = {name: value for name, value in inputs.items() if value is not None}
+    frames = HilFrames(whole_bridge())
+    now = sent(frames.of(IMU.time_us, inputs))
+    frames.keep(inputs)
+    # The autopilot's clock has to reach the times of all.
+    *early, _ = sent(frames.of((2**32 + 6) * 1000, {}))
+    *late, _ = sent(frames.of((2**32 + 10) * 1000, {}))
+    return [*early, *late, *now]
 
 
 def distance_with(**changes):
@@ -408,15 +415,14 @@ def test_airspeed():
     assert (message.fields_updated, message.abs_pressure) == (0x1FFF, 1013.25)
 
 
-def test_a_step_ends_with_the_imu():
-    """HIL_SENSOR advances PX4's clock, so what belongs to the step goes before it."""
+def test_what_px4_stamps_comes_before_a_later_imu():
+    """HIL_SENSOR advances PX4's clock, which is then the time of what comes next."""
     messages = sent_in_step(
         imus=[IMU], magnetic_fields=[FIELD], pressure=PRESSURE, fixes=[FIX], range=RANGE,
         flow=FLOW, odometry=ODOMETRY)
     assert [m.get_type() for m in messages] == [
         'HIL_GPS', 'DISTANCE_SENSOR', 'HIL_OPTICAL_FLOW', 'ODOMETRY', 'HIL_SENSOR']
     assert messages[0].satellites_visible == 7
-    assert [m.get_seq() for m in messages] == [0, 1, 2, 3, 4]
     assert [m.get_type() for m in sent_in_step(
         imus=[IMU], magnetic_fields=[None], fixes=[None])] == ['HIL_SENSOR']
 

@@ -68,14 +68,23 @@ def test_more_power_than_there_is():
         assert battery.currents_a(FULL, voltage)[0] * voltage == pytest.approx(most, rel=1e-9)
 
 
-def test_an_empty_pack_goes_on_at_its_empty_voltage():
-    """Its charge stays at 0; from another pack it takes charge."""
+def test_an_empty_pack_is_cut_off():
+    """It neither gives nor takes; another on the bus carries all of the load."""
     battery = battery_of(PACK)
-    assert battery.voltage_v([0.0, 0.0], 100.0) == pytest.approx(
-        (10.8 + math.sqrt(10.8 ** 2 - 8.0)) / 2.0, rel=1e-14)
+    assert battery.voltage_v([0.0, 0.0], 100.0) == 0.0
     assert battery.rates([0.0, 0.0], 10.0)[0] == 0.0
     pair, state = battery_of(PACK, PACK), [0.0, 0.0, 0.5, 0.0]
-    assert pair.rates(state, pair.voltage_v(state, 0.0))[0] > 0.0
+    voltage = pair.voltage_v(state, 100.0)
+    assert voltage == battery.voltage_v([0.5, 0.0], 100.0)
+    assert pair.currents_a(state, voltage)[0] == 0.0
+    assert pair.rates(state, voltage)[0] == 0.0
+
+
+@pytest.mark.parametrize(('charge', 'voltage'), [
+    (1.0, 12.6), (0.5, 11.7), (0.05, 10.89), (0.025, 10.8 + 0.045 - 0.486), (1e-9, 0.91 * 10.8)])
+def test_open_circuit_voltage_has_a_knee(charge, voltage):
+    """Straight from full to 5 %, and from there to 3.28 V a cell."""
+    assert battery_of(PACK).voltage_v([charge, 0.0], 0.0) == pytest.approx(voltage, rel=1e-8)
 
 
 def test_a_full_pack_takes_no_more():
@@ -155,13 +164,17 @@ def test_thrust_falls_with_the_charge(iris, build_dynamics):
 
 @pytest.mark.parametrize('integrator', ['euler', 'rk4', 'rk23', 'rk45'])
 def test_the_last_charge_runs_out_in_flight(iris, build_dynamics, integrator):
-    """It is never below 0, and the rotors go on at what an empty pack gives."""
+    """It is never below 0; then the pack is cut off, and the rotors run out."""
     dynamics, speed = hovering(build_dynamics, iris, integrator=integrator, initial_charge=2e-6)
     for _ in range(25):
         dynamics.step((speed,) * 4)
         assert 0.0 <= dynamics.battery().charge_ah <= 1e-5
     assert dynamics.battery().charge_ah == 0.0
-    assert 10.0 < dynamics.battery().voltage_v < 10.8
+    assert dynamics.battery()[1:3] == (0.0, 0.0)
+    before = dynamics.truth().rotor_speeds_rad_s[0]
+    after = dynamics.step((speed,) * 4).rotor_speeds_rad_s[0]
+    down_s = iris.rotor_model.time_constant_down_s
+    assert after == pytest.approx(before * math.exp(-0.004 / down_s), rel=2e-2)
 
 
 def test_hover_current_of_the_iris(iris, build_dynamics):

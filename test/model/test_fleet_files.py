@@ -133,7 +133,8 @@ def changed(**entry):
     (changed(instance=100), ': vehicles[1].instance = 100: must be at least 0 and at most 99'),
     (changed(autopilot='ardupilot'), ": vehicles[1].autopilot = 'ardupilot': must be one of"
      ' embedded, px4, none'),
-    (changed(when_gone='cry'), ": vehicles[1].when_gone = 'cry': must be one of hold, go_on"),
+    (changed(when_gone='cry'),
+     ": vehicles[1].when_gone = 'cry': must be one of hold, go_on, begin_again"),
     (changed(start={'east': 1}), ': vehicles[1].start.east: unknown parameter; did you mean'
      ' east_m?'),
     (changed(start={'east_m': 'far'}), ": vehicles[1].start.east_m = 'far': must be a number"),
@@ -154,8 +155,8 @@ def test_a_file_that_is_refused(content, sentence, tmp_path):
      'step_us = 2000: is of the world, where it is 4000; set it for all of the fleet'),
     ({'set': {'wind': 'none'}},
      "wind = 'none': is of the world, where it is 'constant'; set it for all of the fleet"),
-    ({'set': {'scenario': 'motor_out'}},
-     "scenario = 'motor_out': must be none; scenarios are for a vehicle alone")])
+    ({'scenario': 'motor_ou'},
+     "scenario 'motor_ou': there is no such scenario; did you mean motor_out")])
 def test_a_vehicle_that_does_not_fit(entry, sentence, tmp_path):
     fleet = load(changed(**entry), tmp_path)
     with pytest.raises(ParameterError) as error:

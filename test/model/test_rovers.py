@@ -48,8 +48,8 @@ def test_it_is_as_fast_as_check_vehicle_says(name):
     vehicle, dynamics, figures = standing(name)
     truth = driven(vehicle, dynamics, AHEAD[name], 8.0)
     assert truth.velocity_flu[0] == pytest.approx(figures.top_speed_m_s, rel=0.01)
-    assert truth.position_enu[1] == pytest.approx(0.0, abs=1e-6)
-    assert truth.rate_flu[2] == pytest.approx(0.0, abs=1e-9)
+    assert truth.position_enu[1] == pytest.approx(0.0, abs=1e-3)     # Coriolis
+    assert truth.rate_flu[2] == pytest.approx(0.0, abs=1e-6)
 
 
 @pytest.mark.parametrize('name', ROVERS)

@@ -25,11 +25,14 @@ from bags import (
 )
 from mcap.reader import make_reader
 
+from px4_sim_ros.config.configuration import load_configuration
+from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.recording.bag import rosbag2_metadata
 from px4_sim_ros.recording.bag.message_definitions import definition
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import BagError
 from px4_sim_ros.recording.bag.writer import BagWriter, topics_of
+from px4_sim_ros.step import side_topics
 
 S = 1_000_000
 COMPRESSIONS = pytest.mark.parametrize('compression', ['none', 'lz4', 'zstd'])
@@ -444,3 +447,32 @@ def test_every_definition_begins_with_a_field_and_is_complete():
                 name = line.split()[0].partition('[')[0]
                 assert '/' not in name or name in known, (topic.type, line)
     assert definition('sensor_msgs/msg/BatteryState').startswith('std_msgs/Header header\n')
+
+
+# What is recorded.
+
+def test_of_so_many_messages_of_the_step_one_is_recorded(tmp_path):
+    """The first of each topic, then each tenth; what is beside the step is all there."""
+    messages = write_bag(tmp_path / 'bag', S, every=10)
+    expected, seen = [], collections.Counter()
+    for message in messages:
+        if seen[message.topic] % 10 == 0 or message.topic in side_topics.RECORDED:
+            expected.append(message)
+        seen[message.topic] += 1
+    found = read_all(tmp_path / 'bag')[1]
+    assert found == expected and len(messages) > 8 * len(found)
+
+
+def test_topics_that_are_not_named_are_not_recorded(tmp_path):
+    wanted = 'ground_truth/odom', '/rosout'
+    messages = write_bag(tmp_path / 'bag', S, topics=' '.join(wanted))
+    found = read_all(tmp_path / 'bag')[1]
+    assert found == [message for message in messages if message.topic in wanted] and found
+
+
+def test_a_topic_that_is_none_is_refused_before_anything_flies():
+    with pytest.raises(ParameterError, match=(
+            r"recorder\.topics = 'odom': there is no such topic.*ground_truth/odom")):
+        load_configuration(None, {'': {'recorder': True}, 'recorder': {'topics': 'odom'}})
+    # Without a recorder nobody asks.
+    load_configuration(None, {})

@@ -179,7 +179,15 @@ def test_an_autopilot_gets_the_same_bytes_with_and_without_ros(rate_flu, range_m
     bridge = block_configuration(load_configuration(None, {'': {
         f'instances.{kind}': 1 for kind in (
             'airspeed', 'range_finder', 'optical_flow', 'visual_odometry')}}), 'hil_bridge')
-    assert HilFrames(bridge).of(TIME_US, got) == HilFrames(bridge).of(TIME_US, measured)
+
+    def frames_of(inputs):
+        frames = HilFrames(bridge)
+        now = frames.of(TIME_US, inputs)
+        frames.keep(inputs)
+        return [now, *(frames.of(TIME_US + late_us, {}) for late_us in (1, 50_000, 200_000))]
+
+    assert frames_of(got) == frames_of(measured)
+    assert len(set(frames_of(got))) == 4
 
 
 def test_visual_odometry_tells_what_it_knows():

@@ -19,7 +19,7 @@ from mavlink_frames import controls_frame
 from pymavlink.dialects.v20 import common as mavlink
 from stand_in_autopilot import StandInAutopilot
 
-from px4_sim_ros.bench import ceiling, kinds, peers
+from px4_sim_ros.bench import ceiling, kinds, peers, table
 from px4_sim_ros.bench.budget import ALLOWED, Budget
 from px4_sim_ros.bench.kinds import CEILING_KIND, CEILING_ON_ALL_CORES, Kind
 from px4_sim_ros.bench.results import Results, Round
@@ -69,6 +69,7 @@ def test_the_figures_are_there(measured):
     assert figures['quick']
     assert figures['machine']['cores'] == os.cpu_count()
     assert figures['calibration_us'] > 0.0
+    assert all(figures['start_s'][mode]['median'] > 0.1 for mode in ('core', 'composed'))
     for kind in figures['kinds'].values():
         least, most = kind['real_time_factor']['least'], kind['real_time_factor']['most']
         assert 0.0 < least <= kind['real_time_factor']['median'] <= most
@@ -202,10 +203,11 @@ def test_patterns_choose_kinds_and_px4_brings_its_ceilings():
     assert names('*/px4/recorder', 'ceiling') == [
         *both, 'core/px4/recorder', 'composed/px4/recorder', 'separate/px4/recorder']
     assert names('core/px4/all-cores') == [*both, 'core/px4/all-cores']
-    assert names('sih*', peers=['sih']) == ['sih', 'sih/all-cores']
+    for schedule in ('one-core', 'all-cores'):
+        assert names('sih*', peers=['sih'], schedule=schedule) == ['sih/all-cores']
     assert names('*mav*', schedule='all-cores', peers=kinds.PEERS) == ['jmavsim']
     assert len(names()) == 2 + 3 * 3 * 2 + 2
-    assert len(names(peers=kinds.PEERS)) == len(names()) + 4
+    assert len(names(peers=kinds.PEERS)) == len(names()) + 3
     assert len(names(px4=False)) == 3 * 2 * 2
     assert names('core/*', px4=False) == [
         'core/trivial', 'core/trivial/recorder', 'core/embedded', 'core/embedded/recorder']
@@ -340,6 +342,22 @@ def test_ratios_are_taken_within_a_round():
     assert second.real_time_factor == (7.5, 5.0, 10.0)
     assert second.own_us.median == pytest.approx((300.0 + 700.0) / 2)
     assert both.loops()['alone: imu'] == pytest.approx((0.2 + 0.1) / 2)
+
+
+def test_the_first_table_has_us_the_peers_and_the_ceiling():
+    """Also where a peer is faster."""
+    core, jmavsim = Kind('core', 'px4'), Kind(kinds.JMAVSIM, 'px4')
+    found = results((100.0, {
+        CEILING_KIND: flight(20.0), CEILING_ON_ALL_CORES: flight(10.0),
+        jmavsim.as_it_comes: flight(9.0), core: flight(15.0), core.as_it_comes: flight(8.0)}))
+    assert table.beside_peers(found)[1:] == [
+        ('core', '15.0', '0.75', '8.0', '0.80'), ('jmavsim', '', '', '9.0', '0.90'),
+        ('ceiling', '20.0', '', '10.0', '')]
+    assert found.ratios() == {
+        'core/px4 / jmavsim/all-cores': pytest.approx((15 / 9,) * 3),
+        'core/px4/all-cores / jmavsim/all-cores': pytest.approx((8 / 9,) * 3)}
+    assert '| core | 15.0 | 0.75 | 8.0 | 0.80 |' in table.markdown(found).split('\n')
+    assert table.text(found).startswith('We, others and the ceiling')
 
 
 def test_a_flight_is_compared_with_the_loops_around_it():

@@ -161,6 +161,32 @@ def test_the_report_has_all_vehicles(flown, summary, tmp_path):
     assert summary['fleet'][1]['fingerprint'] in (tmp_path / 'one.html').read_text()
 
 
+@pytest.mark.slow
+def test_rerun_shows_all_vehicles_in_one_space(flown, summary, tmp_path):
+    rerun = pytest.importorskip('rerun', reason='rerun-sdk is not installed')
+    from rerun.chunk import RrdReader
+
+    from px4_sim_ros.viewing.rerun_fleet import write_fleet
+    bags, file = vehicles_of(flown / 'bag'), tmp_path / 'fleet.rrd'
+    stream = rerun.RecordingStream('test')
+    stream.save(file)
+    write_fleet(bags, lambda: stream)
+    stream.flush(timeout_sec=10.0)
+    stream.disconnect()
+    chunks = [chunk for chunk in RrdReader(file).stream().to_chunks() if not chunk.is_static]
+    for bag, vehicle in zip(bags, summary['fleet']):
+        name = vehicle['namespace']
+        path = [row[0] for chunk in chunks if chunk.entity_path == f'/{name}/world/vehicle'
+                for row in chunk.to_record_batch().column(
+                    'Transform3D:translation').to_pylist() if row]
+        poses = [bag.decode(m).pose.position for m in bag.messages()
+                 if m.topic == 'ground_truth/pose']
+        assert path == [pytest.approx((p.x, p.y, p.z), abs=1e-5) for p in poses]
+        distances = [row[0] for chunk in chunks if chunk.entity_path == f'/{name}/distance'
+                     for row in chunk.to_record_batch().column('Scalars:scalars').to_pylist()]
+        assert min(distances) == pytest.approx(summary['least_distance_m'], abs=1e-3)
+
+
 def write_fleet(folder, hop, **entries):
     file = folder / 'pair.yaml'
     file.write_text(yaml.safe_dump({'near_miss_m': 5.0, 'vehicles': [
@@ -217,6 +243,63 @@ def test_one_that_holds_the_world_ends_the_flight(hop, tmp_path):
     assert bad['failure'] == 'the embedded autopilot has ended with exit code -9'
     assert port_is_free(INSTANCES[2])
     assert port_is_free(INSTANCES[3])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('mode', ['core', 'composed'])
+def test_one_that_has_lost_its_autopilot_begins_again_with_another(mode, hop, tmp_path):
+    file = write_fleet(tmp_path, hop, good={}, bad={'when_gone': 'begin_again'})
+    summary, bag = tmp_path / 'summary.json', tmp_path / 'bag'
+    with running(command('fly', '--fleet', file, '--mode', mode, '--record', bag, '--summary',
+                         summary)) as process:
+        wait_for_line(process, 'bad: armed')
+        end_autopilot(process, INSTANCES[3])
+        text = process.communicate(timeout=100)[0]
+        assert process.returncode == 0, text
+    assert text.count('has ended with exit code -9; it is started again, and so is its flight') == 1
+    assert text.count('is started again') == 1
+    found = json.loads(summary.read_text())
+    good, bad = found['fleet']
+    assert [v['landed'] for v in (good, bad)] == [True, True]
+    assert (good['repeatable'], good['new_begins'], good['misses']) == (True, 0, 0)
+    assert (bad['repeatable'], bad['new_begins'], len(bad['arrivals'])) == (False, 1, 1)
+    assert 'the autopilot has gone' in bad['not_repeatable_because']
+    # In the recording time goes on, and the vehicle is where it stood at first.
+    recorded = vehicles_of(bag)[1]
+    truths = [recorded.decode(m) for m in recorded.messages() if m.topic == 'ground_truth/odom']
+    gone_s = float(bad['not_repeatable_because'].split()[2])
+    first, second = truths[0], truths[round(gone_s * 250)]
+    assert second.header.stamp.sec + 1e-9 * second.header.stamp.nanosec == pytest.approx(
+        gone_s + 0.004)
+    assert second.pose.pose == first.pose.pose
+    assert second.twist.twist == first.twist.twist
+
+
+@pytest.mark.slow
+def test_a_vehicle_has_a_scenario_of_its_own(hop, tmp_path):
+    scenario = tmp_path / 'weaker.yaml'
+    scenario.write_text(yaml.safe_dump({
+        'mission': str(hop),
+        'events': [{'name': 'weak', 'when': {'time_s': {'above': 3.0}},
+                    'motor_thrust': {'motor': 1, 'share': 0.9}}],
+        'expect': [{'always': {'tilt_deg': {'below': 20}}},
+                   {'never': {'height_m': {'above': 0.5}}}]}))
+    file = write_fleet(tmp_path, hop, good={}, weak={'scenario': str(scenario)})
+    summary, bag = tmp_path / 'summary.json', tmp_path / 'bag'
+    result = run('fly', '--fleet', file, '--record', bag, '--summary', summary)
+    assert result.returncode == 1
+    assert result.stderr.startswith('fly: weak: expected never height_m above 0.5: fails')
+    good, weak = json.loads(summary.read_text())['fleet']
+    assert 'expectations' not in good
+    assert [v['holds'] for v in weak['expectations']] == [True, False]
+    assert weak['events'][0]['event'].startswith('weak')
+    assert (good['landed'], weak['landed'], weak['repeatable']) == (True, True, True)
+    # The same as alone, and a replay has it from the recording.
+    alone_ = tmp_path / 'alone.json'
+    run('fly', '--mode', 'core', '--scenario', scenario, '--instance', weak['instance'], '--seed',
+        weak['seed'], '--set', f"dynamics.start_east_m={5.0 * INSTANCES[3]}", '--summary', alone_)
+    assert json.loads(alone_.read_text())['fingerprint'] == weak['fingerprint']
+    assert run('replay', bag / 'weak').returncode == 0
 
 
 @pytest.mark.parametrize(('words', 'sentence'), [

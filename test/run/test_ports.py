@@ -17,7 +17,8 @@ from px4_sim_ros.run.autopilots import check_ports
 CASES = [
     (PILOT_PORT, 'embedded', True, True), (PILOT_PORT, 'px4', True, True),
     (PILOT_PORT, 'none', True, True), (PILOT_PORT, 'none', False, False),
-    (AUTOPILOT_PORT, 'embedded', True, True), (AUTOPILOT_PORT, 'px4', True, False),
+    (AUTOPILOT_PORT, 'embedded', True, True), (AUTOPILOT_PORT, 'px4', True, True),
+    (AUTOPILOT_PORT, 'px4', False, False),
     (AUTOPILOT_PORT, 'none', True, False)]
 
 

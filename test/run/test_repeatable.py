@@ -4,6 +4,8 @@
 import contextlib
 import functools
 import json
+import os
+import pathlib
 import re
 import socket
 import subprocess
@@ -24,6 +26,7 @@ from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.run.processes import stop_all
 from px4_sim_ros.run.ros_world import start_graph
 
+EXAMPLES = str(pathlib.Path(__file__).resolve().parents[2] / 'examples')
 MODES = 'core', 'composed', 'separate'
 
 PX4_INSTANCE = 7     # that of no other test: PX4 caps the ports that a pilot uses at instance 9
@@ -104,6 +107,20 @@ def test_px4_repeats_itself_in_every_mode(fly, monkeypatch):
     monkeypatch.setenv('PX4_PARAM_MPC_XY_P', '0.9')
     tuned = fly('--mode', 'core')
     assert len({s['fingerprint'] for s in (found[0], other, tuned)}) == 3
+
+
+@pytest.mark.slow
+@pytest.mark.px4
+@NEEDS_FIFO
+def test_px4_repeats_itself_under_offboard_control(fly, monkeypatch):
+    """By the pilot of `examples/offboard.py`, which takes part in the step."""
+    monkeypatch.setenv('PYTHONPATH', os.pathsep.join([EXAMPLES, os.environ['PYTHONPATH']]))
+    found = [fly('--mode', mode, '--px4-schedule', 'repeatable', '--node',
+                 'pilot=offboard:OffboardCircle', autopilot='px4', instance=PX4_INSTANCE)
+             for mode in ('core', 'composed')]
+    assert all(s['repeatable'] and s['landed'] for s in found), found
+    assert len({s['fingerprint'] for s in found}) == 1
+    assert 1.5 < found[0]['max_altitude_m'] < 2.5
 
 
 @pytest.mark.slow

@@ -59,6 +59,19 @@ def run(arguments):
 command_line._run = run
 sys.exit(command_line.main())
 '''
+# Comes while a module in C is loaded, which makes it this error.
+IN_A_MODULE_IN_C = '''
+import os, sys
+from px4_sim_ros.cli import command_line
+def run(arguments):
+    try:
+        os.kill(os.getpid(), 2)
+        while True: pass
+    except KeyboardInterrupt as error:
+        raise ImportError('initialization failed') from error
+command_line._run = run
+sys.exit(command_line.main())
+'''
 # What `raise_interrupt` and what `Stop` makes of a signal.
 HANDLERS = '''
 import os, sys
@@ -129,7 +142,7 @@ def test_an_executable_that_still_imports_ends_at_once(name, number):
     assert (result.returncode, result.stdout, result.stderr) == (0, '', '')
 
 
-@pytest.mark.parametrize('program', [IN_A_TEXT, IN_A_CLASS])
+@pytest.mark.parametrize('program', [IN_A_TEXT, IN_A_CLASS, IN_A_MODULE_IN_C])
 def test_the_exit_code_is_told_wherever_the_signal_came(program, tmp_path):
     (tmp_path / 'ends.py').write_text(program)
     result = ended('-m', 'ends', cwd=tmp_path)

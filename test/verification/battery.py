@@ -7,6 +7,7 @@ import functools
 import math
 
 import numpy as np
+from scipy.integrate import quad
 from scipy.optimize import brentq
 
 from px4_sim_ros.model.body.battery import Battery
@@ -14,6 +15,7 @@ from px4_sim_ros.model.body.integrators import rk4
 from px4_sim_ros.model.vehicle.sections import BatteryModel, Pack
 from verification.checks import Plot, Result, Series, check
 from verification.fixed_step import FixedStep
+from verification.plants import build, iris, uniform
 
 # 3S, 5 A h, 12.6 to 10.8 V, R0, R1, C1.
 PACK = Pack(3, 5.0, 12.6, 10.8, 0.020, 0.010, 2000.0)
@@ -128,3 +130,30 @@ def charge_of_the_packs():
     return Result(np.abs(each.sum(axis=1) - begin.sum()).max(), Plot(
         'Packs that charge one another', 'time in min', 'charge in A h', tuple(
             Series(f'pack {i + 1}', minutes, each[:, i]) for i in range(3))))
+
+
+@check('energy of the battery', model='plant, Iris at full control from 8 % of charge, 60 s',
+       reference='integral of the open circuit over the charge, with its knee, by scipy.integrate,'
+       ' less R0 and what is left in R1 and C1', tolerance=2e-5, unit='relative')
+def energy_of_the_battery():
+    """Return how far what arrives at the bus until the pack is empty is off."""
+    dynamics = build(
+        iris(), uniform(0.0, 1.225), initial_charge=0.08, step_us=1000)
+    arrived = heat = 0.0
+    before = dynamics.battery()
+    while before.voltage_v > 0.0:
+        dynamics.step((800.0,) * 4)
+        after = dynamics.battery()
+        polarisation = float(dynamics.state[18])
+        if after.voltage_v > 0.0:
+            arrived += 0.0005 * (
+                before.voltage_v * before.current_a + after.voltage_v * after.current_a)
+            heat += 0.0005 * (
+                0.020 * (before.current_a ** 2 + after.current_a ** 2)
+                + 2.0 * polarisation ** 2 / 0.010)
+        before = after
+    stored = 3600.0 * 5.0 * quad(
+        lambda c: 10.8 + 1.8 * c - max(0.0, 1.0 - c / 0.05) * 0.09 * 10.8, 0.0, 0.08,
+        points=(0.05,))[0]
+    left = 0.5 * 2000.0 * polarisation ** 2
+    return Result(abs((arrived + heat + left) / stored - 1.0))

@@ -9,7 +9,7 @@ import typing
 
 MODULES = (
     'frames', 'motion', 'rotors', 'wings', 'ground', 'wheels', 'propulsion', 'battery',
-    'environment', 'wind', 'sensors', 'integrators',
+    'environment', 'wind', 'sensors', 'link', 'integrators',
 )
 
 

@@ -9,6 +9,7 @@ import itertools
 import math
 
 import numpy as np
+from scipy.integrate import solve_ivp
 from scipy.special import lpmv
 
 # NIMA TR8350.2: the four defining parameters.
@@ -63,6 +64,33 @@ def closed_form(latitude_deg, height_m):
         - spin2 * u * cos * cos)
     along_beta = (spin2 * SEMI_MAJOR_M ** 2 / v * q(u) / q(b) - spin2 * v) * sin * cos
     return math.hypot(along_u, along_beta) * v / math.hypot(u, e * sin)
+
+
+def radii_m(latitude_deg):
+    """Return the radii of curvature of the ellipsoid along the meridian and across it."""
+    e2 = FLATTENING * (2.0 - FLATTENING)
+    root = math.sqrt(1.0 - e2 * math.sin(math.radians(latitude_deg)) ** 2)
+    return SEMI_MAJOR_M * (1.0 - e2) / root ** 3, SEMI_MAJOR_M / root
+
+
+def geodesic(position, azimuth_rad, distance_m):
+    """Return latitude and longitude in degrees, and the azimuth, at the end of the shortest way.
+
+    Its equations are integrated by SciPy, at the height of the position: phi' = cos(A) / (M + h),
+    lambda' = sin(A) / ((N + h) cos(phi)), A' = sin(A) tan(phi) / (N + h).
+    """
+    def derivative(_, x):
+        latitude, _, azimuth = x
+        meridian, parallel = radii_m(math.degrees(latitude))
+        meridian += position.ellipsoid_altitude_m
+        parallel += position.ellipsoid_altitude_m
+        return (math.cos(azimuth) / meridian, math.sin(azimuth) / parallel / math.cos(latitude),
+                math.sin(azimuth) * math.tan(latitude) / parallel)
+
+    start = (math.radians(position.latitude_deg), math.radians(position.longitude_deg), azimuth_rad)
+    latitude, longitude, azimuth = solve_ivp(
+        derivative, (0.0, distance_m), start, rtol=1e-12, atol=1e-15).y[:, -1]
+    return math.degrees(latitude), math.degrees(longitude), azimuth
 
 
 def earth_fixed(position):

@@ -14,15 +14,17 @@ from px4_sim_ros.model.environment.atmosphere import Atmosphere
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition, LocalFrame
 from px4_sim_ros.model.environment.gravity import Gravity
 from px4_sim_ros.model.environment.magnetic_field import MagneticField, field_enu_t
+from px4_sim_ros.model.sensors.barometer import Barometer
+from px4_sim_ros.model.sensors.gnss import Gnss
 from verification.checks import Plot, Result, Series, check
 from verification.earth import (
     WMM2025_TEST_VALUES,
     closed_form,
     earth_fixed,
-    east_north_up,
     field_by_differences_nt,
+    geodesic,
 )
-from verification.plants import world
+from verification.plants import STILL_TRUTH, configuration, world
 
 # By geopotential height: m, K, Pa, kg/m^3.
 TABLE = [
@@ -159,17 +161,44 @@ def local_round_trip():
 
 
 @check(
-    'local frame', model='local frame at home, 50 km around',
-    reference='ellipsoid of NIMA TR8350.2, equation 4-14, turned into east, north and up',
-    tolerance=1e-6, unit='m')
+    'local frame', model='map around home, 10 and 50 km away, by eight directions',
+    reference='shortest way on the ellipsoid of NIMA TR8350.2, integrated by SciPy, 535 m up',
+    tolerance=1e-8, unit='of the way')
 def local_frame():
-    """Return the largest distance."""
-    frame = world().local_frame()
-    home = frame.origin
-    axes = east_north_up(home)
-    return Result(np.max([
-        math.dist(axes @ (earth_fixed(frame.to_geodetic(p)) - earth_fixed(home)), p)
-        for p in disc_of_positions()]))
+    """Return the largest distance between both ends of a way, over its length."""
+    frame, worst = world().local_frame(), 0.0
+    for distance in (1e4, 5e4):
+        for azimuth in np.linspace(0.1, 6.2, 8).tolist():
+            got = frame.to_geodetic(
+                (distance * math.sin(azimuth), distance * math.cos(azimuth), 0.0))
+            latitude, longitude, _ = geodesic(frame.origin, azimuth, distance)
+            expected = dataclasses.replace(
+                got, latitude_deg=latitude, longitude_deg=longitude)
+            worst = np.maximum(
+                worst, math.dist(earth_fixed(got), earth_fixed(expected)) / distance)
+    return Result(worst)
+
+
+@check(
+    'barometer against GNSS', model='both without noise, 1 to 50 km from home, at one height',
+    reference='the same height over the sea; a plane that touches the Earth is off by d^2 / 2R',
+    tolerance=1e-6, unit='m')
+def barometer_against_gnss():
+    """Return the largest difference of their altitudes."""
+    nodes = configuration().nodes
+    gnss = Gnss('gps', dataclasses.replace(
+        nodes['gps'], horizontal_error_m=0.0, vertical_error_m=0.0, delay_s=0.0), world())
+    barometer = Barometer(
+        'barometer', dataclasses.replace(nodes['barometer'], noise_pa=0.0), world())
+    worst = 0.0
+    for time_us, distance in enumerate((1e3, 3e3, 1e4, 5e4)):
+        truth = STILL_TRUTH._replace(
+            time_us=time_us, position_enu=(0.6 * distance, 0.8 * distance, 50.0))
+        pressure = barometer.measure(truth).pressure_pa
+        worst = np.maximum(worst, abs(
+            gnss.measure(truth).position.ellipsoid_altitude_m - world().geoid_height_m
+            - world().atmosphere().pressure_altitude_m(pressure)))
+    return Result(worst)
 
 
 # The magnetic field.
@@ -245,7 +274,16 @@ def _around():
 
 
 def _turned(frame, position):
-    """Return the field at a local position on the axes of the local frame, nT."""
+    """Return the field at a local position on the axes of the map, nT.
+
+    It turns with the course of the shortest way from home, which is straight on the map.
+    """
     place = frame.to_geodetic(position)
-    field = np.array(field_by_differences_nt(place, 2026.5))
-    return east_north_up(frame.origin) @ east_north_up(place).T @ field
+    east, north, up = field_by_differences_nt(place, 2026.5)
+    course, distance = math.atan2(position[0], position[1]), math.hypot(*position[:2])
+    if frame.origin.latitude_deg == 90.0:
+        there = math.pi if distance else 0.0       # all ways lead south
+    else:
+        there = geodesic(frame.origin, course, distance)[2]
+    cosine, sine = math.cos(there - course), math.sin(there - course)
+    return cosine * east - sine * north, sine * east + cosine * north, up

@@ -3,15 +3,27 @@
 """Standing, falling and tipping on flat ground."""
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 
 import numpy as np
+from scipy.optimize import root
 from transforms3d.axangles import axangle2mat
+from transforms3d.euler import euler2mat
 from transforms3d.quaternions import mat2quat, quat2mat
 
 from verification.checks import Plot, Result, Series, check
-from verification.plants import G_M_S2, REST, at_home, build, iris, seconds, truths
+from verification.plants import (
+    G_M_S2,
+    REST,
+    at_home,
+    build,
+    dragless_iris,
+    iris,
+    seconds,
+    truths,
+)
 
 PLANT = 'plant, RK4 at 4 ms, Iris with rotors at rest'
 # Feet 55 mm below the origin; springs of 1900 N/m give by m g / (4 k).
@@ -130,3 +142,62 @@ def tilted():
             if angle > 0.0:
                 series.append(Series(name, seconds(run)[:100], tilts[:100]))
     return Result(worst, Plot('Let go at 20 deg', 'time in s', 'tilt in deg', tuple(series)))
+
+
+@check('upside down', model=f'{PLANT}, laid on its back a foot high, after 4 s',
+       reference='lies on its hull: 0.055 m - m g / (4 k), turned by 180 deg', tolerance=1e-6,
+       unit='m, 1')
+def upside_down():
+    """Return how far its height and the vertical of its body are off, whichever is more."""
+    dynamics = build(iris(), at_home(), ground=True)
+    dynamics.state[2] += 0.3
+    dynamics.state[6:10] = (0.0, 1.0, 0.0, 0.0)
+    end = truths(dynamics, 4.0)[-1]
+    return Result(np.maximum(
+        abs(end.position_enu[2] - RESTING_HEIGHT_M), abs(quat2mat(end.attitude)[2, 2] + 1.0)))
+
+
+@check('uneven feet', model='plant on four feet of different lengths, from where it begins, 5 s',
+       reference='equilibrium: forces and torques of the springs, found by scipy.optimize.root',
+       tolerance=1e-9, unit='m, 1')
+def uneven_feet():
+    """Return the largest difference of height and attitude, at the start and after 5 s."""
+    feet = ((0.2, 0.15, -0.06), (0.15, -0.2, -0.05), (-0.22, 0.17, -0.055), (-0.1, -0.18, -0.07))
+    vehicle = dataclasses.replace(iris(), contact_points_m=feet, hull_points_m=())
+    stiffness, weight = vehicle.contact_model.stiffness_n_m, vehicle.body.mass_kg * G_M_S2
+
+    def loads(x):
+        height, roll, pitch = x
+        arms = np.array(feet) @ euler2mat(roll, pitch, 0.0, 'sxyz').T
+        forces = stiffness * np.maximum(0.0, -(height + arms[:, 2]))
+        return forces.sum() - weight, forces @ arms[:, 0], forces @ arms[:, 1]
+
+    found = root(loads, (0.06, -0.03, 0.0), tol=1e-14)
+    if np.abs(found.fun).max() > 1e-9:
+        return Result(math.inf)
+    solved = found.x
+    up = euler2mat(solved[1], solved[2], 0.0, 'sxyz')[2]
+    dynamics = build(vehicle, at_home(), ground=True)
+    return Result(np.max([
+        np.abs(np.array([t.position_enu[2] - solved[0], *(quat2mat(t.attitude)[2] - up)])).max()
+        for t in (dynamics.truth(), truths(dynamics, 5.0)[-1])]))
+
+
+@check('sliding distance', model='plant without air, RK4 at 1 ms, Iris at 1 to 4 m/s',
+       reference='v^2 / (2 mu g), then back by what the springs give: mu m g / (4 k)',
+       tolerance=5e-4, unit='m')
+def sliding_distance():
+    """Return the largest difference."""
+    vehicle, worst = dragless_iris(), 0.0
+    # So low a centre of mass that it does not pitch, which would press on the feet in front.
+    flat = dataclasses.replace(
+        vehicle, hull_points_m=(),
+        contact_points_m=tuple((x, y, 0.0) for x, y, _ in vehicle.contact_points_m))
+    limit = vehicle.contact_model.friction_coefficient * G_M_S2
+    give = limit * vehicle.body.mass_kg / (4.0 * vehicle.contact_model.stiffness_n_m)
+    for speed in (1.0, 2.0, 4.0):
+        dynamics = build(flat, at_home(), ground=True, step_us=1000)
+        dynamics.state[3] = speed
+        end = truths(dynamics, 2.0)[-1].position_enu[0]
+        worst = np.maximum(worst, abs(end - (0.5 * speed ** 2 / limit - give)))
+    return Result(worst)

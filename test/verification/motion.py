@@ -3,6 +3,7 @@
 """Motion without ground: falling, drag, turning."""
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 
@@ -21,6 +22,7 @@ from verification.plants import (
     reference_air,
     seconds,
     truths,
+    uniform,
 )
 
 RK4_4_MS = 'plant, RK4 at 4 ms'
@@ -158,3 +160,24 @@ def constant_yaw_rate():
     return Result(np.max([
         abs(math.remainder(yaw_rad(a.attitude) - math.pi * t, math.tau))
         for a, t in zip(run, seconds(run))]))
+
+
+@check('Coriolis force', model='plant without air, 60 m/s to the north, RK4 at 4 ms, 5 s',
+       reference='inertial motion seen from an Earth that turns: r(t) by the rotation matrix,'
+       ' without its centrifugal part', tolerance=1e-6, unit='m')
+def coriolis_force():
+    """Return the distance at the end; to first order in W it is v t^2 W sin(latitude) east."""
+    rate = (0.0, 5e-5, 5.3e-5)
+    environment = dataclasses.replace(uniform(0.0, 1e-12), earth_rate_enu=rate)
+    dynamics = build(dragless_iris(), environment)
+    dynamics.state[3:6] = (0.0, 60.0, 0.0)
+    end = np.array(truths(dynamics, 5.0)[-1].position_enu)
+    # r'' = -2 W x r' has the solution of a velocity that turns by -2 W t.
+    size = 2.0 * math.hypot(*rate)
+    axis, start = -np.array(rate) / math.hypot(*rate), np.array((0.0, 60.0, 0.0))
+    turned = size * 5.0
+    along = axis * (axis @ start)
+    expected = (
+        along * 5.0 + (start - along) * math.sin(turned) / size
+        + np.cross(axis, start) * (1.0 - math.cos(turned)) / size)
+    return Result(math.dist(end, expected))

@@ -3,7 +3,8 @@
 """The equations of motion of the whole plant in flight, written a second time.
 
 The second writing uses NumPy vectors, SciPy's rotations and other forms of the same laws: wind,
-air and gravity that change with height, inflow, ground effect, two unequal packs.
+air and gravity that change with height, inflow, ground effect, two unequal packs, one of them near
+its end, and an Earth that turns a thousand times too fast.
 """
 from __future__ import annotations
 
@@ -19,6 +20,7 @@ UP = np.array([0.0, 0.0, 1.0])
 REFERENCES = (800.0, 500.0, 680.0, 600.0)
 WIND = (4.0, -3.0, 0.5)
 HOME_ALTITUDE_M = 488.0
+EARTH_RATE = (0.0, 0.04, 0.06)
 PACKS = (
     Pack(3, 5.0, 12.6, 10.8, 0.020, 0.010, 2000.0),
     Pack(3, 3.0, 12.4, 10.5, 0.035, 0.020, 1200.0))
@@ -28,7 +30,7 @@ START = np.array([
     0.96, 0.0, 0.28, 0.0,               # attitude: nose down by 33 deg
     0.4, -0.3, 0.6,                     # body rate, FLU
     500.0, 600.0, 550.0, 650.0,         # rotor speeds
-    0.8, 0.02, 0.5, 0.01])              # charge and polarisation of each pack
+    0.8, 0.02, 0.04, 0.01])             # charge and polarisation of each pack
 DURATION_US = 192_000
 LOOSE = {name: 1e9 for name in (
     'position_tolerance_m', 'velocity_tolerance_m_s', 'attitude_tolerance',
@@ -37,7 +39,8 @@ LOOSE = {name: 1e9 for name in (
 
 def environment():
     """Return gravity and air that change with height."""
-    return Environment(Gravity.wgs84(47.4, 535.0), Atmosphere(), HOME_ALTITUDE_M)
+    return Environment(
+        Gravity.wgs84(47.4, 535.0), Atmosphere(), HOME_ALTITUDE_M, EARTH_RATE)
 
 
 def rotation(attitude):
@@ -63,7 +66,7 @@ def flow_through_disc(speed, along, across, slope, v_hover, area):
 
 
 def rotor_thrust_and_power(vehicle, speed, hub, density, clearance):
-    """Return the thrust, the thrust without the ground, and the electrical power of a rotor."""
+    """Return the thrust, the torque of the air, and the electrical power of a rotor."""
     model, motor = vehicle.rotor_model, vehicle.motor_model
     radius = model.propeller_diameter_m / 2.0
     area = np.pi * radius ** 2
@@ -75,12 +78,13 @@ def rotor_thrust_and_power(vehicle, speed, hub, density, clearance):
     flow = flow_through_disc(speed, hub[2], across, slope, v_hover, area)
     free = max(0.0, hover - slope * (flow - v_hover)) * density / 1.225
     profile = (motor.shaft_torque_coefficient_m * speed - v_hover) * hover * density / 1.225
-    current = max(0.0, free * flow + profile) / speed * motor.motor_kv_rad_s_v
+    shaft = (free * flow + profile) / speed
+    current = max(0.0, shaft) * motor.motor_kv_rad_s_v
     current += motor.no_load_current_a
     voltage = speed / motor.motor_kv_rad_s_v + motor.winding_resistance_ohm * current
     image = (radius / (4.0 * max(clearance, radius / 2.0))) ** 2
     thrust = free / (1.0 - image / (1.0 + (across / v_hover) ** 2))
-    return thrust, free, voltage * current / motor.esc_efficiency
+    return thrust, shaft, voltage * current / motor.esc_efficiency
 
 
 def rotor_wrench(vehicle, speeds, velocity, rate, density, height, to_world):
@@ -92,12 +96,13 @@ def rotor_wrench(vehicle, speeds, velocity, rate, density, height, to_world):
         spin = {'ccw': 1.0, 'cw': -1.0}[rotor.turns]
         hub = velocity + np.cross(rate, arm)
         edgewise = (hub - (hub @ UP) * UP) * density / 1.225
-        thrust, free, electrical = rotor_thrust_and_power(
+        thrust, shaft, electrical = rotor_thrust_and_power(
             vehicle, speed, hub, density, height + (to_world @ arm)[2])
         rotor_force = thrust * UP - model.drag_coefficient_n_s2_m * speed * edgewise
         force += rotor_force
         torque += np.cross(arm, rotor_force)
-        torque -= spin * model.moment_coefficient_m * free * UP
+        torque -= spin * shaft * UP * (
+            model.moment_coefficient_m / vehicle.motor_model.shaft_torque_coefficient_m)
         torque -= spin * model.rolling_moment_coefficient_n_s2 * speed * edgewise
         torque -= np.cross(rate, spin * model.inertia_kg_m2 * speed * UP)
         power += electrical
@@ -108,6 +113,7 @@ def pack_rates(states, power):
     """Return the bus voltage and the rates of charge and polarisation, by Kirchhoff's laws."""
     sources = np.array([
         p.empty_voltage_v + (p.full_voltage_v - p.empty_voltage_v) * soc - v1
+        - max(0.0, 1.0 - soc / 0.05) * 0.09 * p.empty_voltage_v
         for p, (soc, v1) in zip(PACKS, states)])
     conductances = np.array([1.0 / p.series_resistance_ohm for p in PACKS])
     # V sum((E - V) / R0) = P
@@ -138,13 +144,17 @@ def equations_of_motion(vehicle):
         voltage, packs = pack_rates(x[17:].reshape(-1, 2), power)
         reached = np.array(REFERENCES) * voltage / vehicle.battery.nominal_voltage_v
         lag = np.where(reached > speeds, model.time_constant_up_s, model.time_constant_down_s)
+        spun = (reached - speeds) / lag
+        senses = [{'ccw': 1.0, 'cw': -1.0}[rotor.turns] for rotor in vehicle.rotors]
+        torque -= model.inertia_kg_m2 * (senses @ spun) * UP
         w, vector = attitude[0], attitude[1:]
         return np.concatenate([
             velocity,
-            to_world @ force / body.mass_kg - gravity.at(height) * UP,
+            to_world @ force / body.mass_kg - gravity.at(height) * UP
+            - 2.0 * np.cross(EARTH_RATE, velocity),
             [-0.5 * vector @ rate], 0.5 * (w * rate + np.cross(vector, rate)),
             np.linalg.solve(inertia, torque - np.cross(rate, inertia @ rate)),
-            (reached - speeds) / lag,
+            spun,
             packs])
 
     return derivative

@@ -33,9 +33,10 @@ def configuration():
     return load_configuration(None, {})
 
 
+@functools.cache
 def world():
-    """Return the shared parameters: place, time, seed."""
-    return configuration().world
+    """Return the shared parameters: place, time, seed; the Earth stands still."""
+    return dataclasses.replace(configuration().world, earth_rate_rad_s=0.0)
 
 
 def iris():
@@ -86,9 +87,10 @@ def at_home():
 
 
 def build(vehicle, environment, *, step_us=4000, ground=False, **parameters):
-    """Return the motion of a vehicle, without ground unless asked."""
+    """Return the motion of a vehicle, without ground and the shaking of rotors unless asked."""
     return Dynamics(
-        dataclasses.replace(configuration().nodes['dynamics'], **parameters),
+        dataclasses.replace(
+            configuration().nodes['dynamics'], **{'vortex_ring_shaking': 0.0} | parameters),
         vehicle, environment, step_us, ground=ground)
 
 

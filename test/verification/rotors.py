@@ -21,6 +21,7 @@ from verification.plants import (
     seconds,
     steady_iris,
     truths,
+    uniform,
 )
 
 STILL = (0.0, 0.0, 0.0)
@@ -116,7 +117,7 @@ def signs_of_each_rotor():
     wrong = 0
     for index, expected in enumerate(SIGNS):
         dynamics = build(vehicle, reference_air(vehicle))
-        dynamics.state[13:] = alone(index)
+        dynamics.state[13:] = dynamics.inputs[6:] = alone(index)
         got = dynamics.truth().angular_acceleration_flu
         wrong += sum(np.sign(a) != b for a, b in zip(got, expected))
     return Result(int(wrong))
@@ -165,3 +166,72 @@ def gyroscopic_term():
         for j in (inertia, 0.0)]
     momentum = np.array([0.0, 0.0, inertia * (900.0 + 500.0 - 300.0 - 600.0)])
     return Result(np.abs(torques[0] - torques[1] + np.cross(rate, momentum)).max())
+
+
+@check('torque of rotors that speed up', model='plant in a vacuum, one rotor asked to speed up',
+       reference='the angular momentum of body and rotors together does not change',
+       tolerance=1e-9, unit='N m s')
+def torque_of_rotors_that_speed_up():
+    """Return the largest change of the sum about the vertical, over 0.2 s."""
+    vehicle = altered(steady_iris(), rotor_model={'inertia_kg_m2': 6.5e-5})
+    dynamics = build(vehicle, uniform(0.0, 1e-12), step_us=250)
+    body, worst = vehicle.body, 0.0
+    for truth in truths(dynamics, 0.2, (900.0, 0.0, 0.0, 0.0))[1:]:
+        rotor = 6.5e-5 * truth.rotor_speeds_rad_s[0]
+        worst = np.maximum(worst, abs(body.inertia_kg_m2[2] * truth.rate_flu[2] + rotor))
+    if truth.rotor_speeds_rad_s[0] < 800.0:
+        return Result(math.inf)
+    return Result(worst)
+
+
+@check('reaction of the shaft torque', model='rotors at 807 rad/s, 6 m/s down to 20 m/s up',
+       reference='Q = (T u + P0) / w of blade element and momentum, by 0.06 / 0.0164 of the file',
+       tolerance=1e-12, unit='N m')
+def reaction_of_the_shaft_torque():
+    """Return the largest difference of the yaw torque of one rotor."""
+    vehicle = iris()
+    rotors = RotorSet(vehicle.rotor_model, vehicle.rotors, vehicle.motor_model)
+    radius, hover_n = 0.127, 5.84e-6 * HOVER ** 2
+    v_hover = math.sqrt(hover_n / (2.0 * 1.225 * math.pi * radius ** 2))
+    v_zero = 0.67 * 2.0 * radius * HOVER / math.tau
+    slope = hover_n / (v_zero - v_hover)
+    worst, climbs = 0.0, np.linspace(-6.0, 20.0, 27)
+    share = slope / (2.0 * 1.225 * math.pi * radius ** 2)
+    for climb in climbs.tolist():
+        flow = max(np.roots([1.0, share - climb, -share * v_zero]).real)
+        thrust = slope * (v_zero - flow)
+        torque = (thrust * flow + hover_n * (0.0164 * HOVER - v_hover)) / HOVER
+        got = rotors.wrench(
+            alone(0), (0.0, 0.0, climb), (0.0, 0.0, 0.0), 1.225, OUT_OF_GROUND_EFFECT)[5]
+        worst = np.maximum(worst, abs(got + 0.06 / 0.0164 * torque))
+    return Result(worst)
+
+
+@check('shaking in a vortex ring', model='one rotor in free air at the worst descent, 80 s',
+       reference='standard deviation and correlation time of the thrust as its parameters say',
+       tolerance=0.1, unit='relative')
+def shaking_in_a_vortex_ring():
+    """Return the larger relative difference; nothing shakes in a faster or slower descent."""
+    vehicle = steady_iris()
+    v_hover = math.sqrt(5.84e-6 * HOVER ** 2 / (2.0 * 1.225 * math.pi * 0.127 ** 2))
+
+    def thrusts(descent, count):
+        dynamics = build(
+            vehicle, uniform(0.0, 1.225), vortex_ring_shaking=0.1)
+        dynamics.state[13:] = [HOVER] * 4
+        dynamics.truth()
+        start, found = dynamics.state.copy(), []
+        for _ in range(count):
+            dynamics.state = start
+            dynamics.step((HOVER,) * 4, (0.0, 0.0, descent))
+            found.append(dynamics.truth().acceleration_flu[2])
+        return np.array(found[1:])
+
+    if any(np.ptp(thrusts(share * v_hover, 100)) > 1e-9 for share in (0.45, 1.6)):
+        return Result(math.inf)
+    shaken = thrusts(v_hover, 20_000)
+    deviation = shaken.std() / shaken.mean() / (0.1 / 2.0)       # of the mean of four
+    off = shaken - shaken.mean()
+    correlation = (off[1:] @ off[:-1]) / (off @ off)
+    lag_s = 0.254 / (math.sqrt(5.84e-6 / (2.0 * 1.225 * math.pi * 0.127 ** 2)) * 1100.0)
+    return Result(np.max([abs(deviation - 1.0), abs(-0.004 / math.log(correlation) / lag_s - 1.0)]))

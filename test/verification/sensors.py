@@ -10,8 +10,13 @@ import math
 
 import allantools
 import numpy as np
+from pymavlink.dialects.v20 import common as mavlink
 from scipy import integrate
 
+from px4_sim_ros.mavlink.hil_codec import HilEncoder
+from px4_sim_ros.model.environment.environment import Environment
+from px4_sim_ros.model.sensors.airspeed import Airspeed, AirspeedParameters
+from px4_sim_ros.model.sensors.barometer import Barometer
 from px4_sim_ros.model.sensors.gnss import Gnss
 from px4_sim_ros.model.sensors.imu import Imu
 from verification.checks import Plot, Result, Series, check
@@ -119,6 +124,49 @@ def vibration_of_a_rotor():
             parts = np.linalg.lstsq(waves.T, axis, rcond=None)[0]
             worst = np.maximum(worst, np.abs(waves.T @ parts - axis).max())
             worst = np.maximum(worst, abs(math.hypot(*parts) - size))
+    return Result(worst)
+
+
+@check('IMU on an Earth that turns', model='IMU without noise at home: at rest, and in free fall',
+       reference='gyro: 7.292115e-5 rad/s about north and up by latitude (NIMA TR8350.2);'
+       ' accelerometer: g, and 0 at 30 m/s', tolerance=1e-12, unit='rad/s, m/s^2')
+def imu_on_an_earth_that_turns():
+    """Return the largest difference over four headings."""
+    turning, worst = configuration().world, 0.0
+    imu = Imu('imu', quiet_imu(), turning)
+    latitude, rate = math.radians(47.397742), 7.292115e-5
+    for heading in (0.0, 1.0, 2.5, -2.0):
+        attitude = (math.cos(0.5 * heading), 0.0, 0.0, math.sin(0.5 * heading))
+        felt = imu.measure(STILL_TRUTH._replace(attitude=attitude))
+        north = rate * math.cos(latitude)
+        worst = np.max([
+            worst, math.dist(felt.specific_force_flu, (0.0, 0.0, G_M_S2)),
+            math.dist(felt.rate_flu, (
+                north * math.sin(heading), north * math.cos(heading), rate * math.sin(latitude)))])
+    dynamics = build(dragless_iris(), Environment.of(turning))
+    dynamics.state[3:10] = (30.0, -10.0, 5.0, *TILTED)
+    return Result(np.maximum(
+        worst, math.hypot(*imu.measure(truths(dynamics, 1.0)[-1]).specific_force_flu)))
+
+
+@check('true airspeed on a hot day', model='HIL_SENSOR at 488 and 3000 m, sea level at 30 deg C',
+       reference='PX4 (calc_TAS): v = sqrt(2 dp R T / p), with the temperature of the barometer',
+       tolerance=1e-4, unit='relative')
+def true_airspeed_on_a_hot_day():
+    """Return the largest relative difference from the true 20 m/s."""
+    hot = dataclasses.replace(world(), sea_level_temperature_k=303.15)
+    nodes, worst = configuration().nodes, 0.0
+    tube = Airspeed('airspeed', AirspeedParameters((0.0, 0.0, 0.0), 0.0, 0.0), hot)
+    barometer = Barometer(
+        'barometer', dataclasses.replace(nodes['barometer'], noise_pa=0.0), hot)
+    for height in (0.0, 2512.0):
+        truth = STILL_TRUTH._replace(
+            position_enu=(0.0, 0.0, height), velocity_flu=(20.0, 0.0, 0.0))
+        message, = mavlink.MAVLink(None).parse_buffer(HilEncoder(hot.atmosphere()).sensor(
+            0, None, None, barometer.measure(truth), tube.measure(truth)))
+        density = 100.0 * message.abs_pressure / (287.05287 * (message.temperature + 273.15))
+        worst = np.maximum(
+            worst, abs(math.sqrt(200.0 * message.diff_pressure / density) / 20.0 - 1.0))
     return Result(worst)
 
 

@@ -35,6 +35,9 @@ ROWS = {
         f'{motion}: {what}' for motion in ('harmonic oscillator', 'pendulum', 'Kepler orbit')
         for what in ('state', 'energy')),
     'hover trim': ('hover trim', 'hover trim at home'),
+    'rotors that change their speed, and shafts': (
+        'torque of rotors that speed up', 'reaction of the shaft torque'),
+    'an Earth that turns': ('Coriolis force', 'IMU on an Earth that turns'),
     'motor step': ('rotor step up', 'rotor step down'),
     'signs of the rotors': ('signs of each rotor', 'torque of each rotor', 'geometry swap'),
     'gyroscopic rotor term': ('gyroscopic term',),
@@ -42,12 +45,15 @@ ROWS = {
     'dropped from 1 m': (
         'drop from 1 m: place', 'drop from 1 m: tilt', 'drop from 1 m: energy'),
     'tilted by 20 deg': ('tilted by 20 deg',),
+    'other attitudes on the ground': ('upside down', 'uneven feet'),
+    'sliding': ('sliding distance',),
     'accelerometer': tuple(
         f'accelerometer {where}'
         for where in ('at rest', 'in free fall', 'on a circle', 'on a lever')),
     'vibration': ('vibration of a rotor',),
     'ISA': ('ISA temperature', 'ISA pressure', 'ISA density', 'pressure at 488 m'),
-    'WGS-84': ('local to WGS-84 and back', 'local frame'),
+    'WGS-84': ('local to WGS-84 and back', 'local frame', 'barometer against GNSS'),
+    'temperature': ('true airspeed on a hot day',),
     'gravity': (
         'normal gravity', 'normal gravity on the ellipsoid', 'gravity at pole and equator'),
     'magnetic field': (
@@ -64,12 +70,16 @@ ROWS = {
     'Thevenin pack': ('Thevenin: charge', 'Thevenin: polarisation', 'Thevenin: voltage'),
     'unequal packs': (
         'unequal packs: voltage', 'unequal packs: currents', 'unequal packs: charge'),
+    'energy of the battery': ('energy of the battery',),
+    'what an autopilot takes for the time': (
+        'stamp of GNSS, odometry and truth', 'delay of airspeed, range and flow'),
     'frames': (
         'axes of a vector', 'round trip of a vector', 'axes of an attitude',
         'round trip of an attitude', 'rotations'),
     'propulsion': (
         'thrust in climb and descent', 'thrust in level flight', 'thrust in oblique climb',
-        'thrust in slow oblique descent', 'thrust in oblique descent', 'ground effect'),
+        'thrust in slow oblique descent', 'thrust in oblique descent', 'ground effect',
+        'thrust of a windmill', 'shaking in a vortex ring'),
     'rotors on any axis, and a full inertia tensor': (
         'thrust along body x', 'a rotor that turns backwards',
         'free turn of a body with a full tensor'),

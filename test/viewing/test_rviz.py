@@ -19,6 +19,7 @@ from px4_sim_ros.ros.visualizer import VisualizerNode
 from px4_sim_ros.step import graph, side_topics
 from px4_sim_ros.viewing.links import ODOM_FRAME
 from px4_sim_ros.viewing.markers import NAMESPACES
+from px4_sim_ros.viewing.rviz_fleet import fleet_rviz
 from px4_sim_ros.viewing.urdf import urdf
 
 
@@ -197,3 +198,20 @@ def test_the_ground_is_where_the_feet_stand(displays):
     assert grid['Reference Frame'] == WORLD_FRAME and grid['Plane'] == 'XY'
     assert set(grid['Offset'].values()) == {0}
     assert (grid['Cell Size'], grid['Plane Cell Count']) == (1, 40)
+
+
+def test_of_a_fleet_each_vehicle_is_shown_under_one_map(displays, frames):
+    content = yaml.safe_load(fleet_rviz(['alpha', 'bravo']))
+    of_fleet = {d['Name']: d for d in content['Visualization Manager']['Displays']}
+    topics = subscribed(displays)
+    assert {name: found[0] for name, found in subscribed(of_fleet).items()} == {
+        f'/{vehicle}/{name}': found[0] for vehicle in ('alpha', 'bravo')
+        for name, found in topics.items()}
+    prefixes = [d['TF Prefix'] for d in of_fleet.values() if 'TF Prefix' in d]
+    assert prefixes == ['alpha', 'bravo']
+    assert len({d['Color'] for d in of_fleet.values() if d['Class'].endswith('/Path')}) == 2
+    views = content['Visualization Manager']['Views']
+    targets = {view['Target Frame'] for view in (views['Current'], *views['Saved'])}
+    assert targets <= {WORLD_FRAME, *(f'alpha/{frame}' for frame in frames)}
+    # What is of no vehicle is there once.
+    assert [d['Class'] for d in of_fleet.values()].count('rviz_default_plugins/Grid') == 1

@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The battery: Thevenin packs in parallel on one bus that delivers a power.
 
-Each pack is an open-circuit voltage that falls linearly with its charge, behind a series
+Each pack is an open-circuit voltage behind a series
 resistance R0 and one resistor R1 with a capacitor C1 in parallel (Plett 2015, Battery
 Management Systems, volume 1, chapter 2). Kirchhoff's laws hold exactly, also between packs
-that differ: they then charge one another.
+that differ: they then charge one another. The open-circuit voltage falls linearly with the charge,
+and below a knee to a lower end. A pack without charge is cut off for good, and without any the bus
+has no voltage.
 
-Not modelled: temperature, ageing, self-discharge, and the steep ends of a real open-circuit
-voltage. A pack without charge goes on delivering at its empty voltage, and a full one takes
-no more: the charge stays where it is. Nothing cuts the power off.
+Not modelled: temperature, ageing, self-discharge, and the steep end of the voltage of a full pack,
+which takes no more: its charge stays where it is.
 """
 from __future__ import annotations
 
@@ -64,13 +65,13 @@ class Battery:
 def packs_on_a_bus(model: BatteryModel | None) -> np.ndarray:
     """Return the constants of the packs for compiled functions, one entry each."""
     packs = model.packs if model is not None else ()
-    conductance = sum(1.0 / pack.series_resistance_ohm for pack in packs)
-    names = ('empty_voltage_v', 'voltage_span_v', 'conductance_s', 'bus_conductance_s',
+    names = ('empty_voltage_v', 'voltage_span_v', 'knee_charge', 'knee_v', 'conductance_s',
              'charge_per_a_s', 'volts_per_a_s', 'decay_per_s')
     return records([
         (
             pack.empty_voltage_v, pack.full_voltage_v - pack.empty_voltage_v,
-            1.0 / pack.series_resistance_ohm, conductance,
+            pack.knee_charge, (1.0 - pack.end_voltage_share) * pack.empty_voltage_v,
+            1.0 / pack.series_resistance_ohm,
             1.0 / (_S_PER_H * pack.capacity_ah), 1.0 / pack.polarisation_capacitance_f,
             1.0 / (pack.polarisation_resistance_ohm * pack.polarisation_capacitance_f),
         ) for pack in packs], names)
@@ -90,8 +91,7 @@ def wear_packs(
     packs[:] = new
     for name, factor in (
             ('empty_voltage_v', voltage_share), ('voltage_span_v', voltage_share),
-            ('conductance_s', 1.0 / resistance_factor),
-            ('bus_conductance_s', 1.0 / resistance_factor),
+            ('knee_v', voltage_share), ('conductance_s', 1.0 / resistance_factor),
             ('charge_per_a_s', 1.0 / capacity_share)):
         packs[name] *= factor
 
@@ -104,17 +104,30 @@ def bus_voltage_v(packs: np.ndarray, state: np.ndarray, power_w: float) -> float
     G (E - V) V = P has two solutions; the bus settles at the higher one. More than
     G E^2 / 4 cannot be delivered: then V = E / 2, and that is what arrives.
 
-    :param packs: from `packs_on_a_bus`, at least one
+    :param packs: from `packs_on_a_bus`
     """
     weighted: float = 0.0
+    conductance: float = 0.0
     for i in range(len(packs)):
-        pack = packs[i]
-        weighted += pack.conductance_s * (
-            pack.empty_voltage_v + pack.voltage_span_v * state[2 * i] - state[2 * i + 1])
-    conductance: float = packs[0].bus_conductance_s
+        if state[2 * i] > 0.0:
+            weighted += packs[i].conductance_s * (
+                open_circuit_v(packs, i, state[2 * i]) - state[2 * i + 1])
+            conductance += packs[i].conductance_s
+    if conductance == 0.0:
+        return 0.0
     source = weighted / conductance
     square = source * source - 4.0 * power_w / conductance
     return 0.5 * (source + math.sqrt(square)) if square > 0.0 else 0.5 * source
+
+
+@compiled
+def open_circuit_v(packs: np.ndarray, index: int, charge: float) -> float:
+    """Return the voltage of a rested pack without load."""
+    pack = packs[index]
+    voltage: float = pack.empty_voltage_v + pack.voltage_span_v * charge
+    if charge < pack.knee_charge:
+        voltage -= pack.knee_v * (1.0 - charge / pack.knee_charge)
+    return voltage
 
 
 @compiled
@@ -122,9 +135,10 @@ def pack_current_a(
     packs: np.ndarray, index: int, charge: float, polarisation_v: float, voltage_v: float,
 ) -> float:
     """Return the current out of a pack; negative into one that is being charged."""
-    pack = packs[index]
-    source = pack.empty_voltage_v + pack.voltage_span_v * charge - polarisation_v
-    current: float = (source - voltage_v) * pack.conductance_s
+    if charge <= 0.0:
+        return 0.0
+    source = open_circuit_v(packs, index, charge) - polarisation_v
+    current: float = (source - voltage_v) * packs[index].conductance_s
     return current
 
 
@@ -136,7 +150,7 @@ def pack_rates(
     for i in range(len(packs)):
         pack, charge, polarisation = packs[i], state[2 * i], state[2 * i + 1]
         current = pack_current_a(packs, i, charge, polarisation, voltage_v)
-        stays = charge <= 0.0 if current > 0.0 else charge >= 1.0
+        stays = current <= 0.0 and charge >= 1.0
         rates[2 * i] = 0.0 if stays else -current * pack.charge_per_a_s
         rates[2 * i + 1] = current * pack.volts_per_a_s - polarisation * pack.decay_per_s
 

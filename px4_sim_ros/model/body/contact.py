@@ -1,6 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""Feet and wheels on the ground, a spring, a damper and dry friction at each point.
+"""Feet, wheels and hull on the ground: spring, damper and dry friction at each point.
 
 All is in axes of the ground, a plane at their z = 0.
 
@@ -47,17 +47,20 @@ COLUMNS = 12
 def foot_table(
     friction_coefficient: float, points_m: typing.Sequence[Vector],
     wheels: typing.Sequence[Wheel] = (), actuators: typing.Mapping[str, int] | None = None,
+    hull_points_m: typing.Sequence[Vector] = (),
 ) -> np.ndarray:
-    """Return feet, then wheels, for compiled functions, one entry each.
+    """Return feet, wheels and hull, in this order, for compiled functions, one entry each.
 
     :param friction_coefficient: of all but casters
     :param points_m: the feet in FLU from the body's origin
     :param actuators: the index of each motor and servo in the state, from the first one
+    :param hull_points_m: what touches the ground as a foot does
     """
     foot = friction_coefficient, 0.0, 0.0, 0.0, -1.0, 0.0, 0.0, -1.0, 0.0
     return np.array(
         [(*point, *foot) for point in points_m]
-        + [_wheel(wheel, friction_coefficient, actuators or {}) for wheel in wheels],
+        + [_wheel(wheel, friction_coefficient, actuators or {}) for wheel in wheels]
+        + [(*point, *foot) for point in hull_points_m],
         float).reshape(-1, COLUMNS)
 
 
@@ -88,14 +91,6 @@ def no_anchors(feet: int) -> np.ndarray:
 def reach_m(points_m: typing.Sequence[Vector]) -> float:
     """Return the height of the body's origin above which no foot touches the ground."""
     return max((math.dist((0.0, 0.0, 0.0), point) for point in points_m), default=-math.inf)
-
-
-def resting_height_m(
-    model: ContactModel, points_m: typing.Sequence[Vector], weight_n: float,
-) -> float:
-    """Return the height of the body's origin when it stands level under `weight_n`."""
-    sinking = weight_n / (model.stiffness_n_m * len(points_m))
-    return -min(z for _, _, z in points_m) - sinking
 
 
 @compiled

@@ -12,7 +12,7 @@ import numpy as np
 
 from px4_sim_ros.model.body.alterations import Alterations
 from px4_sim_ros.model.body.battery import Battery, packs_on_a_bus, wear_packs
-from px4_sim_ros.model.body.contact import no_anchors, resting_height_m
+from px4_sim_ros.model.body.contact import no_anchors
 from px4_sim_ros.model.body.integrators import ADAPTIVE, FIXED, Adaptive, DynamicsParameters, State
 from px4_sim_ros.model.body.motion import (
     ATTITUDE,
@@ -28,11 +28,15 @@ from px4_sim_ros.model.body.motion import (
     project_state,
     turn_rotors,
 )
+from px4_sim_ros.model.body.rotors import SHAKING
+from px4_sim_ros.model.body.standing import Stand, stand
 from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.errors import DivergedError
 from px4_sim_ros.model.frames import Quaternion, Vector
 from px4_sim_ros.model.inputs import BatteryStatus
+from px4_sim_ros.model.random_streams import NormalStream
 from px4_sim_ros.model.rotation import cross, matrix, multiply, to_world
+from px4_sim_ros.model.sensors.noise import GaussMarkov
 from px4_sim_ros.model.timebase import US_PER_S, seconds_text
 from px4_sim_ros.model.truth import Truth
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
@@ -46,12 +50,13 @@ class Dynamics:
 
     def __init__(
         self, parameters: DynamicsParameters, vehicle: Vehicle, environment: Environment,
-        step_us: int, *, ground: bool = True,
+        step_us: int, *, ground: bool = True, seed: int = 0,
     ) -> None:
         """Stand on the ground where the parameters say, rotors still, the packs rested.
 
         :param ground: without it the vehicle starts at the origin and falls for ever
-        :raises ParameterError: the substeps do not fit into the step
+        :param seed: of the shaking of rotors in their vortex rings
+        :raises ParameterError: the substeps do not fit into the step, or it cannot stand
         """
         parameters.check_step(step_us)
         self._step_us = step_us
@@ -70,8 +75,8 @@ class Dynamics:
         """An external force on the centre of mass, N; zero unless it is set."""
         slope = environment.ground
         weight = vehicle.body.mass_kg * environment.gravity_m_s2(0.0) * slope.matrix[8]
-        height = resting_height_m(
-            vehicle.contact_model, vehicle.ground_points_m, weight) if ground else 0.0
+        rest = stand(vehicle.contact_model, vehicle.all_points_m, weight) if (
+            ground and weight) else Stand(0.0, (1.0, 0.0, 0.0, 0.0), ())
         memory = self._memory = Memory(self._plant)
         self.inputs_and_state = memory.all[:memory.angles_at].data
         """What held in the last step (wind, force, references), then the state at its end."""
@@ -79,11 +84,14 @@ class Dynamics:
             memory.inputs[6:], memory.inputs[:3], memory.inputs[3:6],
             no_anchors(len(self._plant.feet)))
         self.state = [
-            *slope.place_above(parameters.start_east_m, parameters.start_north_m, height),
-            *_NOTHING, *multiply(slope.attitude, _level(parameters.start_heading_deg)), *_NOTHING,
+            *slope.place_above(
+                parameters.start_east_m, parameters.start_north_m, rest.height_m), *_NOTHING,
+            *multiply(slope.attitude, multiply(
+                _level(parameters.start_heading_deg), rest.attitude)), *_NOTHING,
             *self._held.references,
             *(self._battery.initial(parameters.initial_charge) if self._battery else ())]
         self._half_step_s = 0.5 * step_us / US_PER_S
+        self._shakings = _shakings(parameters, vehicle, step_us, seed)
         self._is_rk4 = parameters.integrator == 'rk4'
         self._substeps = parameters.substeps
         self._adaptive = (
@@ -121,6 +129,9 @@ class Dynamics:
         :raises DivergedError: the motion has left all bounds
         """
         self._memory.inputs[:] = *wind_enu, *self.force_enu, *references
+        if self._is_in_vortex_ring:
+            for rotor, shaking in zip(self._plant.rotors, self._shakings):
+                rotor[SHAKING] = shaking.next()
         if self._adaptive is None:
             is_valid = self._advance(self._step_us // self._substeps / US_PER_S, self._substeps)
             self.time_us += self._step_us
@@ -161,6 +172,7 @@ class Dynamics:
         x = self._numbers()
         angles, outputs = self._angles, self._outputs
         self._bus = x[outputs + 9], x[outputs + 10]
+        self._is_in_vortex_ring = x[outputs + 11] > 0.0
         if not is_valid:
             raise self._diverged()
         truth = Truth(
@@ -227,6 +239,22 @@ def _level(heading_deg: float) -> Quaternion:
     """Return the attitude of a vehicle on level ground, by its heading clockwise from north."""
     half = 0.5 * math.radians(_EAST_DEG - heading_deg)
     return math.cos(half), 0.0, 0.0, math.sin(half)
+
+
+def _shakings(
+    parameters: DynamicsParameters, vehicle: Vehicle, step_us: int, seed: int,
+) -> list[GaussMarkov]:
+    """Return the noise of each rotor's thrust in a vortex ring, at the boundaries of steps.
+
+    Its time constant is that in which the downwash of full speed passes a diameter.
+    """
+    models = [vehicle.model_of(rotor) for rotor in vehicle.rotors]
+    return [
+        GaussMarkov(
+            parameters.vortex_ring_shaking,
+            model.propeller_diameter_m / (model.hover_inflow_m * model.max_speed_rad_s),
+            step_us / US_PER_S, NormalStream(seed, f'dynamics/vortex_ring/{i}'))
+        for i, model in enumerate(models)]
 
 
 def _adaptive(parameters: DynamicsParameters, vehicle: Vehicle, size: int) -> Adaptive:

@@ -216,6 +216,9 @@ class DynamicsParameters(Parameters):
         'least error that counts, of the share of charge and of volts', above=0)
     min_step_us: int = parameter(
         'a step of rk23 and rk45 this short is taken whatever its error', 'us', minimum=1)
+    vortex_ring_shaking: float = parameter(
+        "standard deviation of a rotor's thrust / the thrust, where its vortex ring is worst",
+        minimum=0, maximum=1)
     initial_charge: float = parameter(
         'share of its capacity in each pack at the start', minimum=0, maximum=1)
     start_east_m: float = parameter(

@@ -33,7 +33,14 @@ from px4_sim_ros.model.body.contact import (
     move_anchors,
     reach_m,
 )
-from px4_sim_ros.model.body.rotors import OUT_OF_GROUND_EFFECT, RotorSet, speed_rate, wrench
+from px4_sim_ros.model.body.rotors import (
+    ACCELERATION,
+    OUT_OF_GROUND_EFFECT,
+    RotorSet,
+    shakes,
+    spin_up,
+    wrench,
+)
 from px4_sim_ros.model.body.surfaces import surface_table, surface_wrench
 from px4_sim_ros.model.compiled import allocating, compiled, record
 from px4_sim_ros.model.environment import atmosphere, gravity
@@ -85,7 +92,7 @@ class Plant(typing.NamedTuple):
             record(
                 **rotors.constants,
                 **contact_constants(
-                    vehicle.contact_model, vehicle.ground_points_m if ground else ()),
+                    vehicle.contact_model, vehicle.all_points_m if ground else ()),
                 **_load(body, UNALTERED), **_slope(environment.ground),
                 linear_drag_n_s_m=body.linear_drag_n_s_m,
                 quadratic_drag_n_s2_m2=body.quadratic_drag_n_s2_m2,
@@ -93,13 +100,16 @@ class Plant(typing.NamedTuple):
                 home_altitude_m=environment.home_altitude_m,
                 sea_level_pressure_pa=air.sea_level_pressure_pa,
                 sea_level_temperature_k=air.sea_level_temperature_k,
+                earth_rate_north=environment.earth_rate_enu[1],
+                earth_rate_up=environment.earth_rate_enu[2],
                 gravity_at_home=environment.gravity.at_home,
                 gravity_per_m=environment.gravity.per_m,
                 gravity_per_m2=environment.gravity.per_m2),
             rotors.table, surface_table(vehicle.surfaces, indices),
             actuator_table(vehicle.motors, vehicle.servos), packs_on_a_bus(battery),
             foot_table(vehicle.contact_model.friction_coefficient, *(
-                (vehicle.contact_points_m, vehicle.wheels, indices) if ground else ((),))))
+                (vehicle.contact_points_m, vehicle.wheels, indices, vehicle.hull_points_m)
+                if ground else ((),))))
 
     def copy(self) -> Plant:
         """Return another one that is equal."""
@@ -181,7 +191,7 @@ class Memory:
         self.work = np.zeros((integrators.WORK_ROWS, len(self.state)))
 
 
-_OUTPUTS = 11
+_OUTPUTS = 12
 
 
 @compiled
@@ -235,20 +245,21 @@ def integrate(
 
 @compiled
 def _set_outputs(outputs: np.ndarray, x: np.ndarray, plant: Plant, held: HeldInputs) -> None:
-    constants, rotors, actuators, packs = (
-        plant.constants, plant.rotors, plant.actuators, plant.packs)
+    rotors, actuators, packs = plant.rotors, plant.actuators, plant.packs
     r = _matrix((x[QW], x[QX], x[QY], x[QZ]))
-    acceleration, angular_acceleration, power = _accelerations(x, plant, held)
-    voltage, current = constants[0].nominal_voltage_v, 0.0
+    acceleration, angular_acceleration, voltage = _accelerations(x, plant, held)
+    current = 0.0
     if len(packs):
         charges = x[ROTORS + len(rotors) + len(actuators):]
-        voltage = bus_voltage_v(packs, charges, power)
         for i in range(len(packs)):
             current += pack_current_a(packs, i, charges[2 * i], charges[2 * i + 1], voltage)
-    outputs[0], outputs[1], outputs[2] = _to_body(r, (x[VX], x[VY], x[VZ]))
+    velocity = _to_body(r, (x[VX], x[VY], x[VZ]))
+    wind = _to_body(r, (held.wind_enu[0], held.wind_enu[1], held.wind_enu[2]))
+    outputs[0], outputs[1], outputs[2] = velocity
     outputs[3], outputs[4], outputs[5] = _to_body(r, acceleration)
     outputs[6], outputs[7], outputs[8] = angular_acceleration
     outputs[9], outputs[10] = voltage, current
+    outputs[11] = 1.0 if shakes(rotors, x[ROTORS:], velocity[2] - wind[2]) else 0.0
 
 
 @compiled
@@ -283,7 +294,7 @@ def derivative(x: np.ndarray, plant: Plant, held: HeldInputs) -> np.ndarray:
 
 @compiled
 def _set_rates(rates: np.ndarray, x: np.ndarray, plant: Plant, held: HeldInputs) -> None:
-    acceleration, angular_acceleration, power = _accelerations(x, plant, held)
+    acceleration, angular_acceleration, voltage = _accelerations(x, plant, held)
     qw, qx, qy, qz, wx, wy, wz = x[QW], x[QX], x[QY], x[QZ], x[WX], x[WY], x[WZ]
     rates[X], rates[Y], rates[Z] = x[VX], x[VY], x[VZ]
     rates[VX], rates[VY], rates[VZ] = acceleration
@@ -293,18 +304,14 @@ def _set_rates(rates: np.ndarray, x: np.ndarray, plant: Plant, held: HeldInputs)
     rates[QY] = 0.5 * (qw * wy + qz * wx - qx * wz)
     rates[QZ] = 0.5 * (qw * wz + qx * wy - qy * wx)
     rates[WX], rates[WY], rates[WZ] = angular_acceleration
-    constants, packs, rotors, actuators = (
-        plant.constants, plant.packs, plant.rotors, plant.actuators)
+    packs, rotors, actuators = plant.packs, plant.rotors, plant.actuators
     references = held.references
     first_actuator = ROTORS + len(rotors)
     first_pack = first_actuator + len(actuators)
-    voltage_share = 1.0
     if len(packs):
-        voltage = bus_voltage_v(packs, x[first_pack:], power)
-        voltage_share = voltage / constants[0].nominal_voltage_v
         pack_rates(packs, x[first_pack:], voltage, rates[first_pack:])
-    for i in range(ROTORS, first_actuator):
-        rates[i] = speed_rate(rotors, i - ROTORS, x[i], references[i - ROTORS], voltage_share)
+    for i in range(len(rotors)):
+        rates[ROTORS + i] = rotors[i, ACCELERATION]
     for i in range(first_actuator, first_pack):
         rates[i] = actuator_rate(actuators, i - first_actuator, x[i], references[i - ROTORS])
 
@@ -349,8 +356,11 @@ def _over_ground(
 def _accelerations(
     x: np.ndarray, plant: Plant, held: HeldInputs,
 ) -> tuple[Vector, Vector, float]:
-    """Return acceleration in ENU, angular acceleration in FLU, and the power drawn in W."""
-    constants, rotors, feet = plant.constants, plant.rotors, plant.feet
+    """Return acceleration in ENU, angular acceleration in FLU, and the voltage of the bus in V.
+
+    In the table of rotors are then their own accelerations.
+    """
+    constants, rotors, feet, packs = plant.constants, plant.rotors, plant.feet, plant.packs
     first_actuator = ROTORS + len(rotors)
     c = constants[0]
     height, vx, vy, vz = x[Z], x[VX], x[VY], x[VZ]
@@ -365,6 +375,11 @@ def _accelerations(
     above_ground = (place[2], turn[6], turn[7], turn[8]) if len(feet) else OUT_OF_GROUND_EFFECT
     fx, fy, fz, tx, ty, tz, power = wrench(
         constants, rotors, x[ROTORS:], airspeed, rate, density, above_ground)
+    voltage = c.nominal_voltage_v
+    if len(packs):
+        voltage = bus_voltage_v(packs, x[first_actuator + len(plant.actuators):], power)
+    lx, ly, lz = spin_up(rotors, x[ROTORS:], held.references, voltage / c.nominal_voltage_v)
+    tx, ty, tz = tx + lx, ty + ly, tz + lz
     if len(plant.surfaces):
         sx, sy, sz, lx, ly, lz = surface_wrench(
             plant.surfaces, rotors, x[first_actuator:], airspeed, rate, density)
@@ -385,14 +400,16 @@ def _accelerations(
     if c.is_twisted:
         tx, ty, tz = tx + c.torque_x_n_m, ty + c.torque_y_n_m, tz + c.torque_z_n_m
     gravity_m_s2 = _gravity_m_s2(height, c.gravity_at_home, c.gravity_per_m, c.gravity_per_m2)
+    # Coriolis: -2 W x v, with the rotation W of the Earth, which points north and up.
+    north, up = 2.0 * c.earth_rate_north, 2.0 * c.earth_rate_up
     return (
         (
-            (fx + force[0]) / c.mass_kg,
-            (fy + force[1]) / c.mass_kg,
-            (fz + force[2]) / c.mass_kg - gravity_m_s2,
+            (fx + force[0]) / c.mass_kg - north * vz + up * vy,
+            (fy + force[1]) / c.mass_kg - up * vx,
+            (fz + force[2]) / c.mass_kg + north * vx - gravity_m_s2,
         ),
         _angular_acceleration(constants, (tx, ty, tz), rate),
-        power,
+        voltage,
     )
 
 

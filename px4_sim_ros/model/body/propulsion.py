@@ -23,14 +23,28 @@ This needs no iteration. For the Iris it gives the thrust within 2 % of hover th
 of the implicit equations in level flight and climb, and within 6 % in descent up to the induced
 velocity of hover.
 
+In a fast descent the flow goes up through the disc, which windmills: T = 2 rho A (u - v) (-u). With
+the blades that has a root from v <= -(b + 2 sqrt(b v0)) on, 2.6 times the induced velocity of hover
+for the Iris:
+
+    u0 = (v + b) / 2 - sqrt((v + b)^2 / 4 - b v0)
+
+and the rest as above. Before it, from v <= -(b + sqrt(b v0)) on, 1.5 times that velocity, momentum
+theory does not hold; there the flow goes smoothly over from the branch of the helicopter. A blade
+lifts no more than twice what it does in hover: own estimate of its stall.
+
+In a vortex ring, at half to one and a half times the induced velocity of hover, the thrust shakes.
+Small propellers were measured to do so by up to 30 % of it (Shetty & Selig 2011, AIAA 2011-1254).
+How much is a parameter; its course is noise with the time that the flow takes through a diameter.
+
 Power. The shaft takes T u and the profile drag of the blades, c w^3. c is such that in hover the
 torque is `shaft_torque_coefficient_m` times the thrust; it is never negative. A motor draws
 I = Q / Kt + I0 at w / Kv + R I volts, with Kt = 1 / Kv (Drela 2007, First-order DC electric
 motor model).
 
-Not modelled: stall of the blades, the vortex ring state and its shaking, windmilling beyond zero
-thrust, the delay of the inflow, rotors in the wake of others, Reynolds and Mach numbers; the
-torque that speeds a rotor up, and braking that feeds the bus.
+Not modelled: a stall of the blades that depends on their shape, windmilling beyond zero thrust in
+climb, the delay of the inflow, rotors in the wake of others, Reynolds and Mach numbers; the
+power that speeds a rotor up, and braking that feeds the bus.
 """
 from __future__ import annotations
 
@@ -71,6 +85,19 @@ class Load(typing.NamedTuple):
     no_load_current_a: float
     per_efficiency: float
     avionics_power_w: float
+    shaft_torque_m: float
+    """Torque / thrust in hover."""
+
+    @classmethod
+    def none(cls, rotor: RotorModel) -> Load:
+        """Return what draws no power, with the torque that is left to the vehicle in hover.
+
+        It is at least that of an ideal propeller.
+        """
+        torque_m = max(rotor.moment_coefficient_m, rotor.hover_inflow_m)
+        return NO_LOAD._replace(
+            profile_n_m_s2=rotor.thrust_coefficient_n_s2 * (torque_m - rotor.hover_inflow_m),
+            shaft_torque_m=torque_m)
 
     @classmethod
     def of(cls, motor: MotorModel, rotor: RotorModel) -> Load:
@@ -79,8 +106,8 @@ class Load(typing.NamedTuple):
             rotor.thrust_coefficient_n_s2
             * (motor.shaft_torque_coefficient_m - rotor.hover_inflow_m),
             motor.motor_kv_rad_s_v, motor.winding_resistance_ohm, motor.no_load_current_a,
-            1.0 / motor.esc_efficiency, motor.avionics_power_w)
+            1.0 / motor.esc_efficiency, motor.avionics_power_w, motor.shaft_torque_coefficient_m)
 
 
-NO_LOAD = Load(0.0, 1.0, 0.0, 0.0, 0.0, 0.0)
+NO_LOAD = Load(0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0)
 """Nothing that draws a power."""

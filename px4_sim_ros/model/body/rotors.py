@@ -8,9 +8,12 @@ Near the ground thrust grows at the same power (Cheeseman & Bennett 1955, ARC R&
 
 A rotor is anywhere, points anywhere, and has a model of its own.
 
-Not modelled: flapping beyond the linear drag and rolling moment, and the torque on the body of
-rotors that change their speed. The ground effect is that of a level disc, however the body is
-tilted; a disc across body z has none.
+A motor turns the body the other way by the torque that it gives the propeller: that of the air,
+and the inertia times the angular acceleration. The torque of the air follows the power that the
+shaft takes; its file says how large it is in hover.
+
+Not modelled: flapping beyond the linear drag and rolling moment. The ground effect is that of a
+level disc, however the body is tilted; a disc across body z has none.
 """
 from __future__ import annotations
 
@@ -36,10 +39,15 @@ GROUND_EFFECT_REACH = 300.0
 (
     X, Y, Z, AXIS_X, AXIS_Y, AXIS_Z, SLOPE, ZERO_THRUST_INFLOW, LAG_INFLOW, HOVER_INFLOW,
     PROFILE, KV, RESISTANCE, NO_LOAD_CURRENT, EFFICIENCY_SHARE, DRAG, ROLLING, MOMENT,
-    MOMENTUM_SHARE, MAX_SPEED, LAG_UP, LAG_DOWN, RADIUS, GROUND_EFFECT_HEIGHT, DISC_AREA,
+    INERTIA, MAX_SPEED, LAG_UP, LAG_DOWN, RADIUS, GROUND_EFFECT_HEIGHT, DISC_AREA,
+    SHAKING,       # relative change of the thrust in a vortex ring: set at boundaries of steps
     THRUST,        # what it gave last: `wrench` writes it, and surfaces in its wake read it
-) = range(26)
-COLUMNS = 26
+    ACCELERATION,  # of its speed, rad/s^2: `spin_up` writes it
+) = range(28)
+COLUMNS = 28
+
+SHAKES_FROM = 0.5
+"""Descent at which a vortex ring begins / downwash of hover."""
 
 OUT_OF_GROUND_EFFECT = (inf, 0.0, 0.0, 0.0)
 
@@ -64,16 +72,15 @@ class RotorSet:
         loads = [_load(used[i], (motors or {}).get(rotor.model, motor))
                  for i, rotor in enumerate(rotors)]
         first = loads[0] if loads else NO_LOAD
-        inertia = max((m.inertia_kg_m2 for m in used), default=0.0)
         own = {load.avionics_power_w for load in loads}
         # By name; `wrench` takes them as a record, alone or among others.
         reference = model.reference_density_kg_m3
         self.constants = dict(
             reference_density_kg_m3=reference, per_efficiency=first.per_efficiency,
-            avionics_power_w=sum(sorted(own)), rotor_inertia_kg_m2=inertia)
+            avionics_power_w=sum(sorted(own)))
         self._record = record(**self.constants)
         self.table = np.array([
-            _row(rotor, used[i], loads[i], first, inertia, reference)
+            _row(rotor, used[i], loads[i], first, reference)
             for i, rotor in enumerate(rotors)]).reshape(-1, COLUMNS)
 
     def wrench(
@@ -89,17 +96,15 @@ class RotorSet:
 
 
 def _load(model: RotorModel, motor: MotorModel | None) -> Load:
-    return NO_LOAD if motor is None else Load.of(motor, model)
+    return Load.none(model) if motor is None else Load.of(motor, model)
 
 
 def _row(
-    rotor: Rotor, model: RotorModel, load: Load, first: Load, inertia_kg_m2: float,
-    density_kg_m3: float,
+    rotor: Rotor, model: RotorModel, load: Load, first: Load, density_kg_m3: float,
 ) -> tuple[float, ...]:
     """Return the constants of one rotor: where it is, then those of its model.
 
     :param first: the load whose efficiency all are relative to
-    :param inertia_kg_m2: that all are relative to
     :param density_kg_m3: of the air that all coefficients are brought to
     """
     thin = density_kg_m3 / model.reference_density_kg_m3
@@ -113,10 +118,10 @@ def _row(
         load.per_efficiency / first.per_efficiency if first.per_efficiency else 1.0,
         thin * model.drag_coefficient_n_s2_m,
         rotor.spin * thin * model.rolling_moment_coefficient_n_s2,
-        rotor.spin * model.moment_coefficient_m,
-        rotor.spin * (model.inertia_kg_m2 / inertia_kg_m2 if inertia_kg_m2 else 1.0),
+        rotor.spin * model.moment_coefficient_m / load.shaft_torque_m,
+        rotor.spin * model.inertia_kg_m2,
         model.max_speed_rad_s, model.time_constant_up_s, model.time_constant_down_s,
-        radius, GROUND_EFFECT_REACH * radius, model.disc_area_m2, 0.0)
+        radius, GROUND_EFFECT_REACH * radius, model.disc_area_m2, 0.0, 0.0, 0.0)
 
 
 @compiled
@@ -165,9 +170,15 @@ def wrench(
         u = half + sqrt(half * half + b * v0)
         root = sqrt(across + u * u)
         u = (b * v0 + along * root) / (b + root)
+        downwash = rotors[i, HOVER_INFLOW] * speed
+        if along < -SHAKES_FROM * downwash:
+            u = _flow_in_descent(u, along, across, b, v0, 2.0 * downwash - v0)
         thrust = rotors[i, SLOPE] * density * speed * (v0 - u) if u < v0 else 0.0
-        torque = rotors[i, MOMENT] * thrust
         shaft_torque = thrust * u / speed + rotors[i, PROFILE] * density * speed * speed
+        torque = rotors[i, MOMENT] * shaft_torque
+        if along < -SHAKES_FROM * downwash:
+            thrust *= 1.0 + rotors[i, SHAKING] * vortex_ring(along / downwash, across / (
+                downwash * downwash))
         kv = rotors[i, KV]
         current = rotors[i, NO_LOAD_CURRENT] + (kv * shaft_torque if shaft_torque > 0.0 else 0.0)
         drawn = current * (speed / kv + rotors[i, RESISTANCE] * current)
@@ -177,7 +188,6 @@ def wrench(
             clearance = height + up_x * x + up_y * y + up_z * z
             if clearance < 0.5 * rotors[i, RADIUS]:
                 clearance = 0.5 * rotors[i, RADIUS]
-            downwash = rotors[i, HOVER_INFLOW] * speed
             image = 0.25 * rotors[i, RADIUS] / clearance * downwash * nz
             free = across + downwash * downwash
             thrust *= free / (free - image * image)
@@ -191,17 +201,83 @@ def wrench(
         tx += y * pz - z * py + rolling * vx - torque * nx
         ty += z * px - x * pz + rolling * vy - torque * ny
         tz += x * py - y * px + rolling * vz - torque * nz
-        momentum = rotors[i, MOMENTUM_SHARE] * speed
+        momentum = rotors[i, INERTIA] * speed
         spin_x += momentum * nx
         spin_y += momentum * ny
         spin_z += momentum * nz
     # The body turns the rotors' angular momentum H: torque -rate x H.
-    inertia = constants[0].rotor_inertia_kg_m2
-    hx, hy, hz = inertia * spin_x, inertia * spin_y, inertia * spin_z
     return (
         fx, fy, fz,
-        tx - (wy * hz - wz * hy), ty - (wz * hx - wx * hz), tz - (wx * hy - wy * hx),
+        tx - (wy * spin_z - wz * spin_y), ty - (wz * spin_x - wx * spin_z),
+        tz - (wx * spin_y - wy * spin_x),
         power * constants[0].per_efficiency + constants[0].avionics_power_w)
+
+
+@compiled
+def _flow_in_descent(
+    u: float, along: float, across: float, b: float, v0: float, least: float,
+) -> float:
+    """Return the flow through a disc that sinks; names and formulas as in `propulsion`.
+
+    :param u: on the helicopter's branch
+    :param least: at which the blades stall
+    """
+    q = along + b
+    if q >= 0.0 or q * q <= b * v0:
+        return u
+    double = sqrt(b * v0)                            # the root where windmilling begins
+    share = min(1.0, -q / double - 1.0)
+    excess = 0.25 * q * q - b * v0
+    windmill = 0.5 * q - sqrt(excess) if excess > 0.0 else -double
+    root = sqrt(across + windmill * windmill)
+    windmill = (b * v0 + along * root) / (b + root)
+    u += share * share * (3.0 - 2.0 * share) * (windmill - u)
+    return max(u, least)
+
+
+@compiled
+def vortex_ring(climb: float, across_squared: float) -> float:
+    """Return how far a rotor is in its vortex ring, 0 to 1; speeds are over the downwash of hover.
+
+    It is worst at a descent with that speed, and gone in half and one and a half of it, and in a
+    flow across the shaft of that speed.
+    """
+    inside = (1.0 - 4.0 * (climb + 1.0) * (climb + 1.0)) * (1.0 - across_squared)
+    return inside if -1.5 < climb < -SHAKES_FROM and across_squared < 1.0 else 0.0
+
+
+@compiled
+def shakes(
+    rotors: np.ndarray, speeds_rad_s: np.ndarray, airspeed_along_z: float,
+) -> bool:
+    """Return whether a rotor may be in its vortex ring, by the airspeed of the body along z."""
+    for i in range(len(rotors)):
+        if airspeed_along_z * rotors[i, AXIS_Z] < (
+                -SHAKES_FROM * rotors[i, HOVER_INFLOW] * abs(speeds_rad_s[i])):
+            return True
+    return False
+
+
+@compiled
+def spin_up(
+    rotors: np.ndarray, speeds_rad_s: np.ndarray, references_rad_s: np.ndarray,
+    voltage_share: float,
+) -> Vector:
+    """Let the rotors follow their references; return the torque on the body in N m, FLU.
+
+    A motor that speeds a rotor up by its torque turns the body the other way: -J w'.
+
+    :param references_rad_s: those of rotors come first
+    """
+    tx = ty = tz = 0.0
+    for i in range(len(rotors)):
+        rate = speed_rate(rotors, i, speeds_rad_s[i], references_rad_s[i], voltage_share)
+        rotors[i, ACCELERATION] = rate
+        torque = rotors[i, INERTIA] * rate
+        tx -= torque * rotors[i, AXIS_X]
+        ty -= torque * rotors[i, AXIS_Y]
+        tz -= torque * rotors[i, AXIS_Z]
+    return tx, ty, tz
 
 
 @compiled

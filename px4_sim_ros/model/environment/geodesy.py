@@ -1,16 +1,23 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""WGS-84 positions and a local East-North-Up frame, by PROJ."""
+"""WGS-84 positions and a local frame on a map around home, by PROJ."""
 from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 import typing
 
 from px4_sim_ros.model.frames import Vector
 
 if typing.TYPE_CHECKING:
     import pyproj
+
+# NIMA TR8350.2, table 3.1.
+_SEMI_MAJOR_AXIS_M = 6378137.0
+_SEMI_MINOR_AXIS_M = _SEMI_MAJOR_AXIS_M * (1.0 - 1.0 / 298.257223563)
+
+_SHORT_WAY_DEG = 1e-4
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,49 +31,51 @@ class GeodeticPosition:
 
 @dataclasses.dataclass(frozen=True)
 class LocalFrame:
-    """East-North-Up axes tangent to the ellipsoid at `origin`."""
+    """East and north on a map around `origin`, and up from its altitude.
+
+    The map is azimuthal equidistant: a place is as far from the origin, and in the direction, as
+    the shortest way there at the origin's altitude. Up is the height over the ellipsoid less that
+    of the origin, so that flat ground follows the Earth, and a barometer and GNSS agree however far
+    away; on a plane that touches the Earth they would differ by d^2 / 2R, 7.8 m at 10 km. It is the
+    frame that PX4 estimates in. Ways from the origin are true to 1e-9.
+    """
 
     origin: GeodeticPosition
 
     def to_geodetic(self, position_enu_m: Vector) -> GeodeticPosition:
         """Return the WGS-84 position of a local one."""
-        longitude, latitude, altitude = self._transformer.transform(*position_enu_m)
-        return GeodeticPosition(latitude, longitude, altitude)
+        east, north, up = position_enu_m
+        longitude, latitude = self._projection(east, north, inverse=True)
+        return GeodeticPosition(latitude, longitude, self.origin.ellipsoid_altitude_m + up)
 
     def to_local(self, position: GeodeticPosition) -> Vector:
         """Return the local ENU coordinates in metres of a WGS-84 position."""
-        return self._transformer.transform(
-            position.longitude_deg, position.latitude_deg, position.ellipsoid_altitude_m,
-            direction='INVERSE')
+        east, north = self._projection(position.longitude_deg, position.latitude_deg)
+        return east, north, position.ellipsoid_altitude_m - self.origin.ellipsoid_altitude_m
 
-    def turned_from(self, other: LocalFrame, vector: Vector) -> Vector:
-        """Return a vector on these axes that is given on those of another frame."""
-        between = _pipeline(f'+inv {other._topocentric}', self._topocentric)
-        # As the way from one point to another.
-        start, end = (between.transform(*point) for point in ((0.0, 0.0, 0.0), vector))
-        return tuple(b - a for a, b in zip(start, end))
+    def turned_from_place(self, place: GeodeticPosition, vector_enu: Vector) -> Vector:
+        """Return a vector on the axes of the map that is given in east, north and up at a place."""
+        # Where a short way along the meridian of the place leads on the map; not beyond a pole.
+        way_deg = -_SHORT_WAY_DEG if place.latitude_deg > 0.0 else _SHORT_WAY_DEG
+        ahead = dataclasses.replace(place, latitude_deg=place.latitude_deg + way_deg)
+        east, north = (
+            (b - a) / way_deg for a, b in zip(self.to_local(place)[:2], self.to_local(ahead)))
+        length = math.hypot(east, north)
+        sine, cosine = east / length, north / length
+        x, y, z = vector_enu
+        return cosine * x + sine * y, cosine * y - sine * x, z
 
     @functools.cached_property
-    def _transformer(self) -> pyproj.Transformer:
-        """From local to geodetic: longitude and latitude in degrees, and the altitude."""
-        return _pipeline(f'+inv {self._topocentric}', '+inv +proj=cart',
-                         '+proj=unitconvert +xy_in=rad +xy_out=deg')
-
-    @property
-    def _topocentric(self) -> str:
-        """From geocentric coordinates to those of this frame, in the words of PROJ."""
+    def _projection(self) -> pyproj.Proj:
+        """From degrees to metres on an ellipsoid that goes through the origin."""
+        import pyproj  # it takes a while, and most nodes and commands do without
         origin = self.origin
-        return (f'+proj=topocentric +lon_0={origin.longitude_deg!r}'
-                f' +lat_0={origin.latitude_deg!r} +h_0={origin.ellipsoid_altitude_m!r}')
+        return pyproj.Proj(
+            proj='aeqd', lat_0=origin.latitude_deg, lon_0=origin.longitude_deg,
+            a=_SEMI_MAJOR_AXIS_M + origin.ellipsoid_altitude_m,
+            b=_SEMI_MINOR_AXIS_M + origin.ellipsoid_altitude_m)
 
 
 def load_proj() -> None:
     """Load PROJ now, and not in the midst of a flight."""
     LocalFrame(GeodeticPosition(0.0, 0.0, 0.0)).to_geodetic((0.0, 0.0, 0.0))
-
-
-def _pipeline(*steps: str) -> pyproj.Transformer:
-    """Return steps one after the other on the WGS-84 ellipsoid, each in the words of PROJ."""
-    import pyproj  # it takes a while, and most nodes and commands do without
-    return pyproj.Transformer.from_pipeline(
-        ' +step '.join(('+proj=pipeline +ellps=WGS84', *steps)))

@@ -10,7 +10,7 @@ from px4_sim_ros.model.frames import Quaternion, Vector
 from px4_sim_ros.model.inputs import STILL, SensorInputs
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.random_streams import NormalStream
-from px4_sim_ros.model.rotation import cross, matrix, to_world, up_in_body
+from px4_sim_ros.model.rotation import cross, matrix, to_body, to_world
 from px4_sim_ros.model.sensors.mounting import mounting_rotation
 from px4_sim_ros.model.sensors.noise import Converter, VectorNoise
 from px4_sim_ros.model.sensors.vibration import ACCELERATION, RATE, RotorVibration
@@ -72,11 +72,19 @@ class ImuMeasurement(typing.NamedTuple):
     rate_variance: float
 
 
-def specific_force_flu(truth: Truth, gravity_m_s2: float) -> Vector:
-    """Return what an ideal accelerometer at the centre of mass reads: a - g, in FLU."""
-    ux, uy, uz = up_in_body(truth.attitude)
+def specific_force_flu(
+    truth: Truth, rotation: tuple[float, ...], gravity_m_s2: float, earth_rate_flu: Vector,
+) -> Vector:
+    """Return what an ideal accelerometer at the centre of mass reads, in FLU.
+
+    It is a + 2 W x v - g, with the acceleration a over an Earth that turns by W.
+
+    :param rotation: of the truth's attitude, body to world, from `rotation.matrix`
+    """
+    gx, gy, gz = to_body(rotation, (0.0, 0.0, gravity_m_s2))
     ax, ay, az = truth.acceleration_flu
-    return ax + ux * gravity_m_s2, ay + uy * gravity_m_s2, az + uz * gravity_m_s2
+    cx, cy, cz = cross(earth_rate_flu, truth.velocity_flu)
+    return ax + gx + 2.0 * cx, ay + gy + 2.0 * cy, az + gz + 2.0 * cz
 
 
 def lever_arm_acceleration(truth: Truth, position_m: Vector) -> Vector:
@@ -97,6 +105,7 @@ class Imu:
         period_s = world.period_us(name) / US_PER_S
         mounting = mounting_rotation(p.mounting_deg)
         self._gravity = world.gravity()
+        self._earth_rate_enu = world.earth_rate_enu()
         self._position = p.position_m if any(p.position_m) else None
         self._accel = _Triad(
             _axes(p.accel_scale_error, p.accel_misalignment, mounting,
@@ -117,14 +126,18 @@ class Imu:
 
     def measure(self, truth: Truth, inputs: SensorInputs = STILL) -> ImuMeasurement:
         """Return the sample at the truth's time."""
-        force = specific_force_flu(truth, self._gravity.at(truth.position_enu[2]))
+        rotation = matrix(truth.attitude)
+        earth = ex, ey, ez = to_body(rotation, self._earth_rate_enu)
+        force = specific_force_flu(
+            truth, rotation, self._gravity.at(truth.position_enu[2]), earth)
+        wx, wy, wz = truth.rate_flu
         if self._position is not None:
             x, y, z = lever_arm_acceleration(truth, self._position)
             force = force[0] + x, force[1] + y, force[2] + z
         return ImuMeasurement(
             truth.time_us,
             self._accel.sense(force, truth),
-            self._gyro.sense(truth.rate_flu, truth),
+            self._gyro.sense((wx + ex, wy + ey, wz + ez), truth),
             self._accel.variance,
             self._gyro.variance,
         )

@@ -222,6 +222,12 @@ class Pack(Parameters):
     series_resistance_ohm: float = parameter('R0', 'ohm', above=0)
     polarisation_resistance_ohm: float = parameter('R1', 'ohm', above=0)
     polarisation_capacitance_f: float = parameter('C1', 'F', above=0)
+    # Of lithium polymer cells: 3.61 V at 5 %, 3.27 V when empty, in common tables of rested cells.
+    knee_charge: float = parameter(
+        'share of the charge below which the open-circuit voltage leaves the line from full to'
+        ' empty', default=0.05, above=0, maximum=1)
+    end_voltage_share: float = parameter(
+        'open circuit at no charge at all / empty_voltage_v', default=0.91, above=0, maximum=1)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -127,6 +127,7 @@ class Vehicle:
     rotor_model: RotorModel = NO_ROTOR
     rotors: tuple[Rotor, ...] = ()
     contact_points_m: tuple[Vector, ...] = ()
+    hull_points_m: tuple[Vector, ...] = ()
     motor_model: MotorModel | None = None
     battery: BatteryModel | None = None
     px4_parameters: dict[str, float] = dataclasses.field(default_factory=dict)
@@ -160,6 +161,7 @@ class Vehicle:
             'rotors': _rotors,
             'contact_model': ContactModel.from_mapping,
             'contact_points_m': _points,
+            'hull_points_m': _points,
             'motor_model': MotorModel.from_mapping,
             'motor_models': functools.partial(_named, MotorModel),
             'battery': lambda name, value: _battery(f'{owner}: battery', value),
@@ -180,6 +182,11 @@ class Vehicle:
     def ground_points_m(self) -> tuple[Vector, ...]:
         """All points that touch level ground: feet, then wheels."""
         return (*self.contact_points_m, *(wheel.contact_m for wheel in self.wheels))
+
+    @functools.cached_property
+    def all_points_m(self) -> tuple[Vector, ...]:
+        """All points that touch the ground in any attitude: feet, wheels, then the hull."""
+        return (*self.ground_points_m, *self.hull_points_m)
 
     @functools.cached_property
     def actuator_indices(self) -> dict[str, int]:

@@ -9,7 +9,7 @@ import pathlib
 import typing
 
 from px4_sim_ros import __version__
-from px4_sim_ros.config.recording import RecorderParameters
+from px4_sim_ros.config.recording import RecorderParameters, recorded
 from px4_sim_ros.model.timebase import US_PER_S, seconds_text
 from px4_sim_ros.recording.bag import message_definitions, rosbag2_metadata, schema
 from px4_sim_ros.recording.bag.fleet_description import FleetDescription
@@ -63,6 +63,10 @@ class BagWriter:
         self._run_text = run.to_yaml().encode()
         self._parameters = parameters
         self._topics = topics_of(run)
+        self._every = {
+            qualified(vehicle, name): every for vehicle, one in run.members.items()
+            for name, every in recorded(one.graph, parameters).items()}
+        self._seen = dict.fromkeys(self._topics, 0)
         self._custom_data = {
             f'{METADATA}.schema_version': str(run.schema_version),
             f'{METADATA}.version': __version__, f'{METADATA}.mode': run.mode,
@@ -81,7 +85,7 @@ class BagWriter:
             raise
 
     def write(self, topic: str, time_us: int, data: bytes) -> None:
-        """Write a serialised message.
+        """Write a serialised message, if it is among those that are recorded.
 
         :param topic: its name in the graph
         :param time_us: simulated time; that of topics of the step must not decrease
@@ -96,6 +100,10 @@ class BagWriter:
                 self._open()
                 # Some readers need a message in each file, even if the run ends here.
                 self._flush_at_us = time_us
+        seen, every = self._seen[topic], self._every[topic]
+        self._seen[topic] = seen + 1
+        if not every or seen % every:
+            return
         count = self.counts[topic]
         try:
             self._file.add_message(self._channels[topic], time_us * _NS_PER_US, count, data)

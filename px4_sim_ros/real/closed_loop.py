@@ -1,0 +1,138 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""The closed loop of logs of PX4, side by side: a real flight, and simulated ones of its mission.
+
+Each figure is of the flight alone, from the set points that PX4 has logged, so that flights need
+not be at the same place at the same time.
+"""
+from __future__ import annotations
+
+import math
+import pathlib
+import typing
+
+import numpy as np
+from scipy import signal
+from scipy.spatial.transform import Rotation, Slerp
+
+from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.real.flight import RealFlight, between, has_samples
+from px4_sim_ros.real.imu_log import ImuLog, read_imu
+from px4_sim_ros.real.ulog import Topics, read_ulog
+from px4_sim_ros.real.vibration_fit import MOTION_HZ
+
+_HOVER_M_S = 1.0
+
+
+class Figure(typing.NamedTuple):
+    """A figure of a flight; NaN is what its log does not tell."""
+
+    name: str
+    unit: str
+    value: float
+
+
+def figures(path: str | pathlib.Path) -> list[Figure]:
+    """Return the figures of a flight, while it is in the air.
+
+    :raises ParameterError: it is no ULog, or tells of no flight
+    """
+    path = pathlib.Path(path).expanduser()
+    topics, flight, imu = Topics(path), read_ulog(path), read_imu(path)
+    return [*_tracking(topics, flight), *_attitude(topics, flight), *_motors(flight),
+            *_shaking(imu, flight)]
+
+
+def _grid(flight: RealFlight) -> np.ndarray:
+    found: np.ndarray = flight.start_s + flight.time_s
+    return found
+
+
+def _rms(values: np.ndarray) -> float:
+    return math.sqrt(np.mean(np.square(values))) if len(values) else math.nan
+
+
+def _tracking(topics: Topics, flight: RealFlight) -> typing.Iterator[Figure]:
+    """Yield how far the vehicle is from where it is asked to be."""
+    topic, grid = 'vehicle_local_position_setpoint', _grid(flight)
+    across, up = math.nan, math.nan
+    if topics.has(topic):
+        times = topics.times_s(topic)
+        asked = between(times, topics.values(topic, 'y', 'x', 'z'), grid)    # NaN: not asked for
+        asked[:, 2] *= -1.0
+        known = flight.usable & has_samples(times, grid)
+        off = (flight.position_m - asked)[known]
+        across, up = (_rms(np.linalg.norm(part, axis=1)[np.isfinite(part).all(axis=1)])
+                      for part in (off[:, :2], off[:, 2:]))
+    yield Figure('off the set point along the ground, rms', 'm', across)
+    yield Figure('off the set point in height, rms', 'm', up)
+    speed = np.linalg.norm(flight.velocity_m_s[flight.usable], axis=1)
+    yield Figure('greatest speed', 'm/s', float(speed.max()))
+
+
+def _attitude(topics: Topics, flight: RealFlight) -> typing.Iterator[Figure]:
+    """Yield how far attitude and rates are from what is asked for."""
+    topic, grid = 'vehicle_attitude_setpoint', _grid(flight)
+    attitude = Rotation.from_quat(topics.values(
+        'vehicle_attitude', *(f'q[{i}]' for i in range(4))), scalar_first=True)
+    tilt = np.degrees(np.arccos(np.clip(Rotation.from_quat(
+        flight.attitude[flight.usable], scalar_first=True).apply((0.0, 0.0, 1.0))[:, 2], -1, 1)))
+    off = math.nan
+    if topics.has(topic):
+        times = topics.times_s(topic)
+        asked = topics.values(topic, *(f'q_d[{i}]' for i in range(4)))
+        told = np.isfinite(asked).all(axis=1) & (np.abs(asked).sum(axis=1) > 0.0)
+        times, asked = times[told], asked[told]
+        inside = flight.usable & has_samples(times, grid)
+        wanted = Slerp(times, Rotation.from_quat(asked, scalar_first=True))(grid[inside])
+        down = np.array((0.0, 0.0, 1.0))
+        true = Slerp(topics.times_s('vehicle_attitude'), attitude)(grid[inside])
+        off = _rms(np.degrees(np.arccos(np.clip(np.sum(
+            wanted.apply(down) * true.apply(down), axis=1), -1.0, 1.0))))
+    yield Figure('tilt, mean', 'deg', float(tilt.mean()))
+    yield Figure('tilt off the set point, rms', 'deg', off)
+    for axis, name in enumerate(('roll', 'pitch', 'yaw')):
+        yield Figure(f'{name} rate, rms', 'rad/s', _rms(flight.rate_rad_s[flight.usable, axis]))
+
+
+def _motors(flight: RealFlight) -> typing.Iterator[Figure]:
+    """Yield motor commands in hover, and what the battery gives."""
+    hovers = flight.usable & (np.linalg.norm(flight.velocity_m_s, axis=1) < _HOVER_M_S)
+    mean = deviation = math.nan
+    if flight.commands is not None and hovers.any():
+        commands = flight.commands[hovers]
+        mean, deviation = float(commands.mean()), float(commands.std(axis=0).mean())
+    yield Figure('motor command in hover, mean', '', mean)
+    yield Figure('deviation of a motor command in hover', '', deviation)
+    for name, unit, values in (('current, mean', 'A', flight.bus_current_a),
+                               ('voltage, mean', 'V', flight.bus_voltage_v)):
+        yield Figure(name, unit, math.nan if values is None else float(
+            values[flight.usable].mean()))
+
+
+def _shaking(imu: ImuLog, flight: RealFlight) -> typing.Iterator[Figure]:
+    """Yield what the IMU reads above what is motion."""
+    inside = np.interp(imu.time_s, _grid(flight), flight.usable, left=0.0, right=0.0) > 0.99
+    keep = signal.butter(4, MOTION_HZ, 'highpass', fs=1.0 / imu.period_s, output='sos')
+    for name, unit, samples in (('accelerometer', 'm/s^2', imu.accel),
+                                ('gyro', 'rad/s', imu.gyro)):
+        quick = signal.sosfiltfilt(keep, samples, axis=0)[inside]
+        yield Figure(f'{name} above {MOTION_HZ:g} Hz, rms of an axis', unit, _rms(quick.ravel()))
+
+
+def compared(
+    log: str | pathlib.Path, others: typing.Sequence[str | pathlib.Path],
+) -> list[tuple[str, ...]]:
+    """Return a table: a row a figure, with its unit, of the log and of each of the others.
+
+    :raises ParameterError: one of them is no log of a flight of PX4
+    """
+    columns = []
+    for path in (log, *others):
+        try:
+            columns.append(figures(path))
+        except ParameterError as error:
+            raise ParameterError(f'closed loop: {error}') from error
+    return [(f'{row[0].name}, {row[0].unit}' if row[0].unit else row[0].name,
+             *('-' if math.isnan(one.value) else f'{one.value:.3g}' for one in row))
+            for row in zip(*columns)]

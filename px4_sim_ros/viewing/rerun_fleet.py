@@ -1,0 +1,39 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""A recorded flight of several vehicles as Rerun shows it: all in one space, under one time."""
+from __future__ import annotations
+
+import itertools
+import typing
+
+import numpy as np
+import rerun
+
+from px4_sim_ros.recording.analysis.fleet_flight import read_fleet
+from px4_sim_ros.recording.bag.reader import BagReader
+from px4_sim_ros.recording.report.plots import COLOURS
+from px4_sim_ros.viewing.rerun_bag import write_vehicle
+from px4_sim_ros.viewing.rerun_blueprint import DISTANCE, fleet_blueprint
+from px4_sim_ros.viewing.rerun_stream import RerunStream, parts
+
+
+def write_fleet(
+    bags: typing.Sequence[BagReader], open_run: typing.Callable[[], rerun.RecordingStream],
+) -> None:
+    """Write all of a recording, each vehicle below its namespace in a colour of its own.
+
+    :param bags: of its vehicles
+    :param open_run: returns where to, the same each time
+    :raises BagError: it cannot be read
+    :raises ParameterError: it does not fit a vehicle
+    """
+    flight = read_fleet(bags[0])
+    places = np.concatenate([*flight.positions_m.values(), [(0.0, 0.0, 0.0)]])
+    open_run().send_blueprint(fleet_blueprint(
+        list(flight.members), whole=True, box_enu=(places.min(axis=0), places.max(axis=0))))
+    for bag, (name, nearest_m), colour in zip(
+            bags, flight.nearest_m.items(), itertools.cycle(COLOURS)):
+        write_vehicle(bag, open_run, namespace=name, path_colour=parts(colour))
+        if len(bags) > 1:
+            RerunStream(open_run(), name).plot(
+                DISTANCE, flight.time_s, nearest_m[:, None], (name,), 'm', (colour,))
