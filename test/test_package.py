@@ -14,6 +14,7 @@ import pytest
 import setuptools
 
 from px4_sim_ros.cli.command_line import main
+from px4_sim_ros.config import resources
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PACKAGE = ElementTree.parse(ROOT / 'package.xml').getroot()
@@ -170,3 +171,14 @@ def test_each_source_has_its_licence():
     assert len(sources) > 300
     assert [str(path) for path in sources
             if not path.read_text(encoding='utf-8').startswith(head)] == []
+
+
+def test_files_of_a_package_that_pip_has_installed_are_found(tmp_path, monkeypatch):
+    """Without a workspace of ROS that anybody has sourced."""
+    share = tmp_path / 'share' / resources.PACKAGE
+    share.mkdir(parents=True)
+    (share / 'package.xml').touch()
+    installed = tmp_path / 'lib' / resources.PACKAGE / 'config' / 'resources.py'
+    monkeypatch.setattr(resources, '__file__', str(installed))
+    monkeypatch.setattr(sys, 'prefix', str(tmp_path))
+    assert resources.config_directory() == share / 'config'

@@ -6,6 +6,8 @@ To start a process for each of many short flights would take longer than to fly 
 """
 from __future__ import annotations
 
+import typing
+
 from px4_sim_ros.autopilot.process import Autopilot
 from px4_sim_ros.mavlink.hil_block import HilBlock
 from px4_sim_ros.mavlink.hil_server import HilServer
@@ -19,8 +21,12 @@ class DirectServer(HilServer):
     step reach it before the step.
     """
 
-    def __init__(self, autopilot: Autopilot) -> None:
-        self._autopilot = autopilot
+    def __init__(self, make: typing.Callable[[], Autopilot]) -> None:
+        """Begin with one.
+
+        :param make: returns a new one
+        """
+        self._make, self._autopilot = make, make()
         self._answers = b''
         self._is_open = True
         self.dropped_sends = self.refused_clients = 0
@@ -42,8 +48,10 @@ class DirectServer(HilServer):
         return (LOCAL, 0) if self._is_open else None
 
     def accept(self, timeout_s: float = 0.0) -> bool:
-        """Return whether the autopilot is there."""
-        return self._is_open
+        """Return that the autopilot is there: a new one, if that before was retired."""
+        if not self._is_open:
+            self._autopilot, self._is_open = self._make(), True
+        return True
 
     def send(self, data: bytes) -> None:
         """Let the autopilot carry out commands that have come, and answer."""
@@ -56,8 +64,9 @@ class DirectServer(HilServer):
         return answers
 
     def retire_client(self) -> None:
-        """End the autopilot of the run before."""
+        """End the autopilot."""
         self.close()
+        self._answers = b''
 
     def close(self) -> None:
         """Free the ports of the autopilot; a second time nothing happens."""
@@ -74,5 +83,5 @@ class DirectBridge(HilBlock):
 
         :raises PortTakenError: the port of its commands is in use
         """
-        return DirectServer(Autopilot(
-            self.configuration.parameters.instance, self.configuration.vehicle))
+        instance, vehicle = self.configuration.parameters.instance, self.configuration.vehicle
+        return DirectServer(lambda: Autopilot(instance, vehicle))

@@ -51,6 +51,15 @@ class LinkSnapshot:
 
 
 @dataclasses.dataclass(frozen=True)
+class AutopilotSnapshot:
+    """What the autopilot says of itself; None is what is not known."""
+
+    status: str | None = None               # mode and flags
+    sim_rates_hz: dict[str, float | None] = dataclasses.field(default_factory=dict)
+    """How often it says something else, per simulated second, by topic."""
+
+
+@dataclasses.dataclass(frozen=True)
 class VehicleSnapshot:
     """A vehicle of a fleet; None is what is not known."""
 
@@ -72,5 +81,6 @@ class Snapshot:
     real_time_factor_since_start: float | None
     link: LinkSnapshot                      # of a vehicle alone
     nodes: dict[str, NodeSnapshot]
+    autopilot: AutopilotSnapshot = AutopilotSnapshot()     # of a vehicle alone
     vehicles: dict[str, VehicleSnapshot] = dataclasses.field(default_factory=dict)
     """Those of a fleet, by namespace; their nodes have it before their names."""

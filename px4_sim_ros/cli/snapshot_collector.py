@@ -11,6 +11,7 @@ import typing
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 
 from px4_sim_ros.cli.graph_snapshot import (
+    AutopilotSnapshot,
     LinkSnapshot,
     NodeSnapshot,
     Snapshot,
@@ -24,7 +25,7 @@ from px4_sim_ros.model.timebase import US_PER_S, kind_and_index
 from px4_sim_ros.recording.analysis import lockstep_terms as terms
 from px4_sim_ros.recording.analysis.counters import Counters, CounterSample, columns, counter_sample
 from px4_sim_ros.ros import diagnostics
-from px4_sim_ros.step import graph
+from px4_sim_ros.step import graph, side_topics
 
 SILENT_AFTER_S = 2.5
 # For a node that has not reported at all: discovery takes a while.
@@ -32,6 +33,8 @@ FOUND_AFTER_S = 5.0
 # Reports that come closer together than this count as one: a node also reports when it stops.
 _SHORTEST_INTERVAL_S = diagnostics.PERIOD_S / 2
 _KINDS = list(graph.NODES)
+# What the pilot counts, by topic.
+_SAID = side_topics.ESTIMATE.name, side_topics.SET_POINT.name
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,12 +48,14 @@ class _Sample:
     steps: int
     busy_s: float
     waited_s: float       # for the autopilot, within busy_s
+    heard: typing.Mapping[str, int]       # from the autopilot, by topic
 
 
 class _Interval:
     """What a node did between two samples; None is what is not known."""
 
     def __init__(self, earlier: _Sample, later: _Sample) -> None:
+        self._earlier, self._later = earlier, later
         self.wall_s = later.sent_s - earlier.sent_s
         self._run_wall_s = later.run_wall_s - earlier.run_wall_s
         self._sim_s = (later.time_us - earlier.time_us) / US_PER_S
@@ -76,6 +81,11 @@ class _Interval:
     def real_time_factor(self) -> float | None:
         """Simulated over wall time; 0 while time stands still."""
         return _known(terms.ratio(self._sim_s, self._run_wall_s)) if self._sim_s else 0.0
+
+    def heard_rate_hz(self, topic: str) -> float | None:
+        """Return how often the autopilot has said something, per simulated second."""
+        came = self._later.heard.get(topic, 0) - self._earlier.heard.get(topic, 0)
+        return _known(terms.ratio(came, self._sim_s)) if came else 0.0
 
     def us_per_step(self, spent_s: float) -> float | None:
         """Return a part of the interval as microseconds per own step."""
@@ -193,6 +203,7 @@ class SnapshotCollector:
             real_time_factor_since_start=status.real_time_factor if status else None,
             link=LinkSnapshot() if self._vehicles() else self._link('', now_s),
             nodes={name: self._node(self._nodes[name], now_s) for name in self._names()},
+            autopilot=self._autopilot(now_s),
             vehicles={vehicle: self._vehicle(vehicle, now_s) for vehicle in self._vehicles()})
 
     def counters(self) -> dict[str, Counters]:
@@ -257,13 +268,25 @@ class SnapshotCollector:
             wait_percent=interval.percent(interval.waited_s) if interval else None)
 
 
+    def _autopilot(self, now_s: float) -> AutopilotSnapshot:
+        pilot = self._nodes.get('pilot')
+        if pilot is None or self._is_silent(pilot, now_s):
+            return AutopilotSnapshot()
+        interval = pilot.interval()
+        return AutopilotSnapshot(
+            pilot.values.get(side_topics.AUTOPILOT_STATUS.name),
+            {topic: interval.heard_rate_hz(topic) if interval else None for topic in _SAID
+             if topic in pilot.values})
+
+
 def _sample(status: DiagnosticStatus, time_us: int, begin: int, sent_s: float) -> _Sample:
     values = values_of(status)
     steps = _steps(values)
     return _Sample(
         sent_s, float(values.get('wall_time_s', sent_s)),
         begin, time_us if steps else 0,      # before its first step it reports an old time
-        steps, float(values.get('busy_s', 0.0)), float(values.get('waited_s', 0.0)))
+        steps, float(values.get('busy_s', 0.0)), float(values.get('waited_s', 0.0)),
+        {topic: int(values[topic]) for topic in _SAID if topic in values})
 
 
 def _steps(values: typing.Mapping[str, str]) -> int:

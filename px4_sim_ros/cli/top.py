@@ -24,6 +24,7 @@ from px4_sim_ros.cli import output
 from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED, INTERRUPTED
 from px4_sim_ros.cli.graph_snapshot import (
     NODE_FIGURES,
+    AutopilotSnapshot,
     LinkSnapshot,
     NodeSnapshot,
     Snapshot,
@@ -199,6 +200,8 @@ def _head(snapshot: Snapshot) -> Table:
     head.add_row('speed', _speed(snapshot))
     if not snapshot.vehicles:
         head.add_row('link', _link(snapshot.link))
+        if snapshot.autopilot.status is not None:
+            head.add_row('autopilot', _autopilot(snapshot.autopilot))
     return head
 
 
@@ -237,6 +240,12 @@ def _link(link: LinkSnapshot) -> Text:
                              for key, count in link.other_counters.items())
         text.append(f'\n{counters}', _STYLES[terms.NOTABLE])
     return text
+
+
+def _autopilot(autopilot: AutopilotSnapshot) -> str:
+    rates = [f'{topic} {figure(rate_hz, ".1f")} Hz'
+             for topic, rate_hz in autopilot.sim_rates_hz.items()]
+    return '  '.join([autopilot.status or terms.NOT_KNOWN, *rates])
 
 
 def _vehicles(vehicles: typing.Mapping[str, VehicleSnapshot]) -> Table:

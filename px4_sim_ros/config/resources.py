@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import sys
 import tempfile
 import typing
 
@@ -38,6 +39,11 @@ def config_directory() -> pathlib.Path:
     checkout = pathlib.Path(__file__).resolve().parent.parent.parent
     if (checkout / 'package.xml').is_file():
         return checkout / 'config'
+    # Installed by pip: nobody has sourced a workspace.
+    environment = pathlib.Path(sys.prefix)
+    share = environment / 'share' / PACKAGE
+    if checkout.is_relative_to(environment.resolve()) and (share / 'package.xml').is_file():
+        return share / 'config'
     from ament_index_python.packages import get_package_share_directory
     return pathlib.Path(get_package_share_directory(PACKAGE)) / 'config'
 

@@ -12,17 +12,19 @@ from pymavlink.dialects.v20 import common as mavlink
 from px4_sim_ros.mavlink.arrivals import Arrivals
 from px4_sim_ros.mavlink.battery_link import BatteryLink
 from px4_sim_ros.mavlink.cores import core_of
-from px4_sim_ros.mavlink.hil_codec import HilEncoder
+from px4_sim_ros.mavlink.hil_codec import ActuatorControls, HilEncoder
 from px4_sim_ros.mavlink.hil_optional import distance_message, flow_message, odometry_message
 from px4_sim_ros.mavlink.hil_server import HilServer, port_of
 from px4_sim_ros.mavlink.link_state import HilParameters, LinkReport, LinkState
 from px4_sim_ros.mavlink.lockstep import Lockstep
 from px4_sim_ros.mavlink.ports import check_port_is_free
 from px4_sim_ros.mavlink.shared_core import SharedCore
+from px4_sim_ros.model.faults.action import Faults
+from px4_sim_ros.model.faults.links import AutopilotOff, AutopilotPaused
 from px4_sim_ros.model.timebase import is_due
 from px4_sim_ros.model.truth import Truth
 from px4_sim_ros.step.block import Block, BlockConfiguration, BlockStatus, Inputs, Outputs
-from px4_sim_ros.step.graph import COMMAND
+from px4_sim_ros.step.graph import COMMAND, FAULTS
 
 TRUTH_PERIOD_US = 20_000
 """Of HIL_STATE_QUATERNION. PX4 asks for 5 ms, and logs true positions every 20 ms."""
@@ -159,6 +161,7 @@ class HilBlock(Block):
         super().__init__(configuration)
         hil = self._hil = configuration.parameters
         self._hil_frames = HilFrames(configuration)
+        self._has_faults = FAULTS in configuration.graph.nodes[configuration.name].inputs
         self._begins_again = hil.on_waiting == 'begin_again'
         self._link: _Link | None = None
         self._counters: dict[str, str] = {}     # of a link that was closed
@@ -177,6 +180,8 @@ class HilBlock(Block):
         """Listen for an autopilot; one that is there already belongs to the run before."""
         self._has_first_imu = True          # whether it measured in the last step
         self._is_exchanging = self._is_held = False
+        self._faults: Faults = ()
+        self._is_skipped = self._is_off = False      # no exchange: by a scenario
         if self._link is None:
             hil, c = self._hil, self.configuration
             server = self.open_server()
@@ -210,6 +215,10 @@ class HilBlock(Block):
         """Send what was measured at `time_us`; the command comes from `finish`."""
         link = self._link
         assert link is not None, _NOT_OPEN
+        if self._has_faults:
+            self._look_for_faults(inputs[FAULTS])
+            if self._is_skipped:
+                return
         has_first_imu = self._hil_frames.first_imu in inputs
         if has_first_imu is not self._has_first_imu:
             self._has_first_imu = has_first_imu
@@ -225,10 +234,22 @@ class HilBlock(Block):
         if 'battery_state' in inputs:
             link.battery.send(inputs['battery_state'], link.server.peer_host)
 
+    def _look_for_faults(self, faults: Faults) -> None:
+        """See whether a scenario lets the autopilot stand still, or without power."""
+        if faults is not self._faults:
+            self._faults = faults
+            kinds = {type(fault.action) for fault in faults}
+            self._is_off = AutopilotOff in kinds
+            self._is_skipped = self._is_off or AutopilotPaused in kinds
+
     def finish(self, time_us: int) -> Outputs | None:
         """Wait for the reply, and return the command; None while the link holds the step."""
         link = self._link
         assert link is not None, _NOT_OPEN
+        if self._is_skipped:
+            held = link.lockstep.skip(time_us, is_off=self._is_off)
+            self._report(link.lockstep.report)
+            return self._command(held)
         reply = link.lockstep.exchange(time_us, self._frames)
         self._is_held = reply is None
         report = link.lockstep.report
@@ -238,8 +259,10 @@ class HilBlock(Block):
             return None
         self._is_exchanging = False
         self.wants_new_begin = self._begins_again and report.state is LinkState.WAITING
-        return {COMMAND: self.configuration.vehicle.references(
-            reply.controls, reply.armed)}
+        return self._command(reply)
+
+    def _command(self, reply: ActuatorControls) -> Outputs:
+        return {COMMAND: self.configuration.vehicle.references(reply.controls, reply.armed)}
 
     def idle(self) -> None:
         """Look after the link between two exchanges."""

@@ -167,6 +167,22 @@ class Lockstep:
             self.unanswered += 1
         return self._command
 
+    def skip(self, time_us: int, *, is_off: bool) -> ActuatorControls:
+        """Let a step go by without the autopilot; return the command that holds meanwhile.
+
+        :param is_off: it has lost its power: the next one is waited for in the first step that is
+            not skipped
+        """
+        self.report.time_us = time_us
+        if not is_off:
+            self._send_heartbeat_if_due()
+        elif self.state is not LinkState.WAITING:
+            self._server.retire_client()
+            self._command = DISARMED
+            self.report.enter(LinkState.WAITING)
+        self.steps += 1
+        return self._command
+
     def service_idle_link(self) -> None:
         """Service the link while no step is under way: call it some 50 times a second.
 

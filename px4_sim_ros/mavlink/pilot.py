@@ -22,11 +22,12 @@ from px4_sim_ros.mavlink.pilot_events import (
     Report,
     place_text,
 )
-from px4_sim_ros.mavlink.pilot_link import PilotLink, SetPoint
+from px4_sim_ros.mavlink.pilot_link import PilotLink
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition, LocalFrame, load_proj
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.mission import GoTo, Hold, Item, Mission, TakeOff
+from px4_sim_ros.model.telemetry import TelemetryListener
 
 _SILENCE_LIMIT_S = 60.0          # wall time without any message
 _READY_LIMIT_S = 120.0           # this and the others are simulated times
@@ -45,18 +46,18 @@ class Pilot:
 
     def __init__(
         self, instance: int, report: Report,
-        show: typing.Callable[[SetPoint], None] = lambda set_point: None,
+        listener: TelemetryListener | None = None,
         system_type: int = mavlink.MAV_TYPE_ONBOARD_CONTROLLER,
     ) -> None:
         """Bind the port.
 
         :param report: called at each event
-        :param show: called with each set point that the autopilot sends
+        :param listener: is told of estimates and set points
         :param system_type: what it says it is, MAV_TYPE
         :raises OSError: the port is taken
         """
         self.report = report
-        self.link = PilotLink(instance, show, system_type)
+        self.link = PilotLink(instance, listener, system_type)
         load_proj()
 
     def close(self) -> None:

@@ -15,16 +15,19 @@ from pymavlink.dialects.v20 import common as mavlink
 
 from px4_sim_ros.mavlink.pilot import Pilot
 from px4_sim_ros.mavlink.pilot_events import Course, Event, MissionError
-from px4_sim_ros.mavlink.pilot_link import PilotLink, SetPoint
+from px4_sim_ros.mavlink.pilot_link import PilotLink
 from px4_sim_ros.mavlink.scenario_words import message_of
 from px4_sim_ros.model.faults.action import Faults
-from px4_sim_ros.model.faults.links import LinkLost
+from px4_sim_ros.model.faults.links import AutopilotOff, LinkLost
+from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.scenario.situation import AutopilotState
+from px4_sim_ros.model.telemetry import AutopilotStatus, TelemetryListener
 from px4_sim_ros.model.timebase import US_PER_S, is_due
 from px4_sim_ros.step.block import Block, BlockConfiguration, BlockStatus, Inputs, Outputs
 from px4_sim_ros.step.graph import AUTOPILOT_STATE, FAULTS
 from px4_sim_ros.step.repeatability import FLOWN, OVER_US, Gap
+from px4_sim_ros.step.side_topics import AUTOPILOT_STATUS, ESTIMATE, SET_POINT
 
 # PX4 sends some thousand messages a simulated second: to look in each step would cost more.
 _PERIOD_US = 20_000
@@ -63,8 +66,8 @@ class PilotBlock(Block):
         # What the host sets, before `reset`.
         self.on_event: typing.Callable[[Event], None] = lambda event: None
         """Is given what the pilot has achieved."""
-        self.on_set_point: typing.Callable[[SetPoint], None] = lambda set_point: None
-        """Is given where the autopilot wants to be."""
+        self.telemetry: TelemetryListener | None = None
+        """Is told what the autopilot says of itself."""
         self.on_over: typing.Callable[[str], None] = lambda failure: None
         """Is given why the mission was not flown to its end, '' if it was."""
 
@@ -77,7 +80,7 @@ class PilotBlock(Block):
         self._begin()
         p = self._parameters
         self._pilot = Pilot(
-            p.instance, self._report, self.on_set_point, _SYSTEM_TYPES[p.speaks_as])
+            p.instance, self._report, self.telemetry, _SYSTEM_TYPES[p.speaks_as])
         self._course = self.course(self._pilot)
 
     def course(self, pilot: Pilot) -> Course[None]:
@@ -101,6 +104,8 @@ class PilotBlock(Block):
         self._begun_us = 0
         self._items = 0                    # of the mission, that are flown
         self._state = AutopilotState()
+        self._first_enu: Vector | None = None      # the first estimate
+        self._status: AutopilotStatus | None = None        # that was told last
 
     def step(self, time_us: int, inputs: Inputs) -> Outputs | None:
         """Go on with the mission; return nothing, or hold the step when it is over."""
@@ -119,11 +124,25 @@ class PilotBlock(Block):
             if not self._is_over:
                 self._go_on()
             self._look_for_others(time_us)
+            if self.telemetry is not None:
+                self._tell(self.telemetry, link, time_us)
         if not self._has_scenario:
             return {}
         if self._is_over and not self._is_told:
             self._after_end(time_us)
         return {AUTOPILOT_STATE: self._state_of(link)}
+
+    def _tell(self, listener: TelemetryListener, link: PilotLink, time_us: int) -> None:
+        """Tell of mode and flags, when they have changed, and of texts that have come."""
+        status = AutopilotStatus(
+            time_us, link.mode, link.armed, link.on_ground, link.failsafe)
+        if self._status is None or status[1:] != self._status[1:]:
+            self._status = status
+            listener.on_status(status)
+        for text in link.texts:
+            listener.on_text(time_us, text)
+        if not self._has_scenario:           # which takes them
+            link.texts.clear()
 
     def _say(self, time_us: int, faults: Faults) -> None:
         """Send what a scenario says to the autopilot just now, unless the link is lost."""
@@ -131,6 +150,8 @@ class PilotBlock(Block):
         link = self._pilot.link
         link.is_cut = any(isinstance(fault.action, LinkLost) for fault in faults)
         for fault in faults:
+            if fault.since_us == time_us and isinstance(fault.action, AutopilotOff):
+                link.forget()
             if fault.since_us == time_us and (message := message_of(
                     link.mav, link.system_id, fault.action)) is not None:
                 link.send(message)
@@ -139,11 +160,19 @@ class PilotBlock(Block):
         """Return what the autopilot has said last: the same object while it is the same."""
         state = AutopilotState(
             link.mode, link.armed, link.on_ground, link.failsafe, self._items, self._is_over,
-            self._failure, tuple(link.texts))
+            self._failure, tuple(link.texts), self._moved(link))
         link.texts.clear()
         if state != self._state:
             self._state = state
         return self._state
+
+    def _moved(self, link: PilotLink) -> Vector | None:
+        """Return where the autopilot takes itself for, from its first estimate on."""
+        if link.position_enu is None:
+            return None
+        self._first_enu = self._first_enu or link.position_enu
+        (x, y, z), (u, v, w) = link.position_enu, self._first_enu
+        return x - u, y - v, z - w
 
     def _go_on(self) -> None:
         try:
@@ -193,7 +222,15 @@ class PilotBlock(Block):
         """Return what it has achieved last."""
         if self._pilot is None:
             return None
-        return BlockStatus(bool(self._failure), self._sentence, self.values())
+        return BlockStatus(bool(self._failure), self._sentence, self.values() | self._heard())
+
+    def _heard(self) -> dict[str, object]:
+        """Return what the autopilot has said of itself last, and how often by topic."""
+        if self._pilot is None or self._status is None:
+            return {}
+        link = self._pilot.link
+        return {AUTOPILOT_STATUS.name: self._status.text, ESTIMATE.name: link.estimates,
+                SET_POINT.name: link.set_points}
 
     def values(self) -> dict[str, object]:
         """Return what it reports in numbers and names, also after it was closed."""

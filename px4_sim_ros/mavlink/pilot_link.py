@@ -9,7 +9,6 @@ import math
 import select
 import socket
 import time
-import typing
 
 from pymavlink.dialects.v20 import common as mavlink
 
@@ -19,7 +18,14 @@ from px4_sim_ros.mavlink.hil_fields import heartbeat, packed
 from px4_sim_ros.mavlink.ports import LOCAL, bound_socket
 from px4_sim_ros.mavlink.px4_modes import mode_name
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition
-from px4_sim_ros.model.frames import Vector, ned_to_enu
+from px4_sim_ros.model.frames import (
+    Vector,
+    frd_to_flu,
+    ned_to_enu,
+    quaternion_ned_frd_to_enu_flu,
+    vector,
+)
+from px4_sim_ros.model.telemetry import Estimate, SetPoint, TelemetryListener
 
 # Of PX4 instance 0; each further instance has the next port.
 PILOT_PORT = 14540
@@ -46,27 +52,20 @@ _BEFORE_FLIGHT = _IN_FLIGHT | {
     mavlink.MAVLink_attitude_message.id, mavlink.MAVLink_global_position_int_message.id}
 
 
-class SetPoint(typing.NamedTuple):
-    """Where an autopilot wants to be, by its own estimate of where it is; time is its own."""
-
-    time_us: int
-    position_enu: Vector
-
-
 class PilotLink:
     """Sends to one autopilot and keeps what it has sent last."""
 
     def __init__(
-        self, instance: int, show: typing.Callable[[SetPoint], None],
+        self, instance: int, listener: TelemetryListener | None = None,
         system_type: int = mavlink.MAV_TYPE_ONBOARD_CONTROLLER,
     ) -> None:
         """Bind the port.
 
-        :param show: called with each set point that the autopilot sends
+        :param listener: is told of estimates and set points; without one attitudes are not read
         :param system_type: what it says it is, MAV_TYPE
         :raises PortTakenError: the port is taken
         """
-        self._show, self._system_type = show, system_type
+        self._listener, self._system_type = listener, system_type
         self.is_cut = False              # what is sent is lost
         self.system_id = instance + 1
         self.port = PILOT_PORT + instance
@@ -81,6 +80,10 @@ class PilotLink:
         self._next_heartbeat_s = 0.0
         self._position = FrameReader(mavlink.MAVLink_local_position_ned_message)
         self._target = FrameReader(mavlink.MAVLink_position_target_local_ned_message)
+        self._turn = FrameReader(mavlink.MAVLink_attitude_quaternion_message)
+        self._attitude: tuple[float, ...] | None = None       # quaternion and rate, NED and FRD
+        self._set_point: Vector | None = None
+        self.estimates = self.set_points = 0                   # that the listener was told
         self._want(_BEFORE_FLIGHT)
         self._has_simulated_time = False
         self.time_s = 0.0                # the autopilot's, unless `receive_all` gives another
@@ -104,11 +107,18 @@ class PilotLink:
         self.mission_result: int | None = None      # of the upload
         self.item_current: int | None = None        # the one that is flown, from 0 on
 
+    def forget(self) -> None:
+        """Forget how the autopilot is: it has lost its power, and its motors theirs."""
+        self.armed = self.ready = self.failsafe = False
+        self.mode = ''
+
     def begin_flight(self) -> None:
         """Leave out what matters only before a flight."""
         self._want(_IN_FLIGHT)
 
     def _want(self, ids: frozenset[int]) -> None:
+        if self._listener is not None:
+            ids |= {mavlink.MAVLink_attitude_quaternion_message.id}
         self._wanted = ids
         accept_only(self._socket, ids)
 
@@ -168,6 +178,9 @@ class PilotLink:
         elif (found := self._target.read(data)) is not None:
             if found[0] == self.system_id:
                 self._take_target(*found[1][:4])
+        elif (found := self._turn.read(data)) is not None:
+            if found[0] == self.system_id:
+                self._attitude = found[1][1:8]
         else:
             for message in self.mav.parse_buffer(data) or ():
                 if message.get_srcSystem() == self.system_id:
@@ -204,11 +217,21 @@ class PilotLink:
         self._take_time(time_boot_ms)
         self.position_enu = ned_to_enu((x, y, z))
         self.velocity_enu = ned_to_enu((vx, vy, vz))
+        if self._listener is not None and self._attitude is not None:
+            self.estimates += 1
+            w, i, j, k, *rate = self._attitude
+            self._listener.on_estimate(Estimate(
+                time_boot_ms * 1000, self.position_enu, self.velocity_enu,
+                quaternion_ned_frd_to_enu_flu((w, i, j, k)), frd_to_flu(vector(rate))))
 
     def _take_target(self, time_boot_ms: int, x: float, y: float, z: float) -> None:
         place = ned_to_enu((x, y, z))
-        if all(map(math.isfinite, place)):       # an axis that is not held has no number
-            self._show(SetPoint(time_boot_ms * 1000, place))
+        # An axis that is not held has no number.
+        if self._listener is not None and place != self._set_point and all(
+                map(math.isfinite, place)):
+            self._set_point = place
+            self.set_points += 1
+            self._listener.on_set_point(SetPoint(time_boot_ms * 1000, place))
 
     def _take(self, m: mavlink.MAVLink_message) -> None:
         kind = m.get_type()
@@ -219,6 +242,8 @@ class PilotLink:
             self._take_position(m.time_boot_ms, m.x, m.y, m.z, m.vx, m.vy, m.vz)
         elif kind == 'POSITION_TARGET_LOCAL_NED':
             self._take_target(m.time_boot_ms, m.x, m.y, m.z)
+        elif kind == 'ATTITUDE_QUATERNION':
+            self._attitude = m.q1, m.q2, m.q3, m.q4, m.rollspeed, m.pitchspeed, m.yawspeed
         elif kind == 'GLOBAL_POSITION_INT':
             # The altitude is above mean sea level; as an origin only differences matter.
             self.geodetic = GeodeticPosition(

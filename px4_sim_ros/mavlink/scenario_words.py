@@ -10,12 +10,30 @@ from pymavlink.dialects.v20 import common as mavlink
 
 from px4_sim_ros.mavlink.px4_modes import MODES
 from px4_sim_ros.model.errors import ParameterError, did_you_mean
-from px4_sim_ros.model.faults.autopilot import INT32, AutopilotParameter, Command
+from px4_sim_ros.model.faults.autopilot import (
+    FAILURE_TYPES,
+    FAILURE_UNITS,
+    INT32,
+    AutopilotParameter,
+    Command,
+    Px4Failure,
+)
 from px4_sim_ros.model.scenario.condition import All, Condition, Is
 from px4_sim_ros.model.scenario.scenario import Scenario
 
 _AUTOPILOT = mavlink.MAV_COMP_ID_AUTOPILOT1
 _COMMANDS = {entry.name: number for number, entry in mavlink.enums['MAV_CMD'].items()}
+
+
+def _numbers(enum: str, names: typing.Iterable[str]) -> dict[str, int]:
+    """Return the number of each entry of an enum of MAVLink by the end of its name."""
+    numbers = {entry.name: number for number, entry in mavlink.enums[enum].items()}
+    return {name: next(number for entry, number in numbers.items()
+                       if entry.endswith(f'_{name.upper()}')) for name in names}
+
+
+_UNITS = _numbers('FAILURE_UNIT', FAILURE_UNITS)
+_TYPES = _numbers('FAILURE_TYPE', FAILURE_TYPES)
 
 
 def message_of(
@@ -29,6 +47,10 @@ def message_of(
         params = (*action.params, *[0.0] * (7 - len(action.params)))
         return mav.command_long_encode(
             system_id, _AUTOPILOT, _COMMANDS[action.command], 0, *params)
+    if isinstance(action, Px4Failure):
+        return mav.command_long_encode(
+            system_id, _AUTOPILOT, mavlink.MAV_CMD_INJECT_FAILURE, 0, _UNITS[action.unit],
+            _TYPES[action.type], action.instance, 0, 0, 0, 0)
     if isinstance(action, AutopilotParameter):
         value, kind = action.value, mavlink.MAV_PARAM_TYPE_REAL32
         if action.type == INT32:

@@ -39,7 +39,9 @@ def _faults_from_plain(plain: typing.Any) -> typing.Any:
 
 
 def _state(plain: dict[str, typing.Any]) -> AutopilotState:
-    return AutopilotState(**plain | {'texts': tuple(plain['texts'])})
+    moved = plain.get('moved_enu')        # not in recordings of version 3
+    return AutopilotState(**plain | {
+        'texts': tuple(plain['texts']), 'moved_enu': None if moved is None else tuple(moved)})
 
 
 # By kind of topic.

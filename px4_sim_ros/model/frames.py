@@ -49,3 +49,7 @@ def quaternion_enu_flu_to_ned_frd(q: Quaternion) -> Quaternion:
         _HALF_SQRT2 * (w + z), _HALF_SQRT2 * (x + y),
         _HALF_SQRT2 * (x - y), _HALF_SQRT2 * (w - z),
     )
+
+
+# It undoes itself, too.
+quaternion_ned_frd_to_enu_flu = quaternion_enu_flu_to_ned_frd

@@ -9,6 +9,7 @@ import math
 from px4_sim_ros.model.environment.atmosphere import Atmosphere
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition, LocalFrame
 from px4_sim_ros.model.environment.gravity import GRAVITY_MODELS, Gravity
+from px4_sim_ros.model.environment.ground import Ground
 from px4_sim_ros.model.environment.wind import WIND_MODELS
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.parameters import Parameters, parameter
@@ -43,6 +44,11 @@ class WorldParameters(Parameters):
         'of the atmosphere', 'Pa', minimum=80_000, maximum=120_000)
     sea_level_temperature_k: float = parameter(
         'of the atmosphere', 'K', minimum=220, maximum=330)
+    ground_slope_deg: float = parameter(
+        'angle of the ground, a plane through home, with the horizontal', 'deg', minimum=0,
+        maximum=45)
+    ground_uphill_deg: float = parameter(
+        'where the ground rises to, clockwise from north', 'deg', minimum=0, maximum=360)
     wind: str = parameter('what the node wind blows; none: there is no such node',
                           choices=('none', *WIND_MODELS))
     magnetic_field_year: float = parameter(
@@ -95,6 +101,10 @@ class WorldParameters(Parameters):
     def atmosphere(self) -> Atmosphere:
         """Return the air around the vehicle."""
         return Atmosphere(self.sea_level_pressure_pa, self.sea_level_temperature_k)
+
+    def ground(self) -> Ground:
+        """Return the ground through home."""
+        return Ground.sloping(self.ground_slope_deg, self.ground_uphill_deg)
 
     def earth_rate_enu(self) -> Vector:
         """Return the angular velocity of the Earth at home, rad/s."""

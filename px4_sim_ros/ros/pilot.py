@@ -5,18 +5,18 @@ from __future__ import annotations
 
 import typing
 
-from diagnostic_msgs.msg import DiagnosticStatus
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import PointStamped
+from nav_msgs.msg import Odometry
 from rcl_interfaces.msg import Log
 from rclpy.logging import LoggingSeverity
 
 from px4_sim_ros.config.configuration import NodeConfiguration
 from px4_sim_ros.mavlink.pilot_block import PilotBlock
 from px4_sim_ros.mavlink.pilot_events import Event
-from px4_sim_ros.mavlink.pilot_link import SetPoint
+from px4_sim_ros.messages import autopilot
 from px4_sim_ros.messages.pilot_events import event_message, over_message
-from px4_sim_ros.messages.stamps import in_frame, set_stamp
-from px4_sim_ros.messages.truth import WORLD_FRAME
+from px4_sim_ros.model.telemetry import AutopilotStatus, Estimate, SetPoint
 from px4_sim_ros.ros import qos
 from px4_sim_ros.ros.block_node import BlockNode
 from px4_sim_ros.step import side_topics
@@ -34,14 +34,17 @@ class PilotNode(BlockNode):
             DiagnosticStatus, side_topics.PILOT_EVENTS.name, qos.LATCHED_LOG)
         self._set_points = self.create_publisher(
             PointStamped, side_topics.SET_POINT.name, qos.LATCHED)
-        self._last: SetPoint | None = None
+        self._estimates = self.create_publisher(
+            Odometry, side_topics.ESTIMATE.name, qos.LOOP)
+        self._statuses = self.create_publisher(
+            DiagnosticArray, side_topics.AUTOPILOT_STATUS.name, qos.LATCHED_LOG)
 
     def configure(self, configuration: NodeConfiguration, nodes: Graph) -> None:
         """Make the block, whose events are published."""
         super().configure(configuration, nodes)
         assert isinstance(self.block, PilotBlock), 'an own class is one, too'
         self.block.on_event = self._publish_event
-        self.block.on_set_point = self._publish_set_point
+        self.block.telemetry = self
         self.block.on_over = self._publish_over
 
     def _publish_over(self, failure: str) -> None:
@@ -58,12 +61,21 @@ class PilotNode(BlockNode):
             self._log_publisher.publish(
                 Log(level=Log.INFO, name=self.get_logger().name, msg=event.text))
 
-    def _publish_set_point(self, set_point: SetPoint) -> None:
-        """Publish a set point for viewers, unless it is the last one again."""
-        if self._last is not None and set_point.position_enu == self._last.position_enu:
-            return
-        self._last = set_point
-        message = in_frame(PointStamped(), WORLD_FRAME)
-        set_stamp(message.header.stamp, set_point.time_us)
-        message.point.x, message.point.y, message.point.z = set_point.position_enu
-        self._set_points.publish(message)
+    # What the autopilot says of itself.
+
+    def on_estimate(self, estimate: Estimate) -> None:
+        """Publish an estimate, if anybody listens."""
+        if self._estimates.get_subscription_count():
+            self._estimates.publish(autopilot.estimate_message(estimate))
+
+    def on_set_point(self, set_point: SetPoint) -> None:
+        """Publish a set point."""
+        self._set_points.publish(autopilot.set_point_message(set_point))
+
+    def on_status(self, status: AutopilotStatus) -> None:
+        """Publish mode and flags."""
+        self._statuses.publish(autopilot.status_message(status))
+
+    def on_text(self, time_us: int, text: str) -> None:
+        """Publish a text among the lines of the log."""
+        self._log_publisher.publish(autopilot.text_message(time_us, text))

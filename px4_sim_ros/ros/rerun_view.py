@@ -43,6 +43,7 @@ _MOST_LINES = 100
 _WARNING = 30           # of rcl_interfaces/msg/Log
 _LEVELS = {10: 'DEBUG', 20: 'INFO', 30: 'WARN', 40: 'ERROR', 50: 'CRITICAL'}
 _PILOT = 'pilot'
+_AUTOPILOT = 'autopilot'
 
 
 _AllSeries = dict[str, dict[str, Series]]
@@ -160,8 +161,14 @@ class RerunView:
         made = {topic.name: node.create_subscription(
             message_class(topic.type), topic.name, lambda message: None, qos.DEEP, raw=True)
             for topic in [*wanted, graph.TOPICS[POSE]]}
+        self._types = {name: configuration.graph.topics[name].type for name in made}
+        for topic in (side_topics.ESTIMATE, side_topics.SET_POINT):
+            if topic.name in collector:
+                self._types[topic.name] = topic.type
+                made[topic.name] = node.create_subscription(
+                    message_class(topic.type), topic.name, lambda message: None,
+                    qos.LATCHED_LOG if topic.latched else qos.DEEP, raw=True)
         self._series = {POSE: made.pop(POSE), **made}
-        self._types = {name: configuration.graph.topics[name].type for name in self._series}
 
     def run(self, stop: Stop) -> None:
         """Show until a signal comes.
@@ -252,7 +259,7 @@ class RerunView:
 
     def _on_log(self, message: Log) -> None:
         name = message.name.rpartition('.')[2]
-        if message.level >= _WARNING or name == _PILOT:
+        if message.level >= _WARNING or name in (_PILOT, _AUTOPILOT):
             self._say(_LEVELS.get(message.level, 'INFO'), name, untimed(message.msg))
 
     def _say(self, level: str, who: str, text: str) -> None:

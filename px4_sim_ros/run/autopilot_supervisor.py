@@ -14,17 +14,23 @@ import sys
 import time
 import typing
 
+from diagnostic_msgs.msg import DiagnosticStatus
+
 from px4_sim_ros.config.resources import own_arguments
 from px4_sim_ros.config.scenarios import NONE
 from px4_sim_ros.config.signals import Stop
 from px4_sim_ros.config.vehicles_and_missions import load_vehicle
+from px4_sim_ros.messages import scenario_events
 from px4_sim_ros.model.errors import ParameterError, sentence
+from px4_sim_ros.model.scenario.happening import Happening
+from px4_sim_ros.ros import qos
 from px4_sim_ros.ros.flown_watch import FlownWatch
 from px4_sim_ros.ros.session import ros_node, spin_once
 from px4_sim_ros.ros.status_client import StatusClient
 from px4_sim_ros.run.autopilots import start_autopilot
 from px4_sim_ros.run.processes import Child
 from px4_sim_ros.run.px4 import Px4, add_schedule_argument
+from px4_sim_ros.step import side_topics
 
 _SPIN_S = 0.05
 # Launch sends SIGTERM after 3 s.
@@ -73,6 +79,14 @@ def supervise(
     stop = Stop()
     with ros_node('autopilot_supervisor', ros_arguments) as node:
         watch = StatusClient(node, of_fleet=of_fleet)
+
+        def follow(message: DiagnosticStatus) -> None:
+            happening = scenario_events.read(message)
+            if isinstance(happening, Happening) and happening.restarts:
+                supervisor.restart()
+
+        node.create_subscription(
+            DiagnosticStatus, side_topics.SCENARIO_EVENTS.name, follow, qos.LATCHED_LOG)
         flown = None if of_fleet else FlownWatch(
             node, supervisor.autopilot, supervisor.shares_core)
         run: int | None = None

@@ -13,10 +13,12 @@ from std_msgs.msg import String
 from px4_sim_ros.config.configuration import Configuration
 from px4_sim_ros.config.recording import RecorderParameters
 from px4_sim_ros.config.resources import PACKAGE
+from px4_sim_ros.messages import autopilot
 from px4_sim_ros.messages.cdr import serialised
 from px4_sim_ros.messages.diagnostics import OK, WARN
 from px4_sim_ros.messages.stamps import set_stamp
 from px4_sim_ros.model.errors import sentence
+from px4_sim_ros.model.telemetry import AutopilotStatus, Estimate, SetPoint, TelemetryListener
 from px4_sim_ros.recording.bag.fleet_description import FleetDescription
 from px4_sim_ros.recording.bag.folder import make_folder
 from px4_sim_ros.recording.bag.reader import Message
@@ -71,6 +73,10 @@ class CoreRecorder:
     def add_side(self, topic: str, text: str, vehicle: str = '') -> None:
         """Write a text that a block publishes on a side topic."""
         self._write_beside(qualified(vehicle, topic), String(data=text))
+
+    def telemetry(self, vehicle: str) -> TelemetryListener:
+        """Return what writes what the autopilot of a vehicle says of itself."""
+        return _Telemetry(self._write_beside, vehicle)
 
     def add_status(
         self, status: WorldStatus, blocks: typing.Mapping[str, BlockStatus | None],
@@ -127,3 +133,27 @@ class CoreRecorder:
         if self._ends_run:
             raise OSError(error.errno, self.problem) from error
         print(f'fly: {self.problem}', file=sys.stderr, flush=True)
+
+
+class _Telemetry:
+    """Writes what an autopilot says of itself, as the node `pilot` publishes it."""
+
+    def __init__(
+        self, write: typing.Callable[[str, object], None], vehicle: str,
+    ) -> None:
+        self._write = write
+        self._estimates, self._set_points, self._statuses = (
+            qualified(vehicle, topic.name) for topic in (
+                side_topics.ESTIMATE, side_topics.SET_POINT, side_topics.AUTOPILOT_STATUS))
+
+    def on_estimate(self, estimate: Estimate) -> None:
+        self._write(self._estimates, autopilot.estimate_message(estimate))
+
+    def on_set_point(self, set_point: SetPoint) -> None:
+        self._write(self._set_points, autopilot.set_point_message(set_point))
+
+    def on_status(self, status: AutopilotStatus) -> None:
+        self._write(self._statuses, autopilot.status_message(status))
+
+    def on_text(self, time_us: int, text: str) -> None:
+        self._write(side_topics.LOG.name, autopilot.text_message(time_us, text))

@@ -58,6 +58,8 @@ class CoreVehicle:
         self._pilot = typing.cast('PilotBlock | None', self.blocks.get('pilot'))
         self._flown_fingerprint = ''
         if self._pilot is not None:
+            if recorder is not None:
+                self._pilot.telemetry = recorder.telemetry(self.namespace)
             self._pilot.on_event, self._pilot.on_over = self._report, self._note_over
         if 'scenario' in self.blocks:
             self.scenario = typing.cast(ScenarioBlock, self.blocks['scenario'])

@@ -38,6 +38,8 @@ class FlightWatch:
         """
         self._on_event, self._has_scenario = on_event, has_scenario
         self._on_over = on_over
+        self.restart_autopilot: typing.Callable[[], None] = lambda: None
+        """Is called when a scenario has taken the power from the autopilot."""
         self.reset()
 
     def reset(self) -> None:
@@ -64,6 +66,8 @@ class FlightWatch:
         """Take in what the scenario has done, or the verdicts at its end."""
         if isinstance(happening, Happening):
             self._on_event(happening)
+            if happening.restarts:
+                self.restart_autopilot()
         else:
             self.verdicts = happening
             self.end()
@@ -93,6 +97,7 @@ class StartedAutopilot:
         self._is_missing = False
         self.has_failed = False        # it was the first whose end has ended the flight
         self._autopilot: Child | None = None
+        self._changes = threading.Lock()           # it is being ended and started
         self._ends = threading.Event()
         self._in_vain = 0              # how many in a row have not replied
         self._is_wanted_again = vehicle.hil.on_waiting == 'begin_again'
@@ -100,6 +105,7 @@ class StartedAutopilot:
             if vehicle.autopilot != 'none':
                 self._start()
                 stack.callback(self._stop)
+                flight.restart_autopilot = self.restart
             watch = threading.Thread(target=self._watch, name='watch')
             watch.start()
             stack.callback(watch.join)
@@ -116,6 +122,13 @@ class StartedAutopilot:
     def _stop(self) -> None:
         if self._autopilot is not None:
             self._autopilot.stop()
+
+    def restart(self) -> None:
+        """End it as without power, and start another one."""
+        with self._changes:
+            if self._autopilot is not None and not self._flight.over.is_set():
+                self._autopilot.kill()
+                self._start()
 
     @property
     def processes(self) -> list[Child]:
@@ -137,7 +150,8 @@ class StartedAutopilot:
         while self._autopilot is not None and not over.wait(_WATCH_S):
             if time.monotonic() > self._deadline_s:       # it is looked once
                 self._is_missing, self._deadline_s = not self._is_connected(), math.inf
-            ended = self._autopilot.exit_code is not None
+            with self._changes:
+                ended = self._autopilot.exit_code is not None
             if ended and self._is_wanted_again and not self._is_given_up():
                 self._on_new(self._end_text())
                 self._start()

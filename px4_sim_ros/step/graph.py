@@ -147,8 +147,8 @@ TOPICS: dict[str, Topic] = {topic.name: topic for topic in (
     Topic(FAULTS, 'rcl_interfaces/msg/Log', 'scenario', instead='scenario_player',
           meaning='which actions of the scenario are in force, as JSON in msg'),
     Topic(AUTOPILOT_STATE, 'rcl_interfaces/msg/Log', 'pilot', wanted_by='scenario',
-          meaning='mode, armed, landed, failsafe and texts as the pilot has heard them, and how'
-          ' far the mission is, as JSON in msg'),
+          meaning='mode, armed, landed, failsafe, estimate of the place and texts as the pilot has'
+          ' heard them, and how far the mission is, as JSON in msg'),
     Topic(COMMAND, 'sensor_msgs/msg/JointState', 'hil_bridge', instead='player',
           meaning='references of the rotor speeds in rad/s, for the step that follows'),
 )}
@@ -208,7 +208,7 @@ NODES: dict[str, NodeSpec] = {spec.name: spec for spec in (
              beside='hil_bridge', node='px4_sim_ros.ros.pilot:PilotNode'),
     NodeSpec('hil_bridge', 'px4_sim_ros.mavlink.hil_block:HilBlock',
              'px4_sim_ros.mavlink.link_state:HilParameters',
-             ('ground_truth/odom', 'ground_truth/accel', *_MEASURED),
+             ('ground_truth/odom', 'ground_truth/accel', *_MEASURED, FAULTS),
              node='px4_sim_ros.ros.hil_bridge:HilBridgeNode'),
     NodeSpec('player', 'px4_sim_ros.recording.playback:PlaybackBlock',
              'px4_sim_ros.config.recording:PlayerParameters', _MEASURED, optional=True),

@@ -33,11 +33,25 @@ DIAGNOSTICS = SideTopic(
     '/diagnostics', 'diagnostic_msgs/msg/DiagnosticArray',
     'each node: its counters and the wall time that it took')
 LOG = SideTopic(
-    '/rosout', 'rcl_interfaces/msg/Log', 'what nodes and the pilot have said', latched=True)
+    '/rosout', 'rcl_interfaces/msg/Log', 'what nodes, the pilot and the autopilot have said',
+    latched=True)
+
+ESTIMATE = SideTopic(
+    'autopilot/odometry', 'nav_msgs/msg/Odometry',
+    'how the autopilot takes itself to move: pose in odom, from where its estimate has begun, and'
+    ' twist in base_link; its own stamps')
+SET_POINT = SideTopic(
+    'autopilot/set_point', 'geometry_msgs/msg/PointStamped',
+    'where the autopilot wants to be, as the pilot reads it', latched=True)
+AUTOPILOT_STATUS = SideTopic(
+    'autopilot/status', 'diagnostic_msgs/msg/DiagnosticArray',
+    'mode, armed, landed and failsafe, when they have changed, as the pilot reads them',
+    latched=True)
 
 # Those in a recording: with their meaning they are a part of its contract.
 RECORDED = {topic.name: topic for topic in (
-    NO_MEASUREMENT, LINK_STATE, RUN_STATUS, DIAGNOSTICS, LOG)}
+    NO_MEASUREMENT, LINK_STATE, RUN_STATUS, DIAGNOSTICS, LOG, ESTIMATE, SET_POINT,
+    AUTOPILOT_STATUS)}
 
 RECORDING_STATUS = SideTopic(
     'recording/status', 'diagnostic_msgs/msg/DiagnosticStatus',
@@ -52,10 +66,6 @@ ENCOUNTERS = SideTopic(
     'encounters', 'diagnostic_msgs/msg/DiagnosticStatus',
     'of a fleet: which vehicles nearly meet or collide, and at last the least distances',
     latched=True)
-SET_POINT = SideTopic(
-    'autopilot/set_point', 'geometry_msgs/msg/PointStamped',
-    'where the autopilot wants to be, as the pilot reads it', latched=True)
-
 MARKERS = SideTopic(
     'visual/markers', 'visualization_msgs/msg/MarkerArray',
     'thrust and wind arrows, set point, range beam, accuracy of GNSS, text; all in map')

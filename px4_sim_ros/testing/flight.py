@@ -18,7 +18,7 @@ from px4_sim_ros.model.faults.action import Action, Subject
 from px4_sim_ros.model.faults.autopilot import Clear
 from px4_sim_ros.model.scenario.condition import read_condition
 from px4_sim_ros.model.scenario.expectation import Expectation
-from px4_sim_ros.model.scenario.happening import Verdict
+from px4_sim_ros.model.scenario.happening import Happening, Verdict, Verdicts
 from px4_sim_ros.model.scenario.scenario import Event, Scenario
 from px4_sim_ros.model.scenario.situation import Situation
 from px4_sim_ros.model.timebase import US_PER_S, exact_us
@@ -26,6 +26,7 @@ from px4_sim_ros.recording.bag.run_description import RunDescription, with_run_f
 from px4_sim_ros.run.autopilots import start_autopilot
 from px4_sim_ros.run.core_recorder import CoreRecorder
 from px4_sim_ros.run.core_world import CoreWorld
+from px4_sim_ros.run.processes import Child
 from px4_sim_ros.run.px4 import Px4, schedule_parameters
 from px4_sim_ros.testing.words import ANY_EVENT
 
@@ -204,19 +205,28 @@ class Flight:
         configuration = with_run_file(self._configuration, run, self.folder)
         world = CoreWorld(
             configuration, lambda time_us, values: self._look(),
-            CoreRecorder(configuration, run), on_pilot=self._note,
-            on_scenario=lambda happening: self._note(getattr(happening, 'text', '')))
+            CoreRecorder(configuration, run), on_pilot=self._note, on_scenario=self._follow)
         self._open.callback(world.close)
         for event in self._events:
             world.scenario.course.add(event)
         for expectation in self._expectations:
             world.scenario.course.expect(expectation)
-        self._autopilot = start_autopilot(
-            self._plan.px4, configuration.world.vehicle, self._plan.instance,
-            configuration.world.scenario)
-        self._open.callback(self._autopilot.stop)
+        self._autopilot = self._started()
+        self._open.callback(lambda: self._autopilot.stop())
         self._world = world
         return world
+
+    def _started(self) -> Child:
+        world = self._configuration.world
+        return start_autopilot(
+            self._plan.px4, world.vehicle, self._plan.instance, world.scenario)
+
+    def _follow(self, happening: Happening | Verdicts) -> None:
+        if isinstance(happening, Happening):
+            self._note(happening.text)
+            if happening.restarts:
+                self._autopilot.kill()
+                self._autopilot = self._started()
 
     def _note(self, event: Achieved | str) -> None:
         text = event.text if isinstance(event, Achieved) else event

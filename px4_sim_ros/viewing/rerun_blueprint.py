@@ -40,9 +40,10 @@ def blueprint(
             position=np.add(start_enu_m, _EYE_M), look_target=np.add(start_enu_m, _LOOK_AT_M),
             eye_up=(0.0, 0.0, 1.0), tracking_entity=ABOVE))
     motion = b.Vertical(
-        b.TimeSeriesView(contents=['/truth/position'], name='Position'),
-        b.TimeSeriesView(contents=['/truth/velocity'], name='Velocity'),
-        b.TimeSeriesView(contents=['/truth/attitude'], name='Attitude'), name='Motion')
+        b.TimeSeriesView(contents=['/truth/position', '/autopilot/position'], name='Position'),
+        b.TimeSeriesView(contents=['/truth/velocity', '/autopilot/velocity'], name='Velocity'),
+        b.TimeSeriesView(contents=['/truth/attitude', '/autopilot/attitude'], name='Attitude'),
+        name='Motion')
     forces = b.Vertical(
         b.TimeSeriesView(contents=['/rotors/**'], name='Rotors'),
         b.TimeSeriesView(contents=['/battery/**'], name='Battery'),

@@ -21,6 +21,7 @@ from px4_sim_ros.recording.analysis.attitudes import roll_pitch_yaw_deg
 from px4_sim_ros.recording.analysis.sensor_errors import IdealSensors, SensorComparison
 from px4_sim_ros.recording.analysis.series import AllSeries, Series
 from px4_sim_ros.recording.report.plots import TRUTH_COLOUR
+from px4_sim_ros.step.side_topics import ESTIMATE, SET_POINT
 from px4_sim_ros.viewing.links import beams, rotor_frame, rotor_link, servo_links
 from px4_sim_ros.viewing.markers import (
     BEAM_COLOUR,
@@ -35,6 +36,7 @@ from px4_sim_ros.viewing.rerun_stream import RerunStream, rgba
 from px4_sim_ros.viewing.rotor_motion import RotorAngles, ThrustArrows
 from px4_sim_ros.viewing.shapes import Kind, Shape, rotor_colour, vehicle_shapes
 
+_ESTIMATE_COLOUR = (0.25, 0.75, 0.45, 1.0)
 PATH_COLOUR = (0.95, 0.75, 0.20, 1.0)
 # A negative radius is in points of the screen.
 _LINE_POINTS, _THIN_POINTS, _WAYPOINT_POINTS = -1.5, -0.5, -5.0
@@ -82,6 +84,8 @@ class RerunLog:
         self._add_wind(series.get('wind'))
         self._add_beam(series.get('range'))
         self._add_truth(series.get('ground_truth/odom'))
+        self._add_estimate(series.get(ESTIMATE.name))
+        self._add_set_point(series.get(SET_POINT.name))
         self._add_battery(series.get('battery_state'))
         for comparison in self._ideal.compare(self._with_last_wind(series)):
             self._add_comparison(comparison)
@@ -269,6 +273,28 @@ class RerunLog:
         plot('/truth/attitude', time_s, angles_deg, ('roll', 'pitch', 'yaw'), 'deg')
         plot('/truth/rate', time_s, odometry['rate_rad_s'].values, 'xyz', 'rad/s')
 
+    def _add_estimate(self, odometry: typing.Mapping[str, Series] | None) -> None:
+        """Draw what the autopilot takes for its motion, in space and beside the truth."""
+        if odometry is None:
+            return
+        time_s, position_m = odometry['position_m']
+        self._stream.describe(f'{WORLD}/estimate', rerun.Points3D.from_fields(
+            colors=[rgba(_ESTIMATE_COLOUR)], radii=[_WAYPOINT_POINTS]))
+        self._stream.send(f'{WORLD}/estimate', time_s, rerun.Points3D.columns(
+            positions=position_m))
+        plot = self._stream.plot
+        plot('/autopilot/position', time_s, position_m, _said_of(('east', 'north', 'up')), 'm')
+        plot('/autopilot/velocity', time_s, odometry['velocity_m_s'].values,
+             _said_of(('forward', 'left', 'up')), 'm/s')
+        plot('/autopilot/attitude', time_s,
+             roll_pitch_yaw_deg(odometry['attitude_wxyz'].values),
+             _said_of(('roll', 'pitch', 'yaw')), 'deg')
+
+    def _add_set_point(self, set_point: typing.Mapping[str, Series] | None) -> None:
+        if set_point is not None:
+            self._stream.plot('/autopilot/set_point', *set_point['position_m'],
+                              ('east', 'north', 'up'), 'm')
+
     def _add_battery(self, battery: typing.Mapping[str, Series] | None) -> None:
         if battery is None:
             return
@@ -299,6 +325,10 @@ def _drawn(shape: Shape) -> rerun.AsComponents:
     if shape.kind is Kind.CYLINDER:
         return rerun.Cylinders3D(lengths=[z], radii=[0.5 * x], **placed)
     return rerun.Ellipsoids3D(radii=[0.5 * x], **placed)
+
+
+def _said_of(axes: typing.Sequence[str]) -> list[str]:
+    return [f'{axis}, estimate' for axis in axes]
 
 
 def _numbered(values: np.ndarray) -> list[str]:

@@ -35,6 +35,14 @@ def test_the_bytes_of_a_parameter_are_those_of_its_type(value, kind, layout):
     assert struct.unpack(layout, struct.pack('<f', m.param_value)) == (value,)
 
 
+@pytest.mark.parametrize('kind', ['off', False])      # what YAML takes for off
+def test_a_failure_within_px4_has_its_unit_its_type_and_its_instance(kind):
+    m = message('px4_failure', unit='gps', type=kind, instance=2)
+    assert m.command == mavlink.MAV_CMD_INJECT_FAILURE and m.target_system == 3
+    assert (m.param1, m.param2, m.param3) == (
+        mavlink.FAILURE_UNIT_SENSOR_GPS, mavlink.FAILURE_TYPE_OFF, 2)
+
+
 def test_what_is_not_for_the_autopilot_says_nothing():
     assert message('motor_off', motor=1) is None
 

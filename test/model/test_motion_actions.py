@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from verification import plants
 
-from px4_sim_ros.model.faults.action import Fault
+from px4_sim_ros.model.body.alterations import UNALTERED
+from px4_sim_ros.model.faults.action import Fault, Onset
 from px4_sim_ros.model.faults.actions import read_action
 from px4_sim_ros.model.faults.chain import FaultChain
 from px4_sim_ros.model.faults.motion import BodyInputs
@@ -102,6 +103,23 @@ def test_late_replies_are_those_of_a_while_ago(motion):
     assert found[5:] == [(500.0 + k,) * 4 for k in range(15)]
 
 
+def test_lost_replies_leave_what_came_last(motion):
+    """All of them, or a share of the steps: a binomial number of 4000, within 4 sigma."""
+    lost = motion('replies_lost').inputs((500.0,) * 4, steps=5)
+    assert lost.references_rad_s == BEFORE
+    some = motion('replies_lost', share=0.3)
+    some.chain.of(SINCE_US - STEP_US, BodyInputs(BEFORE), ())
+    last, missing = BEFORE, 0
+    for k in range(4000):
+        asked = (500.0 + k,) * 4
+        found = some.chain.of(
+            SINCE_US + k * STEP_US, BodyInputs(asked), some.faults).references_rad_s
+        assert found in (asked, last)
+        missing += found != asked
+        last = found
+    assert abs(missing - 1200) < 4 * math.sqrt(4000 * 0.3 * 0.7)
+
+
 def test_a_push_is_force_over_mass(motion, dragless, build_dynamics):
     dynamics = build_dynamics(dragless, gravity_m_s2=0.0)
     dynamics.force_enu = motion('push', force_n=[3.0, -1.0, 2.0]).inputs(BEFORE).force_enu
@@ -148,6 +166,76 @@ def test_a_payload_has_an_inertia(motion, dragless, build_dynamics):
         tensor = np.array(vehicle.body.inertia_tensor) + np.diag(added)
         assert np.array(dynamics.truth().angular_acceleration_flu) == pytest.approx(
             np.linalg.solve(tensor, torque), rel=1e-9)
+
+
+def test_a_payload_beside_the_centre_of_mass_moves_it(motion, dragless, build_dynamics):
+    """Two of them, and a torque from rest: w' = I^-1 torque, with I by Steiner's theorem."""
+    masses, places = (0.3, 0.2), np.array([[0.2, 0.0, -0.1], [-0.05, 0.15, 0.0]])
+    torque, made = np.array([0.02, -0.01, 0.03]), dragless.body
+    first = motion('payload', mass_kg=masses[0], position_m=list(places[0])).inputs(BEFORE)
+    second = read_action('test', 'payload', {
+        'mass_kg': masses[1], 'position_m': list(places[1])}, {})
+    onset = Onset('event', SINCE_US, 'dynamics', None, dragless, None)
+    altered = second.begin(onset)(SINCE_US, first).altered
+    dynamics = build_dynamics(dragless, gravity_m_s2=0.0)
+    dynamics.alter(altered._replace(torque_flu=tuple(torque)))
+    truth = dynamics.truth()
+    total = made.mass_kg + sum(masses)
+    center = np.array(masses) @ places / total
+
+    def about_center(mass, place):
+        r = place - center
+        return mass * (r @ r * np.eye(3) - np.outer(r, r))
+    tensor = np.array(made.inertia_tensor) + about_center(made.mass_kg, np.zeros(3)) + sum(
+        about_center(*load) for load in zip(masses, places))
+    expected = np.linalg.solve(tensor, torque)
+    assert np.array(truth.angular_acceleration_flu) == pytest.approx(expected, rel=1e-9)
+    # The centre of mass stays at rest: what turns about it is the origin.
+    assert np.array(truth.acceleration_flu) == pytest.approx(
+        np.cross(expected, -center), rel=1e-9)
+
+
+def test_a_payload_that_is_taken_on_and_dropped_leaves_place_and_velocity(
+        motion, dragless, build_dynamics):
+    """While the body turns, the origin goes around the new centre of mass, and on when it goes."""
+    dynamics = build_dynamics(dragless, gravity_m_s2=0.0)
+    state = dynamics.state.copy()
+    state[:13] = [0.0] * 6 + [1.0] + [0.0] * 5 + [2.0]       # turns about z, level, at the origin
+    dynamics.state = state
+    load = motion('payload', mass_kg=dragless.body.mass_kg, position_m=[0.4, 0.0, 0.0])
+    before = dynamics.truth()
+    dynamics.alter(load.inputs(BEFORE).altered)
+    after = dynamics.truth()
+    assert after.position_enu == pytest.approx(before.position_enu, abs=1e-12)
+    assert after.velocity_flu == pytest.approx(before.velocity_flu, abs=1e-12)
+    # The centre of mass, 0.2 m ahead, moves with 2 * 0.2 m/s to the left.
+    turned = advanced(dynamics, (0.0,) * 4, 1.0)
+    angle = 2.0
+    assert np.array(turned.position_enu) == pytest.approx(
+        [0.2 - 0.2 * math.cos(angle), 0.4 - 0.2 * math.sin(angle), 0.0], abs=1e-9)
+    dynamics.alter(UNALTERED)
+    assert dynamics.truth().position_enu == pytest.approx(turned.position_enu, abs=1e-12)
+    assert dynamics.truth().velocity_flu == pytest.approx(turned.velocity_flu, abs=1e-12)
+
+
+def test_thrust_has_an_arm_about_a_centre_of_mass_that_was_moved(motion, dragless, build_dynamics):
+    """Four equal thrusts T through the origin turn the body about y by 4 T c / I_y."""
+    dynamics = build_dynamics(dragless, gravity_m_s2=0.0)
+    for load in None, [0.1, 0.0, 0.0]:
+        if load is not None:
+            dynamics.alter(motion('payload', mass_kg=0.2, position_m=load).inputs(BEFORE).altered)
+        state = dynamics.state.copy()
+        state[:13] = [0.0, 0.0, 1e4] + [0.0] * 3 + [1.0] + [0.0] * 6     # at rest, above all air
+        state[13:17] = 450.0
+        dynamics.state = state
+        truth = dynamics.truth()
+        if load is None:
+            thrust = truth.acceleration_flu[2] * dragless.body.mass_kg
+    mass = dragless.body.mass_kg
+    center = 0.2 * 0.1 / (mass + 0.2)
+    inertia_y = dragless.body.inertia_kg_m2[1] + mass * 0.2 / (mass + 0.2) * 0.1**2
+    assert truth.angular_acceleration_flu[1] == pytest.approx(
+        center * thrust / inertia_y, rel=1e-9)
 
 
 def worn(motion, dynamics, kind, **values):

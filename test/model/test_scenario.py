@@ -1,6 +1,7 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
 """Conditions, expectations and the course of a scenario, on motions that are known."""
+import functools
 import math
 
 import pytest
@@ -60,6 +61,15 @@ def test_what_the_autopilot_says_holds_or_does_not(content, holds):
     state = AutopilotState('AUTO_LAND', armed=True, landed=False, items=2,
                            texts=('it is landing now',))
     assert look(content, situation(autopilot=state)).holds is holds
+
+
+@pytest.mark.parametrize(('content', 'margin'), [
+    ({'estimated_height_m': {'above': 4}}, 0.5), ({'estimate_error_m': {'below': 2}}, 0.7)])
+def test_the_estimate_is_compared_with_the_truth_from_the_start_on(content, margin):
+    """It has moved by (0, 1.2, 4.5), and in truth by (0, 0, 5)."""
+    state = AutopilotState(moved_enu=(0.0, 1.2, 4.5))
+    assert look(content, situation(autopilot=state, height_m=5.0)).margin == pytest.approx(margin)
+    assert not look(content, situation(height_m=5.0)).holds        # not known
 
 
 def flown(motion, expect, events=(), end=None, seconds=2.0, autopilot=AutopilotState):
@@ -195,3 +205,23 @@ def test_what_is_wrong_is_named_with_its_place(content, sentence):
     with pytest.raises(ParameterError) as refused:
         Scenario.from_mapping('test', 'test', content)
     assert sentence in str(refused.value) and '\n' not in str(refused.value)
+
+
+def test_a_flight_whose_end_never_comes_ends_a_minute_after_its_mission():
+    """Whether the mission was flown or has failed; it is a verdict that does not hold."""
+    for failure in '', 'the vehicle has not landed':
+        verdicts, _, course = flown(
+            climb, [{'always': {'tilt_deg': {'below': 10}}}], end={'when': {'height_m': {
+                'above': 1000}}}, seconds=70.0,
+            autopilot=functools.partial(AutopilotState, is_over=True, failure=failure))
+        assert course.is_over and [verdict.holds for verdict in verdicts] == [True, False]
+        assert verdicts[1].time_us == 60_004_000
+        assert verdicts[1].text == (
+            'end when height_m above 1000: fails at t = 60.004000 s: it has not come within 60 s'
+            ' after the mission was over')
+
+
+def test_a_flight_with_a_time_of_its_end_goes_on_until_then():
+    _, _, course = flown(climb, [], end={'at_s': 65, 'when': {'height_m': {'above': 1000}}},
+                         seconds=70.0, autopilot=lambda: AutopilotState(is_over=True))
+    assert course.situation.time_us == 65_000_000

@@ -27,6 +27,9 @@ MANY = {
     'vehicle': 'iris', 'weather': {'wind': 'dryden', 'speed_m_s': 3.0},
     'mission': [{'take_off': {'up_m': 1.0}}, {'land': {}}],
     'events': [
+        {'at_s': 0.4, 'for_s': 0.2, 'autopilot_off': None},
+        {'when': {'height_m': {'above': 0.5}}, 'for_s': 0.1, 'autopilot_paused': None},
+        {'when': {'height_m': {'above': 0.6}}, 'for_s': 0.1, 'replies_lost': {'share': 0.5}},
         {'at_s': 2.5, 'for_s': 0.5, 'sensor_bias': {
             'sensor': 'imu', 'channel': 'accel', 'value': [0.3, 0.0, 0.1]}},
         {'at_s': 2.6, 'for_s': 0.5, 'sensor_off': {'sensor': 'magnetometer'}},
@@ -34,7 +37,8 @@ MANY = {
         {'at_s': 2.6, 'gnss_spoofed': {'path': [[5, 0.5, 0, 0]]}},
         {'at_s': 2.6, 'turbulence': {'intensity_m_s': 1.0, 'correlation_time_s': 1.0}},
         {'at_s': 2.6, 'motor_slow': {'motor': 2, 'time_constant_s': 0.02}},
-        {'at_s': 2.6, 'payload': {'mass_kg': -0.1, 'inertia_kg_m2': [0.001, 0.0, 0.0]}},
+        {'at_s': 2.6, 'payload': {'mass_kg': 0.1, 'position_m': [0.05, 0.0, 0.0],
+                                  'inertia_kg_m2': [0.001, 0.0, 0.0]}},
         {'at_s': 2.6, 'for_s': 0.3, 'torque': {'torque_n_m': [0.05, 0.0, 0.0]}},
         {'at_s': 2.6, 'air_density': {'share': 0.95}},
         {'at_s': 2.6, 'for_s': 0.5, 'replies_late': {'delay_s': 0.01}},
@@ -134,6 +138,7 @@ def test_a_scenario_that_holds_ends_with_code_0(fly, write):
     (GROUND | {'place': {'home_altitude': 3}}, 'home_altitude: unknown parameter; did you mean'),
     (GROUND | {'set': {'barometer.noise': 3}}, 'barometer.noise: unknown parameter'),
     ({'mission': 'none'}, 'end: missing; there is no mission that ends the flight\n'),
+    ({'mission': 'none', 'end': {'when': {'height_m': {'above': 1}}}}, 'end.at_s: missing;'),
     (GROUND | {'events': [{'at_s': 1, 'command': {'command': 'MAV_CMD_NAV_LANDING'}}]},
      "command = 'MAV_CMD_NAV_LANDING': is no MAV_CMD; did you mean MAV_CMD_NAV_LAND"),
     (GROUND | {'end': {'when': {'mode': 'LANDING'}}}, "mode = 'LANDING': must be one of MANUAL"),

@@ -1,6 +1,8 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""Feet, wheels and hull on flat ground at z = 0: spring, damper and dry friction at each point.
+"""Feet, wheels and hull on the ground: spring, damper and dry friction at each point.
+
+All is in axes of the ground, a plane at their z = 0.
 
 Friction is a spring from the foot to an anchor on the ground, so that a vehicle at rest
 stays where it is instead of creeping. Anchors move between integration steps only; within
@@ -97,14 +99,14 @@ def contact_wrench(
     velocity: Vector, rotation: tuple[float, ...], rate_flu: Vector,
     state: np.ndarray, first: int,
 ) -> tuple[float, float, float, float, float, float]:
-    """Return force and torque about the centre of mass, N and N m, both in ENU.
+    """Return force and torque about the centre of mass, N and N m, in axes of the ground.
 
     :param constants: a record with the `contact_constants`
     :param points: from `foot_table`
     :param anchors: from `no_anchors` and `move_anchors`
-    :param position: of the body's origin in the world, m
-    :param velocity: of the body's origin in the world, m/s
-    :param rotation: body to world, from `rotation.matrix`
+    :param position: of the centre of mass, m, in axes of the ground
+    :param velocity: of the centre of mass, m/s
+    :param rotation: from body axes into those of the ground, as from `rotation.matrix`
     :param state: in which speeds of motors and angles of servos begin at `first`
     """
     c = constants[0]

@@ -19,6 +19,7 @@ from px4_sim_ros.model.body.motion import (
     POSITION,
     RATE,
     ROTORS,
+    VELOCITY,
     HeldInputs,
     Memory,
     Plant,
@@ -34,7 +35,7 @@ from px4_sim_ros.model.errors import DivergedError
 from px4_sim_ros.model.frames import Quaternion, Vector
 from px4_sim_ros.model.inputs import BatteryStatus
 from px4_sim_ros.model.random_streams import NormalStream
-from px4_sim_ros.model.rotation import multiply
+from px4_sim_ros.model.rotation import cross, matrix, multiply, to_world
 from px4_sim_ros.model.sensors.noise import GaussMarkov
 from px4_sim_ros.model.timebase import US_PER_S, seconds_text
 from px4_sim_ros.model.truth import Truth
@@ -45,7 +46,7 @@ _EAST_DEG = 90.0       # the heading of body axes that are those of the world
 
 
 class Dynamics:
-    """Motion of one vehicle over flat ground; for its state see `motion`."""
+    """Motion of one vehicle over the ground; for its state see `motion`."""
 
     def __init__(
         self, parameters: DynamicsParameters, vehicle: Vehicle, environment: Environment,
@@ -62,6 +63,8 @@ class Dynamics:
         self._name = vehicle.name
         self._body = vehicle.body
         self._plant = Plant.of(vehicle, environment, ground=ground)
+        self._made = self._plant.copy()
+        self._center: Vector = _NOTHING        # of mass, in FLU from where it was made
         # Where they begin in the state.
         self._actuators = ROTORS + len(vehicle.rotors)
         self._servos = self._actuators + len(vehicle.motors)
@@ -70,7 +73,8 @@ class Dynamics:
         self.time_us = 0
         self.force_enu: Vector = _NOTHING
         """An external force on the centre of mass, N; zero unless it is set."""
-        weight = vehicle.body.mass_kg * environment.gravity_m_s2(0.0)
+        slope = environment.ground
+        weight = vehicle.body.mass_kg * environment.gravity_m_s2(0.0) * slope.matrix[8]
         rest = stand(vehicle.contact_model, vehicle.all_points_m, weight) if (
             ground and weight) else Stand(0.0, (1.0, 0.0, 0.0, 0.0), ())
         memory = self._memory = Memory(self._plant)
@@ -80,8 +84,10 @@ class Dynamics:
             memory.inputs[6:], memory.inputs[:3], memory.inputs[3:6],
             no_anchors(len(self._plant.feet)))
         self.state = [
-            parameters.start_east_m, parameters.start_north_m, rest.height_m, *_NOTHING,
-            *multiply(_level(parameters.start_heading_deg), rest.attitude), *_NOTHING,
+            *slope.place_above(
+                parameters.start_east_m, parameters.start_north_m, rest.height_m), *_NOTHING,
+            *multiply(slope.attitude, multiply(
+                _level(parameters.start_heading_deg), rest.attitude)), *_NOTHING,
             *self._held.references,
             *(self._battery.initial(parameters.initial_charge) if self._battery else ())]
         self._half_step_s = 0.5 * step_us / US_PER_S
@@ -169,10 +175,11 @@ class Dynamics:
         self._is_in_vortex_ring = x[outputs + 11] > 0.0
         if not is_valid:
             raise self._diverged()
-        return Truth(
+        truth = Truth(
             self.time_us, x[POSITION], x[ATTITUDE], x[outputs:outputs + 3], x[RATE],
             x[outputs + 3:outputs + 6], x[outputs + 6:outputs + 9], x[ROTORS:self._actuators],
             x[angles:outputs], x[self._actuators:self._servos], x[self._servos:self._packs])
+        return truth if self._center is _NOTHING else self._of_origin(truth)
 
     def battery(self) -> BatteryStatus | None:
         """Return the battery at the time of the last truth; None if the vehicle has none."""
@@ -190,16 +197,42 @@ class Dynamics:
 
     def alter(self, altered: Alterations) -> None:
         """Load the vehicle, and wear its packs, from now on; always from how it was made."""
-        self._plant.alter(self._body, altered)
+        self._move_center(self._plant.alter(self._made, self._body, altered))
         if self._battery is not None:
             for packs in (self._plant.packs, self._battery.constants):
                 wear_packs(packs, packs_on_a_bus(self._battery.model), altered.voltage_share,
                            altered.resistance_factor, altered.capacity_share)
 
+    def _move_center(self, center: Vector) -> None:
+        """Go on with another centre of mass: the vehicle stays where it is, and goes on turning."""
+        if center != self._center:
+            moved, x = _difference(center, self._center), self.state.tolist()
+            turn = matrix(tuple(x[ATTITUDE]))
+            self.state[POSITION] += to_world(turn, moved)
+            self.state[VELOCITY] += to_world(turn, cross(tuple(x[RATE]), moved))
+            self._center = center if any(center) else _NOTHING
+
+    def _of_origin(self, truth: Truth) -> Truth:
+        """Return the motion of the origin of the body: where the centre of mass was made."""
+        center, rate = self._center, truth.rate_flu
+        turning = cross(rate, center)
+        return truth._replace(
+            position_enu=_difference(
+                truth.position_enu, to_world(matrix(truth.attitude), center)),
+            velocity_flu=_difference(truth.velocity_flu, turning),
+            acceleration_flu=_difference(_difference(
+                truth.acceleration_flu, cross(truth.angular_acceleration_flu, center)),
+                cross(rate, turning)))
+
     def _charges(self) -> list[float]:
         """Return the state of the packs."""
         charges: list[float] = self.state[self._packs:].tolist()
         return charges
+
+
+def _difference(one: Vector, other: Vector) -> Vector:
+    (x, y, z), (u, v, w) = one, other
+    return x - u, y - v, z - w
 
 
 def _level(heading_deg: float) -> Quaternion:

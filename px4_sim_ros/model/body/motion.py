@@ -18,7 +18,7 @@ import numpy as np
 from px4_sim_ros.model import rotation
 from px4_sim_ros.model.body import integrators
 from px4_sim_ros.model.body.actuators import actuator_rate, actuator_table
-from px4_sim_ros.model.body.alterations import UNALTERED, Alterations
+from px4_sim_ros.model.body.alterations import UNALTERED, Alterations, loaded
 from px4_sim_ros.model.body.battery import (
     bus_voltage_v,
     clamp_charges,
@@ -31,6 +31,7 @@ from px4_sim_ros.model.body.contact import (
     contact_wrench,
     foot_table,
     move_anchors,
+    reach_m,
 )
 from px4_sim_ros.model.body.rotors import (
     ACCELERATION,
@@ -44,13 +45,15 @@ from px4_sim_ros.model.body.surfaces import surface_table, surface_wrench
 from px4_sim_ros.model.compiled import allocating, compiled, record
 from px4_sim_ros.model.environment import atmosphere, gravity
 from px4_sim_ros.model.environment.environment import Environment
+from px4_sim_ros.model.environment.ground import Ground
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.vehicle.sections import Body
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 
 # Indices of the state; from ROTORS on there are the rotor speeds, the actuators, then the packs.
 X, Y, Z, VX, VY, VZ, QW, QX, QY, QZ, WX, WY, WZ, ROTORS = range(14)
-POSITION, ATTITUDE, RATE = slice(X, VX), slice(QW, WX), slice(WX, ROTORS)
+POSITION, VELOCITY = slice(X, VX), slice(VX, QW)
+ATTITUDE, RATE = slice(QW, WX), slice(WX, ROTORS)
 
 _TENSOR = {'x': (0, 0), 'y': (1, 1), 'z': (2, 2), 'xy': (0, 1), 'xz': (0, 2), 'yz': (1, 2)}
 
@@ -79,7 +82,7 @@ class Plant(typing.NamedTuple):
 
     @classmethod
     def of(cls, vehicle: Vehicle, environment: Environment, *, ground: bool) -> Plant:
-        """Return a vehicle over flat ground, or without any."""
+        """Return a vehicle over the ground, or without any."""
         body, battery, air = vehicle.body, vehicle.battery, environment.atmosphere
         rotors = RotorSet(
             vehicle.rotor_model, vehicle.rotors, vehicle.motor_model if battery else None,
@@ -90,7 +93,7 @@ class Plant(typing.NamedTuple):
                 **rotors.constants,
                 **contact_constants(
                     vehicle.contact_model, vehicle.all_points_m if ground else ()),
-                **_load(body, UNALTERED),
+                **_load(body, UNALTERED), **_slope(environment.ground),
                 linear_drag_n_s_m=body.linear_drag_n_s_m,
                 quadratic_drag_n_s2_m2=body.quadratic_drag_n_s2_m2,
                 nominal_voltage_v=battery.nominal_voltage_v if battery else 1.0,
@@ -108,15 +111,38 @@ class Plant(typing.NamedTuple):
                 (vehicle.contact_points_m, vehicle.wheels, indices, vehicle.hull_points_m)
                 if ground else ((),))))
 
-    def alter(self, body: Body, altered: Alterations) -> None:
-        """Load a vehicle of this body, always from how it was made."""
+    def copy(self) -> Plant:
+        """Return another one that is equal."""
+        return Plant(*(array.copy() for array in self))
+
+    def alter(self, made: Plant, body: Body, altered: Alterations) -> Vector:
+        """Load a vehicle, always from how it was made; return its centre of mass, m, FLU.
+
+        All places are from the centre of mass, so they move the other way. Drag of the body stays
+        on it, and the geometry by which wheels are steered moves with them.
+
+        :param made: the plant without any load
+        :param body: of the vehicle, without any load
+        """
+        body, center = loaded(body, altered)
         for name, value in _load(body, altered).items():
             self.constants[name] = value
+        for moved, table in ((self.rotors, made.rotors), (self.surfaces, made.surfaces),
+                             (self.feet, made.feet)):
+            if len(table):
+                moved[:, :3] = table[:, :3] - center
+        if len(self.feet):
+            self.constants['reach_m'] = reach_m(
+                [(x, y, z) for x, y, z in self.feet[:, :3].tolist()])
+        return center
 
 
 def _load(body: Body, altered: Alterations) -> dict[str, float | bool]:
-    """Return the constants of a body that alterations change."""
-    tensor = np.array(body.inertia_tensor) + np.diag(altered.inertia_kg_m2)
+    """Return the constants of a body that alterations change.
+
+    :param body: with its loads
+    """
+    tensor = np.array(body.inertia_tensor)
     inverse = np.linalg.inv(tensor)
     found: dict[str, float | bool] = {
         f'inertia_{name}_kg_m2': tensor[place] for name, place in _TENSOR.items()}
@@ -124,9 +150,15 @@ def _load(body: Body, altered: Alterations) -> dict[str, float | bool]:
     torque_x, torque_y, torque_z = altered.torque_flu
     return found | {
         'is_principal': not any(body.inertia_products_kg_m2),
-        'mass_kg': body.mass_kg + altered.mass_kg, 'density_share': altered.density_share,
+        'mass_kg': body.mass_kg, 'density_share': altered.density_share,
         'is_twisted': any(altered.torque_flu), 'torque_x_n_m': torque_x, 'torque_y_n_m': torque_y,
         'torque_z_n_m': torque_z}
+
+
+def _slope(ground: Ground) -> dict[str, float | bool]:
+    """Return the constants of the ground: the rotation from its axes into those of the world."""
+    return {'is_sloping': not ground.is_level,
+            **{f'slope_{i}': value for i, value in enumerate(ground.matrix)}}
 
 
 class HeldInputs(typing.NamedTuple):
@@ -294,9 +326,30 @@ def project_state(x: np.ndarray, plant: Plant, anchors: np.ndarray) -> None:
     x[QW], x[QX], x[QY], x[QZ] = attitude
     first_actuator = ROTORS + len(plant.rotors)
     clamp_charges(x, first_actuator + len(plant.actuators))
-    move_anchors(
-        plant.constants, plant.feet, anchors, (x[X], x[Y], x[Z]), _matrix(attitude), x,
-        first_actuator)
+    place, _, turn = _over_ground(
+        plant.constants, (x[X], x[Y], x[Z]), (x[VX], x[VY], x[VZ]), _matrix(attitude))
+    move_anchors(plant.constants, plant.feet, anchors, place, turn, x, first_actuator)
+
+
+@compiled
+def _over_ground(
+    constants: np.ndarray, place: Vector, velocity: Vector, turn: tuple[float, ...],
+) -> tuple[Vector, Vector, tuple[float, ...]]:
+    """Return place, velocity and rotation from body axes in axes of the ground, from the world's.
+
+    Those of level ground are the world's.
+    """
+    c = constants[0]
+    if not c.is_sloping:
+        return place, velocity, turn
+    slope = (c.slope_0, c.slope_1, c.slope_2, c.slope_3, c.slope_4, c.slope_5, c.slope_6,
+             c.slope_7, c.slope_8)
+    # The columns of the rotation are the body's axes.
+    xx, xy, xz = _to_body(slope, (turn[0], turn[3], turn[6]))
+    yx, yy, yz = _to_body(slope, (turn[1], turn[4], turn[7]))
+    zx, zy, zz = _to_body(slope, (turn[2], turn[5], turn[8]))
+    return (_to_body(slope, place), _to_body(slope, velocity),
+            (xx, yx, zx, xy, yy, zy, xz, yz, zz))
 
 
 @compiled
@@ -318,7 +371,8 @@ def _accelerations(
     ) * c.density_share
     wind, force = held.wind_enu, held.force_enu
     airspeed = ax, ay, az = _to_body(r, (vx - wind[0], vy - wind[1], vz - wind[2]))
-    above_ground = (height, r[6], r[7], r[8]) if len(feet) else OUT_OF_GROUND_EFFECT
+    place, velocity, turn = _over_ground(constants, (x[X], x[Y], height), (vx, vy, vz), r)
+    above_ground = (place[2], turn[6], turn[7], turn[8]) if len(feet) else OUT_OF_GROUND_EFFECT
     fx, fy, fz, tx, ty, tz, power = wrench(
         constants, rotors, x[ROTORS:], airspeed, rate, density, above_ground)
     voltage = c.nominal_voltage_v
@@ -335,13 +389,14 @@ def _accelerations(
     drag = (c.linear_drag_n_s_m + c.quadratic_drag_n_s2_m2 * speed) * (
         density / c.reference_density_kg_m3)
     fx, fy, fz = _to_world(r, (fx - drag * ax, fy - drag * ay, fz - drag * az))
-    if height < c.reach_m:
+    if place[2] < c.reach_m:
         cx, cy, cz, lx, ly, lz = contact_wrench(
-            constants, feet, held.anchors, (x[X], x[Y], height), (vx, vy, vz), r, rate,
-            x, first_actuator)
+            constants, feet, held.anchors, place, velocity, turn, rate, x, first_actuator)
+        lx, ly, lz = _to_body(turn, (lx, ly, lz))
+        tx, ty, tz = tx + lx, ty + ly, tz + lz
+        if c.is_sloping:
+            cx, cy, cz = _to_world(r, _to_body(turn, (cx, cy, cz)))
         fx, fy, fz = fx + cx, fy + cy, fz + cz
-        cx, cy, cz = _to_body(r, (lx, ly, lz))
-        tx, ty, tz = tx + cx, ty + cy, tz + cz
     if c.is_twisted:
         tx, ty, tz = tx + c.torque_x_n_m, ty + c.torque_y_n_m, tz + c.torque_z_n_m
     gravity_m_s2 = _gravity_m_s2(height, c.gravity_at_home, c.gravity_per_m, c.gravity_per_m2)

@@ -7,6 +7,7 @@ import dataclasses
 
 from px4_sim_ros.model.environment.atmosphere import Atmosphere
 from px4_sim_ros.model.environment.gravity import Gravity
+from px4_sim_ros.model.environment.ground import LEVEL, Ground
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.world import WorldParameters
 
@@ -20,12 +21,13 @@ class Environment:
     home_altitude_m: float
     earth_rate_enu: Vector = (0.0, 0.0, 0.0)
     """In rad/s; its first component is 0."""
+    ground: Ground = LEVEL
 
     @classmethod
     def of(cls, world: WorldParameters) -> Environment:
         """Return what the parameters of the world describe."""
         return cls(world.gravity(), world.atmosphere(), world.home_altitude_m,
-                   world.earth_rate_enu())
+                    world.earth_rate_enu(), world.ground())
 
     def gravity_m_s2(self, height_m: float) -> float:
         """Return the acceleration of gravity, downwards."""

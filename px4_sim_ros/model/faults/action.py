@@ -20,7 +20,7 @@ from px4_sim_ros.model.world import WorldParameters
 Effect = typing.Callable[[int, typing.Any], typing.Any]
 """Takes a time in us and a value of the block, and returns what it becomes."""
 
-MOTION, WIND, AUTOPILOT, RECORD = 'dynamics', 'wind', 'pilot', 'record'
+MOTION, WIND, AUTOPILOT, LINK, RECORD = 'dynamics', 'wind', 'pilot', 'hil_bridge', 'record'
 """What an action changes, besides sensors: the block of that name; or it is only noted."""
 
 

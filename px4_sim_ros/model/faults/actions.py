@@ -42,9 +42,13 @@ ACTIONS: dict[str, type[Action]] = {
     'battery_resistance': motion.BatteryResistance,
     'battery_capacity': motion.BatteryCapacity,
     'replies_late': links.RepliesLate,
+    'replies_lost': links.RepliesLost,
     'link_lost': links.LinkLost,
+    'autopilot_paused': links.AutopilotPaused,
+    'autopilot_off': links.AutopilotOff,
     'command': autopilot.Command,
     'parameter': autopilot.AutopilotParameter,
+    'px4_failure': autopilot.Px4Failure,
     'note': autopilot.Note,
     'clear': autopilot.Clear,
 }

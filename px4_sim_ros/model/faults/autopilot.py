@@ -12,6 +12,11 @@ from px4_sim_ros.model.faults.action import AUTOPILOT, RECORD, Action, Effect, O
 from px4_sim_ros.model.parameters import parameter
 
 INT32, REAL32 = 'int32', 'real32'
+# The ends of the names in MAVLink's FAILURE_UNIT and FAILURE_TYPE.
+FAILURE_UNITS = (
+    'gyro', 'accel', 'mag', 'baro', 'gps', 'optical_flow', 'vio', 'distance_sensor', 'airspeed',
+    'battery', 'motor', 'servo', 'avoidance', 'rc_signal', 'mavlink_signal')
+FAILURE_TYPES = ('ok', 'off', 'stuck', 'garbage', 'wrong', 'slow', 'delayed', 'intermittent')
 _PARAMETERS = [f'param{i}' for i in range(1, 8)]
 
 
@@ -78,6 +83,24 @@ class AutopilotParameter(Said):
         if not 0 < len(built.name) <= 16:
             raise ParameterError(f'{owner}.name = {built.name!r}: must have 1 to 16 characters')
         return built
+
+
+@dataclasses.dataclass(frozen=True)
+class Px4Failure(Said):
+    """PX4's own `failure`, by MAV_CMD_INJECT_FAILURE; PX4 needs SYS_FAILURE_EN = 1 for it."""
+
+    unit: str = parameter('what fails', choices=FAILURE_UNITS)
+    type: str = parameter('how; ok ends it', choices=FAILURE_TYPES)
+    instance: int = parameter('which of them, from 1 on; 0: all', minimum=0, maximum=100)
+
+    DEFAULTS: typing.ClassVar = {'instance': 0}
+
+    @classmethod
+    def from_mapping(cls, owner: str, values: typing.Mapping[str, typing.Any]) -> typing.Self:
+        """Build and validate; YAML takes `off` for false."""
+        if values.get('type') is False:
+            values = {**values, 'type': 'off'}
+        return super().from_mapping(owner, values)
 
 
 @dataclasses.dataclass(frozen=True)

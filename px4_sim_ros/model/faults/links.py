@@ -7,7 +7,7 @@ import collections
 import dataclasses
 import typing
 
-from px4_sim_ros.model.faults.action import AUTOPILOT, Action, Effect, Onset
+from px4_sim_ros.model.faults.action import AUTOPILOT, LINK, Action, Effect, Onset
 from px4_sim_ros.model.faults.motion import BodyInputs, MotionAction
 from px4_sim_ros.model.parameters import parameter
 from px4_sim_ros.model.timebase import US_PER_S
@@ -36,14 +36,54 @@ class RepliesLate(MotionAction):
 
 
 @dataclasses.dataclass(frozen=True)
-class LinkLost(Action):
-    """Nothing that the pilot says reaches the autopilot, its heartbeats included."""
+class RepliesLost(MotionAction):
+    """What the autopilot asks of motors and servos is lost, always or at random steps."""
+
+    share: float = parameter('of the replies that are lost', above=0, maximum=1)
+
+    DEFAULTS: typing.ClassVar = {'share': 1.0}
+
+    def begin(self, onset: Onset) -> Effect:
+        """Go on with what has come last; a random number a step says whether one is lost."""
+        stream = onset.stream()
+        held = onset.last.references_rad_s if onset.last is not None else None
+
+        def effect(time_us: int, inputs: BodyInputs) -> BodyInputs:
+            nonlocal held
+            if held is None or stream.uniform() >= self.share:
+                held = inputs.references_rad_s
+            return inputs._replace(references_rad_s=held)
+        return effect
+
+
+@dataclasses.dataclass(frozen=True)
+class LinkAction(Action):
+    """Base of the actions on a link: who speaks on it looks for them, and changes nothing else."""
+
+    BLOCK: typing.ClassVar[str] = LINK
 
     @property
     def block(self) -> str:
-        """The one that speaks to the autopilot, which is still heard."""
-        return AUTOPILOT
+        """Who speaks."""
+        return self.BLOCK
 
     def begin(self, onset: Onset) -> Effect:
-        """Change nothing: who speaks looks for it."""
+        """Change nothing."""
         return lambda time_us, value: value
+
+
+@dataclasses.dataclass(frozen=True)
+class LinkLost(LinkAction):
+    """Nothing that the pilot says reaches the autopilot, its heartbeats included."""
+
+    BLOCK = AUTOPILOT
+
+
+@dataclasses.dataclass(frozen=True)
+class AutopilotPaused(LinkAction):
+    """It stands still: no time passes for it, and what it has asked for last goes on."""
+
+
+@dataclasses.dataclass(frozen=True)
+class AutopilotOff(LinkAction):
+    """It has no power: its motors get none, and at the end another one begins to boot."""

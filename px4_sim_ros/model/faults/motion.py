@@ -7,7 +7,13 @@ import dataclasses
 import math
 import typing
 
-from px4_sim_ros.model.body.alterations import UNALTERED, Alterations
+from px4_sim_ros.model.body.alterations import (
+    UNALTERED,
+    Alterations,
+    Inertia,
+    inertia_of_point,
+    loaded,
+)
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.faults.action import MOTION, Action, Effect, Onset, Subject
 from px4_sim_ros.model.frames import Vector
@@ -153,15 +159,18 @@ class Torque(MotionAction):
 
 @dataclasses.dataclass(frozen=True)
 class Payload(MotionAction):
-    """The vehicle weighs more or less, at its centre of mass, and turns more or less easily."""
+    """The vehicle weighs more or less, here or there, and turns more or less easily."""
 
     mass_kg: float = parameter('what is added; negative: what is dropped', 'kg',
                                minimum=-1e3, maximum=1e3)
+    position_m: tuple[float, float, float] = parameter(
+        'where: forward, left and up from the centre of mass of the vehicle file; all of it moves'
+        ' there', 'm', minimum=-100, maximum=100)
     inertia_kg_m2: tuple[float, float, float] = parameter(
-        'what is added to its moments of inertia about x, y and z', 'kg m^2', minimum=-1e4,
-        maximum=1e4)
+        'its own moments of inertia about x, y and z', 'kg m^2', minimum=-1e4, maximum=1e4)
 
-    DEFAULTS: typing.ClassVar = {'inertia_kg_m2': (0.0, 0.0, 0.0)}
+    DEFAULTS: typing.ClassVar = {
+        'position_m': (0.0, 0.0, 0.0), 'inertia_kg_m2': (0.0, 0.0, 0.0)}
 
     def check(self, owner: str, subject: Subject) -> None:
         """Check that something is left."""
@@ -169,18 +178,25 @@ class Payload(MotionAction):
         if subject.vehicle.body.mass_kg + self.mass_kg <= 0.0:
             raise ParameterError(f'{owner}.mass_kg = {self.mass_kg:g}: {subject.vehicle.name} has'
                                  f' only {subject.vehicle.body.mass_kg:g} kg')
-        body = subject.vehicle.body
-        inertia = _sum(body.inertia_kg_m2, self.inertia_kg_m2)
-        if min(inertia) <= 0.0:
+        body, _ = loaded(subject.vehicle.body, self._altered(UNALTERED))
+        if min(body.inertia_kg_m2) <= 0.0:
             raise ParameterError(f'{owner}.inertia_kg_m2 = {self.inertia_kg_m2}:'
-                                 f' {subject.vehicle.name} has only {body.inertia_kg_m2}')
-        dataclasses.replace(body, inertia_kg_m2=inertia).check(owner)
+                                 f' {subject.vehicle.name} has only'
+                                 f' {subject.vehicle.body.inertia_kg_m2}')
+        body.check(owner)
 
     def begin(self, onset: Onset) -> Effect:
         """Add the mass and the inertia."""
-        return lambda time_us, inputs: inputs.with_altered(
-            mass_kg=inputs.altered.mass_kg + self.mass_kg,
-            inertia_kg_m2=_sum(inputs.altered.inertia_kg_m2, self.inertia_kg_m2))
+        return lambda time_us, inputs: inputs._replace(altered=self._altered(inputs.altered))
+
+    def _altered(self, altered: Alterations) -> Alterations:
+        (x, y, z), m = self.position_m, self.mass_kg
+        own: Inertia = (*self.inertia_kg_m2, 0.0, 0.0, 0.0)
+        inertia = map(sum, zip(altered.inertia_kg_m2, own, inertia_of_point(m, (x, y, z))))
+        return altered._replace(
+            mass_kg=altered.mass_kg + m,
+            moment_kg_m=_sum(altered.moment_kg_m, (m * x, m * y, m * z)),
+            inertia_kg_m2=typing.cast(Inertia, tuple(inertia)))
 
 
 @dataclasses.dataclass(frozen=True)

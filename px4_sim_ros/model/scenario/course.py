@@ -7,13 +7,18 @@ import typing
 
 from px4_sim_ros.model.faults.action import Fault, Faults
 from px4_sim_ros.model.faults.autopilot import Clear, Note
+from px4_sim_ros.model.faults.links import AutopilotOff
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.inputs import BatteryStatus
 from px4_sim_ros.model.scenario.expectation import Expectation, Watch
-from px4_sim_ros.model.scenario.happening import Happening, Verdict
+from px4_sim_ros.model.scenario.happening import Happening, Verdict, Verdicts
 from px4_sim_ros.model.scenario.scenario import End, Event, Scenario
 from px4_sim_ros.model.scenario.situation import AutopilotState, Situation
+from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.model.truth import Truth
+
+_PATIENCE_US = 60 * US_PER_S
+"""How long after its mission a flight without a time of its end goes on."""
 
 
 class Course:
@@ -34,6 +39,8 @@ class Course:
         self._until_us: dict[str, int] = {}        # when what lasts for a while ends, by event
         self._start_enu: Vector | None = None
         self._instant = False                      # something is in force for this step only
+        self._mission_over_us: int | None = None
+        self._in_vain: Verdict | None = None       # on what was to end the flight
         self.faults: Faults = ()
         self.is_over = False
         self.situation: Situation | None = None    # the last
@@ -88,7 +95,8 @@ class Course:
         action = event.action
         self._begun_us[event.name] = time_us
         self._report(Happening(
-            time_us, action.text if isinstance(action, Note) else event.text))
+            time_us, action.text if isinstance(action, Note) else event.text,
+            restarts=isinstance(action, AutopilotOff)))
         if isinstance(action, Clear):
             self._clear(action.event, time_us)
             return
@@ -98,15 +106,33 @@ class Course:
             self._until_us[event.name] = time_us + event.for_us
 
     def _has_ended(self, situation: Situation) -> bool:
-        end = self._end
+        end, now_us = self._end, situation.time_us
         if end is None:
             return situation.autopilot.is_over
-        return (end.at_us is not None and situation.time_us >= end.at_us) or (
-            end.when is not None and end.when.look(situation).holds)
+        if end.when is not None and end.when.look(situation).holds:
+            return True
+        if end.at_us is not None:
+            return now_us >= end.at_us
+        return self._waits_in_vain(situation)
 
-    def verdicts(self) -> tuple[Verdict, ...]:
+    def _waits_in_vain(self, situation: Situation) -> bool:
+        """Return whether what is to end the flight has not come long after its mission was over."""
+        if not situation.autopilot.is_over:
+            return False
+        if self._mission_over_us is None:
+            self._mission_over_us = situation.time_us
+        if situation.time_us - self._mission_over_us < _PATIENCE_US or self._end is None:
+            return False
+        assert self._end.when is not None, 'an end has a time or a condition'
+        self._in_vain = Verdict(
+            f'end when {self._end.when.text}', False, None, '', situation.time_us,
+            f'it has not come within {_PATIENCE_US / US_PER_S:g} s after the mission was over')
+        return True
+
+    def verdicts(self) -> Verdicts:
         """Return what has become of the expectations by now."""
-        return tuple(watch.verdict() for watch in self._watches)
+        found = tuple(watch.verdict() for watch in self._watches)
+        return found if self._in_vain is None else (*found, self._in_vain)
 
 
 def _is_due(event: Event, situation: Situation) -> bool:

@@ -13,6 +13,7 @@ class Happening(typing.NamedTuple):
 
     time_us: int
     text: str
+    restarts: bool = False         # the autopilot has lost its power: another one is started
 
     @property
     def time_s(self) -> float:

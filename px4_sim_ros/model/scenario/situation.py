@@ -24,6 +24,7 @@ class AutopilotState(typing.NamedTuple):
     is_over: bool = False              # the mission: flown or failed
     failure: str = ''                  # why it was not flown, '' if it was, or is not over
     texts: tuple[str, ...] = ()        # that have come since the state before
+    moved_enu: Vector | None = None    # by its estimate, from the first one; None before that
 
 
 class Situation(typing.NamedTuple):
@@ -59,6 +60,18 @@ class Situation(typing.NamedTuple):
                           self.truth.position_enu[1] - self.start_enu[1])
 
 
+    @property
+    def moved_enu(self) -> Vector:
+        """How far the vehicle is from the place of the start."""
+        (x, y, z), (u, v, w) = self.truth.position_enu, self.start_enu
+        return x - u, y - v, z - w
+
+
+def _estimate(value: typing.Callable[[Situation, Vector], float]) -> typing.Callable[
+        [Situation], float]:
+    return lambda s: math.nan if s.autopilot.moved_enu is None else value(s, s.autopilot.moved_enu)
+
+
 def _battery(value: typing.Callable[[BatteryStatus], float]) -> typing.Callable[[Situation], float]:
     return lambda s: math.nan if s.battery is None else value(s.battery)
 
@@ -85,6 +98,12 @@ NUMBERS: dict[str, Quantity] = {
                          lambda s: s.tilt_deg),
     'rate_deg_s': Quantity('deg/s', 'true magnitude of the angular rate',
                            lambda s: math.degrees(math.hypot(*s.truth.rate_flu))),
+    'estimated_height_m': Quantity(
+        'm', 'height over the place of the start, by the estimate of the autopilot',
+        _estimate(lambda s, moved: moved[2])),
+    'estimate_error_m': Quantity(
+        'm', 'distance from the true place to the one by the estimate of the autopilot, both from'
+        ' the start', _estimate(lambda s, moved: math.dist(moved, s.moved_enu))),
     'charge': Quantity('', 'of the battery, 0 to 1', _battery(lambda b: b.state_of_charge)),
     'voltage_v': Quantity('V', 'of the battery', _battery(lambda b: b.voltage_v)),
     'items': Quantity('', 'items of the mission that are flown',

@@ -32,7 +32,7 @@ def height_m(truth: Truth, rotation: tuple[float, ...], position_m: Vector) -> f
 
 
 def distance_to_ground_m(height: float, off_nadir_rad: float) -> float:
-    """Return how far the flat ground at height 0 is along a ray, or infinity; negative below it.
+    """Return how far the ground at height 0 is along a ray, or infinity; negative below it.
 
     :param off_nadir_rad: the angle between the ray and straight down
     """

@@ -1,6 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""Optical flow: how fast flat ground seems to turn about a camera that looks down."""
+"""Optical flow: how fast the ground, a plane, seems to turn about a camera that looks down."""
 from __future__ import annotations
 
 import dataclasses
@@ -65,6 +65,7 @@ class OpticalFlow:
         self, name: str, parameters: OpticalFlowParameters, world: WorldParameters,
     ) -> None:
         self._parameters = parameters
+        self._ground = world.ground()
         self._period_us = world.period_us(name)
         self._stream = NormalStream(world.seed, name)
         self._last: tuple[float, float] | None = None
@@ -91,6 +92,7 @@ class OpticalFlow:
     def _flow(self, truth: Truth) -> tuple[float, float] | None:
         """Return the flow about x and y now, or None when the ground cannot be seen."""
         p = self._parameters
+        truth = self._ground.seen(truth)
         rotation = matrix(truth.attitude)
         distance = distance_to_ground_m(
             height_m(truth, rotation, p.position_m),

@@ -1,6 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""Range finder: the distance to flat ground along one of the body's axes."""
+"""Range finder: the distance to the ground along one of the body's axes."""
 from __future__ import annotations
 
 import dataclasses
@@ -73,6 +73,7 @@ class RangeFinder:
         p = parameters
         self._parameters = p
         self._beam = DIRECTIONS[p.direction]
+        self._ground = world.ground()
         self._half_angle_rad = 0.5 * math.radians(p.field_of_view_deg)
         self._stream = NormalStream(world.seed, name)
         self._variance, self._min_range_m, self._max_range_m, self._field_of_view_rad = in_32_bits(
@@ -81,6 +82,7 @@ class RangeFinder:
     def measure(self, truth: Truth, inputs: SensorInputs = STILL) -> RangeMeasurement:
         """Return the sample at the truth's time: the nearest ground within the cone."""
         p = self._parameters
+        truth = self._ground.seen(truth)
         rotation = matrix(truth.attitude)
         downwards = -to_world(rotation, self._beam)[2]
         off_nadir_rad = math.acos(min(1.0, max(-1.0, downwards)))

@@ -9,6 +9,7 @@ import typing
 
 import numpy as np
 
+from px4_sim_ros.messages.autopilot import read_status
 from px4_sim_ros.messages.diagnostics import ERROR, is_of, level_of, node_name, values_of
 from px4_sim_ros.messages.stamps import stamp_us
 from px4_sim_ros.model.timebase import US_PER_S, untimed
@@ -18,7 +19,7 @@ from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.step import graph, side_topics
 
-PILOT, SCENARIO = 'pilot', 'scenario'
+PILOT, SCENARIO, AUTOPILOT = 'pilot', 'scenario', 'autopilot'
 ARRIVED = 'arrived at '
 # Levels of rcl_interfaces/msg/Log.
 _LOG_WARNING, _LOG_ERROR = 30, 40
@@ -55,10 +56,10 @@ def read_contents(bag: BagReader) -> BagContents:
         counts[message.topic] += 1
         first_us = message.time_us if first_us is None else min(first_us, message.time_us)
         last_us = message.time_us if last_us is None else max(last_us, message.time_us)
-        if message.topic in side:
-            side[message.topic].append(SideMessage(message.time_us, bag.decode(message)))
-        elif message.topic in collector:
+        if message.topic in collector:
             collector.add(message.topic, message.time_us, bag.decode(message))
+        elif message.topic in side:
+            side[message.topic].append(SideMessage(message.time_us, bag.decode(message)))
     return BagContents(counts, side, collector.take(),
                        ((first_us or 0) / US_PER_S, (last_us or 0) / US_PER_S))
 
@@ -68,6 +69,7 @@ def marks(run: RunDescription, contents: BagContents) -> list[Mark]:
     side, series = contents.side, contents.series
     found = [
         *_log_marks(run, side[side_topics.LOG.name]),
+        *_autopilot_marks(side[side_topics.AUTOPILOT_STATUS.name]),
         *_link_marks(side[side_topics.LINK_STATE.name]),
         *_run_marks(side[side_topics.RUN_STATUS.name]),
         *_diagnostic_marks(run, side[side_topics.DIAGNOSTICS.name]),
@@ -98,9 +100,16 @@ def _log_marks(
         if message.level >= _LOG_WARNING:
             kind = 'error' if message.level >= _LOG_ERROR else 'warning'
             troubles.append((time_us, kind, message.name, text))
-        elif (who := message.name.rpartition('.')[2]) in (PILOT, SCENARIO):
+        elif (who := message.name.rpartition('.')[2]) in (PILOT, SCENARIO, AUTOPILOT):
             yield _at(time_us, who, message.name, text)
     yield from _each_once(troubles)
+
+
+def _autopilot_marks(statuses: typing.Iterable[SideMessage]) -> typing.Iterator[Mark]:
+    """Yield mode and flags of the autopilot, when they have changed."""
+    for _, message in statuses:
+        status = read_status(stamp_us(message.header.stamp), message)
+        yield _at(status.time_us, AUTOPILOT, AUTOPILOT, status.text)
 
 
 def _each_once(troubles: typing.Iterable[tuple[int, str, str, str]]) -> typing.Iterator[Mark]:

@@ -9,9 +9,11 @@ import typing
 
 import numpy as np
 
+from px4_sim_ros.messages.stamps import stamp_us
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.step.graph import Graph
+from px4_sim_ros.step.side_topics import ESTIMATE, SET_POINT
 
 _Read = typing.Callable[[typing.Any], typing.Sequence[float]]
 
@@ -90,7 +92,15 @@ FIELDS: dict[str, dict[str, _Read]] = {
         'position_m': lambda m: _xyz(m.pose.pose.position),
         'attitude_wxyz': lambda m: _wxyz(m.pose.pose.orientation),
         'velocity_m_s': lambda m: _xyz(m.twist.twist.linear)},
+    ESTIMATE.name: {
+        'position_m': lambda m: _xyz(m.pose.pose.position),
+        'attitude_wxyz': lambda m: _wxyz(m.pose.pose.orientation),
+        'velocity_m_s': lambda m: _xyz(m.twist.twist.linear),
+        'rate_rad_s': lambda m: _xyz(m.twist.twist.angular)},
+    SET_POINT.name: {'position_m': lambda m: _xyz(m.point)},
 }
+# Those that are not of the step: their times are their own stamps.
+_BESIDE = {topic.name: topic for topic in (ESTIMATE, SET_POINT)}
 
 
 class SeriesCollector:
@@ -101,8 +111,11 @@ class SeriesCollector:
 
         :param topics: which of the graph's; all that have fields without it
         """
-        self._reads = {name: FIELDS[topic.kind] for name, topic in nodes.topics.items()
-                       if topic.kind in FIELDS and (topics is None or name in topics)}
+        kinds = {name: topic.kind for name, topic in nodes.topics.items()}
+        if 'pilot' in nodes.nodes:
+            kinds |= {name: name for name in _BESIDE}
+        self._reads = {name: FIELDS[kind] for name, kind in kinds.items()
+                       if kind in FIELDS and (topics is None or name in topics)}
         self._times_us: dict[str, list[int]] = {name: [] for name in self._reads}
         self._values: dict[str, dict[str, list[typing.Sequence[float]]]] = {
             name: {field: [] for field in reads} for name, reads in self._reads.items()}
@@ -113,6 +126,8 @@ class SeriesCollector:
 
     def add(self, topic: str, time_us: int, message: typing.Any) -> None:
         """Add a decoded message of a topic that is wanted."""
+        if topic in _BESIDE:
+            time_us = stamp_us(message.header.stamp)
         self._times_us[topic].append(time_us)
         for field, read in self._reads[topic].items():
             self._values[topic][field].append(read(message))

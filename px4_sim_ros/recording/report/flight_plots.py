@@ -7,10 +7,11 @@ import typing
 
 import numpy as np
 
-from px4_sim_ros.recording.analysis.attitudes import in_world, roll_pitch_yaw_deg
+from px4_sim_ros.recording.analysis.attitudes import angle_rad, in_world, roll_pitch_yaw_deg
 from px4_sim_ros.recording.analysis.sensor_errors import SensorComparison
 from px4_sim_ros.recording.analysis.series import AllSeries, Series
 from px4_sim_ros.recording.report.plots import AXIS_COLOURS, COLOURS, Line, Row, axis_lines
+from px4_sim_ros.step.side_topics import ESTIMATE, SET_POINT
 
 _ENU, _XYZ = ('east', 'north', 'up'), ('x', 'y', 'z')
 
@@ -41,6 +42,45 @@ def motion_rows(series: AllSeries, comparisons: typing.Iterable[SensorComparison
 
 def _is_height(comparison: SensorComparison) -> bool:
     return comparison.unit == 'm' and comparison.axes[-1] == 'up'
+
+
+def estimate_rows(series: AllSeries) -> list[Row]:
+    """Return what the autopilot takes for its motion, the truth, and the errors.
+
+    Its place is from where its estimate has begun; so all are from the place of the first one.
+    """
+    if ESTIMATE.name not in series or 'ground_truth/odom' not in series:
+        return []
+    estimate, truth = series[ESTIMATE.name], series['ground_truth/odom']
+    times_us = estimate['position_m'].times_us
+    at = np.searchsorted(truth['position_m'].times_us, times_us, side='right') - 1
+    known = at >= 0
+    at, time_s = at[known], estimate['position_m'].time_s[known]
+    if not known.any():
+        return []
+
+    def pair(field: str) -> tuple[np.ndarray, np.ndarray]:
+        return estimate[field].values[known], truth[field].values[at]
+
+    place, true_place = (values - values[0] for values in pair('position_m'))
+    attitude, true_attitude = pair('attitude_wxyz')
+    velocity, true_velocity = (in_world(*both) for both in zip(
+        (attitude, true_attitude), pair('velocity_m_s')))
+    rows = [
+        Row('Place from where it began: estimate and truth', 'm', [
+            *axis_lines(_ENU, time_s, place, 'estimate', pale=True),
+            *axis_lines(_ENU, time_s, true_place, 'truth')]),
+        Row('Error of the place: estimate minus truth', 'm',
+            axis_lines(_ENU, time_s, place - true_place)),
+        Row('Error of the velocity', 'm/s',
+            axis_lines(_ENU, time_s, velocity - true_velocity)),
+        Row('Angle between the attitude and the true one', 'deg', [
+            Line('angle', time_s, np.degrees(angle_rad(attitude, true_attitude)),
+                 AXIS_COLOURS[0])])]
+    if SET_POINT.name in series:
+        rows.append(Row('Set point of the place, by its own estimate', 'm', axis_lines(
+            _ENU, *series[SET_POINT.name]['position_m'])))
+    return rows
 
 
 def rotor_rows(series: AllSeries) -> list[Row]:

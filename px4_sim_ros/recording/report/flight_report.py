@@ -27,6 +27,7 @@ from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.report import report_page
 from px4_sim_ros.recording.report.flight_plots import (
     battery_rows,
+    estimate_rows,
     motion_rows,
     rotor_rows,
     sensor_rows,
@@ -115,6 +116,8 @@ def report(bag: BagReader) -> str:
 def _page(data: _ReportData) -> str:
     parts = [
         _Part('motion', 'Motion', '', {'': motion_rows(data.series, data.comparisons)}),
+        _Part('estimate', "The autopilot's estimate against the truth", '',
+              {'': estimate_rows(data.series)}),
         _Part('rotors', 'Rotors', '', {'': rotor_rows(data.series)}),
         _Part('power', 'Battery and wind', '',
               {'': [*battery_rows(data.series), *wind_rows(data.series)]}),

@@ -23,8 +23,8 @@ COLOURS = (*AXIS_COLOURS, '#b0883b', '#9a6fc0', '#c2577f', '#6b9a3c', '#5a9fb5',
            '#e0a36f', '#7fc4a4', '#8e9ee6', '#8c8c4a', '#d48fd0', '#e58080', '#4f7f5f', '#7f7fa0')
 TRUTH_COLOUR = '#7d8792'
 MARK_COLOURS = {
-    'pilot': '#4a7fd4', 'scenario': '#c4568f', 'link': '#9a6fc0', 'simulation': '#7d8792',
-    'sensor': '#b0883b',
+    'pilot': '#4a7fd4', 'scenario': '#c4568f', 'autopilot': '#3f8f5f', 'link': '#9a6fc0',
+    'simulation': '#7d8792', 'sensor': '#b0883b',
     'battery': '#c2577f', 'warning': '#d98a1f', 'error': '#cf3f3f'}
 # Of states, by their `lockstep_terms.condition`.
 CONDITION_COLOURS = {

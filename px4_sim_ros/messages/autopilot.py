@@ -1,0 +1,74 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""What the autopilot says of itself, as messages with simulated stamps."""
+from __future__ import annotations
+
+import typing
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from geometry_msgs.msg import PointStamped
+from nav_msgs.msg import Odometry
+from rcl_interfaces.msg import Log
+
+from px4_sim_ros.messages.diagnostics import OK, WARN, values_of
+from px4_sim_ros.messages.stamps import in_frame, set_stamp
+from px4_sim_ros.messages.truth import BODY_FRAME, ODOM_FRAME, WORLD_FRAME
+from px4_sim_ros.model.frames import Vector
+from px4_sim_ros.model.rotation import matrix, to_body
+from px4_sim_ros.model.telemetry import AutopilotStatus, Estimate, SetPoint
+
+AUTOPILOT = 'autopilot'
+"""Who speaks in its messages."""
+
+
+def estimate_message(estimate: Estimate) -> Odometry:
+    """Return where the autopilot takes itself for: pose in odom, twist in base_link.
+
+    Its covariance is not known: all zeros.
+    """
+    message = in_frame(Odometry(child_frame_id=BODY_FRAME), ODOM_FRAME)
+    set_stamp(message.header.stamp, estimate.time_us)
+    pose, twist = message.pose.pose, message.twist.twist
+    _set(pose.position, estimate.position_enu)
+    o = pose.orientation
+    o.w, o.x, o.y, o.z = estimate.attitude
+    _set(twist.linear, to_body(matrix(estimate.attitude), estimate.velocity_enu))
+    _set(twist.angular, estimate.rate_flu)
+    return message
+
+
+def _set(target: typing.Any, values: Vector) -> None:
+    target.x, target.y, target.z = values
+
+
+def set_point_message(set_point: SetPoint) -> PointStamped:
+    """Return where the autopilot wants to be."""
+    message = in_frame(PointStamped(), WORLD_FRAME)
+    set_stamp(message.header.stamp, set_point.time_us)
+    _set(message.point, set_point.position_enu)
+    return message
+
+
+def status_message(status: AutopilotStatus) -> DiagnosticArray:
+    """Return mode and flags: a warning while the autopilot is in a failsafe."""
+    flags = {'armed': status.armed, 'landed': status.landed, 'failsafe': status.failsafe}
+    message = DiagnosticArray(status=[DiagnosticStatus(
+        level=bytes([WARN if status.failsafe else OK]), name=AUTOPILOT, message=status.text,
+        values=[KeyValue(key='mode', value=status.mode), *(
+            KeyValue(key=key, value=str(flag).lower()) for key, flag in flags.items())])])
+    set_stamp(message.header.stamp, status.time_us)
+    return message
+
+
+def read_status(time_us: int, message: typing.Any) -> AutopilotStatus:
+    """Return mode and flags from a message."""
+    values = values_of(message.status[0])
+    return AutopilotStatus(time_us, values['mode'], *(
+        values[key] == 'true' for key in ('armed', 'landed', 'failsafe')))
+
+
+def text_message(time_us: int, text: str) -> Log:
+    """Return a text of the autopilot as a line of the log."""
+    message = Log(level=Log.INFO, name=AUTOPILOT, msg=text)
+    set_stamp(message.stamp, time_us)
+    return message
