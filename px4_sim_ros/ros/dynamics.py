@@ -34,7 +34,8 @@ class DynamicsNode(BlockNode):
         # Before it appears: from then on it is asked, and has to answer.
         compile_motion()
         super().__init__(*arguments)
-        self._flown: str | None = None         # the fingerprint of a mission that is over
+        self._over_us: int | None = None       # when the mission was over
+        self._flown: str | None = None         # the fingerprint of then
         self._pilot_events: Subscription | None = None
         self._watch = ManagerWatch(
             self, lambda: self.slot.last_us if self.slot else 0, of_fleet=bool(self.vehicle))
@@ -54,7 +55,7 @@ class DynamicsNode(BlockNode):
 
     def activate(self) -> None:
         """Begin with the state of time 0."""
-        self._flown = None
+        self._over_us = self._flown = None
         super().activate()
 
     def _on_pilot_event(self, message: DiagnosticStatus) -> None:
@@ -63,17 +64,25 @@ class DynamicsNode(BlockNode):
             self.note_flown(over_us)
 
     def note_flown(self, over_us: int) -> None:
-        """Let the fingerprint be that of the flight up to a time."""
-        if self.block is None:
+        """Let the fingerprint be that of the flight up to a time.
+
+        That of a pilot in another process may be to come.
+        """
+        self._over_us = over_us
+        self._find_flown()
+
+    def _find_flown(self) -> None:
+        if self._over_us is None or self._flown is not None or self.block is None:
             return
         past = getattr(self.block, 'past_fingerprints', None)
         # A class of the user's may have none.
         self._flown = getattr(self.block, FINGERPRINT, '') if past is None else dict(past).get(
-            over_us, '')
+            self._over_us)
 
     def status(self) -> tuple[bytes, str, typing.Mapping[str, object]]:
         """Return what the block reports."""
         level, sentence, values = super().status()
+        self._find_flown()
         if self._flown is not None and FINGERPRINT in values:
             values = {**values, FINGERPRINT: self._flown, FLOWN: True}
         return level, sentence, values

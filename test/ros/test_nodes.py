@@ -1,6 +1,7 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
 """Managed nodes by themselves: what they refuse, what they give back, what the manager sees."""
+import collections
 import socket
 import sys
 import time
@@ -28,6 +29,7 @@ from px4_sim_ros.ros.node_status import NodeStatus
 from px4_sim_ros.ros.session import make_executor
 from px4_sim_ros.step import graph
 from px4_sim_ros.step.graph import COMMAND
+from px4_sim_ros.step.repeatability import FINGERPRINT, FLOWN
 
 STEP_US = 4000
 PATIENCE_S = 60.0
@@ -71,6 +73,18 @@ def test_a_transition_that_does_not_fit_is_refused(name, make_node):
         request = ChangeState.Request(transition=Transition(id=number))
         answer = node._service_change_state.callback(request, ChangeState.Response())
         assert not answer.success
+
+
+def test_the_step_in_which_a_mission_was_over_may_come_after_the_word_of_that(make_node):
+    """The pilot may be in another process."""
+    node = make_node('dynamics')
+    activate(node)
+    node.block.past_fingerprints = collections.deque()
+    node.note_flown(8000)
+    assert FLOWN not in node.status()[2]
+    node.block.past_fingerprints += [(4000, 'one'), (8000, 'two'), (12_000, 'three')]
+    values = node.status()[2]
+    assert (values[FINGERPRINT], values[FLOWN]) == ('two', True)
 
 
 def test_the_manager_brings_itself_up(make_node):
