@@ -1,0 +1,150 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""What `fly` is asked to fly: whatever can be wrong with it is refused before anything starts."""
+from __future__ import annotations
+
+import argparse
+import pathlib
+
+from px4_sim_ros.config import domain_claim, node_overrides
+from px4_sim_ros.config.configuration import (
+    Configuration,
+    checked_scenario,
+    load_configuration,
+    profile_parameters,
+)
+from px4_sim_ros.config.fleets import Fleet
+from px4_sim_ros.config.recording import RecorderParameters
+from px4_sim_ros.config.vehicles_and_missions import flown_mission
+from px4_sim_ros.mavlink.link_state import HilParameters
+from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.vehicle.checks import check_is_multirotor
+from px4_sim_ros.recording.bag.folder import new_folder
+from px4_sim_ros.run import autopilots, fleet_plan, remapping, settings
+from px4_sim_ros.run.fleet import FleetOptions, laid_over
+from px4_sim_ros.run.flight_plan import FlightPlan
+from px4_sim_ros.run.px4 import Px4, schedule_parameters
+from px4_sim_ros.viewing.rerun_target import RerunTarget
+
+# Of a flight without a wish, which is also as fast as possible.
+MISSION = 'square'
+
+
+def prepared(
+    options: argparse.Namespace, bag: str | pathlib.Path | None, fleet: Fleet | None,
+) -> tuple[FlightPlan, Configuration]:
+    """Return what is to be flown, and the parameters of the vehicle, of several the first.
+
+    :param bag: where it is recorded; None unless the parameters ask for a recording
+    :raises ParameterError: something is wrong
+    :raises OSError: a port of the flight is in use
+    """
+    if fleet is None:
+        configuration = _configuration(options, bag)
+        return _plan(options, configuration), configuration
+    vehicles = fleet_plan.plans(fleet, options.autopilot, FleetOptions(
+        options.params_file, _overrides(options, bag),
+        lambda autopilot: laid_over(
+            _base(autopilot, options.px4_schedule), profile_parameters(options.profile))),
+        lambda: Px4.find(options.px4_dir, options.px4_schedule))
+    for vehicle in vehicles:
+        _check_vehicle(vehicle.configuration, vehicle.autopilot)
+        autopilots.check(vehicle.hil, vehicle.autopilot, vehicle.mission is not None)
+    first = vehicles[0].configuration
+    own_classes = node_overrides.parse(options.node, first.graph.nodes)
+    if options.mode != 'core':
+        domain_claim.check_unclaimed()
+    return fleet_plan.flight_plan(fleet, options.mode, vehicles, own_classes), first
+
+
+def _configuration(
+    options: argparse.Namespace, bag: str | pathlib.Path | None,
+) -> Configuration:
+    """Return the parameters of the flight.
+
+    :param bag: where it is recorded; None unless the parameters ask for a recording
+    :raises ParameterError: one of them is wrong, or there is such a recording already
+    """
+    configuration = load_configuration(
+        options.params_file, _overrides(options, bag), options.namespace,
+        base=_base(options.autopilot, options.px4_schedule)
+        | profile_parameters(options.profile))
+    _check_vehicle(configuration, options.autopilot)
+    return configuration
+
+
+def _check_vehicle(configuration: Configuration, autopilot: str) -> None:
+    """Check that an autopilot can fly a vehicle, and that it can be recorded if it is to be.
+
+    :raises ParameterError: it cannot
+    """
+    if autopilot == 'embedded':
+        check_is_multirotor(configuration.vehicle)
+    if 'recorder' in configuration.nodes:
+        new_folder(configuration.of_node('recorder', RecorderParameters).folder)
+
+
+def _plan(options: argparse.Namespace, configuration: Configuration) -> FlightPlan:
+    """Return what is to be flown.
+
+    :raises ParameterError: an option is wrong
+    :raises OSError: a port of the flight is in use
+    """
+    mission = flown_mission(configuration.world)
+    if mission is not None:
+        vehicle = configuration.vehicle
+        mission.check_fits(f'vehicle {vehicle.name}', vehicle.drives)
+    scenario = checked_scenario(configuration)
+    own_classes = node_overrides.parse(options.node, configuration.graph.nodes)
+    if options.mode == 'core':
+        for name, value in (('remap', ''.join(options.remap[:1])),
+                            ('namespace', options.namespace)):
+            if value:
+                raise ParameterError(f'{name} {value!r}: mode core has no topics; fly in mode'
+                                     ' composed or separate')
+    remapping.check(options.remap, configuration.graph)
+    _check_viewer(options)
+    if options.mode != 'core':
+        domain_claim.check_unclaimed()
+    px4 = Px4.find(options.px4_dir, options.px4_schedule) if options.autopilot == 'px4' else None
+    hil = configuration.of_node('hil_bridge', HilParameters)
+    autopilots.check(hil, options.autopilot, mission is not None)
+    return FlightPlan(options.mode, options.autopilot, px4, mission, own_classes,
+                      options.remap, options.viewer, options.namespace, scenario)
+
+
+def _base(autopilot: str, px4_schedule: str) -> settings.Settings:
+    """Return what holds unless parameters or options say otherwise."""
+    # The mission ends a flight, so that it ends with a step that is always the same.
+    base: settings.Settings = {'manager': {'speed_factor': 0.0}, 'pilot': {'at_end': 'hold'}}
+    if autopilot == 'px4':
+        base |= schedule_parameters(px4_schedule)
+    return base if autopilot == 'none' else base | {'': {'mission': MISSION}}
+
+
+def _check_viewer(options: argparse.Namespace) -> None:
+    """Check that the flight can be shown, if that is wanted.
+
+    :raises ParameterError: it cannot, and why
+    """
+    if options.viewer is None:
+        return
+    if options.mode == 'core':
+        raise ParameterError(f'viewer {options.viewer!r}: mode core has no topics to look at;'
+                             ' --record the flight and look at the recording with `view`')
+    RerunTarget(options.viewer)
+
+
+def _overrides(
+    options: argparse.Namespace, bag: str | pathlib.Path | None,
+) -> settings.Settings:
+    found = settings.settings(options)
+    for node, name in (('', 'seed'), ('', 'mission'), ('', 'scenario'), ('manager', 'speed_factor'),
+                       ('hil_bridge', 'instance')):
+        value = getattr(options, name)
+        if value is not None:
+            found.setdefault(node, {})[name] = value
+    if bag is not None:
+        found['']['recorder'] = True
+        found.setdefault('recorder', {})['folder'] = str(new_folder(bag))
+    return found
