@@ -7,6 +7,7 @@ import collections
 import contextlib
 import os
 import resource
+import socket
 import subprocess
 import sys
 import threading
@@ -299,6 +300,8 @@ def test_a_client_that_does_not_read(server, connect, frames):
     """Sending never blocks; what has no room is dropped as a whole and counted."""
     peer = connect(receive_buffer=65536)
     assert server.accept(TIME_LIMIT_S)
+    # Of itself the kernel makes room for megabytes, which takes long to fill.
+    server._client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 65536)
     sends = 0
     watchdog = threading.Timer(3 * TIME_LIMIT_S, peer.reset)  # ends a send that blocks
     watchdog.start()

@@ -66,6 +66,10 @@ def test_the_mission_is_flown(mode, seed, up_m, arrivals, tmp_path):
     assert result.stderr == ''
     assert 'disarmed' in result.stdout
     assert port_is_free(INSTANCE)
+    if mode == 'separate':
+        alone = run('fly', '--mode', 'core', '--instance', INSTANCE, '--expect',
+                    summary['fingerprint'], *words[:-2])
+        assert alone.returncode == 0, alone.stderr
 
 
 # Which signal it is matters to the command alone, and not to what it has started.

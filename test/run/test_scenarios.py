@@ -101,10 +101,9 @@ def test_a_scenario_is_the_same_in_each_mode_and_is_replayed(write, instance, tm
     same = run('compare', tmp_path / 'core', tmp_path / 'separate')
     assert same.returncode == 0, same.stdout
     file.unlink()
-    for mode in 'core', 'composed':
-        replayed = run('replay', '--mode', mode, tmp_path / 'separate')
-        assert replayed.returncode == 0, replayed.stdout + replayed.stderr
-        assert 'common messages are bit-identical' in replayed.stdout
+    replayed = run('replay', '--mode', 'composed', tmp_path / 'separate')
+    assert replayed.returncode == 0, replayed.stdout + replayed.stderr
+    assert 'common messages are bit-identical' in replayed.stdout
     again = run('refly', tmp_path / 'core')
     assert again.returncode == 0, again.stdout + again.stderr
 
