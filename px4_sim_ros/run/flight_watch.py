@@ -152,10 +152,11 @@ class StartedAutopilot:
                 self._is_missing, self._deadline_s = not self._is_connected(), math.inf
             with self._changes:
                 ended = self._autopilot.exit_code is not None
-            if ended and self._is_wanted_again and not self._is_given_up():
-                self._on_new(self._end_text())
-                self._start()
-            elif self._is_missing or ended:
+                begins_again = ended and self._is_wanted_again and not self._is_given_up()
+                if begins_again:
+                    self._on_new(self._end_text())
+                    self._start()
+            if not begins_again and (self._is_missing or ended):
                 self.has_failed = bool(self._on_gone())
                 self._flight.end()
                 return
