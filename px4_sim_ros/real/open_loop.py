@@ -194,7 +194,8 @@ def torque_shares(
 ) -> tuple[float, float, float]:
     """Return how much of the changes of roll, pitch and yaw rate the motors can explain, 0..1.
 
-    It is R^2 of the best linear function of the squared speeds of the rotors, summed over a time.
+    It is R^2 of the best linear function of the squared speeds of the rotors, summed over a time,
+    for the torques of the air, and of the changes of the speeds, for those that make them change.
     A log that samples commands more slowly than they change, or has noise in them, cannot explain
     much; then a fit of torques finds the noise, and moments of inertia that are far too large.
 
@@ -202,10 +203,12 @@ def torque_shares(
     """
     length = max(1, round(over_s / flight.period_s))
     starts = flight.starts(length, 1)
-    sums = np.concatenate((np.zeros((1, flight.rotors)), np.cumsum(
-        drive(flight, vehicle).speeds ** 2, axis=0)))
-    causes = np.column_stack((sums[starts + length] - sums[starts], np.ones(len(starts))))
-    change = flight.rate_rad_s[starts + length] - flight.rate_rad_s[starts]
+    speeds = drive(flight, vehicle).speeds
+    sums = np.concatenate((np.zeros((1, flight.rotors)), np.cumsum(speeds ** 2, axis=0)))
+    last = starts + length
+    causes = np.column_stack((
+        sums[last] - sums[starts], speeds[last] - speeds[starts], np.ones(len(starts))))
+    change = flight.rate_rad_s[last] - flight.rate_rad_s[starts]
     rest = change - causes @ np.linalg.lstsq(causes, change, rcond=None)[0]
     shares = 1.0 - np.sum(rest ** 2, axis=0) / np.maximum(
         np.sum((change - change.mean(axis=0)) ** 2, axis=0), 1e-30)
