@@ -84,10 +84,11 @@ def draw_graph(path: pathlib.Path) -> None:
 
 
 def _label(start: str, end: str, topics: list[str]) -> str:
-    """Return what an arrow is called; that all sensors hear the truth is said once."""
+    """Return what an arrow is called; that sensors and bridge hear the truth is said once."""
     if (start == 'dynamics' and end not in ('imu', 'hil_bridge')) or start == 'wind':
         return 'wind' if end == 'dynamics' else ''
-    return '\n'.join(topics)
+    return '\n'.join(topic for topic in topics
+                     if end != 'hil_bridge' or not topic.startswith('ground_truth/'))
 
 
 def _draw_node(axes: plt.Axes, name: str, place: tuple[float, float]) -> None:

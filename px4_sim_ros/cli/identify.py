@@ -56,8 +56,7 @@ def _page(options: argparse.Namespace) -> pathlib.Path:
 
 def _check(options: argparse.Namespace) -> None:
     if not (options.out or options.sensors):
-        raise ParameterError('names nothing to write: give --out NEW.yaml, --sensors PROFILE.yaml'
-                             ' or both')
+        raise ParameterError('names nothing to write: give --out, --sensors or both')
     for name, file in (('out', options.out), ('sensors', options.sensors)):
         check_writable(name, file)
     if options.sensors and len(options.logs) > 1:

@@ -61,10 +61,10 @@ def status_message(status: AutopilotStatus) -> DiagnosticArray:
 
 
 def read_status(time_us: int, message: typing.Any) -> AutopilotStatus:
-    """Return mode and flags from a message."""
+    """Return mode and flags from a message; what it does not tell is not known, or not so."""
     values = values_of(message.status[0])
-    return AutopilotStatus(time_us, values['mode'], *(
-        values[key] == 'true' for key in ('armed', 'landed', 'failsafe')))
+    return AutopilotStatus(time_us, values.get('mode', ''), *(
+        values.get(key) == 'true' for key in ('armed', 'landed', 'failsafe')))
 
 
 def text_message(time_us: int, text: str) -> Log:

@@ -20,17 +20,17 @@ class TimedLogger:
 
     # Each on a line of its own: rclpy refuses another severity from the same one.
 
-    def info(self, sentence: str) -> None:
+    def info(self, text: str) -> None:
         """Log what is as it should be."""
-        self._logger.info(timed(sentence, self._time_us()))
+        self._logger.info(timed(text, self._time_us()))
 
-    def warning(self, sentence: str) -> None:
+    def warning(self, text: str) -> None:
         """Log what the user should know."""
-        self._logger.warning(timed(sentence, self._time_us()))
+        self._logger.warning(timed(text, self._time_us()))
 
-    def error(self, sentence: str) -> None:
+    def error(self, text: str) -> None:
         """Log what has failed."""
-        self._logger.error(timed(sentence, self._time_us()))
+        self._logger.error(timed(text, self._time_us()))
 
     def __getattr__(self, name: str) -> typing.Any:
         """Return all else that a logger has."""

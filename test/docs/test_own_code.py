@@ -48,8 +48,8 @@ BEACON_ENU_M, BEACON_US, NOISE_M, SAMPLES = (30.0, 40.0, 2.0), 100_000, 0.3, 30
 
 
 def block(page):
-    """Return the Python code of a page."""
-    code, = re.findall(r'```python\n(.*?)```', (DOCS / page).read_text(encoding='utf-8'), re.S)
+    """Return the first Python code of a page."""
+    code, *_ = re.findall(r'```python\n(.*?)```', (DOCS / page).read_text(encoding='utf-8'), re.S)
     return code
 
 

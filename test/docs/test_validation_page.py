@@ -10,7 +10,7 @@ import yaml
 
 from px4_sim_ros.cli import command_line, identify, validate
 from px4_sim_ros.config.vehicles_and_missions import load_vehicle
-from px4_sim_ros.real import fit, open_loop
+from px4_sim_ros.real import fit, predictions
 from px4_sim_ros.real.named import NAMED
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -40,7 +40,7 @@ def test_numbers_are_those_that_can_be_identified():
 def test_what_the_page_says_of_the_fit_is_so():
     assert fit.BLOCK_S == 2.0 and 'over blocks of two seconds' in PAGE
     assert fit.EXPLAINED == 0.5 and 'explains less than half' in PAGE
-    assert open_loop.HORIZONS_S == (0.1, 0.5, 2.0) and 'After 0.1, 0.5 and 2 s' in PAGE
+    assert predictions.HORIZONS_S == (0.1, 0.5, 2.0) and 'After 0.1, 0.5 and 2 s' in PAGE
 
 
 @pytest.mark.parametrize('name', ['x500_v2', 'crazyflie', 'crazyflie_identified'])

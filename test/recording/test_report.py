@@ -19,13 +19,15 @@ from report_flights import (
     no_measurement,
     rewritten,
 )
+from scipy.spatial.transform import Rotation
 
 from px4_sim_ros.cli import report as command
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.report.flight_report import report
 
-SECTIONS = ['path', 'events', 'motion', 'rotors', 'power', 'sensors', 'lockstep', 'facts']
+SECTIONS = [
+    'path', 'events', 'motion', 'estimate', 'rotors', 'power', 'sensors', 'lockstep', 'facts']
 DURATION_S = 6.0
 OVERRIDES = {
     '': {'wind': 'dryden', 'instances.range_finder': 1, 'instances.airspeed': 1,
@@ -136,7 +138,16 @@ def test_errors_agree_with_known_noise(page, flight):
 
 def test_errors_agree_with_errors_worked_out_otherwise(page, flight):
     _, configuration, steps = flight
-    rate = np.array([np.subtract(step.measurements['imu_1'].rate_flu, step.truth.rate_flu)
+    latitude = np.radians(configuration.world.home_latitude_deg)
+    earth_enu = configuration.world.earth_rate_rad_s * np.array(
+        [0.0, np.cos(latitude), np.sin(latitude)])
+
+    def turning_flu(truth):
+        """Return how the body turns among the stars."""
+        w, x, y, z = truth.attitude
+        return truth.rate_flu + Rotation.from_quat([x, y, z, w]).inv().apply(earth_enu)
+
+    rate = np.array([np.subtract(step.measurements['imu_1'].rate_flu, turning_flu(step.truth))
                      for step in steps])
     fixes = [step for step in steps if 'gps' in step.measurements]
     position = np.array([np.subtract(

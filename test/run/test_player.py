@@ -25,10 +25,12 @@ from std_srvs.srv import Trigger
 
 from px4_sim_ros.cli.command_line import main
 from px4_sim_ros.config.configuration import load_configuration
+from px4_sim_ros.messages.autopilot import estimate_message, set_point_message, status_message
 from px4_sim_ros.messages.diagnostics import values_of
 from px4_sim_ros.messages.publications import Publications
 from px4_sim_ros.messages.stamps import serialised_stamp_us
 from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.telemetry import AutopilotStatus, Estimate, SetPoint
 from px4_sim_ros.model.timebase import US_PER_S, seconds_text
 from px4_sim_ros.recording.bag import schema
 from px4_sim_ros.recording.bag.folder import make_folder
@@ -46,6 +48,7 @@ STEP_US = 4000
 END_US = 2 * US_PER_S
 START_S = 0.4
 PATIENCE_S = 30.0
+HERE = 0.0, 0.0, 0.1
 # Nothing is lost here while the test does something else, nor what came before it listened.
 _VOLATILE, _LATCHED = (
     QoSProfile(reliability=ReliabilityPolicy.RELIABLE, history=HistoryPolicy.KEEP_LAST,
@@ -65,11 +68,16 @@ def beside(time_us):
     if time_us == 0:
         return {'hil/state': String(data='WAITING')}
     if time_us == US_PER_S // 5:
-        return {'hil/state': String(data='LOCKED'), '/rosout': Log(name='pilot', msg='armed')}
+        return {'hil/state': String(data='LOCKED'), '/rosout': Log(name='pilot', msg='armed'),
+                'autopilot/status': status_message(
+                    AutopilotStatus(time_us, 'Hold', armed=True, landed=True, failsafe=False))}
     if time_us == US_PER_S:
         return {'sensors/absence': Header(frame_id='gps'),
                 'sim/status': DiagnosticStatus(message='recorded'),
-                '/diagnostics': diagnostics_of('/recorded/imu')}
+                '/diagnostics': diagnostics_of('/recorded/imu'),
+                'autopilot/odometry': estimate_message(Estimate(
+                    time_us, HERE, (0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0))),
+                'autopilot/set_point': set_point_message(SetPoint(time_us, HERE))}
     if time_us == US_PER_S + STEP_US:
         return {'/diagnostics': diagnostics_of('/recorded/manager')}
     return {}

@@ -213,7 +213,7 @@ def _own_motion(
     inputs = zip(trajectory.references_rad_s, trajectory.winds_enu)
     for i, (references, wind) in enumerate(inputs):
         if i % window == 0:
-            states.append(plant.dynamics.state)
+            states.append(plant.dynamics.state.copy())
         motion.append(_true_motion(plant.step(references, wind)))
     return motion, states
 
