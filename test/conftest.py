@@ -5,6 +5,7 @@ import contextlib
 import fcntl
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -111,6 +112,19 @@ def domains():
             locks.enter_context(lock)
             return domain
         yield another
+
+
+@pytest.fixture
+def foreground():
+    """Let signals act as in a shell, also if the tests themselves run in its background.
+
+    There, or by `nohup`, they are ignored, which all that a test starts would inherit.
+    """
+    before = {signal.SIGINT: signal.signal(signal.SIGINT, signal.default_int_handler),
+              signal.SIGHUP: signal.signal(signal.SIGHUP, signal.SIG_DFL)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture

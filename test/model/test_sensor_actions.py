@@ -257,7 +257,9 @@ EXAMPLES = {
     'push': {'force_n': [1, 2, 3]}, 'payload': {'mass_kg': 0.2},
     'battery_cells': {'shorted': 1, 'of': 4}, 'battery_resistance': {'factor': 2.0},
     'battery_capacity': {'share': 0.5},
-    'replies_late': {'delay_s': 0.1}, 'link_lost': None,
+    'replies_late': {'delay_s': 0.1}, 'replies_lost': {'share': 0.5}, 'link_lost': None,
+    'autopilot_paused': None, 'autopilot_off': None,
+    'px4_failure': {'unit': 'gps', 'type': 'off', 'instance': 1},
     'command': {'command': 'MAV_CMD_NAV_LAND', 'params': [0, None, 0.1]},
     'parameter': {'name': 'MPC_XY_P', 'value': 0.9}, 'note': {'text': 'hello'},
     'clear': {'event': 'one'}}

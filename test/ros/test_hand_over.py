@@ -16,8 +16,10 @@ def test_blocks_of_a_process_hand_values_over(make_process):
     assert set(imu._step_subscriptions) == set(gps._step_subscriptions) == set()
     assert set(bridge._step_subscriptions) == {'mag', 'baro', graph.ABSENCE}
     status = bridge.lockstep_status()
-    assert status.by_value == ['imu/data_raw', 'gps/fix', 'gps/vel', 'battery_state']
-    assert status.waits_for == {'imu/data_raw': -1}
+    assert status.by_value == ['ground_truth/odom', 'ground_truth/accel', 'imu/data_raw',
+                               'gps/fix', 'gps/vel', 'battery_state']
+    assert status.waits_for == {
+        'ground_truth/odom': -1, 'ground_truth/accel': -1, 'imu/data_raw': -1}
 
 
 def test_beside_the_manager_the_clock_is_handed_over(make_process):

@@ -67,7 +67,10 @@ def ros():
 
 
 def fly(instance, topic, folder):
-    """Answer the graph, whose bridge listens to `filtered`, for a while; return what it sent."""
+    """Answer the graph, whose bridge listens to `filtered`, for a while; return what it sent.
+
+    What was measured at the end comes with the step after it, but for the HIL_SENSORs.
+    """
     write_parameters(folder / 'run.yaml', {
         'manager': {'speed_factor': 0.0}, 'hil_bridge': {'instance': instance}})
     world = Child('world', [
@@ -78,7 +81,7 @@ def fly(instance, topic, folder):
     autopilot = None
     try:
         autopilot = StandInAutopilot(port_of(instance))
-        while time_us < UNTIL_US:
+        while time_us <= UNTIL_US:
             messages = autopilot.messages()
             assert messages and time.monotonic() < deadline_s, 'the graph has stopped'
             found += messages

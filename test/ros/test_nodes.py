@@ -23,6 +23,7 @@ from px4_sim_ros.mavlink.hil_server import HilServer, port_of
 from px4_sim_ros.mavlink.ports import LOCAL, check_port_is_free
 from px4_sim_ros.model.errors import RunError
 from px4_sim_ros.model.sensors.imu import ImuMeasurement
+from px4_sim_ros.model.truth import Truth
 from px4_sim_ros.ros import block_node
 from px4_sim_ros.ros.block_host import BlockHost
 from px4_sim_ros.ros.node_status import NodeStatus
@@ -132,7 +133,11 @@ def begin_step(make_process, monkeypatch, instance):
             output.time_us for output in outputs if COMMAND in output.values))
         autopilots.append(StandInAutopilot(port_of(instance)))
         imu = ImuMeasurement(STEP_US, (0.0, 0.0, 9.8), (0.0,) * 3, 0.0, 0.0)
-        bridge.slot.synchronizer.put('imu/data_raw', STEP_US, lambda: imu)
+        truth = Truth(STEP_US, (0.0,) * 3, (1.0, 0.0, 0.0, 0.0), *((0.0,) * 3,) * 4, (), ())
+        put = bridge.slot.synchronizer.put
+        put('ground_truth/odom', STEP_US, lambda: truth)
+        put('ground_truth/accel', STEP_US, lambda: {'acceleration_flu': (0.0,) * 3})
+        put('imu/data_raw', STEP_US, lambda: imu)
         assert host.runner.run()
         return bridge, host.runner, sent_us, autopilots[-1]
 

@@ -38,7 +38,7 @@ def kill(process, *words):
 def test_time_is_paused_stepped_and_reset_for_all(fleet, tmp_path):
     summary = tmp_path / 'summary.json'
     with running(command('fly', '--fleet', fleet(alpha={}, bravo={}), '--mode', 'composed',
-                         '--speed-factor', 4, '--summary', summary)) as process:
+                         '--speed-factor', 1, '--summary', summary)) as process:
         wait_for_line(process, 'bravo: ready to fly')
         assert run('pause').stdout.startswith('PAUSED at t = ')
         before = int(json.loads(run('status', '--json').stdout)['steps'])

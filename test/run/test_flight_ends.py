@@ -8,7 +8,7 @@ import unittest.mock
 
 import pytest
 
-from px4_sim_ros.cli import command_line, fly
+from px4_sim_ros.cli import command_line, fly, fly_summary
 from px4_sim_ros.config import signal_mask, signals
 from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.mavlink.pilot_events import Event, MissionError
@@ -30,7 +30,8 @@ def end(instance, tmp_path, monkeypatch, capsys):
 
         pages = []
         monkeypatch.setattr(fly, 'conduct', conduct)
-        monkeypatch.setattr(fly, '_write_report', lambda bag, path: pages.append(path) or True)
+        monkeypatch.setattr(
+            fly_summary, 'write_report', lambda bag, path: pages.append(path) or True)
         code = command_line.main([
             'fly', '--mode', 'core', '--instance', str(instance), '--summary', str(file),
             '--report', str(tmp_path / 'flight.html')])
@@ -83,9 +84,18 @@ def test_an_interrupt_while_an_autopilot_starts_leaves_none(handlers, monkeypatc
     ended = []
 
     class Interrupted:
+        processes = ()
+        is_over = False
+
         def __init__(self, *arguments):
             os.kill(os.getpid(), signal.SIGINT)
-            self.end = lambda: ended.append(self)
+
+        def expect_end(self):
+            self.is_over = True
+
+        def end(self):
+            assert self.is_over        # or another one would come in its place
+            ended.append(self)
 
     world = unittest.mock.Mock()
     plan = flight.FlightPlan('core', 'embedded', None, None, {}, (), None)

@@ -87,7 +87,7 @@ def test_a_signal_ends_everything_within_5_s(mode, number):
         assert port_is_free(INSTANCE)
 
 
-def test_the_end_of_its_terminal_ends_a_flight_in_order(tmp_path):
+def test_the_end_of_its_terminal_ends_a_flight_in_order(tmp_path, foreground):
     temporary, bag = tmp_path / 'tmp', tmp_path / 'bag'
     temporary.mkdir()
     with running(command('fly', '--mode', 'core', '--instance', INSTANCE, '--record', bag,

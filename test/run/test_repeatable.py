@@ -23,7 +23,6 @@ from px4_sim_ros.mavlink.cores import core_of
 from px4_sim_ros.mavlink.hil_fields import heartbeat
 from px4_sim_ros.recording.analysis import recorded_fingerprint
 from px4_sim_ros.recording.bag.reader import BagReader
-from px4_sim_ros.run.processes import stop_all
 from px4_sim_ros.run.ros_world import start_graph
 
 EXAMPLES = str(pathlib.Path(__file__).resolve().parents[2] / 'examples')
@@ -83,15 +82,14 @@ def test_a_graph_whose_time_goes_on_tells_which_flight_it_was(fly, instance, tmp
     apart = [[name for name in together if name not in ('pilot', 'hil_bridge')],
              ['pilot', 'hil_bridge']]
     for groups in [together], apart:
-        children = [child for _, child in start_graph(groups, file)]
-        try:
-            with running([sys.executable, '-m', 'px4_sim_ros.run.autopilot_supervisor',
-                          '--instance', str(instance)]) as supervisor:
-                said = wait_for_line(supervisor, 'fingerprint')[-1]
-                assert said == (f'the mission is flown: fingerprint {found};'
-                                ' another flight has the same\n')
-        finally:
-            stop_all(children)
+        with contextlib.ExitStack() as stack:
+            start_graph(stack, groups, file)
+            supervisor = stack.enter_context(running([
+                sys.executable, '-m', 'px4_sim_ros.run.autopilot_supervisor',
+                '--instance', str(instance)]))
+            said = wait_for_line(supervisor, 'fingerprint')[-1]
+            assert said == (f'the mission is flown: fingerprint {found};'
+                            ' another flight has the same\n')
 
 
 @pytest.mark.slow

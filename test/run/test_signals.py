@@ -161,7 +161,7 @@ def test_what_holds_signals_back_hands_them_on():
 
 
 @pytest.mark.parametrize('number', [1, 2, 15])
-def test_all_signals_that_ask_for_the_end_are_alike(number):
+def test_all_signals_that_ask_for_the_end_are_alike(number, foreground):
     result = ended('-c', HANDLERS, str(number))
     assert (result.stdout, result.stderr) == ('interrupted\nTrue\n', '')
 

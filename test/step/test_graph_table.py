@@ -47,8 +47,9 @@ def test_further_instances_are_copies_with_names_of_their_own():
         'manager', 'dynamics', 'imu', 'imu_1', 'imu_2', 'magnetometer', 'magnetometer_1',
         'barometer', 'gps', 'gps_1', 'hil_bridge']
     assert more.nodes['hil_bridge'].inputs == (
-        'imu/data_raw', 'imu_1/data_raw', 'imu_2/data_raw', 'mag', 'mag_1', 'baro', 'gps/fix',
-        'gps_1/fix', 'gps/vel', 'gps_1/vel', 'battery_state')
+        'ground_truth/odom', 'ground_truth/accel', 'imu/data_raw', 'imu_1/data_raw',
+        'imu_2/data_raw', 'mag', 'mag_1', 'baro', 'gps/fix', 'gps_1/fix',
+        'gps/vel', 'gps_1/vel', 'battery_state')
     assert [t.name for t in more.outputs('gps_1')] == ['gps_1/fix', 'gps_1/vel']
     assert more.topics['gps_1/vel'].kind == 'gps/vel'
     assert more.subscribers('imu_2/data_raw') == ('hil_bridge',)
@@ -71,7 +72,8 @@ def test_recorded_commands_take_the_place_of_the_bridge():
     replay = graph.of_instances({'player': 1, 'hil_bridge': 0, 'recorder': 1})
     assert 'hil_bridge' not in replay.nodes
     assert replay.topics['actuators/command'].publisher == 'player'
-    assert replay.nodes['player'].inputs == graph.of_instances({}).nodes['hil_bridge'].inputs
+    of_bridge = graph.of_instances({}).nodes['hil_bridge'].inputs
+    assert of_bridge == ('ground_truth/odom', 'ground_truth/accel', *replay.nodes['player'].inputs)
     assert replay.nodes['recorder'].inputs == tuple(replay.topics)
     assert replay.managed[-1] == 'recorder'       # the first to be brought up, the last to end
 
