@@ -36,6 +36,11 @@ _PX4_LOCK = pathlib.Path(tempfile.gettempdir()) / 'px4_sim_ros_px4'
 os.environ.pop('PYTHONDONTWRITEBYTECODE', None)
 sys.dont_write_bytecode = False
 
+# A shell without job control lets what it starts in the background ignore Ctrl-C, and that is
+# inherited: what tests interrupt would go on.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 # Before rclpy is imported anywhere. A run never meets a user's own graph, nor another run.
 _DOMAIN, _DOMAIN_LOCK = _own_domain()
 os.environ['ROS_DOMAIN_ID'] = str(_DOMAIN)
