@@ -18,7 +18,14 @@ import numpy as np
 from px4_sim_ros.model.body.contact import no_anchors
 from px4_sim_ros.model.body.integrators import WORK_ROWS
 from px4_sim_ros.model.body.motion import QW, ROTORS, HeldInputs, Plant, integrate
-from px4_sim_ros.model.body.rotors import LAG_DOWN, LAG_UP, MAX_SPEED
+from px4_sim_ros.model.body.rotors import (
+    AXIS_X,
+    AXIS_Z,
+    INERTIA,
+    LAG_DOWN,
+    LAG_UP,
+    MAX_SPEED,
+)
 from px4_sim_ros.model.compiled import allocating
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
@@ -195,7 +202,9 @@ def torque_shares(
     """Return how much of the changes of roll, pitch and yaw rate the motors can explain, 0..1.
 
     It is R^2 of the best linear function of the squared speeds of the rotors, summed over a time,
-    for the torques of the air, and of the changes of the speeds, for those that make them change.
+    and of the angular momentum about the same axis that the shafts have taken, by the inertia of
+    the vehicle file. The change of each speed would explain more, but not as a cause: a controller
+    changes speeds because rates have changed.
     A log that samples commands more slowly than they change, or has noise in them, cannot explain
     much; then a fit of torques finds the noise, and moments of inertia that are far too large.
 
@@ -203,17 +212,25 @@ def torque_shares(
     """
     length = max(1, round(over_s / flight.period_s))
     starts = flight.starts(length, 1)
+    last = starts + length
     speeds = drive(flight, vehicle).speeds
     sums = np.concatenate((np.zeros((1, flight.rotors)), np.cumsum(speeds ** 2, axis=0)))
-    last = starts + length
-    causes = np.column_stack((
-        sums[last] - sums[starts], speeds[last] - speeds[starts], np.ones(len(starts))))
+    table = plant_of(vehicle, flight).rotors
+    momentum = (speeds[last] - speeds[starts]) @ (table[:, [INERTIA]] * table[:, AXIS_X:AXIS_Z + 1])
+    air = sums[last] - sums[starts]
     change = flight.rate_rad_s[last] - flight.rate_rad_s[starts]
-    rest = change - causes @ np.linalg.lstsq(causes, change, rcond=None)[0]
-    shares = 1.0 - np.sum(rest ** 2, axis=0) / np.maximum(
-        np.sum((change - change.mean(axis=0)) ** 2, axis=0), 1e-30)
-    roll, pitch, yaw = shares.tolist()
+    roll, pitch, yaw = (
+        _explained(change[:, axis], np.column_stack((air, momentum[:, axis])))
+        for axis in range(3))
     return roll, pitch, yaw
+
+
+def _explained(effect: np.ndarray, causes: np.ndarray) -> float:
+    """Return R^2 of the best linear function of causes, (n, k), and a constant."""
+    effect, causes = effect - effect.mean(), causes - causes.mean(axis=0)
+    causes /= np.maximum(np.linalg.norm(causes, axis=0), 1e-30)      # their units differ
+    rest = effect - causes @ np.linalg.lstsq(causes, effect, rcond=None)[0]
+    return 1.0 - float(rest @ rest) / max(float(effect @ effect), 1e-30)
 
 
 @allocating

@@ -120,6 +120,15 @@ def test_a_simulated_flight_has_no_error_but_its_noise():
     assert min(open_loop.torque_shares(flight, load_vehicle('iris'))) > 0.8
 
 
+def test_motors_that_only_answer_explain_nothing():
+    """Rates at random, and a controller that answers each: its motors did not cause them."""
+    hover, levers = 700.0, np.array([(-1, -1, -1), (1, 1, -1), (1, -1, 1), (-1, 1, 1)])
+    rate = np.random.default_rng(0).normal(0.0, 0.1, (4000, 3))
+    shares = open_loop.torque_shares(still(
+        4000, rate_rad_s=rate, rotor_speeds_rad_s=hover - 100.0 * rate @ levers.T), no_drag())
+    assert max(shares[:2]) < 0.1
+
+
 def test_a_linear_fit_finds_what_is_linear():
     """It predicts what it has learnt better than holding the rates does."""
     flight = simulated.fly(simulated.iris(), seed=3, duration_s=20.0)
