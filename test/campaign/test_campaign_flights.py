@@ -205,7 +205,7 @@ def px4():
 @NEEDS_FIFO
 def test_a_px4_that_hangs_is_given_up_and_nothing_of_it_is_left(px4):
     run = campaign(scenario=HOP).run(1)
-    job = Job(1, run.scenario, None, px4, 'never', '', 12.0)
+    job = Job(1, run.scenario, None, px4, 'never', '', 12.0, {})
     seen = []
     with opened('threads', 1) as found:
         future = found.executor.submit(found.fly, job)
