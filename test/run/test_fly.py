@@ -92,7 +92,9 @@ def test_the_end_of_its_terminal_ends_a_flight_in_order(tmp_path, foreground):
     temporary.mkdir()
     with running(command('fly', '--mode', 'core', '--instance', INSTANCE, '--record', bag,
                          '--summary', tmp_path / 'summary.json'),
-                 env=os.environ | {'TMPDIR': str(temporary)}) as process:
+                 env=os.environ | {'TMPDIR': str(temporary)},
+                 # Also where the tests themselves have nohup.
+                 preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL)) as process:
         wait_for_line(process, 'armed')
         children = family(process.pid)
         assert interrupt(process, signal.SIGHUP) < 5.0

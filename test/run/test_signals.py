@@ -1,6 +1,7 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
 """A signal ends a process in order, whenever it comes, with the exit code that is told."""
+import signal
 import subprocess
 import sys
 
@@ -126,7 +127,9 @@ except KeyboardInterrupt:
 
 
 def ended(*words, **options):
+    """Run Python to its end, with SIGHUP as usual, also where the tests themselves have nohup."""
     return subprocess.run([sys.executable, *words], capture_output=True, text=True, timeout=60,
+                          preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
                           check=False, **options)
 
 
