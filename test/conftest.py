@@ -121,15 +121,10 @@ def domains():
 
 @pytest.fixture
 def foreground():
-    """Let signals act as in a shell, also if the tests themselves run in its background.
-
-    There, or by `nohup`, they are ignored, which all that a test starts would inherit.
-    """
-    before = {signal.SIGINT: signal.signal(signal.SIGINT, signal.default_int_handler),
-              signal.SIGHUP: signal.signal(signal.SIGHUP, signal.SIG_DFL)}
+    """Let what a test starts end with its terminal, also if `nohup` keeps the tests from that."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     yield
-    for number, handler in before.items():
-        signal.signal(number, handler)
+    signal.signal(signal.SIGHUP, before)
 
 
 @pytest.fixture

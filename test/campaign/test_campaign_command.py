@@ -135,7 +135,7 @@ def test_campaign_limit_and_worst_leave_their_results_beside_each_other(
     assert len(Folder.read(tmp_path / 'campaigns' / 'windy').rows()) == 12
 
 
-def test_ctrl_c_waits_until_dask_is_there_and_does_not_reach_what_it_starts(foreground):
+def test_ctrl_c_waits_until_dask_is_there_and_does_not_reach_what_it_starts():
     said = ''
     with pytest.raises(KeyboardInterrupt), dask_executor._undisturbed():
         os.kill(os.getpid(), signal.SIGINT)
