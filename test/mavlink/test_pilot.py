@@ -8,6 +8,7 @@ import math
 import os
 import socket
 
+import psutil
 import pytest
 from pymavlink.dialects.v20 import common as mavlink
 from stand_in_autopilot import HOST
@@ -275,8 +276,8 @@ def test_port_taken(instance):
         with pytest.raises(OSError) as error:
             Pilot(instance, print)
     assert error.value.strerror == (
-        f'UDP port {14540 + instance} is taken by python (process {os.getpid()}); stop it or choose'
-        ' another instance')
+        f'UDP port {14540 + instance} is taken by {psutil.Process().name()} (process'
+        f' {os.getpid()}); stop it or choose another instance')
 
 
 def test_close_frees_the_port(instance):

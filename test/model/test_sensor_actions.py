@@ -259,7 +259,7 @@ EXAMPLES = {
     'battery_capacity': {'share': 0.5},
     'replies_late': {'delay_s': 0.1}, 'replies_lost': {'share': 0.5}, 'link_lost': None,
     'autopilot_paused': None, 'autopilot_off': None,
-    'px4_failure': {'unit': 'gps', 'type': 'off', 'instance': 1},
+    'px4_failure': {'unit': 'gps', 'type': 'off'},
     'command': {'command': 'MAV_CMD_NAV_LAND', 'params': [0, None, 0.1]},
     'parameter': {'name': 'MPC_XY_P', 'value': 0.9}, 'note': {'text': 'hello'},
     'clear': {'event': 'one'}}

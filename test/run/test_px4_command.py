@@ -164,11 +164,13 @@ def test_what_a_build_leaves_out_is_no_complaint():
 def busy_core():
     """Keep the core of repeatable PX4s busy with one that rests no more, as an orphan of others."""
     hog = subprocess.Popen(Px4(pathlib.Path('none'), 'repeatable')._prefix(0)
-                           + [sys.executable, '-c', 'while True: pass'])
+                           + [sys.executable, '-c', 'print(flush=True)\nwhile True: pass'],
+                           stdout=subprocess.PIPE)
+    assert hog.stdout.readline()          # it has the core
     yield
     os.sched_setaffinity(hog.pid, range(os.cpu_count()))      # it may wait for that core itself
     hog.kill()
-    hog.wait()
+    hog.communicate()
 
 
 @pytest.mark.slow
