@@ -36,10 +36,10 @@ class Lines:
         self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            self.all, self._bytes = _whole(path, path.read_bytes())
+            whole, self._bytes = _whole(path, path.read_bytes())
             os.ftruncate(self._file, self._bytes)
             self._keeps = keeps
-            self.all = self.all if keeps else []
+            self.all = whole if keeps else []
         except BlockingIOError:
             self.close()
             raise ParameterError(

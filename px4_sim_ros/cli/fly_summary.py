@@ -65,25 +65,26 @@ def write_report(bag: str, path: pathlib.Path) -> bool:
     return True
 
 
+# Of what is a list: what each entry is called, and its text.
+_LISTS: dict[str, tuple[str, typing.Callable[[dict[str, typing.Any]], str]]] = {
+    'arrivals': ('arrival', lambda a: (
+        f"{place_text(a['target_enu_m'])}, off by {a['position_error_m']:g} m")),
+    'events': ('event', lambda e: f"{e['event']}, at {e['time_s']:.3f} s"),
+    'distances': ('least distance', lambda d: (
+        f"{' and '.join(d['vehicles'])}, {d['distance_m']:g} m at {d['time_s']:.3f} s")),
+    'expectations': ('expected', lambda v: str(v['text'])),
+}
+
+
 def _print_summary(summary: dict[str, typing.Any]) -> None:
     for key, value in summary.items():
-        if key == 'arrivals':
-            for arrival in value:
-                print(f"{'arrival':28} {place_text(arrival['target_enu_m'])}, off by"
-                      f" {arrival['position_error_m']:g} m")
-        elif key == 'events':
-            for event in value:
-                print(f"{'event':28} {event['event']}, at {event['time_s']:.3f} s")
-        elif key == 'distances':
-            for pair in value:
-                print(f"{'least distance':28} {' and '.join(pair['vehicles'])},"
-                      f" {pair['distance_m']:g} m at {pair['time_s']:.3f} s")
+        if key in _LISTS:
+            name, text = _LISTS[key]
+            for entry in value:
+                print(f'{name:28} {text(entry)}')
         elif key == 'fleet':
             for vehicle in value:
                 fly_fleet.print_vehicle(vehicle)
-        elif key == 'expectations':
-            for verdict in value:
-                print(f"{'expected':28} {verdict['text']}")
         elif value in (None, '', {}) or key == 'failure':
             continue           # there is none, or it is said on stderr
         elif isinstance(value, dict):

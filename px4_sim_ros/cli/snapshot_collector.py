@@ -267,7 +267,6 @@ class SnapshotCollector:
             wait_us_per_step=interval.us_per_step(interval.waited_s) if interval else None,
             wait_percent=interval.percent(interval.waited_s) if interval else None)
 
-
     def _autopilot(self, now_s: float) -> AutopilotSnapshot:
         pilot = self._nodes.get('pilot')
         if pilot is None or self._is_silent(pilot, now_s):

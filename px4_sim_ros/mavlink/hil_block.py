@@ -30,7 +30,6 @@ TRUTH_PERIOD_US = 20_000
 """Of HIL_STATE_QUATERNION. PX4 asks for 5 ms, and logs true positions every 20 ms."""
 
 _WORTH_A_WARNING = LinkState.STALLED, LinkState.WAITING
-_NOT_OPEN = 'reset comes before the first step'
 
 
 class HilFrames:
@@ -208,13 +207,12 @@ class HilBlock(Block):
     @property
     def link(self) -> _Link:
         """The link; there is one from `reset` to `close`."""
-        assert self._link is not None, _NOT_OPEN
+        assert self._link is not None, 'reset comes before the first step'
         return self._link
 
     def step(self, time_us: int, inputs: Inputs) -> None:
         """Send what was measured at `time_us`; the command comes from `finish`."""
-        link = self._link
-        assert link is not None, _NOT_OPEN
+        link = self.link
         if self._has_faults:
             self._look_for_faults(inputs[FAULTS])
             if self._is_skipped:
@@ -244,8 +242,7 @@ class HilBlock(Block):
 
     def finish(self, time_us: int) -> Outputs | None:
         """Wait for the reply, and return the command; None while the link holds the step."""
-        link = self._link
-        assert link is not None, _NOT_OPEN
+        link = self.link
         if self._is_skipped:
             held = link.lockstep.skip(time_us, is_off=self._is_off)
             self._report(link.lockstep.report)

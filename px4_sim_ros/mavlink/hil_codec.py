@@ -175,7 +175,6 @@ class HilEncoder:
             gps_id,
             _YAW_UNKNOWN)
 
-
     def truth(self, truth: Truth, place: GeodeticPosition, geoid_height_m: float) -> bytes:
         """Return a HIL_STATE_QUATERNION of the true motion, without airspeeds.
 

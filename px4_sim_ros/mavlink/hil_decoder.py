@@ -108,8 +108,8 @@ class HilDecoder:
                          ' and counted as mavlink1_messages')
 
     def _all_limited(self, controls: typing.Sequence[float]) -> tuple[float, ...]:
-        # A sum with NaN in it is NaN, unlike itself, which min and max would not show.
-        if min(controls) >= -1.0 and max(controls) <= 1.0 and (total := sum(controls)) == total:
+        # A sum with NaN in it is NaN, which min and max would not show.
+        if min(controls) >= -1.0 and max(controls) <= 1.0 and not math.isnan(sum(controls)):
             return tuple(controls)
         return tuple(self._limited(u) for u in controls)
 

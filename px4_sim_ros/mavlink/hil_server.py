@@ -148,7 +148,7 @@ class HilServer:
         Ends early when a further client had to be refused. Afterwards `connected` is false if
         the client went away.
         """
-        if self._client is None or self._is_retired:
+        if not self.connected:
             return b''
         if self._awake is not None and (data := self._receive_awake(self._awake, timeout_s)):
             return data

@@ -30,8 +30,6 @@ from px4_sim_ros.model.errors import RunError
 from px4_sim_ros.model.timebase import US_PER_S, is_due, seconds_text
 from px4_sim_ros.step.repeatability import Gap
 
-# A member of an enumeration is looked up in some 50 ns, which counts in each step.
-_WAITING, _LOCKED = LinkState.WAITING, LinkState.LOCKED
 # Answers in a row after a stall until the link is trusted with the whole bound again.
 _TRUSTED_REPLIES = 50
 # Wall time that a step waits when the autopilot may have a reason not to answer.
@@ -116,8 +114,7 @@ class Lockstep:
         What is done until `exchange` costs no time of a step: the autopilot works meanwhile.
         """
         self.report.time_us = time_us
-        if (self.report.state is _WAITING and not self._connect()) or (
-                self._matcher.sent_us == time_us):
+        if not self._connect() or self._matcher.sent_us == time_us:
             return
         if self._boot is not None and self._matcher.sent_us == NONE_US:
             self._boot.stop_script()
@@ -137,13 +134,11 @@ class Lockstep:
 
         :raises StallError: the autopilot is silent and `on_stall` is `fail`
         """
-        report = self.report
-        if report.state is _WAITING or self._matcher.sent_us != time_us:
-            self.begin(time_us, frames)
-            if report.state is _WAITING:
-                return self._without_autopilot()
+        self.begin(time_us, frames)
+        if self.report.state is LinkState.WAITING:
+            return self._without_autopilot()
         started_s = time.perf_counter()
-        if self._boot is not None and not self._has_settled():
+        if self._boot is not None and not self._has_settled(self._boot):
             self.waited_s += time.perf_counter() - started_s
             return None
         reply = self._wait_for_reply(time_us)
@@ -248,7 +243,7 @@ class Lockstep:
 
     def _connect(self) -> bool:
         """Return whether an autopilot is connected; take one that waits to be."""
-        if self.report.state is not _WAITING:
+        if self.report.state is not LinkState.WAITING:
             return True
         if not self._server.accept():
             if self._server.retired:
@@ -283,13 +278,12 @@ class Lockstep:
         """Whether an autopilot is connected whose boot is waited for."""
         return self._server.connected and self._boot is not None and self._boot.is_booting
 
-    def _has_settled(self) -> bool:
+    def _has_settled(self, boot: BootWatch) -> bool:
         """Wait for a while until an autopilot that boots rests; return whether the step may go on.
 
         A reply that will come has come then. At the end of the boot it is seen how it runs.
         """
-        boot = self._boot
-        if boot is None or not boot.is_booting:
+        if not boot.is_booting:
             return True
         if not boot.settle(_REST_WAIT_S):
             if time.perf_counter() - self._sent_s < LONGEST_S:
@@ -357,7 +351,7 @@ class Lockstep:
         if reply is not None:
             self._lock(time_us)
             return reply
-        was_locked = self.report.state is _LOCKED
+        was_locked = self.report.state is LinkState.LOCKED
         server, matcher = self._server, self._matcher
         timeout_s = self._reply_timeout_s()
         deadline = Deadline(timeout_s)
@@ -378,7 +372,7 @@ class Lockstep:
 
     def _reply_timeout_s(self) -> float:
         """Return how long a step waits for its reply, in seconds of wall time."""
-        if self.report.state is _LOCKED and not self._untrusted:
+        if self.report.state is LinkState.LOCKED and not self._untrusted:
             timeout_s = self._parameters.reply_timeout_s
             return min(timeout_s, _GAP_TIMEOUT_S) if self._gap_expected else timeout_s
         if self.report.state is LinkState.FREEWHEEL and not self._matcher.is_out_of_step:
@@ -387,7 +381,7 @@ class Lockstep:
 
     def _lock(self, time_us: int) -> None:
         self._unanswered_us, self._replied_s = NONE_US, time.monotonic()
-        if self.report.state is not _LOCKED:
+        if self.report.state is not LinkState.LOCKED:
             self.report.enter(LinkState.LOCKED)
             self.report.add_event('the autopilot replies')
 

@@ -21,6 +21,7 @@ from px4_sim_ros.model.faults.action import Faults
 from px4_sim_ros.model.faults.links import AutopilotOff, LinkLost
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.parameters import Parameters, parameter
+from px4_sim_ros.model.rotation import difference
 from px4_sim_ros.model.scenario.situation import AutopilotState
 from px4_sim_ros.model.telemetry import AutopilotStatus, TelemetryListener
 from px4_sim_ros.model.timebase import US_PER_S, is_due
@@ -171,8 +172,7 @@ class PilotBlock(Block):
         if link.position_enu is None:
             return None
         self._first_enu = self._first_enu or link.position_enu
-        (x, y, z), (u, v, w) = link.position_enu, self._first_enu
-        return x - u, y - v, z - w
+        return difference(link.position_enu, self._first_enu)
 
     def _go_on(self) -> None:
         try:

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import typing
 
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import PointStamped
 from nav_msgs.msg import Odometry
 from rcl_interfaces.msg import Log
 
+from px4_sim_ros.messages.diagnostic_status import diagnostic_status
 from px4_sim_ros.messages.diagnostics import OK, WARN, values_of
 from px4_sim_ros.messages.stamps import in_frame, set_stamp
 from px4_sim_ros.messages.truth import BODY_FRAME, ODOM_FRAME, WORLD_FRAME
@@ -52,10 +53,9 @@ def set_point_message(set_point: SetPoint) -> PointStamped:
 def status_message(status: AutopilotStatus) -> DiagnosticArray:
     """Return mode and flags: a warning while the autopilot is in a failsafe."""
     flags = {'armed': status.armed, 'landed': status.landed, 'failsafe': status.failsafe}
-    message = DiagnosticArray(status=[DiagnosticStatus(
-        level=bytes([WARN if status.failsafe else OK]), name=AUTOPILOT, message=status.text,
-        values=[KeyValue(key='mode', value=status.mode), *(
-            KeyValue(key=key, value=str(flag).lower()) for key, flag in flags.items())])])
+    message = DiagnosticArray(status=[diagnostic_status(
+        AUTOPILOT, WARN if status.failsafe else OK, status.text, {
+            'mode': status.mode, **{key: str(flag).lower() for key, flag in flags.items()}})])
     set_stamp(message.header.stamp, status.time_us)
     return message
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 
-from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
+from diagnostic_msgs.msg import DiagnosticStatus
 
+from px4_sim_ros.messages.diagnostic_status import diagnostic_status
 from px4_sim_ros.messages.diagnostics import OK, WARN, values_of
 from px4_sim_ros.model.encounters import Encounter, Nearest
 
@@ -19,12 +20,13 @@ _ENCOUNTER, _NEAREST = 'encounter', 'nearest'
 
 def encounter_message(encounter: Encounter) -> DiagnosticStatus:
     """Return the message of two vehicles that have come near each other."""
-    return _message(WARN, encounter.text, _ENCOUNTER, json.dumps(encounter))
+    return diagnostic_status(
+        _NAME, WARN, encounter.text, {_ENCOUNTER: json.dumps(encounter)})
 
 
 def nearest_message(pairs: list[Nearest]) -> DiagnosticStatus:
     """Return the message that the run is over, with the least distances of pairs."""
-    return _message(OK, '', _NEAREST, json.dumps(pairs))
+    return diagnostic_status(_NAME, OK, '', {_NEAREST: json.dumps(pairs)})
 
 
 def read(message: DiagnosticStatus) -> Encounter | list[Nearest]:
@@ -33,8 +35,3 @@ def read(message: DiagnosticStatus) -> Encounter | list[Nearest]:
     if _NEAREST in values:
         return [Nearest(*plain) for plain in json.loads(values[_NEAREST])]
     return Encounter(*json.loads(values[_ENCOUNTER]))
-
-
-def _message(level: int, text: str, key: str, value: str) -> DiagnosticStatus:
-    return DiagnosticStatus(level=bytes([level]), name=_NAME, message=text,
-                            values=[KeyValue(key=key, value=value)])

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import typing
 
-from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
+from diagnostic_msgs.msg import DiagnosticStatus
 
 from px4_sim_ros.mavlink.pilot_events import Event
+from px4_sim_ros.messages.diagnostic_status import diagnostic_status
 from px4_sim_ros.messages.diagnostics import ERROR, OK, values_of
 from px4_sim_ros.step.repeatability import OVER_US
 
@@ -23,7 +24,7 @@ def event_message(event: Event) -> DiagnosticStatus:
     values = {'time_s': repr(event.time_s)}
     if event.target_enu is not None:
         values |= {key: repr(float(part)) for key, part in zip(_TARGET, event.target_enu)}
-    return _message(OK, event.text, values)
+    return diagnostic_status(_NAME, OK, event.text, values)
 
 
 def over_message(failure: str, over_us: int) -> DiagnosticStatus:
@@ -32,7 +33,7 @@ def over_message(failure: str, over_us: int) -> DiagnosticStatus:
     :param over_us: the simulated time of that
     :param failure: why it was not flown to its end, '' if it was
     """
-    return _message(ERROR if failure else OK, failure, {OVER_US: str(over_us)})
+    return diagnostic_status(_NAME, ERROR if failure else OK, failure, {OVER_US: str(over_us)})
 
 
 def read(message: DiagnosticStatus) -> Event | str:
@@ -50,9 +51,3 @@ def over_us(message: DiagnosticStatus) -> int | None:
     """Return the simulated time at which a mission was over, None if that is not the message."""
     values = values_of(message)
     return int(values[OVER_US]) if OVER_US in values else None
-
-
-def _message(level: int, text: str, values: typing.Mapping[str, str]) -> DiagnosticStatus:
-    return DiagnosticStatus(
-        level=bytes([level]), name=_NAME, message=text,
-        values=[KeyValue(key=key, value=value) for key, value in values.items()])

@@ -12,6 +12,11 @@ import math
 from px4_sim_ros.model.frames import Quaternion, Vector
 
 
+def difference(a: Vector, b: Vector) -> Vector:
+    """Return a - b."""
+    return a[0] - b[0], a[1] - b[1], a[2] - b[2]
+
+
 def cross(a: Vector, b: Vector) -> Vector:
     """Return a x b."""
     return (

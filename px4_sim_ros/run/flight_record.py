@@ -10,6 +10,7 @@ import typing
 from px4_sim_ros.mavlink.pilot_events import Event
 from px4_sim_ros.model.encounters import Encounter, Nearest
 from px4_sim_ros.model.frames import Vector
+from px4_sim_ros.model.rotation import difference
 from px4_sim_ros.model.scenario.happening import Happening, Verdict, Verdicts
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.run.track import Track
@@ -269,6 +270,4 @@ class FlightRecord:
             self.status.gap, self.status.fingerprint)
 
     def _from_start(self, position_enu: Vector) -> Vector:
-        start = self._start or position_enu
-        return (position_enu[0] - start[0], position_enu[1] - start[1],
-                position_enu[2] - start[2])
+        return difference(position_enu, self._start or position_enu)

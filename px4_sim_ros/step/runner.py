@@ -77,7 +77,6 @@ class Runner:
     def place_lanes(self, lanes: typing.Iterable[Lane]) -> None:
         """Run the blocks of several vehicles, from time 0 on."""
         self.lanes: dict[str, Lane] = {lane.vehicle: lane for lane in lanes}
-        self._all = list(self.lanes.values())
         self.reset()
 
     # The step.
@@ -92,7 +91,7 @@ class Runner:
             self.flush()
             return False
         was_anything_done, is_complete = False, True
-        for lane in self._all:
+        for lane in self.lanes.values():
             if lane.is_under_way:
                 was_anything_done |= lane.go_on(outbox)
                 is_complete &= not lane.is_under_way
@@ -111,10 +110,11 @@ class Runner:
                 return False
             if outbox is not None:
                 outbox.append(Output(time_us, 'manager', {CLOCK: time_us}))
-            begun = self._all
+            begun = list(self.lanes.values())
         else:
-            time_us = min((lane.next_us for lane in self._all if lane.slots), default=0)
-            begun = [lane for lane in self._all if lane.slots and lane.next_us == time_us]
+            time_us = min((lane.next_us for lane in self.lanes.values() if lane.slots), default=0)
+            begun = [lane for lane in self.lanes.values()
+                     if lane.slots and lane.next_us == time_us]
         for lane in begun:
             lane.begin(time_us)
         self._is_under_way = bool(begun)
@@ -129,7 +129,7 @@ class Runner:
         if self.clock.speed_factor:
             self.flush()
         # Otherwise it leaves while the autopilot is about the next step.
-        self.clock.complete(self._all[0].time_us)
+        self.clock.complete(self.time_us)
 
     def flush(self) -> None:
         """Send all that was put out."""

@@ -8,7 +8,7 @@ import typing
 import numpy as np
 import rerun
 
-from px4_sim_ros.recording.report.plots import COLOURS
+from px4_sim_ros.recording.report.plots import COLOURS, rgb
 from px4_sim_ros.viewing.rerun_blueprint import LOG, TIMELINE
 
 
@@ -56,7 +56,7 @@ class RerunStream:
         count = values.shape[1]
         self.describe(entity, rerun.SeriesLines(
             names=[f'{name}, {unit}' for name in names],
-            colors=[_hex(colours[i % len(colours)]) for i in range(count)]))
+            colors=[rgb(colours[i % len(colours)]) for i in range(count)]))
         self.send(entity, time_s, rerun.Scalars.columns(
             scalars=values.ravel()).partition([count] * len(time_s)))
 
@@ -85,8 +85,4 @@ def rgba(colour: tuple[float, ...]) -> list[int]:
 
 def parts(colour: str) -> tuple[float, ...]:
     """Return a colour such as '#2a9d8f' as parts from 0 to 1, without transparency."""
-    return (*(value / 255.0 for value in _hex(colour)), 1.0)
-
-
-def _hex(colour: str) -> list[int]:
-    return [int(colour[i:i + 2], 16) for i in (1, 3, 5)]
+    return (*(value / 255.0 for value in rgb(colour)), 1.0)

@@ -10,7 +10,7 @@ import yaml
 
 from px4_sim_ros.config.resources import DUMPER, LOADER, config_directory
 from px4_sim_ros.messages.truth import BODY_FRAME
-from px4_sim_ros.recording.report.plots import COLOURS
+from px4_sim_ros.recording.report.plots import COLOURS, rgb
 from px4_sim_ros.step.graph import qualified
 
 _TOPICS = 'Topic', 'Description Topic'
@@ -49,5 +49,5 @@ def _of_vehicle(display: typing.Any, vehicle: str, colour: str) -> typing.Any:
     if 'TF Prefix' in its:
         its['TF Prefix'] = vehicle
     if display['Class'] == 'rviz_default_plugins/Path':
-        its['Color'] = '; '.join(str(int(colour[i:i + 2], 16)) for i in (1, 3, 5))
+        its['Color'] = '; '.join(map(str, rgb(colour)))
     return its

@@ -2,12 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The battery: Thevenin packs in parallel on one bus that delivers a power.
 
-Each pack is an open-circuit voltage behind a series
-resistance R0 and one resistor R1 with a capacitor C1 in parallel (Plett 2015, Battery
-Management Systems, volume 1, chapter 2). Kirchhoff's laws hold exactly, also between packs
-that differ: they then charge one another. The open-circuit voltage falls linearly with the charge,
-and below a knee to a lower end. A pack without charge is cut off for good, and without any the bus
-has no voltage.
+Each pack is an open-circuit voltage behind a series resistance R0 and one resistor R1 with a
+capacitor C1 in parallel (Plett 2015, Battery Management Systems, volume 1, chapter 2). Kirchhoff's
+laws hold exactly, also between packs that differ: they then charge one another. The open-circuit
+voltage falls linearly with the charge, and below a knee to a lower end. A pack without charge is
+cut off for good, and without any the bus has no voltage.
 
 Not modelled: temperature, ageing, self-discharge, and the steep end of the voltage of a full pack,
 which takes no more: its charge stays where it is.

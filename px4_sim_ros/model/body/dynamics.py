@@ -16,6 +16,9 @@ from px4_sim_ros.model.body.contact import no_anchors
 from px4_sim_ros.model.body.integrators import ADAPTIVE, FIXED, Adaptive, DynamicsParameters, State
 from px4_sim_ros.model.body.motion import (
     ATTITUDE,
+    BUS_CURRENT,
+    BUS_VOLTAGE,
+    IN_VORTEX_RING,
     POSITION,
     RATE,
     ROTORS,
@@ -35,7 +38,7 @@ from px4_sim_ros.model.errors import DivergedError
 from px4_sim_ros.model.frames import Quaternion, Vector
 from px4_sim_ros.model.inputs import BatteryStatus
 from px4_sim_ros.model.random_streams import NormalStream
-from px4_sim_ros.model.rotation import cross, matrix, multiply, to_world
+from px4_sim_ros.model.rotation import cross, difference, matrix, multiply, to_world
 from px4_sim_ros.model.sensors.noise import GaussMarkov
 from px4_sim_ros.model.timebase import US_PER_S, seconds_text
 from px4_sim_ros.model.truth import Truth
@@ -171,8 +174,8 @@ class Dynamics:
     def _truth(self, is_valid: bool) -> Truth:
         x = self._numbers()
         angles, outputs = self._angles, self._outputs
-        self._bus = x[outputs + 9], x[outputs + 10]
-        self._is_in_vortex_ring = x[outputs + 11] > 0.0
+        self._bus = x[outputs + BUS_VOLTAGE], x[outputs + BUS_CURRENT]
+        self._is_in_vortex_ring = x[outputs + IN_VORTEX_RING] > 0.0
         if not is_valid:
             raise self._diverged()
         truth = Truth(
@@ -206,7 +209,7 @@ class Dynamics:
     def _move_center(self, center: Vector) -> None:
         """Go on with another centre of mass: the vehicle stays where it is, and goes on turning."""
         if center != self._center:
-            moved, x = _difference(center, self._center), self.state.tolist()
+            moved, x = difference(center, self._center), self.state.tolist()
             turn = matrix(tuple(x[ATTITUDE]))
             self.state[POSITION] += to_world(turn, moved)
             self.state[VELOCITY] += to_world(turn, cross(tuple(x[RATE]), moved))
@@ -217,10 +220,10 @@ class Dynamics:
         center, rate = self._center, truth.rate_flu
         turning = cross(rate, center)
         return truth._replace(
-            position_enu=_difference(
+            position_enu=difference(
                 truth.position_enu, to_world(matrix(truth.attitude), center)),
-            velocity_flu=_difference(truth.velocity_flu, turning),
-            acceleration_flu=_difference(_difference(
+            velocity_flu=difference(truth.velocity_flu, turning),
+            acceleration_flu=difference(difference(
                 truth.acceleration_flu, cross(truth.angular_acceleration_flu, center)),
                 cross(rate, turning)))
 
@@ -228,11 +231,6 @@ class Dynamics:
         """Return the state of the packs."""
         charges: list[float] = self.state[self._packs:].tolist()
         return charges
-
-
-def _difference(one: Vector, other: Vector) -> Vector:
-    (x, y, z), (u, v, w) = one, other
-    return x - u, y - v, z - w
 
 
 def _level(heading_deg: float) -> Quaternion:

@@ -180,18 +180,24 @@ class Memory:
 
     def __init__(self, plant: Plant) -> None:
         """Begin with zeros."""
-        rotors = len(plant.rotors)
-        references = rotors + len(plant.actuators)
-        self.state_at = 6 + references
-        self.angles_at = self.state_at + ROTORS + references + 2 * len(plant.packs)
-        self.outputs_at = self.angles_at + rotors
+        self.state_at, self.angles_at, self.outputs_at = _layout(
+            len(plant.rotors), len(plant.actuators), len(plant.packs))
         self.all = np.zeros(self.outputs_at + _OUTPUTS)
         self.inputs, self.state = self.all[:self.state_at], self.all[self.state_at:self.angles_at]
         self.rotor_angles_rad = self.all[self.angles_at:self.outputs_at]
         self.work = np.zeros((integrators.WORK_ROWS, len(self.state)))
 
 
-_OUTPUTS = 12
+def _layout(rotors: int, actuators: int, packs: int) -> tuple[int, int, int]:
+    """Return where in a `Memory` state, angles and outputs begin, by how many there are of each."""
+    state_at = 6 + rotors + actuators
+    angles_at = state_at + ROTORS + rotors + actuators + 2 * packs
+    return state_at, angles_at, angles_at + rotors
+
+
+_compiled_layout = compiled(_layout)
+# The outputs: velocity, acceleration and angular acceleration in FLU, then these.
+BUS_VOLTAGE, BUS_CURRENT, IN_VORTEX_RING, _OUTPUTS = range(9, 13)
 
 
 @compiled
@@ -208,15 +214,14 @@ def advance(
     a signal handler, whose exception Numba cannot handle there.
 
     :param memory: all of a `Memory`; the outputs are velocity, acceleration and angular
-        acceleration in FLU, then voltage (V) and current (A) of the bus, out of all packs
+        acceleration in FLU, then voltage (V) and current (A) of the bus, out of all packs, and 1 if
+        a rotor is in its vortex ring
     :param anchors: of the feet
     :param substep_s: length of a substep, s
     :return: whether the state is within all bounds
     """
     plant = Plant(constants, rotors, surfaces, actuators, packs, feet)
-    state_at = 6 + len(rotors) + len(actuators)
-    angles_at = state_at + ROTORS + len(rotors) + len(actuators) + 2 * len(packs)
-    outputs_at = angles_at + len(rotors)
+    state_at, angles_at, outputs_at = _compiled_layout(len(rotors), len(actuators), len(packs))
     x, angles_rad = memory[state_at:angles_at], memory[angles_at:outputs_at]
     held = HeldInputs(memory[6:state_at], memory[:3], memory[3:6], anchors)
     integrate(x, angles_rad, plant, held, work, substep_s, substeps, is_rk4)
@@ -258,8 +263,8 @@ def _set_outputs(outputs: np.ndarray, x: np.ndarray, plant: Plant, held: HeldInp
     outputs[0], outputs[1], outputs[2] = velocity
     outputs[3], outputs[4], outputs[5] = _to_body(r, acceleration)
     outputs[6], outputs[7], outputs[8] = angular_acceleration
-    outputs[9], outputs[10] = voltage, current
-    outputs[11] = 1.0 if shakes(rotors, x[ROTORS:], velocity[2] - wind[2]) else 0.0
+    outputs[BUS_VOLTAGE], outputs[BUS_CURRENT] = voltage, current
+    outputs[IN_VORTEX_RING] = 1.0 if shakes(rotors, x[ROTORS:], velocity[2] - wind[2]) else 0.0
 
 
 @compiled

@@ -11,7 +11,7 @@ import math
 import typing
 
 from px4_sim_ros.model.frames import Quaternion, Vector
-from px4_sim_ros.model.rotation import matrix, multiply, to_body, to_world
+from px4_sim_ros.model.rotation import conjugate, matrix, multiply, to_body, to_world
 from px4_sim_ros.model.truth import Truth
 
 
@@ -53,10 +53,9 @@ class Ground(typing.NamedTuple):
         """Return a motion whose place and attitude are in axes of the ground."""
         if self.is_level:
             return truth
-        w, x, y, z = self.attitude
         return truth._replace(
             position_enu=to_body(self.matrix, truth.position_enu),
-            attitude=multiply((w, -x, -y, -z), truth.attitude))
+            attitude=multiply(conjugate(self.attitude), truth.attitude))
 
 
 LEVEL = Ground()

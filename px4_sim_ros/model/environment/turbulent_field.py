@@ -55,9 +55,8 @@ class TurbulentField:
         return east, north, up
 
 
-def _energy_below(number: float) -> float:
-    """Return the share of the energy of the waves up to a wave number, in units of 1 / L."""
-    x = number
+def _energy_below(x: float) -> float:
+    """Return the share of the energy of the waves up to a wave number x, in units of 1 / L."""
     return 2.0 / math.pi * (
         math.atan(x) - x * (5.0 * x * x + 3.0) / (3.0 * (1.0 + x * x) * (1.0 + x * x)))
 

@@ -8,7 +8,7 @@ import typing
 
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.inputs import BatteryStatus
-from px4_sim_ros.model.rotation import matrix, to_world
+from px4_sim_ros.model.rotation import difference, matrix, to_world
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.model.truth import Truth
 
@@ -59,12 +59,10 @@ class Situation(typing.NamedTuple):
         return math.hypot(self.truth.position_enu[0] - self.start_enu[0],
                           self.truth.position_enu[1] - self.start_enu[1])
 
-
     @property
     def moved_enu(self) -> Vector:
         """How far the vehicle is from the place of the start."""
-        (x, y, z), (u, v, w) = self.truth.position_enu, self.start_enu
-        return x - u, y - v, z - w
+        return difference(self.truth.position_enu, self.start_enu)
 
 
 def _estimate(value: typing.Callable[[Situation, Vector], float]) -> typing.Callable[

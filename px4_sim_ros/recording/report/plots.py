@@ -61,6 +61,11 @@ class Row(typing.NamedTuple):
     lines: typing.Sequence[Line]
 
 
+def rgb(colour: str) -> list[int]:
+    """Return the parts of a colour such as '#2a9d8f', from 0 to 255."""
+    return [int(colour[i:i + 2], 16) for i in (1, 3, 5)]
+
+
 def axis_lines(
     names: typing.Sequence[str], time_s: np.ndarray, values: np.ndarray, suffix: str = '',
     pale: bool = False,

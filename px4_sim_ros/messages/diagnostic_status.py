@@ -1,0 +1,17 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""How a DiagnosticStatus is made; `diagnostics` reads them."""
+from __future__ import annotations
+
+import typing
+
+from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
+
+
+def diagnostic_status(
+    name: str, level: int, text: str, values: typing.Mapping[str, str],
+) -> DiagnosticStatus:
+    """Return the message of somebody of this name."""
+    return DiagnosticStatus(
+        level=bytes([level]), name=name, message=text,
+        values=[KeyValue(key=key, value=value) for key, value in values.items()])
