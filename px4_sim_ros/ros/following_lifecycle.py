@@ -3,10 +3,12 @@
 """The lifecycle of the node that has all others in hand: its own states follow theirs."""
 from __future__ import annotations
 
-from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
+
+from px4_sim_ros.ros.lifecycle_node import SoundLifecycleNode
 
 
-class FollowingLifecycle(LifecycleNode):
+class FollowingLifecycle(SoundLifecycleNode):
     """A node that goes through its transitions by itself.
 
     Of these only `shutdown` is for others: it takes the whole graph down, as the service

@@ -14,7 +14,7 @@ import typing
 
 from lifecycle_msgs.msg import State
 from rcl_interfaces.msg import SetParametersResult
-from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
 from std_srvs.srv import Trigger
 
@@ -23,9 +23,9 @@ from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.ros import parameters
 from px4_sim_ros.ros.diagnostics import OK, Diagnostics, Status
 from px4_sim_ros.ros.endpoints import participant_of
+from px4_sim_ros.ros.lifecycle_node import SoundLifecycleNode
 from px4_sim_ros.ros.node_status import NodeStatus
 from px4_sim_ros.ros.timed_logger import TimedLogger
-from px4_sim_ros.ros.transitions import reject_invalid_transitions
 from px4_sim_ros.step import graph
 
 _Transition = typing.Callable[[typing.Any, LifecycleState], TransitionCallbackReturn]
@@ -57,7 +57,7 @@ def _reported(transition: _Transition) -> _Transition:
     return wrapped
 
 
-class GraphNode(parameters.OwnRefusals, LifecycleNode):
+class GraphNode(parameters.OwnRefusals, SoundLifecycleNode):
     """A managed node."""
 
     def __init__(self, name: str, vehicle: str = '') -> None:
@@ -68,7 +68,6 @@ class GraphNode(parameters.OwnRefusals, LifecycleNode):
         super().__init__(name, namespace=vehicle or None,
                          automatically_declare_parameters_from_overrides=True)
         self.vehicle = vehicle
-        reject_invalid_transitions(self)
         self.spec = graph.spec_of(name)
         self.failure = ''              # why the last transition has failed
         self.active = False

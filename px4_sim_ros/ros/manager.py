@@ -29,7 +29,6 @@ from px4_sim_ros.ros.run_control import RunControl
 from px4_sim_ros.ros.status_publisher import StatusPublisher
 from px4_sim_ros.ros.supervision import Supervision
 from px4_sim_ros.ros.timed_logger import TimedLogger
-from px4_sim_ros.ros.transitions import reject_invalid_transitions
 from px4_sim_ros.ros.wall_timer import create_wall_timer
 from px4_sim_ros.step import graph
 from px4_sim_ros.step.clock import LockstepClock
@@ -59,7 +58,6 @@ class ManagerNode(PollingNode, parameters.OwnRefusals, FollowingLifecycle):
         :raises ParameterError: a parameter is wrong
         """
         super().__init__(name, automatically_declare_parameters_from_overrides=True)
-        reject_invalid_transitions(self)
         parameters.declare(self, name)
         world = parameters.read(self, name).world
         self.finished = False
