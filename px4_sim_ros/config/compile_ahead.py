@@ -22,7 +22,7 @@ def compile_ahead() -> None:
 
     :raises KeyboardInterrupt: also when the other process was interrupted
     """
-    if os.environ.get('NUMBA_DISABLE_JIT', '0') != '0' or is_kept('motion', 'advance'):
+    if os.environ.get('NUMBA_DISABLE_JIT', '0') != '0' or is_kept('advance'):
         return
     print('the equations of motion are compiled for this machine; that is done once',
           file=sys.stderr, flush=True)
@@ -42,9 +42,7 @@ def compile_motion() -> None:
     from px4_sim_ros.config.configuration import load_configuration
     from px4_sim_ros.model.body.dynamics import Dynamics
     from px4_sim_ros.model.body.integrators import DynamicsParameters
-    from px4_sim_ros.model.compiled import load_compiler
     from px4_sim_ros.model.environment.environment import Environment
-    load_compiler()
     configuration = load_configuration(None, {})
     world = configuration.world
     Dynamics(configuration.of_node('dynamics', DynamicsParameters), configuration.vehicle,

@@ -32,10 +32,7 @@ def cache_folder() -> pathlib.Path | None:
     return folder if os.access(folder, os.W_OK) else None
 
 
-def is_kept(module: str, function: str) -> bool:
-    """Return whether there is machine code of a function from an earlier process.
-
-    :param module: its last name
-    """
+def is_kept(name: str) -> bool:
+    """Return whether there is machine code of this name, see `machine_code`, of any processor."""
     folder = cache_folder()
-    return folder is not None and any(folder.rglob(f'{module}.{function}-*.nbc'))
+    return folder is not None and any(folder.glob(f'{name}-*.o'))

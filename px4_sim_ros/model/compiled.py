@@ -6,10 +6,14 @@ The bits are those of plain Python: no fast-math, no fused operations, and `math
 library. What differs is `math.hypot`, which Python computes in its own way; compiled functions do
 without it. A division by zero gives infinity or NaN, which the motion is checked for, and raises
 nothing. With NUMBA_DISABLE_JIT=1 in the environment all of them run as plain Python.
+
+Numba itself is loaded when the first of them is called, which a flight does without: the one that
+it needs is kept as `machine_code` has it.
 """
 from __future__ import annotations
 
 import functools
+import os
 import typing
 
 import numpy as np
@@ -17,12 +21,40 @@ import numpy as np
 from px4_sim_ros.model.code_cache import cache_folder
 from px4_sim_ros.model.lean_import import as_if_missing
 
-with as_if_missing('scipy'):       # Numba would load it to look at its version
-    import numba
-
-_config: typing.Any = numba.config     # Numba makes its attributes at run time.
-
 Function = typing.TypeVar('Function', bound=typing.Callable[..., typing.Any])
+
+IS_PLAIN = os.environ.get('NUMBA_DISABLE_JIT', '0') != '0'
+"""Whether nothing is compiled."""
+
+
+class Compiled:
+    """A function that is compiled for the types that it is first called with."""
+
+    def __init__(self, function: typing.Callable[..., typing.Any], **options: typing.Any) -> None:
+        functools.update_wrapper(self, function)
+        self._function, self._options = function, options
+
+    @functools.cached_property
+    def dispatcher(self) -> typing.Any:
+        """What Numba makes of the function."""
+        numba, folder = load_compiler(), cache_folder()
+        if folder is None:
+            return numba.njit(self._function, **self._options)
+        config: typing.Any = numba.config       # Numba makes its attributes at run time
+        before, config.CACHE_DIR = config.CACHE_DIR, str(folder)
+        try:
+            return numba.njit(self._function, cache=True, **self._options)
+        finally:
+            config.CACHE_DIR = before
+
+    def __call__(self, *arguments: typing.Any) -> typing.Any:
+        return self.dispatcher(*arguments)
+
+    def __getattr__(self, name: str) -> typing.Any:
+        """Return what Numba looks for in a function that another one calls."""
+        if name.startswith('__'):
+            raise AttributeError(name)
+        return getattr(self.dispatcher, name)
 
 
 def compiled(function: Function, *, inline: bool = False, allocates: bool = False) -> Function:
@@ -36,32 +68,29 @@ def compiled(function: Function, *, inline: bool = False, allocates: bool = Fals
         is given, which took half the time of a step; Numba refuses it if it makes one. It must
         return none either.
     """
-    # A dict, for Numba's own signature does not know the option that turns counting off.
-    options: dict[str, typing.Any] = {
-        'inline': 'always' if inline else 'never', 'error_model': 'numpy', '_nrt': allocates}
-    folder = cache_folder()
-    if folder is None:
-        return typing.cast(Function, numba.njit(function, **options))
-    before, _config.CACHE_DIR = _config.CACHE_DIR, str(folder)
-    try:
-        return typing.cast(Function, numba.njit(function, cache=True, **options))
-    finally:
-        _config.CACHE_DIR = before
+    if IS_PLAIN:
+        return function
+    return typing.cast(Function, Compiled(
+        function, inline='always' if inline else 'never', error_model='numpy', _nrt=allocates))
 
 
 allocating = functools.partial(compiled, allocates=True)
 """Compiles a function that makes arrays."""
 
 
-def load_compiler() -> None:
-    """Start Numba: load what the first compiled function of a process needs.
+@functools.cache
+def load_compiler() -> typing.Any:
+    """Load Numba, with what its first function needs, and return it.
 
-    Where SciPy is installed Numba would load its linear algebra as well, for functions that are
-    not used here: that takes as long as all the rest, and 16 MiB. No other thread may import it
-    meanwhile.
+    Where SciPy is installed Numba would load it to look at its version, and its linear algebra for
+    functions that are not used here: that takes as long as all the rest, and 16 MiB. No other
+    thread may import it meanwhile.
     """
+    with as_if_missing('scipy'):
+        import numba
     with as_if_missing('scipy.linalg'):
-        _nothing()
+        numba.njit(_nothing)()
+    return numba
 
 
 def record(**values: float) -> np.ndarray:
@@ -75,7 +104,7 @@ def records(
     """Return rows of constants for compiled functions, which read them as attributes."""
     array = np.array(rows, dtype=_dtype(tuple(names)))
     # As a recarray plain Python could read them so as well, but passing it takes ten times as long.
-    return array.view(np.recarray) if _config.DISABLE_JIT else array
+    return array.view(np.recarray) if IS_PLAIN else array
 
 
 @functools.cache
@@ -84,6 +113,5 @@ def _dtype(names: tuple[str, ...]) -> np.dtype[typing.Any]:
     return np.dtype([(name, float) for name in names])
 
 
-@compiled
 def _nothing() -> None:
     """No-op that triggers Numba's start-up."""

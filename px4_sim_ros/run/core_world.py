@@ -13,7 +13,6 @@ from px4_sim_ros.config.configuration import Configuration
 from px4_sim_ros.config.recording import RecorderParameters
 from px4_sim_ros.config.run_control import ManagerParameters
 from px4_sim_ros.mavlink.pilot_events import Event
-from px4_sim_ros.model.compiled import load_compiler
 from px4_sim_ros.model.scenario.happening import Happening, Verdicts
 from px4_sim_ros.model.timebase import US_PER_S, is_due, timed
 from px4_sim_ros.run.core_vehicle import CoreVehicle, VehicleSetup
@@ -64,7 +63,6 @@ class CoreWorld:
         with contextlib.ExitStack() as stack:
             if recorder is not None:
                 stack.callback(recorder.close)
-            load_compiler()
             self._vehicles: dict[str, CoreVehicle] = {}
             for setup in (first, *others):
                 self._vehicles[setup.namespace] = CoreVehicle(

@@ -166,9 +166,7 @@ def run(replay: PreparedReplay, folder: pathlib.Path) -> None:
 
 def _run_core(replay: PreparedReplay) -> None:
     # It needs messages, which mode `core` does without while nothing is recorded.
-    from px4_sim_ros.model.compiled import load_compiler
     from px4_sim_ros.run.core_recorder import CoreRecorder
-    load_compiler()
     configuration, survey = replay.configuration, replay.survey
     clock = LockstepClock(configuration.world.step_us, 0.0)
     blocks = make_blocks(configuration)

@@ -41,7 +41,7 @@ def test_a_command_loads_its_own_module_only():
 
 @pytest.mark.parametrize(('name', 'found'), [
     ('imu', {'rclpy'}), ('gps', {'rclpy'}), ('manager', {'rclpy'}), ('hil_bridge', {'rclpy'}),
-    ('dynamics', {'rclpy', 'numba'})])
+    ('dynamics', {'rclpy'})])
 def test_a_node_loads_what_it_needs(name, found):
     assert loaded('import px4_sim_ros.ros.world\n'
                   'from px4_sim_ros.step import graph\n'

@@ -26,13 +26,14 @@ from px4_sim_ros.model.body.motion import (
     HeldInputs,
     Memory,
     Plant,
-    advance,
     derivative,
     project_state,
     turn_rotors,
 )
+from px4_sim_ros.model.body.motion_code import advance_of
 from px4_sim_ros.model.body.rotors import SHAKING
 from px4_sim_ros.model.body.standing import Stand, stand
+from px4_sim_ros.model.compiled import load_compiler
 from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.errors import DivergedError
 from px4_sim_ros.model.frames import Quaternion, Vector
@@ -105,7 +106,11 @@ class Dynamics:
             struct.Struct(f'{numbers}d').unpack_from, memory.all.data, 8 * memory.state_at)
         self._angles, self._outputs = (
             at - memory.state_at for at in (memory.angles_at, memory.outputs_at))
-        self.truth()       # Warm up: compile now, not in the first step.
+        # What is compiled or loaded is so now, not in the first step.
+        self._advance = advance_of(memory, self._plant, self._held.anchors)
+        if self._adaptive is not None:
+            load_compiler()
+        self.truth()
 
     @property
     def state(self) -> np.ndarray:
@@ -136,17 +141,13 @@ class Dynamics:
             for rotor, shaking in zip(self._plant.rotors, self._shakings):
                 rotor[SHAKING] = shaking.next()
         if self._adaptive is None:
-            is_valid = self._advance(self._step_us // self._substeps / US_PER_S, self._substeps)
+            is_valid = self._advance(
+                self._step_us // self._substeps / US_PER_S, self._substeps, self._is_rk4)
             self.time_us += self._step_us
             return self._truth(is_valid)
         self._adapt(self._adaptive)
         self.time_us += self._step_us
         return self.truth()
-
-    def _advance(self, substep_s: float, substeps: int) -> bool:
-        memory = self._memory
-        return advance(memory.all, *self._plant, self._held.anchors, memory.work, substep_s,
-                       substeps, self._is_rk4)
 
     def _adapt(self, integrator: Adaptive) -> None:
         """Integrate the state over one step."""
@@ -169,7 +170,7 @@ class Dynamics:
 
         :raises DivergedError: it has left all bounds
         """
-        return self._truth(self._advance(0.0, 0))
+        return self._truth(self._advance(0.0, 0, self._is_rk4))
 
     def _truth(self, is_valid: bool) -> Truth:
         x = self._numbers()
@@ -195,8 +196,7 @@ class Dynamics:
         """Return charge (0..1) and current (A) of each pack, at the time of the last truth."""
         if self._battery is None:
             return []
-        charges, voltage = self._charges(), self._bus[0]
-        return list(zip(charges[::2], self._battery.currents_a(charges, voltage)))
+        return list(zip(self._charges()[::2], self._memory.pack_currents_a.tolist()))
 
     def alter(self, altered: Alterations) -> None:
         """Load the vehicle, and wear its packs, from now on; always from how it was made."""

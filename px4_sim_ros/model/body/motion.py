@@ -182,9 +182,10 @@ class Memory:
         """Begin with zeros."""
         self.state_at, self.angles_at, self.outputs_at = _layout(
             len(plant.rotors), len(plant.actuators), len(plant.packs))
-        self.all = np.zeros(self.outputs_at + _OUTPUTS)
+        self.all = np.zeros(self.outputs_at + _OUTPUTS + len(plant.packs))
         self.inputs, self.state = self.all[:self.state_at], self.all[self.state_at:self.angles_at]
         self.rotor_angles_rad = self.all[self.angles_at:self.outputs_at]
+        self.pack_currents_a = self.all[self.outputs_at + _OUTPUTS:]
         self.work = np.zeros((integrators.WORK_ROWS, len(self.state)))
 
 
@@ -196,7 +197,8 @@ def _layout(rotors: int, actuators: int, packs: int) -> tuple[int, int, int]:
 
 
 _compiled_layout = compiled(_layout)
-# The outputs: velocity, acceleration and angular acceleration in FLU, then these.
+# The outputs: velocity, acceleration and angular acceleration in FLU, these, and the current out
+# of each pack.
 BUS_VOLTAGE, BUS_CURRENT, IN_VORTEX_RING, _OUTPUTS = range(9, 13)
 
 
@@ -214,8 +216,8 @@ def advance(
     a signal handler, whose exception Numba cannot handle there.
 
     :param memory: all of a `Memory`; the outputs are velocity, acceleration and angular
-        acceleration in FLU, then voltage (V) and current (A) of the bus, out of all packs, and 1 if
-        a rotor is in its vortex ring
+        acceleration in FLU, voltage (V) and current (A) of the bus, out of all packs, 1 if a rotor
+        is in its vortex ring, and the current (A) out of each pack
     :param anchors: of the feet
     :param substep_s: length of a substep, s
     :return: whether the state is within all bounds
@@ -257,7 +259,9 @@ def _set_outputs(outputs: np.ndarray, x: np.ndarray, plant: Plant, held: HeldInp
     if len(packs):
         charges = x[ROTORS + len(rotors) + len(actuators):]
         for i in range(len(packs)):
-            current += pack_current_a(packs, i, charges[2 * i], charges[2 * i + 1], voltage)
+            outputs[_OUTPUTS + i] = pack_current_a(
+                packs, i, charges[2 * i], charges[2 * i + 1], voltage)
+            current += outputs[_OUTPUTS + i]
     velocity = _to_body(r, (x[VX], x[VY], x[VZ]))
     wind = _to_body(r, (held.wind_enu[0], held.wind_enu[1], held.wind_enu[2]))
     outputs[0], outputs[1], outputs[2] = velocity

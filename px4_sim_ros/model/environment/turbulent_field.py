@@ -47,6 +47,7 @@ class TurbulentField:
                           *(b - direction * (b @ direction))])
         self._waves = np.array(waves)
         self._velocity = np.zeros(3)
+        self.at((0.0, 0.0, 0.0))       # what is compiled is so now, not in the first step
 
     def at(self, position_m: Vector) -> Vector:
         """Return the velocity at a place that moves with the mean wind, m/s."""

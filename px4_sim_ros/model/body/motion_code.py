@@ -1,0 +1,63 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""A step of the motion as machine code, which is given where its arrays are."""
+from __future__ import annotations
+
+import ctypes
+import functools
+import typing
+
+import numpy as np
+
+from px4_sim_ros.model import machine_code
+from px4_sim_ros.model.body.motion import Memory, Plant, advance
+from px4_sim_ros.model.compiled import IS_PLAIN
+
+NAME = 'advance'
+"""Of the file that the machine code is kept in."""
+
+Advance = typing.Callable[[float, int, bool], bool]
+"""Takes the length of the substeps (s), their number, and whether the method is `rk4`."""
+
+
+def advance_of(memory: Memory, plant: Plant, anchors: np.ndarray) -> Advance:
+    """Return `motion.advance` for these arrays, which have to stay where they are."""
+    if IS_PLAIN:
+        return functools.partial(advance, memory.all, *plant, anchors, memory.work)
+    tables = (memory.all, plant.rotors, plant.surfaces, plant.actuators, plant.feet, anchors,
+              memory.work)
+    assert all(array.flags.c_contiguous for array in (*tables, plant.constants, plant.packs))
+    shape = [n for table in tables for n in table.shape] + [len(plant.packs)]
+    # Few arguments: each takes its time in each step.
+    where = (
+        (ctypes.c_void_p * len(tables))(*(table.ctypes.data for table in tables)),
+        (ctypes.c_int64 * len(shape))(*shape),
+        ctypes.c_void_p(plant.constants.ctypes.data), ctypes.c_void_p(plant.packs.ctypes.data))
+    # Of Python's own: another thread gets the interpreter before or after it, not meanwhile.
+    kind = ctypes.PYFUNCTYPE(
+        ctypes.c_bool, *map(type, where), ctypes.c_double, ctypes.c_int64, ctypes.c_bool)
+    return functools.partial(kind(_address(plant.constants.dtype, plant.packs.dtype)), *where)
+
+
+@functools.cache
+def _address(constants: np.dtype[typing.Any], pack: np.dtype[typing.Any]) -> int:
+    """Return the address of the machine code, for records of these types."""
+    def make(numba: typing.Any) -> tuple[typing.Any, typing.Any]:
+        t, carray = numba.types, numba.carray
+
+        def entry(  # type: ignore[no-untyped-def]
+            where, shape, constants, packs, substep_s, substeps, is_rk4,
+        ):
+            return advance(
+                carray(where[0], shape[0]), carray(constants, 1),
+                carray(where[1], (shape[1], shape[2])), carray(where[2], (shape[3], shape[4])),
+                carray(where[3], (shape[5], shape[6])), carray(packs, shape[13]),
+                carray(where[4], (shape[7], shape[8])), carray(where[5], (shape[9], shape[10])),
+                carray(where[6], (shape[11], shape[12])), substep_s, substeps, is_rk4)
+
+        of_constants, of_packs = (t.CPointer(numba.from_dtype(d)) for d in (constants, pack))
+        return t.boolean(
+            t.CPointer(t.CPointer(t.float64)), t.CPointer(t.int64), of_constants, of_packs,
+            t.float64, t.int64, t.boolean), entry
+
+    return machine_code.load(NAME, make)
