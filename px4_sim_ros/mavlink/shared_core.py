@@ -60,5 +60,7 @@ class SharedCore:
         if self._before is not None:
             before, self._before = self._before, None
             with contextlib.suppress(ProcessLookupError):       # it has ended
-                os.sched_setscheduler(before.thread, before.policy, before.parameters)
+                # An ordinary user may not take this flag back (sched(7)).
+                os.sched_setscheduler(
+                    before.thread, before.policy | os.SCHED_RESET_ON_FORK, before.parameters)
                 os.sched_setaffinity(before.thread, before.cores)

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A thread that shares a core runs there at the lowest real-time priority, until it leaves."""
 import os
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -42,6 +44,27 @@ def test_it_is_as_it_was_after_it_has_left():
     assert scheduling() == before
     shared.leave()
     assert scheduling() == before
+
+
+NOBODY = 65534
+LEAVES_AS_NOBODY = f'''
+import os
+from px4_sim_ros.mavlink.shared_core import SharedCore
+shared = SharedCore(max(os.sched_getaffinity(0)))
+assert shared.enter() == ''
+os.setuid({NOBODY})
+shared.leave()
+assert os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK == os.SCHED_OTHER
+assert shared.enter() == 'the step may not use SCHED_RR'
+shared.leave()
+'''
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason='only root can become an ordinary user')
+@pytest.mark.skipif(not may_use(os.SCHED_RR), reason='SCHED_RR is not permitted')
+def test_an_ordinary_user_can_leave():
+    """Who may not take all flags of a thread back."""
+    subprocess.run([sys.executable, '-c', LEAVES_AS_NOBODY], check=True)
 
 
 def test_who_may_not_is_told_and_keeps_to_the_core(monkeypatch):
