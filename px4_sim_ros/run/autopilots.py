@@ -16,17 +16,20 @@ from px4_sim_ros.mavlink.pilot_link import PILOT_PORT
 from px4_sim_ros.mavlink.ports import LOCAL, check_port_is_free
 from px4_sim_ros.run.processes import Child
 from px4_sim_ros.run.px4 import CONSOLE, Px4, Px4Process, check_pilot_instance, new_run_folder
+from px4_sim_ros.run.px4_socket import check_socket
 
 
 def check(hil: HilParameters, autopilot: str, is_piloted: bool) -> None:
     """Check before anything starts that a flight has what it needs of this machine.
 
     :param autopilot: of AUTOPILOTS
-    :raises ParameterError: a pilot would hear nothing of this PX4
+    :raises ParameterError: a pilot would hear nothing of this PX4, or it cannot boot
     :raises PortTakenError: naming the port and, where the system shows it, its holder
     """
-    if autopilot == 'px4' and is_piloted:
-        check_pilot_instance(hil.instance)
+    if autopilot == 'px4':
+        if is_piloted:
+            check_pilot_instance(hil.instance)
+        check_socket(hil.instance)
     check_ports(hil, autopilot, is_piloted)
 
 

@@ -20,6 +20,7 @@ from px4_sim_ros.mavlink.cores import core_of
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.run.processes import Child
+from px4_sim_ros.run.px4_socket import remove_dead_socket
 
 _BUILD = pathlib.Path('build/px4_sitl_default')
 _BINARY = pathlib.Path('bin/px4')
@@ -152,7 +153,7 @@ class Px4Process(Child):
 
         :param folder: for its parameters and logs, and for all that it prints: `CONSOLE`
         """
-        self._folder = folder
+        self._folder, self._instance = folder, instance
         # Nobody waits for the disk in the midst of a step: its threads would go on otherwise.
         self._memory = _folder_in_memory() if px4.repeats else None
         if self._memory is not None:
@@ -189,6 +190,8 @@ class Px4Process(Child):
     def kill(self) -> None:
         """End its whole session, and keep what it has written."""
         super().kill()
+        with contextlib.suppress(PermissionError):       # it had an instance that another user has
+            remove_dead_socket(self._instance)
         if self._memory is not None:
             memory, self._memory = self._memory, None
             (self._folder / CONSOLE).unlink()
