@@ -8,9 +8,9 @@ import pathlib
 import signal
 import subprocess
 import sys
-import tempfile
 
 import instances
+import locks
 import longest_first
 import pytest
 
@@ -18,18 +18,10 @@ import pytest
 def _own_domain():
     """Return a ROS domain that no other run of the tests on this machine uses, and its lock."""
     for domain in range(10, 50):
-        path = pathlib.Path(tempfile.gettempdir()) / f'px4_sim_ros_domain_{domain}'
-        lock = path.open('w')      # held to the end of the run
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            lock.close()
-            continue
-        return domain, lock
+        if lock := locks.lock(f'domain_{domain}'):      # held to the end of the run
+            return domain, lock
     raise RuntimeError('all ROS domains for tests are in use')
 
-
-_PX4_LOCK = pathlib.Path(tempfile.gettempdir()) / 'px4_sim_ros_px4'
 
 # A run starts hundreds of processes: without this each of them would compile the package for
 # itself, on a machine whose owner does not want to see bytecode.
@@ -83,17 +75,24 @@ def pytest_runtest_protocol(item):
     """
     with contextlib.ExitStack() as stack:
         if os.environ.get('PX4_DIR') and item.get_closest_marker('px4'):
-            lock = stack.enter_context(_PX4_LOCK.open('w'))
+            lock = stack.enter_context(locks.lock_file('px4'))
             fcntl.flock(lock, fcntl.LOCK_EX)
         return (yield)
 
 
 @pytest.fixture
 def free_instances():
-    """Return an iterator over instances that nobody uses, nor another worker of this run."""
+    """Return an iterator over instances that nobody uses, nor another worker or run of tests."""
     from px4_sim_ros.bench.kinds import is_free
     own = instances.of_worker(os.environ.get('PYTEST_XDIST_WORKER', 'gw0'))
-    return (i for i in own if is_free(i))
+    with contextlib.ExitStack() as held:
+        def ours():
+            for instance in own:
+                if lock := locks.lock(f'instance_{instance}'):
+                    held.enter_context(lock)
+                    if is_free(instance):
+                        yield instance
+        yield ours()
 
 
 @pytest.fixture
@@ -111,10 +110,10 @@ def other_instance(free_instances):
 @pytest.fixture
 def domains():
     """Return a function that returns further ROS domains that nobody else uses."""
-    with contextlib.ExitStack() as locks:
+    with contextlib.ExitStack() as held:
         def another():
             domain, lock = _own_domain()
-            locks.enter_context(lock)
+            held.enter_context(lock)
             return domain
         yield another
 

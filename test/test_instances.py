@@ -7,6 +7,7 @@ import pathlib
 import re
 
 import instances
+import locks
 import pytest
 
 FOLDER = pathlib.Path(__file__).parent
@@ -35,3 +36,9 @@ def test_each_instance_belongs_to_one_file():
 def test_there_are_no_more_workers_than_instances():
     with pytest.raises(AssertionError, match='instances for 3 workers only'):
         instances.of_worker('gw3')
+
+
+def test_an_instance_is_no_other_run_s_as_long_as_a_test_has_it(instance, other_instance):
+    assert instance != other_instance
+    assert locks.lock(f'instance_{instance}') is None
+    assert locks.lock(f'instance_{other_instance}') is None

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What nodes log tells the simulated time, once, and not before there is any."""
 import logging
+from unittest import mock
 
 import pytest
 
@@ -14,10 +15,10 @@ from px4_sim_ros.ros.timed_logger import TimedLogger
     (12_004_000, 'imu is back', 't = 12.004000 s: imu is back'),
     (12_004_000, 'WAITING at t = 12.000000 s', 'WAITING at t = 12.000000 s'),
     (0, 'all nodes are active', 'all nodes are active')])
-def test_a_sentence_has_its_time(method, time_us, sentence, logged, caplog):
-    caplog.set_level(logging.DEBUG)
-    getattr(TimedLogger(logging.getLogger('imu'), lambda: time_us), method)(sentence)
-    assert caplog.messages == [logged]
+def test_a_sentence_has_its_time(method, time_us, sentence, logged):
+    logger = mock.Mock()
+    getattr(TimedLogger(logger, lambda: time_us), method)(sentence)
+    assert logger.mock_calls == [getattr(mock.call, method)(logged)]
     assert untimed(logged) == sentence
 
 
