@@ -3,7 +3,9 @@
 """The signals that ask for the end, alike in all processes: the first does, none disturbs it."""
 from __future__ import annotations
 
+import atexit
 import contextlib
+import functools
 import os
 import signal
 import sys
@@ -99,7 +101,14 @@ def held_back() -> typing.Iterator[Stop]:
         signal.raise_signal(stop.number)
 
 
+@functools.cache
+def _ignore_at_exit() -> None:
+    """Have them ignored when Python ends: it takes handlers away, and the next would kill it."""
+    atexit.register(ignore)
+
+
 def _handle(handler: typing.Callable[[int, types.FrameType | None], None]) -> None:
+    _ignore_at_exit()
     for number in _SIGNALS:
         signal.signal(number, handler)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)

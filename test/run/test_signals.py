@@ -125,6 +125,18 @@ except KeyboardInterrupt:
     print('interrupted')
 '''
 
+# Comes when Python has taken its handlers away: the process is all but gone.
+AS_PYTHON_ENDS = '''
+import os, sys
+from px4_sim_ros.config import signals
+class Owner:
+    def __del__(self, kill=os.kill, process=os.getpid()):
+        kill(process, 2)
+owner = Owner()
+getattr(signals, sys.argv[1])()
+sys.exit(3)
+'''
+
 
 def ended(*words, **options):
     """Run Python to its end, with SIGHUP as usual, also where the tests themselves have nohup."""
@@ -173,3 +185,9 @@ def test_the_end_of_the_terminal_is_ignored_where_that_was_asked_for():
     result = subprocess.run(['nohup', sys.executable, '-c', HANDLERS, '1'], capture_output=True,
                             text=True, timeout=60, check=False, stdin=subprocess.DEVNULL)
     assert (result.returncode, result.stdout) == (0, 'False\n')
+
+
+@pytest.mark.parametrize('handler', ['Stop', 'raise_interrupt'])
+def test_a_signal_as_python_ends_does_not_change_the_exit_code(handler):
+    result = ended('-c', AS_PYTHON_ENDS, handler)
+    assert (result.returncode, result.stderr) == (3, '')
