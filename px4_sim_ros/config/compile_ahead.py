@@ -3,16 +3,22 @@
 """The motion is compiled before the first flight on a machine, where nobody waits for an answer."""
 from __future__ import annotations
 
+import dataclasses
 import os
 import signal
 import subprocess
 import sys
 
 from px4_sim_ros.config.child_prefix import die_with_parent, own_module
-from px4_sim_ros.model.code_cache import cache_folder, is_kept
+from px4_sim_ros.model.code_cache import MOTION, cache_folder, is_kept
 
 # Ctrl-C, and the end of the terminal, go to both processes.
 _OF_THE_TERMINAL = -signal.SIGINT, -signal.SIGHUP
+
+
+def is_compiled() -> bool:
+    """Return whether there is nothing to compile."""
+    return os.environ.get('NUMBA_DISABLE_JIT', '0') != '0' or is_kept(MOTION)
 
 
 def compile_ahead() -> None:
@@ -22,7 +28,7 @@ def compile_ahead() -> None:
 
     :raises KeyboardInterrupt: also when the other process was interrupted
     """
-    if os.environ.get('NUMBA_DISABLE_JIT', '0') != '0' or is_kept('advance'):
+    if is_compiled():
         return
     print('the equations of motion are compiled for this machine; that is done once',
           file=sys.stderr, flush=True)
@@ -38,14 +44,18 @@ def compile_ahead() -> None:
 
 
 def compile_motion() -> None:
-    """Compile all that any vehicle and integrator needs, or load what is kept from before."""
+    """Compile all that any vehicle, wind and integrator needs, or load what is kept from before."""
     from px4_sim_ros.config.configuration import load_configuration
     from px4_sim_ros.model.body.dynamics import Dynamics
     from px4_sim_ros.model.body.integrators import DynamicsParameters
     from px4_sim_ros.model.environment.environment import Environment
+    from px4_sim_ros.model.environment.turbulent_field import TurbulentField
     configuration = load_configuration(None, {})
     world = configuration.world
-    Dynamics(configuration.of_node('dynamics', DynamicsParameters), configuration.vehicle,
+    TurbulentField(1.0, 1.0, world.seed, 'compiled ahead')
+    parameters = configuration.of_node('dynamics', DynamicsParameters)
+    # With steps of its own choice it needs all that one with equal steps does, and more.
+    Dynamics(dataclasses.replace(parameters, integrator='rk45'), configuration.vehicle,
              Environment.of(world), world.step_us)
 
 

@@ -15,6 +15,9 @@ import os
 import pathlib
 import sys
 
+MOTION = 'advance'
+"""What is kept last: with this one all that a flight needs is there."""
+
 
 @functools.cache
 def cache_folder() -> pathlib.Path | None:

@@ -12,7 +12,7 @@ import typing
 from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.subscription import Subscription
 
-from px4_sim_ros.config.compile_ahead import compile_motion
+from px4_sim_ros.config.compile_ahead import compile_motion, is_compiled
 from px4_sim_ros.config.configuration import NodeConfiguration
 from px4_sim_ros.messages import pilot_events
 from px4_sim_ros.ros import qos
@@ -32,7 +32,8 @@ class DynamicsNode(BlockNode):
 
     def __init__(self, *arguments: typing.Any) -> None:
         # Before it appears: from then on it is asked, and has to answer.
-        compile_motion()
+        if not is_compiled():
+            compile_motion()
         super().__init__(*arguments)
         self._over_us: int | None = None       # when the mission was over
         self._flown: str | None = None         # the fingerprint of then

@@ -10,6 +10,7 @@ if __name__ == '__main__':
 
 import argparse
 import contextlib
+import functools
 import math
 import pathlib
 import sys
@@ -68,15 +69,16 @@ def run(
     executor = make_executor()
     host = BlockHost(None if described is None else SharedCore(core_of(described.core_instance)))
     try:
-        manager = (_make_nodes(names, nodes, own, host) if described is None
-                   else _make_fleet(names, nodes, own, host, described))
+        make = functools.partial(_make, stop, host)
+        manager = (_make_nodes(names, nodes, own, host, make) if described is None
+                   else _make_fleet(names, nodes, own, host, make, described))
         for node in nodes:
             executor.add_node(node)
-        if stop.asked:
-            return 0           # there is no graph yet
         collector.release()
         with contextlib.closing(HangWatch(host.runner, HangReport(host, manager, stop))):
             _spin(StepExecutor(executor, host), nodes, manager, stop)
+    except signals.Interrupted:
+        return 0               # there is no graph yet
     except ParameterError as error:
         print(f'world: {error}', file=sys.stderr)
         return 2
@@ -102,25 +104,36 @@ def _read_fleet(file: pathlib.Path) -> FleetDescription:
     return read_fleet_file(file)
 
 
+def _make(
+    stop: signals.Stop, host: BlockHost, name: str, *arguments: typing.Any,
+) -> typing.Any:
+    """Return a node of the graph.
+
+    :raises signals.Interrupted: a signal has come: to make all takes seconds on a busy machine
+    """
+    if stop.asked:
+        raise signals.Interrupted(stop.number)
+    return graph.load(graph.spec_of(name).node)(name, host, *arguments)
+
+
 def _make_nodes(
     names: typing.Sequence[str], nodes: list[typing.Any], own: typing.Sequence[str],
-    host: BlockHost,
+    host: BlockHost, make: typing.Callable[..., typing.Any],
 ) -> ManagerNode | None:
     """Make the nodes, the manager last in the list: it asks the others as soon as it runs.
 
     :param nodes: where they are added, so that they are ended if one of them cannot be made
+    :param make: makes one by its name
     :returns: the manager, if it is one of them
     """
-    def make(name: str, *arguments: str) -> typing.Any:
-        return graph.load(graph.spec_of(name).node)(name, host, *arguments)
-
     manager: typing.Any = None
     if not names or 'manager' in names:
         manager = make('manager')
         nodes.append(manager)
         names = names or list(manager.configured_graph().nodes)
     classes = node_overrides.parse(own, names)
-    nodes[:0] = [make(name, classes.get(name, '')) for name in names if name != 'manager']
+    _put_in_front(nodes, (
+        make(name, classes.get(name, '')) for name in names if name != 'manager'))
     host.add([node for node in nodes if isinstance(node, BlockNode)],
              manager.driver if manager else None)
     return manager
@@ -128,15 +141,12 @@ def _make_nodes(
 
 def _make_fleet(
     names: typing.Sequence[str], nodes: list[typing.Any], own: typing.Sequence[str],
-    host: BlockHost, described: FleetDescription,
+    host: BlockHost, make: typing.Callable[..., typing.Any], described: FleetDescription,
 ) -> ManagerNode | None:
     """Make the nodes of several vehicles, as `_make_nodes` does.
 
     :param names: of vehicles, and of nodes that there are once; all when empty
     """
-    def make(name: str, *arguments: typing.Any) -> typing.Any:
-        return graph.load(graph.spec_of(name).node)(name, host, *arguments)
-
     vehicles = described.vehicles
     has_recorder = 'recorder' in managed(vehicles)
     names = names or ['manager', *(v.vehicle for v in vehicles), *['recorder'] * has_recorder]
@@ -147,13 +157,19 @@ def _make_fleet(
     for member in vehicles:
         if member.vehicle in names:
             classes = node_overrides.parse(own, member.graph.nodes)
-            nodes[:0] = [make(name, classes.get(name, ''), member.vehicle)
-                         for name in member.nodes]
+            _put_in_front(nodes, (make(name, classes.get(name, ''), member.vehicle)
+                                  for name in member.nodes))
     if 'recorder' in names:
         nodes[:0] = [make('recorder')]
     host.add([node for node in nodes if isinstance(node, BlockNode)],
              manager.driver if manager else None)
     return manager
+
+
+def _put_in_front(nodes: list[typing.Any], made: typing.Iterable[typing.Any]) -> None:
+    """Put nodes in front as they are made, so that none is lost if one of them cannot be."""
+    for at, node in enumerate(made):
+        nodes.insert(at, node)
 
 
 def _spin(

@@ -119,6 +119,30 @@ from scipy.linalg import cython_blas
     assert output(program) == f'{bool(before)}\n'
 
 
+def test_nothing_is_left_to_compile_in_flight():
+    """Whatever integrator and wind: what a step calls was called ahead, with the same types."""
+    assert output("""
+import dataclasses
+from px4_sim_ros.config.compile_ahead import compile_motion
+from px4_sim_ros.config.configuration import load_configuration
+from px4_sim_ros.model.body import dynamics, integrators
+from px4_sim_ros.model.environment import turbulent_field
+from px4_sim_ros.model.environment.environment import Environment
+called = [f for m in (dynamics, turbulent_field) for f in vars(m).values()
+          if hasattr(f, 'signatures')]
+compile_motion()
+ahead = [f.signatures for f in called]
+assert len(ahead) == 4 and all(ahead), ahead
+turbulent_field.TurbulentField(2.0, 30.0, 1, 'wind').at((1.0, 2.0, 3.0))
+configuration = load_configuration(None, {})
+for integrator in integrators.INTEGRATOR_NAMES:
+    parameters = dataclasses.replace(configuration.nodes['dynamics'], integrator=integrator)
+    dynamics.Dynamics(parameters, configuration.vehicle, Environment.of(configuration.world),
+                      configuration.world.step_us).step((500.0,) * 4)
+print([f.__name__ for f, before in zip(called, ahead) if f.signatures != before])
+""") == '[]\n'
+
+
 def test_records_are_read_by_name():
     """In compiled functions, and by whoever looks on."""
     constants = module.record(mass_kg=1.5, arm_m=0.25)

@@ -125,6 +125,24 @@ except KeyboardInterrupt:
     print('interrupted')
 '''
 
+# Comes as a world makes its second node.
+AS_NODES_ARE_MADE = '''
+import os, sys
+from px4_sim_ros.ros import world
+from px4_sim_ros.ros.block_node import BlockNode
+from px4_sim_ros.ros.manager import ManagerNode
+def made(kind):
+    make = kind.__init__
+    def made(self, name, *arguments):
+        if kind is BlockNode:
+            os.kill(os.getpid(), 2)
+        make(self, name, *arguments)
+        print(name)
+    kind.__init__ = made
+made(BlockNode)
+made(ManagerNode)
+sys.exit(world.main([]))
+'''
 # Comes when Python has taken its handlers away: the process is all but gone.
 AS_PYTHON_ENDS = '''
 import os, sys
@@ -191,3 +209,8 @@ def test_the_end_of_the_terminal_is_ignored_where_that_was_asked_for():
 def test_a_signal_as_python_ends_does_not_change_the_exit_code(handler):
     result = ended('-c', AS_PYTHON_ENDS, handler)
     assert (result.returncode, result.stderr) == (3, '')
+
+
+def test_a_world_that_makes_its_nodes_makes_no_more():
+    result = ended('-c', AS_NODES_ARE_MADE)
+    assert (result.returncode, result.stdout, result.stderr) == (0, 'manager\ndynamics\n', '')

@@ -33,7 +33,6 @@ from px4_sim_ros.model.body.motion import (
 from px4_sim_ros.model.body.motion_code import advance_of
 from px4_sim_ros.model.body.rotors import SHAKING
 from px4_sim_ros.model.body.standing import Stand, stand
-from px4_sim_ros.model.compiled import load_compiler
 from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.errors import DivergedError
 from px4_sim_ros.model.frames import Quaternion, Vector
@@ -107,10 +106,17 @@ class Dynamics:
         self._angles, self._outputs = (
             at - memory.state_at for at in (memory.angles_at, memory.outputs_at))
         # What is compiled or loaded is so now, not in the first step.
-        self._advance = advance_of(memory, self._plant, self._held.anchors)
         if self._adaptive is not None:
-            load_compiler()
+            self._compile()
+        self._advance = advance_of(memory, self._plant, self._held.anchors)
         self.truth()
+
+    def _compile(self) -> None:
+        """Compile what an integrator calls that chooses its steps."""
+        x = self.state.copy()
+        derivative(x, self._plant, self._held)
+        project_state(x, self._plant, self.anchors.copy())
+        turn_rotors(self._memory.rotor_angles_rad.copy(), x, self._half_step_s)
 
     @property
     def state(self) -> np.ndarray:

@@ -11,10 +11,8 @@ import numpy as np
 
 from px4_sim_ros.model import machine_code
 from px4_sim_ros.model.body.motion import Memory, Plant, advance
+from px4_sim_ros.model.code_cache import MOTION
 from px4_sim_ros.model.compiled import IS_PLAIN
-
-NAME = 'advance'
-"""Of the file that the machine code is kept in."""
 
 Advance = typing.Callable[[float, int, bool], bool]
 """Takes the length of the substeps (s), their number, and whether the method is `rk4`."""
@@ -60,4 +58,4 @@ def _address(constants: np.dtype[typing.Any], pack: np.dtype[typing.Any]) -> int
             t.CPointer(t.CPointer(t.float64)), t.CPointer(t.int64), of_constants, of_packs,
             t.float64, t.int64, t.boolean), entry
 
-    return machine_code.load(NAME, make)
+    return machine_code.load(MOTION, make)
