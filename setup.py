@@ -42,5 +42,6 @@ setup(
         f'visualizer = {PACKAGE}.cli.executables:visualizer',
         f'autopilot_supervisor = {PACKAGE}.cli.executables:autopilot_supervisor',
         f'autopilot = {PACKAGE}.autopilot.process:main',
-    ], 'pytest11': [f'{PACKAGE} = {PACKAGE}.testing.plugin']},
+    # Its name is that of `-p`: so pytest does not load it a second time.
+    ], 'pytest11': [f'{PACKAGE}.testing.plugin = {PACKAGE}.testing.plugin']},
 )

@@ -6,6 +6,7 @@ from __future__ import annotations
 import concurrent.futures
 import math
 import typing
+import warnings
 
 from px4_sim_ros.campaign import inputs
 from px4_sim_ros.campaign.executors import Opened
@@ -151,10 +152,9 @@ class Search:
         if self._drawn < 2:
             raise ParameterError('worst: at least two inputs must vary; `campaign limit` finds the'
                                  ' limit of one')
-        import cma
         settings = self._campaign.settings
         # It takes 0 for a seed of the clock.
-        strategy = cma.CMAEvolutionStrategy([0.5] * self._drawn, 0.3, {
+        strategy = _cma().CMAEvolutionStrategy([0.5] * self._drawn, 0.3, {
             'bounds': [0.0, 1.0], 'seed': settings.seed + 1, 'verbose': -9,
             'maxfevals': settings.runs})
         worst: tuple[Case, float] | None = None
@@ -174,6 +174,14 @@ class Search:
         if worst[1] == _NO_MARGIN:
             raise ParameterError(f'margin {margin}: no flight has one')
         return worst
+
+
+def _cma() -> typing.Any:
+    """Return the package; it warns that matplotlib is missing, with which nothing is drawn here."""
+    with warnings.catch_warnings():
+        warnings.simplefilter('ignore')
+        import cma
+    return cma
 
 
 Sequence = typing.Sequence[Case]

@@ -4,13 +4,15 @@
 import concurrent.futures
 import math
 import re
+import sys
+import warnings
 
 import numpy as np
 import pytest
 from campaigns import GROUND, campaign, folder_of, row_of
 
 from px4_sim_ros.campaign import conduct as conducting
-from px4_sim_ros.campaign import statistics
+from px4_sim_ros.campaign import search, statistics
 from px4_sim_ros.campaign.campaign_report import report
 from px4_sim_ros.campaign.comparison import compare
 from px4_sim_ros.campaign.executors import Opened
@@ -124,6 +126,17 @@ def test_a_limit_that_is_not_there(executor, name, bounds, sentence):
         Search(found, None, Opened(executor, row_of, 2, '')).limit(
             name, None, 1, lambda value, cases: None)
     assert sentence in str(error.value)
+
+
+def test_nothing_is_said_of_a_package_that_is_not_needed(monkeypatch):
+    """As in a fresh environment, which has no matplotlib."""
+    for name in [name for name in sys.modules if name.split('.')[0] == 'cma']:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, 'matplotlib', None)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter('always')
+        assert search._cma().CMAEvolutionStrategy
+    assert said == []
 
 
 def test_the_least_margin_is_found(executor):

@@ -7,6 +7,7 @@ import pathlib
 import re
 import shlex
 import subprocess
+import tomllib
 
 import pytest
 
@@ -48,7 +49,8 @@ def test_the_contract_of_recordings_is_that_of_its_version():
 WRITTEN = sorted({name for found in re.findall(
     r'(?:--(?:record|json|plot|report|page|viewer|summary|out)|-o) ([\w-][\w/.-]*)'
     r'|[Ss]aved? (?:it|this)? ?as\s`([\w.-]+)`|cp examples/\S+ examples/(\S+) \.', TEXT)
-    for name in found if re.search('[./]', name)})
+    for name in found if re.search('[./]', name)} | {
+        f'{name}/' for name in re.findall(r'-m venv (\w+)', TEXT)})
 
 
 @pytest.mark.parametrize('name', WRITTEN)
@@ -57,6 +59,17 @@ def test_git_ignores_what_the_commands_leave(name):
                 if line and not line.startswith('#')]
     assert any(name.startswith(pattern.lstrip('/')) if pattern.endswith('/')
                else fnmatch.fnmatch(name, pattern.removeprefix('/')) for pattern in patterns)
+
+
+def test_the_linter_takes_no_folder_that_commands_leave_for_a_package():
+    """It would want imports of tests in another order as soon as somebody has flown a campaign."""
+    folders = {line.strip('/') for line in (ROOT / '.gitignore').read_text().splitlines()
+               if line.endswith('/')}
+    modules = {path.stem for path in (ROOT / 'test').rglob('*.py')}
+    settings = tomllib.loads((ROOT / 'pyproject.toml').read_text())
+    known = settings['tool']['ruff']['lint']['isort']['known-third-party']
+    assert 'campaigns' in folders & modules
+    assert folders & modules <= set(known)
 
 
 @pytest.mark.slow

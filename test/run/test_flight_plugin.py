@@ -84,6 +84,19 @@ def test_the_plugin_loads_nothing_before_there_is_a_flight():
     assert subprocess.run([sys.executable, '-c', code], cwd=ROOT, check=False).returncode == 0
 
 
+def test_an_installed_plugin_may_be_named_as_well(tmp_path):
+    """As in a checkout from which pip has installed: what pip leaves there has the entry point."""
+    subprocess.run([sys.executable, 'setup.py', '-q', 'egg_info', '--egg-base', str(tmp_path)],
+                   cwd=ROOT, check=True, capture_output=True)
+    assert 'pytest11' in (tmp_path / 'px4_sim_ros.egg-info' / 'entry_points.txt').read_text()
+    path = os.pathsep.join([str(tmp_path), os.environ['PYTHONPATH']])
+    result = subprocess.run(
+        [sys.executable, '-m', 'pytest', '-p', 'px4_sim_ros.testing.plugin', '--markers'],
+        cwd=tmp_path, env=os.environ | {'PYTHONPATH': path}, capture_output=True, text=True,
+        check=False)
+    assert result.returncode == 0, result.stderr
+
+
 def test_two_flights_have_two_instances():
     with own_instance(of_px4=False) as one, own_instance(of_px4=False) as other:
         assert one != other
