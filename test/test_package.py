@@ -26,6 +26,7 @@ KEYS = {
     'lz4': 'mcap-ros2-support',              # mcap requires both
     'zstandard': 'mcap-ros2-support',
     'matplotlib': 'python3-matplotlib',
+    'llvmlite': 'python3-numba',             # which requires it
     'numba': 'python3-numba',
     'numpy': 'python3-numpy',
     'pandas': 'python3-pandas',
