@@ -17,7 +17,9 @@ import numpy as np
 
 from px4_sim_ros.model.body.contact import no_anchors
 from px4_sim_ros.model.body.integrators import WORK_ROWS
-from px4_sim_ros.model.body.motion import QW, ROTORS, HeldInputs, Plant, integrate
+from px4_sim_ros.model.body.motion import integrate
+from px4_sim_ros.model.body.motion_memory import QW, ROTORS, HeldInputs
+from px4_sim_ros.model.body.plant import Plant
 from px4_sim_ros.model.body.rotors import (
     AXIS_X,
     AXIS_Z,

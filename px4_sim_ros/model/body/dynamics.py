@@ -14,7 +14,9 @@ from px4_sim_ros.model.body.alterations import Alterations
 from px4_sim_ros.model.body.battery import Battery, packs_on_a_bus, wear_packs
 from px4_sim_ros.model.body.contact import no_anchors
 from px4_sim_ros.model.body.integrators import ADAPTIVE, FIXED, Adaptive, DynamicsParameters, State
-from px4_sim_ros.model.body.motion import (
+from px4_sim_ros.model.body.motion import derivative, project_state, turn_rotors
+from px4_sim_ros.model.body.motion_code import advance_of
+from px4_sim_ros.model.body.motion_memory import (
     ATTITUDE,
     BUS_CURRENT,
     BUS_VOLTAGE,
@@ -25,12 +27,8 @@ from px4_sim_ros.model.body.motion import (
     VELOCITY,
     HeldInputs,
     Memory,
-    Plant,
-    derivative,
-    project_state,
-    turn_rotors,
 )
-from px4_sim_ros.model.body.motion_code import advance_of
+from px4_sim_ros.model.body.plant import Plant
 from px4_sim_ros.model.body.rotors import SHAKING
 from px4_sim_ros.model.body.standing import Stand, stand
 from px4_sim_ros.model.environment.environment import Environment
@@ -49,7 +47,7 @@ _EAST_DEG = 90.0       # the heading of body axes that are those of the world
 
 
 class Dynamics:
-    """Motion of one vehicle over the ground; for its state see `motion`."""
+    """Motion of one vehicle over the ground; for its state see `motion_memory`."""
 
     def __init__(
         self, parameters: DynamicsParameters, vehicle: Vehicle, environment: Environment,
@@ -120,7 +118,7 @@ class Dynamics:
 
     @property
     def state(self) -> np.ndarray:
-        """The state now, see `motion`; it can be written to, and changes with each step."""
+        """The state now, see `motion_memory`; it can be written to, and changes with each step."""
         return self._memory.state
 
     @state.setter

@@ -3,203 +3,70 @@
 """The equations of motion of a vehicle, compiled: rigid body, force elements, drag and battery.
 
 The force elements are rotors, lifting surfaces, feet and wheels: each kind is a table and one
-loop. The state is an array: position (m) and velocity (m/s) in ENU, attitude (w, x, y, z), body
-rate (rad/s) in FLU, rotor speeds (rad/s), speeds of the wheels' motors (rad/s), angles of the
-servos (rad), then for each pack of the battery its charge (0..1) and its polarisation voltage (V).
-All of it is integrated together.
+loop. For the state see `motion_memory`. All of it is integrated together.
 """
 from __future__ import annotations
 
 import math
-import typing
 
 import numpy as np
 
 from px4_sim_ros.model import rotation
-from px4_sim_ros.model.body import integrators
-from px4_sim_ros.model.body.actuators import actuator_rate, actuator_table
-from px4_sim_ros.model.body.alterations import UNALTERED, Alterations, loaded
+from px4_sim_ros.model.body import integrators, motion_memory
+from px4_sim_ros.model.body.actuators import actuator_rate
 from px4_sim_ros.model.body.battery import (
     bus_voltage_v,
     clamp_charges,
     pack_current_a,
     pack_rates,
-    packs_on_a_bus,
 )
-from px4_sim_ros.model.body.contact import (
-    contact_constants,
-    contact_wrench,
-    foot_table,
-    move_anchors,
-    reach_m,
+from px4_sim_ros.model.body.contact import contact_wrench, move_anchors
+from px4_sim_ros.model.body.motion_memory import (
+    BUS_CURRENT,
+    BUS_VOLTAGE,
+    IN_VORTEX_RING,
+    OUTPUTS,
+    QW,
+    QX,
+    QY,
+    QZ,
+    ROTORS,
+    VX,
+    VY,
+    VZ,
+    WX,
+    WY,
+    WZ,
+    HeldInputs,
+    X,
+    Y,
+    Z,
 )
+from px4_sim_ros.model.body.plant import Plant
 from px4_sim_ros.model.body.rotors import (
     ACCELERATION,
     OUT_OF_GROUND_EFFECT,
-    RotorSet,
     shakes,
     spin_up,
     wrench,
 )
-from px4_sim_ros.model.body.surfaces import surface_table, surface_wrench
-from px4_sim_ros.model.compiled import allocating, compiled, record
+from px4_sim_ros.model.body.surfaces import surface_wrench
+from px4_sim_ros.model.compiled import allocating, compiled
 from px4_sim_ros.model.environment import atmosphere, gravity
-from px4_sim_ros.model.environment.environment import Environment
-from px4_sim_ros.model.environment.ground import Ground
 from px4_sim_ros.model.frames import Vector
-from px4_sim_ros.model.vehicle.sections import Body
-from px4_sim_ros.model.vehicle.vehicle import Vehicle
-
-# Indices of the state; from ROTORS on there are the rotor speeds, the actuators, then the packs.
-X, Y, Z, VX, VY, VZ, QW, QX, QY, QZ, WX, WY, WZ, ROTORS = range(14)
-POSITION, VELOCITY = slice(X, VX), slice(VX, QW)
-ATTITUDE, RATE = slice(QW, WX), slice(WX, ROTORS)
-
-_TENSOR = {'x': (0, 0), 'y': (1, 1), 'z': (2, 2), 'xy': (0, 1), 'xz': (0, 2), 'yz': (1, 2)}
 
 # In m, m/s and rad/s: no vehicle is so far away, nor moves or turns so fast.
 _BOUND = 1e6
 
 _density_kg_m3 = compiled(atmosphere.density_kg_m3)
 _gravity_m_s2 = compiled(gravity.gravity_m_s2)
+_layout = compiled(motion_memory.layout)
 _matrix = compiled(rotation.matrix)
 _normalised = compiled(rotation.normalised)
 _to_body = compiled(rotation.to_body)
 _to_world = compiled(rotation.to_world)
 _euler = compiled(integrators.euler_in_place, inline=True)
 _rk4 = compiled(integrators.rk4_in_place, inline=True)
-
-
-class Plant(typing.NamedTuple):
-    """A vehicle in its environment, as compiled functions read it."""
-
-    constants: np.ndarray          # a record
-    rotors: np.ndarray             # of `RotorSet`
-    surfaces: np.ndarray           # of `surface_table`
-    actuators: np.ndarray          # of `actuator_table`
-    packs: np.ndarray              # of `packs_on_a_bus`; none: the bus has its nominal voltage
-    feet: np.ndarray               # of `foot_table`; none: there is no ground
-
-    @classmethod
-    def of(cls, vehicle: Vehicle, environment: Environment, *, ground: bool) -> Plant:
-        """Return a vehicle over the ground, or without any."""
-        body, battery, air = vehicle.body, vehicle.battery, environment.atmosphere
-        rotors = RotorSet(
-            vehicle.rotor_model, vehicle.rotors, vehicle.motor_model if battery else None,
-            vehicle.rotor_models, vehicle.motor_models if battery else None)
-        indices = vehicle.actuator_indices
-        return cls(
-            record(
-                **rotors.constants,
-                **contact_constants(
-                    vehicle.contact_model, vehicle.all_points_m if ground else ()),
-                **_load(body, UNALTERED), **_slope(environment.ground),
-                linear_drag_n_s_m=body.linear_drag_n_s_m,
-                quadratic_drag_n_s2_m2=body.quadratic_drag_n_s2_m2,
-                nominal_voltage_v=battery.nominal_voltage_v if battery else 1.0,
-                home_altitude_m=environment.home_altitude_m,
-                sea_level_pressure_pa=air.sea_level_pressure_pa,
-                sea_level_temperature_k=air.sea_level_temperature_k,
-                earth_rate_north=environment.earth_rate_enu[1],
-                earth_rate_up=environment.earth_rate_enu[2],
-                gravity_at_home=environment.gravity.at_home,
-                gravity_per_m=environment.gravity.per_m,
-                gravity_per_m2=environment.gravity.per_m2),
-            rotors.table, surface_table(vehicle.surfaces, indices),
-            actuator_table(vehicle.motors, vehicle.servos), packs_on_a_bus(battery),
-            foot_table(vehicle.contact_model.friction_coefficient, *(
-                (vehicle.contact_points_m, vehicle.wheels, indices, vehicle.hull_points_m)
-                if ground else ((),))))
-
-    def copy(self) -> Plant:
-        """Return another one that is equal."""
-        return Plant(*(array.copy() for array in self))
-
-    def alter(self, made: Plant, body: Body, altered: Alterations) -> Vector:
-        """Load a vehicle, always from how it was made; return its centre of mass, m, FLU.
-
-        All places are from the centre of mass, so they move the other way. Drag of the body stays
-        on it, and the geometry by which wheels are steered moves with them.
-
-        :param made: the plant without any load
-        :param body: of the vehicle, without any load
-        """
-        body, center = loaded(body, altered)
-        for name, value in _load(body, altered).items():
-            self.constants[name] = value
-        for moved, table in ((self.rotors, made.rotors), (self.surfaces, made.surfaces),
-                             (self.feet, made.feet)):
-            if len(table):
-                moved[:, :3] = table[:, :3] - center
-        if len(self.feet):
-            self.constants['reach_m'] = reach_m(
-                [(x, y, z) for x, y, z in self.feet[:, :3].tolist()])
-        return center
-
-
-def _load(body: Body, altered: Alterations) -> dict[str, float | bool]:
-    """Return the constants of a body that alterations change.
-
-    :param body: with its loads
-    """
-    tensor = np.array(body.inertia_tensor)
-    inverse = np.linalg.inv(tensor)
-    found: dict[str, float | bool] = {
-        f'inertia_{name}_kg_m2': tensor[place] for name, place in _TENSOR.items()}
-    found |= {f'inverse_{name}': inverse[place] for name, place in _TENSOR.items()}
-    torque_x, torque_y, torque_z = altered.torque_flu
-    return found | {
-        'is_principal': not any(body.inertia_products_kg_m2),
-        'mass_kg': body.mass_kg, 'density_share': altered.density_share,
-        'is_twisted': any(altered.torque_flu), 'torque_x_n_m': torque_x, 'torque_y_n_m': torque_y,
-        'torque_z_n_m': torque_z}
-
-
-def _slope(ground: Ground) -> dict[str, float | bool]:
-    """Return the constants of the ground: the rotation from its axes into those of the world."""
-    return {'is_sloping': not ground.is_level,
-            **{f'slope_{i}': value for i, value in enumerate(ground.matrix)}}
-
-
-class HeldInputs(typing.NamedTuple):
-    """Inputs that are held over a step."""
-
-    references: np.ndarray         # (rotors + actuators,), of rotors as at nominal voltage
-    wind_enu: np.ndarray           # (3,), m/s
-    force_enu: np.ndarray          # (3,), N, on the centre of mass, added to all others
-    anchors: np.ndarray            # (feet, 2), m, where feet hold on to the ground
-
-
-class Memory:
-    """One array of all that changes in a step: a compiled function is soon given it.
-
-    It begins with what holds over the step (wind in m/s, force in N, references), which the state
-    follows, the angles of the rotors (rad), and the outputs: motion and battery in that state, as
-    far as they are not in the state itself.
-    """
-
-    def __init__(self, plant: Plant) -> None:
-        """Begin with zeros."""
-        self.state_at, self.angles_at, self.outputs_at = _layout(
-            len(plant.rotors), len(plant.actuators), len(plant.packs))
-        self.all = np.zeros(self.outputs_at + _OUTPUTS + len(plant.packs))
-        self.inputs, self.state = self.all[:self.state_at], self.all[self.state_at:self.angles_at]
-        self.rotor_angles_rad = self.all[self.angles_at:self.outputs_at]
-        self.pack_currents_a = self.all[self.outputs_at + _OUTPUTS:]
-        self.work = np.zeros((integrators.WORK_ROWS, len(self.state)))
-
-
-def _layout(rotors: int, actuators: int, packs: int) -> tuple[int, int, int]:
-    """Return where in a `Memory` state, angles and outputs begin, by how many there are of each."""
-    state_at = 6 + rotors + actuators
-    angles_at = state_at + ROTORS + rotors + actuators + 2 * packs
-    return state_at, angles_at, angles_at + rotors
-
-
-_compiled_layout = compiled(_layout)
-# The outputs: velocity, acceleration and angular acceleration in FLU, these, and the current out
-# of each pack.
-BUS_VOLTAGE, BUS_CURRENT, IN_VORTEX_RING, _OUTPUTS = range(9, 13)
 
 
 @compiled
@@ -223,7 +90,7 @@ def advance(
     :return: whether the state is within all bounds
     """
     plant = Plant(constants, rotors, surfaces, actuators, packs, feet)
-    state_at, angles_at, outputs_at = _compiled_layout(len(rotors), len(actuators), len(packs))
+    state_at, angles_at, outputs_at = _layout(len(rotors), len(actuators), len(packs))
     x, angles_rad = memory[state_at:angles_at], memory[angles_at:outputs_at]
     held = HeldInputs(memory[6:state_at], memory[:3], memory[3:6], anchors)
     integrate(x, angles_rad, plant, held, work, substep_s, substeps, is_rk4)
@@ -259,9 +126,9 @@ def _set_outputs(outputs: np.ndarray, x: np.ndarray, plant: Plant, held: HeldInp
     if len(packs):
         charges = x[ROTORS + len(rotors) + len(actuators):]
         for i in range(len(packs)):
-            outputs[_OUTPUTS + i] = pack_current_a(
+            outputs[OUTPUTS + i] = pack_current_a(
                 packs, i, charges[2 * i], charges[2 * i + 1], voltage)
-            current += outputs[_OUTPUTS + i]
+            current += outputs[OUTPUTS + i]
     velocity = _to_body(r, (x[VX], x[VY], x[VZ]))
     wind = _to_body(r, (held.wind_enu[0], held.wind_enu[1], held.wind_enu[2]))
     outputs[0], outputs[1], outputs[2] = velocity

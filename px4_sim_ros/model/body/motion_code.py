@@ -10,7 +10,9 @@ import typing
 import numpy as np
 
 from px4_sim_ros.model import machine_code
-from px4_sim_ros.model.body.motion import Memory, Plant, advance
+from px4_sim_ros.model.body.motion import advance
+from px4_sim_ros.model.body.motion_memory import Memory
+from px4_sim_ros.model.body.plant import Plant
 from px4_sim_ros.model.code_cache import MOTION
 from px4_sim_ros.model.compiled import IS_PLAIN
 

@@ -13,7 +13,7 @@ import typing
 
 import numpy as np
 
-from px4_sim_ros.model.body.motion import Plant
+from px4_sim_ros.model.body.plant import Plant
 from px4_sim_ros.model.body.rotors import OUT_OF_GROUND_EFFECT, wrench
 from px4_sim_ros.model.body.surfaces import surface_wrench
 from px4_sim_ros.model.environment.environment import Environment

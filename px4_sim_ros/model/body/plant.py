@@ -1,0 +1,114 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""A vehicle in its environment as the compiled equations of motion read it: tables of numbers."""
+from __future__ import annotations
+
+import typing
+
+import numpy as np
+
+from px4_sim_ros.model.body.actuators import actuator_table
+from px4_sim_ros.model.body.alterations import UNALTERED, Alterations, loaded
+from px4_sim_ros.model.body.battery import packs_on_a_bus
+from px4_sim_ros.model.body.contact import contact_constants, foot_table, reach_m
+from px4_sim_ros.model.body.rotors import RotorSet
+from px4_sim_ros.model.body.surfaces import surface_table
+from px4_sim_ros.model.compiled import record
+from px4_sim_ros.model.environment.environment import Environment
+from px4_sim_ros.model.environment.ground import Ground
+from px4_sim_ros.model.frames import Vector
+from px4_sim_ros.model.vehicle.sections import Body
+from px4_sim_ros.model.vehicle.vehicle import Vehicle
+
+_TENSOR = {'x': (0, 0), 'y': (1, 1), 'z': (2, 2), 'xy': (0, 1), 'xz': (0, 2), 'yz': (1, 2)}
+
+
+class Plant(typing.NamedTuple):
+    """A vehicle in its environment, as compiled functions read it."""
+
+    constants: np.ndarray          # a record
+    rotors: np.ndarray             # of `RotorSet`
+    surfaces: np.ndarray           # of `surface_table`
+    actuators: np.ndarray          # of `actuator_table`
+    packs: np.ndarray              # of `packs_on_a_bus`; none: the bus has its nominal voltage
+    feet: np.ndarray               # of `foot_table`; none: there is no ground
+
+    @classmethod
+    def of(cls, vehicle: Vehicle, environment: Environment, *, ground: bool) -> Plant:
+        """Return a vehicle over the ground, or without any."""
+        body, battery, air = vehicle.body, vehicle.battery, environment.atmosphere
+        rotors = RotorSet(
+            vehicle.rotor_model, vehicle.rotors, vehicle.motor_model if battery else None,
+            vehicle.rotor_models, vehicle.motor_models if battery else None)
+        indices = vehicle.actuator_indices
+        return cls(
+            record(
+                **rotors.constants,
+                **contact_constants(
+                    vehicle.contact_model, vehicle.all_points_m if ground else ()),
+                **_load(body, UNALTERED), **_slope(environment.ground),
+                linear_drag_n_s_m=body.linear_drag_n_s_m,
+                quadratic_drag_n_s2_m2=body.quadratic_drag_n_s2_m2,
+                nominal_voltage_v=battery.nominal_voltage_v if battery else 1.0,
+                home_altitude_m=environment.home_altitude_m,
+                sea_level_pressure_pa=air.sea_level_pressure_pa,
+                sea_level_temperature_k=air.sea_level_temperature_k,
+                earth_rate_north=environment.earth_rate_enu[1],
+                earth_rate_up=environment.earth_rate_enu[2],
+                gravity_at_home=environment.gravity.at_home,
+                gravity_per_m=environment.gravity.per_m,
+                gravity_per_m2=environment.gravity.per_m2),
+            rotors.table, surface_table(vehicle.surfaces, indices),
+            actuator_table(vehicle.motors, vehicle.servos), packs_on_a_bus(battery),
+            foot_table(vehicle.contact_model.friction_coefficient, *(
+                (vehicle.contact_points_m, vehicle.wheels, indices, vehicle.hull_points_m)
+                if ground else ((),))))
+
+    def copy(self) -> Plant:
+        """Return another one that is equal."""
+        return Plant(*(array.copy() for array in self))
+
+    def alter(self, made: Plant, body: Body, altered: Alterations) -> Vector:
+        """Load a vehicle, always from how it was made; return its centre of mass, m, FLU.
+
+        All places are from the centre of mass, so they move the other way. Drag of the body stays
+        on it, and the geometry by which wheels are steered moves with them.
+
+        :param made: the plant without any load
+        :param body: of the vehicle, without any load
+        """
+        body, center = loaded(body, altered)
+        for name, value in _load(body, altered).items():
+            self.constants[name] = value
+        for moved, table in ((self.rotors, made.rotors), (self.surfaces, made.surfaces),
+                             (self.feet, made.feet)):
+            if len(table):
+                moved[:, :3] = table[:, :3] - center
+        if len(self.feet):
+            self.constants['reach_m'] = reach_m(
+                [(x, y, z) for x, y, z in self.feet[:, :3].tolist()])
+        return center
+
+
+def _load(body: Body, altered: Alterations) -> dict[str, float | bool]:
+    """Return the constants of a body that alterations change.
+
+    :param body: with its loads
+    """
+    tensor = np.array(body.inertia_tensor)
+    inverse = np.linalg.inv(tensor)
+    found: dict[str, float | bool] = {
+        f'inertia_{name}_kg_m2': tensor[place] for name, place in _TENSOR.items()}
+    found |= {f'inverse_{name}': inverse[place] for name, place in _TENSOR.items()}
+    torque_x, torque_y, torque_z = altered.torque_flu
+    return found | {
+        'is_principal': not any(body.inertia_products_kg_m2),
+        'mass_kg': body.mass_kg, 'density_share': altered.density_share,
+        'is_twisted': any(altered.torque_flu), 'torque_x_n_m': torque_x, 'torque_y_n_m': torque_y,
+        'torque_z_n_m': torque_z}
+
+
+def _slope(ground: Ground) -> dict[str, float | bool]:
+    """Return the constants of the ground: the rotation from its axes into those of the world."""
+    return {'is_sloping': not ground.is_level,
+            **{f'slope_{i}': value for i, value in enumerate(ground.matrix)}}
