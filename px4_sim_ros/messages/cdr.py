@@ -18,6 +18,7 @@ from px4_sim_ros.model.timebase import US_PER_S
 
 # Plain CDR, little-endian: a number is aligned to its size, counted from the end of this header.
 _HEADER = b'\x00\x01\x00\x00'
+_PADDED_TO = 4
 _FORMATS = {'boolean': '?', 'octet': 'B', 'uint8': 'B', 'int8': 'b', 'uint16': 'H', 'int16': 'h',
             'uint32': 'I', 'int32': 'i', 'uint64': 'Q', 'int64': 'q', 'float': 'f', 'double': 'd'}
 _STAMP = struct.Struct('<iI')
@@ -46,7 +47,8 @@ class Layout:
         self._template = walk.data
         self._texts = tuple(text for _, _, text in walk.texts)
         self._read_texts = struct.Struct(_format_of_texts(walk.texts)).unpack_from
-        self._size = len(walk.data)
+        # From another process it comes padded, as RTPS has it.
+        self._sizes = len(walk.data), -(-len(walk.data) // _PADDED_TO) * _PADDED_TO
         chosen = [leaf for leaf in walk.leaves if any(
             leaf.path == field or leaf.path.startswith((f'{field}.', f'{field}['))
             for field in fields)]
@@ -77,7 +79,7 @@ class Layout:
 
     def unpack(self, data: bytes) -> tuple[int, tuple[float, ...]] | None:
         """Return stamp and numbers of a message; None if it does not match the template."""
-        if len(data) != self._size or self._read_texts(data) != self._texts:
+        if len(data) not in self._sizes or self._read_texts(data) != self._texts:
             return None
         seconds, nanoseconds = self._read_stamp(data, STAMP_OFFSET)
         return seconds * US_PER_S + nanoseconds // 1000, self._unpack(data, self._start)

@@ -169,8 +169,8 @@ class BlockNode(GraphNode):
         self._put(name, serialised_stamp_us(data), functools.partial(read, data))
 
     def _put(self, name: str, stamp_us: int, read: typing.Callable[[], typing.Any]) -> None:
-        if self.slot is not None and self.slot.synchronizer is not None:
-            self.slot.synchronizer.put(name, stamp_us, read)
+        if self.slot is not None and self.slot.synchronizer is not None and (
+                self.slot.synchronizer.put(name, stamp_us, read)):
             self._host.go_on()
 
     def _on_absence(self, header: Header) -> None:

@@ -40,18 +40,20 @@ class StampSynchronizer:
         self._found: dict[str, typing.Any] = {}
         self.lacking = {name for name, i in self._inputs.items() if i.is_due(time_us)}
 
-    def put(self, name: str, stamp_us: int, read: typing.Callable[[], typing.Any]) -> None:
-        """Take in what has come on a topic.
+    def put(self, name: str, stamp_us: int, read: typing.Callable[[], typing.Any]) -> bool:
+        """Take in what has come on a topic; return whether it was the last that was lacking.
 
         :param read: returns the value, or NO_MEASUREMENT; called only if it is used
         """
         time_us = stamp_us + self._inputs[name].delay_us
         if time_us > self.next_us:
-            return
+            return False
         self.last_us[name] = max(stamp_us, self.last_us[name])
-        if time_us == self.next_us and name in self.lacking:
-            self._found[name] = read()
-            self.lacking.remove(name)
+        if time_us != self.next_us or name not in self.lacking:
+            return False
+        self._found[name] = read()
+        self.lacking.remove(name)
+        return not self.lacking
 
     def take(self) -> dict[str, typing.Any]:
         """Return the values of the next time by topic, each whole, and wait for the one after."""

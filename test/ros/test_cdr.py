@@ -86,6 +86,16 @@ def test_what_rclpy_serialises_is_read(cls):
     assert layout.unpack(theirs) == (TIME_US, numbers_in(message, FIELDS[cls]))
 
 
+@pytest.mark.parametrize('cls', FIELDS)
+def test_what_rtps_pads_is_read(cls):
+    """What comes from another process is padded to whole words of four bytes."""
+    layout = Layout(filled(cls), FIELDS[cls])
+    data = layout.pack(TIME_US, layout.numbers)
+    assert layout.unpack(data + bytes(-len(data) % 4)) == layout.unpack(data)
+    if cls in (BatteryState, NavSatFix):
+        assert len(data) % 4
+
+
 def test_a_message_that_is_not_alike_is_noticed():
     layout = Layout(filled(Odometry), FIELDS[Odometry])
     data = layout.pack(TIME_US, range(13))
