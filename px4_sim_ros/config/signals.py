@@ -13,6 +13,9 @@ import threading
 import types
 import typing
 
+if typing.TYPE_CHECKING:
+    import asyncio
+
 from px4_sim_ros.config.signal_mask import ENDING
 from px4_sim_ros.model.errors import RunError
 
@@ -59,6 +62,21 @@ def raise_interrupt() -> None:
 
     _handle(interrupt)
     sys.unraisablehook = note_lost
+
+
+def leave_interrupt_to(loop: asyncio.AbstractEventLoop) -> None:
+    """Let a loop that hears of signals by a file descriptor, as that of launch, be told only so.
+
+    Python raises KeyboardInterrupt besides, in whatever the loop is about, which is lost: launch
+    would wait for ever for a process whose end it was just told of.
+    """
+    def interrupt(number: int, frame: types.FrameType | None) -> None:
+        if not loop.is_running():
+            signal.default_int_handler(number, frame)
+
+    if (threading.current_thread() is threading.main_thread()
+            and signal.getsignal(signal.SIGINT) is signal.default_int_handler):
+        signal.signal(signal.SIGINT, interrupt)
 
 
 class Stop:

@@ -3,6 +3,7 @@
 """The actions of the launch files, from their arguments."""
 from __future__ import annotations
 
+import asyncio
 import atexit
 import contextlib
 import dataclasses
@@ -25,7 +26,7 @@ from launch.launch_context import LaunchContext
 from launch.launch_description_entity import LaunchDescriptionEntity
 from launch_ros.actions import Node
 
-from px4_sim_ros.config import domain_claim, node_overrides
+from px4_sim_ros.config import domain_claim, node_overrides, signals
 from px4_sim_ros.config.child_prefix import SIGNALS_WAIT, die_with_parent
 from px4_sim_ros.config.compile_ahead import compile_ahead
 from px4_sim_ros.config.configuration import (
@@ -203,7 +204,7 @@ def begin() -> tuple[tempfile.TemporaryDirectory, contextlib.ExitStack] | None:
 def surroundings(
     folder: tempfile.TemporaryDirectory, claim: contextlib.ExitStack,
 ) -> list[LaunchDescriptionEntity]:
-    """Return what sets the environment of a launch.
+    """Return what sets the environment of a launch, and leave Ctrl-C to it.
 
     :param folder: its files, which are removed at its end
     :param claim: given up then
@@ -211,6 +212,7 @@ def surroundings(
     # Not when the launch shuts down: a process that has just begun reads its parameters then.
     atexit.register(claim.close)
     atexit.register(folder.cleanup)
+    signals.leave_interrupt_to(asyncio.get_running_loop())
     environment = ros_environment()
     return [
         *(SetEnvironmentVariable(name, environment[name])

@@ -143,6 +143,20 @@ made(BlockNode)
 made(ManagerNode)
 sys.exit(world.main([]))
 '''
+# Comes in a task of a loop that is told of it, and when that loop has ended.
+IN_A_LOOP = '''
+import asyncio, os
+from px4_sim_ros.config import signals
+async def run():
+    signals.leave_interrupt_to(asyncio.get_running_loop())
+    os.kill(os.getpid(), 2)
+    print('goes on')
+asyncio.new_event_loop().run_until_complete(run())
+try:
+    os.kill(os.getpid(), 2)
+except KeyboardInterrupt:
+    print('interrupted')
+'''
 # Comes when Python has taken its handlers away: the process is all but gone.
 AS_PYTHON_ENDS = '''
 import os, sys
@@ -191,6 +205,11 @@ def test_an_interrupt_that_python_cannot_pass_on_comes_again(place):
 def test_what_holds_signals_back_hands_them_on():
     result = ended('-c', HELD_BACK)
     assert (result.stdout, result.stderr) == ('inner\nouter True\ninterrupted\nends\n', '')
+
+
+def test_a_loop_that_is_told_of_it_is_not_interrupted():
+    result = ended('-c', IN_A_LOOP)
+    assert (result.stdout, result.stderr) == ('goes on\ninterrupted\n', '')
 
 
 @pytest.mark.parametrize('number', [1, 2, 15])
