@@ -13,11 +13,11 @@ import threading
 import types
 import typing
 
-if typing.TYPE_CHECKING:
-    import asyncio
-
 from px4_sim_ros.config.signal_mask import ENDING
 from px4_sim_ros.model.errors import RunError
+
+if typing.TYPE_CHECKING:
+    import asyncio
 
 # `nohup` lets a process ignore the end of its terminal: that stays so.
 _SIGNALS = tuple(number for number in ENDING
