@@ -77,6 +77,7 @@ def leave_interrupt_to(loop: asyncio.AbstractEventLoop) -> None:
     if (threading.current_thread() is threading.main_thread()
             and signal.getsignal(signal.SIGINT) is signal.default_int_handler):
         signal.signal(signal.SIGINT, interrupt)
+        _ignore_at_exit()
 
 
 class Stop:

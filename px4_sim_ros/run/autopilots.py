@@ -15,7 +15,14 @@ from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.mavlink.pilot_link import PILOT_PORT
 from px4_sim_ros.mavlink.ports import LOCAL, check_port_is_free
 from px4_sim_ros.run.processes import Child
-from px4_sim_ros.run.px4 import CONSOLE, Px4, Px4Process, check_pilot_instance, new_run_folder
+from px4_sim_ros.run.px4 import (
+    CONSOLE,
+    Px4,
+    Px4Process,
+    check_pilot_instance,
+    check_run_folder,
+    new_run_folder,
+)
 from px4_sim_ros.run.px4_socket import check_socket
 
 
@@ -23,12 +30,14 @@ def check(hil: HilParameters, autopilot: str, is_piloted: bool) -> None:
     """Check before anything starts that a flight has what it needs of this machine.
 
     :param autopilot: of AUTOPILOTS
-    :raises ParameterError: a pilot would hear nothing of this PX4, or it cannot boot
+    :raises ParameterError: a pilot would hear nothing of this PX4, it can have no folder, or cannot
+        boot
     :raises PortTakenError: naming the port and, where the system shows it, its holder
     """
     if autopilot == 'px4':
         if is_piloted:
             check_pilot_instance(hil.instance)
+        check_run_folder()
         check_socket(hil.instance)
     check_ports(hil, autopilot, is_piloted)
 

@@ -15,7 +15,7 @@ import tempfile
 import typing
 
 from px4_sim_ros.config.parameter_files import FlatParameters
-from px4_sim_ros.config.resources import PACKAGE
+from px4_sim_ros.config.resources import PACKAGE, try_to_make
 from px4_sim_ros.mavlink.cores import core_of
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
@@ -207,10 +207,23 @@ def _folder_in_memory() -> pathlib.Path | None:
         return None
 
 
+def check_run_folder() -> None:
+    """Check early that PX4 can have a folder of its own.
+
+    :raises ParameterError: none can be made, as where one of another user is there
+    """
+    folders = _run_folders()
+    existing = next(path for path in (folders, *folders.parents) if path.exists())
+    try_to_make('run folder of PX4', existing, lambda trial: (trial / 'px4').mkdir())
+
+
 def new_run_folder(instance: int) -> pathlib.Path:
     """Make an empty folder where PX4 keeps its parameters and logs of one run."""
-    home = pathlib.Path(os.environ.get('ROS_HOME', '~/.ros')).expanduser()
     stamp = datetime.datetime.now().strftime('%Y%m%d-%H%M%S-%f')
-    folder = home / 'px4_sim_ros' / f'px4_{instance}_{stamp}'
+    folder = _run_folders() / f'px4_{instance}_{stamp}'
     folder.mkdir(parents=True)
     return folder
+
+
+def _run_folders() -> pathlib.Path:
+    return pathlib.Path(os.environ.get('ROS_HOME', '~/.ros')).expanduser() / 'px4_sim_ros'

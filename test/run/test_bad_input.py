@@ -121,12 +121,24 @@ def test_a_px4_dir_without_a_binary(tmp_path, sentence_of):
     assert f'px4_dir = {tmp_path}: has no bin/px4' in sentence
 
 
-def test_a_px4_whose_pilot_would_hear_nothing(tmp_path, sentence_of):
+@pytest.fixture
+def px4_dir(tmp_path):
+    """Return what looks like a PX4 that was built."""
     (tmp_path / 'bin').mkdir()
     (tmp_path / 'etc').mkdir()
     (tmp_path / 'bin' / 'px4').touch(0o755)
-    sentence = sentence_of('--autopilot', 'px4', '--px4-dir', tmp_path, '--instance', 10)
+    return tmp_path
+
+
+def test_a_px4_whose_pilot_would_hear_nothing(px4_dir, sentence_of):
+    sentence = sentence_of('--autopilot', 'px4', '--px4-dir', px4_dir, '--instance', 10)
     assert 'instance = 10: must be below 10 for a mission with PX4' in sentence
+
+
+def test_a_px4_that_can_have_no_folder(px4_dir, monkeypatch, sentence_of):
+    monkeypatch.setenv('ROS_HOME', str(px4_dir / 'bin' / 'px4'))
+    assert sentence_of('--autopilot', 'px4', '--px4-dir', px4_dir, '--instance', 9) == (
+        f'fly: run folder of PX4: cannot be made in {px4_dir}/bin/px4: Not a directory')
 
 
 def test_a_px4_dir_that_is_not_given(monkeypatch, sentence_of):
