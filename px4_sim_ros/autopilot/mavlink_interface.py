@@ -48,6 +48,7 @@ class MavlinkInterface:
             None, srcSystem=instance + 1, srcComponent=mavlink.MAV_COMP_ID_AUTOPILOT1)
         self._mav.robust_parsing = True
         self._time_us = 0
+        self._has_refused_sticks = False
         self.socket = bound_socket('UDP', LOCAL, AUTOPILOT_PORT + instance)
         self.socket.setblocking(False)
 
@@ -81,6 +82,21 @@ class MavlinkInterface:
                     self._acknowledge(message, self._command_long(message))
                 elif kind == 'COMMAND_INT':
                     self._acknowledge(message, self._command_int(message))
+                else:
+                    self._refuse(kind)
+
+    def _refuse(self, kind: str) -> None:
+        """Refuse what only PX4 does; sticks, which come many times a second, once."""
+        if kind == 'MISSION_COUNT':
+            self._say_refused('there is no navigator to upload to')
+            self._send(self._mav.mission_ack_encode(0, 0, mavlink.MAV_MISSION_UNSUPPORTED))
+        elif kind == 'MANUAL_CONTROL' and not self._has_refused_sticks:
+            self._has_refused_sticks = True
+            self._say_refused('there is no mode that is flown by sticks')
+
+    def _say_refused(self, reason: str) -> None:
+        self._send(self._mav.statustext_encode(
+            mavlink.MAV_SEVERITY_WARNING, f'refused: {reason}'.encode()))
 
     def _command_long(self, m: mavlink.MAVLink_command_long_message) -> str | None:
         """Return '' when done, why not, or None for a command that is not known."""
@@ -110,8 +126,7 @@ class MavlinkInterface:
             result = mavlink.MAV_RESULT_UNSUPPORTED
         elif refusal:
             result = mavlink.MAV_RESULT_TEMPORARILY_REJECTED
-            self._send(self._mav.statustext_encode(
-                mavlink.MAV_SEVERITY_WARNING, f'refused: {refusal}'.encode()))
+            self._say_refused(refusal)
         else:
             result = mavlink.MAV_RESULT_ACCEPTED
         self._send(self._mav.command_ack_encode(

@@ -14,7 +14,7 @@ from px4_sim_ros.config.configuration import Configuration, checked_scenario, lo
 from px4_sim_ros.config.resources import DUMPER
 from px4_sim_ros.config.vehicles_and_missions import flown_mission
 from px4_sim_ros.model.errors import ParameterError, RunError
-from px4_sim_ros.model.vehicle.checks import check_is_multirotor
+from px4_sim_ros.run.embedded import check_embedded
 from px4_sim_ros.run.px4 import schedule_parameters
 
 ALWAYS, FAILED, NEVER = 'always', 'failed', 'never'
@@ -82,7 +82,7 @@ def configured(
         '': {'scenario': str(scenario), 'recorder': bag is not None},
         'hil_bridge': {'instance': instance}, **recorded}, base=base)
     if px4 is None:
-        check_is_multirotor(found.vehicle)
+        check_embedded(found)
     if (mission := flown_mission(found.world)) is not None:
         mission.check_fits(f'vehicle {found.vehicle.name}', found.vehicle.drives)
     checked_scenario(found)

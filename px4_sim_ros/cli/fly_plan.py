@@ -18,9 +18,9 @@ from px4_sim_ros.config.recording import RecorderParameters
 from px4_sim_ros.config.vehicles_and_missions import flown_mission
 from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.model.errors import ParameterError
-from px4_sim_ros.model.vehicle.checks import check_is_multirotor
 from px4_sim_ros.recording.bag.folder import new_folder
 from px4_sim_ros.run import autopilots, fleet_plan, remapping, settings
+from px4_sim_ros.run.embedded import check_embedded
 from px4_sim_ros.run.fleet import FleetOptions, laid_over
 from px4_sim_ros.run.flight_plan import FlightPlan
 from px4_sim_ros.run.px4 import Px4, schedule_parameters
@@ -79,7 +79,7 @@ def _check_vehicle(configuration: Configuration, autopilot: str) -> None:
     :raises ParameterError: it cannot
     """
     if autopilot == 'embedded':
-        check_is_multirotor(configuration.vehicle)
+        check_embedded(configuration)
     if 'recorder' in configuration.nodes:
         new_folder(configuration.of_node('recorder', RecorderParameters).folder)
 

@@ -1,6 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""The command `list`: whatever has a name: vehicles, missions, scenarios, fleets, campaigns."""
+"""The command `list`: whatever has a name: vehicles, missions, scenarios, actions, campaigns."""
 from __future__ import annotations
 
 import argparse
@@ -10,7 +10,8 @@ import typing
 
 from px4_sim_ros.config.resources import named_files
 
-_KINDS = 'vehicles', 'profiles', 'missions', 'scenarios', 'fleets', 'campaigns'
+_ACTIONS = 'actions'             # which have no files
+_KINDS = 'vehicles', 'profiles', 'missions', 'scenarios', _ACTIONS, 'fleets', 'campaigns'
 _COMMAND = 'campaigns'           # which is no option of `fly`
 
 
@@ -40,11 +41,24 @@ def list(options: argparse.Namespace) -> int:
 
 def _print(kinds: typing.Sequence[str]) -> None:
     for kind in kinds:
-        files = named_files(kind)
-        width = max(map(len, files))
-        print(f"{kind}, for {'' if kind == _COMMAND else '--'}{kind.removesuffix('s')}")
-        for name, path in files.items():
-            print(f'  {name:{width}}  {about(path)}')
+        lines = _actions() if kind == _ACTIONS else {
+            name: about(path) for name, path in named_files(kind).items()}
+        width = max(map(len, lines))
+        print(f'{kind}, for {_use(kind)}')
+        for name, text in lines.items():
+            print(f'  {name:{width}}  {text}')
+
+
+def _use(kind: str) -> str:
+    """Return what the names of a kind are given to."""
+    if kind == _ACTIONS:
+        return 'events of scenarios'
+    return f"{'' if kind == _COMMAND else '--'}{kind.removesuffix('s')}"
+
+
+def _actions() -> dict[str, str]:
+    from px4_sim_ros.model.faults.actions import ACTIONS, meaning
+    return {name: meaning(action) for name, action in ACTIONS.items()}
 
 
 def about(path: pathlib.Path) -> str:

@@ -21,6 +21,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--mission', default='square', help='name in config/missions, or a path')
     parser.add_argument('--instance', type=instance, default=0,
                         help='as PX4: UDP port 14540 + instance')
+    parser.add_argument('--upload', action='store_true', help='give the mission to the navigator of'
+                        ' PX4, also that of a multirotor')
 
 
 def pilot(options: argparse.Namespace) -> int:
@@ -39,7 +41,8 @@ def _fly(options: argparse.Namespace) -> int:
     """
     mission = load_mission(options.mission)
     with (contextlib.closing(Progress(mission.events)) as progress,
-          contextlib.closing(Pilot(options.instance, progress.show)) as link):
+          contextlib.closing(Pilot(
+              options.instance, progress.show, uploads=options.upload)) as link):
         try:
             link.fly(mission)
         except MissionError as error:

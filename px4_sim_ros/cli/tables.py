@@ -17,7 +17,7 @@ from px4_sim_ros.cli.command_line import COMMANDS
 from px4_sim_ros.cli.control import PURPOSES
 from px4_sim_ros.config.parameter_files import default_parameters
 from px4_sim_ros.mavlink.px4_modes import MODES
-from px4_sim_ros.model.faults.actions import ACTIONS
+from px4_sim_ros.model.faults.actions import ACTIONS, meaning
 from px4_sim_ros.model.parameters import range_text
 from px4_sim_ros.model.scenario.condition import AGE, MODE, TEXT
 from px4_sim_ros.model.scenario.situation import FLAGS, NUMBERS
@@ -124,7 +124,7 @@ def budget() -> str:
 def actions() -> str:
     """Return the actions of scenarios."""
     return _table(('action', 'what it does', 'parameters'), [
-        (f'`{name}`', (action.__doc__ or '').partition('\n')[0],
+        (f'`{name}`', meaning(action),
          '; '.join(_action_parameter(key, info, action.DEFAULTS)
                    for key, info in action.infos().items() if key != 'type'))
         for name, action in ACTIONS.items()])

@@ -1,11 +1,13 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""Missions of vehicles with wings or wheels: PX4's navigator has them, the pilot follows.
+"""Missions that are uploaded: PX4's navigator has them, the pilot follows.
 
-What an item means follows from the vehicle. A plane takes off along its heading and lands at the
-place of take-off, coming from its last point; a VTOL takes off straight up, makes its way as a
-plane, and lands straight down there. `hold` is a circle around the last point. A rover drives from
-point to point and stands still where it holds and where its mission ends.
+Those of vehicles with wings or wheels always are, those of multirotors if that is wanted. What an
+item means follows from the vehicle. A plane takes off along its heading and lands at the place of
+take-off, coming from its last point; a VTOL takes off straight up, makes its way as a plane, and
+lands straight down there. `hold` is a circle around the last point. A rover drives from point to
+point and stands still where it holds and where its mission ends. A multirotor takes off straight up
+and lands where it is, as it does by commands.
 
 Which item is flown stands in HIGH_LATENCY2. PX4 sends that as a stream, at simulated times, but
 MISSION_ITEM_REACHED and MISSION_CURRENT by the wall clock: flights that follow them do not repeat.
@@ -29,10 +31,31 @@ _VTOLS = frozenset(
     if entry.name.startswith('MAV_TYPE_VTOL'))
 ROVERS = frozenset({mavlink.MAV_TYPE_GROUND_ROVER})
 NAVIGATED = _VTOLS | ROVERS | {mavlink.MAV_TYPE_FIXED_WING}
-"""The types of vehicles, as their autopilots name them, whose missions are flown so."""
+"""The types of vehicles, as their autopilots name them, whose missions are always flown so."""
 
-# Before a plane, which runs and climbs towards it.
-_TAKE_OFF_M = 200.0
+ARRIVED_DISTANCE_M = 0.4
+SETTLE_S = 1.0
+"""How near a multirotor comes to a point, by its estimate, and how long it is there."""
+
+
+class _Way(typing.NamedTuple):
+    """How a kind of vehicle that flies begins and ends its mission."""
+
+    take_off: int                  # the command
+    land: int
+    ahead_m: float                 # the point of take-off is before it
+    returns: bool                  # it lands at the place of take-off, not where it is
+    radius_m: float                # of acceptance of a point; 0: the autopilot's own
+    settle_s: float                # there; 0: it passes
+
+
+# A plane runs and climbs towards a point before it.
+_PLANE = _Way(mavlink.MAV_CMD_NAV_TAKEOFF, mavlink.MAV_CMD_NAV_LAND, 200.0, True, 0.0, 0.0)
+_VTOL = _Way(
+    mavlink.MAV_CMD_NAV_VTOL_TAKEOFF, mavlink.MAV_CMD_NAV_VTOL_LAND, 0.0, True, 0.0, 0.0)
+_ROTORS = _Way(
+    mavlink.MAV_CMD_NAV_TAKEOFF, mavlink.MAV_CMD_NAV_LAND, 0.0, False, ARRIVED_DISTANCE_M,
+    SETTLE_S)
 _UPLOAD_LIMIT_S = 20.0          # this and the others are simulated times
 _UPLOAD_RETRY_S = 2.0
 _ITEM_LIMIT_S = 300.0
@@ -49,6 +72,7 @@ class _Item(typing.NamedTuple):
     command: int
     place_enu: Vector
     duration_s: float = 0.0
+    radius_m: float = 0.0
 
 
 def fly_navigated(pilot: Pilot, mission: Mission, home: Home) -> Course[None]:
@@ -57,7 +81,7 @@ def fly_navigated(pilot: Pilot, mission: Mission, home: Home) -> Course[None]:
     :raises MissionError: an item did not succeed in its time
     """
     link = pilot.link
-    items = _items(mission, link.vehicle_type in _VTOLS, math.radians(link.heading_deg))
+    items = _items(mission, _way_of(link.vehicle_type), math.radians(link.heading_deg))
     yield from pilot.command(
         mavlink.MAV_CMD_SET_MESSAGE_INTERVAL, mavlink.MAVLINK_MSG_ID_HIGH_LATENCY2,
         _INTERVAL_US, 0, 0, 0, 0, 0)
@@ -77,16 +101,31 @@ def _drive(pilot: Pilot, mission: Mission, items: typing.Sequence[_Item]) -> Cou
 
 
 def _fly(pilot: Pilot, mission: Mission, items: typing.Sequence[_Item]) -> Course[None]:
-    link = pilot.link
-    # PX4's height control of wings has begun at height 0, before there was a position, and would
-    # take minutes to find up to that of home. In a mode without it, it ends, and begins anew.
-    yield from _set_mode(pilot, _MANUAL)
-    end_s = link.time_s + _MANUAL_S
-    yield from pilot.until(lambda: link.time_s >= end_s, _ITEM_LIMIT_S, 'time stands still')
+    if pilot.link.vehicle_type in NAVIGATED:
+        yield from _begin_heights_anew(pilot)
     yield from _set_mode(pilot, _AUTO, _MISSION)
     yield from pilot.arming()
     yield from _follow(pilot, mission.items[:-1], items)
     yield from pilot.landing()
+
+
+def _begin_heights_anew(pilot: Pilot) -> Course[None]:
+    """Let PX4's height control of wings begin anew, in a mode without it.
+
+    It has begun at height 0, before there was a position, and would take minutes to find up to that
+    of home.
+    """
+    link = pilot.link
+    yield from _set_mode(pilot, _MANUAL)
+    end_s = link.time_s + _MANUAL_S
+    yield from pilot.until(lambda: link.time_s >= end_s, _ITEM_LIMIT_S, 'time stands still')
+
+
+def _way_of(vehicle_type: int) -> _Way:
+    if vehicle_type in _VTOLS:
+        return _VTOL
+    # A rover passes its points as a plane does, and has neither take-off nor landing.
+    return _PLANE if vehicle_type in NAVIGATED else _ROTORS
 
 
 def _follow(
@@ -119,7 +158,7 @@ def _event(item: object, sent: _Item, time_s: float) -> Event:
     return Event(f'arrived at {place_text(sent.place_enu)}', time_s, sent.place_enu, True)
 
 
-def _items(mission: Mission, is_vtol: bool, heading_rad: float) -> list[_Item]:
+def _items(mission: Mission, way: _Way, heading_rad: float) -> list[_Item]:
     """Return the items of a mission for MAVLink, one for each.
 
     One that drives has another one behind them, that takes no time: that it is the current one
@@ -129,20 +168,18 @@ def _items(mission: Mission, is_vtol: bool, heading_rad: float) -> list[_Item]:
     found = []
     for item in mission.items:
         if isinstance(item, TakeOff):
-            ahead = 0.0 if is_vtol else _TAKE_OFF_M
-            place = ahead * math.sin(heading_rad), ahead * math.cos(heading_rad), item.up_m
-            found.append(_Item(
-                mavlink.MAV_CMD_NAV_VTOL_TAKEOFF if is_vtol else mavlink.MAV_CMD_NAV_TAKEOFF,
-                place))
+            place = (way.ahead_m * math.sin(heading_rad), way.ahead_m * math.cos(heading_rad),
+                     item.up_m)
+            found.append(_Item(way.take_off, place))
         elif isinstance(item, GoTo):
             place = item.east_m, item.north_m, item.up_m
-            found.append(_Item(mavlink.MAV_CMD_NAV_WAYPOINT, place))
+            found.append(_Item(
+                mavlink.MAV_CMD_NAV_WAYPOINT, place, way.settle_s, way.radius_m))
         elif isinstance(item, Hold):
             found.append(_Item(mavlink.MAV_CMD_NAV_LOITER_TIME, place, item.duration_s))
         elif isinstance(item, Land):
-            found.append(_Item(
-                mavlink.MAV_CMD_NAV_VTOL_LAND if is_vtol else mavlink.MAV_CMD_NAV_LAND,
-                (0.0, 0.0, 0.0)))
+            place = (0.0, 0.0, 0.0) if way.returns else (*place[:2], 0.0)
+            found.append(_Item(way.land, place))
     if mission.drives:
         found.append(_Item(mavlink.MAV_CMD_NAV_DELAY, place))
     return found
@@ -179,5 +216,5 @@ def _message(pilot: Pilot, index: int, item: _Item, home: Home) -> mavlink.MAVLi
             item.duration_s, 0.0, 0.0, 0.0, 0, 0, 0.0)
     return pilot.link.mav.mission_item_int_encode(
         pilot.link.system_id, _AUTOPILOT, index, mavlink.MAV_FRAME_GLOBAL_RELATIVE_ALT_INT,
-        item.command, 0, 1, item.duration_s, 0.0, 0.0, math.nan,
+        item.command, 0, 1, item.duration_s, item.radius_m, 0.0, math.nan,
         round(place.latitude_deg * 1e7), round(place.longitude_deg * 1e7), item.place_enu[2])

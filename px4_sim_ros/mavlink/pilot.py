@@ -13,7 +13,13 @@ import typing
 
 from pymavlink.dialects.v20 import common as mavlink
 
-from px4_sim_ros.mavlink.navigated import NAVIGATED, ROVERS, fly_navigated
+from px4_sim_ros.mavlink.navigated import (
+    ARRIVED_DISTANCE_M,
+    NAVIGATED,
+    ROVERS,
+    SETTLE_S,
+    fly_navigated,
+)
 from px4_sim_ros.mavlink.pilot_events import (
     Course,
     Event,
@@ -33,9 +39,7 @@ _SILENCE_LIMIT_S = 60.0          # wall time without any message
 _READY_LIMIT_S = 120.0           # this and the others are simulated times
 _ITEM_LIMIT_S = 180.0
 _COMMAND_RETRY_S = 1.0
-_ARRIVED_DISTANCE_M = 0.4
 _ARRIVED_SPEED_M_S = 0.3
-_SETTLE_S = 1.0
 _STANDING_M_S = 0.1
 _T = typing.TypeVar('_T')
 _AUTOPILOT = mavlink.MAV_COMP_ID_AUTOPILOT1
@@ -47,16 +51,17 @@ class Pilot:
     def __init__(
         self, instance: int, report: Report,
         listener: TelemetryListener | None = None,
-        system_type: int = mavlink.MAV_TYPE_ONBOARD_CONTROLLER,
+        system_type: int = mavlink.MAV_TYPE_ONBOARD_CONTROLLER, *, uploads: bool = False,
     ) -> None:
         """Bind the port.
 
         :param report: called at each event
         :param listener: is told of estimates and set points
         :param system_type: what it says it is, MAV_TYPE
+        :param uploads: whether a multirotor's navigator has its mission, as that of others has
         :raises OSError: the port is taken
         """
-        self.report = report
+        self.report, self._uploads = report, uploads
         self.link = PilotLink(instance, listener, system_type)
         load_proj()
 
@@ -86,7 +91,7 @@ class Pilot:
             mission.check_fits('the vehicle', self.link.vehicle_type in ROVERS)
         except ParameterError as error:
             raise MissionError(str(error)) from error
-        if self.link.vehicle_type in NAVIGATED:
+        if self._uploads or self.link.vehicle_type in NAVIGATED:
             yield from fly_navigated(self, mission, home)
             return
         for item in mission.items:
@@ -187,13 +192,13 @@ class Pilot:
         def settled() -> bool:
             nonlocal arrived_s
             there = (
-                math.dist(self._offset(home), target) < _ARRIVED_DISTANCE_M
+                math.dist(self._offset(home), target) < ARRIVED_DISTANCE_M
                 and math.hypot(*link.velocity_enu) < _ARRIVED_SPEED_M_S)
             if not there:
                 arrived_s = None
             elif arrived_s is None:
                 arrived_s = link.time_s
-            return arrived_s is not None and link.time_s - arrived_s >= _SETTLE_S
+            return arrived_s is not None and link.time_s - arrived_s >= SETTLE_S
 
         place = place_text(target)
         yield from self.until(

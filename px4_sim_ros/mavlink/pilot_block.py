@@ -17,7 +17,9 @@ from px4_sim_ros.mavlink.pilot import Pilot
 from px4_sim_ros.mavlink.pilot_events import Course, Event, MissionError
 from px4_sim_ros.mavlink.pilot_link import PilotLink
 from px4_sim_ros.mavlink.scenario_words import message_of
+from px4_sim_ros.mavlink.sticks import StickLine, joy_axes, manual_control
 from px4_sim_ros.model.faults.action import Faults
+from px4_sim_ros.model.faults.autopilot import Sticks
 from px4_sim_ros.model.faults.links import AutopilotOff, LinkLost
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.parameters import Parameters, parameter
@@ -33,6 +35,7 @@ from px4_sim_ros.step.side_topics import AUTOPILOT_STATUS, ESTIMATE, SET_POINT
 # PX4 sends some thousand messages a simulated second: to look in each step would cost more.
 _PERIOD_US = 20_000
 _STATION = 'ground_station'
+UPLOADED = 'uploaded'
 _SYSTEM_TYPES = {'companion': mavlink.MAV_TYPE_ONBOARD_CONTROLLER,
                  _STATION: mavlink.MAV_TYPE_GCS}
 # What comes before the second step is answered is of the autopilot of the run before.
@@ -51,6 +54,19 @@ class PilotParameters(Parameters):
     speaks_as: str = parameter(
         'what it says it is: PX4 takes only the loss of a ground station for a lost data link',
         choices=tuple(_SYSTEM_TYPES))
+    missions: str = parameter(
+        'how a multirotor flies its mission: by a command for each item, or uploaded, by the'
+        ' navigator of PX4, as wings and wheels always do', choices=('commanded', UPLOADED))
+    joy_axes: str = parameter(
+        'which axes of a message on the topic joy are roll, pitch, yaw and throttle, from 0 on;'
+        ' left and up are above 0')
+
+    @classmethod
+    def from_mapping(cls, owner: str, values: typing.Mapping[str, typing.Any]) -> typing.Self:
+        """Build and validate."""
+        built = super().from_mapping(owner, values)
+        joy_axes(f'{owner}.joy_axes', built.joy_axes)
+        return built
 
 
 class PilotBlock(Block):
@@ -81,7 +97,8 @@ class PilotBlock(Block):
         self._begin()
         p = self._parameters
         self._pilot = Pilot(
-            p.instance, self._report, self.telemetry, _SYSTEM_TYPES[p.speaks_as])
+            p.instance, self._report, self.telemetry, _SYSTEM_TYPES[p.speaks_as],
+            uploads=p.missions == UPLOADED)
         self._course = self.course(self._pilot)
 
     def course(self, pilot: Pilot) -> Course[None]:
@@ -99,6 +116,7 @@ class PilotBlock(Block):
     def _begin(self) -> None:
         self._sentence = self._failure = ''
         self._is_over = self._is_told = False
+        self._sticks, self._is_by_hand = StickLine(), False
         self.over_us: int | None = None
         """The simulated time at which it was told that the mission is over."""
         self._gap: Gap | None = None
@@ -114,9 +132,12 @@ class PilotBlock(Block):
         link = self._pilot.link
         if self._is_station:
             link.wake_receiver()
+        faults: Faults = inputs[FAULTS] if self._has_scenario else ()
         if self._has_scenario:
-            self._say(time_us, inputs[FAULTS])
-        elif self._is_over:
+            self._say(time_us, faults)
+        if faults or self._is_by_hand:
+            self._move_sticks(time_us, faults)
+        if self._is_over and not self._has_scenario:
             return self._after_end(time_us)
         if time_us <= self._begun_us + _OTHERS_STEPS * self.configuration.world.step_us:
             link.discard()
@@ -156,6 +177,19 @@ class PilotBlock(Block):
             if fault.since_us == time_us and (message := message_of(
                     link.mav, link.system_id, fault.action)) is not None:
                 link.send(message)
+
+    def take_sticks(self, sticks: Sticks) -> None:
+        """Hold what a person does with the sticks; the flight is one that does not repeat."""
+        self._sticks.take(sticks)
+        self._is_by_hand = True
+
+    def _move_sticks(self, time_us: int, faults: Faults) -> None:
+        assert self._pilot is not None, 'there is one'
+        if self._is_by_hand and self._gap is None:
+            self._gap = Gap(time_us, 'the sticks were moved by hand')
+        link, sticks = self._pilot.link, self._sticks.at(time_us, faults)
+        if sticks is not None:
+            link.send(manual_control(link.mav, link.system_id, sticks))
 
     def _state_of(self, link: PilotLink) -> AutopilotState:
         """Return what the autopilot has said last: the same object while it is the same."""

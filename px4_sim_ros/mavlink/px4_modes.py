@@ -9,8 +9,10 @@ _MAIN = {1: 'MANUAL', 2: 'ALTCTL', 3: 'POSCTL', _AUTO: 'AUTO', 5: 'ACRO', 6: 'OF
 _SUB = {1: 'AUTO_READY', 2: 'AUTO_TAKEOFF', 3: 'AUTO_LOITER', 4: 'AUTO_MISSION', 5: 'AUTO_RTL',
         6: 'AUTO_LAND', 8: 'AUTO_FOLLOW_TARGET', 9: 'AUTO_PRECLAND', 10: 'AUTO_VTOL_TAKEOFF'}
 _SUB_BY_NAME = {name: sub for sub, name in _SUB.items()}
+_NUMBERS = {name: (main, 0) for main, name in _MAIN.items() if main != _AUTO} | {
+    name: (_AUTO, sub) for name, sub in _SUB_BY_NAME.items()}
 
-MODES = (*(name for main, name in _MAIN.items() if main != _AUTO), *_SUB_BY_NAME)
+MODES = tuple(_NUMBERS)
 """The names of all modes."""
 
 
@@ -23,3 +25,8 @@ def mode_name(custom_mode: int) -> str:
 def auto_mode(name: str) -> int:
     """Return the custom_mode of a mode that flies by itself."""
     return _AUTO << 16 | _SUB_BY_NAME[name] << 24
+
+
+def mode_numbers(name: str) -> tuple[int, int]:
+    """Return main mode and sub-mode of a mode, as MAV_CMD_DO_SET_MODE takes them for PX4."""
+    return _NUMBERS[name]

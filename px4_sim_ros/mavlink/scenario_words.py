@@ -8,7 +8,7 @@ import typing
 
 from pymavlink.dialects.v20 import common as mavlink
 
-from px4_sim_ros.mavlink.px4_modes import MODES
+from px4_sim_ros.mavlink.px4_modes import MODES, mode_numbers
 from px4_sim_ros.model.errors import ParameterError, did_you_mean
 from px4_sim_ros.model.faults.autopilot import (
     FAILURE_TYPES,
@@ -16,6 +16,7 @@ from px4_sim_ros.model.faults.autopilot import (
     INT32,
     AutopilotParameter,
     Command,
+    Mode,
     Px4Failure,
 )
 from px4_sim_ros.model.scenario.condition import All, Condition, Is
@@ -47,6 +48,10 @@ def message_of(
         params = (*action.params, *[0.0] * (7 - len(action.params)))
         return mav.command_long_encode(
             system_id, _AUTOPILOT, _COMMANDS[action.command], 0, *params)
+    if isinstance(action, Mode):
+        return mav.command_long_encode(
+            system_id, _AUTOPILOT, mavlink.MAV_CMD_DO_SET_MODE, 0,
+            mavlink.MAV_MODE_FLAG_CUSTOM_MODE_ENABLED, *mode_numbers(action.to), 0, 0, 0, 0)
     if isinstance(action, Px4Failure):
         return mav.command_long_encode(
             system_id, _AUTOPILOT, mavlink.MAV_CMD_INJECT_FAILURE, 0, _UNITS[action.unit],
@@ -71,11 +76,16 @@ def check(scenario: Scenario, owner: str) -> None:
             command = event.action.command
             raise ParameterError(f'{owner}: event {event.name}: command = {command!r}: is no'
                                  f' MAV_CMD{did_you_mean(command, _COMMANDS)}')
+        if isinstance(event.action, Mode):
+            _check_mode(f'{owner}: event {event.name}: to', event.action.to)
     for condition in _conditions(scenario):
-        if isinstance(condition, Is) and isinstance(condition.wanted, str) and (
-                condition.wanted not in MODES):
-            raise ParameterError(f'{owner}: mode = {condition.wanted!r}: must be one of'
-                                 f" {', '.join(MODES)}")
+        if isinstance(condition, Is) and isinstance(condition.wanted, str):
+            _check_mode(f'{owner}: mode', condition.wanted)
+
+
+def _check_mode(owner: str, name: str) -> None:
+    if name not in MODES:
+        raise ParameterError(f'{owner} = {name!r}: must be one of {", ".join(MODES)}')
 
 
 def _conditions(scenario: Scenario) -> typing.Iterator[Condition]:

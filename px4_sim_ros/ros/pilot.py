@@ -10,12 +10,16 @@ from geometry_msgs.msg import PointStamped
 from nav_msgs.msg import Odometry
 from rcl_interfaces.msg import Log
 from rclpy.logging import LoggingSeverity
+from sensor_msgs.msg import Joy
 
 from px4_sim_ros.config.configuration import NodeConfiguration
-from px4_sim_ros.mavlink.pilot_block import PilotBlock
+from px4_sim_ros.mavlink.pilot_block import PilotBlock, PilotParameters
 from px4_sim_ros.mavlink.pilot_events import Event
+from px4_sim_ros.mavlink.sticks import joy_axes
 from px4_sim_ros.messages import autopilot
+from px4_sim_ros.messages.joy import sticks_of
 from px4_sim_ros.messages.pilot_events import event_message, over_message
+from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.telemetry import AutopilotStatus, Estimate, SetPoint
 from px4_sim_ros.ros import qos
 from px4_sim_ros.ros.block_node import BlockNode
@@ -38,14 +42,26 @@ class PilotNode(BlockNode):
             Odometry, side_topics.ESTIMATE.name, qos.LOOP)
         self._statuses = self.create_publisher(
             DiagnosticArray, side_topics.AUTOPILOT_STATUS.name, qos.LATCHED_LOG)
+        self.create_subscription(Joy, side_topics.JOY.name, self._on_joy, qos.LATEST)
 
     def configure(self, configuration: NodeConfiguration, nodes: Graph) -> None:
         """Make the block, whose events are published."""
         super().configure(configuration, nodes)
         assert isinstance(self.block, PilotBlock), 'an own class is one, too'
+        assert isinstance(configuration.own, PilotParameters), 'they are those of the node'
+        self._joy_axes = joy_axes('pilot.joy_axes', configuration.own.joy_axes)
         self.block.on_event = self._publish_event
         self.block.telemetry = self
         self.block.on_over = self._publish_over
+
+    def _on_joy(self, message: Joy) -> None:
+        """Hold the sticks as a person does."""
+        if not isinstance(self.block, PilotBlock):
+            return
+        try:
+            self.block.take_sticks(sticks_of(message, self._joy_axes))
+        except ParameterError as error:
+            self.get_logger().warning(str(error), once=True)
 
     def _publish_over(self, failure: str) -> None:
         assert isinstance(self.block, PilotBlock) and self.block.over_us is not None, 'it is over'

@@ -22,5 +22,9 @@ LATCHED_LOG = QoSProfile(
     reliability=ReliabilityPolicy.RELIABLE, history=HistoryPolicy.KEEP_LAST, depth=100,
     durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
+# From whoever publishes: only the newest counts, and one that is lost is no matter.
+LATEST = QoSProfile(
+    reliability=ReliabilityPolicy.BEST_EFFORT, history=HistoryPolicy.KEEP_LAST, depth=1)
+
 DIAGNOSTICS = QoSProfile(
     reliability=ReliabilityPolicy.RELIABLE, history=HistoryPolicy.KEEP_LAST, depth=10)

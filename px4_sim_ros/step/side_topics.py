@@ -62,6 +62,8 @@ PILOT_EVENTS = SideTopic(
 SCENARIO_EVENTS = SideTopic(
     'scenario/events', 'diagnostic_msgs/msg/DiagnosticStatus',
     'what the scenario has done, and at last what has become of its expectations', latched=True)
+JOY = SideTopic(
+    'joy', 'sensor_msgs/msg/Joy', 'of somebody else: where the sticks are that the pilot holds')
 ENCOUNTERS = SideTopic(
     'encounters', 'diagnostic_msgs/msg/DiagnosticStatus',
     'of a fleet: which vehicles nearly meet or collide, and at last the least distances',

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import pathlib
+import signal
 import threading
 import typing
 
@@ -14,6 +15,7 @@ from px4_sim_ros.config.compile_ahead import compile_ahead
 from px4_sim_ros.config.configuration import Configuration, load_configuration
 from px4_sim_ros.mavlink import scenario_words
 from px4_sim_ros.mavlink.pilot_events import Event as Achieved
+from px4_sim_ros.model.errors import RunError
 from px4_sim_ros.model.faults.action import Action, Subject
 from px4_sim_ros.model.faults.autopilot import Clear
 from px4_sim_ros.model.scenario.condition import read_condition
@@ -26,14 +28,15 @@ from px4_sim_ros.recording.bag.run_description import RunDescription, with_run_f
 from px4_sim_ros.run.autopilots import start_autopilot
 from px4_sim_ros.run.core_recorder import CoreRecorder
 from px4_sim_ros.run.core_world import CoreWorld
+from px4_sim_ros.run.embedded import check_embedded
 from px4_sim_ros.run.processes import Child
 from px4_sim_ros.run.px4 import Px4, schedule_parameters
 from px4_sim_ros.testing.words import ANY_EVENT
 
 # The flight is over when the test is: no scenario ends it before.
 _END_S = 604_800.0
-# Of wall time, for one `run_until`: whatever is slower than this hangs.
-WALL_LIMIT_S = 300.0
+# Of wall time, for the step that is under way when a flight has hung.
+_STEP_LIMIT_S = 1.0
 
 
 class FlightError(AssertionError):
@@ -46,6 +49,7 @@ class Plan(typing.NamedTuple):
     instance: int                      # of PX4: its ports
     px4: Px4 | None                    # None: the embedded autopilot
     scenario: typing.Mapping[str, typing.Any]      # vehicle, mission, seed, weather, ... of a file
+    wall_limit_s: float                # for one `run_until`: whatever is slower than this hangs
 
 
 class Flight:
@@ -82,10 +86,13 @@ class Flight:
         base = {'manager': {'speed_factor': 0.0}}
         if self._plan.px4 is not None:
             base |= schedule_parameters(self._plan.px4.schedule)
-        return load_configuration(None, {
+        found = load_configuration(None, {
             '': {'scenario': str(file), 'recorder': True},
             'hil_bridge': {'instance': self._plan.instance},
             'recorder': {'folder': str(self.bag)}}, base=base)
+        if self._plan.px4 is None:
+            check_embedded(found)
+        return found
 
     # What happens.
 
@@ -173,7 +180,8 @@ class Flight:
     def _run(
         self, world: CoreWorld, ends: typing.Callable[[Situation], bool],
     ) -> Situation:
-        stop, hangs = threading.Event(), threading.Event()
+        stop, hangs, is_over = threading.Event(), threading.Event(), threading.Event()
+        flying = threading.get_ident()
 
         def look() -> None:
             situation = world.scenario.course.situation
@@ -183,16 +191,25 @@ class Flight:
         def give_up() -> None:
             hangs.set()
             stop.set()
+            if not is_over.wait(_STEP_LIMIT_S):       # a step that does not end
+                signal.pthread_kill(flying, signal.SIGINT)
 
         self._look = look
-        guard = threading.Timer(WALL_LIMIT_S, give_up)
+        guard = threading.Timer(self._plan.wall_limit_s, give_up)
         guard.start()
+        why = ''
         try:
             world.run(stop)
+        except (RunError, KeyboardInterrupt) as error:
+            if not hangs.is_set():
+                raise
+            why = f': {error}'.rstrip(': ')
         finally:
+            is_over.set()
             guard.cancel()
         if hangs.is_set():
-            raise FlightError(f'the flight has hung for {WALL_LIMIT_S:g} s of wall time')
+            raise FlightError(
+                f'the flight has hung for {self._plan.wall_limit_s:g} s of wall time{why}')
         return self.situation
 
     def _begun(self) -> CoreWorld:

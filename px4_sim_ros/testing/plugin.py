@@ -23,6 +23,8 @@ if typing.TYPE_CHECKING:
 _EMBEDDED, _PX4 = 'embedded', 'px4'
 _SUFFIX = '.scenario.yaml'
 _YAML = '.yaml', '.yml'
+# Of wall time, from SIGTERM on.
+_END_LIMIT_S = 10.0
 _FLIGHT = pytest.StashKey['Flight']()
 
 
@@ -34,6 +36,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
                     ' default')
     group.addoption('--flights', default='flights', metavar='DIR',
                     help='where recording, report and PX4\'s log of flights go that have failed')
+    group.addoption('--wall-limit', type=float, default=300.0, metavar='SECONDS',
+                    help='wall time after which a flight hangs and is given up; 300 by default')
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -67,7 +71,9 @@ def flight(
     marker = request.node.get_closest_marker('flight')
     with own_instance(of_px4=px4 is not None) as instance:
         folder = tmp_path_factory.mktemp('flight')
-        found = Flight(Plan(instance, px4, marker.kwargs if marker else {}), folder)
+        found = Flight(Plan(
+            instance, px4, marker.kwargs if marker else {},
+            request.config.getoption('wall_limit')), folder)
         request.node.stash[_FLIGHT] = found
         try:
             yield found
@@ -160,6 +166,31 @@ class ScenarioFile(pytest.File):
             yield item
 
 
+def _flown(words: typing.Sequence[str], limit_s: float) -> tuple[int, str, str]:
+    """Run a flight; return its exit code, what it has printed and what it has said of failures.
+
+    :param limit_s: of wall time; whatever is slower than this hangs, and is ended
+    """
+    with subprocess.Popen(
+            words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as flight:
+        try:
+            printed, said = flight.communicate(timeout=limit_s)
+        except subprocess.TimeoutExpired:
+            printed, said = _ended(flight)
+            return 1, printed, f'{said}\nthe flight has hung for {limit_s:g} s of wall time'
+        return flight.returncode, printed, said
+
+
+def _ended(flight: subprocess.Popen[str]) -> tuple[str, str]:
+    """End a flight with its autopilot; return what it has printed and said."""
+    flight.terminate()
+    try:
+        return flight.communicate(timeout=_END_LIMIT_S)
+    except subprocess.TimeoutExpired:
+        flight.kill()
+        return flight.communicate()
+
+
 class ScenarioFailure(Exception):
     """What `fly` has said about a flight."""
 
@@ -184,11 +215,11 @@ class ScenarioItem(pytest.Item):
             px4 = _repeatable_px4(self.config.getoption('px4_dir'))
             words += ['--px4-dir', str(px4.build), '--px4-schedule', px4.schedule]
         with own_instance(of_px4=is_px4) as instance:
-            flown = subprocess.run([*words, '--instance', str(instance)], capture_output=True,
-                                   text=True, check=False)
-        self.add_report_section('call', 'flight', flown.stdout)
-        if flown.returncode:
-            raise ScenarioFailure(f'{flown.stderr.strip()}\nlook at {folder}')
+            code, printed, said = _flown(
+                [*words, '--instance', str(instance)], self.config.getoption('wall_limit'))
+        self.add_report_section('call', 'flight', printed)
+        if code:
+            raise ScenarioFailure(f'{said.strip()}\nlook at {folder}')
         shutil.rmtree(folder)
 
     def repr_failure(

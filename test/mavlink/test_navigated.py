@@ -7,10 +7,11 @@ import contextlib
 
 import pytest
 from pymavlink.dialects.v20 import common as mavlink
-from udp_autopilot import UdpAutopilot
+from udp_autopilot import HOME, UdpAutopilot, metres_per_degree
 
 from px4_sim_ros.mavlink.pilot import Pilot
-from px4_sim_ros.model.mission import GoTo, Hold, Mission
+from px4_sim_ros.mavlink.pilot_events import MissionError
+from px4_sim_ros.model.mission import GoTo, Hold, Land, Mission, TakeOff
 
 SECONDS_EACH = 3.0              # that an item takes
 NOTHING_NEW = 0xFFFF
@@ -19,12 +20,12 @@ NOTHING_NEW = 0xFFFF
 class Navigator:
     """Takes a mission over MAVLink, and goes from item to item, one after `SECONDS_EACH`."""
 
-    def __init__(self, autopilot):
+    def __init__(self, autopilot, vehicle_type, result=mavlink.MAV_MISSION_ACCEPTED):
         self.autopilot, self.items, self.count = autopilot, [], 0
         self.mav = mavlink.MAVLink(None, srcSystem=autopilot.system_id, srcComponent=1)
         self.current, self.told, self.since_s = 0, None, None
         self.times = []             # at which items were reached
-        autopilot.vehicle_type = mavlink.MAV_TYPE_GROUND_ROVER
+        self.result, autopilot.vehicle_type = result, vehicle_type
         autopilot.on_message, autopilot.on_tick = self.take, self.go_on
 
     def take(self, message):
@@ -38,7 +39,7 @@ class Navigator:
         if len(self.items) < self.count:
             self.autopilot.say(self.mav.mission_request_int_encode(245, 191, len(self.items)))
         else:
-            self.autopilot.say(self.mav.mission_ack_encode(245, 191, 0))
+            self.autopilot.say(self.mav.mission_ack_encode(245, 191, self.result))
 
     def go_on(self):
         time_s = self.autopilot.time_s
@@ -48,6 +49,9 @@ class Navigator:
                 time_s - self.since_s > SECONDS_EACH):
             self.current, self.since_s = self.current + 1, time_s
             self.times.append(time_s)
+            is_landing = self.items[self.current].command == mavlink.MAV_CMD_NAV_LAND
+            self.autopilot.place[2] = self.autopilot.start[2] + (0.0 if is_landing else 4.0)
+            self.autopilot.armed = not is_landing
         if any(m.command == mavlink.MAV_CMD_SET_MESSAGE_INTERVAL
                and m.param1 == mavlink.MAVLINK_MSG_ID_HIGH_LATENCY2
                for m in self.autopilot.commands):
@@ -59,18 +63,25 @@ class Navigator:
 
 
 @pytest.fixture
-def driven(instance):
-    """Return a navigator that has had its mission, and what the pilot has reported."""
-    events = []
-    mission = Mission('drive', (
-        GoTo(10.0, 0.0, 0.0), Hold(2.0), GoTo(10.0, 5.0, 0.0)))
+def fly(instance):
+    """Return a function that flies items; it returns the navigator and what was reported."""
     with contextlib.ExitStack() as stack:
-        autopilot = stack.enter_context(contextlib.closing(UdpAutopilot(instance)))
-        pilot = stack.enter_context(contextlib.closing(Pilot(instance, events.append)))
-        navigator = Navigator(autopilot)
-        autopilot.begin()
-        pilot.fly(mission)
-    return navigator, events
+        def flown(vehicle_type, *items, result=mavlink.MAV_MISSION_ACCEPTED, **how):
+            events = []
+            autopilot = stack.enter_context(contextlib.closing(UdpAutopilot(instance)))
+            pilot = stack.enter_context(contextlib.closing(Pilot(instance, events.append, **how)))
+            navigator = Navigator(autopilot, vehicle_type, result)
+            autopilot.begin()
+            pilot.fly(Mission('test', items))
+            return navigator, events
+        yield flown
+
+
+@pytest.fixture
+def driven(fly):
+    """Return a navigator that has had a mission that drives, and what the pilot has reported."""
+    return fly(mavlink.MAV_TYPE_GROUND_ROVER,
+               GoTo(10.0, 0.0, 0.0), Hold(2.0), GoTo(10.0, 5.0, 0.0))
 
 
 def test_a_rover_is_followed_by_the_item_that_is_current(driven):
@@ -92,3 +103,40 @@ def test_behind_the_last_item_is_one_that_takes_no_time(driven):
         (way, 0.0), (circle, 2.0), (way, 0.0), (mavlink.MAV_CMD_NAV_DELAY, 0.0)]
     assert [item.seq for item in items] == [0, 1, 2, 3]
     assert items[-1].frame == mavlink.MAV_FRAME_MISSION
+
+
+CORNER = TakeOff(4.0), GoTo(10.0, -5.0, 4.0), Hold(2.0), Land()
+
+
+def test_a_multirotor_takes_off_straight_up_and_lands_where_it_is(fly):
+    """It passes each point as near as it would by commands, and is told of no single item."""
+    navigator, events = fly(mavlink.MAV_TYPE_QUADROTOR, *CORNER, uploads=True)
+    way, stay = navigator.items[1:3]
+    assert [item.command for item in navigator.items] == [
+        mavlink.MAV_CMD_NAV_TAKEOFF, mavlink.MAV_CMD_NAV_WAYPOINT, mavlink.MAV_CMD_NAV_LOITER_TIME,
+        mavlink.MAV_CMD_NAV_LAND]
+    assert [item.z for item in navigator.items] == [4.0, 4.0, 4.0, 0.0]     # above home
+    assert (way.param1, way.param2, stay.param1) == (1.0, pytest.approx(0.4), 2.0)
+    north, east = metres_per_degree()
+    places = [(north * (item.x * 1e-7 - HOME[0]), east * (item.y * 1e-7 - HOME[1]))
+              for item in navigator.items]
+    assert places[0] == pytest.approx((0.0, 0.0), abs=0.02)                 # 1e-7 deg are 11 mm
+    assert places[1:] == [pytest.approx((10.0, -5.0), abs=0.02)] * 3
+    assert {m.command for m in navigator.autopilot.commands} == {
+        mavlink.MAV_CMD_SET_MESSAGE_INTERVAL, mavlink.MAV_CMD_DO_SET_MODE,
+        mavlink.MAV_CMD_COMPONENT_ARM_DISARM}
+    assert [event.text for event in events] == [
+        'ready to fly', 'armed', 'climbed to 4 m', 'arrived at 10 m north, -5 m east, 4 m up',
+        'held for 2 s', 'landed', 'disarmed']
+
+
+def test_a_multirotor_is_commanded_unless_it_is_wanted_otherwise(fly):
+    navigator, _ = fly(mavlink.MAV_TYPE_QUADROTOR, TakeOff(4.0), Land())
+    assert not navigator.count
+    assert mavlink.MAV_CMD_NAV_TAKEOFF in [m.command for m in navigator.autopilot.commands]
+
+
+def test_an_autopilot_that_refuses_a_mission_is_quoted(fly):
+    with pytest.raises(MissionError, match='refuses the mission: MAV_MISSION_UNSUPPORTED'):
+        fly(mavlink.MAV_TYPE_QUADROTOR, *CORNER, uploads=True,
+            result=mavlink.MAV_MISSION_UNSUPPORTED)

@@ -43,6 +43,16 @@ def test_a_failure_within_px4_has_its_unit_its_type_and_its_instance(kind):
         mavlink.FAILURE_UNIT_SENSOR_GPS, mavlink.FAILURE_TYPE_OFF, 2)
 
 
+@pytest.mark.parametrize(('name', 'main', 'sub'), [
+    ('POSCTL', 3, 0), ('ALTCTL', 2, 0), ('AUTO_MISSION', 4, 4), ('AUTO_RTL', 4, 5)])
+def test_a_mode_is_set_by_its_numbers(name, main, sub):
+    """Those of PX4's px4_custom_mode.h."""
+    m = message('mode', to=name)
+    assert (m.command, m.target_system) == (mavlink.MAV_CMD_DO_SET_MODE, 3)
+    assert (m.param1, m.param2, m.param3) == (
+        mavlink.MAV_MODE_FLAG_CUSTOM_MODE_ENABLED, main, sub)
+
+
 def test_what_is_not_for_the_autopilot_says_nothing():
     assert message('motor_off', motor=1) is None
 

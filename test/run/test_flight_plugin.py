@@ -38,6 +38,32 @@ def test_nothing_was_flown(flight):
     flight.expect(always({'tilt_deg': {'below': 20}}))
 '''
 
+# An action whose effect does not come back.
+HANGING = '''
+import dataclasses
+import time
+from px4_sim_ros.model.faults.sensors import SensorAction
+
+@dataclasses.dataclass(frozen=True)
+class Hang(SensorAction):
+    """A sensor that hangs."""
+
+    def begin(self, onset):
+        return lambda time_us, measured: time.sleep(3600)
+'''
+HANGS = '''
+import pytest
+from hanging import Hang
+
+@pytest.mark.flight(mission='none')
+def test_it_hangs(flight):
+    flight.at(0.1, Hang('barometer'))
+    flight.run_for(1.0)
+
+def test_after_it():
+    pass
+'''
+
 
 def flown(folder, *arguments):
     """Run pytest with the plugin in a folder, as a user without PX4 does."""
@@ -76,6 +102,24 @@ def test_a_failure_leaves_recording_report_and_the_command_that_flies_it_again(t
     assert 'the flight has not begun' in cases['test_nothing_was_flown[embedded]']
     assert 'fly: expected always height_m above 1: fails' in cases['embedded']
     assert 'fly: again: python -m px4_sim_ros fly' in cases['embedded']
+
+
+@pytest.mark.slow
+def test_what_hangs_is_given_up_and_says_so(tmp_path, monkeypatch):
+    """By the wall clock, in a test as in a scenario file; the tests after it go on."""
+    (tmp_path / 'hanging.py').write_text(HANGING, encoding='utf-8')
+    (tmp_path / 'test_hangs.py').write_text(HANGS, encoding='utf-8')
+    (tmp_path / 'hangs.scenario.yaml').write_text(yaml.dump(
+        {'mission': 'none', 'end': {'at_s': 1}, 'actions': {'hang': 'hanging:Hang'},
+         'events': [{'at_s': 0.1, 'hang': {'sensor': 'barometer'}}]}), encoding='utf-8')
+    monkeypatch.setenv('PYTHONPATH', os.pathsep.join([str(tmp_path), os.environ['PYTHONPATH']]))
+    result = flown(tmp_path, '--wall-limit', '6')
+    assert '2 failed, 1 passed' in result.stdout, result.stdout
+    suite = xml.etree.ElementTree.parse(tmp_path / 'flights.xml').getroot()[0]
+    for case in 'test_it_hangs[embedded]', 'embedded':
+        said, = [''.join(c.itertext()) for c in suite.iter('testcase') if c.get('name') == case]
+        assert 'the flight has hung for 6 s of wall time' in said
+    assert 'barometer has been in its step at t = 0.100000 s' in result.stdout
 
 
 def test_the_plugin_loads_nothing_before_there_is_a_flight():

@@ -8,11 +8,15 @@ import pytest
 
 from px4_sim_ros.cli import command_line
 from px4_sim_ros.config.resources import config_directory
+from px4_sim_ros.model.faults.actions import ACTIONS
 
-KINDS = 'vehicles', 'profiles', 'missions', 'scenarios', 'fleets', 'campaigns'
+KINDS = 'vehicles', 'profiles', 'missions', 'scenarios', 'actions', 'fleets', 'campaigns'
+OPTIONS = {'campaigns': 'campaign', 'actions': 'events of scenarios'}
 
 
 def names_of(kind):
+    if kind == 'actions':
+        return list(ACTIONS)
     return sorted(path.stem for path in (config_directory() / kind).iterdir())
 
 
@@ -20,9 +24,7 @@ def names_of(kind):
 def test_each_name_has_a_line(kind, capsys):
     assert command_line.main(['list', kind]) == 0
     head, *lines = capsys.readouterr().out.splitlines()
-    # A campaign is a command of its own.
-    option = kind[:-1] if kind == 'campaigns' else f'--{kind[:-1]}'
-    assert head == f'{kind}, for {option}'
+    assert head == f"{kind}, for {OPTIONS.get(kind, f'--{kind[:-1]}')}"
     assert [line.split()[0] for line in lines] == names_of(kind)
     assert all(len(line.split()) > 1 and len(line) < 120 for line in lines)
 

@@ -33,12 +33,17 @@ PX4_INSTANCE = 7     # that of no other test: PX4 caps the ports that a pilot us
 
 @pytest.fixture
 def fly(instance, tmp_path):
-    """Return a function that flies the shortest mission in a gusty wind; it returns the summary."""
+    """Return a function that flies a scenario, or the shortest mission in a gusty wind.
+
+    It returns the summary.
+    """
     def fly(*words, autopilot='embedded', code=0, instance=instance):
         file = tmp_path / 'summary.json'
         up_m = 1.0 if autopilot == 'embedded' else 3.0       # PX4 is not to land at once
-        result = run('fly', '--mission', write_hop(tmp_path, up_m), '--wind', 'dryden',
-                     '--instance', instance, '--autopilot', autopilot, '--summary', file, *words)
+        flown = () if '--scenario' in words else (
+            '--mission', write_hop(tmp_path, up_m), '--wind', 'dryden')
+        result = run('fly', *flown, '--instance', instance, '--autopilot', autopilot,
+                     '--summary', file, *words)
         assert result.returncode == code, result.stdout + result.stderr
         return json.loads(file.read_text()) | {'said': result.stderr}
     return fly
@@ -120,6 +125,17 @@ def test_px4_repeats_itself_under_offboard_control(fly, monkeypatch):
     assert all(s['repeatable'] and s['landed'] for s in found), found
     assert len({s['fingerprint'] for s in found}) == 1
     assert 1.5 < found[0]['max_altitude_m'] < 2.5
+
+
+@pytest.mark.slow
+@pytest.mark.px4
+@NEEDS_FIFO
+@pytest.mark.parametrize('scenario', ['flown_by_hand', 'mission_uploaded'])
+def test_px4_repeats_itself_by_sticks_and_by_its_navigator(fly, scenario):
+    found = [fly('--mode', mode, '--px4-schedule', 'repeatable', '--scenario', scenario,
+                 autopilot='px4', instance=PX4_INSTANCE) for mode in MODES]
+    assert all(s['repeatable'] and s['mission_flown'] for s in found), found
+    assert len({s['fingerprint'] for s in found}) == 1
 
 
 @pytest.mark.slow

@@ -9,16 +9,23 @@ import pytest
 import yaml
 from commands import command, run, running, wait_for_line
 
+from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.config.resources import named_files
-from px4_sim_ros.config.vehicles_and_missions import load_vehicle
+from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.run.embedded import check_embedded
 
 EXAMPLES = named_files('scenarios')
 
 
 def _is_for_px4(path):
-    """Return whether it is: of a plane, or about what parameters of PX4 ask for."""
-    content = yaml.safe_load(path.read_text(encoding='utf-8'))
-    return 'px4' in content or not load_vehicle(content.get('vehicle', 'iris')).is_multirotor
+    """Return whether it is: about what parameters of PX4 ask for, or what only PX4 can do."""
+    if 'px4' in yaml.safe_load(path.read_text(encoding='utf-8')):
+        return True
+    try:
+        check_embedded(load_configuration(None, {'': {'scenario': str(path)}}))
+    except ParameterError:
+        return True
+    return False
 
 
 FOR_PX4 = {name for name, path in EXAMPLES.items() if _is_for_px4(path)}
@@ -82,7 +89,8 @@ def test_each_example_holds_with_the_embedded_autopilot(fly, name):
 @pytest.mark.slow
 @pytest.mark.px4
 @pytest.mark.parametrize('name', [
-    'airspeed_iced', 'data_link_lost', 'gnss_lost', 'motor_out', 'payload_drop', 'servo_stuck'])
+    'airspeed_iced', 'data_link_lost', 'flown_by_hand', 'gnss_lost', 'mission_uploaded',
+    'motor_out', 'payload_drop', 'servo_stuck'])
 def test_an_example_holds_with_px4(fly, name):
     code, summary, said = fly(name, '--autopilot', 'px4', '--instance', 8)
     assert (code, said) == (0, ''), summary.get('expectations')
@@ -141,11 +149,21 @@ def test_a_scenario_that_holds_ends_with_code_0(fly, write):
     (GROUND | {'events': [{'at_s': 1, 'command': {'command': 'MAV_CMD_NAV_LANDING'}}]},
      "command = 'MAV_CMD_NAV_LANDING': is no MAV_CMD; did you mean MAV_CMD_NAV_LAND"),
     (GROUND | {'end': {'when': {'mode': 'LANDING'}}}, "mode = 'LANDING': must be one of MANUAL"),
+    (GROUND | {'events': [{'at_s': 1, 'mode': {'to': 'POSITION'}}]},
+     "event 1: to = 'POSITION': must be one of MANUAL"),
+    (GROUND | {'mission': 'hover', 'events': [{'at_s': 1, 'sticks': {'roll': 0.2}}]},
+     'event 1: sticks: the embedded autopilot has no modes to fly by hand; fly with the autopilot'),
 ])
 def test_a_file_that_is_wrong_is_refused_before_anything_starts(fly, write, content, sentence):
     code, summary, said = fly(write(content))
     assert code == 2 and not summary
     assert sentence in said and said.count('\n') == 1 and 'scenario' in said
+
+
+def test_the_embedded_autopilot_is_refused_a_mission_to_upload(fly, write):
+    code, _, said = fly(write(GROUND | {'mission': 'hover', 'set': {'pilot.missions': 'uploaded'}}))
+    assert (code, said) == (2, "fly: pilot.missions = 'uploaded': the embedded autopilot has no"
+                               ' navigator; fly with the autopilot px4\n')
 
 
 OWN = '''

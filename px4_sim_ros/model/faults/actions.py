@@ -46,12 +46,15 @@ ACTIONS: dict[str, type[Action]] = {
     'link_lost': links.LinkLost,
     'autopilot_paused': links.AutopilotPaused,
     'autopilot_off': links.AutopilotOff,
+    'sticks': autopilot.Sticks,
+    'mode': autopilot.Mode,
     'command': autopilot.Command,
     'parameter': autopilot.AutopilotParameter,
     'px4_failure': autopilot.Px4Failure,
     'note': autopilot.Note,
     'clear': autopilot.Clear,
 }
+WHERE_LISTED = '`python -m px4_sim_ros list actions` names all'
 _NAMES = {action: name for name, action in ACTIONS.items()}
 
 
@@ -84,9 +87,13 @@ def read_action(
     known = {**ACTIONS, **own}
     if name not in known:
         raise ParameterError(
-            f"{owner}: {name!r} is no action{did_you_mean(str(name), known)}; actions are"
-            f" {', '.join(known)}")
+            f'{owner}: {name!r} is no action{did_you_mean(str(name), known)}; {WHERE_LISTED}')
     return known[name].read(f'{owner}.{name}', values)
+
+
+def meaning(action: type[Action]) -> str:
+    """Return what an action does, in a line."""
+    return (action.__doc__ or '').partition('\n')[0]
 
 
 def action_text(action: Action) -> str:

@@ -104,6 +104,37 @@ class Px4Failure(Said):
 
 
 @dataclasses.dataclass(frozen=True)
+class Mode(Said):
+    """PX4 is put into another mode, by MAV_CMD_DO_SET_MODE, once."""
+
+    to: str = parameter('its name, as in conditions')
+
+
+@dataclasses.dataclass(frozen=True)
+class Sticks(Action):
+    """The sticks of a remote control are held so, for PX4 as MANUAL_CONTROL, 25 times a second.
+
+    Of several in force the one that began last counts.
+    """
+
+    roll: float = parameter('to the right', minimum=-1, maximum=1)
+    pitch: float = parameter('forward: nose down', minimum=-1, maximum=1)
+    yaw: float = parameter('to the right: clockwise from above', minimum=-1, maximum=1)
+    throttle: float = parameter('from 0, down, to 1, up', minimum=0, maximum=1)
+
+    DEFAULTS: typing.ClassVar = {'roll': 0.0, 'pitch': 0.0, 'yaw': 0.0, 'throttle': 0.5}
+
+    @property
+    def block(self) -> str:
+        """The pilot, who holds them."""
+        return AUTOPILOT
+
+    def begin(self, onset: Onset) -> Effect:
+        """Change no value."""
+        return lambda time_us, value: value
+
+
+@dataclasses.dataclass(frozen=True)
 class Note(Said):
     """A text in the record."""
 

@@ -8,7 +8,7 @@ import typing
 
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.faults.action import AUTOPILOT, Action, Subject
-from px4_sim_ros.model.faults.actions import ACTIONS, action_text, own_action, read_action
+from px4_sim_ros.model.faults.actions import WHERE_LISTED, action_text, own_action, read_action
 from px4_sim_ros.model.mission import Mission
 from px4_sim_ros.model.parameters import number, unknown_key_error
 from px4_sim_ros.model.scenario.condition import Condition, read_condition
@@ -132,8 +132,7 @@ def _event(
                              ' action')
     kinds = [key for key in entry if key not in _EVENT_KEYS]
     if len(kinds) != 1:
-        raise ParameterError(f'{owner} = {entry!r}: must hold one action; actions are'
-                             f" {', '.join((*ACTIONS, *own))}")
+        raise ParameterError(f'{owner} = {entry!r}: must hold one action; {WHERE_LISTED}')
     if ('at_s' in entry) == ('when' in entry):
         raise ParameterError(f'{owner}: must hold either at_s or when')
     action = read_action(owner, kinds[0], entry[kinds[0]], own)

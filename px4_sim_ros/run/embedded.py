@@ -1,0 +1,33 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""What the embedded autopilot cannot do, said before anything starts."""
+from __future__ import annotations
+
+from px4_sim_ros.config.configuration import Configuration
+from px4_sim_ros.config.scenarios import NONE, load_scenario
+from px4_sim_ros.mavlink.pilot_block import UPLOADED, PilotParameters
+from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.faults.autopilot import Mode, Sticks
+from px4_sim_ros.model.vehicle.checks import check_is_multirotor
+
+_NAMES = {Sticks: 'sticks', Mode: 'mode'}
+
+
+def check_embedded(configuration: Configuration) -> None:
+    """Check that the embedded autopilot can fly what is wanted.
+
+    :raises ParameterError: only PX4 can, and why
+    """
+    check_is_multirotor(configuration.vehicle)
+    if 'pilot' in configuration.nodes and (
+            configuration.of_node('pilot', PilotParameters).missions == UPLOADED):
+        raise ParameterError(
+            f'pilot.missions = {UPLOADED!r}: the embedded autopilot has no navigator; fly with the'
+            ' autopilot px4')
+    if configuration.world.scenario == NONE:
+        return
+    for event in load_scenario(configuration.world.scenario).events:
+        if name := _NAMES.get(type(event.action)):
+            raise ParameterError(
+                f'scenario {configuration.world.scenario}: event {event.name}: {name}: the embedded'
+                ' autopilot has no modes to fly by hand; fly with the autopilot px4')
