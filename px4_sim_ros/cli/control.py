@@ -15,7 +15,7 @@ from px4_sim_ros.cli import output
 from px4_sim_ros.cli.arguments import namespace, speed_factor
 from px4_sim_ros.cli.exit_codes import FAILED, INTERRUPTED
 from px4_sim_ros.model.errors import did_you_mean
-from px4_sim_ros.model.faults.actions import ACTIONS
+from px4_sim_ros.model.faults.actions import ACTIONS, no_action
 from px4_sim_ros.step import graph
 
 if typing.TYPE_CHECKING:
@@ -124,6 +124,12 @@ def _sensor_name(text: str) -> str:
         f" there are {', '.join(_sensors())} and further ones such as imu_1")
 
 
+def _action(text: str) -> str:
+    if text not in ACTIONS:
+        raise argparse.ArgumentTypeError(no_action(text, ACTIONS))
+    return text
+
+
 def _sensors() -> list[str]:
     return [name for name, spec in graph.NODES.items() if spec.model]
 
@@ -146,8 +152,8 @@ def add_parsers(commands: typing.Any) -> None:
     parsers['sensor'].add_argument(
         'name', type=_sensor_name,
         help=f"one of {', '.join(_sensors())}, or a further one such as imu_1")
-    parsers['fault'].add_argument('action', choices=tuple(ACTIONS), metavar='ACTION',
-                                  help='as in a scenario file: motor_off, gnss_denied, ...')
+    parsers['fault'].add_argument('action', type=_action, metavar='ACTION',
+                                  help='as in a scenario file; `list actions` names all')
     parsers['fault'].add_argument('parameters', nargs='*', type=_parameter,
                                   metavar='PARAMETER=VALUE', help='such as motor=2')
     parsers['fault'].add_argument('--for', dest='for_s', type=float, metavar='S',

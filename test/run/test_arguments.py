@@ -34,10 +34,11 @@ def refusal(capsys):
     (['fly', '--mode', 'compsed'], "fly: --mode: 'compsed': must be one of core, composed,"
      ' separate; did you mean composed;'),
     (['list', 'vehicle'], "list: kind: 'vehicle': must be one of vehicles, profiles, missions,"
-     ' scenarios, fleets, campaigns; did you mean vehicles;'),
+     ' scenarios, actions, fleets, campaigns; did you mean vehicles;'),
     (['sensor', 'barometr', 'stop'], 'sensor: name: barometr: no such sensor; did you mean'
      ' barometer; there are wind, imu,'),
-    (['fault', 'motor_of'], "fault: ACTION: 'motor_of': must be one of "),
+    (['fault', 'motor_of'], "fault: ACTION: 'motor_of' is no action; did you mean motor_off;"
+     ' `python -m px4_sim_ros list actions` names all;'),
     ([], 'px4_sim_ros: the following arguments are required: COMMAND;'),
 ])
 def test_what_is_misspelt_is_told_with_the_nearest_name(words, sentence, refusal):

@@ -76,6 +76,11 @@ def own_action(owner: str, path: typing.Any) -> type[Action]:
     return found
 
 
+def no_action(name: str, known: typing.Iterable[str]) -> str:
+    """Return the sentence about a name that no action has: the nearest, and where all are."""
+    return f'{name!r} is no action{did_you_mean(name, known)}; {WHERE_LISTED}'
+
+
 def read_action(
     owner: str, name: typing.Any, values: typing.Any, own: typing.Mapping[str, type[Action]],
 ) -> Action:
@@ -86,8 +91,7 @@ def read_action(
     """
     known = {**ACTIONS, **own}
     if name not in known:
-        raise ParameterError(
-            f'{owner}: {name!r} is no action{did_you_mean(str(name), known)}; {WHERE_LISTED}')
+        raise ParameterError(f'{owner}: {no_action(str(name), known)}')
     return known[name].read(f'{owner}.{name}', values)
 
 
