@@ -15,7 +15,6 @@ from px4_sim_ros.cli import output
 from px4_sim_ros.cli.arguments import namespace, speed_factor
 from px4_sim_ros.cli.exit_codes import FAILED, INTERRUPTED
 from px4_sim_ros.model.errors import did_you_mean
-from px4_sim_ros.model.faults.actions import ACTIONS, no_action
 from px4_sim_ros.step import graph
 
 if typing.TYPE_CHECKING:
@@ -125,6 +124,8 @@ def _sensor_name(text: str) -> str:
 
 
 def _action(text: str) -> str:
+    # They take a while to load, and other commands do without.
+    from px4_sim_ros.model.faults.actions import ACTIONS, no_action
     if text not in ACTIONS:
         raise argparse.ArgumentTypeError(no_action(text, ACTIONS))
     return text

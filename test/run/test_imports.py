@@ -39,6 +39,16 @@ def test_a_command_loads_its_own_module_only():
     assert loaded(program) - {'rclpy'} == set()
 
 
+def test_a_word_to_a_graph_is_soon_said():
+    """Whatever it is about, there are no arrays in it."""
+    program = ('from px4_sim_ros.cli.command_line import main\n'
+               'try:\n'
+               '    main(["stop", "--help"])\n'
+               'except SystemExit:\n'
+               '    assert "numpy" not in sys.modules\n')
+    assert loaded(program) == set()
+
+
 @pytest.mark.parametrize(('name', 'found'), [
     ('imu', {'rclpy'}), ('gps', {'rclpy'}), ('manager', {'rclpy'}), ('hil_bridge', {'rclpy'}),
     ('dynamics', {'rclpy'})])
