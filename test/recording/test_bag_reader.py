@@ -368,6 +368,14 @@ def test_a_bag_of_the_version_before_is_read(whole, tmp_path):
     assert BagReader(bag).run.schema_version == 1
 
 
+def test_a_version_has_not_what_is_new_since(whole, tmp_path):
+    new = [side_topics.ESTIMATE, side_topics.SET_POINT, side_topics.AUTOPILOT_STATUS]
+    bag = bag_rewritten(
+        tmp_path / 'bag', whole, drop=[f'/{topic.name}' for topic in new],
+        run=lambda text: text.replace(f'schema_version: {schema.VERSION}', 'schema_version: 3'))
+    assert not {topic.name for topic in new} & {m.topic for m in BagReader(bag).messages()}
+
+
 @pytest.mark.parametrize('change', [
     lambda text: '', lambda text: '{', lambda text: 'just a text', lambda text: '[1, 2]',
     lambda text: text.replace('namespace:', 'namespaces:'),

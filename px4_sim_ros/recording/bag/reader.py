@@ -175,9 +175,10 @@ class BagReader:
         return run, types
 
     def _check_topics(self, types: typing.Mapping[str, str]) -> None:
+        newer = schema.changed_between(self.run.schema_version, schema.VERSION)
         for name in [*self.run.graph.topics, *side_topics.RECORDED]:
             found = types.get(self.run.full_name(name))
-            if found is None and types:
+            if found is None and types and name not in newer:
                 raise BagError(f'bag {self.folder}: the topic {name} is missing')
             wanted = schema.topic_type(self.run.graph, name)
             if found not in (None, wanted):
