@@ -94,8 +94,12 @@ class BootWatch:
         while True:
             now = self._threads()
             if self._stopped:
-                if not any(thread.is_busy or thread.looks_again for thread in now.values()):
+                # Twice alike: one who was looked at before may have been woken by one after it.
+                both = *self._seen.values(), *now.values()
+                if _is_like(self._seen, now) and not any(thread.looks_again for thread in both):
                     self.let_script_go_on()
+                    now = {}
+                self._seen = now
             elif not self.is_booting or _is_at_rest(self._seen, now):
                 self._seen = {}
                 return True

@@ -110,6 +110,24 @@ def test_its_start_script_stands_still_while_a_thread_sleeps_by_the_wall_clock()
         assert script.status() == psutil.STATUS_SLEEPING
 
 
+def test_the_script_goes_on_when_two_looks_are_alike(monkeypatch):
+    """One who seemed to wait may have been woken by another who was looked at later."""
+    with client() as watch:
+        script, = psutil.Process(watch.process.pid).children()
+        watch.stop_script()
+        moved, moves = WAITS._replace(switches=6), LOOKS._replace(switches=6)
+        looks, states = iter([WAITS, moves, moved, moved]), []
+
+        def threads():
+            states.append(script.status())
+            return {'1': next(looks, moved)}
+
+        monkeypatch.setattr(watch, '_threads', threads)
+        assert watch.settle()
+        stopped = [state == psutil.STATUS_STOPPED for state in states[1:]]
+        assert stopped == [True] * 3 + [False] * (len(stopped) - 3)
+
+
 def test_one_that_never_rests_is_given_up():
     with client(busy_s=60.0) as watch:
         assert not watch.settle(0.3)
