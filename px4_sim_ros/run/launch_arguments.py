@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import typing
 
+from px4_sim_ros.model.environment.wind import WIND_MODELS
 from px4_sim_ros.run.px4 import ONE_CORE, SCHEDULES
 
 
@@ -27,8 +28,8 @@ ARGUMENTS: dict[str, Argument] = {
         '', 'Name in config/vehicles, or a path. Without it that of the launch file or of the'
         ' parameters.'),
     'wind': Argument(
-        '', 'Model of the wind: none, constant, gust, ornstein_uhlenbeck or dryden. Without it'
-        ' that of the parameters, none.'),
+        '', f"Model of the wind, one of {', '.join(('none', *WIND_MODELS))}. Without it that of the"
+        ' parameters, none.'),
     'profile': Argument(
         '', 'How good the sensors are: a name in config/profiles, or a path.'),
     'px4_dir': Argument(
