@@ -10,7 +10,7 @@ import typing
 from px4_sim_ros.model.faults.action import AUTOPILOT, LINK, Action, Effect, Onset
 from px4_sim_ros.model.faults.motion import BodyInputs, MotionAction
 from px4_sim_ros.model.parameters import parameter
-from px4_sim_ros.model.timebase import US_PER_S
+from px4_sim_ros.model.timebase import exact_us
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,9 +20,19 @@ class RepliesLate(MotionAction):
     delay_s: float = parameter('how late, besides the step that it always takes', 's', above=0,
                                maximum=10)
 
+    @classmethod
+    def from_mapping(cls, owner: str, values: typing.Mapping[str, typing.Any]) -> typing.Self:
+        """Build and validate.
+
+        :raises ParameterError: a value is wrong, or the delay is no whole number of microseconds
+        """
+        built = super().from_mapping(owner, values)
+        exact_us(f'{owner}.delay_s', built.delay_s)
+        return built
+
     def begin(self, onset: Onset) -> Effect:
         """Go on with what was asked for last until the delay is over; then all is late by it."""
-        delay_us = round(self.delay_s * US_PER_S)
+        delay_us = exact_us('delay_s', self.delay_s)
         waiting: collections.deque[tuple[int, typing.Sequence[float]]] = collections.deque()
         if onset.last is not None:
             waiting.append((onset.since_us - onset.world.step_us, onset.last.references_rad_s))

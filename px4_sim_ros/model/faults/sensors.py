@@ -11,7 +11,7 @@ from px4_sim_ros.model.errors import ParameterError, did_you_mean
 from px4_sim_ros.model.faults.action import Action, Effect, Onset, Subject
 from px4_sim_ros.model.faults.channels import ChannelAccess, Numbers, channels_of
 from px4_sim_ros.model.parameters import parameter
-from px4_sim_ros.model.timebase import US_PER_S
+from px4_sim_ros.model.timebase import US_PER_S, exact_us
 
 _Change = typing.Callable[[int, Numbers], Numbers]
 
@@ -68,9 +68,19 @@ class SensorDelay(SensorAction):
 
     delay_s: float = parameter('how late', 's', above=0, maximum=60)
 
+    @classmethod
+    def from_mapping(cls, owner: str, values: typing.Mapping[str, typing.Any]) -> typing.Self:
+        """Build and validate.
+
+        :raises ParameterError: a value is wrong, or the delay is no whole number of microseconds
+        """
+        built = super().from_mapping(owner, values)
+        exact_us(f'{owner}.delay_s', built.delay_s)
+        return built
+
     def begin(self, onset: Onset) -> Effect:
         """Repeat the last measurement until the delay is over; from then on all are late by it."""
-        delay_us = round(self.delay_s * US_PER_S)
+        delay_us = exact_us('delay_s', self.delay_s)
         waiting: collections.deque[tuple[int, typing.Any]] = collections.deque()
         if onset.last is not None:
             waiting.append((onset.last.time_us, onset.last))
