@@ -239,20 +239,20 @@ def test_each_process_is_told_of_its_own_nodes_only():
      "node barometer = 'my_nodes:Mine': there is no Mine in "),
 ])
 def test_bad_input_is_one_sentence_and_nothing_starts(
-        words, sentence, folder, monkeypatch, capsys):
+        words, sentence, folder, instance, monkeypatch, capsys):
     (folder / 'broken.py').write_text('1 / 0\n')
     monkeypatch.chdir(folder)
     monkeypatch.setattr(sys, 'path', list(sys.path))
     monkeypatch.delitem(sys.modules, 'my_nodes', raising=False)
     before = family(os.getpid())
-    assert command_line.main(['fly', '--instance', str(INSTANCE), *words]) == 2
+    assert command_line.main(['fly', '--instance', str(instance), *words]) == 2
     said = capsys.readouterr()
     assert said.out == ''
     line, = said.err.splitlines()
     assert line.startswith('fly: node ')
     assert sentence in line
     assert family(os.getpid()) == before
-    assert port_is_free(INSTANCE)
+    assert port_is_free(instance)
 
 
 FAULTY = '''

@@ -136,7 +136,7 @@ def test_an_installed_plugin_may_be_named_as_well(tmp_path):
     path = os.pathsep.join([str(tmp_path), os.environ['PYTHONPATH']])
     result = subprocess.run(
         [sys.executable, '-m', 'pytest', '-p', 'px4_sim_ros.testing.plugin', '--markers'],
-        cwd=tmp_path, env=os.environ | {'PYTHONPATH': path}, capture_output=True, text=True,
+        cwd=ROOT, env=os.environ | {'PYTHONPATH': path}, capture_output=True, text=True,
         check=False)
     assert result.returncode == 0, result.stderr
 
