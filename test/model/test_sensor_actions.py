@@ -261,6 +261,7 @@ EXAMPLES = {
     'autopilot_paused': None, 'autopilot_off': None,
     'px4_failure': {'unit': 'gps', 'type': 'off'},
     'command': {'command': 'MAV_CMD_NAV_LAND', 'params': [0, None, 0.1]},
+    'sticks': {'throttle': 0.8}, 'mode': {'to': 'ALTCTL'},
     'parameter': {'name': 'MPC_XY_P', 'value': 0.9}, 'note': {'text': 'hello'},
     'clear': {'event': 'one'}}
 
