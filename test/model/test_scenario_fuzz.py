@@ -6,7 +6,7 @@ import random
 
 import yaml
 
-from px4_sim_ros.config.configuration import load_configuration
+from px4_sim_ros.config.configuration import checked_scenario, load_configuration
 from px4_sim_ros.config.resources import DUMPER, LOADER, named_files
 from px4_sim_ros.model.errors import ParameterError
 
@@ -52,6 +52,19 @@ def damaged_text(text, chance):
         end:]
 
 
+def refusal(file):
+    """Return with what sentence a file is refused, '' if it is not, and what has to be in it."""
+    try:
+        configuration = load_configuration(None, {'': {'scenario': str(file)}})
+    except ParameterError as error:
+        return str(error), str(file)
+    try:
+        checked_scenario(configuration)
+    except ParameterError as error:
+        return str(error), f'scenario {file.stem}'
+    return '', ''
+
+
 def test_each_damaged_file_gets_one_sentence(tmp_path):
     chance, refused = random.Random(19), 0
     texts = [path.read_text(encoding='utf-8') for path in named_files('scenarios').values()]
@@ -65,9 +78,7 @@ def test_each_damaged_file_gets_one_sentence(tmp_path):
             file.write_text(yaml.dump(content, Dumper=DUMPER), encoding='utf-8')
         else:
             file.write_text(damaged_text(texts[k % len(texts)], chance), encoding='utf-8')
-        try:
-            load_configuration(None, {'': {'scenario': str(file)}})
-        except ParameterError as error:
-            refused += 1
-            assert str(file) in str(error) and '\n' not in str(error)
+        sentence, named = refusal(file)
+        refused += bool(sentence)
+        assert named in sentence and '\n' not in sentence
     assert refused > COUNT // 2       # what is left may be a scenario still
