@@ -26,6 +26,8 @@ import typing
 
 import psutil
 
+from px4_sim_ros.mavlink.pinned_file import PinnedFile
+
 _PROC = pathlib.Path('/proc')
 # Of wall time.
 LONGEST_S = 20.0
@@ -63,6 +65,7 @@ class BootWatch:
         self._disk_use: tuple[int, ...] | None = None      # up to the last look
         self._seen: dict[str, _Thread] = {}        # what it was about when it was last seen to act
         self._stopped: list[int] = []              # processes of its start script
+        self._program: list[PinnedFile] = []
 
     def stop_script(self) -> None:
         """Let the start script stand still until no thread sleeps by the wall clock any more.
@@ -126,12 +129,15 @@ class BootWatch:
         return ''
 
     def load_program(self) -> None:
-        """Read all files that the program is made of, so that it will not have to."""
+        """Read all files that the program is made of, so that it will not have to, and keep them.
+
+        The system may take files from memory that have not been used for a while.
+        """
         with contextlib.suppress(OSError):
             maps = (_PROC / str(self._session) / 'maps').read_text().splitlines()
             for name in {line.split(maxsplit=5)[5] for line in maps if '/' in line}:
-                with contextlib.suppress(OSError):
-                    pathlib.Path(name).read_bytes()
+                with contextlib.suppress(OSError, ValueError):
+                    self._program.append(PinnedFile(pathlib.Path(name)))
 
     def has_used_disk(self) -> bool:
         """Return whether it has read from the disk since the last look, or written to it.
