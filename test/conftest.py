@@ -47,15 +47,24 @@ os.environ['PYTHONPATH'] = os.pathsep.join(
 
 
 def pytest_configure(config):
-    """Compile what is compiled once on a machine, so that no test has to wait for it.
+    """Begin to compile what is compiled once on a machine, while the workers look for tests.
 
     `colcon test` runs the tests one at a time: by itself only those that start no processes.
     """
     if 'COLCON' in os.environ and not config.option.markexpr:
         config.option.markexpr = 'not slow'
     if not hasattr(config, 'workerinput'):
-        from px4_sim_ros.config.compile_ahead import compile_ahead
-        compile_ahead()
+        from px4_sim_ros.config.compile_ahead import is_compiled
+        if not is_compiled():
+            compiler = subprocess.Popen(
+                [sys.executable, '-m', 'px4_sim_ros.config.compile_ahead'], cwd=ROOT)
+            config.add_cleanup(compiler.wait)
+
+
+def pytest_runtestloop():
+    """Wait for it, so that no test has to."""
+    from px4_sim_ros.config.compile_ahead import compile_ahead
+    compile_ahead()
 
 
 @pytest.hookimpl(trylast=True)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import fcntl
 import os
 import signal
 import subprocess
@@ -59,7 +60,18 @@ def compile_motion() -> None:
              Environment.of(world), world.step_us)
 
 
+def _compile_once() -> None:
+    """Compile what nobody else on this machine has compiled meanwhile."""
+    folder = cache_folder()
+    if folder is None:
+        return
+    with (folder / 'lock').open('w') as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not is_compiled():
+            compile_motion()
+
+
 if __name__ == '__main__':
     # Ends at once: what is not finished is compiled by the next flight.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    compile_motion()
+    _compile_once()
