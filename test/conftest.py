@@ -61,6 +61,7 @@ def pytest_configure(config):
             config.add_cleanup(compiler.wait)
 
 
+@pytest.hookimpl(tryfirst=True)        # a worker has one that runs its tests
 def pytest_runtestloop():
     """Wait for it, so that no test has to."""
     from px4_sim_ros.config.compile_ahead import compile_ahead
