@@ -54,7 +54,9 @@ class FlownWatch:
         if self._is_told or not self._last.keys() >= set(_WHO_KNOWS):
             return ''
         dynamics, pilot, _ = (self._last[name][1] for name in _WHO_KNOWS)
-        if dynamics.get(FLOWN) != 'True' or pilot.get(FLOWN) != 'True' or any(
+        # The pilot knows some steps before it tells when that was.
+        is_flown = dynamics.get(FLOWN) == pilot.get(FLOWN) == 'True' and OVER_US in pilot
+        if not is_flown or any(
                 self._last[name][0] < int(pilot[OVER_US]) for name in _WHO_KNOWS):
             return ''
         self._is_told = True
