@@ -21,7 +21,7 @@ GOOD = {
     'set': {'wind': 'constant', 'wind.speed_m_s': 4.0},
     'vehicles': [
         {'namespace': 'alpha'},
-        {'namespace': 'bravo', 'vehicle': 'x500', 'mission': 'hover', 'instance': 30, 'seed': 9,
+        {'namespace': 'bravo', 'vehicle': 'x500', 'mission': 'hover', 'instance': 39, 'seed': 9,
          'start': {'east_m': 5.0, 'north_m': -2.0, 'heading_deg': 0.0}, 'when_gone': 'go_on',
          'set': {'hil_bridge.reply_timeout_s': 2.0}},
         {'namespace': 'charlie', 'autopilot': 'none', 'mission': 'none', 'start': {'east_m': -5}}]}
@@ -59,10 +59,10 @@ def test_what_is_said_of_a_vehicle_and_of_all(tmp_path):
 
 
 def test_each_has_ports_and_random_streams_of_its_own(tmp_path):
-    found = configured(load(GOOD, tmp_path), {'hil_bridge': {'instance': 29}})
-    assert [link(its).instance for _, its in found.values()] == [29, 30, 31]
-    found = configured(load(GOOD, tmp_path), {'hil_bridge': {'instance': 30}})
-    assert [link(its).instance for _, its in found.values()] == [31, 30, 32]
+    found = configured(load(GOOD, tmp_path), {'hil_bridge': {'instance': 38}})
+    assert [link(its).instance for _, its in found.values()] == [38, 39, 40]
+    found = configured(load(GOOD, tmp_path), {'hil_bridge': {'instance': 39}})
+    assert [link(its).instance for _, its in found.values()] == [40, 39, 41]
     seeds = [its.world.seed for _, its in found.values()]
     assert seeds[:2] == [1, 9]       # the first has that of the world
     assert len(set(seeds)) == 3

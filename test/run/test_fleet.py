@@ -14,7 +14,7 @@ from px4_sim_ros.recording.bag.reader import BagReader, vehicles_of
 from px4_sim_ros.recording.bag.run_description import BagError
 from px4_sim_ros.run.fleet_record import whole_fingerprint
 
-INSTANCES = 31, 32, 33, 34
+INSTANCES = 11, 12, 13, 14
 INSTANCE = INSTANCES[0]
 # In their wind the two come a little nearer, so that they nearly meet in the air.
 SPACING_M = 1.8

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from commands import command, family, port_is_free, run, running, wait_for_line, wait_gone
 
-INSTANCES = 35, 36
+INSTANCES = 15, 16
 INSTANCE = INSTANCES[0]
 
 pytestmark = pytest.mark.slow       # starts processes and waits

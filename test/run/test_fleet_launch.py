@@ -22,7 +22,7 @@ from workspace import ROS2, needs_workspace
 from px4_sim_ros.recording.bag.reader import vehicles_of
 
 pytest.importorskip('launch_ros', reason='launch_ros is not installed')
-INSTANCES = 37, 38
+INSTANCES = 17, 18
 pytestmark = [pytest.mark.slow, needs_workspace]
 
 
