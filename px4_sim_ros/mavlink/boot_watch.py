@@ -24,8 +24,7 @@ import signal
 import time
 import typing
 
-import psutil
-
+from px4_sim_ros.mavlink.client_process import process_at
 from px4_sim_ros.mavlink.pinned_file import PinnedFile
 
 _PROC = pathlib.Path('/proc')
@@ -60,7 +59,8 @@ class BootWatch:
         """
         self.address = address
         self.since_s = time.monotonic()
-        self._process, self._session = _client_at(address)
+        self._process = process_at(address)
+        self._session = _session_of(self._process)
         self.is_booting = self._session is not None
         self._disk_use: tuple[int, ...] | None = None      # up to the last look
         self._seen: dict[str, _Thread] = {}        # what it was about when it was last seen to act
@@ -168,8 +168,10 @@ class BootWatch:
         return found
 
     def _processes(self) -> list[pathlib.Path]:
+        if self._session is None:
+            return []
         return [entry for entry in _PROC.iterdir()
-                if entry.name.isdigit() and _is_in(int(entry.name), self._session)]
+                if entry.name.isdigit() and _session_of(int(entry.name)) == self._session]
 
 
 def _is_like(before: dict[str, _Thread], now: dict[str, _Thread]) -> bool:
@@ -202,17 +204,8 @@ def _read(thread: pathlib.Path) -> _Thread:
         state in _BUSY, _LOOKS_AGAIN in place, _WAITS_FOR_DATA in place, int(switches))
 
 
-def _client_at(address: tuple[str, int]) -> tuple[int | None, int | None]:
-    """Return who has a TCP connection from an address, and its session; None for nobody."""
-    for connection in psutil.net_connections('tcp'):
-        if connection.laddr == address and connection.pid is not None:
-            with contextlib.suppress(ProcessLookupError):
-                return connection.pid, os.getsid(connection.pid)
-    return None, None
-
-
-def _is_in(process: int, session: int | None) -> bool:
-    try:
-        return os.getsid(process) == session
-    except ProcessLookupError:       # it has just ended
-        return False
+def _session_of(process: int | None) -> int | None:
+    """Return the session of a process, None when it has just ended or there is none."""
+    with contextlib.suppress(ProcessLookupError):
+        return os.getsid(process) if process is not None else None
+    return None

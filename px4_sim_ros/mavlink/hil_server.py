@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import select
 import socket
+import termios
 import time
 import typing
 
@@ -141,6 +143,18 @@ class HilServer:
             self.drop_client()
             return
         self._unsent = data[sent:]
+
+    @property
+    def is_delivered(self) -> bool:
+        """Whether all that was sent is in the hands of the autopilot's system.
+
+        A frame may be on its way although nobody runs: a thread of the kernel may have to hand it
+        over, and waits for its turn on a busy core.
+        """
+        if self._client is None:
+            return True
+        waiting = fcntl.ioctl(self._client, termios.TIOCOUTQ, bytes(4))
+        return not self._unsent and not any(waiting)
 
     def receive(self, timeout_s: float) -> bytes:
         """Return what the client sent, waiting at most `timeout_s`; empty when nothing came.

@@ -21,6 +21,7 @@ import time
 from pymavlink.dialects.v20 import common as mavlink
 
 from px4_sim_ros.mavlink.boot_watch import LONGEST_S, BootWatch
+from px4_sim_ros.mavlink.client_process import StartScript
 from px4_sim_ros.mavlink.hil_codec import DISARMED, ActuatorControls
 from px4_sim_ros.mavlink.hil_fields import heartbeat, simulator_mavlink
 from px4_sim_ros.mavlink.hil_server import Deadline, HilServer
@@ -38,6 +39,7 @@ _GAP_TIMEOUT_S = 0.25
 HEARTBEAT_PERIOD_S = 0.5
 # Wall time of a look whether an autopilot that boots has come to rest; others have a turn between.
 _REST_WAIT_S = 0.05
+_DELIVERY_WAIT_S = 0.0002
 _RESTLESS = 'the autopilot boots, and did not come to rest'
 # Simulated time between looks at how its threads are scheduled, some 0.2 ms each.
 _SCHEDULE_PERIOD_US = 10 * US_PER_S
@@ -61,6 +63,7 @@ class Lockstep:
         self.report = LinkReport()
         self._matcher = ReplyMatcher(self.report.add_remark)
         self._boot: BootWatch | None = None      # of an autopilot whose core is shared
+        self._start_script: StartScript | None = None      # of another one, while it runs
         self._sent_s = 0.0                       # wall time of the last bytes sent
         self._retired_s = 0.0                    # wall time when time started over
         self._reset_counters()
@@ -72,7 +75,7 @@ class Lockstep:
         self.misses = 0
         self.unanswered = 0                      # steps, since the first reply of an autopilot
         self.waited_s = 0.0                      # wall time in `send` and in waits for replies
-        self.boot_s = 0.0                        # of steps, until a boot came to rest first
+        self.boot_s = 0.0                        # wall time of steps that was given to a boot
         self._gap: Gap | None = None             # the first one
         self._matcher.reset_counters()
         self._server.dropped_sends = self._server.refused_clients = 0
@@ -143,6 +146,8 @@ class Lockstep:
             return None
         reply = self._wait_for_reply(time_us)
         self.waited_s += time.perf_counter() - started_s
+        if self._start_script is not None:
+            self._let_boot(self._start_script)
         if self._has_gone():
             self.note_gap('the autopilot has gone')
             return self._without_autopilot()
@@ -256,6 +261,9 @@ class Lockstep:
         self._sent_s = time.perf_counter()
         self.report.enter(LinkState.FREEWHEEL)
         self.report.add_event('an autopilot has connected')
+        peer = self._server.peer
+        if self._boot is None and peer is not None:
+            self._start_script = StartScript(peer)
         return True
 
     def _has_come_to_rest(self) -> bool:
@@ -285,7 +293,7 @@ class Lockstep:
         """
         if not boot.is_booting:
             return True
-        if not boot.settle(_REST_WAIT_S):
+        if not self._is_delivered() or not boot.settle(_REST_WAIT_S):
             if time.perf_counter() - self._sent_s < LONGEST_S:
                 return False
             boot.let_script_go_on()
@@ -296,6 +304,26 @@ class Lockstep:
             if sentence:
                 self.note_gap(sentence)
         return True
+
+    def _is_delivered(self) -> bool:
+        """Wait for a while; return whether the frames of the step have come to the autopilot."""
+        deadline = Deadline(_REST_WAIT_S)
+        while not self._server.is_delivered:
+            if deadline.remaining_s == 0.0:
+                return False
+            time.sleep(_DELIVERY_WAIT_S)
+        return True
+
+    def _let_boot(self, script: StartScript) -> None:
+        """Give the autopilot time for its start script, also when it answers already."""
+        if self.report.state is LinkState.FREEWHEEL:
+            return          # the step has waited long enough
+        started_s = time.perf_counter()
+        if script.runs():
+            time.sleep(max(0.0, self._sent_s + self._parameters.freewheel_pause_s - started_s))
+        else:
+            self._start_script = None
+        self.boot_s += time.perf_counter() - started_s
 
     def _look_for_gaps(self, boot: BootWatch, time_us: int) -> None:
         """See whether the autopilot still runs as it did at the end of its boot."""

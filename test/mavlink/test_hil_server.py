@@ -322,6 +322,21 @@ def test_a_client_that_does_not_read(server, connect, frames):
     assert len(set(numbers)) == sends - dropped
 
 
+def test_what_is_still_on_its_way_is_known(server, connect):
+    assert server.is_delivered       # nobody is there
+    peer = connect(receive_buffer=4096)
+    assert server.accept(TIME_LIMIT_S)
+    while server.dropped_sends < 2:
+        server.send(burst(1, 3000))
+    assert not server.is_delivered
+    reader, deadline = StrictReader(peer), Deadline(TIME_LIMIT_S)
+    while not server.is_delivered:
+        assert deadline.remaining_s, 'it has not come'
+        reader.read()
+        server.send(b'')             # the rest of a frame goes first
+    reader.read()
+
+
 # Deadlines
 
 def test_deadline_never_goes_below_zero():

@@ -3,6 +3,7 @@
 """The states of the link, with a stand-in that sends what each test wants."""
 from __future__ import annotations
 
+import itertools
 import os
 import pathlib
 import random
@@ -11,10 +12,12 @@ import subprocess
 import sys
 import time
 
+import psutil
 import pytest
 import stand_in_autopilot
 from stand_in_autopilot import TIME_LIMIT_S, marker, reply
 
+from px4_sim_ros.mavlink import client_process
 from px4_sim_ros.mavlink.hil_codec import DISARMED
 from px4_sim_ros.mavlink.hil_server import Deadline, port_of
 from px4_sim_ros.mavlink.lockstep import StallError
@@ -96,6 +99,33 @@ def test_first_replies_that_are_late(make_link, connect):
     peer.reply(3 * STEP_US, 4 * STEP_US, 5 * STEP_US)
     assert is_reply_to(link.exchange(5 * STEP_US), 5 * STEP_US)
     assert counters(link) == (5, 5, 0, 4)
+
+
+@pytest.mark.parametrize('ends', [True, False])
+def test_it_has_time_for_its_start_script_also_when_it_replies(make_locked, monkeypatch, ends):
+    """Until its last child has ended; for ever it has not."""
+    with subprocess.Popen(['sh', '-c', 'cat; read end'], stdin=subprocess.PIPE) as autopilot:
+        monkeypatch.setattr(client_process, 'process_at', lambda address: autopilot.pid)
+        children = psutil.Process(autopilot.pid).children
+        while not children():
+            pass
+        link, peer = make_locked(freewheel_pause_s=0.2)
+        peer.start(lambda time_us: [reply(time_us)])
+        times = iter(range(2 * STEP_US, 10**9, STEP_US))
+        started_s = time.monotonic()
+        for time_us in itertools.islice(times, 5):
+            assert is_reply_to(link.exchange(time_us), time_us)
+        assert time.monotonic() - started_s >= 5 * 0.2
+        assert link.lockstep.waited_s < 2.5 * 0.2
+        if ends:
+            children()[0].terminate()
+        else:
+            monkeypatch.setattr(client_process, '_LONGEST_S', 0.1)
+        given_s = 0.0
+        while link.lockstep.boot_s != given_s:       # it gets more and more of it, or no more
+            given_s = link.lockstep.boot_s
+            link.exchange(next(times))
+        assert (link.state, link.lockstep.misses) == ('LOCKED', 0)
 
 
 # LOCKED
