@@ -9,6 +9,7 @@ if __name__ == '__main__':
     collector.hold()           # before what takes long to import
 
 import argparse
+import collections
 import select
 import socket
 import sys
@@ -25,7 +26,7 @@ from px4_sim_ros.config.resources import config_directory, own_arguments, read_y
 from px4_sim_ros.config.signals import Stop
 from px4_sim_ros.config.vehicles_and_missions import load_vehicle
 from px4_sim_ros.mavlink import hil_codec
-from px4_sim_ros.mavlink.hil_fields import packed
+from px4_sim_ros.mavlink.fast_frames import FramePacker, FrameReader
 from px4_sim_ros.mavlink.hil_server import port_of
 from px4_sim_ros.model.environment.atmosphere import STANDARD_GRAVITY_M_S2
 from px4_sim_ros.model.errors import ParameterError, sentence
@@ -35,6 +36,12 @@ from px4_sim_ros.model.vehicle.vehicle import Vehicle
 _RETRY_S = 0.02
 # The year of the magnetic declination that this autopilot knows, as firmware does.
 _MAGNETIC_FIELD_YEAR = 2026.0
+# As plain numbers: operations on flags take a microsecond each.
+_CUSTOM, _ARMED = int(hil_codec.ModeFlag.CUSTOM), int(hil_codec.ModeFlag.ARMED)
+
+_SENSOR = mavlink.MAVLink_hil_sensor_message
+# What a HIL_SENSOR holds, in the order of the wire.
+_Sensor = collections.namedtuple('_Sensor', _SENSOR.ordered_fieldnames)  # type: ignore[misc]
 
 
 class Autopilot:
@@ -57,22 +64,29 @@ class Autopilot:
         self._mav = mavlink.MAVLink(
             None, srcSystem=instance + 1, srcComponent=mavlink.MAV_COMP_ID_AUTOPILOT1)
         self._mav.robust_parsing = True
+        self._sensor_frames = FrameReader(_SENSOR)
+        self._controls_frames = FramePacker(
+            self._mav, mavlink.MAVLink_hil_actuator_controls_message)
 
     def answer(self, data: bytes) -> bytes:
         """Return the replies to what the simulator sent."""
+        # Most often it is one HIL_SENSOR.
+        if not self._mav.buf and (frame := self._sensor_frames.read(data)) is not None:
+            return self._sensor(_Sensor._make(frame[1]))
         replies = b''
         for message in self._mav.parse_buffer(data) or ():
             kind = message.get_type()
-            if kind == 'HIL_SENSOR' and message.id == 0:
-                replies += self._step(message)
-            elif kind == 'HIL_SENSOR':
-                self._second_imu = self._imu(message) or self._second_imu
+            if kind == 'HIL_SENSOR':
+                replies += self._sensor(message)
             elif kind == 'HIL_GPS' and message.id == 0 and hil_codec.has_fix(message):
                 self._estimator.gnss(
                     *hil_codec.gps_from_hil(message), self._since('gps', message.time_usec))
         return replies
 
-    def _step(self, message: mavlink.MAVLink_hil_sensor_message) -> bytes:
+    def _sensor(self, message: typing.Any) -> bytes:
+        if message.id != 0:
+            self._second_imu = self._imu(message) or self._second_imu
+            return b''
         time_us = message.time_usec
         # The sample of another IMU is one step old: it comes after this message.
         imu = self._imu(message) or self._second_imu
@@ -87,14 +101,11 @@ class Autopilot:
             self._estimator.barometer(pressure, self._since('baro', time_us))
         controls = self._commander.controls(dt)
         self.interface.telemetry(time_us)
-        mode = hil_codec.ModeFlag.CUSTOM
-        if self._commander.armed:
-            mode |= hil_codec.ModeFlag.ARMED
-        return packed(self._mav, self._mav.hil_actuator_controls_encode(
-            time_us, controls, mode, hil_codec.LOCKSTEP_FLAG))
+        mode = _CUSTOM | _ARMED if self._commander.armed else _CUSTOM
+        return self._controls_frames.pack(time_us, hil_codec.LOCKSTEP_FLAG, *controls, mode)
 
     @staticmethod
-    def _imu(message: mavlink.MAVLink_hil_sensor_message) -> tuple[Vector, Vector] | None:
+    def _imu(message: typing.Any) -> tuple[Vector, Vector] | None:
         if not hil_codec.has_group(message, hil_codec.IMU_GROUPS):
             return None
         return hil_codec.imu_from_hil(message)

@@ -34,6 +34,7 @@ from px4_sim_ros.run.autopilots import start_autopilot
 from px4_sim_ros.run.pilot_process import PilotProcess
 from px4_sim_ros.run.processes import Child
 from px4_sim_ros.run.px4 import ALL_CORES, ONE_CORE, REPEATABLE, Px4, schedule_parameters
+from px4_sim_ros.run.px4_socket import check_socket
 
 _LOOK_S = 0.02
 HEIGHT_M = 10.0
@@ -233,6 +234,7 @@ def _start_autopilot(settings: FlightSettings, configuration: Configuration) -> 
     px4 = None
     if settings.kind.autopilot == 'px4':
         px4 = Px4.find(settings.px4_dir, settings.schedule)
+        check_socket(settings.instance)
     more = peers.environment(settings.kind.mode) if settings.kind.mode in PEERS else {}
     return start_autopilot(px4, configuration.world.vehicle, settings.instance, environment=more)
 

@@ -6,10 +6,9 @@ from __future__ import annotations
 import fnmatch
 import typing
 
-from px4_sim_ros.autopilot.mavlink_interface import AUTOPILOT_PORT
 from px4_sim_ros.mavlink.battery_link import PAYLOAD_PORT
 from px4_sim_ros.mavlink.hil_server import port_of
-from px4_sim_ros.mavlink.pilot_link import PILOT_PORT
+from px4_sim_ros.mavlink.pilot_link import AUTOPILOT_PORT, PILOT_PORT
 from px4_sim_ros.mavlink.ports import LOCAL, check_port_is_free
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.run.flight_plan import MODES

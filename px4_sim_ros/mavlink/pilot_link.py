@@ -27,8 +27,8 @@ from px4_sim_ros.model.frames import (
 )
 from px4_sim_ros.model.telemetry import Estimate, SetPoint, TelemetryListener
 
-# Of PX4 instance 0; each further instance has the next port.
-PILOT_PORT = 14540
+# Of the pilot and of PX4 instance 0, which talk; each further instance has the next ports.
+PILOT_PORT, AUTOPILOT_PORT = 14540, 14580
 
 _HEARTBEAT_S = 1.0               # simulated time
 # Wall time. At full speed PX4 sends several datagrams a millisecond: to wake up for each would

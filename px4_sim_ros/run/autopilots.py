@@ -6,13 +6,12 @@ from __future__ import annotations
 import os
 import typing
 
-from px4_sim_ros.autopilot.mavlink_interface import AUTOPILOT_PORT
 from px4_sim_ros.config.child_prefix import own_module
 from px4_sim_ros.config.scenarios import NONE, load_scenario
 from px4_sim_ros.config.vehicles_and_missions import load_vehicle
 from px4_sim_ros.mavlink.hil_server import port_of
 from px4_sim_ros.mavlink.link_state import HilParameters
-from px4_sim_ros.mavlink.pilot_link import PILOT_PORT
+from px4_sim_ros.mavlink.pilot_link import AUTOPILOT_PORT, PILOT_PORT
 from px4_sim_ros.mavlink.ports import LOCAL, check_port_is_free
 from px4_sim_ros.run.processes import Child
 from px4_sim_ros.run.px4 import (

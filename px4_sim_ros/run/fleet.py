@@ -9,12 +9,11 @@ import math
 import pathlib
 import typing
 
-from px4_sim_ros.autopilot.mavlink_interface import AUTOPILOT_PORT
 from px4_sim_ros.config.configuration import Configuration, load_configuration
 from px4_sim_ros.config.fleets import Fleet, FleetVehicle
 from px4_sim_ros.config.setting_names import Settings
 from px4_sim_ros.mavlink.link_state import HilParameters
-from px4_sim_ros.mavlink.pilot_link import PILOT_PORT
+from px4_sim_ros.mavlink.pilot_link import AUTOPILOT_PORT, PILOT_PORT
 from px4_sim_ros.model.body.integrators import DynamicsParameters
 from px4_sim_ros.model.encounters import reach_m
 from px4_sim_ros.model.environment.wind import WindParameters

@@ -9,9 +9,8 @@ import sys
 import pytest
 from commands import family, run
 
-from px4_sim_ros.autopilot.mavlink_interface import AUTOPILOT_PORT
 from px4_sim_ros.mavlink.hil_server import port_of
-from px4_sim_ros.mavlink.pilot_link import PILOT_PORT
+from px4_sim_ros.mavlink.pilot_link import AUTOPILOT_PORT, PILOT_PORT
 
 pytestmark = pytest.mark.slow       # starts processes and waits
 
