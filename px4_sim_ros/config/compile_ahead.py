@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import dataclasses
 import fcntl
-import os
 import signal
 import subprocess
 import sys
 
 from px4_sim_ros.config.child_prefix import die_with_parent, own_module
-from px4_sim_ros.model.code_cache import MOTION, cache_folder, is_kept
+from px4_sim_ros.model.code_cache import IS_PLAIN, MOTION, cache_folder, is_kept
 
 # Ctrl-C, and the end of the terminal, go to both processes.
 _OF_THE_TERMINAL = -signal.SIGINT, -signal.SIGHUP
@@ -19,7 +18,7 @@ _OF_THE_TERMINAL = -signal.SIGINT, -signal.SIGHUP
 
 def is_compiled() -> bool:
     """Return whether there is nothing to compile."""
-    return os.environ.get('NUMBA_DISABLE_JIT', '0') != '0' or is_kept(MOTION)
+    return IS_PLAIN or is_kept(MOTION)
 
 
 def compile_ahead() -> None:

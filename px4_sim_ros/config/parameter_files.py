@@ -116,9 +116,13 @@ def check_sections(
 
 def _matches(pattern: str, node_path: str) -> bool:
     """Return whether a node name pattern of a parameter file names a node."""
+    return _expression(pattern).fullmatch(node_path) is not None
+
+
+@functools.cache
+def _expression(pattern: str) -> re.Pattern[str]:
     expression = re.escape('/' + pattern.lstrip('/'))
-    expression = expression.replace(r'/\*\*', r'(?:/\w+)*').replace(r'\*', r'\w+')
-    return re.fullmatch(expression, node_path) is not None
+    return re.compile(expression.replace(r'/\*\*', r'(?:/\w+)*').replace(r'\*', r'\w+'))
 
 
 def flattened(values: typing.Mapping[str, typing.Any], prefix: str = '') -> FlatParameters:

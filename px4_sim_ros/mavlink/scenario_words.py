@@ -20,7 +20,9 @@ from px4_sim_ros.model.faults.autopilot import (
     Px4Failure,
 )
 from px4_sim_ros.model.scenario.condition import All, Condition, Is
-from px4_sim_ros.model.scenario.scenario import Scenario
+
+if typing.TYPE_CHECKING:       # a pilot without one does without all of its actions
+    from px4_sim_ros.model.scenario.scenario import Scenario
 
 _AUTOPILOT = mavlink.MAV_COMP_ID_AUTOPILOT1
 _COMMANDS = {entry.name: number for number, entry in mavlink.enums['MAV_CMD'].items()}

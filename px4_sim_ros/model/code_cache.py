@@ -15,6 +15,9 @@ import os
 import pathlib
 import sys
 
+IS_PLAIN = os.environ.get('NUMBA_DISABLE_JIT', '0') != '0'
+"""Whether nothing is compiled."""
+
 MOTION = 'advance'
 """What is kept last: with this one all that a flight needs is there."""
 

@@ -13,18 +13,15 @@ it needs is kept as `machine_code` has it.
 from __future__ import annotations
 
 import functools
-import os
+import sys
 import typing
 
 import numpy as np
 
-from px4_sim_ros.model.code_cache import cache_folder
+from px4_sim_ros.model.code_cache import IS_PLAIN, cache_folder
 from px4_sim_ros.model.lean_import import as_if_missing
 
 Function = typing.TypeVar('Function', bound=typing.Callable[..., typing.Any])
-
-IS_PLAIN = os.environ.get('NUMBA_DISABLE_JIT', '0') != '0'
-"""Whether nothing is compiled."""
 
 
 class Compiled:
@@ -51,8 +48,11 @@ class Compiled:
         return self.dispatcher(*arguments)
 
     def __getattr__(self, name: str) -> typing.Any:
-        """Return what Numba looks for in a function that another one calls."""
-        if name.startswith('__'):
+        """Return what Numba looks for in a function that another one calls.
+
+        Somebody else who looks, such as pytest for its marks, does not load Numba by that.
+        """
+        if name.startswith('__') or 'numba' not in sys.modules:
             raise AttributeError(name)
         return getattr(self.dispatcher, name)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import array
 import dataclasses
 import difflib
+import functools
 import math
 import re
 import typing
@@ -145,6 +146,12 @@ class Parameters:
                 for field in dataclasses.fields(cls)}
 
     @classmethod
+    @functools.cache
+    def _kinds(cls) -> dict[str, typing.Any]:
+        """Return the type of each field: anew each time that took half of a configuration."""
+        return typing.get_type_hints(cls)
+
+    @classmethod
     def from_mapping(cls, owner: str, values: typing.Mapping[str, typing.Any]) -> typing.Self:
         """Build and validate from a mapping that holds just this class's fields.
 
@@ -157,7 +164,7 @@ class Parameters:
         """
         if not isinstance(values, typing.Mapping):
             raise ParameterError(f'{owner} = {values!r}: must be a mapping')
-        kinds = typing.get_type_hints(cls)
+        kinds = cls._kinds()
         infos = cls.infos()
         for key in values:
             if key not in infos:

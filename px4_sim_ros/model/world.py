@@ -10,7 +10,7 @@ from px4_sim_ros.model.environment.atmosphere import Atmosphere
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition, LocalFrame
 from px4_sim_ros.model.environment.gravity import GRAVITY_MODELS, Gravity
 from px4_sim_ros.model.environment.ground import Ground
-from px4_sim_ros.model.environment.wind import WIND_MODELS
+from px4_sim_ros.model.environment.wind import WIND_CHOICES
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.timebase import check_period, kind_and_index
@@ -50,7 +50,7 @@ class WorldParameters(Parameters):
     ground_uphill_deg: float = parameter(
         'where the ground rises to, clockwise from north', 'deg', minimum=0, maximum=360)
     wind: str = parameter('what the node wind blows; none: there is no such node',
-                          choices=('none', *WIND_MODELS))
+                          choices=WIND_CHOICES)
     magnetic_field_year: float = parameter(
         'date of the magnetic field', 'decimal year', minimum=2025, maximum=2030)
     periods_us: dict[str, int] = parameter('how often each node publishes', 'us', above=0)

@@ -16,10 +16,10 @@ from px4_sim_ros.step import side_topics
 from px4_sim_ros.step.block import Block
 from px4_sim_ros.step.repeatability import FINGERPRINT, first_gap
 from px4_sim_ros.step.runner import Group
-from px4_sim_ros.step.scenario_block import ScenarioBlock
 
-if typing.TYPE_CHECKING:       # a run without a recording does without the messages
+if typing.TYPE_CHECKING:       # a run without them does without the messages, and all actions
     from px4_sim_ros.run.core_recorder import CoreRecorder
+    from px4_sim_ros.step.scenario_block import ScenarioBlock
 
 
 class VehicleSetup(typing.NamedTuple):
@@ -62,7 +62,7 @@ class CoreVehicle:
                 self._pilot.telemetry = recorder.telemetry(self.namespace)
             self._pilot.on_event, self._pilot.on_over = self._report, self._note_over
         if 'scenario' in self.blocks:
-            self.scenario = typing.cast(ScenarioBlock, self.blocks['scenario'])
+            self.scenario = typing.cast('ScenarioBlock', self.blocks['scenario'])
             self.scenario.on_event, self.scenario.on_over = self._happen, self._judge
 
     @property

@@ -21,10 +21,10 @@ from px4_sim_ros.step.clock import LockstepClock
 from px4_sim_ros.step.hang_watch import HangWatch
 from px4_sim_ros.step.pacing import PaceWatch
 from px4_sim_ros.step.runner import run_groups
-from px4_sim_ros.step.scenario_block import ScenarioBlock
 
-if typing.TYPE_CHECKING:       # a run without a recording does without the messages
+if typing.TYPE_CHECKING:       # a run without them does without the messages, and all actions
     from px4_sim_ros.run.core_recorder import CoreRecorder
+    from px4_sim_ros.step.scenario_block import ScenarioBlock
 
 _HELD_STEP_WAIT_S = 0.05
 

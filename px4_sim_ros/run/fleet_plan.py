@@ -11,10 +11,12 @@ from px4_sim_ros.config.fleets import Fleet
 from px4_sim_ros.config.vehicles_and_missions import flown_mission
 from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.model.errors import ParameterError
-from px4_sim_ros.model.scenario.scenario import Scenario
 from px4_sim_ros.run.fleet import FleetOptions, check_starts, configurations
 from px4_sim_ros.run.flight_plan import FlightPlan, VehiclePlan
 from px4_sim_ros.run.px4 import Px4
+
+if typing.TYPE_CHECKING:       # a flight without one does without all of its actions
+    from px4_sim_ros.model.scenario.scenario import Scenario
 
 
 def plans(

@@ -10,9 +10,11 @@ from px4_sim_ros.config.configuration import Configuration
 from px4_sim_ros.config.recording import RecorderParameters
 from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.model.mission import Mission
-from px4_sim_ros.model.scenario.scenario import Scenario
 from px4_sim_ros.run.flight_record import WorldStatus
 from px4_sim_ros.run.px4 import Px4
+
+if typing.TYPE_CHECKING:       # a flight without one does without all of its actions
+    from px4_sim_ros.model.scenario.scenario import Scenario
 
 MODES = ('core', 'composed', 'separate')
 AUTOPILOTS = ('embedded', 'px4', 'none')

@@ -11,10 +11,12 @@ import typing
 
 from px4_sim_ros.mavlink.pilot_events import Event, MissionError
 from px4_sim_ros.model.scenario.happening import Happening, Verdicts
-from px4_sim_ros.model.scenario.scenario import Scenario
 from px4_sim_ros.run.autopilots import start_autopilot
 from px4_sim_ros.run.flight_plan import VehiclePlan, World
 from px4_sim_ros.run.processes import Child
+
+if typing.TYPE_CHECKING:       # a flight without one does without all of its actions
+    from px4_sim_ros.model.scenario.scenario import Scenario
 
 _WATCH_S = 0.2
 # Of wall time. PX4 connects within some seconds, also on a machine that is busy.

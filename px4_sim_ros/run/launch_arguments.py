@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import typing
 
-from px4_sim_ros.model.environment.wind import WIND_MODELS
+from px4_sim_ros.model.environment.wind import WIND_CHOICES
 from px4_sim_ros.run.px4 import ONE_CORE, SCHEDULES
 
 
@@ -28,7 +28,7 @@ ARGUMENTS: dict[str, Argument] = {
         '', 'Name in config/vehicles, or a path. Without it that of the launch file or of the'
         ' parameters.'),
     'wind': Argument(
-        '', f"Model of the wind, one of {', '.join(('none', *WIND_MODELS))}. Without it that of the"
+        '', f"Model of the wind, one of {', '.join(WIND_CHOICES)}. Without it that of the"
         ' parameters, none.'),
     'profile': Argument(
         '', 'How good the sensors are: a name in config/profiles, or a path.'),

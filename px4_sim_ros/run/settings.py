@@ -16,14 +16,15 @@ import yaml
 from px4_sim_ros.config.configuration import Configuration, load_configuration, profile_parameters
 from px4_sim_ros.config.setting_names import Settings as Settings
 from px4_sim_ros.config.setting_names import node_and_key
+from px4_sim_ros.model.environment.wind import WIND_CHOICES
 from px4_sim_ros.model.errors import ParameterError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the options that set parameters."""
     parser.add_argument('--vehicle', help='name in config/vehicles, or a path')
-    parser.add_argument('--wind', help='model of the wind: none, constant, gust,'
-                        ' ornstein_uhlenbeck, dryden; its parameters are those of the node wind')
+    parser.add_argument('--wind', help=f"model of the wind: {', '.join(WIND_CHOICES)}; its"
+                        ' parameters are those of the node wind')
     parser.add_argument('--profile', default='', help='how good the sensors are: name in'
                         ' config/profiles, or a path')
     parser.add_argument('--set', action='append', default=[], metavar='[NODE.]PARAMETER=VALUE',

@@ -129,9 +129,9 @@ from px4_sim_ros.model.body import dynamics, integrators
 from px4_sim_ros.model.environment import turbulent_field
 from px4_sim_ros.model.environment.environment import Environment
 called = [f for m in (dynamics, turbulent_field) for f in vars(m).values()
-          if hasattr(f, 'signatures')]
+          if hasattr(f, 'dispatcher')]
 compile_motion()
-ahead = [f.signatures for f in called]
+ahead = [f.dispatcher.signatures for f in called]
 assert len(ahead) == 4 and all(ahead), ahead
 turbulent_field.TurbulentField(2.0, 30.0, 1, 'wind').at((1.0, 2.0, 3.0))
 configuration = load_configuration(None, {})
@@ -139,7 +139,7 @@ for integrator in integrators.INTEGRATOR_NAMES:
     parameters = dataclasses.replace(configuration.nodes['dynamics'], integrator=integrator)
     dynamics.Dynamics(parameters, configuration.vehicle, Environment.of(configuration.world),
                       configuration.world.step_us).step((500.0,) * 4)
-print([f.__name__ for f, before in zip(called, ahead) if f.signatures != before])
+print([f.__name__ for f, before in zip(called, ahead) if f.dispatcher.signatures != before])
 """) == '[]\n'
 
 

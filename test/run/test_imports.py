@@ -58,3 +58,17 @@ def test_a_node_loads_what_it_needs(name, found):
                   f'spec = graph.NODES[{name!r}]\n'
                   'for path in filter(None, (spec.node, spec.block, spec.model)):\n'
                   '    graph.load(path)') == found
+
+
+def test_a_flight_without_a_scenario_does_without_actions():
+    program = ('import px4_sim_ros.cli.fly\n'
+               'import px4_sim_ros.run.core_world\n'
+               'assert "px4_sim_ros.model.faults.actions" not in sys.modules\n')
+    assert loaded(program) - {'rclpy'} == set()
+
+
+def test_who_only_looks_at_a_compiled_function_loads_no_compiler():
+    """As pytest does, which looks for its marks."""
+    program = ('from px4_sim_ros.model.body.motion import advance\n'
+               'assert not hasattr(advance, "pytestmark")\n')
+    assert loaded(program) == set()

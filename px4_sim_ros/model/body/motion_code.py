@@ -13,8 +13,7 @@ from px4_sim_ros.model import machine_code
 from px4_sim_ros.model.body.motion import advance
 from px4_sim_ros.model.body.motion_memory import Memory
 from px4_sim_ros.model.body.plant import Plant
-from px4_sim_ros.model.code_cache import MOTION
-from px4_sim_ros.model.compiled import IS_PLAIN
+from px4_sim_ros.model.code_cache import IS_PLAIN, MOTION
 
 Advance = typing.Callable[[float, int, bool], bool]
 """Takes the length of the substeps (s), their number, and whether the method is `rk4`."""

@@ -187,7 +187,7 @@ _MODELS: dict[str, typing.Callable[[str, WindParameters, WorldParameters], _Mode
     'dryden': _Dryden,
     'field': _Field,
 }
-WIND_MODELS = tuple(_MODELS)
+WIND_CHOICES = 'none', *_MODELS
 
 
 class Wind:

@@ -3,15 +3,15 @@
 """Actions on what sensors measure, whatever they are."""
 from __future__ import annotations
 
-import collections
 import dataclasses
 import typing
 
 from px4_sim_ros.model.errors import ParameterError, did_you_mean
 from px4_sim_ros.model.faults.action import Action, Effect, Onset, Subject
 from px4_sim_ros.model.faults.channels import ChannelAccess, Numbers, channels_of
+from px4_sim_ros.model.faults.delay import DelayAction
 from px4_sim_ros.model.parameters import parameter
-from px4_sim_ros.model.timebase import US_PER_S, exact_us
+from px4_sim_ros.model.timebase import US_PER_S
 
 _Change = typing.Callable[[int, Numbers], Numbers]
 
@@ -63,34 +63,15 @@ class SensorFrozen(SensorAction):
 
 
 @dataclasses.dataclass(frozen=True)
-class SensorDelay(SensorAction):
+class SensorDelay(DelayAction, SensorAction):
     """What it measures comes late, with stamps as if it were new."""
 
     delay_s: float = parameter('how late', 's', above=0, maximum=60)
 
-    @classmethod
-    def from_mapping(cls, owner: str, values: typing.Mapping[str, typing.Any]) -> typing.Self:
-        """Build and validate.
-
-        :raises ParameterError: a value is wrong, or the delay is no whole number of microseconds
-        """
-        built = super().from_mapping(owner, values)
-        exact_us(f'{owner}.delay_s', built.delay_s)
-        return built
-
     def begin(self, onset: Onset) -> Effect:
         """Repeat the last measurement until the delay is over; from then on all are late by it."""
-        delay_us = exact_us('delay_s', self.delay_s)
-        waiting: collections.deque[tuple[int, typing.Any]] = collections.deque()
-        if onset.last is not None:
-            waiting.append((onset.last.time_us, onset.last))
-
-        def effect(time_us: int, measurement: typing.Any) -> typing.Any:
-            waiting.append((time_us, measurement))
-            while len(waiting) > 1 and waiting[1][0] <= time_us - delay_us:
-                waiting.popleft()
-            return waiting[0][1]._replace(time_us=time_us)
-        return effect
+        late = self.delay_line(onset.last and (onset.last.time_us, onset.last))
+        return lambda time_us, measurement: late(time_us, measurement)._replace(time_us=time_us)
 
 
 @dataclasses.dataclass(frozen=True)
