@@ -9,9 +9,9 @@ from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 
 
 def diagnostic_status(
-    name: str, level: int, text: str, values: typing.Mapping[str, str],
+    name: str, level: int, text: str, values: typing.Mapping[str, object], hardware_id: str = '',
 ) -> DiagnosticStatus:
-    """Return the message of somebody of this name."""
+    """Return the message of somebody of this name; the values are written as `str` has them."""
     return DiagnosticStatus(
-        level=bytes([level]), name=name, message=text,
-        values=[KeyValue(key=key, value=value) for key, value in values.items()])
+        level=bytes([level]), name=name, hardware_id=hardware_id, message=text,
+        values=[KeyValue(key=key, value=str(value)) for key, value in values.items()])

@@ -18,13 +18,13 @@ from px4_sim_ros.config.scenarios import scenario_of
 from px4_sim_ros.config.vehicles_and_missions import load_vehicle, mission_of
 from px4_sim_ros.messages import codecs
 from px4_sim_ros.messages.codec import Decoder
+from px4_sim_ros.messages.diagnostics import OK, WARN
 from px4_sim_ros.messages.stamps import serialised_stamp_us, stamp_us
 from px4_sim_ros.messages.texts import TextDecoder
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.ros import qos
 from px4_sim_ros.ros.block_host import BlockHost
-from px4_sim_ros.ros.diagnostics import OK, WARN
 from px4_sim_ros.ros.endpoints import connections_of
 from px4_sim_ros.ros.graph_node import GraphNode
 from px4_sim_ros.ros.message_types import message_class
@@ -199,7 +199,7 @@ class BlockNode(GraphNode):
         return self.slot.last_us, {
             'steps': self.slot.steps, 'busy_s': f'{self.slot.busy_s:.6f}'}
 
-    def status(self) -> tuple[bytes, str, typing.Mapping[str, object]]:
+    def status(self) -> tuple[int, str, typing.Mapping[str, object]]:
         """Return what the block reports."""
         found = self.block.status() if self.block is not None else None
         if found is None:

@@ -5,35 +5,33 @@ from __future__ import annotations
 
 import typing
 
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.node import Node
 from rclpy.timer import Timer
 
 from px4_sim_ros.config.resources import PACKAGE
+from px4_sim_ros.messages.diagnostic_status import diagnostic_status
 from px4_sim_ros.messages.stamps import set_stamp
 from px4_sim_ros.ros import qos
 from px4_sim_ros.ros.wall_timer import create_wall_timer
 from px4_sim_ros.step import side_topics
 
 PERIOD_S = 1.0
-OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
 
 
 class Status(typing.NamedTuple):
     """What a node says about itself at a simulated time."""
 
     time_us: int
-    level: bytes
+    level: int
     sentence: str
     values: dict[str, object]
 
 
 def status_message(node: Node, status: Status) -> DiagnosticStatus:
     """Return what a node says about itself as a message."""
-    return DiagnosticStatus(
-        level=status.level, name=node.get_fully_qualified_name(), hardware_id=PACKAGE,
-        message=status.sentence,
-        values=[KeyValue(key=k, value=str(v)) for k, v in status.values.items()])
+    return diagnostic_status(
+        node.get_fully_qualified_name(), status.level, status.sentence, status.values, PACKAGE)
 
 
 class Diagnostics:

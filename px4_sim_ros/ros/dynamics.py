@@ -80,7 +80,7 @@ class DynamicsNode(BlockNode):
         self._flown = getattr(self.block, FINGERPRINT, '') if past is None else dict(past).get(
             self._over_us)
 
-    def status(self) -> tuple[bytes, str, typing.Mapping[str, object]]:
+    def status(self) -> tuple[int, str, typing.Mapping[str, object]]:
         """Return what the block reports."""
         level, sentence, values = super().status()
         self._find_flown()

@@ -19,9 +19,10 @@ from rclpy.parameter import Parameter
 from std_srvs.srv import Trigger
 
 from px4_sim_ros.config.configuration import NodeConfiguration
+from px4_sim_ros.messages.diagnostics import OK
 from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.ros import parameters
-from px4_sim_ros.ros.diagnostics import OK, Diagnostics, Status
+from px4_sim_ros.ros.diagnostics import Diagnostics, Status
 from px4_sim_ros.ros.endpoints import participant_of
 from px4_sim_ros.ros.lifecycle_node import SoundLifecycleNode
 from px4_sim_ros.ros.node_status import NodeStatus
@@ -111,7 +112,7 @@ class GraphNode(parameters.OwnRefusals, SoundLifecycleNode):
         """Return the time of the last step, and counters for `/diagnostics`."""
         return 0, {}
 
-    def status(self) -> tuple[bytes, str, typing.Mapping[str, object]]:
+    def status(self) -> tuple[int, str, typing.Mapping[str, object]]:
         """Return level, sentence and values for `/diagnostics`."""
         return OK, self._lifecycle_state, {}
 

@@ -16,6 +16,7 @@ from std_msgs.msg import Header
 
 from px4_sim_ros.config.configuration import NodeConfiguration
 from px4_sim_ros.config.recording import RecorderParameters
+from px4_sim_ros.messages.diagnostics import ERROR, OK
 from px4_sim_ros.messages.stamps import serialised_stamp_us, stamp_us
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.recording.bag.fleet_description import FleetDescription, read_run_file
@@ -28,7 +29,7 @@ from px4_sim_ros.recording.bag.writer import BagWriter
 from px4_sim_ros.recording.bag.writer_thread import BagThread
 from px4_sim_ros.ros import qos
 from px4_sim_ros.ros.block_host import BlockHost
-from px4_sim_ros.ros.diagnostics import ERROR, OK, Status, status_message
+from px4_sim_ros.ros.diagnostics import Status, status_message
 from px4_sim_ros.ros.endpoints import connections_of
 from px4_sim_ros.ros.graph_node import GraphNode
 from px4_sim_ros.ros.message_types import message_class
@@ -267,7 +268,7 @@ class RecorderNode(PollingNode, GraphNode):
         steps = self._last_step_us // self._world.step_us if self._bag is not None else 0
         return self._last_step_us, {'steps': steps, 'busy_s': f'{self._busy_s:.6f}'}
 
-    def status(self) -> tuple[bytes, str, typing.Mapping[str, object]]:
+    def status(self) -> tuple[int, str, typing.Mapping[str, object]]:
         """Return how far the recording is."""
         if self._bag is None:
             return super().status()

@@ -12,9 +12,8 @@ import typing
 from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.node import Node
 
-from px4_sim_ros.messages.diagnostics import values_of
+from px4_sim_ros.messages.diagnostics import OK, level_of, values_of
 from px4_sim_ros.ros import qos
-from px4_sim_ros.ros.diagnostics import OK
 from px4_sim_ros.step import side_topics
 
 WINDOW_STEPS = 80
@@ -69,7 +68,7 @@ class RecorderWatch:
         self.ends_run = values['on_failure'] == 'fail'
         self._window_us = int(values['window_us'])
         self.flushed_us = int(values['flushed_us'])
-        if status.level != OK:
+        if level_of(status) != OK:
             self.give_up()
             self._on_failure(status.message)
             return

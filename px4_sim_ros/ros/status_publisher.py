@@ -52,7 +52,7 @@ class StatusPublisher:
 
     @staticmethod
     def _diagnostic(status: RunStatus) -> Status:
-        return Status(status.sim_time_us or 0, bytes([status.level]), status.sentence,
+        return Status(status.sim_time_us or 0, status.level, status.sentence,
                       dict(status.values()))
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 import typing
 
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from diagnostic_msgs.msg import DiagnosticArray
 from rcl_interfaces.msg import Log
 from std_msgs.msg import String
 
@@ -15,6 +15,7 @@ from px4_sim_ros.config.recording import RecorderParameters
 from px4_sim_ros.config.resources import PACKAGE
 from px4_sim_ros.messages import autopilot
 from px4_sim_ros.messages.cdr import serialised
+from px4_sim_ros.messages.diagnostic_status import diagnostic_status
 from px4_sim_ros.messages.diagnostics import OK, WARN
 from px4_sim_ros.messages.stamps import set_stamp
 from px4_sim_ros.model.errors import sentence
@@ -95,10 +96,8 @@ class CoreRecorder:
 
     def _add_diagnostics(self, name: str, found: BlockStatus, busy_s: float) -> None:
         values = {**found.values, 'busy_s': f'{busy_s:.6f}'}
-        message = DiagnosticArray(status=[DiagnosticStatus(
-            level=bytes([WARN if found.is_warning else OK]), name=f'/{name}',
-            message=found.sentence, hardware_id=PACKAGE,
-            values=[KeyValue(key=key, value=str(value)) for key, value in values.items()])])
+        message = DiagnosticArray(status=[diagnostic_status(
+            f'/{name}', WARN if found.is_warning else OK, found.sentence, values, PACKAGE)])
         set_stamp(message.header.stamp, self._steps.complete_us)
         self._write_beside(side_topics.DIAGNOSTICS.name, message)
 
