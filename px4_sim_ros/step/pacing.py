@@ -60,11 +60,11 @@ class PaceWatch:
         self._step_s = step_us / US_PER_S
         self._clock_s = clock_s
         self._speed_factor = 0.0
-        self._kept = True
+        self._is_told = False
         self._since: tuple[float, int, float] | None = None
 
     def remark(self, speed_factor: float, steps: int, lost_s: float, goes_on: bool) -> str:
-        """Return a sentence when the speed is not kept any more, or is again; '' otherwise.
+        """Return a sentence when the speed is not kept, once for each that is asked for; else ''.
 
         :param speed_factor: that is asked for
         :param steps: that are complete
@@ -73,8 +73,8 @@ class PaceWatch:
         """
         now_s = self._clock_s()
         if speed_factor != self._speed_factor:
-            self._speed_factor, self._kept, self._since = speed_factor, True, None
-        if not goes_on or not speed_factor:
+            self._speed_factor, self._is_told, self._since = speed_factor, False, None
+        if not goes_on or not speed_factor or self._is_told:
             self._since = None
             return ''
         if self._since is None:      # what was lost until now, others have held up
@@ -85,9 +85,8 @@ class PaceWatch:
         if wall_s < _JUDGED_OVER_S:
             return ''
         self._since = now_s, steps, lost_s
-        was_kept, self._kept = self._kept, lost_s - since_lost_s <= _KEPT_WITHIN * wall_s
-        asked = f'{speed_factor:g} times real time'
-        if was_kept and not self._kept:
-            done = (steps - since_steps) * self._step_s / wall_s
-            return f'{asked} is asked for, and this machine does {done:.2f}'
-        return f'{asked} is kept again' if self._kept and not was_kept else ''
+        self._is_told = lost_s - since_lost_s > _KEPT_WITHIN * wall_s
+        if not self._is_told:
+            return ''
+        done = (steps - since_steps) * self._step_s / wall_s
+        return f'{speed_factor:g} times real time is asked for, and this machine does {done:.2f}'

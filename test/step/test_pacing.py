@@ -57,7 +57,11 @@ def test_a_machine_that_cannot_is_told_at_once_and_once():
     machine.run(10.0, STEP_US * 1e-6 / 7.2)
     assert len(machine.said) == 1
     machine.run(2.1, STEP_US * 1e-6 / 20.0)
-    assert machine.said[1:] == ['10 times real time is kept again']
+    machine.run(2.1, STEP_US * 1e-6 / 7.2)
+    assert len(machine.said) == 1      # no back and forth
+    machine.speed_factor = 9.0
+    machine.run(2.1, STEP_US * 1e-6 / 7.2)
+    assert machine.said[1:] == ['9 times real time is asked for, and this machine does 7.20']
 
 
 def test_what_holds_time_is_no_slow_machine():
