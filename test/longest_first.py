@@ -4,18 +4,20 @@
 
 # In the order of their seconds on two cores; those that are not here come after them.
 FILES = (
-    'run/test_neighbours.py', 'run/test_fly.py', 'run/test_recording.py', 'run/test_faults.py',
-    'run/test_run_control.py', 'docs/test_examples.py', 'run/test_repeatable.py',
-    'run/test_scenarios.py', 'campaign/test_campaign_flights.py', 'docs/test_own_code.py',
-    'ros/test_equality.py', 'run/test_hang.py', 'run/test_sensors_in_flight.py',
-    'run/test_fleet.py', 'run/test_fleet_graph.py', 'run/test_replay.py',
-    'run/test_own_autopilot.py',
-    'run/test_view_live.py', 'verification/test_verification.py', 'model/test_compiled.py',
-    'run/test_bench.py', 'run/test_flight_plugin.py', 'docs/test_pages.py',
-    'run/test_vehicles_fly.py', 'run/test_player.py', 'run/test_live_page.py', 'run/test_soak.py',
-    'viewing/test_rerun_target.py', 'ros/test_nodes.py', 'autopilot/test_embedded_autopilot.py',
-    'mavlink/test_link_fuzz.py', 'run/test_top.py', 'viewing/test_visualizer.py',
-    'mavlink/test_lockstep.py', 'run/test_bad_input.py', 'ros/test_interposed.py',
+    'run/test_scenarios.py', 'run/test_faults.py', 'run/test_fly.py', 'run/test_recording.py',
+    'run/test_run_control.py', 'run/test_fleet.py', 'run/test_neighbours.py',
+    'campaign/test_campaign_flights.py', 'docs/test_examples.py', 'ros/test_equality.py',
+    'run/test_hang.py', 'run/test_repeatable.py', 'docs/test_own_code.py',
+    'run/test_sensors_in_flight.py', 'run/test_fleet_graph.py',
+    'verification/test_verification.py', 'run/test_flight_plugin.py', 'run/test_replay.py',
+    'run/test_player.py', 'run/test_own_autopilot.py', 'run/test_bench.py',
+    'run/test_view_live.py', 'viewing/test_rerun_target.py', 'ros/test_nodes.py',
+    'docs/test_pages.py', 'model/test_compiled.py', 'mavlink/test_link_fuzz.py',
+    'run/test_live_page.py', 'autopilot/test_embedded_autopilot.py', 'mavlink/test_pilot.py',
+    'mavlink/test_lockstep.py', 'recording/test_bag_writer.py', 'real/test_open_loop.py',
+    'run/test_top.py', 'real/test_identification.py', 'recording/test_bag_reader.py',
+    'viewing/test_visualizer.py', 'run/test_vehicles_fly.py', 'run/test_soak.py',
+    'run/test_bad_input.py', 'ros/test_interposed.py',
 )
 _RANKS = {name: rank for rank, name in enumerate(FILES)}
 

@@ -3,7 +3,6 @@
 """What is drawn: distributions against closed forms and SciPy, and how runs are spread."""
 import numpy as np
 import pytest
-from scipy import stats
 
 from px4_sim_ros.campaign.inputs import (
     Choice,
@@ -21,12 +20,19 @@ from px4_sim_ros.model.errors import ParameterError
 SHARES = 0.001, 0.2, 0.5, 0.9, 0.999
 
 
-def test_a_normal_input_has_the_quantiles_of_scipy():
+@pytest.fixture(scope='module')
+def stats():
+    """SciPy's; it takes a second to load, which workers without these tests can do without."""
+    from scipy import stats
+    return stats
+
+
+def test_a_normal_input_has_the_quantiles_of_scipy(stats):
     found = [Normal(2.0, 0.5).value(share, 1) for share in SHARES]
     assert found == pytest.approx(stats.norm.ppf(SHARES, 2.0, 0.5), abs=1e-9)
 
 
-def test_one_that_is_cut_off_has_those_of_the_truncated_one():
+def test_one_that_is_cut_off_has_those_of_the_truncated_one(stats):
     cut = Normal(2.0, 0.5, low=1.5, high=2.2)
     theirs = stats.truncnorm.ppf(SHARES, -1.0, 0.4, 2.0, 0.5)
     assert [cut.value(share, 1) for share in SHARES] == pytest.approx(theirs, abs=1e-9)

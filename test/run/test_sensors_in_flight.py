@@ -18,9 +18,9 @@ pytestmark = pytest.mark.slow       # starts processes and waits
 
 INSTANCE = 75
 GRAPH = load_configuration(None, WHOLE).graph
-PERIODS_US = {
-    topic.name: topic.period_us(STEP_US, load_configuration(None, {}).world.periods_us)
-    for topic in GRAPH.topics.values()}
+WORLD = load_configuration(None, {}).world
+PERIODS_US = {topic.name: topic.period_us(STEP_US, WORLD.periods_us)
+              for topic in GRAPH.topics.values()}
 # Steps in which every sensor measures at least twice.
 SOME_STEPS = 60
 EXACT = WHOLE | {'manager': {'speed_factor': 0.0, 'paused': True}}

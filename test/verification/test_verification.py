@@ -13,7 +13,6 @@ import re
 import pytest
 
 pytest.importorskip('allantools', reason='allantools is not installed')
-from verification import report
 from verification.checks import Check, Plot, Result, Series, all_checks, check
 
 # Each is run once, for its test and for the report.
@@ -99,6 +98,13 @@ ROWS = {
 }
 
 
+@pytest.fixture(scope='module')
+def report():
+    """What makes the page; it loads matplotlib."""
+    from verification import report
+    return report
+
+
 @pytest.mark.parametrize('check', CHECKS, ids=[check.name for check in CHECKS])
 def test_model_is_within_tolerance(check):
     """The same functions that the report runs."""
@@ -122,7 +128,7 @@ def a_check(name, deviation, tolerance=1.0):
 
 
 @pytest.mark.slow
-def test_report_of_all_checks(tmp_path, capsys, monkeypatch):
+def test_report_of_all_checks(report, tmp_path, capsys, monkeypatch):
     """One page with every check, a line for each on the console, and exit code 0."""
     path = tmp_path / 'page.html'
     monkeypatch.setattr(report, 'all_checks', lambda: CHECKS)
@@ -137,7 +143,7 @@ def test_report_of_all_checks(tmp_path, capsys, monkeypatch):
     assert text.count('<svg') == text.count('</svg>') > 15
 
 
-def test_page_needs_no_other_file(tmp_path):
+def test_page_needs_no_other_file(report, tmp_path):
     """Neither scripts nor styles nor images from elsewhere; links lead into the page."""
     text = report.page([report.outcome(a_check(name, 0.5)) for name in ('one', 'two')])
     assert '<script' not in text and '<link' not in text and '<img' not in text
@@ -149,14 +155,14 @@ def test_page_needs_no_other_file(tmp_path):
     assert len(re.findall(r'href=', text)) + text.count('url(') == len(references)
 
 
-def test_page_is_the_same_each_time():
+def test_page_is_the_same_each_time(report):
     """No date, no random names."""
     outcomes = [report.outcome(a_check('one', 0.5))]
     assert report.page(outcomes) == report.page(outcomes)
 
 
 @pytest.mark.parametrize('deviation', [1.5, math.nan, math.inf])
-def test_failed_check_is_shown(tmp_path, capsys, deviation):
+def test_failed_check_is_shown(report, tmp_path, capsys, deviation):
     """In the table, in the summary, on the console, and in the exit code."""
     path = tmp_path / 'page.html'
     assert report.main(['-o', str(path)], [a_check('good', 1.0), a_check('bad', deviation)]) == 1
@@ -166,7 +172,7 @@ def test_failed_check_is_shown(tmp_path, capsys, deviation):
     assert f'FAIL  bad: {deviation:.3g} (tolerance 1 m)' in capsys.readouterr().out
 
 
-def test_check_that_raises_has_failed(tmp_path):
+def test_check_that_raises_has_failed(report, tmp_path):
     """The page says why, as text."""
     path = tmp_path / 'page.html'
     assert report.main(['-o', str(path)], [a_check('broken', None)]) == 1
