@@ -14,6 +14,9 @@ Until the first step tells PX4 the time, its threads sleep by the wall clock, up
 Whether such a sleep ends before or after the start script has started the next module changes the
 order of all that follows. So the script is stopped from before the first step until the last of
 them has ended: from then on they sleep by simulated time.
+
+Nor may a thread wait for the disk, since others go on meanwhile. So what PX4 and its start script
+are made of is brought to memory before the first step; what is read all the same is noticed.
 """
 from __future__ import annotations
 
@@ -28,13 +31,16 @@ from px4_sim_ros.mavlink.client_process import process_at
 from px4_sim_ros.mavlink.pinned_file import PinnedFile
 
 _PROC = pathlib.Path('/proc')
+# What PX4 has in its folder: scripts, and what its modules read.
+_OWN_FILES = 'etc/**/*'
 # Of wall time.
 LONGEST_S = 20.0
 _LOOK_S = 0.0005
 # States of a thread that goes on by itself: it runs, or waits for the disk.
 _BUSY = 'RD'
-# Where `stat` has the page faults for which the disk was read, counted from the state.
-_MAJOR_FAULTS = 9
+# Where `stat` has the page faults for which the disk was read, its own and those of children that
+# have ended, counted from the state.
+_MAJOR_FAULTS, _MAJOR_FAULTS_OF_CHILDREN = 9, 10
 # Where a thread stands that will look again by the wall clock, and one that waits for data, which
 # may look at the time now and then.
 _LOOKS_AGAIN, _WAITS_FOR_DATA = 'nanosleep', 'poll'
@@ -47,6 +53,14 @@ class _Thread(typing.NamedTuple):
     looks_again: bool
     waits_for_data: bool
     switches: int          # how many times it has gone to sleep
+
+
+class _DiskUse(typing.NamedTuple):
+    """How processes and those of their children that have ended have used the disk."""
+
+    major_faults: int
+    read_bytes: int
+    written_bytes: int
 
 
 class BootWatch:
@@ -62,17 +76,34 @@ class BootWatch:
         self._process = process_at(address)
         self._session = _session_of(self._process)
         self.is_booting = self._session is not None
-        self._disk_use: tuple[int, ...] | None = None      # up to the last look
+        self._disk_use: _DiskUse | None = None     # up to the last look
         self._seen: dict[str, _Thread] = {}        # what it was about when it was last seen to act
         self._stopped: list[int] = []              # processes of its start script
-        self._program: list[PinnedFile] = []
+        self._files: list[PinnedFile] = []
+
+    def load_files(self) -> None:
+        """Read all files that the autopilot and its start script are made of, and keep them.
+
+        The system may take from memory what has not been used for a minute, such as what PX4 needs
+        for its boot only.
+        """
+        paths = set((_PROC / str(self._process) / 'cwd').glob(_OWN_FILES))
+        for process in self._processes():
+            with contextlib.suppress(OSError):                   # it has just ended
+                maps = (process / 'maps').read_text().splitlines()
+                paths |= {pathlib.Path(line.split(maxsplit=5)[5]) for line in maps if '/' in line}
+        for path in paths:
+            with contextlib.suppress(OSError, ValueError):       # no file, or an empty one
+                self._files.append(PinnedFile(path))
 
     def stop_script(self) -> None:
         """Let the start script stand still until no thread sleeps by the wall clock any more.
 
         To be called before the autopilot gets its first step; `settle` lets it go on. In a session
-        that is not the autopilot's own there may be others, who are left alone.
+        that is not the autopilot's own there may be others, who are left alone. From here on it is
+        noticed if the disk is used.
         """
+        self._disk_use = _disk_use(self._processes())
         if self._process != self._session:
             return
         for process in self._processes():
@@ -128,33 +159,14 @@ class BootWatch:
             return 'the step has not SCHED_RR'
         return ''
 
-    def load_program(self) -> None:
-        """Read all files that the program is made of, so that it will not have to, and keep them.
-
-        The system may take files from memory that have not been used for a while.
-        """
-        with contextlib.suppress(OSError):
-            maps = (_PROC / str(self._session) / 'maps').read_text().splitlines()
-            for name in {line.split(maxsplit=5)[5] for line in maps if '/' in line}:
-                with contextlib.suppress(OSError, ValueError):
-                    self._program.append(PinnedFile(pathlib.Path(name)))
-
     def has_used_disk(self) -> bool:
         """Return whether it has read from the disk since the last look, or written to it.
 
-        Others go on while it waits for that, and the step as well.
+        Others go on while it waits for that, and the step as well. To be called when the boot is
+        over: until then there are processes of its start script of which nothing is known yet.
         """
-        before, self._disk_use = self._disk_use, self._read_disk_use()
+        before, self._disk_use = self._disk_use, _disk_use([_PROC / str(self._process)])
         return None not in (before, self._disk_use) and before != self._disk_use
-
-    def _read_disk_use(self) -> tuple[int, ...] | None:
-        """Return page faults that waited for the disk, and bytes read and written; None: gone."""
-        process = _PROC / str(self._session)
-        with contextlib.suppress(OSError):
-            faults = (process / 'stat').read_text().rpartition(')')[2].split()[_MAJOR_FAULTS]
-            counters = dict(line.split(': ') for line in (process / 'io').read_text().splitlines())
-            return int(faults), int(counters['read_bytes']), int(counters['write_bytes'])
-        return None
 
     def _threads(self) -> dict[str, _Thread]:
         """Return what all threads are about; with the last process but one the boot is over."""
@@ -202,6 +214,20 @@ def _read(thread: pathlib.Path) -> _Thread:
     place = (thread / 'wchan').read_text()
     return _Thread(
         state in _BUSY, _LOOKS_AGAIN in place, _WAITS_FOR_DATA in place, int(switches))
+
+
+def _disk_use(processes: typing.Iterable[pathlib.Path]) -> _DiskUse | None:
+    """Return how processes have used the disk until now; None if one has ended."""
+    faults = read_bytes = written_bytes = 0
+    with contextlib.suppress(OSError):
+        for process in processes:
+            stat = (process / 'stat').read_text().rpartition(')')[2].split()
+            counters = dict(line.split(': ') for line in (process / 'io').read_text().splitlines())
+            faults += int(stat[_MAJOR_FAULTS]) + int(stat[_MAJOR_FAULTS_OF_CHILDREN])
+            read_bytes += int(counters['read_bytes'])
+            written_bytes += int(counters['write_bytes'])
+        return _DiskUse(faults, read_bytes, written_bytes)
+    return None
 
 
 def _session_of(process: int | None) -> int | None:

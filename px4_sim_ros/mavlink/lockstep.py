@@ -273,6 +273,7 @@ class Lockstep:
             return True      # it has just gone, which the exchange will notice
         if self._boot is None or self._boot.address != peer:
             self._boot = BootWatch(peer)
+            self._boot.load_files()
         started_s = time.perf_counter()
         rests = self._boot.settle(_REST_WAIT_S)
         self.boot_s += time.perf_counter() - started_s
@@ -299,7 +300,6 @@ class Lockstep:
             boot.let_script_go_on()
             self.note_gap(_RESTLESS)
         elif not boot.is_booting:
-            boot.load_program()
             sentence = boot.wrong_schedule()
             if sentence:
                 self.note_gap(sentence)
@@ -327,10 +327,9 @@ class Lockstep:
 
     def _look_for_gaps(self, boot: BootWatch, time_us: int) -> None:
         """See whether the autopilot still runs as it did at the end of its boot."""
-        has_used_disk = boot.has_used_disk()
         if boot.is_booting:
             return
-        if has_used_disk:
+        if boot.has_used_disk():
             self.note_gap('the autopilot has used the disk')
         elif is_due(time_us, _SCHEDULE_PERIOD_US) and (sentence := boot.wrong_schedule()):
             self.note_gap(sentence)

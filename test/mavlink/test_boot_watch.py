@@ -58,6 +58,10 @@ if sys.argv[4] == 'writes':
         for line in sys.stdin:
             print(line, end='', file=file, flush=True)
             print('written', flush=True)
+if sys.argv[4] == 'lets read':
+    for line in sys.stdin:
+        subprocess.run(['cat', sys.argv[5]], stdout=subprocess.DEVNULL, check=True)
+        print('read', flush=True)
 if sys.argv[4] == 'looks':
     while True:
         time.sleep(0.001)
@@ -66,12 +70,12 @@ connection.recv(1)
 
 
 @contextlib.contextmanager
-def client(*, state='boots', busy_s=0.0, then='waits', file='/dev/null'):
+def client(*, state='boots', busy_s=0.0, then='waits', file='/dev/null', folder=None):
     """Yield the watch of a process that has connected; it has `process`."""
     with socket.create_server(('127.0.0.1', 0)) as server, subprocess.Popen(
             [sys.executable, '-c', CLIENT, str(server.getsockname()[1]), state,
              str(busy_s), then, file], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            start_new_session=True) as process:
+            cwd=folder, start_new_session=True) as process:
         try:
             connection, address = server.accept()
             with connection:
@@ -175,11 +179,11 @@ def test_who_has_not_the_schedule_is_named():
             shared.leave()
 
 
-def write(process):
-    """Let a client write a line to its file."""
+def tell(process, answer):
+    """Let a client do with its file what it is there for; wait until it has."""
     process.stdin.write(b'a line\n')
     process.stdin.flush()
-    assert process.stdout.readline() == b'written\n'
+    assert process.stdout.readline() == answer
 
 
 @pytest.mark.parametrize(('folder', 'uses_disk'), [('/dev/shm', False), ('/var/tmp', True)])
@@ -190,10 +194,52 @@ def test_who_writes_to_the_disk_is_noticed(folder, uses_disk):
     with tempfile.NamedTemporaryFile(dir=folder) as file, client(
             then='writes', file=file.name) as watch:
         assert watch.process.stdout.readline() == b'rests\n'
-        assert not watch.has_used_disk()           # the first look
+        watch.stop_script()
         assert not watch.has_used_disk()
-        write(watch.process)
+        tell(watch.process, b'written\n')
         assert watch.has_used_disk() is uses_disk
+        assert not watch.has_used_disk()
+
+
+@pytest.fixture
+def on_disk():
+    """Yield a file on the disk, which memory need not hold."""
+    if filesystem_of('/var/tmp').endswith('tmpfs'):
+        pytest.skip('/var/tmp is in memory')
+    with tempfile.TemporaryDirectory(dir='/var/tmp') as folder:
+        file = pathlib.Path(folder) / 'etc/init.d-posix/rcS'
+        file.parent.mkdir(parents=True)
+        file.write_bytes(bytes(100_000))
+        yield file
+
+
+def forget(file):
+    """Take a file from memory, as the system does with what has not been used for a while."""
+    with file.open('rb') as opened:
+        os.fsync(opened.fileno())
+        os.posix_fadvise(opened.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def test_what_a_process_of_the_start_script_reads_is_noticed_when_it_has_ended(on_disk):
+    with client(state='flies', then='lets read', file=str(on_disk)) as watch:
+        assert watch.process.stdout.readline() == b'rests\n'
+        watch.stop_script()
+        forget(on_disk)
+        for is_read in True, False:                # the second time memory has it
+            tell(watch.process, b'read\n')
+            assert watch.has_used_disk() is is_read
+
+
+def test_what_has_been_loaded_is_not_read_from_the_disk(on_disk):
+    with client(state='flies', then='lets read', file=str(on_disk),
+                folder=on_disk.parents[2]) as watch:
+        assert watch.process.stdout.readline() == b'rests\n'
+        forget(on_disk)
+        tell(watch.process, b'read\n')            # `cat` is there, too
+        forget(on_disk)
+        watch.load_files()
+        watch.stop_script()
+        tell(watch.process, b'read\n')
         assert not watch.has_used_disk()
 
 
