@@ -20,15 +20,14 @@ import time
 
 from pymavlink.dialects.v20 import common as mavlink
 
-from px4_sim_ros.mavlink.boot_watch import LONGEST_S, BootWatch
-from px4_sim_ros.mavlink.client_process import StartScript
+from px4_sim_ros.mavlink.boot import Boot
 from px4_sim_ros.mavlink.hil_codec import DISARMED, ActuatorControls
 from px4_sim_ros.mavlink.hil_fields import heartbeat, simulator_mavlink
 from px4_sim_ros.mavlink.hil_server import Deadline, HilServer
 from px4_sim_ros.mavlink.link_state import HilParameters, LinkReport, LinkState
 from px4_sim_ros.mavlink.replies import NONE_US, ReplyMatcher
 from px4_sim_ros.model.errors import RunError
-from px4_sim_ros.model.timebase import US_PER_S, is_due, seconds_text
+from px4_sim_ros.model.timebase import US_PER_S, seconds_text
 from px4_sim_ros.step.repeatability import Gap
 
 # Answers in a row after a stall until the link is trusted with the whole bound again.
@@ -37,12 +36,6 @@ _TRUSTED_REPLIES = 50
 _GAP_TIMEOUT_S = 0.25
 # Wall time without frames until a HEARTBEAT is sent; PX4 complains after a second without bytes.
 HEARTBEAT_PERIOD_S = 0.5
-# Wall time of a look whether an autopilot that boots has come to rest; others have a turn between.
-_REST_WAIT_S = 0.05
-_DELIVERY_WAIT_S = 0.0002
-_RESTLESS = 'the autopilot boots, and did not come to rest'
-# Simulated time between looks at how its threads are scheduled, some 0.2 ms each.
-_SCHEDULE_PERIOD_US = 10 * US_PER_S
 # Wall time that the owner of an autopilot has to restart it when time starts over.
 RESTART_S = 3.0
 
@@ -62,8 +55,7 @@ class Lockstep:
         self._mav = simulator_mavlink()
         self.report = LinkReport()
         self._matcher = ReplyMatcher(self.report.add_remark)
-        self._boot: BootWatch | None = None      # of an autopilot whose core is shared
-        self._start_script: StartScript | None = None      # of another one, while it runs
+        self._boot = Boot(server, parameters, self.note_gap)
         self._sent_s = 0.0                       # wall time of the last bytes sent
         self._retired_s = 0.0                    # wall time when time started over
         self._reset_counters()
@@ -75,7 +67,7 @@ class Lockstep:
         self.misses = 0
         self.unanswered = 0                      # steps, since the first reply of an autopilot
         self.waited_s = 0.0                      # wall time in `send` and in waits for replies
-        self.boot_s = 0.0                        # wall time of steps that was given to a boot
+        self._boot.spent_s = 0.0
         self._gap: Gap | None = None             # the first one
         self._matcher.reset_counters()
         self._server.dropped_sends = self._server.refused_clients = 0
@@ -119,8 +111,8 @@ class Lockstep:
         self.report.time_us = time_us
         if not self._connect() or self._matcher.sent_us == time_us:
             return
-        if self._boot is not None and self._matcher.sent_us == NONE_US:
-            self._boot.stop_script()
+        if self._matcher.sent_us == NONE_US:
+            self._boot.begin_first_step()
         # On few cores the kernel may run the autopilot before `send` returns.
         started_s = time.perf_counter()
         self._server.send(frames)
@@ -141,18 +133,17 @@ class Lockstep:
         if self.report.state is LinkState.WAITING:
             return self._without_autopilot()
         started_s = time.perf_counter()
-        if self._boot is not None and not self._has_settled(self._boot):
+        if not self._boot.has_settled(self._sent_s):
             self.waited_s += time.perf_counter() - started_s
             return None
         reply = self._wait_for_reply(time_us)
         self.waited_s += time.perf_counter() - started_s
-        if self._start_script is not None:
-            self._let_boot(self._start_script)
+        if self.report.state is not LinkState.FREEWHEEL:       # there it has waited long enough
+            self._boot.lengthen_step(self._sent_s)
         if self._has_gone():
             self.note_gap('the autopilot has gone')
             return self._without_autopilot()
-        if self._boot is not None and is_due(time_us, US_PER_S):
-            self._look_for_gaps(self._boot, time_us)
+        self._boot.look_for_gaps(time_us)
         if reply is not None:
             self._command = reply
             if self._untrusted:
@@ -189,9 +180,9 @@ class Lockstep:
         Without it the end of the connection would not be noticed, and PX4 would complain of the
         silence. A reply that comes now is late; it does not change the state.
         """
-        boot_s = self.boot_s
+        boot_s = self._boot.spent_s
         is_connected = self._connect()
-        self.boot_s = boot_s          # what is waited here is no time of a step
+        self._boot.spent_s = boot_s   # what is waited here is no time of a step
         if is_connected:
             reply = self._matcher.reply_to(self._held_us, self._server.receive(0.0))
             self._held_reply = reply or self._held_reply
@@ -240,7 +231,7 @@ class Lockstep:
             'waited_s': f'{self.waited_s:.6f}',
             'dropped_sends': str(self._server.dropped_sends),
             'refused_clients': str(self._server.refused_clients),
-            'boot_s': f'{self.boot_s:.6f}',
+            'boot_s': f'{self._boot.spent_s:.6f}',
             **({key: str(value) for key, value in self._gap.values().items()} if self._gap else {}),
         } | {f'seconds_{k}': f'{v:.3f}' for k, v in self.report.state_seconds().items()}
 
@@ -254,85 +245,20 @@ class Lockstep:
             if self._server.retired:
                 self._service_retired()
             return False
-        if self._parameters.shares_core and not self._has_come_to_rest():
+        if not self._boot.may_begin():
             return False
         self._begin_connection()
         self._has_begun = True
         self._sent_s = time.perf_counter()
         self.report.enter(LinkState.FREEWHEEL)
         self.report.add_event('an autopilot has connected')
-        peer = self._server.peer
-        if self._boot is None and peer is not None:
-            self._start_script = StartScript(peer)
+        self._boot.begin()
         return True
-
-    def _has_come_to_rest(self) -> bool:
-        """Wait for a while; return whether the first step may begin."""
-        peer = self._server.peer
-        if peer is None:
-            return True      # it has just gone, which the exchange will notice
-        if self._boot is None or self._boot.address != peer:
-            self._boot = BootWatch(peer)
-            self._boot.load_files()
-        started_s = time.perf_counter()
-        rests = self._boot.settle(_REST_WAIT_S)
-        self.boot_s += time.perf_counter() - started_s
-        if not rests and time.monotonic() - self._boot.since_s > LONGEST_S:
-            self.note_gap(_RESTLESS)
-            return True
-        return rests
 
     @property
     def is_booting(self) -> bool:
         """Whether an autopilot is connected whose boot is waited for."""
-        return self._server.connected and self._boot is not None and self._boot.is_booting
-
-    def _has_settled(self, boot: BootWatch) -> bool:
-        """Wait for a while until an autopilot that boots rests; return whether the step may go on.
-
-        A reply that will come has come then. At the end of the boot it is seen how it runs.
-        """
-        if not boot.is_booting:
-            return True
-        if not self._is_delivered() or not boot.settle(_REST_WAIT_S):
-            if time.perf_counter() - self._sent_s < LONGEST_S:
-                return False
-            boot.let_script_go_on()
-            self.note_gap(_RESTLESS)
-        elif not boot.is_booting:
-            sentence = boot.wrong_schedule()
-            if sentence:
-                self.note_gap(sentence)
-        return True
-
-    def _is_delivered(self) -> bool:
-        """Wait for a while; return whether the frames of the step have come to the autopilot."""
-        deadline = Deadline(_REST_WAIT_S)
-        while not self._server.is_delivered:
-            if deadline.remaining_s == 0.0:
-                return False
-            time.sleep(_DELIVERY_WAIT_S)
-        return True
-
-    def _let_boot(self, script: StartScript) -> None:
-        """Give the autopilot time for its start script, also when it answers already."""
-        if self.report.state is LinkState.FREEWHEEL:
-            return          # the step has waited long enough
-        started_s = time.perf_counter()
-        if script.runs():
-            time.sleep(max(0.0, self._sent_s + self._parameters.freewheel_pause_s - started_s))
-        else:
-            self._start_script = None
-        self.boot_s += time.perf_counter() - started_s
-
-    def _look_for_gaps(self, boot: BootWatch, time_us: int) -> None:
-        """See whether the autopilot still runs as it did at the end of its boot."""
-        if boot.is_booting:
-            return
-        if boot.has_used_disk():
-            self.note_gap('the autopilot has used the disk')
-        elif is_due(time_us, _SCHEDULE_PERIOD_US) and (sentence := boot.wrong_schedule()):
-            self.note_gap(sentence)
+        return self._boot.is_under_way
 
     def note_gap(self, sentence: str) -> None:
         """Remember the first thing that may be otherwise if the run is repeated."""
@@ -359,7 +285,7 @@ class Lockstep:
                                    ' cannot go back: restart it')
 
     def _send_heartbeat_if_due(self) -> None:
-        if self._boot is not None:
+        if self._boot.is_watched:
             return       # it is to get nothing by the wall clock
         now_s = time.perf_counter()
         if now_s - self._sent_s >= HEARTBEAT_PERIOD_S:
@@ -403,7 +329,7 @@ class Lockstep:
             timeout_s = self._parameters.reply_timeout_s
             return min(timeout_s, _GAP_TIMEOUT_S) if self._gap_expected else timeout_s
         if self.report.state is LinkState.FREEWHEEL and not self._matcher.is_out_of_step:
-            return 0.0 if self._boot is not None else self._parameters.freewheel_pause_s
+            return 0.0 if self._boot.is_watched else self._parameters.freewheel_pause_s
         return self._step_s
 
     def _lock(self, time_us: int) -> None:

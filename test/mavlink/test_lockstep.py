@@ -121,9 +121,9 @@ def test_it_has_time_for_its_start_script_also_when_it_replies(make_locked, monk
             children()[0].terminate()
         else:
             monkeypatch.setattr(client_process, '_LONGEST_S', 0.1)
-        given_s = 0.0
-        while link.lockstep.boot_s != given_s:       # it gets more and more of it, or no more
-            given_s = link.lockstep.boot_s
+        given_s = ''
+        while (boot_s := link.lockstep.status()['boot_s']) != given_s:     # more, or no more
+            given_s = boot_s
             link.exchange(next(times))
         assert (link.state, link.lockstep.misses) == ('LOCKED', 0)
 
