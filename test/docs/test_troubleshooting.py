@@ -106,8 +106,10 @@ class Package:
                 name in ('_remark', 'statustext_encode')
                 or (name.endswith('Error') and name not in FAULTS)):
             return call.args
+        # A callback has the name of what it calls, with an underscore perhaps.
+        called = self.arguments.get(name) or self.arguments.get(name.lstrip('_'), ())
         return [k.value for k in call.keywords if k.arg and is_sentence(k.arg)] + [
-            value for names in self.arguments.get(name, ())
+            value for names in called
             for argument, value in zip(names, call.args) if is_sentence(argument)]
 
     def _texts(self, node, assigned, above=()):
