@@ -39,7 +39,8 @@ def targets_of(node):
     """Return what an assignment assigns to, nothing for other nodes."""
     if isinstance(node, ast.Assign):
         return node.targets
-    return [node.target] if isinstance(node, ast.AnnAssign) and node.value else []
+    return [node.target] if isinstance(
+        node, ast.NamedExpr | ast.AnnAssign) and node.value else []
 
 
 def results_of(function):
