@@ -4,8 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --use-pep517
 ARGS ?=
-# Three at a time, since they often wait, a file to each, in the order of test/longest_first.py.
-PYTEST := $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
+# Four at a time, since they often wait, a file to each, in the order of test/longest_first.py.
+PYTEST := $(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder
 
 .PHONY: fly test test-fast check verify bench soak pictures clean
 

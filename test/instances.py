@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Instances for tests that name none: some for each of so many workers at a time."""
 
-FIRST, EACH, WORKERS = 60, 4, 3
+FIRST, EACH, WORKERS = 20, 3, 4
 
 
 def of_worker(name):
