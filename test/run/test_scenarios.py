@@ -44,10 +44,10 @@ MANY = {
         {'at_s': 2.6, 'gnss_spoofed': {'path': [[5, 0.5, 0, 0]]}},
         {'at_s': 2.6, 'turbulence': {'intensity_m_s': 1.0, 'correlation_time_s': 1.0}},
         {'at_s': 2.6, 'motor_slow': {'motor': 2, 'time_constant_s': 0.02}},
-        {'at_s': 2.6, 'payload': {'mass_kg': 0.1, 'position_m': [0.05, 0.0, 0.0],
+        {'at_s': 2.6, 'payload': {'mass_kg': 0.02, 'position_m': [0.05, 0.0, 0.0],
                                   'inertia_kg_m2': [0.001, 0.0, 0.0]}},
         {'at_s': 2.6, 'for_s': 0.3, 'torque': {'torque_n_m': [0.05, 0.0, 0.0]}},
-        {'at_s': 2.6, 'air_density': {'share': 0.95}},
+        {'at_s': 2.6, 'air_density': {'share': 0.98}},
         {'at_s': 2.6, 'for_s': 0.5, 'replies_late': {'delay_s': 0.01}},
         {'at_s': 2.6, 'battery_capacity': {'share': 0.5}}],
     'expect': [{'always': {'tilt_deg': {'below': 30}}}, {'eventually': {'flown': True}}]}
