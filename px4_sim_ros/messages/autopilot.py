@@ -10,43 +10,44 @@ from geometry_msgs.msg import PointStamped
 from nav_msgs.msg import Odometry
 from rcl_interfaces.msg import Log
 
+from px4_sim_ros.messages.codec import Codec, Numbers
 from px4_sim_ros.messages.diagnostic_status import diagnostic_status
 from px4_sim_ros.messages.diagnostics import OK, WARN, values_of
 from px4_sim_ros.messages.stamps import in_frame, set_stamp
 from px4_sim_ros.messages.truth import BODY_FRAME, ODOM_FRAME, WORLD_FRAME
-from px4_sim_ros.model.frames import Vector
-from px4_sim_ros.model.rotation import matrix, to_body
+from px4_sim_ros.model.rotation import matrix, to_body, to_world
 from px4_sim_ros.model.telemetry import AutopilotStatus, Estimate, SetPoint
 
 AUTOPILOT = 'autopilot'
 """Who speaks in its messages."""
 
 
-def estimate_message(estimate: Estimate) -> Odometry:
-    """Return where the autopilot takes itself for: pose in odom, twist in base_link.
-
-    Its covariance is not known: all zeros.
-    """
-    message = in_frame(Odometry(child_frame_id=BODY_FRAME), ODOM_FRAME)
-    set_stamp(message.header.stamp, estimate.time_us)
-    pose, twist = message.pose.pose, message.twist.twist
-    _set(pose.position, estimate.position_enu)
-    o = pose.orientation
-    o.w, o.x, o.y, o.z = estimate.attitude
-    _set(twist.linear, to_body(matrix(estimate.attitude), estimate.velocity_enu))
-    _set(twist.angular, estimate.rate_flu)
-    return message
+def _estimate_numbers(estimate: Estimate) -> Numbers:
+    w, x, y, z = estimate.attitude
+    return (*estimate.position_enu, x, y, z, w,
+            *to_body(matrix(estimate.attitude), estimate.velocity_enu), *estimate.rate_flu)
 
 
-def _set(target: typing.Any, values: Vector) -> None:
-    target.x, target.y, target.z = values
+def _estimate_value(time_us: int, n: Numbers, frame: str) -> Estimate:
+    x, y, z, qx, qy, qz, qw, forward, left, up, roll, pitch, yaw = n
+    attitude = qw, qx, qy, qz
+    return Estimate(time_us, (x, y, z), to_world(matrix(attitude), (forward, left, up)), attitude,
+                    (roll, pitch, yaw))
+
+
+# Where the autopilot takes itself for: pose in odom, twist in base_link. Its covariance is not
+# known: all zeros.
+ESTIMATE = Codec(
+    lambda _: in_frame(Odometry(child_frame_id=BODY_FRAME), ODOM_FRAME),
+    ('pose.pose', 'twist.twist'), _estimate_numbers, _estimate_value)
 
 
 def set_point_message(set_point: SetPoint) -> PointStamped:
     """Return where the autopilot wants to be."""
     message = in_frame(PointStamped(), WORLD_FRAME)
     set_stamp(message.header.stamp, set_point.time_us)
-    _set(message.point, set_point.position_enu)
+    point = message.point
+    point.x, point.y, point.z = set_point.position_enu
     return message
 
 

@@ -17,6 +17,7 @@ from px4_sim_ros.mavlink.pilot_block import PilotBlock, PilotParameters
 from px4_sim_ros.mavlink.pilot_events import Event
 from px4_sim_ros.mavlink.sticks import joy_axes
 from px4_sim_ros.messages import autopilot
+from px4_sim_ros.messages.codec import Encoder
 from px4_sim_ros.messages.joy import sticks_of
 from px4_sim_ros.messages.pilot_events import event_message, over_message
 from px4_sim_ros.model.errors import ParameterError
@@ -40,6 +41,7 @@ class PilotNode(BlockNode):
             PointStamped, side_topics.SET_POINT.name, qos.LATCHED)
         self._estimates = self.create_publisher(
             Odometry, side_topics.ESTIMATE.name, qos.LOOP)
+        self._encode_estimate = Encoder(autopilot.ESTIMATE)
         self._statuses = self.create_publisher(
             DiagnosticArray, side_topics.AUTOPILOT_STATUS.name, qos.LATCHED_LOG)
         self.create_subscription(Joy, side_topics.JOY.name, self._on_joy, qos.LATEST)
@@ -82,7 +84,7 @@ class PilotNode(BlockNode):
     def on_estimate(self, estimate: Estimate) -> None:
         """Publish an estimate, if anybody listens."""
         if self._estimates.get_subscription_count():
-            self._estimates.publish(autopilot.estimate_message(estimate))
+            self._estimates.publish(self._encode_estimate(estimate.time_us, estimate))
 
     def on_set_point(self, set_point: SetPoint) -> None:
         """Publish a set point."""

@@ -15,6 +15,7 @@ from px4_sim_ros.config.recording import RecorderParameters
 from px4_sim_ros.config.resources import PACKAGE
 from px4_sim_ros.messages import autopilot
 from px4_sim_ros.messages.cdr import serialised
+from px4_sim_ros.messages.codec import Encoder
 from px4_sim_ros.messages.diagnostic_status import diagnostic_status
 from px4_sim_ros.messages.diagnostics import OK, WARN
 from px4_sim_ros.messages.stamps import set_stamp
@@ -73,7 +74,7 @@ class CoreRecorder:
 
     def add_side(self, topic: str, text: str, vehicle: str = '') -> None:
         """Write a text that a block publishes on a side topic."""
-        self._write_beside(qualified(vehicle, topic), String(data=text))
+        self._write_beside(qualified(vehicle, topic), serialised(String(data=text)))
 
     def telemetry(self, vehicle: str) -> TelemetryListener:
         """Return what writes what the autopilot of a vehicle says of itself."""
@@ -99,7 +100,7 @@ class CoreRecorder:
         message = DiagnosticArray(status=[diagnostic_status(
             f'/{name}', WARN if found.is_warning else OK, found.sentence, values, PACKAGE)])
         set_stamp(message.header.stamp, self._steps.complete_us)
-        self._write_beside(side_topics.DIAGNOSTICS.name, message)
+        self._write_beside(side_topics.DIAGNOSTICS.name, serialised(message))
 
     def add_event(self, text: str, who: str = 'pilot', vehicle: str = '') -> None:
         """Record an event of the pilot, or of another one, with the step that is under way."""
@@ -119,10 +120,10 @@ class CoreRecorder:
         for who, text in events:
             message = Log(level=20, name=who, msg=text)        # INFO
             set_stamp(message.stamp, self._steps.complete_us)
-            self._write_beside(side_topics.LOG.name, message)
+            self._write_beside(side_topics.LOG.name, serialised(message))
 
-    def _write_beside(self, topic: str, message: object) -> None:
-        self._steps.write([Message(topic, self._steps.complete_us, serialised(message))])
+    def _write_beside(self, topic: str, data: bytes) -> None:
+        self._steps.write([Message(topic, self._steps.complete_us, data)])
 
     def _give_up(self, error: OSError) -> None:
         """After a failure go on without a recording, or not at all.
@@ -138,21 +139,22 @@ class _Telemetry:
     """Writes what an autopilot says of itself, as the node `pilot` publishes it."""
 
     def __init__(
-        self, write: typing.Callable[[str, object], None], vehicle: str,
+        self, write: typing.Callable[[str, bytes], None], vehicle: str,
     ) -> None:
         self._write = write
         self._estimates, self._set_points, self._statuses = (
             qualified(vehicle, topic.name) for topic in (
                 side_topics.ESTIMATE, side_topics.SET_POINT, side_topics.AUTOPILOT_STATUS))
+        self._encode_estimate = Encoder(autopilot.ESTIMATE)
 
     def on_estimate(self, estimate: Estimate) -> None:
-        self._write(self._estimates, autopilot.estimate_message(estimate))
+        self._write(self._estimates, self._encode_estimate(estimate.time_us, estimate))
 
     def on_set_point(self, set_point: SetPoint) -> None:
-        self._write(self._set_points, autopilot.set_point_message(set_point))
+        self._write(self._set_points, serialised(autopilot.set_point_message(set_point)))
 
     def on_status(self, status: AutopilotStatus) -> None:
-        self._write(self._statuses, autopilot.status_message(status))
+        self._write(self._statuses, serialised(autopilot.status_message(status)))
 
     def on_text(self, time_us: int, text: str) -> None:
-        self._write(side_topics.LOG.name, autopilot.text_message(time_us, text))
+        self._write(side_topics.LOG.name, serialised(autopilot.text_message(time_us, text)))

@@ -8,12 +8,15 @@ import math
 import socket
 
 import pytest
+from nav_msgs.msg import Odometry
 from pymavlink.dialects.v20 import common as mavlink
+from rclpy.serialization import deserialize_message
 from stand_in_autopilot import HOST
 from transforms3d.euler import euler2mat, euler2quat
 
 from px4_sim_ros.mavlink.pilot_link import PilotLink
 from px4_sim_ros.messages import autopilot
+from px4_sim_ros.messages.codec import Decoder, Encoder
 from px4_sim_ros.messages.stamps import stamp_us
 from px4_sim_ros.model.telemetry import AutopilotStatus, Estimate, SetPoint
 
@@ -65,12 +68,16 @@ def test_an_estimate_is_in_the_axes_of_ros(instance, say):
     assert estimate.rate_flu == pytest.approx((0.1, -0.2, -0.3))
     expected = euler2quat(math.pi / 2 - YAW, -PITCH, ROLL, 'rzyx')
     assert abs(sum(a * b for a, b in zip(estimate.attitude, expected))) == pytest.approx(1.0)
-    message = autopilot.estimate_message(estimate)
+    data = Encoder(autopilot.ESTIMATE)(estimate.time_us, estimate)
+    message = deserialize_message(data, Odometry)
     assert stamp_us(message.header.stamp) == 950_000
     assert (message.header.frame_id, message.child_frame_id) == ('odom', 'base_link')
     forward, left, up = euler2mat(math.pi / 2 - YAW, -PITCH, ROLL, 'rzyx').T @ (-0.25, 0.5, -1.5)
     linear = message.twist.twist.linear
     assert (linear.x, linear.y, linear.z) == pytest.approx((forward, left, up), abs=1e-6)
+    assert not any(message.pose.covariance) and not any(message.twist.covariance)
+    read = Decoder(autopilot.ESTIMATE, lambda data: deserialize_message(data, Odometry))(data)
+    assert read == estimate._replace(velocity_enu=pytest.approx(estimate.velocity_enu))
 
 
 def test_there_is_no_estimate_before_an_attitude(instance, say):
@@ -102,6 +109,6 @@ def test_a_link_that_nobody_listens_to_reads_no_attitudes(instance, say):
 
 
 def test_the_estimate_at_rest_is_the_identity_facing_east():
-    message = autopilot.estimate_message(
-        Estimate(0, (0.0,) * 3, (1.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0), (0.0,) * 3))
+    message = deserialize_message(Encoder(autopilot.ESTIMATE)(0, Estimate(
+        0, (0.0,) * 3, (1.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0), (0.0,) * 3)), Odometry)
     assert message.twist.twist.linear.x == 1.0 and message.pose.pose.orientation.w == 1.0

@@ -14,18 +14,20 @@ from bags import trimmed
 from commands import OTHER_CLOCK, command, family, interrupt, run, running, wait_for_line
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from graph_processes import Observer
+from nav_msgs.msg import Odometry
 from rcl_interfaces.msg import Log
 from rcl_interfaces.srv import SetParameters
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
-from rclpy.serialization import serialize_message
+from rclpy.serialization import deserialize_message, serialize_message
 from scripted_flight import ScriptedWorld
 from std_msgs.msg import Header, String
 from std_srvs.srv import Trigger
 
 from px4_sim_ros.cli.command_line import main
 from px4_sim_ros.config.configuration import load_configuration
-from px4_sim_ros.messages.autopilot import estimate_message, set_point_message, status_message
+from px4_sim_ros.messages.autopilot import ESTIMATE, set_point_message, status_message
+from px4_sim_ros.messages.codec import Encoder
 from px4_sim_ros.messages.diagnostics import values_of
 from px4_sim_ros.messages.publications import Publications
 from px4_sim_ros.messages.stamps import serialised_stamp_us
@@ -75,8 +77,9 @@ def beside(time_us):
         return {'sensors/absence': Header(frame_id='gps'),
                 'sim/status': DiagnosticStatus(message='recorded'),
                 '/diagnostics': diagnostics_of('/recorded/imu'),
-                'autopilot/odometry': estimate_message(Estimate(
+                'autopilot/odometry': deserialize_message(Encoder(ESTIMATE)(time_us, Estimate(
                     time_us, HERE, (0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0))),
+                    Odometry),
                 'autopilot/set_point': set_point_message(SetPoint(time_us, HERE))}
     if time_us == US_PER_S + STEP_US:
         return {'/diagnostics': diagnostics_of('/recorded/manager')}
