@@ -36,6 +36,7 @@ MAGIC = struct.pack('<8B', 137, 77, 67, 65, 80, 48, 13, 10)
 
 # Opcode, length of what follows; channel, sequence, time of log and of publication.
 _MESSAGE = struct.Struct('<BQHIQQ')
+_MESSAGE_OPCODE = int(Opcode.MESSAGE)         # as a plain number: it is packed in half of the time
 _OPCODE_AND_LENGTH = struct.calcsize('<BQ')
 _MESSAGE_LENGTH = _MESSAGE.size - _OPCODE_AND_LENGTH
 _INDEX = struct.Struct('<BQHI')
@@ -125,7 +126,7 @@ class McapFile:
         :raises OSError: the chunk was full and cannot be written
         """
         self._parts += _MESSAGE.pack(
-            Opcode.MESSAGE, _MESSAGE_LENGTH + len(data), channel, sequence, time_ns, time_ns), data
+            _MESSAGE_OPCODE, _MESSAGE_LENGTH + len(data), channel, sequence, time_ns, time_ns), data
         index = self._index.get(channel)
         if index is None:
             index = self._index[channel] = []

@@ -50,21 +50,28 @@ class StepWriter:
 
     def send(self, outputs: typing.Iterable[Output]) -> None:
         """Write the steps that are complete; what belongs to the next waits for its end."""
-        self.write(self._messages_of(outputs))
-
-    def _messages_of(self, outputs: typing.Iterable[Output]) -> typing.Iterator[Message]:
         for output in outputs:
             self._step.append(output)
             self._commands += output.values is not None and COMMAND in output.values
             if self._commands == self._vehicles:
                 self.complete_us, self._commands = output.time_us, 0
-                for its in self._step:
-                    for topic, data in self._publications[its.vehicle].of(its):
-                        yield Message(topic, output.time_us, data)
-                self._step.clear()
+                self._write_step()
+
+    def _write_step(self) -> None:
+        """Write the step that is complete, if that is possible still."""
+        step, self._step = self._step, []
+        if not self._is_open:
+            return
+        write, time_us = self._writer.write, self.complete_us
+        try:
+            for output in step:
+                for topic, data in self._publications[output.vehicle].of(output):
+                    write(topic, time_us, data)
+        except OSError as error:
+            self._fail(error)
 
     def write(self, messages: typing.Iterable[Message]) -> None:
-        """Write messages, if that is possible still."""
+        """Write messages beside the steps, if that is possible still."""
         if not self._is_open:
             return
         try:
