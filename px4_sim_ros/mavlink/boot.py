@@ -83,9 +83,14 @@ class Boot:
 
         :param sent_s: wall time when the frames of the step were sent
         """
-        watch = self._watch
-        if watch is None or not watch.is_booting:
+        if self._watch is None or not self._watch.is_booting:
             return True
+        started_s = time.perf_counter()
+        has_settled = self._settles(self._watch, sent_s)
+        self.spent_s += time.perf_counter() - started_s
+        return has_settled
+
+    def _settles(self, watch: BootWatch, sent_s: float) -> bool:
         if not self._is_delivered() or not watch.settle(_REST_WAIT_S):
             if time.perf_counter() - sent_s < LONGEST_S:
                 return False

@@ -132,10 +132,9 @@ class Lockstep:
         self.begin(time_us, frames)
         if self.report.state is LinkState.WAITING:
             return self._without_autopilot()
-        started_s = time.perf_counter()
         if not self._boot.has_settled(self._sent_s):
-            self.waited_s += time.perf_counter() - started_s
             return None
+        started_s = time.perf_counter()
         reply = self._wait_for_reply(time_us)
         self.waited_s += time.perf_counter() - started_s
         if self.report.state is not LinkState.FREEWHEEL:       # there it has waited long enough

@@ -57,7 +57,7 @@ from px4_sim_ros.step.pacing import speed_factor
 from px4_sim_ros.viewing.rerun_target import OPEN
 
 # Ctrl-C has to end everything within 5 s: SIGINT at once, then these.
-_SIGTERM_AFTER_S, _SIGKILL_AFTER_S = '3', '1'
+_SIGTERM_AFTER_S, _SIGKILL_AFTER_S = '4', '1'
 
 
 def _given(
