@@ -127,7 +127,7 @@ class Boot:
         """See once a simulated second whether it still runs as it did at the end of its boot."""
         if self._watch is None or not is_due(time_us, US_PER_S) or self._watch.is_booting:
             return
-        if self._watch.has_used_disk():
-            self._note_gap('the autopilot has used the disk')
+        if used := self._watch.disk_used():
+            self._note_gap(f'the autopilot has used the disk: {used}')
         elif is_due(time_us, _SCHEDULE_PERIOD_US) and (sentence := self._watch.wrong_schedule()):
             self._note_gap(sentence)

@@ -159,14 +159,18 @@ class BootWatch:
             return 'the step has not SCHED_RR'
         return ''
 
-    def has_used_disk(self) -> bool:
-        """Return whether it has read from the disk since the last look, or written to it.
+    def disk_used(self) -> str:
+        """Return how it has used the disk since the last look, '' for not at all.
 
         Others go on while it waits for that, and the step as well. To be called when the boot is
         over: until then there are processes of its start script of which nothing is known yet.
         """
         before, self._disk_use = self._disk_use, _disk_use([_PROC / str(self._process)])
-        return None not in (before, self._disk_use) and before != self._disk_use
+        if before is None or self._disk_use is None or before == self._disk_use:
+            return ''
+        faults, read_bytes, written_bytes = (
+            now - then for now, then in zip(self._disk_use, before))
+        return f'{faults} page faults, {read_bytes} bytes read, {written_bytes} bytes written'
 
     def _threads(self) -> dict[str, _Thread]:
         """Return what all threads are about; with the last process but one the boot is over."""

@@ -200,10 +200,10 @@ def test_who_writes_to_the_disk_is_noticed(folder, uses_disk):
             then='writes', file=file.name) as watch:
         assert watch.process.stdout.readline() == b'rests\n'
         watch.stop_script()
-        assert not watch.has_used_disk()
+        assert not watch.disk_used()
         tell(watch.process, b'written\n')
-        assert watch.has_used_disk() is uses_disk
-        assert not watch.has_used_disk()
+        assert bool(watch.disk_used()) is uses_disk
+        assert not watch.disk_used()
 
 
 @pytest.fixture
@@ -232,7 +232,7 @@ def test_what_a_process_of_the_start_script_reads_is_noticed_when_it_has_ended(o
         forget(on_disk)
         for is_read in True, False:                # the second time memory has it
             tell(watch.process, b'read\n')
-            assert watch.has_used_disk() is is_read
+            assert bool(watch.disk_used()) is is_read
 
 
 def test_what_has_been_loaded_is_not_read_from_the_disk(on_disk):
@@ -245,7 +245,7 @@ def test_what_has_been_loaded_is_not_read_from_the_disk(on_disk):
         watch.load_files()
         watch.stop_script()
         tell(watch.process, b'read\n')
-        assert not watch.has_used_disk()
+        assert not watch.disk_used()
 
 
 def filesystem_of(folder):
