@@ -33,6 +33,9 @@ from px4_sim_ros.mavlink.pinned_file import PinnedFile
 _PROC = pathlib.Path('/proc')
 # What PX4 has in its folder: scripts, and what its modules read.
 _OWN_FILES = 'etc/**/*'
+# Where each program that the start script runs looks up its libraries (ld.so(8)), and where the
+# logger looks up the time zone (tzset(3)).
+_SYSTEM_FILES = pathlib.Path('/etc/ld.so.cache'), pathlib.Path('/etc/localtime')
 # Of wall time.
 LONGEST_S = 20.0
 _LOOK_S = 0.0005
@@ -87,7 +90,10 @@ class BootWatch:
         The system may take from memory what has not been used for a minute, such as what PX4 needs
         for its boot only.
         """
-        paths = set((_PROC / str(self._process) / 'cwd').glob(_OWN_FILES))
+        own = _PROC / str(self._process)
+        paths = {*_SYSTEM_FILES, *(own / 'cwd').glob(_OWN_FILES)}
+        with contextlib.suppress(OSError):                       # it has just ended
+            _read_links(pathlib.Path(os.readlink(own / 'exe')).parent)
         for process in self._processes():
             with contextlib.suppress(OSError):                   # it has just ended
                 maps = (process / 'maps').read_text().splitlines()
@@ -188,6 +194,18 @@ class BootWatch:
             return []
         return [entry for entry in _PROC.iterdir()
                 if entry.name.isdigit() and _session_of(int(entry.name)) == self._session]
+
+
+def _read_links(folder: pathlib.Path) -> None:
+    """Read all links of a folder, among them PX4's commands.
+
+    The first who follows one in a day writes that to the disk (relatime in mount(8)).
+
+    :raises OSError: the folder cannot be read
+    """
+    for entry in folder.iterdir():
+        if entry.is_symlink():
+            os.readlink(entry)
 
 
 def _is_like(before: dict[str, _Thread], now: dict[str, _Thread]) -> bool:

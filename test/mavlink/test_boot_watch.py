@@ -243,6 +243,8 @@ def test_what_has_been_loaded_is_not_read_from_the_disk(on_disk):
         tell(watch.process, b'read\n')            # `cat` is there, too
         forget(on_disk)
         watch.load_files()
+        forget(on_disk)
+        forget(pathlib.Path('/etc/ld.so.cache'))  # in which `cat` looks up its libraries
         watch.stop_script()
         tell(watch.process, b'read\n')
         assert not watch.disk_used()
