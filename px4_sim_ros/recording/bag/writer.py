@@ -43,6 +43,17 @@ def _topic(run: RunDescription, name: str) -> TopicInfo:
         name in side_topics.RECORDED and side_topics.RECORDED[name].latched)
 
 
+class _Channel:
+    """A topic that is written."""
+
+    __slots__ = 'every', 'id', 'seen', 'written'
+
+    def __init__(self, every: int) -> None:
+        self.every = every         # of so many messages one is recorded; 0: none
+        self.id = 0                # in the file
+        self.seen = self.written = 0
+
+
 class BagWriter:
     """A bag that is being written.
 
@@ -63,16 +74,14 @@ class BagWriter:
         self._run_text = run.to_yaml().encode()
         self._parameters = parameters
         self._topics = topics_of(run)
-        self._every = {
-            qualified(vehicle, name): every for vehicle, one in run.members.items()
+        self._channels = {
+            qualified(vehicle, name): _Channel(every) for vehicle, one in run.members.items()
             for name, every in recorded(one.graph, parameters).items()}
-        self._seen = dict.fromkeys(self._topics, 0)
         self._custom_data = {
             f'{METADATA}.schema_version': str(run.schema_version),
             f'{METADATA}.version': __version__, f'{METADATA}.mode': run.mode,
             f'{METADATA}.autopilot': run.autopilot,
             f'{METADATA}.seed': str(run.world.seed)}
-        self.counts = dict.fromkeys(self._topics, 0)       # written, by topic
         self._files: list[FileInfo] = []
         self._flush_at_us = run.world.step_us
         self.flushed_us = 0        # up to which time all is on disk
@@ -100,17 +109,17 @@ class BagWriter:
                 self._open()
                 # Some readers need a message in each file, even if the run ends here.
                 self._flush_at_us = time_us
-        seen, every = self._seen[topic], self._every[topic]
-        self._seen[topic] = seen + 1
-        if not every or seen % every:
+        channel = self._channels[topic]
+        seen = channel.seen
+        channel.seen = seen + 1
+        if not channel.every or seen % channel.every:
             return
-        count = self.counts[topic]
         try:
-            self._file.add_message(self._channels[topic], time_us * _NS_PER_US, count, data)
+            self._file.add_message(channel.id, time_us * _NS_PER_US, channel.written, data)
         except OSError:      # a chunk was full and was flushed
             self._truncate()
             raise
-        self.counts[topic] = count + 1
+        channel.written += 1
         self._last_us = time_us
         if not self._in_file:
             self._files[-1].first_us = time_us
@@ -154,22 +163,22 @@ class BagWriter:
                 _CHUNK_BYTES)
             self._file.add_metadata(METADATA, self._custom_data)
             self._file.add_attachment(RUN_ATTACHMENT, 'application/yaml', self._run_text)
-            self._channels = self._register_channels()
+            self._register_channels()
             self._stream.flush()
             self._note_flushed()
 
-    def _register_channels(self) -> dict[str, int]:
-        """Register a channel for each topic; return their ids by name in the graph."""
+    def _register_channels(self) -> None:
+        """Register a channel for each topic in the file that begins."""
         types = {topic.type for topic in self._topics.values()}
         schemas = {
             name: self._file.add_schema(
                 name, 'ros2msg', message_definitions.definition(name).encode())
             for name in sorted(types)}
-        return {
-            name: self._file.add_channel(topic.name, 'cdr', schemas[topic.type], {
-                'offered_qos_profiles': rosbag2_metadata.qos_text(topic.latched),
-                'topic_type_hash': topic.type_hash})
-            for name, topic in self._topics.items()}
+        for name, topic in self._topics.items():
+            self._channels[name].id = self._file.add_channel(
+                topic.name, 'cdr', schemas[topic.type], {
+                    'offered_qos_profiles': rosbag2_metadata.qos_text(topic.latched),
+                    'topic_type_hash': topic.type_hash})
 
     def _is_full(self, time_us: int) -> bool:
         split_us = self._parameters.split_duration_s * US_PER_S
@@ -187,7 +196,7 @@ class BagWriter:
         self._files[-1].last_us, self._files[-1].messages = self._last_us, self._in_file
         rosbag2_metadata.write(
             self.folder, self._files,
-            {topic: self.counts[name] for name, topic in self._topics.items()},
+            {topic: self._channels[name].written for name, topic in self._topics.items()},
             self._custom_data, is_final=is_final)
         self._flushed_bytes = self._stream.tell()
         self.flushed_us = self._last_us
