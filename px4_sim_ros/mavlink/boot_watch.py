@@ -92,8 +92,9 @@ class BootWatch:
         """
         own = _PROC / str(self._process)
         paths = {*_SYSTEM_FILES, *(own / 'cwd').glob(_OWN_FILES)}
-        with contextlib.suppress(OSError):                       # it has just ended
-            _read_links(pathlib.Path(os.readlink(own / 'exe')).parent)
+        for folder in _folders_of_commands(own):
+            with contextlib.suppress(OSError):                   # there is none
+                _read_links(folder)
         for process in self._processes():
             with contextlib.suppress(OSError):                   # it has just ended
                 maps = (process / 'maps').read_text().splitlines()
@@ -196,10 +197,21 @@ class BootWatch:
                 if entry.name.isdigit() and _session_of(int(entry.name)) == self._session]
 
 
-def _read_links(folder: pathlib.Path) -> None:
-    """Read all links of a folder, among them PX4's commands.
+def _folders_of_commands(process: pathlib.Path) -> list[pathlib.Path]:
+    """Return where a process has its program, and then where it looks for others."""
+    with contextlib.suppress(OSError):                           # it has just ended
+        environment = dict(line.partition('=')[::2] for line in
+                           (process / 'environ').read_text(errors='replace').split('\0'))
+        return [(process / 'exe').readlink().parent,
+                *map(pathlib.Path, environment.get('PATH', '').split(os.pathsep))]
+    return []
 
-    The first who follows one in a day writes that to the disk (relatime in mount(8)).
+
+def _read_links(folder: pathlib.Path) -> None:
+    """Read a folder, and all links in it: PX4's commands are links.
+
+    Whoever looks for a command that is nowhere, as that of a module that was not built, reads all
+    folders. The first who follows a link in a day writes that to the disk (relatime in mount(8)).
 
     :raises OSError: the folder cannot be read
     """
