@@ -19,20 +19,26 @@ from pymavlink.dialects.v20 import common as mavlink
 _SO_ATTACH_FILTER = 26
 _UDP_HEADER_BYTES = 8
 _FRAME_BYTES = 12                 # of MAVLink 2 around the payload, not signed
-# Codes of instructions: load a byte, a word or the length; add; swap; mask; jump; return.
-_LOAD_BYTE, _LOAD_WORD, _LOAD_LENGTH = 0x30, 0x20, 0x80
+# Codes of instructions: load a byte, two, four or the length; add; swap; mask; jump; return.
+_LOAD_BYTE, _LOAD_HALF, _LOAD_WORD, _LOAD_LENGTH = 0x30, 0x28, 0x20, 0x80
 _ADD, _TO_X, _AND, _JUMP_EQUAL, _JUMP_EQUAL_X, _RETURN = 0x04, 0x07, 0x54, 0x15, 0x1d, 0x06
 _ALL = 0xffff
 
 
-def accept_only(receiver: socket.socket, ids: typing.Collection[int]) -> None:
+def accept_only(
+    receiver: socket.socket, ids: typing.Collection[int], from_port: int | None = None,
+) -> None:
     """Let the kernel drop datagrams that are one whole frame of MAVLink 2 of another message.
 
     Where it refuses a filter, all of them come.
 
     :param ids: of the messages that are wanted
+    :param from_port: UDP port of the only sender who is wanted; None: all are
     """
-    program = b''.join(struct.pack('HBBI', *line) for line in _program(sorted(ids)))
+    lines = _program(sorted(ids))
+    if from_port is not None:
+        lines = [(_LOAD_HALF, 0, 0, 0), (_JUMP_EQUAL, 1, 0, from_port), (_RETURN, 0, 0, 0), *lines]
+    program = b''.join(struct.pack('HBBI', *line) for line in lines)
     code = ctypes.create_string_buffer(program)
     with contextlib.suppress(OSError):
         receiver.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, struct.pack(

@@ -29,6 +29,9 @@ from px4_sim_ros.model.telemetry import Estimate, SetPoint, TelemetryListener
 
 # Of the pilot and of PX4 instance 0, which talk; each further instance has the next ports.
 PILOT_PORT, AUTOPILOT_PORT = 14540, 14580
+# From instance 10 on PX4 sends to the port of instance 9, until somebody has sent to its own. And
+# the port of instance 10 is that of QGroundControl, to which all PX4s send.
+_LAST_WITH_ITS_PORT = 9
 
 _HEARTBEAT_S = 1.0               # simulated time
 # Wall time. At full speed PX4 sends several datagrams a millisecond: to wake up for each would
@@ -75,7 +78,13 @@ class PilotLink:
         self._socket = bound_socket('UDP', LOCAL, self.port)
         self._buffer = memoryview(bytearray(65536))
         self._received: collections.deque[bytes] = collections.deque()     # and not parsed yet
-        self._address: tuple[str, int] | None = None
+        # Who alone is listened to, where others send to this port as well.
+        self._only_from: tuple[str, int] | None = None
+        if instance >= _LAST_WITH_ITS_PORT:
+            self._only_from = LOCAL, AUTOPILOT_PORT + instance
+        self._has_to_ask = instance > _LAST_WITH_ITS_PORT
+        # Of the autopilot; None until it has sent something, unless it has to be asked for that.
+        self._address = self._only_from if self._has_to_ask else None
         self._received_s = time.monotonic()
         self._next_heartbeat_s = 0.0
         self._position = FrameReader(mavlink.MAVLink_local_position_ned_message)
@@ -120,7 +129,7 @@ class PilotLink:
         if self._listener is not None:
             ids |= {mavlink.MAVLink_attitude_quaternion_message.id}
         self._wanted = ids
-        accept_only(self._socket, ids)
+        accept_only(self._socket, ids, self._only_from and self._only_from[1])
 
     @property
     def silent_s(self) -> float:
@@ -194,18 +203,26 @@ class PilotLink:
     def _fetch(self) -> None:
         """Rest, then take in all datagrams that have come; wait if there is none."""
         time.sleep(_REST_S)
-        if select.select([self._socket], [], [], _LONGEST_WAIT_S)[0]:
+        select.select([self._socket], [], [], _LONGEST_WAIT_S)
+        self._take_datagrams()
+        if self._received:
             self._received_s = time.monotonic()
-            self._take_datagrams()
 
     def _take_datagrams(self) -> None:
+        """Take in what has come; if nothing has, let the autopilot know where to send to."""
+        has_come = False
         with contextlib.suppress(BlockingIOError):
             for _ in range(_MOST_AT_ONCE):
-                size, self._address = self._socket.recvfrom_into(
+                size, sender = self._socket.recvfrom_into(
                     self._buffer, 0, socket.MSG_DONTWAIT)
+                if sender != self._only_from and self._only_from is not None:
+                    continue
+                self._address, has_come = sender, True
                 data = frames_of(bytes(self._buffer[:size]), self._wanted)
                 if data:
                     self._received.append(data)
+        if self._has_to_ask and not has_come:
+            self.wake_receiver()
 
     def _take_time(self, time_boot_ms: int) -> None:
         if not self._has_simulated_time:

@@ -18,7 +18,6 @@ from px4_sim_ros.run.px4 import (
     CONSOLE,
     Px4,
     Px4Process,
-    check_pilot_instance,
     check_run_folder,
     new_run_folder,
 )
@@ -29,13 +28,10 @@ def check(hil: HilParameters, autopilot: str, is_piloted: bool) -> None:
     """Check before anything starts that a flight has what it needs of this machine.
 
     :param autopilot: of AUTOPILOTS
-    :raises ParameterError: a pilot would hear nothing of this PX4, it can have no folder, or cannot
-        boot
+    :raises ParameterError: this PX4 can have no folder, or cannot boot
     :raises PortTakenError: naming the port and, where the system shows it, its holder
     """
     if autopilot == 'px4':
-        if is_piloted:
-            check_pilot_instance(hil.instance)
         check_run_folder()
         check_socket(hil.instance)
     check_ports(hil, autopilot, is_piloted)

@@ -104,17 +104,6 @@ class Px4:
             **{f'PX4_PARAM_{name}': f'{value:g}' for name, value in parameters.items()}}
 
 
-def check_pilot_instance(instance: int) -> None:
-    """Check that a pilot can fly the PX4 of an instance.
-
-    :raises ParameterError: it would hear nothing of it
-    """
-    if instance >= PILOTED_INSTANCES:
-        raise ParameterError(
-            f'instance = {instance}: must be below {PILOTED_INSTANCES} for a mission with PX4,'
-            ' which sends what is for a pilot to one port from there on')
-
-
 def add_schedule_argument(parser: argparse.ArgumentParser) -> None:
     """Describe the option that says how a PX4 runs."""
     parser.add_argument('--px4-schedule', choices=SCHEDULES, default=ONE_CORE,

@@ -65,3 +65,14 @@ def test_another_filter_takes_its_place(pair):
     send(WANTED)
     send(OTHER)
     assert received(receiver) == [OTHER]
+
+
+def test_a_sender_at_another_port_is_not_heard(pair):
+    receiver, send = pair
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own:
+        own.bind(('127.0.0.1', 0))
+        accept_only(receiver, {mavlink.MAVLINK_MSG_ID_HEARTBEAT}, own.getsockname()[1])
+        send(WANTED)
+        own.sendto(OTHER, receiver.getsockname())
+        own.sendto(WANTED, receiver.getsockname())
+    assert received(receiver) == [WANTED]

@@ -296,6 +296,19 @@ def test_another_system_that_the_autopilot_hears_is_noted(fly, autopilot, pilot)
     assert pilot.link.stranger == 255
 
 
+def test_only_its_own_autopilot_is_heard_where_others_send_as_well(fly, autopilot, pilot, events):
+    """From instance 10 on PX4s send to the port of instance 9 at first, and all to that of 10."""
+    station = mavlink.MAVLink(None, srcSystem=255, srcComponent=190)
+    heartbeat = station.heartbeat_encode(mavlink.MAV_TYPE_GCS, 8, 0, 0, 4).pack(station)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
+        other.bind((HOST, 0))
+        autopilot.on_tick = lambda: other.sendto(heartbeat, (HOST, pilot.link.port))
+        fly()
+        autopilot.close()
+    assert pilot.link.stranger is None
+    assert events[-1].text == 'disarmed'
+
+
 def test_rubbish_and_strangers_are_ignored(fly, autopilot):
     """Other systems and bytes that are no message."""
     stranger = mavlink.MAVLink(None, srcSystem=99, srcComponent=1)

@@ -37,8 +37,10 @@ class UdpAutopilot:
     def __init__(self, instance: int) -> None:
         self.system_id = instance + 1
         self.tick_s = 0.1
-        self._pilot = (HOST, 14540 + instance)
+        # As a PX4 from instance 10 on it sends to whoever has sent to it.
+        self._pilot = None if instance > 9 else (HOST, 14540 + instance)
         self._mav = mavlink.MAVLink(None, srcSystem=self.system_id, srcComponent=1)
+        self._mav.robust_parsing = True
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.bind((HOST, 14580 + instance))
         self._stop = threading.Event()
@@ -83,7 +85,10 @@ class UdpAutopilot:
             self.on_tick()
             self.say(*self._telemetry())
             while select.select([self._socket], [], [], _PAUSE_S)[0]:
-                for message in self._mav.parse_buffer(self._socket.recv(65536)):
+                data, self._pilot = self._socket.recvfrom(65536)
+                for message in self._mav.parse_buffer(data) or ():
+                    if message.get_type() == 'BAD_DATA':    # the byte by which it is found
+                        continue
                     self.received.append((self.time_s, message))
                     if message.get_type().startswith('COMMAND'):
                         self._carry_out(message)
@@ -142,5 +147,6 @@ class UdpAutopilot:
         self.send(b''.join(m.pack(self._mav) for m in messages))
 
     def send(self, data: bytes) -> None:
-        """Send any bytes to the pilot."""
-        self._socket.sendto(data, self._pilot)
+        """Send any bytes to the pilot, if it is known where that is."""
+        if self._pilot is not None:
+            self._socket.sendto(data, self._pilot)

@@ -129,11 +129,6 @@ def px4_dir(tmp_path):
     return tmp_path
 
 
-def test_a_px4_whose_pilot_would_hear_nothing(px4_dir, sentence_of):
-    sentence = sentence_of('--autopilot', 'px4', '--px4-dir', px4_dir, '--instance', 10)
-    assert 'instance = 10: must be below 10 for a mission with PX4' in sentence
-
-
 def test_a_px4_that_can_have_no_folder(px4_dir, monkeypatch, sentence_of):
     monkeypatch.setenv('ROS_HOME', str(px4_dir / 'bin' / 'px4'))
     assert sentence_of('--autopilot', 'px4', '--px4-dir', px4_dir, '--instance', 9) == (
