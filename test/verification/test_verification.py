@@ -67,7 +67,8 @@ ROWS = {
           for what in ('rms', 'spectrum')), 'Dryden at low altitude: correlation'),
     'turbulence as a field': (
         'turbulence as a field: rms', 'turbulence as a field: correlation in space'),
-    'GNSS': ('GNSS error: correlation time', 'GNSS error: size'),
+    'GNSS': (
+        'GNSS error: correlation time', 'GNSS error: size', 'GNSS antenna on a lever'),
     'Thevenin pack': ('Thevenin: charge', 'Thevenin: polarisation', 'Thevenin: voltage'),
     'unequal packs': (
         'unequal packs: voltage', 'unequal packs: currents', 'unequal packs: charge'),
