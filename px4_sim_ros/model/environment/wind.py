@@ -79,7 +79,14 @@ class WindParameters(Parameters):
         return -math.sin(angle), -math.cos(angle)
 
 
-class _Constant:
+class _WithoutNoise:
+    """Base of models whose wind follows from time and place."""
+
+    def skip(self, samples: int) -> None:
+        pass
+
+
+class _Constant(_WithoutNoise):
     """Nothing but the mean."""
 
     def __init__(self, name: str, parameters: WindParameters, world: WorldParameters) -> None:
@@ -89,7 +96,7 @@ class _Constant:
         return _NOTHING
 
 
-class _Gust:
+class _Gust(_WithoutNoise):
     """Pulses v / 2 (1 - cos(2 pi t / T)), 0 <= t <= T, along the mean wind.
 
     It is the shape of CS-25.341(a)(2), in time instead of the distance flown.
@@ -128,6 +135,10 @@ class _OrnsteinUhlenbeck:
     def sample(self, time_us: int, position_enu: Vector, velocity_enu: Vector) -> Vector:
         return self._east.next(), self._north.next(), self._up.next()
 
+    def skip(self, samples: int) -> None:
+        for axis in (self._east, self._north, self._up):
+            axis.skip(samples)
+
 
 class _Dryden:
     """Dryden turbulence; its axes lie along the mean wind at every height.
@@ -150,8 +161,11 @@ class _Dryden:
         east, north = self._along
         return u * east - v * north, u * north + v * east, w
 
+    def skip(self, samples: int) -> None:
+        self._turbulence.skip(samples)
 
-class _Field:
+
+class _Field(_WithoutNoise):
     """A field of turbulence that the mean wind carries past all vehicles.
 
     Each meets what is at its place: what one meets another one further along the wind meets
@@ -178,6 +192,9 @@ class _Model(typing.Protocol):
 
     def sample(self, time_us: int, position_enu: Vector, velocity_enu: Vector) -> Vector:
         """Return the addition, ENU in m/s."""
+
+    def skip(self, samples: int) -> None:
+        """Let so many samples go by."""
 
 
 _MODELS: dict[str, typing.Callable[[str, WindParameters, WorldParameters], _Model]] = {
@@ -206,6 +223,10 @@ class Wind:
         east, north, up = self._mean
         de, dn, du = self._model.sample(time_us, position_enu, velocity_enu)
         return WindSample(time_us, (east + de, north + dn, up + du))
+
+    def skip(self, samples: int) -> None:
+        """Let so many samples go by: noise and turbulence go on."""
+        self._model.skip(samples)
 
 
 def _mean(parameters: WindParameters) -> Vector:

@@ -123,6 +123,13 @@ class Gnss:
         )
         return self._last
 
+    def skip(self, samples: int) -> None:
+        """Let so many samples go by: the noise goes on."""
+        self._velocity_stream.skip(3 * samples)
+        self._error.skip(samples)
+        for _ in range(samples):
+            self._outage.next()
+
 
 class _Outage:
     """Whether the fix is lost: two states that are left at random with constant rates.

@@ -142,6 +142,11 @@ class Imu:
             self._gyro.variance,
         )
 
+    def skip(self, samples: int) -> None:
+        """Let so many samples go by: the noise goes on."""
+        self._accel.skip(samples)
+        self._gyro.skip(samples)
+
 
 def _vibration(
     amplitudes: Vector, p: ImuParameters, power: int, period_s: float, world: WorldParameters,
@@ -160,7 +165,7 @@ class _Triad:
         vibration: RotorVibration | None,
     ) -> None:
         self._axes = None if axes == _IDENTITY else axes
-        self._add_noise = noise.add_to
+        self._add_noise, self.skip = noise.add_to, noise.skip
         self._convert = converter.read
         self._vibration = vibration
         self.variance = noise.variance
