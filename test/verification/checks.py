@@ -9,7 +9,7 @@ import typing
 
 MODULES = (
     'frames', 'motion', 'rotors', 'wings', 'ground', 'wheels', 'propulsion', 'battery',
-    'environment', 'wind', 'sensors', 'link', 'integrators',
+    'environment', 'wind', 'sensors', 'imu_means', 'link', 'integrators',
 )
 
 

@@ -49,6 +49,9 @@ ROWS = {
     'accelerometer': tuple(
         f'accelerometer {where}'
         for where in ('at rest', 'in free fall', 'on a circle', 'on a lever')),
+    'means of an IMU': tuple(f'mean of an IMU: {of}' for of in (
+        'a vehicle that swings', 'a vehicle that spins', 'without coning and sculling',
+        'a hard landing')),
     'vibration': ('vibration of a rotor',),
     'ISA': ('ISA temperature', 'ISA pressure', 'ISA density', 'pressure at 488 m'),
     'WGS-84': ('local to WGS-84 and back', 'local frame', 'barometer against GNSS'),
