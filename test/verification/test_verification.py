@@ -46,6 +46,7 @@ ROWS = {
     'tilted by 20 deg': ('tilted by 20 deg',),
     'other attitudes on the ground': ('upside down', 'uneven feet'),
     'sliding': ('sliding distance',),
+    'a slope': ('no creep on a slope within friction', 'sliding down a slope'),
     'accelerometer': tuple(
         f'accelerometer {where}'
         for where in ('at rest', 'in free fall', 'on a circle', 'on a lever')),
@@ -91,6 +92,12 @@ ROWS = {
     'lifting surfaces': (
         'lift and drag of a surface', 'stall', 'drag of a plate across the flow',
         'torque of a surface', 'roll damping', 'wake of a rotor', 'glide slope'),
+    'a published section': (
+        'lift of a published section', 'a published section behind the stall'),
+    'flight on the wing': (
+        'trim', 'short period and phugoid', 'period of the phugoid',
+        'short period of two degrees of freedom', 'climb by excess power',
+        'a plane with frozen controls gains no energy'),
     'servos': ('servo step', 'rate of a servo'),
     'wheels': (
         'rolling resistance', 'no side slip of a wheel',
