@@ -63,7 +63,7 @@ class Longitudinal:
 
     def __init__(self, stream: NormalStream) -> None:
         self._stream = stream
-        self.skip(0)
+        self._gust = stream.next()
 
     def skip(self, steps: int) -> None:
         """Begin in the stationary state with what comes after so many steps."""
@@ -89,7 +89,7 @@ class Transverse:
 
     def __init__(self, stream: NormalStream) -> None:
         self._stream = stream
-        self.skip(0)
+        self._p, self._q = stream.next(), stream.next()
 
     def skip(self, steps: int) -> None:
         """Begin in the stationary state with what comes after so many steps."""
