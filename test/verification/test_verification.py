@@ -69,6 +69,7 @@ ROWS = {
     'Dryden turbulence': (
         *(f'Dryden at {altitude} altitude: {what}' for altitude in ('low', 'medium')
           for what in ('rms', 'spectrum')), 'Dryden at low altitude: correlation'),
+    'shear': ('wind that grows with the height',),
     'turbulence as a field': (
         'turbulence as a field: rms', 'turbulence as a field: correlation in space'),
     'GNSS': (

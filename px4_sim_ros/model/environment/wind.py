@@ -3,8 +3,8 @@
 """Wind: constant, gusts, and turbulence.
 
 The air moves with one velocity over the whole vehicle and the whole period: there are no
-gusts in rotation (p, q, r). The mean is the same at all heights: there is no shear. Nor
-do the ground and what stands on it turn the wind.
+gusts in rotation (p, q, r). The mean is the same at all heights, unless there is a roughness of
+the ground. Nor do the ground and what stands on it turn the wind.
 """
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import dataclasses
 import math
 import typing
 
-from px4_sim_ros.model.environment.turbulence import DrydenTurbulence
+from px4_sim_ros.model.environment.turbulence import M_PER_FT, DrydenTurbulence
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.inputs import WindSample
 from px4_sim_ros.model.parameters import Parameters, parameter
@@ -27,6 +27,9 @@ if typing.TYPE_CHECKING:
 
 _NOTHING = (0.0, 0.0, 0.0)
 
+# Where the mean wind is given, and where its growth with the height begins and ends.
+REFERENCE_HEIGHT_M, LOWEST_M, HIGHEST_M = 20.0 * M_PER_FT, 3.0 * M_PER_FT, 1000.0 * M_PER_FT
+
 
 @dataclasses.dataclass(frozen=True)
 class WindParameters(Parameters):
@@ -35,6 +38,10 @@ class WindParameters(Parameters):
     speed_m_s: float = parameter('horizontal mean', 'm/s', minimum=0, maximum=100)
     from_deg: float = parameter(
         'where it comes from, clockwise from north', 'deg', minimum=0, maximum=360)
+    roughness_m: float = parameter(
+        'what slows the mean near the ground: with the logarithm of the height over home it grows'
+        ' to speed_m_s at 20 ft, and on to 1000 ft; grass has 0.05; 0: it is the same at all'
+        ' heights', 'm', minimum=0, maximum=0.9)
     climb_m_s: float = parameter('vertical mean, up', 'm/s', minimum=-100, maximum=100)
     gust_speed_m_s: float = parameter(
         "gust: peak, on top of the mean and along it; negative: a lull", 'm/s',
@@ -143,20 +150,20 @@ class _OrnsteinUhlenbeck:
 class _Dryden:
     """Dryden turbulence; its axes lie along the mean wind at every height.
 
-    The wind at 20 ft, which sets how strong it is below 1000 ft, is the mean: without
+    The wind at 20 ft, which sets how strong it is below 1000 ft, is speed_m_s: without
     any there is no turbulence there. The height is that over home's flat ground.
     """
 
     def __init__(self, name: str, parameters: WindParameters, world: WorldParameters) -> None:
         p = parameters
         self._along = p.direction()
-        self._mean = _mean(p)
+        self._mean = _Mean(p)
         self._turbulence = DrydenTurbulence(
             p.speed_m_s, p.dryden_medium_intensity_m_s, world.period_us(name) / US_PER_S,
             world.seed, name)
 
     def sample(self, time_us: int, position_enu: Vector, velocity_enu: Vector) -> Vector:
-        airspeed = math.dist(velocity_enu, self._mean)
+        airspeed = math.dist(velocity_enu, self._mean.at(position_enu[2]))
         u, v, w = self._turbulence.next(position_enu[2], airspeed)
         east, north = self._along
         return u * east - v * north, u * north + v * east, w
@@ -176,7 +183,7 @@ class _Field(_WithoutNoise):
         # It loads the compiler, which the other models do without.
         from px4_sim_ros.model.environment.turbulent_field import TurbulentField
         p = parameters
-        self._mean = _mean(p)
+        self._mean = _Mean(p).at(REFERENCE_HEIGHT_M)
         self._field = TurbulentField(
             p.field_intensity_m_s, p.field_length_m,
             world.seed if p.field_seed < 0 else p.field_seed, f'{name}/field')
@@ -211,7 +218,7 @@ class Wind:
     """The wind at the vehicle, once a period; the first time is one period after zero."""
 
     def __init__(self, name: str, parameters: WindParameters, world: WorldParameters) -> None:
-        self._mean = _mean(parameters)
+        self._mean = _Mean(parameters)
         self._model = _MODELS[world.wind](name, parameters, world)
 
     def sample(self, time_us: int, position_enu: Vector, velocity_enu: Vector) -> WindSample:
@@ -220,7 +227,7 @@ class Wind:
         :param position_enu: of the vehicle, metres from home
         :param velocity_enu: of the vehicle over the ground
         """
-        east, north, up = self._mean
+        east, north, up = self._mean.at(position_enu[2])
         de, dn, du = self._model.sample(time_us, position_enu, velocity_enu)
         return WindSample(time_us, (east + de, north + dn, up + du))
 
@@ -229,9 +236,28 @@ class Wind:
         self._model.skip(samples)
 
 
-def _mean(parameters: WindParameters) -> Vector:
-    east, north = parameters.direction()
-    return parameters.speed_m_s * east, parameters.speed_m_s * north, parameters.climb_m_s
+class _Mean:
+    """The mean wind by height: ln(h / z0) / ln(20 ft / z0) of that at 20 ft.
+
+    So it is from 3 ft to 1000 ft over ground of roughness z0 (MIL-F-8785C, 3.7.3.2); beyond them
+    it is as there.
+    """
+
+    def __init__(self, parameters: WindParameters) -> None:
+        p = parameters
+        east, north = p.direction()
+        self._at_20_ft = p.speed_m_s * east, p.speed_m_s * north, p.climb_m_s
+        self._roughness_m = p.roughness_m
+
+    def at(self, height_m: float) -> Vector:
+        """Return the velocity of the air, ENU in m/s."""
+        if not self._roughness_m:
+            return self._at_20_ft
+        height_m = min(max(height_m, LOWEST_M), HIGHEST_M)
+        share = math.log(height_m / self._roughness_m) / math.log(
+            REFERENCE_HEIGHT_M / self._roughness_m)
+        east, north, up = self._at_20_ft
+        return share * east, share * north, up
 
 
 def wind_at(wind: Wind, time_us: int, truth: Truth | None) -> WindSample:
