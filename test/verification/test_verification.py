@@ -79,7 +79,8 @@ ROWS = {
         'unequal packs: voltage', 'unequal packs: currents', 'unequal packs: charge'),
     'energy of the battery': ('energy of the battery',),
     'what an autopilot takes for the time': (
-        'stamp of GNSS, odometry and truth', 'delay of airspeed, range and flow'),
+        'stamp of GNSS, odometry and truth', 'delay of airspeed, range and flow',
+        'delay of magnetometer and barometer'),
     'frames': (
         'axes of a vector', 'round trip of a vector', 'axes of an attitude',
         'round trip of an attitude', 'rotations'),
