@@ -19,7 +19,7 @@ import math
 import typing
 
 from px4_sim_ros.model.environment.gravity import Gravity
-from px4_sim_ros.model.frames import Quaternion, Vector, vector
+from px4_sim_ros.model.frames import Quaternion, Vector
 from px4_sim_ros.model.rotation import (
     conjugate,
     cross,
@@ -97,12 +97,13 @@ class ImuMeans:
 
 def _unturned(mean: Vector, turn: Vector) -> Vector:
     """Return the vector in turning axes whose mean in those of the middle of the turn is given."""
-    half_squared = 0.25 * sum(angle * angle for angle in turn)
-    if half_squared < 1e-18:
+    x, y, z = turn
+    squared = x * x + y * y + z * z
+    if squared < 1e-18:
         return mean
-    half = math.sqrt(half_squared)
+    half = 0.5 * math.sqrt(squared)
     longer = half / math.sin(half)
-    along = (1.0 - longer) * sum(a * m for a, m in zip(turn, mean)) / (4.0 * half_squared)
+    along = (1.0 - longer) * (x * mean[0] + y * mean[1] + z * mean[2]) / squared
     return _sum(_scaled(longer, mean), _scaled(along, turn))
 
 
@@ -111,4 +112,4 @@ def _scaled(factor: float, v: Vector) -> Vector:
 
 
 def _sum(a: Vector, b: Vector) -> Vector:
-    return vector(x + y for x, y in zip(a, b))
+    return a[0] + b[0], a[1] + b[1], a[2] + b[2]
