@@ -8,7 +8,7 @@ import json
 
 from px4_sim_ros.cli import output
 from px4_sim_ros.cli.exit_codes import BAD_INPUT
-from px4_sim_ros.config.configuration import load_configuration
+from px4_sim_ros.config.configuration import Configuration, load_configuration
 from px4_sim_ros.config.vehicles_and_missions import load_vehicle
 from px4_sim_ros.model.body.integrators import DynamicsParameters
 from px4_sim_ros.model.environment.environment import Environment
@@ -33,13 +33,7 @@ def check_vehicle(options: argparse.Namespace) -> int:
         vehicle = load_vehicle(options.vehicle)
     except ParameterError as error:
         return output.failed('check-vehicle', error, BAD_INPUT)
-    configuration = load_configuration(None, {}, vehicle=vehicle)
-    world = configuration.world
-    substeps = configuration.of_node('dynamics', DynamicsParameters).substeps
-    step_s = world.step_us / substeps / US_PER_S
-    found = all_figures(vehicle, Environment.of(world), step_s)
-    problems = [sentence for some in found for sentence in implausible(some)]
-    problems += contradictions(vehicle)
+    found, problems = examined(load_configuration(None, {}, vehicle=vehicle))
     if options.json:
         values = {name: value for some in found for name, value in as_json(some).items()}
         print(json.dumps(
@@ -47,6 +41,15 @@ def check_vehicle(options: argparse.Namespace) -> int:
     else:
         _print(vehicle.name, found, problems)
     return _EXIT_IMPLAUSIBLE if problems else 0
+
+
+def examined(configuration: Configuration) -> tuple[list[Parameters], list[str]]:
+    """Return the figures of a vehicle in its world, and sentences on what is implausible."""
+    world, vehicle = configuration.world, configuration.vehicle
+    substeps = configuration.of_node('dynamics', DynamicsParameters).substeps
+    found = all_figures(vehicle, Environment.of(world), world.step_us / substeps / US_PER_S)
+    problems = [sentence for some in found for sentence in implausible(some)]
+    return found, problems + contradictions(vehicle)
 
 
 def _print(name: str, found: list[Parameters], problems: list[str]) -> None:

@@ -95,10 +95,12 @@ def _fly(options: argparse.Namespace, folder: pathlib.Path) -> int:
         check_page('report', options.report)
     except (ParameterError, OSError) as error:
         return output.failed('fly', error, BAD_INPUT)
+    vehicles = plan.vehicles(configuration)
+    for remark in fly_plan.remarks(vehicle.configuration for vehicle in vehicles):
+        print(f'fly: {remark}', file=sys.stderr)
     record = FlightRecord()
     record.autopilot = plan.autopilot
     record.shares_core = configuration.of_node('hil_bridge', HilParameters).shares_core
-    vehicles = plan.vehicles(configuration)
     if plan.fleet:
         fly_fleet.prepare_record(record, list(vehicles))
     whole = fly_fleet.fleet_record(record, vehicles) if plan.fleet else record

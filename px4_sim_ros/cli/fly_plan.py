@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import pathlib
+import typing
 
 from px4_sim_ros.config import domain_claim, node_overrides
 from px4_sim_ros.config.configuration import (
@@ -15,6 +16,7 @@ from px4_sim_ros.config.configuration import (
 )
 from px4_sim_ros.config.fleets import Fleet
 from px4_sim_ros.config.recording import RecorderParameters
+from px4_sim_ros.config.resources import named_file, named_files
 from px4_sim_ros.config.vehicles_and_missions import flown_mission
 from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.model.errors import ParameterError
@@ -82,6 +84,18 @@ def _check_vehicle(configuration: Configuration, autopilot: str) -> None:
         check_embedded(configuration)
     if 'recorder' in configuration.nodes:
         new_folder(configuration.of_node('recorder', RecorderParameters).folder)
+
+
+def remarks(configurations: typing.Iterable[Configuration]) -> list[str]:
+    """Return what is implausible in vehicle files that do not come along."""
+    own = {c.world.vehicle: c for c in configurations
+           if named_file('vehicles', c.world.vehicle) not in named_files('vehicles').values()}
+    if not own:
+        return []
+    # It takes a while, and what comes along is plausible.
+    from px4_sim_ros.cli.check_vehicle import examined
+    return [f'vehicle {configuration.vehicle.name}: implausible: {sentence}'
+            for configuration in own.values() for sentence in examined(configuration)[1]]
 
 
 def _plan(options: argparse.Namespace, configuration: Configuration) -> FlightPlan:

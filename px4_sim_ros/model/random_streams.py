@@ -32,10 +32,15 @@ class NormalStream:
         blocks = map(generator.standard_normal, itertools.repeat(_BLOCK))
         numbers: typing.Iterator[float] = itertools.chain.from_iterable(
             map(np.ndarray.tolist, blocks))
+        self._numbers = numbers
         self.next = numbers.__next__
         """Returns the next number of the stream."""
         self.next3 = zip(numbers, numbers, numbers).__next__
         """Returns the next three numbers of the stream."""
+
+    def skip(self, count: int) -> None:
+        """Let so many numbers go by."""
+        next(itertools.islice(self._numbers, count, count), None)
 
     def uniform(self) -> float:
         """Return a number within 0 and 1, evenly distributed, from the next of the stream."""

@@ -98,6 +98,14 @@ def from_rotation_vector(v: Vector) -> Quaternion:
     return math.cos(0.5 * angle), scale * v[0], scale * v[1], scale * v[2]
 
 
+def rotation_vector(q: Quaternion) -> Vector:
+    """Return the vector about which, and by whose length in radians, `q` turns: at most pi."""
+    w, x, y, z = q if q[0] >= 0.0 else (-q[0], -q[1], -q[2], -q[3])
+    sine = math.sqrt(x * x + y * y + z * z)
+    scale = 2.0 * math.atan2(sine, w) / sine if sine > 1e-9 else 2.0
+    return scale * x, scale * y, scale * z
+
+
 def yaw_rad(q: Quaternion) -> float:
     """Return the heading of the body's x axis, counter-clockwise from the world's x axis."""
     w, x, y, z = q

@@ -124,14 +124,16 @@ class BlockNode(GraphNode):
         self._step_subscriptions.clear()
 
     def activate(self) -> None:
-        """Let the block begin with the state of time 0, and take part in the steps."""
+        """Let the block take part in the steps, from the state of time 0 on in a new run."""
         assert self.block is not None and self.slot is not None, 'it is configured'
         with contextlib.ExitStack() as after_failure:
             after_failure.callback(self.block.close)
-            self.block.reset()
             if self._run_world is None:
+                self.block.reset()
                 self._host.place(self.slot, self.vehicle)
                 self._run_world = self.block.configuration.world
+            else:
+                self.block.resume(self.slot.last_us)
             after_failure.pop_all()
         self.slot.block = self.block
 

@@ -180,8 +180,9 @@ def _run_core(replay: PreparedReplay) -> None:
             if verb == 'stop':
                 runner.slots[sensor].stop()
             elif verb == 'start':
-                blocks[sensor].reset()
-                runner.slots[sensor].block = blocks[sensor]
+                slot = runner.slots[sensor]
+                slot.block = blocks[sensor]
+                slot.block.resume(slot.last_us)
         runner.flush()
 
 

@@ -78,6 +78,13 @@ class Block:
         """Begin with the state of time 0 at another one: that of the last step so far."""
         self.reset()
 
+    def resume(self, time_us: int) -> None:
+        """Take part again in a run in which it was stopped.
+
+        :param time_us: when it would have acted last; by default that does not matter
+        """
+        self.reset()
+
     def step(self, time_us: int, inputs: Inputs) -> Outputs | None:
         """Act at a time and return the outputs.
 

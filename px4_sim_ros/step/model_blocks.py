@@ -20,6 +20,11 @@ class WindBlock(Block):
         self._wind = Wind(c.name, c.parameters, c.world)
         self._faults = FaultChain(c.name, c.world, c.vehicle)
 
+    def resume(self, time_us: int) -> None:
+        """Go on with the noise of its time."""
+        self.reset()
+        self._wind.skip(_samples(self.configuration, time_us))
+
     def step(self, time_us: int, inputs: Inputs) -> Outputs:
         """Return the wind that holds from `time_us` on."""
         sample = wind_at(self._wind, time_us, inputs.get('ground_truth/odom'))
@@ -47,6 +52,11 @@ class SensorBlock(Block):
         self._model = load(self._spec.model)(self._name, c.parameters, c.world)
         self._faults = FaultChain(c.name, c.world, c.vehicle)
 
+    def resume(self, time_us: int) -> None:
+        """Go on with the noise that it would have if it had not been stopped."""
+        self.reset()
+        self._model.skip(_samples(self.configuration, time_us))
+
     def step(self, time_us: int, inputs: Inputs) -> Outputs:
         """Return the measurement, if there is one."""
         measurement = self._model.measure(
@@ -56,6 +66,11 @@ class SensorBlock(Block):
             if measurement is None:
                 return NO_OUTPUTS
         return {self._output: measurement}
+
+
+def _samples(configuration: BlockConfiguration[Parameters], time_us: int) -> int:
+    """Return how many samples a sensor takes up to a time."""
+    return time_us // configuration.world.period_us(configuration.name)
 
 
 def _sensed(inputs: Inputs) -> SensorInputs:

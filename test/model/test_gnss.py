@@ -113,6 +113,33 @@ def test_delay_on_a_circle(build, world, still_truth):
                 (12.0 * math.cos(past), 12.0 * math.sin(past), 0.0), abs=1e-2)
 
 
+# The place of the antenna.
+
+@pytest.mark.parametrize('delay_s', [0.0, 0.03])
+def test_an_antenna_off_the_centre(build, world, still_truth, delay_s):
+    """It is at p + R r, and moves with the derivative of that, also in the past."""
+    arm, axis, rate = np.array((0.3, -0.2, 0.5)), np.array((1.0, 2.0, -2.0)) / 3.0, 0.8
+
+    def place(time_s):
+        return (np.array(on_a_parabola(still_truth, time_s).position_enu)
+                + axis2mat(time_s) @ arm)
+
+    def axis2mat(time_s):
+        return axangle2mat(axis, 0.3 + rate * time_s)
+
+    gnss = build(position_m=tuple(arm.tolist()), delay_s=delay_s)
+    for i in range(1, 6):
+        time_s = i * 0.1
+        fix = gnss.measure(on_a_parabola(still_truth, time_s)._replace(
+            rate_flu=tuple((rate * axis).tolist())))
+        if i > 1:
+            past_s = time_s - delay_s
+            velocity = (place(past_s + 1e-5) - place(past_s - 1e-5)) / 2e-5
+            assert world.local_frame().to_local(fix.position) == pytest.approx(
+                place(past_s), abs=1e-6)
+            assert fix.velocity_enu == pytest.approx(velocity, abs=2e-5)
+
+
 # Outages and fix types.
 
 @pytest.fixture(scope='module')

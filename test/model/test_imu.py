@@ -55,6 +55,49 @@ def test_accelerometer_in_a_coordinated_turn(ideal_imu, still_truth, world):
         (0.0, 0.0, math.hypot(g, inward)), abs=1e-9)
 
 
+# Means.
+
+def test_the_first_sample_and_one_after_a_gap_are_instants(ideal, world, still_truth):
+    """There is nothing that they could be the mean since."""
+    imu, instant = (Imu('imu', ideal(sampling=kind), world) for kind in ('mean', 'instant'))
+    for time_us, is_mean in ((4000, False), (8000, True), (16_000, False), (20_000, True)):
+        truth = still_truth._replace(
+            time_us=time_us, velocity_flu=(1e-6 * time_us, 0.0, 0.0),
+            acceleration_flu=(5.0, 0.0, 0.0))
+        measured = imu.measure(truth)
+        if is_mean:
+            assert measured.specific_force_flu[0] == pytest.approx(1.0, abs=1e-12)
+        else:
+            assert measured == instant.measure(truth)
+
+
+def test_means_have_the_noise_of_instants(configuration, world, still_truth):
+    """That of a mean follows from the density; at rest both kinds read the same."""
+    parameters = configuration.nodes['imu']
+    mean, instant = (Imu('imu', dataclasses.replace(parameters, sampling=kind), world)
+                     for kind in ('mean', 'instant'))
+    for time_us in range(4000, 40_000, 4000):
+        truth = still_truth._replace(time_us=time_us)
+        for one, other in zip(mean.measure(truth), instant.measure(truth)):
+            assert one == pytest.approx(other, abs=1e-12)
+
+
+def test_means_feel_an_earth_that_turns(configuration, ideal, still_truth):
+    """Free fall to the east over it is felt as nothing; its rate is that of an instant."""
+    turning = configuration.world
+    rate, g = turning.earth_rate_enu(), turning.gravity_m_s2
+    imu = Imu('imu', ideal(sampling='mean'), turning)
+    acceleration = -2.0 * np.cross(rate, (300.0, 0.0, 0.0)) - (0.0, 0.0, g)
+    for time_us in (4000, 8000):
+        t = 1e-6 * time_us
+        measured = imu.measure(still_truth._replace(
+            time_us=time_us, position_enu=(300.0 * t, 0.0, 0.0),
+            velocity_flu=tuple(((300.0, 0.0, 0.0) + acceleration * t).tolist()),
+            acceleration_flu=tuple(acceleration.tolist())))
+    assert measured.specific_force_flu == pytest.approx((0.0, 0.0, 0.0), abs=1e-12)
+    assert measured.rate_flu == pytest.approx(rate, abs=1e-18)
+
+
 # Where and as it is mounted.
 
 def test_lever_arm_and_mounting(ideal, still_truth, world):

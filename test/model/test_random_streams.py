@@ -51,6 +51,15 @@ def test_next3_takes_three_numbers():
     assert [v for _ in range(700) for v in stream.next3()] == draw(7, 'imu', 2100).tolist()
 
 
+@pytest.mark.parametrize('count', [0, 1, 1023, 1024, 5000])
+def test_numbers_that_are_skipped_are_those_that_would_have_come(count):
+    stream = NormalStream(7, 'imu')
+    first = [stream.next() for _ in range(10)]
+    stream.skip(count)
+    assert first == draw(7, 'imu', 10).tolist()
+    assert [*stream.next3(), stream.next()] == draw(7, 'imu', count + 14)[-4:].tolist()
+
+
 @pytest.mark.parametrize('other', [(2, 'imu'), (0, 'imu'), (1, 'imu/gyro'), (1, 'gps')])
 def test_neighbouring_seeds_and_names_are_uncorrelated(other):
     """Below 4.5 / sqrt(n) at all of 41 shifts, for seed 1 and name imu."""

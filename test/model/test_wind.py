@@ -55,6 +55,30 @@ def test_wind_blows_to_the_other_side_of_where_it_comes_from(build, from_deg, ea
     assert sample.velocity_enu == pytest.approx((east, north, -0.5), abs=1e-14)
 
 
+@pytest.mark.parametrize('model', [model for model in MODELS if model != 'dryden'])
+def test_every_model_grows_with_the_height_over_rough_ground(build, model):
+    """Its mean does, what it adds does not: ln(60 / 0.15) / ln(20 / 0.15) of that at 20 ft."""
+    foot = 0.3048
+    quiet = {'gust_start_s': 1e3, 'ou_intensity_m_s': 0.0, 'ou_vertical_intensity_m_s': 0.0,
+             'dryden_medium_intensity_m_s': 0.0, 'field_intensity_m_s': 0.0, 'climb_m_s': 0.5}
+    position = (0.0, 0.0, 60.0 * foot)
+    rough = build(model, roughness_m=0.15 * foot, **quiet).sample(20_000, position, REST)
+    assert rough.velocity_enu == pytest.approx(
+        (8.0 * math.log(400.0) / math.log(20.0 / 0.15), 0.0, 0.5), abs=1e-12)
+
+
+def test_turbulence_is_carried_past_by_the_wind_at_its_height(build):
+    """What is at rest in the air at 60 ft meets the same gusts as what is so without shear."""
+    foot = 0.3048
+    position, gusts = (0.0, 0.0, 60.0 * foot), []
+    for roughness_m in (0.0, 0.15 * foot):
+        mean = 8.0 if not roughness_m else 8.0 * math.log(400.0) / math.log(20.0 / 0.15)
+        wind = build('dryden', roughness_m=roughness_m)
+        gusts.append(blow(wind, 50, position=position, velocity=(mean + 9.0, 0.0, 0.0))
+                     - (mean, 0.0, 0.0))
+    assert gusts[0] == pytest.approx(gusts[1], abs=1e-12)
+
+
 @pytest.mark.parametrize('model', MODELS)
 def test_every_model_has_the_mean(build, model):
     """What it adds does not depend on it, but for the dryden turbulence's strength and speed."""

@@ -42,8 +42,8 @@ def record_flight(folder, steps, overrides=None, interruptions=()):
                 blocks[sensor] = slot.block
                 slot.stop()
             else:
-                blocks[sensor].reset()
                 slot.block = blocks[sensor]
+                slot.block.resume(slot.last_us)
 
     with contextlib.closing(CoreRecorder(configuration, run)) as recorder:
         recorder.add_side('hil/state', 'LOCKED')

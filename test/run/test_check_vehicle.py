@@ -6,6 +6,9 @@ import json
 import pytest
 import yaml
 
+from px4_sim_ros.cli import fly_plan
+from px4_sim_ros.cli.check_vehicle import examined
+from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.config.resources import config_directory
 
 
@@ -99,3 +102,14 @@ def test_a_file_that_is_none(tmp_path, text, here):
     assert result.returncode == 2
     line, = result.stderr.splitlines()
     assert line.startswith(f'check-vehicle: vehicle file {path}: ')
+
+
+def test_a_flight_says_what_is_implausible_in_a_file_of_ones_own(altered):
+    """In the same words, before it starts; nothing of one that comes along."""
+    own = altered('body', mass_kg=2.6)
+    configurations = [load_configuration(None, {'': {'vehicle': str(name)}})
+                      for name in ('iris', own, config_directory() / 'vehicles' / 'x500.yaml')]
+    said = fly_plan.remarks(configurations)
+    expected = examined(configurations[1])[1]
+    assert expected
+    assert said == [f'vehicle iris: implausible: {sentence}' for sentence in expected]

@@ -38,6 +38,20 @@ def test_square_in_turbulence(monkeypatch, tmp_path):
     assert_well_estimated(flight)
 
 
+def test_square_with_instruments_off_the_centre_that_are_told(monkeypatch, tmp_path):
+    """An antenna on an arm, and an IMU that gives means: PX4's axes are forward, right, down.
+
+    It takes the arm off for the origin of its map while it still believes to look to the north.
+    """
+    overrides = WIND | {'gps': {'position_m': [0.5, 0.3, 0.4]},
+                        'dynamics': {'start_heading_deg': 0.0},
+                        'imu': {'position_m': [0.1, -0.05, 0.02], 'sampling': 'mean'}}
+    flight = fly(load_mission('square'), INSTANCE, overrides, monkeypatch, tmp_path, {
+        'EKF2_GPS_POS_X': 0.5, 'EKF2_GPS_POS_Y': -0.3, 'EKF2_GPS_POS_Z': -0.4,
+        'EKF2_IMU_POS_X': 0.1, 'EKF2_IMU_POS_Y': 0.05, 'EKF2_IMU_POS_Z': -0.02})
+    assert_well_estimated(flight)
+
+
 def test_hover_throttle_is_what_the_model_says(monkeypatch, tmp_path):
     """In calm air; the wind takes thrust for its drag."""
     mission = Mission('hover', (TakeOff(10.0), Hold(40.0), Land()))

@@ -8,8 +8,8 @@ import importlib
 import typing
 
 MODULES = (
-    'frames', 'motion', 'rotors', 'wings', 'ground', 'wheels', 'propulsion', 'battery',
-    'environment', 'wind', 'sensors', 'link', 'integrators',
+    'frames', 'motion', 'rotors', 'wings', 'wing_motion', 'ground', 'wheels', 'propulsion',
+    'battery', 'environment', 'wind', 'sensors', 'imu_means', 'link', 'integrators',
 )
 
 
@@ -84,7 +84,7 @@ def check(
     def register(function: typing.Callable[[], Result]) -> typing.Callable[[], Result]:
         if name in _registry:
             raise ValueError(f'two checks with the name {name}')
-        group = function.__module__.rpartition('.')[2].capitalize()
+        group = function.__module__.rpartition('.')[2].replace('_', ' ').capitalize()
         _registry[name] = Check(group, name, model, reference, tolerance, unit, function)
         return function
     return register

@@ -13,6 +13,7 @@ from transforms3d.axangles import axangle2mat
 from transforms3d.euler import euler2mat
 from transforms3d.quaternions import mat2quat, quat2mat
 
+from px4_sim_ros.model.environment.ground import Ground
 from verification.checks import Plot, Result, Series, check
 from verification.plants import (
     G_M_S2,
@@ -200,4 +201,38 @@ def sliding_distance():
         dynamics.state[3] = speed
         end = truths(dynamics, 2.0)[-1].position_enu[0]
         worst = np.maximum(worst, abs(end - (0.5 * speed ** 2 / limit - give)))
+    return Result(worst)
+
+
+def on_slope(slope_deg):
+    """Return the motion of an Iris without air that stands on ground that rises to the east."""
+    vehicle = dragless_iris()
+    # So low a centre of mass that it does not tip.
+    flat = dataclasses.replace(
+        vehicle, hull_points_m=(),
+        contact_points_m=tuple((x, y, -0.01) for x, y, _ in vehicle.contact_points_m))
+    return build(flat, dataclasses.replace(
+        at_home(), ground=Ground.sloping(slope_deg, 90.0)), ground=True)
+
+
+@check('no creep on a slope within friction', tolerance=1e-9, unit='m',
+       model='Iris on ground that slopes by 34 degrees, RK4 at 4 ms, from 5 to 60 s',
+       reference='it stays: tan(34 deg) is below the coefficient of friction, 0.7')
+def no_creep():
+    """Return how far it has moved."""
+    dynamics = on_slope(34.0)
+    before = truths(dynamics, 5.0)[-1].position_enu
+    return Result(math.dist(before, truths(dynamics, 55.0)[-1].position_enu))
+
+
+@check('sliding down a slope', model='Iris on ground that slopes by 36 to 44 degrees, RK4 at 4 ms',
+       reference='it gains g (sin(s) - mu cos(s)) in a second', tolerance=1e-9, unit='m/s')
+def sliding_down():
+    """Return the largest difference over the second from 1 s on."""
+    worst, mu = 0.0, iris().contact_model.friction_coefficient
+    for slope_deg in (36.0, 40.0, 44.0):
+        run, slope = truths(on_slope(slope_deg), 2.0), math.radians(slope_deg)
+        gained = math.hypot(*run[500].velocity_flu) - math.hypot(*run[250].velocity_flu)
+        worst = np.maximum(worst, abs(
+            gained - G_M_S2 * (math.sin(slope) - mu * math.cos(slope))))
     return Result(worst)

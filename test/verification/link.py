@@ -17,6 +17,7 @@ from px4_sim_ros.model.sensors.airspeed import DifferentialPressureMeasurement
 from px4_sim_ros.model.sensors.barometer import PressureMeasurement
 from px4_sim_ros.model.sensors.gnss import GnssMeasurement
 from px4_sim_ros.model.sensors.imu import ImuMeasurement
+from px4_sim_ros.model.sensors.magnetometer import MagneticFieldMeasurement
 from px4_sim_ros.model.sensors.optical_flow import FlowMeasurement
 from px4_sim_ros.model.sensors.range_finder import RangeMeasurement
 from px4_sim_ros.model.sensors.visual_odometry import VisualOdometryMeasurement
@@ -27,15 +28,21 @@ OPTIONAL = 'airspeed', 'range_finder', 'optical_flow', 'visual_odometry'
 # Of EKF2's parameters, ms: EKF2_ASP_DELAY, EKF2_RNG_DELAY, EKF2_OF_DELAY, EKF2_EV_DELAY.
 TAKEN_OFF = {'HIL_SENSOR': 100.0, 'DISTANCE_SENSOR': 5.0, 'HIL_OPTICAL_FLOW': 20.0, 'ODOMETRY': 0.0,
              'HIL_GPS': 0.0, 'HIL_STATE_QUATERNION': 0.0}
+WITHIN = 'magnetometer', 'barometer'
 STEP_US = 4000
 
 
 def measured(time_us):
-    """Return a measurement of each kind; the airspeed's pressure is the time in s, in hPa."""
+    """Return a measurement of each kind.
+
+    Where no time is sent the value tells it: of the airspeed in s as hPa, of the field as gauss
+    along x, of the pressure in 10 us as Pa above 1e5.
+    """
     still = (0.0, 0.0, 0.0)
     return {
         'imu/data_raw': ImuMeasurement(time_us, still, still, 0.0, 0.0),
-        'baro': PressureMeasurement(time_us, 1e5, 0.0),
+        'mag': MagneticFieldMeasurement(time_us, (1e-10 * time_us, 0.0, 0.0), 0.0),
+        'baro': PressureMeasurement(time_us, 1e5 + 0.1 * time_us, 0.0),
         'airspeed': DifferentialPressureMeasurement(time_us, 1e-4 * time_us, 0.0),
         'gps/fix': GnssMeasurement(time_us, GeodeticPosition(47.0, 8.0, 500.0), still, 1.0, 1.0),
         'range': RangeMeasurement(time_us, 2.0, 0.0, 0.1, 10.0, 0.0, 'down'),
@@ -45,17 +52,29 @@ def measured(time_us):
 
 
 @functools.cache
-def ages_us():
-    """Return by message how much later than its measurement PX4's clock was, over 0.4 s."""
-    frames = HilFrames(block_configuration(load_configuration(
-        None, {'': {f'instances.{kind}': 1 for kind in OPTIONAL}}), 'hil_bridge'))
-    reader, clock_us, ages = mavlink.MAVLink(None), 0, {name: [] for name in TAKEN_OFF}
+def ages_us(late_us=0):
+    """Return by message how much later than its measurement PX4's clock was, over 0.4 s.
+
+    Those of magnetometer and barometer, which come with HIL_SENSOR, have their own names.
+
+    :param late_us: how late these two are
+    """
+    shared = {f'instances.{kind}': 1 for kind in OPTIONAL} | {
+        f'delays_us.{kind}': late_us for kind in WITHIN}
+    frames = HilFrames(block_configuration(load_configuration(None, {'': shared}), 'hil_bridge'))
+    reader, clock_us = mavlink.MAVLink(None), 0
+    ages = {name: [] for name in (*TAKEN_OFF, *WITHIN)}
     for time_us in range(STEP_US, 400_000, STEP_US):
         inputs = measured(time_us)
         for message in reader.parse_buffer(frames.of(time_us, inputs)):
             name = message.get_type()
             if name == 'HIL_SENSOR':
                 clock_us = message.time_usec
+                for kind, group, taken in (
+                        ('magnetometer', 0x1C0, 1e6 * message.xmag),
+                        ('barometer', 0x1A00, 1e3 * (message.abs_pressure - 1e3))):
+                    if message.fields_updated & group == group:
+                        ages[kind].append(clock_us - round(taken))
                 if not message.fields_updated & 0x400:
                     continue
                 taken_us = round(1e6 * message.diff_pressure)
@@ -69,9 +88,9 @@ def ages_us():
     return ages
 
 
-def _worst(names, expected_us):
+def _worst(names, expected_us, late_us=0):
     """Return the largest difference; infinite if a kind never came."""
-    ages = ages_us()
+    ages = ages_us(late_us)
     return Result(np.max([
         max((abs(age - expected_us(name)) for age in ages[name]), default=math.inf)
         for name in names]))
@@ -92,3 +111,13 @@ def delays():
     return _worst(
         ('HIL_SENSOR', 'DISTANCE_SENSOR', 'HIL_OPTICAL_FLOW'),
         lambda name: 1000.0 * TAKEN_OFF[name])
+
+
+@check('delay of magnetometer and barometer', tolerance=0, unit='us',
+       model="PX4's clock as a HIL_SENSOR with them comes, 100 steps",
+       reference='delays_us: none, which EKF2 believes by default, and three steps')
+def delays_within():
+    """Return the largest difference."""
+    return Result(np.max([
+        _worst(WITHIN, lambda name, late_us=late_us: late_us, late_us).deviation
+        for late_us in (0, 3 * STEP_US)]))

@@ -12,6 +12,7 @@ import allantools
 import numpy as np
 from pymavlink.dialects.v20 import common as mavlink
 from scipy import integrate
+from transforms3d.quaternions import quat2mat
 
 from px4_sim_ros.mavlink.hil_codec import HilEncoder
 from px4_sim_ros.model.environment.environment import Environment
@@ -305,6 +306,32 @@ def slope_of_a_random_walk():
     for samples in walking_imu():
         _, (short, long) = allan_deviations(samples, 250.0, np.array((0.1, 1.6)))
         worst = np.maximum(worst, abs(math.log(long / short) / math.log(16.0) - 0.5))
+    return Result(worst)
+
+
+@check('GNSS antenna on a lever', model='receiver without errors, antenna 0.3, -0.2, 0.5 m off',
+       reference='p + R r and R (v + w x r), by NumPy; place by the formulas of the ellipsoid,'
+       ' which the map follows within r^2 / 2R = 3e-8 m',
+       tolerance=4e-8, unit='m, m/s')
+def gnss_antenna():
+    """Return the largest difference over attitudes and rates, at home."""
+    arm, generator, worst = np.array((0.3, -0.2, 0.5)), np.random.default_rng(6), 0.0
+    home = world().local_frame().origin
+    axes, origin = east_north_up(home), earth_fixed(home)
+    for _ in range(20):
+        attitude = generator.normal(size=4)
+        attitude /= np.linalg.norm(attitude)
+        velocity, rate = generator.uniform(-9.0, 9.0, (2, 3))
+        gnss = Gnss('gps', dataclasses.replace(
+            configuration().nodes['gps'], horizontal_error_m=0.0, vertical_error_m=0.0,
+            velocity_noise_m_s=0.0, delay_s=0.0, position_m=tuple(arm.tolist())), world())
+        fix = gnss.measure(STILL_TRUTH._replace(
+            attitude=tuple(attitude.tolist()), velocity_flu=tuple(velocity.tolist()),
+            rate_flu=tuple(rate.tolist())))
+        turn = quat2mat(attitude)
+        worst = np.max([
+            worst, math.dist(fix.velocity_enu, turn @ (velocity + np.cross(rate, arm))),
+            math.dist(axes @ (earth_fixed(fix.position) - origin), turn @ arm)])
     return Result(worst)
 
 

@@ -46,9 +46,13 @@ ROWS = {
     'tilted by 20 deg': ('tilted by 20 deg',),
     'other attitudes on the ground': ('upside down', 'uneven feet'),
     'sliding': ('sliding distance',),
+    'a slope': ('no creep on a slope within friction', 'sliding down a slope'),
     'accelerometer': tuple(
         f'accelerometer {where}'
         for where in ('at rest', 'in free fall', 'on a circle', 'on a lever')),
+    'means of an IMU': tuple(f'mean of an IMU: {of}' for of in (
+        'a vehicle that swings', 'a vehicle that spins', 'without coning and sculling',
+        'a hard landing')),
     'vibration': ('vibration of a rotor',),
     'ISA': ('ISA temperature', 'ISA pressure', 'ISA density', 'pressure at 488 m'),
     'WGS-84': ('local to WGS-84 and back', 'local frame', 'barometer against GNSS'),
@@ -65,15 +69,18 @@ ROWS = {
     'Dryden turbulence': (
         *(f'Dryden at {altitude} altitude: {what}' for altitude in ('low', 'medium')
           for what in ('rms', 'spectrum')), 'Dryden at low altitude: correlation'),
+    'shear': ('wind that grows with the height',),
     'turbulence as a field': (
         'turbulence as a field: rms', 'turbulence as a field: correlation in space'),
-    'GNSS': ('GNSS error: correlation time', 'GNSS error: size'),
+    'GNSS': (
+        'GNSS error: correlation time', 'GNSS error: size', 'GNSS antenna on a lever'),
     'Thevenin pack': ('Thevenin: charge', 'Thevenin: polarisation', 'Thevenin: voltage'),
     'unequal packs': (
         'unequal packs: voltage', 'unequal packs: currents', 'unequal packs: charge'),
     'energy of the battery': ('energy of the battery',),
     'what an autopilot takes for the time': (
-        'stamp of GNSS, odometry and truth', 'delay of airspeed, range and flow'),
+        'stamp of GNSS, odometry and truth', 'delay of airspeed, range and flow',
+        'delay of magnetometer and barometer'),
     'frames': (
         'axes of a vector', 'round trip of a vector', 'axes of an attitude',
         'round trip of an attitude', 'rotations'),
@@ -87,6 +94,12 @@ ROWS = {
     'lifting surfaces': (
         'lift and drag of a surface', 'stall', 'drag of a plate across the flow',
         'torque of a surface', 'roll damping', 'wake of a rotor', 'glide slope'),
+    'a published section': (
+        'lift of a published section', 'a published section behind the stall'),
+    'flight on the wing': (
+        'trim', 'short period and phugoid', 'period of the phugoid',
+        'short period of two degrees of freedom', 'climb by excess power',
+        'a plane with frozen controls gains no energy'),
     'servos': ('servo step', 'rate of a servo'),
     'wheels': (
         'rolling resistance', 'no side slip of a wheel',

@@ -19,7 +19,7 @@ MIL = 'MIL-F-8785C, 3.7.1.2 and 3.7.3.4'
 AXES = ('along', 'across', 'up')
 FT = 0.3048
 PARAMETERS = WindParameters(
-    speed_m_s=8.0, from_deg=270.0, climb_m_s=0.0,
+    speed_m_s=8.0, from_deg=270.0, roughness_m=0.0, climb_m_s=0.0,
     gust_speed_m_s=6.0, gust_start_s=2.0, gust_duration_s=4.0, gust_interval_s=0.0,
     ou_intensity_m_s=1.5, ou_vertical_intensity_m_s=0.5, ou_correlation_time_s=0.5,
     dryden_medium_intensity_m_s=2.0,
@@ -214,3 +214,23 @@ def correlation_of_the_field():
             Series('along, exp(-x)', x, np.exp(-x), 'limit'),
             Series('across', FIELD_DISTANCES, found[1], 'dots'),
             Series('across, exp(-x) (1 - x / 2)', x, np.exp(-x) * (1.0 - x / 2.0), 'limit'))))
+
+
+@check('wind that grows with the height',
+       model='8 m/s over a roughness of 0.15 and 2 ft, at 1 to 3000 ft',
+       reference='MIL-F-8785C, 3.7.3.2: W20 ln(h / z0) / ln(20 / z0) from 3 to 1000 ft',
+       tolerance=1e-12, unit='m/s')
+def shear():
+    """Return the largest difference."""
+    worst, series, heights = 0.0, [], np.geomspace(1.0, 3000.0, 60)
+    for roughness in (0.15, 2.0):
+        wind = Wind('wind', dataclasses.replace(PARAMETERS, roughness_m=roughness * FT),
+                    dataclasses.replace(world(), wind='constant'))
+        blown = np.array([wind.sample(20_000, (0.0, 0.0, h * FT), (0.0, 0.0, 0.0)).velocity_enu
+                          for h in heights.tolist()])
+        exact = 8.0 * np.log(np.clip(heights, 3.0, 1000.0) / roughness) / np.log(20.0 / roughness)
+        worst = np.max([worst, np.abs(blown[:, 0] - exact).max(), np.abs(blown[:, 1:]).max()])
+        series += [Series(f'{roughness} ft', FT * heights, blown[:, 0]),
+                   Series(f'{roughness} ft, closed form', FT * heights, exact, 'dots')]
+    return Result(worst, Plot('Wind over rough ground', 'height in m', 'wind in m/s',
+                              tuple(series), 'x'))

@@ -65,6 +65,11 @@ class Longitudinal:
         self._stream = stream
         self._gust = stream.next()
 
+    def skip(self, steps: int) -> None:
+        """Begin in the stationary state with what comes after so many steps."""
+        self._stream.skip(steps)
+        self._gust = self._stream.next()
+
     def next(self, distance: float) -> float:
         """Return the gust after `distance` scale lengths; the step is exact."""
         self._gust = math.exp(-distance) * self._gust + (
@@ -85,6 +90,11 @@ class Transverse:
     def __init__(self, stream: NormalStream) -> None:
         self._stream = stream
         self._p, self._q = stream.next(), stream.next()
+
+    def skip(self, steps: int) -> None:
+        """Begin in the stationary state with what comes after so many steps."""
+        self._stream.skip(2 * steps)
+        self._p, self._q = self._stream.next(), self._stream.next()
 
     def next(self, distance: float) -> float:
         """Return the gust after `distance` scale lengths.
@@ -138,3 +148,11 @@ class DrydenTurbulence:
             horizontal * self._v.next(flown_m / horizontal_m),
             vertical * self._w.next(flown_m / vertical_m),
         )
+
+    def skip(self, periods: int) -> None:
+        """Begin in the stationary state, with new numbers, after so many periods.
+
+        How fast the gusts went by meanwhile is not known.
+        """
+        for gust in (self._u, self._v, self._w):
+            gust.skip(periods)

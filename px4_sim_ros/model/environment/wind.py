@@ -3,8 +3,8 @@
 """Wind: constant, gusts, and turbulence.
 
 The air moves with one velocity over the whole vehicle and the whole period: there are no
-gusts in rotation (p, q, r). The mean is the same at all heights: there is no shear. Nor
-do the ground and what stands on it turn the wind.
+gusts in rotation (p, q, r). The mean is the same at all heights, unless there is a roughness of
+the ground. Nor do the ground and what stands on it turn the wind.
 """
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import dataclasses
 import math
 import typing
 
-from px4_sim_ros.model.environment.turbulence import DrydenTurbulence
+from px4_sim_ros.model.environment.turbulence import M_PER_FT, DrydenTurbulence
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.inputs import WindSample
 from px4_sim_ros.model.parameters import Parameters, parameter
@@ -27,6 +27,9 @@ if typing.TYPE_CHECKING:
 
 _NOTHING = (0.0, 0.0, 0.0)
 
+# Where the mean wind is given, and where its growth with the height begins and ends.
+REFERENCE_HEIGHT_M, LOWEST_M, HIGHEST_M = 20.0 * M_PER_FT, 3.0 * M_PER_FT, 1000.0 * M_PER_FT
+
 
 @dataclasses.dataclass(frozen=True)
 class WindParameters(Parameters):
@@ -35,6 +38,10 @@ class WindParameters(Parameters):
     speed_m_s: float = parameter('horizontal mean', 'm/s', minimum=0, maximum=100)
     from_deg: float = parameter(
         'where it comes from, clockwise from north', 'deg', minimum=0, maximum=360)
+    roughness_m: float = parameter(
+        'what slows the mean near the ground: with the logarithm of the height over home it grows'
+        ' to speed_m_s at 20 ft, and on to 1000 ft; grass has 0.05; 0: it is the same at all'
+        ' heights', 'm', minimum=0, maximum=0.9)
     climb_m_s: float = parameter('vertical mean, up', 'm/s', minimum=-100, maximum=100)
     gust_speed_m_s: float = parameter(
         "gust: peak, on top of the mean and along it; negative: a lull", 'm/s',
@@ -79,7 +86,14 @@ class WindParameters(Parameters):
         return -math.sin(angle), -math.cos(angle)
 
 
-class _Constant:
+class _WithoutNoise:
+    """Base of models whose wind follows from time and place."""
+
+    def skip(self, samples: int) -> None:
+        pass
+
+
+class _Constant(_WithoutNoise):
     """Nothing but the mean."""
 
     def __init__(self, name: str, parameters: WindParameters, world: WorldParameters) -> None:
@@ -89,7 +103,7 @@ class _Constant:
         return _NOTHING
 
 
-class _Gust:
+class _Gust(_WithoutNoise):
     """Pulses v / 2 (1 - cos(2 pi t / T)), 0 <= t <= T, along the mean wind.
 
     It is the shape of CS-25.341(a)(2), in time instead of the distance flown.
@@ -128,30 +142,37 @@ class _OrnsteinUhlenbeck:
     def sample(self, time_us: int, position_enu: Vector, velocity_enu: Vector) -> Vector:
         return self._east.next(), self._north.next(), self._up.next()
 
+    def skip(self, samples: int) -> None:
+        for axis in (self._east, self._north, self._up):
+            axis.skip(samples)
+
 
 class _Dryden:
     """Dryden turbulence; its axes lie along the mean wind at every height.
 
-    The wind at 20 ft, which sets how strong it is below 1000 ft, is the mean: without
+    The wind at 20 ft, which sets how strong it is below 1000 ft, is speed_m_s: without
     any there is no turbulence there. The height is that over home's flat ground.
     """
 
     def __init__(self, name: str, parameters: WindParameters, world: WorldParameters) -> None:
         p = parameters
         self._along = p.direction()
-        self._mean = _mean(p)
+        self._mean = _Mean(p)
         self._turbulence = DrydenTurbulence(
             p.speed_m_s, p.dryden_medium_intensity_m_s, world.period_us(name) / US_PER_S,
             world.seed, name)
 
     def sample(self, time_us: int, position_enu: Vector, velocity_enu: Vector) -> Vector:
-        airspeed = math.dist(velocity_enu, self._mean)
+        airspeed = math.dist(velocity_enu, self._mean.at(position_enu[2]))
         u, v, w = self._turbulence.next(position_enu[2], airspeed)
         east, north = self._along
         return u * east - v * north, u * north + v * east, w
 
+    def skip(self, samples: int) -> None:
+        self._turbulence.skip(samples)
 
-class _Field:
+
+class _Field(_WithoutNoise):
     """A field of turbulence that the mean wind carries past all vehicles.
 
     Each meets what is at its place: what one meets another one further along the wind meets
@@ -162,7 +183,7 @@ class _Field:
         # It loads the compiler, which the other models do without.
         from px4_sim_ros.model.environment.turbulent_field import TurbulentField
         p = parameters
-        self._mean = _mean(p)
+        self._mean = _Mean(p).at(REFERENCE_HEIGHT_M)
         self._field = TurbulentField(
             p.field_intensity_m_s, p.field_length_m,
             world.seed if p.field_seed < 0 else p.field_seed, f'{name}/field')
@@ -179,6 +200,9 @@ class _Model(typing.Protocol):
     def sample(self, time_us: int, position_enu: Vector, velocity_enu: Vector) -> Vector:
         """Return the addition, ENU in m/s."""
 
+    def skip(self, samples: int) -> None:
+        """Let so many samples go by."""
+
 
 _MODELS: dict[str, typing.Callable[[str, WindParameters, WorldParameters], _Model]] = {
     'constant': _Constant,
@@ -194,7 +218,7 @@ class Wind:
     """The wind at the vehicle, once a period; the first time is one period after zero."""
 
     def __init__(self, name: str, parameters: WindParameters, world: WorldParameters) -> None:
-        self._mean = _mean(parameters)
+        self._mean = _Mean(parameters)
         self._model = _MODELS[world.wind](name, parameters, world)
 
     def sample(self, time_us: int, position_enu: Vector, velocity_enu: Vector) -> WindSample:
@@ -203,14 +227,37 @@ class Wind:
         :param position_enu: of the vehicle, metres from home
         :param velocity_enu: of the vehicle over the ground
         """
-        east, north, up = self._mean
+        east, north, up = self._mean.at(position_enu[2])
         de, dn, du = self._model.sample(time_us, position_enu, velocity_enu)
         return WindSample(time_us, (east + de, north + dn, up + du))
 
+    def skip(self, samples: int) -> None:
+        """Let so many samples go by: noise and turbulence go on."""
+        self._model.skip(samples)
 
-def _mean(parameters: WindParameters) -> Vector:
-    east, north = parameters.direction()
-    return parameters.speed_m_s * east, parameters.speed_m_s * north, parameters.climb_m_s
+
+class _Mean:
+    """The mean wind by height: ln(h / z0) / ln(20 ft / z0) of that at 20 ft.
+
+    So it is from 3 ft to 1000 ft over ground of roughness z0 (MIL-F-8785C, 3.7.3.2); beyond them
+    it is as there.
+    """
+
+    def __init__(self, parameters: WindParameters) -> None:
+        p = parameters
+        east, north = p.direction()
+        self._at_20_ft = p.speed_m_s * east, p.speed_m_s * north, p.climb_m_s
+        self._roughness_m = p.roughness_m
+
+    def at(self, height_m: float) -> Vector:
+        """Return the velocity of the air, ENU in m/s."""
+        if not self._roughness_m:
+            return self._at_20_ft
+        height_m = min(max(height_m, LOWEST_M), HIGHEST_M)
+        share = math.log(height_m / self._roughness_m) / math.log(
+            REFERENCE_HEIGHT_M / self._roughness_m)
+        east, north, up = self._at_20_ft
+        return share * east, share * north, up
 
 
 def wind_at(wind: Wind, time_us: int, truth: Truth | None) -> WindSample:

@@ -61,3 +61,7 @@ class Airspeed:
         return DifferentialPressureMeasurement(
             truth.time_us, pressure + p.offset_pa + p.noise_pa * self._stream.next(),
             p.noise_pa * p.noise_pa)
+
+    def skip(self, samples: int) -> None:
+        """Let so many samples go by: the noise goes on."""
+        self._stream.skip(samples)

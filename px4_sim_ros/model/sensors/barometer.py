@@ -69,6 +69,11 @@ class Barometer:
             truth.time_us, pressure + drift + p.noise_pa * self._stream.next(),
             p.noise_pa * p.noise_pa)
 
+    def skip(self, samples: int) -> None:
+        """Let so many samples go by: the noise goes on."""
+        self._stream.skip(samples)
+        self._wander.skip(samples)
+
     def _dynamic_pressure_pa(
         self, altitude_m: float, truth: Truth, inputs: SensorInputs,
     ) -> float:

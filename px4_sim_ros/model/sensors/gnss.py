@@ -16,6 +16,7 @@ from px4_sim_ros.model.inputs import STILL, SensorInputs
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.random_streams import NormalStream
 from px4_sim_ros.model.rotation import matrix, to_world
+from px4_sim_ros.model.sensors.mounting import velocity_flu
 from px4_sim_ros.model.sensors.noise import GaussMarkovVector
 from px4_sim_ros.model.timebase import US_PER_S, exact_us
 from px4_sim_ros.model.truth import Truth
@@ -39,6 +40,9 @@ class GnssParameters(Parameters):
     vertical_error_m: float = parameter('1-sigma height error', 'm', minimum=0)
     error_correlation_time_s: float = parameter('how slowly the errors wander', 's', above=0)
     velocity_noise_m_s: float = parameter('1-sigma velocity noise on each axis', 'm/s', minimum=0)
+    position_m: tuple[float, float, float] = parameter(
+        'place of the antenna relative to the centre of mass, FLU; PX4 takes it from'
+        ' EKF2_GPS_POS_X, _Y and _Z, which are FRD', 'm', minimum=-100, maximum=100)
     delay_s: float = parameter(
         'age of position and velocity; PX4 takes it from EKF2_GPS_DELAY', 's',
         minimum=0, maximum=1)
@@ -84,7 +88,7 @@ class Gnss:
         self._parameters = p
         self._frame = world.local_frame()
         self._frame.to_geodetic((0.0, 0.0, 0.0))      # loads PROJ now, and not in the flight
-        self._path = _Path(exact_us(f'{name}.delay_s', p.delay_s))
+        self._path = _Path(exact_us(f'{name}.delay_s', p.delay_s), p.position_m)
         self._velocity_stream = NormalStream(world.seed, f'{name}/velocity')
         # A unit process: its stationary standard deviation is 1 from the first sample on.
         self._error = GaussMarkovVector(
@@ -118,6 +122,13 @@ class Gnss:
             FixType.NONE if lost else self._fix_type,
         )
         return self._last
+
+    def skip(self, samples: int) -> None:
+        """Let so many samples go by: the noise goes on."""
+        self._velocity_stream.skip(3 * samples)
+        self._error.skip(samples)
+        for _ in range(samples):
+            self._outage.next()
 
 
 class _Outage:
@@ -155,10 +166,12 @@ class _Sample(typing.NamedTuple):
 
 
 class _Path:
-    """Where the vehicle has been: the samples back to `delay_us` ago."""
+    """Where the antenna has been: the samples back to `delay_us` ago."""
 
-    def __init__(self, delay_us: int) -> None:
+    def __init__(self, delay_us: int, antenna_m: Vector) -> None:
+        """Take the place of the antenna on the body, FLU."""
         self._delay_us = delay_us
+        self._antenna_m = antenna_m if any(antenna_m) else None
         self._samples: collections.deque[_Sample] = collections.deque()
 
     def delayed(self, truth: Truth) -> tuple[Vector, Vector]:
@@ -167,14 +180,23 @@ class _Path:
         Before the first sample they are those of the first.
         """
         samples, time_us = self._samples, truth.time_us - self._delay_us
-        samples.append(_Sample(
-            truth.time_us, truth.position_enu,
-            to_world(matrix(truth.attitude), truth.velocity_flu)))
+        samples.append(self._sample(truth))
         while len(samples) > 1 and samples[1].time_us <= time_us:
             samples.popleft()
         if len(samples) == 1 or time_us <= samples[0].time_us:
             return samples[0].position_enu, samples[0].velocity_enu
         return _between(samples[0], samples[1], time_us)
+
+    def _sample(self, truth: Truth) -> _Sample:
+        """Return place and velocity of the antenna: p + R r and R (v + w x r)."""
+        rotation, antenna_m = matrix(truth.attitude), self._antenna_m
+        if antenna_m is None:
+            return _Sample(
+                truth.time_us, truth.position_enu, to_world(rotation, truth.velocity_flu))
+        return _Sample(
+            truth.time_us,
+            vector(p + r for p, r in zip(truth.position_enu, to_world(rotation, antenna_m))),
+            to_world(rotation, velocity_flu(truth, antenna_m)))
 
 
 def _between(a: _Sample, b: _Sample, time_us: int) -> tuple[Vector, Vector]:

@@ -11,6 +11,7 @@ from px4_sim_ros.model.inputs import STILL, SensorInputs
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.random_streams import NormalStream
 from px4_sim_ros.model.rotation import cross, matrix, to_body, to_world
+from px4_sim_ros.model.sensors.imu_means import ImuMeans
 from px4_sim_ros.model.sensors.mounting import mounting_rotation
 from px4_sim_ros.model.sensors.noise import Converter, VectorNoise
 from px4_sim_ros.model.sensors.vibration import ACCELERATION, RATE, RotorVibration
@@ -54,6 +55,9 @@ class ImuParameters(Parameters):
         'the same of the gyro; it grows with the speed', 'rad/s', minimum=0)
     vibration_speed_rad_s: float = parameter(
         'speed of the rotors for which the two are told', 'rad/s', above=0)
+    sampling: str = parameter(
+        'what a sample is: the motion at its time, or the mean since the one before, as drivers'
+        ' give it that read their IMU several times as fast', choices=('instant', 'mean'))
     position_m: tuple[float, float, float] = parameter(
         'place relative to the centre of mass, FLU', 'm', minimum=-100, maximum=100)
     mounting_deg: tuple[float, float, float] = parameter(
@@ -98,7 +102,7 @@ def lever_arm_acceleration(truth: Truth, position_m: Vector) -> Vector:
 
 
 class Imu:
-    """The sensor: samples the motion at an instant."""
+    """The sensor."""
 
     def __init__(self, name: str, parameters: ImuParameters, world: WorldParameters) -> None:
         p = parameters
@@ -107,6 +111,9 @@ class Imu:
         self._gravity = world.gravity()
         self._earth_rate_enu = world.earth_rate_enu()
         self._position = p.position_m if any(p.position_m) else None
+        self._means = ImuMeans(
+            world.period_us(name), self._gravity, self._earth_rate_enu, p.position_m,
+        ) if p.sampling == 'mean' else None
         self._accel = _Triad(
             _axes(p.accel_scale_error, p.accel_misalignment, mounting,
                   NormalStream(world.seed, f'{name}/accel/axes')),
@@ -125,7 +132,7 @@ class Imu:
                 p.gyro_vibration, p, RATE, period_s, world, f'{name}/gyro'))
 
     def measure(self, truth: Truth, inputs: SensorInputs = STILL) -> ImuMeasurement:
-        """Return the sample at the truth's time."""
+        """Return the sample whose time is the truth's."""
         rotation = matrix(truth.attitude)
         earth = ex, ey, ez = to_body(rotation, self._earth_rate_enu)
         force = specific_force_flu(
@@ -134,13 +141,21 @@ class Imu:
         if self._position is not None:
             x, y, z = lever_arm_acceleration(truth, self._position)
             force = force[0] + x, force[1] + y, force[2] + z
+        rate = wx + ex, wy + ey, wz + ez
+        if self._means is not None:
+            force, rate = self._means.of(truth, rotation, force, rate)
         return ImuMeasurement(
             truth.time_us,
             self._accel.sense(force, truth),
-            self._gyro.sense((wx + ex, wy + ey, wz + ez), truth),
+            self._gyro.sense(rate, truth),
             self._accel.variance,
             self._gyro.variance,
         )
+
+    def skip(self, samples: int) -> None:
+        """Let so many samples go by: the noise goes on."""
+        self._accel.skip(samples)
+        self._gyro.skip(samples)
 
 
 def _vibration(
@@ -160,7 +175,7 @@ class _Triad:
         vibration: RotorVibration | None,
     ) -> None:
         self._axes = None if axes == _IDENTITY else axes
-        self._add_noise = noise.add_to
+        self._add_noise, self.skip = noise.add_to, noise.skip
         self._convert = converter.read
         self._vibration = vibration
         self.variance = noise.variance

@@ -82,3 +82,7 @@ class Magnetometer:
         field = x + hx + current * cx, y + hy + current * cy, z + hz + current * cz
         return MagneticFieldMeasurement(
             truth.time_us, self._converter.read(self._noise.add_to(field)), self._noise.variance)
+
+    def skip(self, samples: int) -> None:
+        """Let so many samples go by: the noise goes on."""
+        self._noise.skip(samples)

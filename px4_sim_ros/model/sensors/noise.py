@@ -29,6 +29,11 @@ class GaussMarkov:
         self._value = self._decay * self._value + self._sigma * self._stream.next()
         return self._value
 
+    def skip(self, periods: int) -> None:
+        """Let so many periods go by."""
+        for _ in range(periods):
+            self.next()
+
 
 class GaussMarkovVector:
     """A first-order Gauss-Markov process on three axes, given by its drive, sampled exactly.
@@ -54,6 +59,11 @@ class GaussMarkovVector:
         n, m, k = self._stream.next3()
         self._value = (decay * a + sigma * n, decay * b + sigma * m, decay * c + sigma * k)
         return self._value
+
+    def skip(self, periods: int) -> None:
+        """Let so many periods go by."""
+        for _ in range(periods):
+            self.next()
 
 
 class VectorNoise:
@@ -87,6 +97,12 @@ class VectorNoise:
         sigma = self._sigma
         n, m, k = self._stream.next3()
         return x + sigma * n, y + sigma * m, z + sigma * k
+
+    def skip(self, samples: int) -> None:
+        """Let so many samples go by."""
+        self._stream.skip(3 * samples)
+        if self._bias is not None:
+            self._bias.skip(samples)
 
 
 class Converter:

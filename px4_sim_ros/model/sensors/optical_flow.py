@@ -89,6 +89,10 @@ class OpticalFlow:
                 rate = x, y, 0.0
         return FlowMeasurement(truth.time_us, rate, self._period_us)
 
+    def skip(self, samples: int) -> None:
+        """Let so many samples go by: the noise goes on."""
+        self._stream.skip(2 * samples)
+
     def _flow(self, truth: Truth) -> tuple[float, float] | None:
         """Return the flow about x and y now, or None when the ground cannot be seen."""
         p = self._parameters

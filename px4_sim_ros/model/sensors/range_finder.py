@@ -97,3 +97,7 @@ class RangeFinder:
         return RangeMeasurement(
             truth.time_us, measured, self._variance, self._min_range_m, self._max_range_m,
             self._field_of_view_rad, p.direction)
+
+    def skip(self, samples: int) -> None:
+        """Let so many samples go by: the noise goes on."""
+        self._stream.skip(samples)

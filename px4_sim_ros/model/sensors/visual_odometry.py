@@ -75,3 +75,8 @@ class VisualOdometry:
             p.attitude_noise_rad * p.attitude_noise_rad,
             p.velocity_noise_m_s * p.velocity_noise_m_s,
         )
+
+    def skip(self, samples: int) -> None:
+        """Let so many samples go by: the noise goes on."""
+        self._stream.skip(9 * samples)
+        self._drift.skip(samples)
