@@ -26,6 +26,13 @@ def cross(a: Vector, b: Vector) -> Vector:
     )
 
 
+def unit(direction: Vector) -> Vector:
+    """Return a direction with length 1."""
+    x, y, z = direction
+    length = math.hypot(x, y, z)
+    return x / length, y / length, z / length
+
+
 def matrix(q: Quaternion) -> tuple[float, ...]:
     """Return the rotation matrix of `q`, nine numbers, row by row (body to world)."""
     w, x, y, z = q

@@ -8,7 +8,7 @@ import importlib
 import typing
 
 MODULES = (
-    'frames', 'motion', 'rotors', 'wings', 'ground', 'wheels', 'propulsion', 'battery',
+    'frames', 'motion', 'rotors', 'tilting', 'wings', 'ground', 'wheels', 'propulsion', 'battery',
     'environment', 'wind', 'sensors', 'link', 'integrators',
 )
 

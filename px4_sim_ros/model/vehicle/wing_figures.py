@@ -134,7 +134,7 @@ class _Wing:
 
 
 def wing_figures(vehicle: Vehicle, environment: Environment) -> WingFigures:
-    """Return the figures of a vehicle with surfaces, servos and a propeller that pushes it on."""
+    """Return the figures of a vehicle with surfaces, servos and propellers along its path."""
     wing = _Wing(vehicle, environment)
     stall = _stall_speed_m_s(wing)
     speed = _TRIM_RATIO * stall
