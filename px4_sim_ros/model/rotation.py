@@ -17,6 +17,11 @@ def difference(a: Vector, b: Vector) -> Vector:
     return a[0] - b[0], a[1] - b[1], a[2] - b[2]
 
 
+def dot(a: Vector, b: Vector) -> float:
+    """Return a . b."""
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
 def cross(a: Vector, b: Vector) -> Vector:
     """Return a x b."""
     return (

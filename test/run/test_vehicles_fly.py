@@ -65,10 +65,12 @@ def test_with_px4(tmp_path, vehicle, instance):
 # NAV_ACC_RAD of the airframes, and a step of the way.
 MISSIONS = [('plane', 'plane', X500_INSTANCE, 17.0, 150.0),
             ('standard_vtol', 'vtol', HEXA_INSTANCE, 7.0, 1.0),
-            ('tiltrotor', 'vtol', X500_INSTANCE, 7.0, 1.0)]
+            ('tiltrotor', 'vtol', X500_INSTANCE, 7.0, 1.0),
+            ('tailsitter', 'vtol', X500_INSTANCE, 7.0, 1.0)]
 
 
-@pytest.mark.parametrize('vehicle', ['plane', 'standard_vtol', 'tiltrotor', 'rover_ackermann'])
+@pytest.mark.parametrize(
+    'vehicle', ['plane', 'standard_vtol', 'tiltrotor', 'tailsitter', 'rover_ackermann'])
 def test_the_embedded_autopilot_refuses_it(vehicle):
     result = run('fly', '--vehicle', vehicle)
     assert result.returncode == 2
