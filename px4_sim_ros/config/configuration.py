@@ -38,6 +38,8 @@ if typing.TYPE_CHECKING:
 _FIRST = 'manager'
 # Where all parameters are, which are too many for a sentence.
 _PAGE = 'docs/reference.md'
+# Of a pitot tube: the nose of a vehicle that stands on its tail is up.
+_NOSE_UP_DEG = [0.0, -90.0, 0.0]
 
 _OwnParameters = typing.TypeVar('_OwnParameters', bound=Parameters)
 
@@ -184,7 +186,7 @@ def checked_scenario(configuration: Configuration) -> Scenario | None:
 
 
 def _settings_of(vehicle: Vehicle) -> dict[str, FlatParameters]:
-    """Return what a vehicle's file sets by node, `''` meaning every node: sensors and step.
+    """Return what a vehicle's file sets by node, `''` meaning every node.
 
     :raises ParameterError: there is no such sensor
     """
@@ -196,11 +198,14 @@ def _settings_of(vehicle: Vehicle) -> dict[str, FlatParameters]:
                 [name.partition('.')[2] for name in known if name.startswith('instances.')])
     shared: FlatParameters = {
         f'instances.{kind}': count for kind, count in vehicle.sensors.items()}
-    if vehicle.stepping is None:
-        return {'': shared}
-    step_us, substeps = vehicle.stepping.step_us, vehicle.stepping.substeps
-    return {'': {**shared, 'step_us': step_us, 'periods_us.imu': step_us},
-            'dynamics': {'substeps': substeps}}
+    found: dict[str, FlatParameters] = {'': shared}
+    if vehicle.stands_on_its_tail:
+        found['airspeed'] = {'mounting_deg': _NOSE_UP_DEG}
+    if vehicle.stepping is not None:
+        step_us = vehicle.stepping.step_us
+        shared |= {'step_us': step_us, 'periods_us.imu': step_us}
+        found['dynamics'] = {'substeps': vehicle.stepping.substeps}
+    return found
 
 
 def profile_parameters(name: str) -> dict[str, FlatParameters]:

@@ -17,6 +17,11 @@ def difference(a: Vector, b: Vector) -> Vector:
     return a[0] - b[0], a[1] - b[1], a[2] - b[2]
 
 
+def dot(a: Vector, b: Vector) -> float:
+    """Return a . b."""
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
 def cross(a: Vector, b: Vector) -> Vector:
     """Return a x b."""
     return (
@@ -24,6 +29,13 @@ def cross(a: Vector, b: Vector) -> Vector:
         a[2] * b[0] - a[0] * b[2],
         a[0] * b[1] - a[1] * b[0],
     )
+
+
+def unit(direction: Vector) -> Vector:
+    """Return a direction with length 1."""
+    x, y, z = direction
+    length = math.hypot(x, y, z)
+    return x / length, y / length, z / length
 
 
 def matrix(q: Quaternion) -> tuple[float, ...]:

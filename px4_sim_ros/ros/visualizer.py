@@ -77,7 +77,6 @@ class VisualizerNode(Node):
         self._markers, self._path = Markers(configuration), FlownPath()
         self._angles = RotorAngles(configuration.vehicle)
         self._rotors = len(configuration.vehicle.rotors)
-        self._servo_angles_rad: tuple[float, ...] = ()
         self._scene = Scene()
         self._pose: PoseStamped | None = None       # not shown yet
         self._turned: JointState | None = None
@@ -132,7 +131,7 @@ class VisualizerNode(Node):
     def _on_rotors(self, rotors: JointState) -> None:
         self._scene.rotor_speeds_rad_s = tuple(rotors.velocity)
         self._angles.at(stamp_us(rotors.header.stamp) / US_PER_S, rotors.velocity)
-        self._servo_angles_rad = tuple(rotors.position[self._rotors:])
+        self._scene.servo_angles_rad = tuple(rotors.position[self._rotors:])
         self._turned = rotors
 
     def _on_wind(self, wind: typing.Any) -> None:
@@ -189,7 +188,7 @@ class VisualizerNode(Node):
         if self._turned is not None:
             self._publish(side_topics.JOINTS, JointState(
                 header=self._turned.header, name=self._turned.name,
-                position=[*self._angles.joints_rad, *self._servo_angles_rad]))
+                position=[*self._angles.joints_rad, *self._scene.servo_angles_rad]))
         if self._changed:
             self._publish(side_topics.MARKERS, self._markers.of(self._scene))
         self._pose, self._turned, self._changed = None, None, False
@@ -201,9 +200,9 @@ class VisualizerNode(Node):
         links = [] if self._has_tf else [
             Link(BODY_FRAME, ODOM_FRAME, position_m, self._scene.attitude)]
         if not self._only_vehicle:
-            links += [rotor_link(i, rotor, angle) for i, (rotor, angle) in enumerate(
-                zip(self._configuration.vehicle.rotors, self._angles.angles_rad))]
-            links += servo_links(self._configuration.vehicle, self._servo_angles_rad)
+            links += [rotor_link(self._configuration.vehicle, i, angle)
+                      for i, angle in enumerate(self._angles.angles_rad)]
+            links += servo_links(self._configuration.vehicle, self._scene.servo_angles_rad)
         return [transform(link, time_us) for link in links]
 
     def _show_path(self) -> None:

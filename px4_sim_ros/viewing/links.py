@@ -18,7 +18,14 @@ from px4_sim_ros.messages.truth import (
     servo_joint,
 )
 from px4_sim_ros.model.frames import Quaternion, Vector
-from px4_sim_ros.model.rotation import from_rotation_vector, matrix, multiply, to_world
+from px4_sim_ros.model.rotation import (
+    difference,
+    from_rotation_vector,
+    matrix,
+    multiply,
+    to_world,
+    unit,
+)
 from px4_sim_ros.model.sensors.mounting import mounting_rotation
 from px4_sim_ros.model.sensors.range_finder import DIRECTIONS, RangeFinderParameters
 from px4_sim_ros.model.vehicle.elements import Servo, Surface, Wheel
@@ -61,18 +68,28 @@ def servo_frame(index: int) -> str:
     return f'{servo_joint(index)}_link'
 
 
-def rotor_link(index: int, rotor: Rotor, turned_rad: float = 0.0) -> Link:
-    """Return where a rotor is when it has turned by an angle about its axis, which is its z."""
+def rotor_link(vehicle: Vehicle, index: int, turned_rad: float = 0.0) -> Link:
+    """Return where a rotor is when it has turned by an angle about its axis, which is its z.
+
+    One that a servo tilts is in the frame of that.
+    """
+    rotor = vehicle.rotors[index]
     turned = from_rotation_vector((0.0, 0.0, turned_rad))
     upright = rotor.direction == (0.0, 0.0, 1.0)
-    return Link(rotor_frame(index), BODY_FRAME, rotor.position_m,
+    parent, position_m = BODY_FRAME, rotor.position_m
+    for i, servo in enumerate(vehicle.servos):
+        tilted = tilted_rotors(vehicle, servo)
+        if rotor in tilted:
+            parent, position_m = servo_frame(i), difference(position_m, tilted[0].position_m)
+    return Link(rotor_frame(index), parent, position_m,
                 turned if upright else multiply(from_z_to(rotor.direction), turned))
 
 
 def servo_links(vehicle: Vehicle, angles_rad: typing.Sequence[float] = ()) -> list[Link]:
     """Return where servos are that deflect a surface; x is its chord, z its normal.
 
-    One that only steers wheels is in their middle and turns about body z: an axle.
+    One that only steers wheels is in their middle and turns about body z: an axle. One that only
+    tilts rotors is in the hub of the first, whose hinge it turns about.
 
     :param angles_rad: of all servos; none: 0
     """
@@ -80,10 +97,14 @@ def servo_links(vehicle: Vehicle, angles_rad: typing.Sequence[float] = ()) -> li
     for i, servo in enumerate(vehicle.servos):
         surface = next((s for s in vehicle.surfaces if s.servo == servo.name), None)
         if surface is None:
+            angle = angles_rad[i] if angles_rad else 0.0
             if wheels := axle_of(vehicle, servo):
-                angle = wheels[0].steering * (angles_rad[i] if angles_rad else 0.0)
                 links.append(Link(servo_frame(i), BODY_FRAME, middle_m(wheels),
-                                  from_rotation_vector((0.0, 0.0, angle))))
+                                  from_rotation_vector((0.0, 0.0, wheels[0].steering * angle))))
+            elif rotors := tilted_rotors(vehicle, servo):
+                x, y, z = unit(rotors[0].hinge)
+                links.append(Link(servo_frame(i), BODY_FRAME, rotors[0].position_m,
+                                  from_rotation_vector((angle * x, angle * y, angle * z))))
             continue
         # Positive lifts the trailing edge where that costs lift.
         angle = (angles_rad[i] if angles_rad else 0.0) * math.copysign(1.0, -surface.effect)
@@ -98,6 +119,13 @@ def axle_of(vehicle: Vehicle, servo: Servo) -> list[Wheel]:
     if any(surface.servo == servo.name for surface in vehicle.surfaces):
         return []
     return [wheel for wheel in vehicle.wheels if wheel.steered_by == servo.name]
+
+
+def tilted_rotors(vehicle: Vehicle, servo: Servo) -> list[Rotor]:
+    """Return the rotors that a servo tilts, if it deflects no surface and steers no wheel."""
+    if axle_of(vehicle, servo) or any(s.servo == servo.name for s in vehicle.surfaces):
+        return []
+    return [rotor for rotor in vehicle.rotors if rotor.tilted_by == servo.name]
 
 
 def middle_m(wheels: typing.Sequence[Wheel]) -> Vector:

@@ -44,7 +44,7 @@ class Markers:
 
     def __init__(self, configuration: Configuration) -> None:
         vehicle = configuration.vehicle
-        self._rotors = [(rotor.position_m, rotor.direction, rotor_colour(vehicle, i))
+        self._rotors = [(rotor.position_m, rotor_colour(vehicle, i))
                         for i, rotor in enumerate(vehicle.rotors)]
         self._thrust = ThrustArrows(vehicle, configuration.world.gravity_m_s2)
         self._beams = beams(configuration)
@@ -64,12 +64,13 @@ class Markers:
 
     def _thrusts(self, scene: Scene, position: Vector) -> typing.Iterator[Marker]:
         rotation = matrix(scene.attitude)
-        lengths_m = self._thrust.lengths_m(scene.rotor_speeds_rad_s)
-        for i, (hub_m, (x, y, z), colour) in enumerate(self._rotors):
+        vectors_m = self._thrust.vectors_m(scene.rotor_speeds_rad_s, scene.servo_angles_rad)
+        for i, (hub_m, colour) in enumerate(self._rotors):
             start = _add(position, to_world(rotation, hub_m))
-            length_m = lengths_m[i] if i < len(lengths_m) else 0.0
-            end = _add(start, to_world(rotation, (x * length_m, y * length_m, z * length_m)))
-            yield _arrow(THRUST, i, start, end, colour) if length_m > 0.01 else _deleted(THRUST, i)
+            vector_m = vectors_m[i] if i < len(vectors_m) else (0.0, 0.0, 0.0)
+            end = _add(start, to_world(rotation, vector_m))
+            yield (_arrow(THRUST, i, start, end, colour) if math.hypot(*vector_m) > 0.01
+                   else _deleted(THRUST, i))
 
     def _beam(self, scene: Scene, position: Vector) -> Marker:
         if (scene.beam is None or scene.beam.frame not in self._beams

@@ -14,6 +14,7 @@ import rerun
 
 from px4_sim_ros.config.configuration import Configuration
 from px4_sim_ros.messages.measurements import range_frame
+from px4_sim_ros.messages.truth import BODY_FRAME
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.sensors.range_finder import RangeFinderParameters
 from px4_sim_ros.recording.analysis.annotations import Waypoint
@@ -22,7 +23,7 @@ from px4_sim_ros.recording.analysis.sensor_errors import IdealSensors, SensorCom
 from px4_sim_ros.recording.analysis.series import AllSeries, Series
 from px4_sim_ros.recording.report.plots import TRUTH_COLOUR
 from px4_sim_ros.step.side_topics import ESTIMATE, SET_POINT
-from px4_sim_ros.viewing.links import beams, rotor_frame, rotor_link, servo_links
+from px4_sim_ros.viewing.links import Link, beams, rotor_link, servo_links
 from px4_sim_ros.viewing.markers import (
     BEAM_COLOUR,
     GNSS_COLOUR,
@@ -64,6 +65,8 @@ class RerunLog:
         vehicle = configuration.vehicle
         self._thrust = ThrustArrows(vehicle, configuration.world.gravity_m_s2)
         self._angles = RotorAngles(vehicle)
+        self._rotor_entities = [
+            _entity(rotor_link(vehicle, i)) for i in range(len(vehicle.rotors))]
         self._ideal = IdealSensors(configuration)
         self._beams = beams(configuration)
         self._path_end: np.ndarray | None = None
@@ -115,15 +118,10 @@ class RerunLog:
         log = self._stream.log_static
         log(WORLD, rerun.ViewCoordinates.RIGHT_HAND_Z_UP)
         vehicle = self._configuration.vehicle
-        entities = {rotor_frame(i): f'{VEHICLE}/{rotor_frame(i)}'
-                    for i in range(len(vehicle.rotors))}
-        for i, rotor in enumerate(vehicle.rotors):
-            link = rotor_link(i, rotor)
-            log(entities[rotor_frame(i)], rerun.Transform3D(
-                translation=link.position_m,
-                quaternion=rerun.Quaternion(xyzw=np.roll(link.attitude, -1))))
-        for link in servo_links(vehicle):
-            entities[link.frame] = f'{VEHICLE}/{link.frame}'
+        entities: dict[str, str] = {}
+        for link in (*(rotor_link(vehicle, i) for i in range(len(vehicle.rotors))),
+                     *servo_links(vehicle)):
+            entities[link.frame] = _entity(link)
             log(entities[link.frame], rerun.Transform3D(
                 translation=link.position_m,
                 quaternion=rerun.Quaternion(xyzw=np.roll(link.attitude, -1))))
@@ -181,9 +179,9 @@ class RerunLog:
                 half = 0.5 * angles[:, i]
                 quaternions_xyzw = np.stack(
                     [0.0 * half, 0.0 * half, np.sin(half), np.cos(half)], axis=1)
-                self._stream.send(f'{VEHICLE}/{rotor_frame(i)}/turning', time_s,
+                self._stream.send(f'{self._rotor_entities[i]}/turning', time_s,
                                   rerun.Transform3D.columns(quaternion=quaternions_xyzw))
-            self._add_thrust(time_s, speeds)
+            self._add_thrust(time_s, speeds, measured['servo_angle_rad'].values)
             self._stream.plot('/rotors/speed', time_s, speeds, _numbered(speeds), 'rad/s')
             self._add_servos(*measured['servo_angle_rad'])
         command = series.get('actuators/command')
@@ -211,11 +209,12 @@ class RerunLog:
                 f'vehicle {vehicle.name}: it has {len(vehicle.rotors)} rotors and that of the'
                 f' graph has {count}; name the vehicle of the graph')
 
-    def _add_thrust(self, time_s: np.ndarray, speeds_rad_s: np.ndarray) -> None:
+    def _add_thrust(
+        self, time_s: np.ndarray, speeds_rad_s: np.ndarray, angles_rad: np.ndarray,
+    ) -> None:
         vehicle, count = self._configuration.vehicle, speeds_rad_s.shape[1]
-        vectors = np.zeros((len(time_s), count, 3))
-        lengths = np.array([self._thrust.lengths_m(row) for row in speeds_rad_s.tolist()])
-        vectors[:] = lengths[:, :, None] * [rotor.direction for rotor in vehicle.rotors]
+        vectors = np.array([self._thrust.vectors_m(*rows) for rows in zip(
+            speeds_rad_s.tolist(), angles_rad.tolist())])
         self._stream.describe(f'{VEHICLE}/thrust', rerun.Arrows3D.from_fields(
             origins=[rotor.position_m for rotor in vehicle.rotors],
             colors=[rgba(rotor_colour(vehicle, i)) for i in range(count)]))
@@ -313,6 +312,12 @@ class RerunLog:
             if known.any():
                 self._stream.send(f'{WORLD}/{c.sensor}', c.time_s[known],
                                   rerun.Ellipsoids3D.columns(centers=c.measured[known]))
+
+
+def _entity(link: Link) -> str:
+    """Return where a frame is: what is in another's moves with that."""
+    parent = '' if link.parent == BODY_FRAME else f'/{link.parent}'
+    return f'{VEHICLE}{parent}/{link.frame}'
 
 
 def _drawn(shape: Shape) -> rerun.AsComponents:

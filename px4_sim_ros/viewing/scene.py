@@ -38,6 +38,7 @@ class Scene:
     attitude: Quaternion = IDENTITY
     speed_m_s: float = 0.0
     rotor_speeds_rad_s: tuple[float, ...] = ()
+    servo_angles_rad: tuple[float, ...] = ()
     wind_enu_m_s: Vector | None = None
     beam: Beam | None = None
     fix: Fix | None = None

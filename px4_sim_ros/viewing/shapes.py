@@ -18,6 +18,7 @@ from px4_sim_ros.viewing.links import (
     hinge_m,
     middle_m,
     rotor_frame,
+    rotor_link,
     servo_frame,
     surface_attitude,
 )
@@ -140,12 +141,13 @@ def _motor_height_m(vehicle: Vehicle) -> float:
 
 def _motor_and_rotor(vehicle: Vehicle, index: int) -> list[Shape]:
     diameter_m = vehicle.rotor_model.propeller_diameter_m
-    x, y, z = vehicle.rotors[index].position_m
+    link = rotor_link(vehicle, index)
+    x, y, z = link.position_m
     height_m, width_m = _motor_height_m(vehicle), 2.0 * _MOTOR_RADIUS * diameter_m
     joint, frame, colour = rotor_joint(index), rotor_frame(index), rotor_colour(vehicle, index)
     thickness_m = _BLADE_THICKNESS * diameter_m
     return [
-        Shape(f'{joint}_motor', BODY_FRAME, Kind.CYLINDER, (width_m, width_m, height_m),
+        Shape(f'{joint}_motor', link.parent, Kind.CYLINDER, (width_m, width_m, height_m),
               (x, y, z - 0.5 * height_m), IDENTITY, _DARK),
         Shape(f'{joint}_blades', frame, Kind.BOX,
               (diameter_m, _BLADE_CHORD * diameter_m, thickness_m), (0.0, 0.0, 0.0), IDENTITY,

@@ -9,7 +9,8 @@ import xml.etree.ElementTree as ElementTree
 from px4_sim_ros.config.configuration import Configuration
 from px4_sim_ros.messages.truth import BODY_FRAME, rotor_joint
 from px4_sim_ros.model.frames import Quaternion, Vector
-from px4_sim_ros.model.vehicle.sections import Body, Rotor
+from px4_sim_ros.model.rotation import unit
+from px4_sim_ros.model.vehicle.sections import Body
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.viewing.links import (
     Link,
@@ -19,6 +20,7 @@ from px4_sim_ros.viewing.links import (
     sensor_links,
     servo_frame,
     servo_links,
+    tilted_rotors,
 )
 from px4_sim_ros.viewing.shapes import Colour, Kind, Shape, vehicle_shapes
 
@@ -32,7 +34,7 @@ def urdf(configuration: Configuration) -> str:
     Mass and inertia are those of the whole vehicle, rotors included, about its centre of mass,
     which is the origin of `base_link`. Each rotor is a continuous joint, about its axis
     or against it as the rotor turns, with the name that it has in `joint_states`; each servo of a
-    surface or of an axle is a revolute one.
+    surface, of an axle or of rotors is a revolute one.
     """
     vehicle = configuration.vehicle
     robot = ElementTree.Element('robot', name=vehicle.name)
@@ -42,10 +44,10 @@ def urdf(configuration: Configuration) -> str:
     _inertial(body, vehicle.body)
     _add_shapes(body, [s for s in shapes if s.frame == BODY_FRAME])
     _fixed(robot, Link(BODY_LINK, BODY_FRAME))
-    for i, rotor in enumerate(vehicle.rotors):
+    for i in range(len(vehicle.rotors)):
         link = ElementTree.SubElement(robot, 'link', name=rotor_frame(i))
         _add_shapes(link, [s for s in shapes if s.frame == rotor_frame(i)])
-        _rotor_joint(robot, i, rotor)
+        _rotor_joint(robot, i, vehicle)
     for servo_link in servo_links(vehicle):
         link = ElementTree.SubElement(robot, 'link', name=servo_link.frame)
         _add_shapes(link, [s for s in shapes if s.frame == servo_link.frame])
@@ -94,13 +96,13 @@ def _material(visual: ElementTree.Element, colour: Colour) -> None:
     ElementTree.SubElement(material, 'color', rgba=_numbers(colour))
 
 
-def _rotor_joint(robot: ElementTree.Element, index: int, rotor: Rotor) -> None:
+def _rotor_joint(robot: ElementTree.Element, index: int, vehicle: Vehicle) -> None:
+    at_rest = rotor_link(vehicle, index)
     joint = ElementTree.SubElement(robot, 'joint', name=rotor_joint(index), type='continuous')
-    ElementTree.SubElement(joint, 'parent', link=BODY_FRAME)
+    ElementTree.SubElement(joint, 'parent', link=at_rest.parent)
     ElementTree.SubElement(joint, 'child', link=rotor_frame(index))
-    at_rest = rotor_link(index, rotor)
     _origin(joint, at_rest.position_m, at_rest.attitude)
-    ElementTree.SubElement(joint, 'axis', xyz=_numbers((0.0, 0.0, rotor.spin)))
+    ElementTree.SubElement(joint, 'axis', xyz=_numbers((0.0, 0.0, vehicle.rotors[index].spin)))
 
 
 def _servo_joint(robot: ElementTree.Element, link: Link, vehicle: Vehicle) -> None:
@@ -108,6 +110,8 @@ def _servo_joint(robot: ElementTree.Element, link: Link, vehicle: Vehicle) -> No
     axle = axle_of(vehicle, servo)
     if axle:
         axis = 0.0, 0.0, math.copysign(1.0, axle[0].steering)
+    elif rotors := tilted_rotors(vehicle, servo):
+        axis = unit(rotors[0].hinge)
     else:
         surface = next(s for s in vehicle.surfaces if s.servo == servo.name)
         axis = 0.0, -1.0 if surface.effect > 0.0 else 1.0, 0.0
@@ -118,8 +122,9 @@ def _servo_joint(robot: ElementTree.Element, link: Link, vehicle: Vehicle) -> No
     _origin(joint, link.position_m, link.attitude)
     ElementTree.SubElement(joint, 'axis', xyz=_numbers(axis))
     ElementTree.SubElement(
-        joint, 'limit', lower=_number(-servo.travel_rad), upper=_number(servo.travel_rad),
-        velocity=_number(servo.rate_rad_s), effort='0.0')
+        joint, 'limit', lower=_number(servo.center_rad - servo.travel_rad),
+        upper=_number(servo.center_rad + servo.travel_rad), velocity=_number(servo.rate_rad_s),
+        effort='0.0')
 
 
 def _fixed(robot: ElementTree.Element, link: Link) -> None:

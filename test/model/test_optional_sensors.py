@@ -47,7 +47,7 @@ def density(world):
 @pytest.fixture(scope='module')
 def pitot(world):
     """Return a pitot tube without errors at the centre of mass."""
-    return Airspeed('airspeed', AirspeedParameters(CENTRE, 0.0, 0.0), world)
+    return Airspeed('airspeed', AirspeedParameters(CENTRE, 0.0, 0.0, CENTRE), world)
 
 
 def pressure_of(sensor, truth, inputs=None):
@@ -93,7 +93,7 @@ def test_flow_from_behind_is_negative(pitot, still_truth, density):
 
 def test_tube_away_from_the_centre(world, still_truth, density):
     """V + w x r along body x: 10 - wz y + wy z = 10 - 2 * 0.3 + 3 * 0.1."""
-    tube = Airspeed('airspeed', AirspeedParameters((0.2, 0.3, 0.1), 0.0, 0.0), world)
+    tube = Airspeed('airspeed', AirspeedParameters((0.2, 0.3, 0.1), 0.0, 0.0, CENTRE), world)
     truth = still_truth._replace(velocity_flu=(10.0, 0.0, 0.0), rate_flu=(5.0, 3.0, 2.0))
     assert pressure_of(tube, truth) == pytest.approx(0.5 * density * 9.7 ** 2, rel=1e-4)
 
@@ -107,7 +107,7 @@ def test_thin_air_gives_less_pressure(pitot, world, still_truth):
 
 def test_airspeed_noise_and_offset(world, still_truth):
     """About the offset, with the variance that is told."""
-    sensor = Airspeed('airspeed', AirspeedParameters(CENTRE, 2.0, 7.0), world)
+    sensor = Airspeed('airspeed', AirspeedParameters(CENTRE, 2.0, 7.0, CENTRE), world)
     samples = [sensor.measure(still_truth) for _ in range(20_000)]
     pressures = np.array([s.differential_pressure_pa for s in samples])
     assert pressures.mean() == pytest.approx(7.0, abs=0.06)

@@ -200,11 +200,13 @@ def test_vehicle_file_that_does_not_exist(tmp_path):
     path = tmp_path / 'quad.yaml'
     assert refusal(load_vehicle, str(path)) == f'vehicle file {path}: No such file or directory'
     assert refusal(load_vehicle, 'quad') == (
-        "vehicle 'quad': there is no such vehicle; there are hexa, iris, plane,"
-        ' rover_ackermann, rover_differential, standard_vtol, x500')
+        "vehicle 'quad': there is no such vehicle; there are hexa, iris, octo, plane,"
+        ' rover_ackermann, rover_differential, standard_vtol, tailsitter,'
+        ' tiltrotor, x500')
     assert refusal(load_vehicle, 'x50') == (
-        "vehicle 'x50': there is no such vehicle; did you mean x500; there are hexa, iris, plane,"
-        ' rover_ackermann, rover_differential, standard_vtol, x500')
+        "vehicle 'x50': there is no such vehicle; did you mean x500; there are hexa, iris, octo,"
+        ' plane, rover_ackermann, rover_differential, standard_vtol, tailsitter,'
+        ' tiltrotor, x500')
 
 
 def test_vehicle_file_that_is_no_yaml(tmp_path):

@@ -26,6 +26,7 @@ PX4_ROTORS = {
     6011: ((0, 1, -0.05), (0, -1, 0.05), (_HALF_ROOT, -0.5, -0.05), (-_HALF_ROOT, 0.5, 0.05),
            (_HALF_ROOT, 0.5, 0.05), (-_HALF_ROOT, -0.5, -0.05)),
 }
+ROTOR_BY_DEFAULT = 0.0, 0.0, 0.05
 
 
 MULTIROTORS = [name for name in NAMES if load_vehicle(name).is_multirotor]
@@ -55,10 +56,13 @@ def dynamics(configuration, world):
 
 def px4_rotors(vehicle):
     """Return what PX4 believes about the rotors: its airframe, then our px4_parameters."""
+    airframe = PX4_ROTORS[vehicle.px4_airframe]
+    count = vehicle.px4_parameters.get('CA_ROTOR_COUNT', len(airframe))
+    rotors = [*airframe, *[ROTOR_BY_DEFAULT] * (count - len(airframe))]
     return [
         tuple(vehicle.px4_parameters.get(f'CA_ROTOR{i}_{name}', value)
               for name, value in zip(('PX', 'PY', 'KM'), rotor))
-        for i, rotor in enumerate(PX4_ROTORS[vehicle.px4_airframe])]
+        for i, rotor in enumerate(rotors)]
 
 
 def test_the_file_is_named_after_the_vehicle():

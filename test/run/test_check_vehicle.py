@@ -24,7 +24,7 @@ def altered(tmp_path):
     return write
 
 
-@pytest.mark.parametrize('name', ['iris', 'x500', 'hexa'])
+@pytest.mark.parametrize('name', ['iris', 'x500', 'hexa', 'octo'])
 def test_a_good_vehicle(name, here):
     result = here('check-vehicle', name)
     assert result.returncode == 0, result.stdout

@@ -41,7 +41,7 @@ def assert_was_flown(summary, vehicle, up_m):
     assert summary['max_altitude_m'] < up_m + 1.0
 
 
-@pytest.mark.parametrize('vehicle', ['x500', 'hexa'])
+@pytest.mark.parametrize('vehicle', ['x500', 'hexa', 'octo'])
 def test_with_the_embedded_autopilot(tmp_path, vehicle, instance):
     mission = tmp_path / 'corner.yaml'
     mission.write_text(json.dumps(CORNER))
@@ -52,7 +52,7 @@ def test_with_the_embedded_autopilot(tmp_path, vehicle, instance):
 
 @pytest.mark.px4
 @pytest.mark.parametrize(('vehicle', 'instance'), [
-    ('x500', X500_INSTANCE), ('hexa', HEXA_INSTANCE)])
+    ('x500', X500_INSTANCE), ('hexa', HEXA_INSTANCE), ('octo', X500_INSTANCE)])
 def test_with_px4(tmp_path, vehicle, instance):
     summary, printed = flight(tmp_path, vehicle, instance, 'px4')
     assert_was_flown(summary, vehicle, 10.0)
@@ -64,10 +64,13 @@ def test_with_px4(tmp_path, vehicle, instance):
 
 # NAV_ACC_RAD of the airframes, and a step of the way.
 MISSIONS = [('plane', 'plane', X500_INSTANCE, 17.0, 150.0),
-            ('standard_vtol', 'vtol', HEXA_INSTANCE, 7.0, 1.0)]
+            ('standard_vtol', 'vtol', HEXA_INSTANCE, 7.0, 1.0),
+            ('tiltrotor', 'vtol', X500_INSTANCE, 7.0, 1.0),
+            ('tailsitter', 'vtol', X500_INSTANCE, 7.0, 1.0)]
 
 
-@pytest.mark.parametrize('vehicle', ['plane', 'standard_vtol', 'rover_ackermann'])
+@pytest.mark.parametrize(
+    'vehicle', ['plane', 'standard_vtol', 'tiltrotor', 'tailsitter', 'rover_ackermann'])
 def test_the_embedded_autopilot_refuses_it(vehicle):
     result = run('fly', '--vehicle', vehicle)
     assert result.returncode == 2

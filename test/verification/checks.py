@@ -8,8 +8,8 @@ import importlib
 import typing
 
 MODULES = (
-    'frames', 'motion', 'rotors', 'wings', 'wing_motion', 'ground', 'wheels', 'propulsion',
-    'battery', 'environment', 'wind', 'sensors', 'imu_means', 'link', 'integrators',
+    'frames', 'motion', 'rotors', 'tilting', 'wings', 'wing_motion', 'ground', 'wheels',
+    'propulsion', 'battery', 'environment', 'wind', 'sensors', 'imu_means', 'link', 'integrators',
 )
 
 

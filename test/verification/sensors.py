@@ -157,7 +157,7 @@ def true_airspeed_on_a_hot_day():
     """Return the largest relative difference from the true 20 m/s."""
     hot = dataclasses.replace(world(), sea_level_temperature_k=303.15)
     nodes, worst = configuration().nodes, 0.0
-    tube = Airspeed('airspeed', AirspeedParameters((0.0, 0.0, 0.0), 0.0, 0.0), hot)
+    tube = Airspeed('airspeed', AirspeedParameters((0.0, 0.0, 0.0), 0.0, 0.0, (0.0, 0.0, 0.0)), hot)
     barometer = Barometer(
         'barometer', dataclasses.replace(nodes['barometer'], noise_pa=0.0), hot)
     for height in (0.0, 2512.0):

@@ -37,6 +37,9 @@ ROWS = {
     'rotors that change their speed, and shafts': (
         'torque of rotors that speed up', 'reaction of the shaft torque'),
     'an Earth that turns': ('Coriolis force', 'IMU on an Earth that turns'),
+    'rotors that servos tilt': (
+        'thrust of a rotor that is tilted', 'thrust follows the lag of the servo',
+        'a tilted rotor is one that is mounted so', 'angular momentum while rotors tilt'),
     'motor step': ('rotor step up', 'rotor step down'),
     'signs of the rotors': ('signs of each rotor', 'torque of each rotor', 'geometry swap'),
     'gyroscopic rotor term': ('gyroscopic term',),

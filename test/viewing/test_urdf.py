@@ -106,8 +106,20 @@ def test_rotors_are_joints_of_the_names_that_joint_states_has(any_configuration)
     assert [joint.name for joint in turning] == list(
         published(any_configuration)['joint_states'].name)
     for i, (joint, rotor) in enumerate(zip(turning, rotors)):
-        assert (joint.parent, joint.child) == (BODY_FRAME, rotor_frame(i))
-        assert tuple(joint.origin.xyz) == rotor.position_m
+        assert joint.child == rotor_frame(i)
+        place = joint.origin.xyz
+        if rotor.tilted_by:
+            # In the frame of the servo, whose axes are those of the body at its angle 0.
+            [tilt] = [other for other in turning if other.child == joint.parent]
+            [servo] = [s for s in any_configuration.vehicle.servos if s.name == rotor.tilted_by]
+            assert (tilt.parent, tilt.origin.rpy) == (BODY_FRAME, [0.0, 0.0, 0.0])
+            assert tuple(tilt.axis) == rotor.hinge
+            assert (tilt.limit.lower, tilt.limit.upper) == (
+                servo.center_rad - servo.travel_rad, servo.center_rad + servo.travel_rad)
+            place = np.add(place, tilt.origin.xyz)
+        else:
+            assert joint.parent == BODY_FRAME
+        assert tuple(place) == rotor.position_m
         assert euler2mat(*joint.origin.rpy)[:, 2] == pytest.approx(rotor.direction, abs=1e-12)
         assert rotor.direction != (0.0, 0.0, 1.0) or joint.origin.rpy == [0.0, 0.0, 0.0]
         assert joint.axis == [0.0, 0.0, {'ccw': 1.0, 'cw': -1.0}[rotor.turns]]

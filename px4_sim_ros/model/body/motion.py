@@ -51,6 +51,7 @@ from px4_sim_ros.model.body.rotors import (
     wrench,
 )
 from px4_sim_ros.model.body.surfaces import surface_wrench
+from px4_sim_ros.model.body.tilting import tilt
 from px4_sim_ros.model.compiled import allocating, compiled
 from px4_sim_ros.model.environment import atmosphere, gravity
 from px4_sim_ros.model.frames import Vector
@@ -249,6 +250,10 @@ def _accelerations(
     airspeed = ax, ay, az = _to_body(r, (vx - wind[0], vy - wind[1], vz - wind[2]))
     place, velocity, turn = _over_ground(constants, (x[X], x[Y], height), (vx, vy, vz), r)
     above_ground = (place[2], turn[6], turn[7], turn[8]) if len(feet) else OUT_OF_GROUND_EFFECT
+    hx = hy = hz = 0.0
+    if c.tilts:
+        hx, hy, hz = tilt(
+            rotors, x[ROTORS:], plant.actuators, x[first_actuator:], held.references)
     fx, fy, fz, tx, ty, tz, power = wrench(
         constants, rotors, x[ROTORS:], airspeed, rate, density, above_ground)
     voltage = c.nominal_voltage_v
@@ -256,6 +261,8 @@ def _accelerations(
         voltage = bus_voltage_v(packs, x[first_actuator + len(plant.actuators):], power)
     lx, ly, lz = spin_up(rotors, x[ROTORS:], held.references, voltage / c.nominal_voltage_v)
     tx, ty, tz = tx + lx, ty + ly, tz + lz
+    if c.tilts:
+        tx, ty, tz = tx + hx, ty + hy, tz + hz
     if len(plant.surfaces):
         sx, sy, sz, lx, ly, lz = surface_wrench(
             plant.surfaces, rotors, x[first_actuator:], airspeed, rate, density)

@@ -37,13 +37,13 @@ class Plant(typing.NamedTuple):
     def of(cls, vehicle: Vehicle, environment: Environment, *, ground: bool) -> Plant:
         """Return a vehicle over the ground, or without any."""
         body, battery, air = vehicle.body, vehicle.battery, environment.atmosphere
+        indices = vehicle.actuator_indices
         rotors = RotorSet(
             vehicle.rotor_model, vehicle.rotors, vehicle.motor_model if battery else None,
-            vehicle.rotor_models, vehicle.motor_models if battery else None)
-        indices = vehicle.actuator_indices
+            vehicle.rotor_models, vehicle.motor_models if battery else None, indices)
         return cls(
             record(
-                **rotors.constants,
+                **rotors.constants, tilts=any(rotor.tilted_by for rotor in vehicle.rotors),
                 **contact_constants(
                     vehicle.contact_model, vehicle.all_points_m if ground else ()),
                 **_load(body, UNALTERED), **_slope(environment.ground),

@@ -6,7 +6,8 @@ Thrust and power are in `propulsion`, drag, rolling moment, reaction torque and 
 RotorS (Furrer et al. 2016, section 2). Everything the air does grows with its density.
 Near the ground thrust grows at the same power (Cheeseman & Bennett 1955, ARC R&M 3021).
 
-A rotor is anywhere, points anywhere, and has a model of its own.
+A rotor is anywhere, points anywhere, and has a model of its own; one that a servo tilts points to
+where `tilting` has turned it.
 
 A motor turns the body the other way by the torque that it gives the propeller: that of the air,
 and the inertia times the angular acceleration. The torque of the air follows the power that the
@@ -17,6 +18,7 @@ level disc, however the body is tilted; a disc across body z has none.
 """
 from __future__ import annotations
 
+import types
 import typing
 from math import inf, sqrt
 
@@ -25,6 +27,7 @@ import numpy as np
 from px4_sim_ros.model.body.propulsion import NO_LOAD, Load, Propeller
 from px4_sim_ros.model.compiled import compiled, record
 from px4_sim_ros.model.frames import Vector, vector
+from px4_sim_ros.model.rotation import unit
 from px4_sim_ros.model.vehicle.sections import MotorModel, Rotor, RotorModel
 
 STANDING_RAD_S = 1e-3
@@ -43,13 +46,16 @@ GROUND_EFFECT_REACH = 300.0
     SHAKING,       # relative change of the thrust in a vortex ring: set at boundaries of steps
     THRUST,        # what it gave last: `wrench` writes it, and surfaces in its wake read it
     ACCELERATION,  # of its speed, rad/s^2: `spin_up` writes it
-) = range(28)
-COLUMNS = 28
+    TILT_SERVO,    # its index behind the rotors, -1 for none; at its angle 0 the axis is at REST
+    REST_X, REST_Y, REST_Z, HINGE_X, HINGE_Y, HINGE_Z,
+) = range(35)
+COLUMNS = 35
 
 SHAKES_FROM = 0.5
 """Descent at which a vortex ring begins / downwash of hover."""
 
 OUT_OF_GROUND_EFFECT = (inf, 0.0, 0.0, 0.0)
+_NONE: typing.Mapping[str, int] = types.MappingProxyType({})
 
 
 class RotorSet:
@@ -59,6 +65,7 @@ class RotorSet:
         self, model: RotorModel, rotors: typing.Sequence[Rotor], motor: MotorModel | None = None,
         models: typing.Mapping[str, RotorModel] | None = None,
         motors: typing.Mapping[str, MotorModel] | None = None,
+        servos: typing.Mapping[str, int] = _NONE,
     ) -> None:
         """Take rotors as they are mounted.
 
@@ -66,6 +73,7 @@ class RotorSet:
         :param motor: of models that have none of their own; without any they draw no power
         :param models: the others, by name
         :param motors: those of their own, by the name of the rotor model
+        :param servos: the index of each behind the rotors; without them none is tilted
         """
         named = dict(models or {})
         used = [named.get(rotor.model, model) for rotor in rotors]
@@ -80,7 +88,7 @@ class RotorSet:
             avionics_power_w=sum(sorted(own)))
         self._record = record(**self.constants)
         self.table = np.array([
-            _row(rotor, used[i], loads[i], first, reference)
+            _row(rotor, used[i], loads[i], first, reference, servos.get(rotor.tilted_by, -1))
             for i, rotor in enumerate(rotors)]).reshape(-1, COLUMNS)
 
     def wrench(
@@ -100,7 +108,7 @@ def _load(model: RotorModel, motor: MotorModel | None) -> Load:
 
 
 def _row(
-    rotor: Rotor, model: RotorModel, load: Load, first: Load, density_kg_m3: float,
+    rotor: Rotor, model: RotorModel, load: Load, first: Load, density_kg_m3: float, servo: int,
 ) -> tuple[float, ...]:
     """Return the constants of one rotor: where it is, then those of its model.
 
@@ -121,7 +129,8 @@ def _row(
         rotor.spin * model.moment_coefficient_m / load.shaft_torque_m,
         rotor.spin * model.inertia_kg_m2,
         model.max_speed_rad_s, model.time_constant_up_s, model.time_constant_down_s,
-        radius, GROUND_EFFECT_REACH * radius, model.disc_area_m2, 0.0, 0.0, 0.0)
+        radius, GROUND_EFFECT_REACH * radius, model.disc_area_m2, 0.0, 0.0, 0.0,
+        servo, *rotor.direction, *unit(rotor.hinge))
 
 
 @compiled

@@ -30,6 +30,7 @@ import numpy as np
 from px4_sim_ros.model.body.rotors import AXIS_X, AXIS_Y, AXIS_Z, DISC_AREA, THRUST
 from px4_sim_ros.model.compiled import compiled
 from px4_sim_ros.model.frames import Vector
+from px4_sim_ros.model.rotation import unit
 from px4_sim_ros.model.vehicle.elements import Surface
 
 _BLENDING = 50.0
@@ -50,18 +51,12 @@ def surface_table(
     :param servos: the index of each servo in the state, from the first actuator
     """
     return np.array([(
-        *surface.position_m, *_unit(surface.chord), *_unit(surface.normal), surface.area_m2,
+        *surface.position_m, *unit(surface.chord), *unit(surface.normal), surface.area_m2,
         surface.moment_0 * surface.area_m2 * surface.chord_m, surface.lift_slope,
         1.0 / (math.pi * surface.efficiency * surface.aspect_ratio),
         surface.zero_lift_rad, surface.stall_rad, surface.drag_0,
         servos.get(surface.servo, -1), surface.effect, surface.in_wake_of - 1)
         for surface in surfaces]).reshape(-1, 19)
-
-
-def _unit(direction: Vector) -> Vector:
-    length = math.hypot(*direction)
-    x, y, z = direction
-    return x / length, y / length, z / length
 
 
 @compiled

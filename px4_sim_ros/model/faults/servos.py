@@ -11,6 +11,7 @@ from px4_sim_ros.model.errors import ParameterError, did_you_mean
 from px4_sim_ros.model.faults.action import Effect, Onset, Subject
 from px4_sim_ros.model.faults.motion import BodyInputs, MotionAction
 from px4_sim_ros.model.parameters import parameter
+from px4_sim_ros.model.vehicle.elements import Servo
 
 _Change = typing.Callable[[float], float]
 POSITIVE, NEGATIVE = 'positive', 'negative'
@@ -40,9 +41,9 @@ class ServoAction(MotionAction):
         """Change one of the references."""
         vehicle = onset.vehicle
         index = len(vehicle.rotors) + vehicle.actuator_indices[self.servo]
-        before = onset.last.references_rad_s[index] if onset.last is not None else 0.0
-        travel, = (servo.travel_rad for servo in vehicle.servos if servo.name == self.servo)
-        angle = self.angle(before, travel)
+        servo, = (servo for servo in vehicle.servos if servo.name == self.servo)
+        before = servo.center_rad if onset.last is None else onset.last.references_rad_s[index]
+        angle = self.angle(before, servo)
 
         def effect(time_us: int, inputs: BodyInputs) -> BodyInputs:
             references = list(inputs.references_rad_s)
@@ -50,11 +51,11 @@ class ServoAction(MotionAction):
             return inputs._replace(references_rad_s=tuple(references))
         return effect
 
-    def angle(self, before_rad: float, travel_rad: float) -> _Change:
+    def angle(self, before_rad: float, servo: Servo) -> _Change:
         """Return what becomes of the angle that is asked for in each step, rad.
 
         :param before_rad: the angle that was asked for in the last step before
-        :param travel_rad: the largest angle
+        :param servo: the one it acts on
         """
         raise NotImplementedError
 
@@ -63,7 +64,7 @@ class ServoAction(MotionAction):
 class ServoStuck(ServoAction):
     """It stays at the angle that was asked for last, whatever is asked for."""
 
-    def angle(self, before_rad: float, travel_rad: float) -> _Change:
+    def angle(self, before_rad: float, servo: Servo) -> _Change:
         """Ask for the same as before."""
         return lambda asked: before_rad
 
@@ -72,11 +73,13 @@ class ServoStuck(ServoAction):
 class ServoHardOver(ServoAction):
     """It runs to the end of its travel and stays there."""
 
-    side: str = parameter('sign of the angle there', choices=(POSITIVE, NEGATIVE))
+    side: str = parameter(
+        'sign of the angle there, from that at control 0', choices=(POSITIVE, NEGATIVE))
 
-    def angle(self, before_rad: float, travel_rad: float) -> _Change:
+    def angle(self, before_rad: float, servo: Servo) -> _Change:
         """Ask for the whole travel."""
-        end = travel_rad if self.side == POSITIVE else -travel_rad
+        travel = servo.travel_rad if self.side == POSITIVE else -servo.travel_rad
+        end = servo.center_rad + travel
         return lambda asked: end
 
 
@@ -87,7 +90,7 @@ class ServoSlack(ServoAction):
     play_deg: float = parameter('from one end of the play to the other', 'deg', above=0,
                                 maximum=90)
 
-    def angle(self, before_rad: float, travel_rad: float) -> _Change:
+    def angle(self, before_rad: float, servo: Servo) -> _Change:
         """Drag the angle along at half the play's distance: the play operator of hysteresis."""
         half, state = 0.5 * math.radians(self.play_deg), before_rad
 

@@ -1,6 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""Airspeed sensor: the differential pressure of a pitot tube along the body's x axis."""
+"""Airspeed sensor: the differential pressure of a pitot tube, along body x unless it is turned."""
 from __future__ import annotations
 
 import dataclasses
@@ -9,8 +9,8 @@ import typing
 from px4_sim_ros.model.inputs import STILL, SensorInputs
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.random_streams import NormalStream
-from px4_sim_ros.model.rotation import matrix, to_body
-from px4_sim_ros.model.sensors.mounting import height_m, velocity_flu
+from px4_sim_ros.model.rotation import dot, matrix, to_body, to_world
+from px4_sim_ros.model.sensors.mounting import height_m, mounting_rotation, velocity_flu
 from px4_sim_ros.model.truth import Truth
 from px4_sim_ros.model.world import WorldParameters
 
@@ -23,6 +23,9 @@ class AirspeedParameters(Parameters):
         'place of the tube relative to the centre of mass, FLU', 'm', minimum=-100, maximum=100)
     noise_pa: float = parameter('standard deviation of a sample', 'Pa', minimum=0)
     offset_pa: float = parameter('constant error', 'Pa')
+    mounting_deg: tuple[float, float, float] = parameter(
+        'roll, pitch and yaw of the tube, which is along its x axis, in the body', 'deg',
+        minimum=-180, maximum=180)
 
 
 class DifferentialPressureMeasurement(typing.NamedTuple):
@@ -36,7 +39,7 @@ class DifferentialPressureMeasurement(typing.NamedTuple):
 class Airspeed:
     """The sensor.
 
-    The pressure is rho v |v| / 2 with the velocity v relative to the air along body x: the
+    The pressure is rho v |v| / 2 with the velocity v relative to the air along the tube: the
     air does not compress, which at 50 m/s is true within 0.6 %. Backwards it is negative. PX4
     turns pressure into airspeed by the same law (`calc_IAS`).
     """
@@ -46,6 +49,7 @@ class Airspeed:
         self._home_altitude_m = world.home_altitude_m
         self._atmosphere = world.atmosphere()
         self._stream = NormalStream(world.seed, name)
+        self._tube = to_world(matrix(mounting_rotation(parameters.mounting_deg)), (1.0, 0.0, 0.0))
 
     def measure(
         self, truth: Truth, inputs: SensorInputs = STILL,
@@ -55,8 +59,8 @@ class Airspeed:
         rotation = matrix(truth.attitude)
         density = self._atmosphere.density_kg_m3(
             self._home_altitude_m + height_m(truth, rotation, p.position_m))
-        speed = (velocity_flu(truth, p.position_m)[0]
-                 - to_body(rotation, inputs.wind_enu)[0])
+        speed = (dot(self._tube, velocity_flu(truth, p.position_m))
+                 - dot(self._tube, to_body(rotation, inputs.wind_enu)))
         pressure = 0.5 * density * speed * abs(speed)
         return DifferentialPressureMeasurement(
             truth.time_us, pressure + p.offset_pa + p.noise_pa * self._stream.next(),

@@ -21,10 +21,11 @@ def check_parts(owner: str, vehicle: Vehicle) -> None:
     vehicle.body.check(f'{owner}: body')
     _check_models(owner, vehicle)
     _check_names(owner, vehicle)
+    servos = [servo.name for servo in vehicle.servos]
     for i, rotor in enumerate(vehicle.rotors):
         rotor.check(f'{owner}: rotors[{i}]')
         _check_known(f'{owner}: rotors[{i}].model', rotor.model, vehicle.rotor_models)
-    servos = [servo.name for servo in vehicle.servos]
+        _check_known(f'{owner}: rotors[{i}].tilted_by', rotor.tilted_by, servos)
     for i, surface in enumerate(vehicle.surfaces):
         name = f'{owner}: surfaces[{i}]'
         surface.check(name)

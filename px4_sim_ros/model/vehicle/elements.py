@@ -25,11 +25,19 @@ class Actuator(Parameters):
 
 @dataclasses.dataclass(frozen=True)
 class Servo(Actuator):
-    """What turns a surface or a wheel: control -1..1 to an angle, at a limited rate."""
+    """What turns a surface, a wheel or a rotor: control -1..1 to an angle, at a limited rate."""
 
     rate_rad_s: float = parameter('highest rate', 'rad/s', above=0)
-    travel_rad: float = parameter('angle at control 1', 'rad', above=0, maximum=math.pi)
+    travel_rad: float = parameter(
+        'angle at control 1, from that at control 0', 'rad', above=0, maximum=math.pi)
     reverse: bool = parameter('control 1 is the negative angle', default=False)
+    center_rad: float = parameter(
+        'angle at control 0', 'rad', default=0.0, minimum=-math.pi, maximum=math.pi)
+
+    def reference_rad(self, control: float) -> float:
+        """Return the angle asked for by a control."""
+        angle = (-1.0 if self.reverse else 1.0) * self.travel_rad * control
+        return angle + self.center_rad if self.center_rad else angle
 
 
 @dataclasses.dataclass(frozen=True)

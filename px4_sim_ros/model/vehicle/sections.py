@@ -10,9 +10,13 @@ import numpy as np
 
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.parameters import Parameters, parameter
+from px4_sim_ros.model.rotation import unit
 
 LOW_CHARGE = 0.2
 """Share of the charge at which a flight should have ended."""
+
+# Of the cosine between axis and hinge: a tenth of a degree.
+_PARALLEL = 1.0 - 1.5e-6
 
 
 @dataclasses.dataclass(frozen=True)
@@ -166,15 +170,16 @@ class Rotor(Parameters):
         minimum=-1, maximum=15)
     stops: bool = parameter(
         'stands still at a control of exactly 0 while armed, and does not idle', default=False)
+    tilted_by: str = parameter(
+        'servo that turns the axis about its hinge; empty: it is fixed', default='')
+    hinge: tuple[float, float, float] = parameter(
+        'direction about which that servo turns it, FLU; its hub is on the hinge',
+        default=(0.0, 1.0, 0.0))
 
     @property
     def direction(self) -> tuple[float, float, float]:
-        """The axis as a unit vector."""
-        if self.axis == (0.0, 0.0, 1.0):
-            return self.axis
-        x, y, z = self.axis
-        length = math.hypot(x, y, z)
-        return x / length, y / length, z / length
+        """The axis as a unit vector, of one that is tilted at the angle 0 of its servo."""
+        return unit(self.axis)
 
     @property
     def lifts(self) -> bool:
@@ -182,12 +187,19 @@ class Rotor(Parameters):
         return self.direction[2] > math.sqrt(0.5)
 
     def check(self, owner: str) -> None:
-        """Check that the axis has a direction.
+        """Check that axis and hinge have directions, and that the one can turn about the other.
 
-        :raises ParameterError: it is zero
+        :raises ParameterError: one is zero, or they are parallel
         """
-        if not any(self.axis):
-            raise ParameterError(f'{owner}.axis = {self.axis}: must have a direction')
+        for name in 'axis', 'hinge':
+            value = getattr(self, name)
+            if not any(value):
+                raise ParameterError(f'{owner}.{name} = {value}: must have a direction')
+        cosine = sum(a * b for a, b in zip(self.direction, unit(self.hinge)))
+        if self.tilted_by and abs(cosine) > _PARALLEL:
+            raise ParameterError(
+                f'{owner}.hinge = {self.hinge}: must not be along axis = {self.axis}, which would'
+                ' not tilt')
 
     @property
     def spin(self) -> float:

@@ -210,6 +210,14 @@ class Vehicle:
         """Whether it stays on the ground: it has no rotors."""
         return not self.rotors
 
+    @property
+    def stands_on_its_tail(self) -> bool:
+        """Whether its wing lies in the plane of its vertical: the largest surface's chord is up."""
+        if not self.surfaces:
+            return False
+        chord = max(self.surfaces, key=lambda s: s.area_m2).chord
+        return chord[2] > math.hypot(*chord[:2])
+
     @functools.cached_property
     def lift_rotors(self) -> tuple[Rotor, ...]:
         """The rotors that lift it."""
@@ -283,8 +291,7 @@ class Vehicle:
             return speeds
         motors = [self._motor_reference(motor, controls) if armed else 0.0
                   for motor in self.motors]
-        angles = [(-1.0 if servo.reverse else 1.0) * servo.travel_rad * controls[servo.control]
-                  for servo in self.servos]
+        angles = [servo.reference_rad(controls[servo.control]) for servo in self.servos]
         return References.of((*speeds, *motors, *angles), len(angles))
 
     @functools.cached_property

@@ -14,6 +14,7 @@ import typing
 from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.parameters import Parameters, parameter, range_text
 from px4_sim_ros.model.vehicle.contact_figures import contact_figures, foot_margin_m
+from px4_sim_ros.model.vehicle.cruise import in_cruise
 from px4_sim_ros.model.vehicle.sections import LOW_CHARGE
 from px4_sim_ros.model.vehicle.steady_states import SteadyStates, drag_speed_m_s
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
@@ -166,8 +167,9 @@ def all_figures(
     found: list[Parameters] = []
     if vehicle.lift_rotors:
         found.append(figures(vehicle.on_rotors(), environment, step_s))
-    if vehicle.surfaces and len(vehicle.lift_rotors) < len(vehicle.rotors) and vehicle.servos:
-        found.append(wing_figures(vehicle, environment))
+    cruising = in_cruise(vehicle)
+    if vehicle.surfaces and len(cruising.lift_rotors) < len(vehicle.rotors) and vehicle.servos:
+        found.append(wing_figures(cruising, environment))
     if vehicle.drives:
         found.append(wheel_figures(vehicle, environment.gravity_m_s2(0.0), step_s))
     return found

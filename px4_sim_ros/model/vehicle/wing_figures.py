@@ -67,7 +67,12 @@ class _Wing:
         self._density = environment.density_kg_m3(0.0)
         self.weight_n = vehicle.body.mass_kg * environment.gravity_m_s2(0.0)
         self.propellers = [not rotor.lifts for rotor in vehicle.rotors]
-        self.elevator = self._strongest(1)
+        pitching = np.array([self._effect(i)[1] for i in range(len(vehicle.servos))])
+        self.elevator = int(np.argmax(np.abs(pitching)))
+        # Two elevons are one elevator.
+        strongest = pitching[self.elevator]
+        self._elevators = np.where(
+            np.abs(pitching) > 0.5 * abs(strongest), np.sign(pitching * strongest), 0.0)
         self.ailerons = np.array([
             math.copysign(servo.travel_rad, self._effect(i)[0]) if abs(self._effect(i)[0]) > 1e-6
             else 0.0 for i, servo in enumerate(vehicle.servos)])
@@ -80,10 +85,6 @@ class _Wing:
         turned = self.wrench(1.0, _Trim(0.0, 0.0, 0.0), angles)
         return np.array(10.0 * (turned - rest)[3:])
 
-    def _strongest(self, axis: int) -> int:
-        effects = [abs(self._effect(i)[axis]) for i in range(len(self.vehicle.servos))]
-        return int(np.argmax(effects)) if effects else -1
-
     def wrench(
         self, speed_m_s: float, trim: _Trim, angles: np.ndarray | None = None,
         rate_flu: tuple[float, float, float] = _STILL,
@@ -91,9 +92,7 @@ class _Wing:
         """Return force and torque in FLU, of the air alone."""
         plant, body = self._plant, self.vehicle.body
         if angles is None:
-            angles = np.zeros(len(self.vehicle.servos))
-            if self.vehicle.servos:
-                angles[self.elevator] = trim.elevator_rad
+            angles = trim.elevator_rad * self._elevators
         speeds = np.array([
             trim.propeller_rad_s if propels else 0.0 for propels in self.propellers])
         flow = (speed_m_s * math.cos(trim.attack_rad), 0.0, -speed_m_s * math.sin(trim.attack_rad))
@@ -117,7 +116,10 @@ class _Wing:
     def trim(self, speed_m_s: float) -> _Trim:
         """Return level flight at a speed, by Newton's method."""
         scale = np.array([0.1, 0.1, 100.0])
-        x = np.array([0.05, 0.0, 5.0])
+        # A slower propeller would give no thrust, and nothing to go by.
+        windmilling = max((speed_m_s / self.vehicle.model_of(rotor).zero_thrust_inflow_m
+                           for rotor in self.vehicle.rotors if not rotor.lifts), default=0.0)
+        x = np.array([0.05, 0.0, max(5.0, 1.1 * windmilling / scale[2])])
 
         def residual(x: np.ndarray) -> np.ndarray:
             lift, ahead, moment = self.along_path(speed_m_s, _Trim(*(x * scale)))
@@ -134,7 +136,7 @@ class _Wing:
 
 
 def wing_figures(vehicle: Vehicle, environment: Environment) -> WingFigures:
-    """Return the figures of a vehicle with surfaces, servos and a propeller that pushes it on."""
+    """Return the figures of a vehicle with surfaces, servos and propellers along its path."""
     wing = _Wing(vehicle, environment)
     stall = _stall_speed_m_s(wing)
     speed = _TRIM_RATIO * stall
