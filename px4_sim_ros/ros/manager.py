@@ -29,6 +29,7 @@ from px4_sim_ros.ros.run_control import RunControl
 from px4_sim_ros.ros.status_publisher import StatusPublisher
 from px4_sim_ros.ros.supervision import Supervision
 from px4_sim_ros.ros.timed_logger import TimedLogger
+from px4_sim_ros.ros.vehicle_changes import ChangeTeller
 from px4_sim_ros.ros.wall_timer import create_wall_timer
 from px4_sim_ros.step import graph
 from px4_sim_ros.step.clock import LockstepClock
@@ -72,6 +73,9 @@ class ManagerNode(PollingNode, parameters.OwnRefusals, FollowingLifecycle):
         self._bring_up = BringUp(
             self, vehicles or [Member('', graph.of_instances(world.node_counts), world)],
             self.driver, self._encounters)
+        if vehicles:
+            teller = ChangeTeller(self)
+            host.runner.on_change = lambda change: teller.tell(change, self.control.run)
         self._supervision = Supervision(self, self.driver, self._bring_up)
         self._status = StatusPublisher(
             self, lambda: self._supervision.status(self.control, self.lifecycle_state))
