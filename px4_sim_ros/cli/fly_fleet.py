@@ -74,7 +74,8 @@ def _expect(record: FlightRecord, vehicle: VehiclePlan) -> None:
 def fleet_record(record: FlightRecord, vehicles: typing.Sequence[VehiclePlan]) -> FleetRecord:
     """Return the records of all vehicles, with what each of them is."""
     return FleetRecord(vehicles[0].namespace, record, {
-        vehicle.namespace: _head(vehicle.configuration, vehicle) for vehicle in vehicles})
+        vehicle.namespace: _head(vehicle.configuration, vehicle) for vehicle in vehicles},
+        vehicles[0].configuration.world.step_us)
 
 
 def _head(configuration: Configuration, vehicle: VehiclePlan) -> dict[str, typing.Any]:

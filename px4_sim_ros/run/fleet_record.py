@@ -27,6 +27,7 @@ class FleetRecord:
 
     def __init__(
         self, first: str, record: FlightRecord, heads: typing.Mapping[str, dict[str, typing.Any]],
+        step_us: int,
     ) -> None:
         """Take those of a flight that is over.
 
@@ -34,7 +35,7 @@ class FleetRecord:
         :param record: of the first vehicle, with those of the others
         :param heads: what each vehicle is, by namespace
         """
-        self._first, self._heads = record, heads
+        self._first, self._heads, self._step_us = record, heads, step_us
         self.records = {first: record, **record.others}
 
     @property
@@ -74,7 +75,7 @@ class FleetRecord:
             'real_time_factor': round(factor, 2),
             'vehicle_seconds_per_second': round(
                 factor * there_s / (status.sim_time_s or 1.0), 2),
-            'steps': status.steps,
+            'steps': round(status.sim_time_s * US_PER_S) // self._step_us,
             **self._of_encounters(),
             'fingerprint': self.fingerprint,
             'repeatable': not self.unrepeatable,

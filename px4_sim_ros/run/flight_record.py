@@ -142,6 +142,7 @@ class FlightRecord:
         self.new_begins = 0                            # with another autopilot, in a fleet
         self.joined_us = 0 if self.joins_us == 0 else None     # the world; None: not yet
         self.left_us: int | None = None                # None: it is there to the end
+        self._away_us = 0                              # between leaving and joining again
         self.met: list[Encounter] = []                 # near misses and collisions of a fleet
         self.nearest: list[Nearest] = []               # each two of it, the least distance first
 
@@ -150,11 +151,13 @@ class FlightRecord:
         if not change.joins:
             self.left_us = change.time_us
             return
-        if self.was_there:
-            self.begin_again()
-        else:
+        if self.joined_us is None:
             self.joined_us = change.time_us
-        self.left_us = None
+        else:
+            self.begin_again()
+        if self.left_us is not None:
+            self._away_us += change.time_us - self.left_us
+            self.left_us = None
 
     @property
     def was_there(self) -> bool:
@@ -165,8 +168,8 @@ class FlightRecord:
         """Return for how long its vehicle was in a world that has ended at a simulated time."""
         if self.joined_us is None:
             return 0.0
-        return (end_s if self.left_us is None else self.left_us / US_PER_S) - (
-            self.joined_us / US_PER_S)
+        until_s = end_s if self.left_us is None else self.left_us / US_PER_S
+        return until_s - (self.joined_us + self._away_us) / US_PER_S
 
     def begin_again(self) -> None:
         """Take note that its vehicle begins again while others fly on."""

@@ -83,10 +83,10 @@ class Lane:
 
     @property
     def joins(self) -> Change | None:
-        """That the vehicle joins with its next step, if it does and was not there at time 0."""
-        if self.time_us or not self._begins_again:
+        """That the vehicle joins with its next step, if that was planned and is not time 0."""
+        if self.time_us or self._by_hand or not self._begin_us:
             return None
-        return Change(self.vehicle, self._begin_us, True, self._by_hand)
+        return Change(self.vehicle, self._begin_us, True)
 
     @property
     def next_us(self) -> int:

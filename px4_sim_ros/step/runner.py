@@ -65,7 +65,7 @@ class Runner:
         self._port, self.clock = port, clock
         self.attendance = attendance or Attendance()
         self.on_change: typing.Callable[[Change], None] = lambda change: None
-        """Is told when a vehicle joins, before its first step, and when one has left."""
+        """Is told when a vehicle joins, and when one has left."""
         self.place_lanes([Lane()])
 
     def reset(self) -> None:
@@ -170,16 +170,16 @@ class Runner:
     def change(self, change: Change) -> None:
         """Let a vehicle join with the next step, or leave: by hand, between its steps or in one.
 
-        One that leaves and joins at the same time begins again.
+        One that joins while it is there begins again.
         """
         lane = self.lanes[change.vehicle]
         self.flush()
+        if self.attendance.has(change.vehicle, max(change.time_us, 1)):
+            lane.leave(change.by_hand)
         self.attendance.take(change)
         if change.joins:
             lane.reset(change.time_us, change.by_hand)
-        else:
-            lane.leave(change.by_hand)
-            self.on_change(change)
+        self.on_change(change)
 
     def flush(self) -> None:
         """Send all that was put out."""

@@ -174,5 +174,7 @@ def test_what_comes_of_a_vehicle_before_it_is_known_to_join_is_kept():
     assert taking.take() == sorted(
         [*clock[50:52], *imu], key=lambda m: (m[1], list(PERIODS_US).index(m[0])))
     assert taking.waits_for() == {'imu': 208}
-    taking.change('imu', Presence(200, 208))
+    taking.change('imu', Presence(208))       # it begins again, and goes on
+    assert taking.waits_for() == {'imu': 208}
+    taking.change('imu', Presence(0, 208))
     assert taking.take() == clock[52:]

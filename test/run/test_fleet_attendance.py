@@ -119,3 +119,22 @@ def test_the_report_tells_when_they_were_there(flown):
     assert '1.004 to 4.000' in page
     assert 'never' in page
     assert 'guest.world' in page
+
+
+def test_rerun_shows_each_while_it_is_there(flown, tmp_path):
+    rerun = pytest.importorskip('rerun', reason='rerun-sdk is not installed')
+    from rerun.chunk import RrdReader
+
+    from px4_sim_ros.viewing.rerun_fleet import write_fleet
+    stream = rerun.RecordingStream('test')
+    stream.save(tmp_path / 'fleet.rrd')
+    write_fleet(vehicles_of(flown[0] / 'bag'), lambda: stream)
+    stream.flush(timeout_sec=10.0)
+    stream.disconnect()
+    points = {name: 0 for name in NAMES}
+    for chunk in RrdReader(tmp_path / 'fleet.rrd').stream().to_chunks():
+        name = chunk.entity_path.split('/')[1]
+        if chunk.entity_path.endswith('/distance') and not chunk.is_static:
+            points[name] += sum(map(bool, chunk.to_record_batch().column(
+                'Scalars:scalars').to_pylist()))
+    assert points['spare'] == 0 < points['guest'] < points['late'] < points['first']

@@ -76,13 +76,14 @@ class ReorderBuffer:
     def change(self, name: str, presence: Presence) -> None:
         """Take in from when to when there are messages of a topic from now on.
 
-        What has come before that is kept.
+        What has come before that is kept. Of one that goes on none is left out.
         """
-        joins = presence.joins_us != self._presences[name].joins_us
+        if self._is_awaited(name):
+            self._presences[name] = self._presences[name]._replace(leaves_us=presence.leaves_us)
+            return
         self._presences[name] = presence
-        if joins:
-            self._next_us[name] = max(self._first_us(name), self._next_us[name])
-            self._go_on(name)
+        self._next_us[name] = max(self._first_us(name), self._next_us[name])
+        self._go_on(name)
 
     def add_no_measurement(
         self, name: str, time_us: int, data: bytes, silent: typing.Iterable[str],
