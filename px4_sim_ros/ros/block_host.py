@@ -109,6 +109,10 @@ class BlockHost:
     def remove(self, name: str, vehicle: str = '') -> None:
         """Let a block take part no more; the next step of the others is their first."""
         self._placed.pop(qualified(vehicle, name), None)
+        self.begin_anew()
+
+    def begin_anew(self) -> None:
+        """Begin a new run, with the vehicles that were to be there."""
         self.runner.attendance.reset()
         self.arrange()
 

@@ -132,6 +132,28 @@ def test_one_whose_autopilot_does_not_come_is_removed_and_the_others_fly(fleet, 
     assert (alpha['landed'], alpha['repeatable'], mine['left_s']) == (True, True, 0.0)
 
 
+@pytest.mark.parametrize('mode', ['composed', 'separate'])
+def test_a_reset_goes_back_to_what_was_planned(mode, fleet, tmp_path):
+    """Both who joins later and who was added by hand are away again; then all repeats."""
+    file = fleet(alpha={}, late={'joins_at_s': 2.0}, spare={'in_reserve': True})
+    summary, again = tmp_path / 'summary.json', tmp_path / 'again.json'
+    with running(command('fly', '--fleet', file, '--mode', mode, '--speed-factor', 1,
+                         '--summary', summary)) as process:
+        wait_for_line(process, 'late: ready to fly')
+        assert run('vehicle', 'add', 'spare').returncode == 0
+        wait_for_line(process, 'spare: ready to fly')
+        assert run('reset').returncode == 0
+        assert run('speed', 'max').returncode == 0
+        text = process.communicate(timeout=100)[0]
+    assert process.returncode == 0, text
+    assert run('fly', '--fleet', file, '--mode', 'core', '--summary', again).returncode == 0
+    found, other = (json.loads(path.read_text()) for path in (summary, again))
+    assert found['fingerprint'] == other['fingerprint']
+    assert found['repeatable'], found['not_repeatable_because']
+    assert [(v['joined_s'], v['landed']) for v in found['fleet']] == [
+        (0.0, True), (2.0, True), (None, False)]
+
+
 def test_a_supervisor_has_an_autopilot_while_its_vehicle_is_there(fleet, tmp_path):
     """As `ros2 launch` starts one; here its vehicle is one of `fly`."""
     file, summary = fleet(alpha={}, late={
