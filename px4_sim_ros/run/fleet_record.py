@@ -46,7 +46,7 @@ class FleetRecord:
 
     def _there(self) -> dict[str, FlightRecord]:
         """Return the records of those that were ever in the world."""
-        return {name: record for name, record in self.records.items() if record.was_there}
+        return {name: record for name, record in self.records.items() if record.stay.has_begun}
 
     @property
     def unrepeatable(self) -> str:
@@ -64,7 +64,7 @@ class FleetRecord:
         # One that has left knows no more of the world.
         status = max((its.status for its in self.records.values()), key=lambda s: s.sim_time_s)
         factor = status.real_time_factor()
-        there_s = sum(its.there_s(status.sim_time_s) for its in self.records.values())
+        there_s = sum(its.stay.length_s(status.sim_time_s) for its in self.records.values())
         return head | {
             'recording_problem': self._first.recording_problem,
             'failure': failure,
@@ -98,7 +98,8 @@ class FleetRecord:
         record = self.records[name]
         return {'namespace': name, **self._heads[name], 'failure': record.failure,
                 'mission_flown': record.mission_flown, 'new_begins': record.new_begins,
-                'joined_s': _seconds(record.joined_us), 'left_s': _seconds(record.left_us),
+                'joined_s': _seconds(record.stay.joined_us),
+                'left_s': _seconds(record.stay.left_us),
                 **record.of_motion(), **record.of_scenario(), **record.of_link()}
 
 

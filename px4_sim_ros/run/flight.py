@@ -153,7 +153,7 @@ def _check_flown(
     failures = []
     for vehicle, autopilot in zip(vehicles, autopilots):
         flight, its = flights[vehicle.namespace], records[vehicle.namespace]
-        if not its.was_there:
+        if not its.stay.has_begun:
             continue
         try:
             if vehicle.mission is not None or vehicle.scenario is not None:
@@ -161,8 +161,6 @@ def _check_flown(
         except MissionError as error:
             if not plan.fleet:
                 raise
-            if its.left_us is not None:
-                continue           # it was to be there until then
             # Others have ended with the flight, which is no fault of theirs.
             is_cause = autopilot.has_failed or bool(flight.failure)
             its.failure = str(error) if is_cause else 'its flight was ended with that of another'

@@ -13,6 +13,7 @@ from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.rotation import difference
 from px4_sim_ros.model.scenario.happening import Happening, Verdict, Verdicts
 from px4_sim_ros.model.timebase import US_PER_S
+from px4_sim_ros.run.stay import Stay
 from px4_sim_ros.run.track import Track
 from px4_sim_ros.step.attendance import Change
 from px4_sim_ros.step.repeatability import FINGERPRINT, first_gap, unrepeatable_because
@@ -140,36 +141,15 @@ class FlightRecord:
         self._happenings: list[dict[str, typing.Any]] = []
         self.verdicts: Verdicts | None = None          # of a scenario that has come to its end
         self.new_begins = 0                            # with another autopilot, in a fleet
-        self.joined_us = 0 if self.joins_us == 0 else None     # the world; None: not yet
-        self.left_us: int | None = None                # None: it is there to the end
-        self._away_us = 0                              # between leaving and joining again
+        self.stay = Stay(self.joins_us)                # in the world of a fleet
         self.met: list[Encounter] = []                 # near misses and collisions of a fleet
         self.nearest: list[Nearest] = []               # each two of it, the least distance first
 
     def attend(self, change: Change) -> None:
         """Take note that its vehicle joins the world, or has left it."""
-        if not change.joins:
-            self.left_us = change.time_us
-            return
-        if self.joined_us is None:
-            self.joined_us = change.time_us
-        else:
+        if change.joins and self.stay.has_begun:
             self.begin_again()
-        if self.left_us is not None:
-            self._away_us += change.time_us - self.left_us
-            self.left_us = None
-
-    @property
-    def was_there(self) -> bool:
-        """Whether its vehicle was ever in the world."""
-        return self.joined_us is not None
-
-    def there_s(self, end_s: float) -> float:
-        """Return for how long its vehicle was in a world that has ended at a simulated time."""
-        if self.joined_us is None:
-            return 0.0
-        until_s = end_s if self.left_us is None else self.left_us / US_PER_S
-        return until_s - (self.joined_us + self._away_us) / US_PER_S
+        self.stay.take(change)
 
     def begin_again(self) -> None:
         """Take note that its vehicle begins again while others fly on."""
@@ -223,7 +203,7 @@ class FlightRecord:
         """Whether all holds that its scenario expects, or without one whether it has landed."""
         if self.verdicts is not None:
             return not self.failed
-        return self.landed or self.left_us is not None or not self.was_there
+        return self.landed or self.stay.has_ended or not self.stay.has_begun
 
     @property
     def failed(self) -> list[Verdict]:
@@ -298,7 +278,7 @@ class FlightRecord:
         """Return why another flight may have another fingerprint, '' if none may."""
         return unrepeatable_because(
             self.autopilot, self.shares_core,
-            (self.mission_flown or self.verdicts is not None or self.left_us is not None)
+            (self.mission_flown or self.verdicts is not None or self.stay.has_ended)
             and not self.was_stopped,
             self.status.gap, self.status.fingerprint)
 

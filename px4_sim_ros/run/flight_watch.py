@@ -127,6 +127,7 @@ class StartedAutopilot:
         self._changes = threading.Lock()           # it is being ended and started
         self._ends = threading.Event()
         self._is_late = False          # it was started after time 0
+        self._failure = ''             # of one whose vehicle has left since
         self._started = contextlib.ExitStack()
         self._in_vain = 0              # how many in a row have not replied
         self._is_wanted_again = vehicle.hil.on_waiting == 'begin_again'
@@ -139,6 +140,7 @@ class StartedAutopilot:
     def _join(self) -> None:
         """Start it: its vehicle is in the world from now on."""
         self._ends = threading.Event()
+        self._failure, self.has_failed, self._is_missing = '', False, False
         self._is_late = bool(self._world.status(self._vehicle.namespace).steps)
         with contextlib.ExitStack() as stack:
             self._start()
@@ -151,6 +153,8 @@ class StartedAutopilot:
 
     def _leave(self) -> None:
         """End it, if there is one: its vehicle is in the world no longer."""
+        if self.has_failed:            # before that
+            self._failure = self._why_not_flown()
         self._started.close()
         self._autopilot = None
 
@@ -232,8 +236,14 @@ class StartedAutopilot:
         """
         if watch.failure and (scenario is None or scenario.end is None):
             raise MissionError(watch.failure)
-        if self._is_missing and self._autopilot is not None:
-            raise MissionError(
-                f'{self._autopilot.name} has not connected within {_CONNECTED_TIMEOUT_S:g} s')
-        if not watch.is_flown and self._autopilot is not None:
-            raise MissionError(self._end_text())
+        if failure := self._failure or (
+                '' if watch.is_flown and not self._is_missing else self._why_not_flown()):
+            raise MissionError(failure)
+
+    def _why_not_flown(self) -> str:
+        """Return why it has flown nothing to its end, '' if it is not there."""
+        if self._autopilot is None:
+            return ''
+        if self._is_missing:
+            return f'{self._autopilot.name} has not connected within {_CONNECTED_TIMEOUT_S:g} s'
+        return self._end_text()
