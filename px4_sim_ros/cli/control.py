@@ -32,6 +32,7 @@ PURPOSES = {
     'stop': 'take the graph down',
     'top': 'show what the graph does, node by node',
     'sensor': 'start or stop a sensor, or ask for its status',
+    'vehicle': 'add a vehicle of a fleet to the world, remove it, or start it again',
     'fault': 'do something to a flight with a scenario: a motor, a sensor, the wind, ...',
 }
 
@@ -87,6 +88,10 @@ def _sensor(control: Control, options: argparse.Namespace) -> None:
     print(f'{options.name} is {control.sensor(options.name, options.verb).state}')
 
 
+def _vehicle(control: Control, options: argparse.Namespace) -> None:
+    print(control.vehicle(options.verb, options.name))
+
+
 def _fault(control: Control, options: argparse.Namespace) -> None:
     event: dict[str, typing.Any] = {options.action: dict(options.parameters)}
     for key in 'name', 'for_s':
@@ -104,7 +109,7 @@ def _parameter(text: str) -> tuple[str, typing.Any]:
 
 _VERBS: dict[str, typing.Callable[[Control, argparse.Namespace], None]] = {
     'pause': _pause, 'resume': _resume, 'step': _step, 'reset': _reset, 'speed': _speed,
-    'status': _show, 'stop': _stop, 'sensor': _sensor, 'fault': _fault}
+    'status': _show, 'stop': _stop, 'sensor': _sensor, 'vehicle': _vehicle, 'fault': _fault}
 
 
 def _count(text: str) -> int:
@@ -153,6 +158,8 @@ def add_parsers(commands: typing.Any) -> None:
     parsers['sensor'].add_argument(
         'name', type=_sensor_name,
         help=f"one of {', '.join(_sensors())}, or a further one such as imu_1")
+    parsers['vehicle'].add_argument('verb', choices=('add', 'remove', 'restart'))
+    parsers['vehicle'].add_argument('name', metavar='NAMESPACE', help='as in the fleet file')
     parsers['fault'].add_argument('action', type=_action, metavar='ACTION',
                                   help='as in a scenario file; `list actions` names all')
     parsers['fault'].add_argument('parameters', nargs='*', type=_parameter,
@@ -176,7 +183,7 @@ def run(options: argparse.Namespace) -> int:
             _VERBS[options.command](control, options)
             if options.command == 'status' and options.json:
                 print(json.dumps(control.status.values() | {'sentence': control.status.sentence}))
-            elif options.command not in ('stop', 'sensor', 'fault'):
+            elif options.command not in ('stop', 'sensor', 'vehicle', 'fault'):
                 print(control.summary())
         except RuntimeError as error:
             return output.failed(options.command, error, FAILED)

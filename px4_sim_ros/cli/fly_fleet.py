@@ -59,15 +59,23 @@ def fleet_of(options: argparse.Namespace) -> Fleet | None:
 
 def prepare_record(record: FlightRecord, vehicles: list[VehiclePlan]) -> None:
     """Let the record of the first vehicle have those of the others."""
+    _expect(record, vehicles[0])
     for vehicle in vehicles[1:]:
         its = record.others[vehicle.namespace] = FlightRecord()
+        _expect(its, vehicle)
         its.autopilot, its.shares_core = vehicle.autopilot, vehicle.hil.shares_core
+
+
+def _expect(record: FlightRecord, vehicle: VehiclePlan) -> None:
+    record.joins_us = vehicle.presence.joins_us
+    record.reset()
 
 
 def fleet_record(record: FlightRecord, vehicles: typing.Sequence[VehiclePlan]) -> FleetRecord:
     """Return the records of all vehicles, with what each of them is."""
     return FleetRecord(vehicles[0].namespace, record, {
-        vehicle.namespace: _head(vehicle.configuration, vehicle) for vehicle in vehicles})
+        vehicle.namespace: _head(vehicle.configuration, vehicle) for vehicle in vehicles},
+        vehicles[0].configuration.world.step_us)
 
 
 def _head(configuration: Configuration, vehicle: VehiclePlan) -> dict[str, typing.Any]:
@@ -79,7 +87,13 @@ def _head(configuration: Configuration, vehicle: VehiclePlan) -> dict[str, typin
 
 def print_vehicle(summary: dict[str, typing.Any]) -> None:
     """Print a line about a vehicle, and one for each thing that its scenario expects."""
+    if summary['joined_s'] is None:
+        print(f"{summary['namespace']:28} {summary['vehicle']}: in reserve, it has not joined")
+        return
     how = 'landed' if summary['landed'] else summary['failure'] or 'not landed'
+    for key, verb in ('left_s', 'left'), ('joined_s', 'joined'):
+        if summary[key]:
+            how = f'{verb} at {summary[key]:g} s, {how}'
     off = summary['position_error_at_landing_m']
     print(f"{summary['namespace']:28} {summary['vehicle']}, {summary['mission']},"
           f" {summary['autopilot']}: {how}{f', off by {off:g} m' if off is not None else ''},"

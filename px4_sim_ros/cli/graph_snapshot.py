@@ -66,6 +66,7 @@ class VehicleSnapshot:
     link: LinkSnapshot
     busy_us_per_step: float | None          # of all its nodes; without the wait for the autopilot
     troubled: tuple[str, ...] = ()          # its nodes that are silent or not active
+    is_there: bool = True                   # in the world, as far as is known
 
 
 @dataclasses.dataclass(frozen=True)

@@ -16,6 +16,7 @@ from px4_sim_ros.config.resources import check_page, check_writable
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.recording.analysis.comparison import compare_bags
 from px4_sim_ros.recording.bag.reader import BagReader, vehicles_of
+from px4_sim_ros.recording.playback import commands
 from px4_sim_ros.run import replay as replaying
 from px4_sim_ros.run import settings
 
@@ -44,8 +45,14 @@ def replay(options: argparse.Namespace) -> int:
 def _replay(options: argparse.Namespace) -> int:
     check_page('plot', options.plot)
     return by_vehicle.each(
-        options, vehicles_of(options.bag), ('play', 'join', 'record', 'json', 'plot'),
+        options, _flown(vehicles_of(options.bag)), ('play', 'join', 'record', 'json', 'plot'),
         lambda bag: _replay_one(options, bag))
+
+
+def _flown(bags: list[BagReader]) -> list[BagReader]:
+    """Leave out the vehicles that were in reserve to the end."""
+    return [bag for bag in bags if len(bags) == 1 or bag.run.joins_us is not None
+            or any(True for _ in commands(bag))]
 
 
 def _replay_one(options: argparse.Namespace, bag: BagReader) -> int:

@@ -227,7 +227,8 @@ class SnapshotCollector:
         return VehicleSnapshot(
             self._link(vehicle, now_s),
             manager.us_per_step(manager.wall_s * sum(busy) / 100.0) if manager and busy else None,
-            tuple(name for name, node in its.items() if node.state not in (None, 'active')))
+            tuple(name for name, node in its.items() if node.state not in (None, 'active')),
+            self._status is None or vehicle not in self._status.away)
 
     def _is_silent(self, node: _Node, now_s: float) -> bool:
         if node.heard_s is None:

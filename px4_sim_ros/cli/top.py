@@ -259,7 +259,8 @@ def _vehicles(vehicles: typing.Mapping[str, VehicleSnapshot]) -> Table:
     for name, vehicle in vehicles.items():
         link = vehicle.link
         table.add_row(
-            name, _state(link.state), figure(link.replies, 'd'), figure(link.misses, 'd'),
+            name, _state(link.state) if vehicle.is_there else Text('not there'),
+            figure(link.replies, 'd'), figure(link.misses, 'd'),
             figure(link.wait_us_per_step, '.0f'), figure(vehicle.busy_us_per_step, '.0f'),
             style='red' if link.misses or vehicle.troubled else '')
     return table

@@ -13,6 +13,8 @@ from px4_sim_ros.config.resources import named_file, read_yaml
 from px4_sim_ros.config.setting_names import Settings, node_and_key
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.parameters import Parameters, parameter, unknown_key_error
+from px4_sim_ros.model.timebase import US_PER_S, seconds_text
+from px4_sim_ros.step.attendance import Presence
 
 MOST_VEHICLES = 40
 """As many as there are ports between the first pilot's and the first autopilot's."""
@@ -55,6 +57,13 @@ class VehicleEntry(Parameters):
     when_gone: str = parameter(
         'what becomes of the world when its autopilot has gone', choices=tuple(_WHEN_GONE),
         default='hold')
+    joins_at_s: float = parameter(
+        'simulated time at which it stands where it starts', 's', minimum=0, maximum=1_000_000,
+        default=0.0)
+    leaves_at_s: float = parameter(
+        'simulated time up to which it is there', 's', above=0, maximum=1_000_000,
+        default=math.inf)
+    in_reserve: bool = parameter('it joins when somebody asks for it', default=False)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,6 +75,16 @@ class FleetVehicle:
     instance: int | None       # None: the next one that is free
     seed: int | None           # None: one that follows from that of the world
     settings: Settings
+    joins_at_s: float | None = 0.0     # None: when somebody asks for it
+    leaves_at_s: float = math.inf
+
+    def presence(self, step_us: int) -> Presence:
+        """Return from when to when it is to be in the world, to the nearest step."""
+        def at_step(time_s: float) -> int:
+            return round(time_s * US_PER_S / step_us) * step_us
+
+        return Presence(None if self.joins_at_s is None else at_step(self.joins_at_s),
+                        None if math.isinf(self.leaves_at_s) else at_step(self.leaves_at_s))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -144,9 +163,45 @@ def _vehicle(owner: str, entry: typing.Any) -> FleetVehicle:
     found.setdefault('dynamics', {}).update(
         (f'start_{key}', value) for key, value in dataclasses.asdict(start).items())
     found.setdefault('hil_bridge', {})['on_waiting'] = _WHEN_GONE[said.when_gone]
+    _check_times(owner, said, entry)
     return FleetVehicle(
         said.namespace, said.autopilot, said.instance if 'instance' in entry else None,
-        said.seed if 'seed' in entry else None, found)
+        said.seed if 'seed' in entry else None, found,
+        None if said.in_reserve else said.joins_at_s, said.leaves_at_s)
+
+
+def _check_times(owner: str, said: VehicleEntry, entry: typing.Container[str]) -> None:
+    """Check that a vehicle leaves after it has joined.
+
+    :raises ParameterError: with its place
+    """
+    for key in 'joins_at_s', 'leaves_at_s':
+        if said.in_reserve and key in entry:
+            raise ParameterError(f'{owner}.{key} = {getattr(said, key):g}: is not for a vehicle in'
+                                 ' reserve, which joins and leaves when somebody asks for it')
+    if said.leaves_at_s <= said.joins_at_s:
+        raise ParameterError(f'{owner}.leaves_at_s = {said.leaves_at_s:g}: must be greater than'
+                             f' joins_at_s, which is {said.joins_at_s:g} s')
+
+
+def check_presences(owner: str, presences: typing.Mapping[str, Presence]) -> None:
+    """Check that there is a vehicle in the world at each time, up to the last one that leaves.
+
+    :param presences: by namespace
+    :raises ParameterError: from when on nobody is there, and who joins next
+    """
+    until_us: float = 0.0
+    planned = [(its.joins_us, its.leaves_us, name) for name, its in presences.items()
+               if its.joins_us is not None]
+    for joins_us, leaves_us, name in sorted(planned, key=lambda its: its[0]):
+        if joins_us > until_us:
+            raise ParameterError(
+                f'{owner}: nobody is in the world at t = {seconds_text(round(until_us))}, before'
+                f' {name} joins it at t = {seconds_text(joins_us)}')
+        until_us = max(until_us, math.inf if leaves_us is None else leaves_us)
+    if not planned:
+        raise ParameterError(f'{owner}: all vehicles are in reserve; one at least has to be there'
+                             ' from the beginning')
 
 
 def _settings(owner: str, content: typing.Any) -> Settings:

@@ -195,7 +195,18 @@ class HilBlock(Block):
         """Hold the next step until another autopilot is there."""
         self._has_first_imu = True
         self.wants_new_begin = False
-        self.link.lockstep.begin_again()
+        self._hil_frames.reset()
+        self.link.lockstep.begin_again(time_us)
+
+    def leave(self) -> None:
+        """Let the autopilot go; whoever has started it ends it."""
+        self._is_exchanging = self._is_held = False
+        self.link.lockstep.let_go()
+        self._report(self.link.lockstep.report)
+
+    def note_gap(self, sentence: str) -> None:
+        """Take note of what may be otherwise if the run is repeated."""
+        self.link.lockstep.note_gap(sentence)
 
     def open_server(self) -> HilServer:
         """Return where the autopilot connects to."""

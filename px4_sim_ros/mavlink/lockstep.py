@@ -207,9 +207,17 @@ class Lockstep:
         self._reset_counters()
         self.report.reset()
 
-    def begin_again(self) -> None:
+    def begin_again(self, time_us: int) -> None:
         """Hold for the next autopilot as for the first one; the counters go on."""
+        self.report.time_us = time_us
         self._has_begun = False
+
+    def let_go(self) -> None:
+        """Serve the autopilot no longer: its vehicle has left the world."""
+        if self.state is not LinkState.WAITING:
+            self._server.retire_client()
+            self._retired_s = time.monotonic()
+            self.report.enter(LinkState.WAITING)
 
     def wait(self, timeout_s: float) -> None:
         """While a step is held: wait for an autopilot, at most `timeout_s`."""

@@ -43,6 +43,8 @@ class RunStatus:
     busy_s: float | None = None
     unrecorded: str = ''                      # why the recording has ended too early
     unasked: str = ''                         # why it is STOPPING, if nobody has asked for that
+    there: tuple[str, ...] = ()               # the vehicles of a fleet that are in the world
+    away: tuple[str, ...] = ()                # and those that are not, or not yet
 
     @property
     def sim_time_s(self) -> float | None:
@@ -58,7 +60,8 @@ class RunStatus:
             'real_time_factor': (self.real_time_factor, '.3f'),
             'speed_factor': (self.speed_factor, 'g'),
             'paced_s': (self.paced_s, '.6f'), 'busy_s': (self.busy_s, '.6f')}
-        reasons = {'unrecorded': self.unrecorded, 'unasked': self.unasked}
+        reasons = {'unrecorded': self.unrecorded, 'unasked': self.unasked,
+                   'there': ', '.join(self.there), 'away': ', '.join(self.away)}
         return texts | {key: format(number, form) for key, (number, form) in numbers.items()
                         if number is not None} | {
                             key: reason for key, reason in reasons.items() if reason}
@@ -79,4 +82,9 @@ class RunStatus:
             int(values.get('run', 0)), int(values.get('resets', 0)), values.get('lifecycle', ''),
             int(values.get('steps', 0)),
             None if sim_time_s is None else round(sim_time_s * US_PER_S), **numbers,
-            unrecorded=values.get('unrecorded', ''), unasked=values.get('unasked', ''))
+            unrecorded=values.get('unrecorded', ''), unasked=values.get('unasked', ''),
+            there=_names(values.get('there', '')), away=_names(values.get('away', '')))
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(filter(None, text.split(', ')))

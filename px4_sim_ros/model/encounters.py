@@ -18,6 +18,7 @@ from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 
 _APART, _NEAR, _TOUCHING = range(3)
+_NOWHERE = math.nan, math.nan, math.nan
 
 
 class Encounter(typing.NamedTuple):
@@ -82,9 +83,14 @@ class Encounters:
         self._state = np.full(len(self._pairs), _APART)
         self.near_misses = self.collisions = 0
 
-    def step(self, time_us: int, positions_enu: typing.Sequence[Vector]) -> list[Encounter]:
-        """Take in the positions at a time, m; return who has come near whom just then."""
-        position = np.asarray(positions_enu, float)
+    def step(
+        self, time_us: int, positions_enu: typing.Sequence[Vector | None],
+    ) -> list[Encounter]:
+        """Take in the positions at a time, m; return who has come near whom just then.
+
+        :param positions_enu: None of a vehicle that is not in the world, and so far from all
+        """
+        position = np.array([_NOWHERE if its is None else its for its in positions_enu], float)
         distance = np.linalg.norm(position[self._one] - position[self._other], axis=1)
         nearer = distance < self._least_m
         self._least_m[nearer], self._least_us[nearer] = distance[nearer], time_us

@@ -10,6 +10,7 @@ from px4_sim_ros.mavlink.shared_core import SharedCore
 from px4_sim_ros.messages.publications import Publications
 from px4_sim_ros.model.timebase import kind_and_index
 from px4_sim_ros.model.world import WorldParameters
+from px4_sim_ros.step.attendance import Attendance
 from px4_sim_ros.step.graph import ABSENCE, NODES, Graph, Topic, qualified, spec_of
 from px4_sim_ros.step.lane import Lane, Output
 from px4_sim_ros.step.runner import Runner
@@ -33,12 +34,15 @@ class BlockHost:
     vehicles are known by their names with the namespace before them.
     """
 
-    def __init__(self, shared_core: SharedCore | None = None) -> None:
+    def __init__(
+        self, shared_core: SharedCore | None = None, attendance: Attendance | None = None,
+    ) -> None:
         """Begin without nodes.
 
         :param shared_core: of all bridges, if they share one; None: each that of its autopilot
+        :param attendance: which vehicles are there when; None: all are, always
         """
-        self.runner = Runner(port=self)
+        self.runner = Runner(port=self, attendance=attendance)
         self.shared_core = shared_core
         self.nodes: dict[str, BlockNode] = {}      # by vehicle, in the order of the graph table
         self._driver: ClockDriver | None = None
@@ -67,6 +71,11 @@ class BlockHost:
     def vehicles(self) -> list[str]:
         """The namespaces of the vehicles that have nodes here; that of one alone is ''."""
         return list(dict.fromkeys(node.vehicle for node in self.nodes.values()))
+
+    @property
+    def has_clock(self) -> bool:
+        """Whether the manager is in this process."""
+        return self._driver is not None
 
     @property
     def is_shared(self) -> bool:
@@ -100,6 +109,11 @@ class BlockHost:
     def remove(self, name: str, vehicle: str = '') -> None:
         """Let a block take part no more; the next step of the others is their first."""
         self._placed.pop(qualified(vehicle, name), None)
+        self.begin_anew()
+
+    def begin_anew(self) -> None:
+        """Begin a new run, with the vehicles that were to be there."""
+        self.runner.attendance.reset()
         self.arrange()
 
     def arrange(self) -> None:

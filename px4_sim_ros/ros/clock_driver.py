@@ -82,7 +82,7 @@ class ClockDriver:
 
     def rewind(self) -> None:
         """Let the runner of this process begin at time 0: it may have no block that would."""
-        self._host.arrange()
+        self._host.begin_anew()
 
     def republish(self) -> None:
         """Publish the time of this step again: somebody has not got it."""

@@ -115,12 +115,14 @@ class Control:
         """The run state."""
         return self.status.state
 
-    def ask(self, verb: str) -> str:
+    def ask(self, verb: str, vehicle: str = '') -> str:
         """Call one of the services below `sim` and return what it says.
 
+        :param vehicle: one of a fleet, whose service it is
         :raises ControlError: it refused, or did not answer
         """
-        response = self._call(Trigger, f'sim/{verb}', Trigger.Request())
+        response = self._call(
+            Trigger, graph.qualified(vehicle, f'sim/{verb}'), Trigger.Request())
         if not response.success:
             raise ControlError(response.message)
         return response.message
@@ -148,6 +150,22 @@ class Control:
         if not result.successful:
             raise ControlError(result.reason)
         return str(result.reason)
+
+    def vehicle(self, verb: str, name: str) -> str:
+        """Add a vehicle of a fleet to the world, remove it or start it again; return what it says.
+
+        :raises ControlError: it refused, did not answer, or there is no such vehicle
+        """
+        vehicles = self.status.there + self.status.away
+        if not vehicles:
+            raise ControlError('this graph is of one vehicle alone')
+        if name not in vehicles:
+            raise ControlError(f'there is no vehicle {name}; there are {", ".join(vehicles)}')
+        said = self.ask(verb, name)
+        self.wait_for(
+            lambda: (name in self.status.away) is (verb == 'remove'), _ANSWER_TIMEOUT_S,
+            f'{name} has not changed yet: its step is under way, or its process hangs')
+        return said
 
     def _call(self, kind: type, name: str, request: typing.Any) -> typing.Any:
         _ = self.status       # so that a graph that is not there is reported as such

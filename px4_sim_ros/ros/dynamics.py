@@ -15,10 +15,11 @@ from rclpy.subscription import Subscription
 from px4_sim_ros.config.compile_ahead import compile_motion, is_compiled
 from px4_sim_ros.config.configuration import NodeConfiguration
 from px4_sim_ros.messages import pilot_events
-from px4_sim_ros.ros import qos
+from px4_sim_ros.ros import qos, vehicle_changes
 from px4_sim_ros.ros.block_node import BlockNode
 from px4_sim_ros.ros.manager_watch import ManagerWatch
 from px4_sim_ros.step import side_topics
+from px4_sim_ros.step.attendance import Change
 from px4_sim_ros.step.dynamics_block import DynamicsBlock
 from px4_sim_ros.step.graph import Graph
 from px4_sim_ros.step.repeatability import FINGERPRINT, FLOWN
@@ -38,12 +39,15 @@ class DynamicsNode(BlockNode):
         self._over_us: int | None = None       # when the mission was over
         self._flown: str | None = None         # the fingerprint of then
         self._pilot_events: Subscription | None = None
+        self._changes: Subscription | None = None
         self._watch = ManagerWatch(
             self, lambda: self.slot.last_us if self.slot else 0, of_fleet=bool(self.vehicle))
 
     def configure(self, configuration: NodeConfiguration, nodes: Graph) -> None:
         """Make the block; listen to the pilot of the vehicle if it is in another process."""
         super().configure(configuration, nodes)
+        if self.vehicle and self._changes is None:
+            self._changes = vehicle_changes.hear(self, self._on_change)
         is_here = any(node.spec.name == 'pilot' and node.vehicle == self.vehicle
                       for node in self._host.nodes.values())
         if 'pilot' not in nodes.nodes or is_here or not isinstance(self.block, DynamicsBlock):
@@ -53,6 +57,15 @@ class DynamicsNode(BlockNode):
             self._pilot_events = self.create_subscription(
                 DiagnosticStatus, side_topics.PILOT_EVENTS.name, self._on_pilot_event,
                 qos.LATCHED_LOG)
+
+    def _on_change(self, change: Change, run: int) -> None:
+        """Let the vehicle join or leave as somebody has asked the manager."""
+        if change.vehicle != self.vehicle or not change.by_hand:
+            return
+        self._over_us = self._flown = None
+        if not self._host.has_clock:       # or the manager has done it
+            self._host.runner.change(change)
+            self._host.go_on()
 
     def activate(self) -> None:
         """Begin with the state of time 0."""

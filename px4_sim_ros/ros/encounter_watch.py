@@ -39,6 +39,7 @@ class EncounterWatch:
         :param host: of the blocks of this process
         """
         self._node, self._host, self._encounters = node, host, encounters
+        self._attendance = host.runner.attendance
         self._publisher = node.create_publisher(
             DiagnosticStatus, side_topics.ENCOUNTERS.name, qos.LATCHED_LOG)
         self._log = node.create_publisher(Log, side_topics.LOG.name, qos.LATCHED_LOG)
@@ -76,14 +77,15 @@ class EncounterWatch:
     def look(self, time_us: int) -> None:
         """Look at the step that is complete, and at those before that were not all there."""
         for vehicle, lane in self._host.runner.lanes.items():
-            if (truth := lane.values.get(_TRUTH.name)) is not None:
+            truth = lane.values.get(_TRUTH.name)
+            if truth is not None and self._attendance.has(vehicle, time_us):
                 self._places.setdefault(time_us, {})[vehicle] = truth.position_enu
         self._take()
-        for whole_us in sorted(t for t, its in self._places.items()
-                               if len(its) == len(self._names)):
+        for whole_us in sorted(t for t, its in self._places.items() if len(its) >= (
+                self._attendance.count(self._names, t))):
             places = self._places.pop(whole_us)
             for encounter in self._encounters.step(
-                    whole_us, [places[name] for name in self._names]):
+                    whole_us, [places.get(name) for name in self._names]):
                 self._tell(encounter)
 
     def _tell(self, encounter: Encounter) -> None:

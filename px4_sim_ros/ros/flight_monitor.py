@@ -24,11 +24,12 @@ from px4_sim_ros.messages.stamps import stamp_us
 from px4_sim_ros.model.encounters import Encounter, Nearest
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.scenario.happening import Happening, Verdicts
-from px4_sim_ros.ros import qos
+from px4_sim_ros.ros import qos, vehicle_changes
 from px4_sim_ros.ros.polling import PollingNode, taken
 from px4_sim_ros.ros.session import make_executor, ros_session
 from px4_sim_ros.ros.status_client import StatusClient
 from px4_sim_ros.step import graph, side_topics
+from px4_sim_ros.step.attendance import Change
 from px4_sim_ros.step.graph import qualified
 from px4_sim_ros.viewing.rerun_target import NODE as VIEWER_NODE
 
@@ -45,6 +46,8 @@ class Listener(typing.NamedTuple):
     flown, '' if it was."""
     on_scenario: typing.Callable[[Happening | Verdicts], None] = lambda happening: None
     """Called with what the scenario does, and with the verdicts at its end."""
+    on_change: typing.Callable[[Change], None] = lambda change: None
+    """Called when the vehicle joins the world of several, or has left it."""
 
 
 class FlightMonitor:
@@ -92,6 +95,9 @@ class FlightMonitor:
             DiagnosticStatus, side_topics.ENCOUNTERS.name,
             self._later(lambda message: on_encounter(encounter_events.read(message))),
             qos.LATCHED_LOG)
+        self._changes = vehicle_changes.hear(
+            self._node, lambda change, run: self._arrived.append(
+                functools.partial(listeners[change.vehicle].on_change, change)))
         self._watch = StatusClient(self._node)
         self.recording = ''        # the folder of the recording that began last
         self._recording_status = self._node.create_subscription(

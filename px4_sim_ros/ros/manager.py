@@ -29,6 +29,7 @@ from px4_sim_ros.ros.run_control import RunControl
 from px4_sim_ros.ros.status_publisher import StatusPublisher
 from px4_sim_ros.ros.supervision import Supervision
 from px4_sim_ros.ros.timed_logger import TimedLogger
+from px4_sim_ros.ros.vehicle_control import VehicleControl
 from px4_sim_ros.ros.wall_timer import create_wall_timer
 from px4_sim_ros.step import graph
 from px4_sim_ros.step.clock import LockstepClock
@@ -72,12 +73,15 @@ class ManagerNode(PollingNode, parameters.OwnRefusals, FollowingLifecycle):
         self._bring_up = BringUp(
             self, vehicles or [Member('', graph.of_instances(world.node_counts), world)],
             self.driver, self._encounters)
+        self.vehicle_control = None if not vehicles else VehicleControl(
+            self, self, host.runner, self.driver, self._bring_up.nodes,
+            [member.vehicle for member in vehicles])
         self._supervision = Supervision(self, self.driver, self._bring_up)
         self._status = StatusPublisher(
             self, lambda: self._supervision.status(self.control, self.lifecycle_state))
         self._ticker = create_wall_timer(self, _TICK_S, self._tick)
         self._watch_timer = create_wall_timer(self, _WATCH_S, self._watch)
-        self._begin(self._come_up())
+        self.begin(self._come_up())
 
     def get_logger(self) -> typing.Any:
         """Return a logger that tells the simulated time."""
@@ -153,9 +157,20 @@ class ManagerNode(PollingNode, parameters.OwnRefusals, FollowingLifecycle):
         self.exit_code = 1
         self.get_logger().error(str(error))
 
-    def _begin(self, sequence: Sequence[None]) -> None:
+    def begin(self, sequence: Sequence[None]) -> None:
+        """Do something step by step, in place of what is under way."""
         self._sequence: SequenceRunner | None = SequenceRunner(sequence, _CALL_TIMEOUT_S)
         self._ticker.reset()
+
+    @property
+    def run(self) -> int:
+        """How many times time has begun at 0."""
+        return self.control.run
+
+    @property
+    def phase(self) -> RunState:
+        """The phase of the run."""
+        return self.control.phase
 
     @property
     def is_busy(self) -> bool:
@@ -193,7 +208,7 @@ class ManagerNode(PollingNode, parameters.OwnRefusals, FollowingLifecycle):
     def reset(self) -> None:
         """Bring the graph back to time 0."""
         self._enter(RunState.RESETTING)
-        self._begin(self._begin_again())
+        self.begin(self._begin_again())
 
     def stop(self, reason: str, *, asked: bool = True) -> None:
         """Take the graph down at the end of this step; `finished` says when that is done.
@@ -203,7 +218,7 @@ class ManagerNode(PollingNode, parameters.OwnRefusals, FollowingLifecycle):
         if self.control.phase is not RunState.STOPPING:
             self.control.unasked = '' if asked else reason
             self._enter(RunState.STOPPING, reason)
-            self._begin(self._take_down())
+            self.begin(self._take_down())
 
     def fail(self, reason: str) -> None:
         """Take the graph down, with an exit code that says that the run has failed."""

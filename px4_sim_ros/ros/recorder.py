@@ -27,7 +27,7 @@ from px4_sim_ros.recording.bag.run_description import BagError
 from px4_sim_ros.recording.bag.step_bag import StepBag
 from px4_sim_ros.recording.bag.writer import BagWriter
 from px4_sim_ros.recording.bag.writer_thread import BagThread
-from px4_sim_ros.ros import qos
+from px4_sim_ros.ros import qos, vehicle_changes
 from px4_sim_ros.ros.block_host import BlockHost
 from px4_sim_ros.ros.diagnostics import Status, status_message
 from px4_sim_ros.ros.endpoints import connections_of
@@ -38,6 +38,7 @@ from px4_sim_ros.ros.polling import PollingNode, taken
 from px4_sim_ros.ros.recorder_watch import WINDOW_STEPS
 from px4_sim_ros.ros.wall_timer import create_wall_timer
 from px4_sim_ros.step import graph, side_topics
+from px4_sim_ros.step.attendance import Change, Presence
 from px4_sim_ros.step.members import Member
 
 # Of wall time. Less than the world needs for the steps that it may be ahead.
@@ -59,6 +60,7 @@ class RecorderNode(PollingNode, GraphNode):
         self._step_subscriptions: dict[str, Subscription] = {}
         self._side_subscriptions: dict[str, Subscription] = {}
         self._members: list[Member] = []        # the vehicles; one alone has no name
+        self._changes: Subscription | None = None
         self._absences: dict[str, Member] = {}  # by the topic on which its sensors say that
         super().__init__(name)
         self._collector: ReorderBuffer | None = None       # while it takes part in the steps
@@ -88,6 +90,18 @@ class RecorderNode(PollingNode, GraphNode):
             for member in self._members for topic in member.graph.topics.values())
         self._subscribe()
         self._subscribe_beside()
+        if self._members[0].vehicle and not self._gets_values and self._changes is None:
+            self._changes = vehicle_changes.hear(self, self._on_change)
+
+    def _on_change(self, change: Change, run: int) -> None:
+        """Expect the messages of a vehicle as somebody has let it join or leave."""
+        collector = self._collector
+        if not change.by_hand or collector is None:
+            return
+        presence = Presence(change.time_us) if change.joins else Presence(0, change.time_us)
+        for name in self._topics():
+            if name.startswith(f'{change.vehicle}/'):
+                collector.change(name, presence)
 
     def activate(self) -> None:
         """Begin a bag."""
@@ -105,12 +119,15 @@ class RecorderNode(PollingNode, GraphNode):
         if self._gets_values:
             self._host.recording = StepBag(
                 writer, self._graph, world, self._gather_beside, self._announce, {
-                    its.vehicle: (its.graph, its.world) for its in self._members if its.vehicle})
+                    its.vehicle: (its.graph, its.world) for its in self._members if its.vehicle},
+                self._host.runner.attendance)
             return self._host.recording
         self._collector = ReorderBuffer(
             {name: topic.period_us(world.step_us, world.periods_us)
              for name, topic in self._topics().items()},
-            world.step_us, WINDOW_STEPS * world.step_us)
+            world.step_us, WINDOW_STEPS * world.step_us, {
+                its.full(name): its.presence for its in self._members
+                for name in its.graph.topics if its.full(name) != graph.CLOCK})
         return BagThread(writer, self._gather, self._announce)
 
     def deactivate(self) -> None:

@@ -94,7 +94,11 @@ class Supervision:
         if state is RunState.RUNNING and self._clock.held_s > _BEHIND_S:
             sentence = 'the recorder is behind'
         status = control.status(state, level, sentence, lifecycle_state, self._clock.complete_us)
-        return dataclasses.replace(status, unrecorded=unrecorded, unasked=control.unasked)
+        vehicles = self._manager.vehicle_control
+        return dataclasses.replace(
+            status, unrecorded=unrecorded, unasked=control.unasked,
+            there=tuple(vehicles.there()) if vehicles else (),
+            away=tuple(vehicles.away()) if vehicles else ())
 
     def watch(self) -> None:
         """Look at the steps; to be called some ten times a second while they go on."""

@@ -33,7 +33,7 @@ from px4_sim_ros.ros.session import make_executor
 from px4_sim_ros.ros.step_executor import StepExecutor
 from px4_sim_ros.step import graph
 from px4_sim_ros.step.hang_watch import HangWatch
-from px4_sim_ros.step.members import OF_WORLD, managed
+from px4_sim_ros.step.members import OF_WORLD, attendance_of, managed
 
 if typing.TYPE_CHECKING:
     from px4_sim_ros.recording.bag.fleet_description import FleetDescription
@@ -67,7 +67,8 @@ def run(
         return 2
     nodes: list[typing.Any] = []
     executor = make_executor()
-    host = BlockHost(None if described is None else SharedCore(core_of(described.core_instance)))
+    host = BlockHost() if described is None else BlockHost(
+        SharedCore(core_of(described.core_instance)), attendance_of(described.vehicles))
     try:
         make = functools.partial(_make, stop, host)
         manager = (_make_nodes(names, nodes, own, host, make) if described is None

@@ -23,7 +23,7 @@ from px4_sim_ros.config.vehicles_and_missions import load_vehicle
 from px4_sim_ros.messages import scenario_events
 from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.model.scenario.happening import Happening
-from px4_sim_ros.ros import qos
+from px4_sim_ros.ros import qos, vehicle_changes
 from px4_sim_ros.ros.flown_watch import FlownWatch
 from px4_sim_ros.ros.session import ros_node, spin_once
 from px4_sim_ros.ros.status_client import StatusClient
@@ -31,6 +31,7 @@ from px4_sim_ros.run.autopilots import start_autopilot
 from px4_sim_ros.run.processes import Child
 from px4_sim_ros.run.px4 import Px4, add_schedule_argument
 from px4_sim_ros.step import side_topics
+from px4_sim_ros.step.attendance import Change
 
 _SPIN_S = 0.05
 # Launch sends SIGTERM after 3 s.
@@ -42,11 +43,29 @@ class AutopilotSupervisor:
 
     def __init__(
         self, px4: Px4 | None, vehicle: str, instance: int, scenario: str = NONE,
+        *, joins: bool = False,
     ) -> None:
+        """Start nothing yet.
+
+        :param joins: its vehicle is not in the world at first
+        """
+        self._joins = joins
         self.autopilot = 'embedded' if px4 is None else 'px4'
         self.shares_core = px4 is not None and px4.repeats
         self._start_autopilot = lambda: start_autopilot(px4, vehicle, instance, scenario)
         self._autopilot: Child | None = None
+
+    def begin(self) -> None:
+        """Let there be one if its vehicle is in the world at first, and end that of before."""
+        self.stop()
+        if not self._joins:
+            self.restart()
+
+    def attend(self, change: Change) -> None:
+        """Let there be one while its vehicle is in the world."""
+        self.stop()
+        if change.joins:
+            self.restart()
 
     def restart(self) -> None:
         """Start it, after ending that of the run before."""
@@ -87,16 +106,23 @@ def supervise(
 
         node.create_subscription(
             DiagnosticStatus, side_topics.SCENARIO_EVENTS.name, follow, qos.LATCHED_LOG)
+
+        def attend(change: Change, its_run: int) -> None:
+            if change.vehicle == node.get_namespace().strip('/') and its_run >= (watch.run or 0):
+                supervisor.attend(change)
+
+        if of_fleet:
+            vehicle_changes.hear(node, attend)
         flown = None if of_fleet else FlownWatch(
             node, supervisor.autopilot, supervisor.shares_core)
         run: int | None = None
         try:
-            supervisor.restart()
+            supervisor.begin()
             while not stop.asked:
                 spin_once(node, _SPIN_S)
                 if run is not None and watch.run != run:
                     print('the run begins again: so does its autopilot', flush=True)
-                    supervisor.restart()
+                    supervisor.begin()
                     if flown is not None:
                         flown.reset()
                 run = watch.run
@@ -136,6 +162,8 @@ def main(arguments: typing.Sequence[str] | None = None) -> int:
     add_schedule_argument(parser)
     parser.add_argument('--core-instance', type=int, help='whose core a PX4 is on; its own')
     parser.add_argument('--of-fleet', action='store_true', help='it flies one of several vehicles')
+    parser.add_argument('--joins', action='store_true', help='its vehicle is not in the world at'
+                        ' first')
     parser.add_argument('--begins-again', action='store_true', help='start another one when it has'
                         ' failed')
     options = parser.parse_args(own_arguments(arguments))
@@ -147,7 +175,7 @@ def main(arguments: typing.Sequence[str] | None = None) -> int:
                 Px4.find(options.px4_build, options.px4_schedule),
                 core_instance=options.core_instance)
         supervisor = AutopilotSupervisor(
-            px4, options.vehicle, options.instance, options.scenario)
+            px4, options.vehicle, options.instance, options.scenario, joins=options.joins)
         return supervise(supervisor, arguments, of_fleet=options.of_fleet,
                          begins_again=options.begins_again)
     except (ParameterError, OSError) as error:

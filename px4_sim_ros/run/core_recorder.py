@@ -32,6 +32,7 @@ from px4_sim_ros.step import side_topics
 from px4_sim_ros.step.block import BlockStatus
 from px4_sim_ros.step.graph import qualified
 from px4_sim_ros.step.lane import Output
+from px4_sim_ros.step.members import attendance_of
 
 
 class CoreRecorder:
@@ -56,7 +57,8 @@ class CoreRecorder:
         self._steps = StepWriter(
             writer, configuration.graph, configuration.world, self._give_up,
             {vehicle: (its.graph, its.world) for vehicle, its in run.members.items()}
-            if isinstance(run, FleetDescription) else None)
+            if isinstance(run, FleetDescription) else None,
+            attendance_of(run.vehicles))
         self._events: list[tuple[str, str]] = []         # of the step under way
 
     is_used = True

@@ -13,6 +13,7 @@ from px4_sim_ros.mavlink.pilot_block import PilotBlock
 from px4_sim_ros.mavlink.pilot_events import Event
 from px4_sim_ros.model.scenario.happening import Happening, Verdicts
 from px4_sim_ros.step import side_topics
+from px4_sim_ros.step.attendance import ALWAYS, Change, Presence
 from px4_sim_ros.step.block import Block
 from px4_sim_ros.step.repeatability import FINGERPRINT, first_gap
 from px4_sim_ros.step.runner import Group
@@ -30,6 +31,8 @@ class VehicleSetup(typing.NamedTuple):
     own_classes: typing.Mapping[str, str] | None = None
     on_pilot: typing.Callable[[Event | str], None] = lambda event: None
     on_scenario: typing.Callable[[Happening | Verdicts], None] = lambda happening: None
+    presence: Presence = ALWAYS
+    on_change: typing.Callable[[Change], None] = lambda change: None
 
 
 class CoreVehicle:
@@ -96,6 +99,11 @@ class CoreVehicle:
             self._record(verdict.text, 'scenario')
         self._keep_fingerprint()
         self._setup.on_scenario(verdicts)
+
+    def change(self, change: Change) -> None:
+        """Take note that the vehicle joins the world or has left it."""
+        self._record(change.text, 'world')
+        self._setup.on_change(change)
 
     def _record(self, text: str, who: str) -> None:
         if self._recorder is not None:

@@ -17,6 +17,7 @@ from px4_sim_ros.model.scenario.happening import Happening, Verdicts
 from px4_sim_ros.model.timebase import US_PER_S, is_due, timed
 from px4_sim_ros.run.core_vehicle import CoreVehicle, VehicleSetup
 from px4_sim_ros.run.flight_record import WorldStatus
+from px4_sim_ros.step.attendance import Attendance
 from px4_sim_ros.step.clock import LockstepClock
 from px4_sim_ros.step.hang_watch import HangWatch
 from px4_sim_ros.step.pacing import PaceWatch
@@ -71,7 +72,9 @@ class CoreWorld:
             for vehicle in self._vehicles.values():       # a thread keeps to one core only
                 vehicle.bridge.shared_core = self._first.bridge.shared_core
             self._runner = run_groups(
-                [vehicle.group for vehicle in self._vehicles.values()], self._clock, recorder)
+                [vehicle.group for vehicle in self._vehicles.values()], self._clock, recorder,
+                Attendance({setup.namespace: setup.presence for setup in (first, *others)}))
+            self._runner.on_change = lambda change: self._vehicles[change.vehicle].change(change)
             if recorder is not None:
                 stack.callback(self._record_status, recorder)
             stack.callback(self._runner.flush)
@@ -168,8 +171,10 @@ class CoreWorld:
         for vehicle in self._vehicles.values():
             vehicle.wait(_HELD_STEP_WAIT_S / len(self._vehicles))
 
-    def values(self, namespace: str) -> typing.Mapping[str, typing.Any]:
-        """Return the last value of each topic of a vehicle."""
+    def values(self, namespace: str) -> typing.Mapping[str, typing.Any] | None:
+        """Return the last value of each topic of a vehicle, None if it is not there."""
+        if not self._runner.attendance.has(namespace, self._clock.complete_us):
+            return None
         return self._runner.lanes[namespace].values
 
     def note(self, text: str) -> None:

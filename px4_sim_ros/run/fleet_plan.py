@@ -7,7 +7,7 @@ import dataclasses
 import typing
 
 from px4_sim_ros.config.configuration import Configuration, checked_scenario
-from px4_sim_ros.config.fleets import Fleet
+from px4_sim_ros.config.fleets import Fleet, check_presences
 from px4_sim_ros.config.vehicles_and_missions import flown_mission
 from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.model.errors import ParameterError
@@ -30,7 +30,11 @@ def plans(
     :raises ParameterError: something is wrong, and in which vehicle
     """
     members = configurations(fleet, autopilot, options)
-    check_starts({vehicle.namespace: its for vehicle, its in members})
+    step_us = members[0][1].world.step_us
+    presences = {vehicle.namespace: vehicle.presence(step_us) for vehicle, _ in members}
+    check_presences(f'fleet {fleet.name}', presences)
+    check_starts({vehicle.namespace: its for vehicle, its in members
+                  if presences[vehicle.namespace].has(step_us)})
     built = px4() if any(vehicle.autopilot == 'px4' for vehicle, _ in members) else None
     if built is not None and built.repeats:
         # All are on the core that the step is on.
@@ -38,7 +42,7 @@ def plans(
         built = dataclasses.replace(built, core_instance=first)
     return [VehiclePlan(vehicle.namespace, its, vehicle.autopilot,
                         built if vehicle.autopilot == 'px4' else None, flown_mission(its.world),
-                        _scenario(fleet, vehicle.namespace, its))
+                        _scenario(fleet, vehicle.namespace, its), presences[vehicle.namespace])
             for vehicle, its in members]
 
 
@@ -62,4 +66,5 @@ def flight_plan(
     return FlightPlan(
         mode, first.autopilot, first.px4, first.mission, own_classes, (), None, first.namespace,
         first.scenario,
-        fleet=fleet.name, others=tuple(others), near_miss_m=fleet.near_miss_m)
+        fleet=fleet.name, others=tuple(others), near_miss_m=fleet.near_miss_m,
+        presence=first.presence)

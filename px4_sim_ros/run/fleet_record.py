@@ -27,6 +27,7 @@ class FleetRecord:
 
     def __init__(
         self, first: str, record: FlightRecord, heads: typing.Mapping[str, dict[str, typing.Any]],
+        step_us: int,
     ) -> None:
         """Take those of a flight that is over.
 
@@ -34,19 +35,23 @@ class FleetRecord:
         :param record: of the first vehicle, with those of the others
         :param heads: what each vehicle is, by namespace
         """
-        self._first, self._heads = record, heads
+        self._first, self._heads, self._step_us = record, heads, step_us
         self.records = {first: record, **record.others}
 
     @property
     def fingerprint(self) -> str:
         """The fingerprint of the whole."""
         return whole_fingerprint({
-            name: record.status.fingerprint for name, record in self.records.items()})
+            name: record.status.fingerprint for name, record in self._there().items()})
+
+    def _there(self) -> dict[str, FlightRecord]:
+        """Return the records of those that were ever in the world."""
+        return {name: record for name, record in self.records.items() if record.stay.has_begun}
 
     @property
     def unrepeatable(self) -> str:
         """Return why another flight may have another fingerprint, '' if none may."""
-        return next((f'{name}: {record.unrepeatable}' for name, record in self.records.items()
+        return next((f'{name}: {record.unrepeatable}' for name, record in self._there().items()
                      if record.unrepeatable), '')
 
     @property
@@ -56,7 +61,10 @@ class FleetRecord:
 
     def summary(self, head: dict[str, typing.Any], failure: str) -> dict[str, typing.Any]:
         """Return the summary of the flight; `head` comes first."""
-        status, factor = self._first.status, self._first.status.real_time_factor()
+        # One that has left knows no more of the world.
+        status = max((its.status for its in self.records.values()), key=lambda s: s.sim_time_s)
+        factor = status.real_time_factor()
+        there_s = sum(its.stay.length_s(status.sim_time_s) for its in self.records.values())
         return head | {
             'recording_problem': self._first.recording_problem,
             'failure': failure,
@@ -65,8 +73,9 @@ class FleetRecord:
             'sim_time_s': round(status.sim_time_s, 6),
             'wall_time_s': round(status.wall_time_s, 3),
             'real_time_factor': round(factor, 2),
-            'vehicle_seconds_per_second': round(factor * len(self.records), 2),
-            'steps': status.steps,
+            'vehicle_seconds_per_second': round(
+                factor * there_s / (status.sim_time_s or 1.0), 2),
+            'steps': round(status.sim_time_s * US_PER_S) // self._step_us,
             **self._of_encounters(),
             'fingerprint': self.fingerprint,
             'repeatable': not self.unrepeatable,
@@ -89,7 +98,13 @@ class FleetRecord:
         record = self.records[name]
         return {'namespace': name, **self._heads[name], 'failure': record.failure,
                 'mission_flown': record.mission_flown, 'new_begins': record.new_begins,
+                'joined_s': _seconds(record.stay.joined_us),
+                'left_s': _seconds(record.stay.left_us),
                 **record.of_motion(), **record.of_scenario(), **record.of_link()}
+
+
+def _seconds(time_us: int | None) -> float | None:
+    return None if time_us is None else time_us / US_PER_S
 
 
 def _of_pair(pair: Nearest) -> dict[str, typing.Any]:

@@ -9,6 +9,7 @@ import typing
 
 from px4_sim_ros.config.configuration import Configuration, write_fleet_configuration
 from px4_sim_ros.model.encounters import Encounter, Encounters, Nearest
+from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.run.fleet import reaches_m
 from px4_sim_ros.run.flight_record import FlightRecord
 
@@ -73,17 +74,22 @@ def _core(
     stack.callback(lambda: lookout.take(encounters.nearest()))
 
     def observe(time_us: int, values: typing.Mapping[str, typing.Any]) -> None:
-        places = [world.values(namespace)['ground_truth/odom'].position_enu
-                  for namespace in records]
-        for its, position_enu in zip(records.values(), places):
-            its.add_truth(time_us, position_enu)
+        places: list[Vector | None] = []
+        for namespace, its in records.items():
+            its_values = world.values(namespace)
+            place = None
+            if its_values is not None:
+                place = its_values['ground_truth/odom'].position_enu
+                its.add_truth(time_us, place)
+            places.append(place)
         for encounter in encounters.step(time_us, places):
             world.note(encounter.text)
             lookout.take(encounter)
 
     first, *others = (
         VehicleSetup(vehicle.configuration, vehicle.namespace, plan.own_classes,
-                     flights[vehicle.namespace].take, flights[vehicle.namespace].follow)
+                     flights[vehicle.namespace].take, flights[vehicle.namespace].follow,
+                     vehicle.presence, flights[vehicle.namespace].attend)
         for vehicle in vehicles)
     world = CoreWorld(
         first.configuration, observe, _recorder(plan, configuration), first.own_classes,
@@ -109,7 +115,8 @@ def _graph(
 
     def listener(namespace: str) -> Listener:
         flight = flights[namespace]
-        return Listener(records[namespace].add_truth, flight.take, flight.follow)
+        return Listener(
+            records[namespace].add_truth, flight.take, flight.follow, flight.attend)
 
     description = describe(plan, configuration)
     parameters, fleet = write_files(plan, configuration, description, folder)
@@ -145,5 +152,6 @@ def describe(plan: FlightPlan, configuration: Configuration) -> FleetDescription
     return FleetDescription({
         vehicle.namespace: RunDescription.of(
             vehicle.configuration, mode=plan.mode, autopilot=vehicle.autopilot,
-            namespace=vehicle.namespace, own_classes=plan.own_classes)
+            namespace=vehicle.namespace, own_classes=plan.own_classes,
+            presence=vehicle.presence)
         for vehicle in plan.vehicles(configuration)}, plan.near_miss_m)

@@ -84,7 +84,10 @@ def conduct(
             on_event(event._replace(text=f'{vehicle.namespace}: {event.text}')
                      if plan.fleet else event)
 
-        return FlightWatch(report, has_scenario=vehicle.scenario is not None, on_over=look)
+        return FlightWatch(
+            report, has_scenario=vehicle.scenario is not None, on_over=look,
+            on_change=records[vehicle.namespace].attend,
+            is_awaited=vehicle.presence.joins_us is not None)
 
     flights: dict[str, FlightWatch] = {}
     flights |= {vehicle.namespace: watch(vehicle) for vehicle in vehicles}
@@ -150,6 +153,8 @@ def _check_flown(
     failures = []
     for vehicle, autopilot in zip(vehicles, autopilots):
         flight, its = flights[vehicle.namespace], records[vehicle.namespace]
+        if not its.stay.has_begun:
+            continue
         try:
             if vehicle.mission is not None or vehicle.scenario is not None:
                 autopilot.check_flown(flight, vehicle.scenario)

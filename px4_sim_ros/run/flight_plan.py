@@ -12,6 +12,7 @@ from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.model.mission import Mission
 from px4_sim_ros.run.flight_record import WorldStatus
 from px4_sim_ros.run.px4 import Px4
+from px4_sim_ros.step.attendance import ALWAYS, Presence
 
 if typing.TYPE_CHECKING:       # a flight without one does without all of its actions
     from px4_sim_ros.model.scenario.scenario import Scenario
@@ -29,6 +30,7 @@ class VehiclePlan(typing.NamedTuple):
     px4: Px4 | None                          # None unless it is the autopilot
     mission: Mission | None                  # None: until the end is asked for
     scenario: Scenario | None = None         # None: the mission ends its flight
+    presence: Presence = ALWAYS              # in the world of several
 
     @property
     def hil(self) -> HilParameters:
@@ -51,6 +53,7 @@ class FlightPlan(typing.NamedTuple):
     fleet: str = ''                          # its name; '': one vehicle, and no fleet
     others: tuple[VehiclePlan, ...] = ()     # the further vehicles of the world
     near_miss_m: float = 0.0                 # for `Encounters`
+    presence: Presence = ALWAYS              # of the first vehicle of a fleet
 
     def vehicles(self, configuration: Configuration) -> tuple[VehiclePlan, ...]:
         """Return all vehicles of the world.
@@ -58,7 +61,7 @@ class FlightPlan(typing.NamedTuple):
         :param configuration: of the first one
         """
         return (VehiclePlan(self.namespace, configuration, self.autopilot, self.px4, self.mission,
-                             self.scenario), *self.others)
+                             self.scenario, self.presence), *self.others)
 
 
 class World(typing.Protocol):

@@ -13,7 +13,9 @@ from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.rotation import difference
 from px4_sim_ros.model.scenario.happening import Happening, Verdict, Verdicts
 from px4_sim_ros.model.timebase import US_PER_S
+from px4_sim_ros.run.stay import Stay
 from px4_sim_ros.run.track import Track
+from px4_sim_ros.step.attendance import Change
 from px4_sim_ros.step.repeatability import FINGERPRINT, first_gap, unrepeatable_because
 
 _LANDED_HEIGHT_M = 0.1
@@ -124,6 +126,7 @@ class FlightRecord:
         self.autopilot = 'none'
         self.shares_core = False           # the step and PX4
         self.others: dict[str, FlightRecord] = {}      # of the further vehicles, by namespace
+        self.joins_us: int | None = 0                  # as its vehicle was to
         self.reset()
 
     def reset(self) -> None:
@@ -138,8 +141,15 @@ class FlightRecord:
         self._happenings: list[dict[str, typing.Any]] = []
         self.verdicts: Verdicts | None = None          # of a scenario that has come to its end
         self.new_begins = 0                            # with another autopilot, in a fleet
+        self.stay = Stay(self.joins_us)                # in the world of a fleet
         self.met: list[Encounter] = []                 # near misses and collisions of a fleet
         self.nearest: list[Nearest] = []               # each two of it, the least distance first
+
+    def attend(self, change: Change) -> None:
+        """Take note that its vehicle joins the world, or has left it."""
+        if change.joins and self.stay.has_begun:
+            self.begin_again()
+        self.stay.take(change)
 
     def begin_again(self) -> None:
         """Take note that its vehicle begins again while others fly on."""
@@ -191,7 +201,9 @@ class FlightRecord:
     @property
     def has_succeeded(self) -> bool:
         """Whether all holds that its scenario expects, or without one whether it has landed."""
-        return self.landed if self.verdicts is None else not self.failed
+        if self.verdicts is not None:
+            return not self.failed
+        return self.landed or self.stay.has_ended or not self.stay.has_begun
 
     @property
     def failed(self) -> list[Verdict]:
@@ -266,7 +278,8 @@ class FlightRecord:
         """Return why another flight may have another fingerprint, '' if none may."""
         return unrepeatable_because(
             self.autopilot, self.shares_core,
-            (self.mission_flown or self.verdicts is not None) and not self.was_stopped,
+            (self.mission_flown or self.verdicts is not None or self.stay.has_ended)
+            and not self.was_stopped,
             self.status.gap, self.status.fingerprint)
 
     def _from_start(self, position_enu: Vector) -> Vector:

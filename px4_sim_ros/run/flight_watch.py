@@ -14,6 +14,7 @@ from px4_sim_ros.model.scenario.happening import Happening, Verdicts
 from px4_sim_ros.run.autopilots import start_autopilot
 from px4_sim_ros.run.flight_plan import VehiclePlan, World
 from px4_sim_ros.run.processes import Child
+from px4_sim_ros.step.attendance import Change
 
 if typing.TYPE_CHECKING:       # a flight without one does without all of its actions
     from px4_sim_ros.model.scenario.scenario import Scenario
@@ -31,24 +32,48 @@ class FlightWatch:
     def __init__(
         self, on_event: typing.Callable[[Event | Happening], None], *, has_scenario: bool,
         on_over: typing.Callable[[], None] = lambda: None,
+        on_change: typing.Callable[[Change], None] = lambda change: None,
+        is_awaited: bool = True,
     ) -> None:
         """Begin.
 
         :param on_event: called with each event
         :param has_scenario: whether it is a scenario that ends the flight, not the mission
         :param on_over: called at the end
+        :param on_change: called when the vehicle joins the world or has left it
+        :param is_awaited: whether there is to be a flight, as of one that is not in reserve
         """
         self._on_event, self._has_scenario = on_event, has_scenario
-        self._on_over = on_over
+        self._on_over, self._on_change, self._is_awaited = on_over, on_change, is_awaited
         self.restart_autopilot: typing.Callable[[], None] = lambda: None
         """Is called when a scenario has taken the power from the autopilot."""
+        self.start_autopilot: typing.Callable[[], None] = lambda: None
+        """Is called when the vehicle joins the world."""
+        self.end_autopilot: typing.Callable[[], None] = lambda: None
+        """Is called when it has left."""
         self.reset()
 
     def reset(self) -> None:
         """Begin again: the mission does, too."""
+        self._begin()
+        if not self._is_awaited:
+            self.over.set()
+
+    def _begin(self) -> None:
         self.over = threading.Event()
         self.flown, self.failure = False, ''
         self.verdicts: Verdicts | None = None      # None: the scenario is not over
+
+    def attend(self, change: Change) -> None:
+        """Take in that the vehicle joins the world, which waits for its autopilot, or has left."""
+        self._on_change(change)
+        self._on_event(Happening(change.time_us, change.text))
+        if not change.joins:
+            self.end()
+        self.end_autopilot()           # also of one that begins again
+        if change.joins:
+            self._begin()
+            self.start_autopilot()
 
     @property
     def is_flown(self) -> bool:
@@ -101,18 +126,37 @@ class StartedAutopilot:
         self._autopilot: Child | None = None
         self._changes = threading.Lock()           # it is being ended and started
         self._ends = threading.Event()
+        self._is_late = False          # it was started after time 0
+        self._failure = ''             # of one whose vehicle has left since
+        self._started = contextlib.ExitStack()
         self._in_vain = 0              # how many in a row have not replied
         self._is_wanted_again = vehicle.hil.on_waiting == 'begin_again'
+        if vehicle.autopilot != 'none':
+            flight.restart_autopilot, flight.end_autopilot = self.restart, self._leave
+            flight.start_autopilot = self._join
+            if vehicle.presence.joins_us == 0:
+                self._join()
+
+    def _join(self) -> None:
+        """Start it: its vehicle is in the world from now on."""
+        self._ends = threading.Event()
+        self._failure, self.has_failed, self._is_missing = '', False, False
+        self._is_late = bool(self._world.status(self._vehicle.namespace).steps)
         with contextlib.ExitStack() as stack:
-            if vehicle.autopilot != 'none':
-                self._start()
-                stack.callback(self._stop)
-                flight.restart_autopilot = self.restart
+            self._start()
+            stack.callback(self._stop)
             watch = threading.Thread(target=self._watch, name='watch')
             watch.start()
             stack.callback(watch.join)
-            stack.callback(self.expect_end)
+            stack.callback(self._ends.set)
             self._started = stack.pop_all()
+
+    def _leave(self) -> None:
+        """End it, if there is one: its vehicle is in the world no longer."""
+        if self.has_failed:            # before that
+            self._failure = self._why_not_flown()
+        self._started.close()
+        self._autopilot = None
 
     def _start(self) -> None:
         world = self._vehicle.configuration.world
@@ -144,12 +188,14 @@ class StartedAutopilot:
 
     def end(self) -> None:
         """End it; a second time nothing happens."""
+        self.expect_end()
         self._started.close()
 
     def _watch(self) -> None:
         # The world waits for one that is wanted again, also after the end of its own flight.
-        over = self._ends if self._is_wanted_again else self._flight.over
-        while self._autopilot is not None and not over.wait(_WATCH_S):
+        flight_over = threading.Event() if self._is_wanted_again else self._flight.over
+        while not (self._ends.wait(_WATCH_S) or flight_over.is_set()):
+            assert self._autopilot is not None, 'it was started before this'
             if time.monotonic() > self._deadline_s:       # it is looked once
                 self._is_missing, self._deadline_s = not self._is_connected(), math.inf
             with self._changes:
@@ -180,7 +226,7 @@ class StartedAutopilot:
 
     def _is_connected(self) -> bool:
         status = self._world.status(self._vehicle.namespace)
-        goes_on = bool(status.steps) and not self._is_wanted_again
+        goes_on = bool(status.steps) and not (self._is_wanted_again or self._is_late)
         return goes_on or self._has_replied() or status.link.get('state', 'WAITING') != 'WAITING'
 
     def check_flown(self, watch: FlightWatch, scenario: Scenario | None) -> None:
@@ -190,8 +236,14 @@ class StartedAutopilot:
         """
         if watch.failure and (scenario is None or scenario.end is None):
             raise MissionError(watch.failure)
-        if self._is_missing and self._autopilot is not None:
-            raise MissionError(
-                f'{self._autopilot.name} has not connected within {_CONNECTED_TIMEOUT_S:g} s')
-        if not watch.is_flown and self._autopilot is not None:
-            raise MissionError(self._end_text())
+        if failure := self._failure or (
+                '' if watch.is_flown and not self._is_missing else self._why_not_flown()):
+            raise MissionError(failure)
+
+    def _why_not_flown(self) -> str:
+        """Return why it has flown nothing to its end, '' if it is not there."""
+        if self._autopilot is None:
+            return ''
+        if self._is_missing:
+            return f'{self._autopilot.name} has not connected within {_CONNECTED_TIMEOUT_S:g} s'
+        return self._end_text()

@@ -96,7 +96,8 @@ def _autopilot(vehicle: VehiclePlan) -> list[LaunchDescriptionEntity]:
     node = Node(
         package=PACKAGE, executable='autopilot_supervisor', namespace=vehicle.namespace,
         arguments=[*autopilot_arguments(vehicle.px4, vehicle.hil.instance, world), '--of-fleet',
-                   *['--begins-again'] * (vehicle.hil.on_waiting == 'begin_again')],
+                   *['--begins-again'] * (vehicle.hil.on_waiting == 'begin_again'),
+                   *['--joins'] * (vehicle.presence.joins_us != 0)],
         exec_name=f"{'px4' if vehicle.px4 else 'autopilot'}_{vehicle.namespace}",
         output='screen', **bounded())
     # The others fly on without it, if its entry says so.

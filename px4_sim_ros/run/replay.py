@@ -23,7 +23,9 @@ from px4_sim_ros.recording.playback import commands
 from px4_sim_ros.run import settings
 from px4_sim_ros.run.processes import Child
 from px4_sim_ros.step import graph
+from px4_sim_ros.step.attendance import ALWAYS, Presence
 from px4_sim_ros.step.clock import LockstepClock
+from px4_sim_ros.step.members import Member, attendance_of
 from px4_sim_ros.step.runner import run_in_process
 
 _STARTED_TIMEOUT_S = 30.0
@@ -49,10 +51,15 @@ def prepare(
     :param record: where the new bag goes; into `folder` without it
     :raises ParameterError: a parameter is wrong, or there is such a bag already
     """
+    if survey.presence != ALWAYS and mode != 'core':
+        raise ParameterError(
+            f'mode {mode}: the vehicle of {bag.folder} is not there all the time; it is replayed in'
+            ' mode core only')
     new = new_folder(record if record is not None else folder / 'replay')
     configuration = _configuration(bag, overrides, profile, folder, new, survey.steps)
     run = RunDescription.of(configuration, mode=mode, autopilot='recording',
-                            namespace=namespace, mission=bag.run.mission)
+                            namespace=namespace, mission=bag.run.mission,
+                            presence=survey.presence)
     survey = survey._replace(interruptions=[
         i for i in survey.interruptions if i.sensor in configuration.graph.nodes])
     return PreparedReplay(with_run_file(configuration, run, folder), run, survey, new)
@@ -69,8 +76,9 @@ class Interruption(typing.NamedTuple):
 class Survey(typing.NamedTuple):
     """What a replay has to know of a recording beforehand."""
 
-    steps: int                     # that have a command, from the first on
+    steps: int                     # from time 0 on
     interruptions: list[Interruption]      # in the order of time
+    presence: Presence = ALWAYS    # from when to when they have a command
 
 
 def survey(bag: BagReader) -> Survey:
@@ -78,7 +86,7 @@ def survey(bag: BagReader) -> Survey:
 
     :raises BagError: there is no command in it, or one is missing
     """
-    step_us, steps = bag.run.world.step_us, 0
+    step_us, steps, begin_us, end_us = bag.run.world.step_us, 0, 0, 0
     absent_us: dict[str, list[int]] = {}
     silenced: set[str] = set()         # sensors that the scenario keeps from measuring just now
     text = ''
@@ -88,18 +96,24 @@ def survey(bag: BagReader) -> Survey:
                 silenced = {fault.action.block for fault in read_text(graph.FAULTS, text)
                             if fault.action.SILENCES}
         elif message.topic == graph.COMMAND:
+            if not steps and bag.run.joins_us != 0:
+                begin_us = message.time_us - step_us
+                steps = begin_us // step_us
             steps += 1
             if message.time_us != steps * step_us:
                 raise BagError(f'bag {bag.folder}: {graph.COMMAND} for'
                                f' t = {seconds_text(steps * step_us)} is missing')
+        elif message.topic == graph.CLOCK and bag.fleet is not None:
+            end_us = message.time_us       # time goes on for others
         elif message.topic == graph.ABSENCE and (
                 sensor := bag.decode(message).frame_id) not in silenced:
             absent_us.setdefault(sensor, []).append(message.time_us)
     if not steps:
         raise BagError(f'bag {bag.folder}: there is no message of {graph.COMMAND} in it')
-    return Survey(steps, sorted(
+    return Survey(max(steps, end_us // step_us), sorted(
         interruption for sensor, times_us in absent_us.items()
-        for interruption in _interruptions(bag, sensor, times_us) if interruption.steps < steps))
+        for interruption in _interruptions(bag, sensor, times_us) if interruption.steps < steps),
+        Presence(begin_us, steps * step_us if steps * step_us < end_us else None))
 
 
 def _interruptions(
@@ -172,7 +186,8 @@ def _run_core(replay: PreparedReplay) -> None:
     blocks = make_blocks(configuration)
     with contextlib.closing(CoreRecorder(configuration, replay.run)) as recorder:
         runner = run_in_process(
-            configuration.graph, configuration.world, blocks, clock, recorder)
+            configuration.graph, configuration.world, blocks, clock, recorder,
+            attendance_of([Member('', configuration.graph, configuration.world, survey.presence)]))
         for steps, sensor, verb in [*survey.interruptions, Interruption(survey.steps, '', '')]:
             clock.step(steps - clock.steps)
             while clock.steps < steps:

@@ -104,6 +104,12 @@ class Block:
         """
         raise RunError(f'{self.configuration.name}: step has returned no outputs')
 
+    def leave(self) -> None:
+        """Let go whoever is connected: its vehicle has left the world, and may join it again."""
+
+    def note_gap(self, sentence: str) -> None:
+        """Take note of what may be otherwise if the run is repeated; one of a vehicle tells it."""
+
     def abort(self) -> None:
         """Give up a step that is held; it must not fail when there is none."""
 

@@ -31,6 +31,7 @@ class LockstepClock:
         self.time_us = 0               # of the step that began last
         self.steps = 0                 # that are complete
         self.under_way = False
+        self.is_held = False           # by the owner, for a moment: no step begins
         self._allowed: int | None = 0  # how many steps may begin; None is without a bound
         self._limit_us: int | None = None
         self._pacer = Pacer(self.speed_factor, self.step_us)
@@ -50,7 +51,7 @@ class LockstepClock:
 
         :return: its time; None when one is under way, time is paused, or the limit is reached
         """
-        if self.under_way or self._allowed == 0 or (
+        if self.under_way or self.is_held or self._allowed == 0 or (
                 self._limit_us is not None and self.at_limit):
             return None
         self.begun_s = time.monotonic()

@@ -13,6 +13,7 @@ import time
 import typing
 
 from px4_sim_ros.model.timebase import is_due
+from px4_sim_ros.step.attendance import Change
 from px4_sim_ros.step.block import NO_OUTPUTS, Block, Outputs
 from px4_sim_ros.step.graph import CLOCK
 from px4_sim_ros.step.slot import Slot
@@ -60,19 +61,32 @@ class Lane:
         self._plans: dict[int, tuple[_Row, ...]] = {}
         self.reset()
 
-    def reset(self) -> None:
-        """Forget the run: the next step is the first."""
+    def reset(self, begin_us: int = 0, by_hand: str = '') -> None:
+        """Forget the run: the next step is the first.
+
+        :param begin_us: the time at which the vehicle stands where it begins
+        :param by_hand: what somebody has done to let it begin then, '' if it was planned
+        """
+        self._begin_us, self._by_hand = begin_us, by_hand
+        self.has_left = False
         self.time_us = 0                      # of the step that has begun last
         self.values: dict[str, typing.Any] = {}     # the last of each topic from here
         self._plan: tuple[_Row, ...] = ()
         self._index = 0                       # the row that is next
         self.is_under_way = False
         self._is_unfinished = False           # the block of that row has its reply to come
-        self._begins_again = False            # with the next step
+        self._begins_again = bool(begin_us or by_hand)         # with the next step
         for slot in self.slots.values():
-            slot.reset()
+            slot.reset(begin_us)
         if self.command is not None:
-            self.command.reset()
+            self.command.reset(begin_us)
+
+    @property
+    def joins(self) -> Change | None:
+        """That the vehicle joins with its next step, if that was planned and is not time 0."""
+        if self.time_us or self._by_hand or not self._begin_us:
+            return None
+        return Change(self.vehicle, self._begin_us, True)
 
     @property
     def next_us(self) -> int:
@@ -92,7 +106,27 @@ class Lane:
         self.values.clear()
         for slot in self.slots.values():
             if slot.block is not None:
-                slot.block.begin_again(self.time_us)
+                slot.block.begin_again(self.time_us or self._begin_us)
+        self._note(self._by_hand)
+        self._by_hand = ''
+
+    def _note(self, by_hand: str) -> None:
+        for slot in self.slots.values():
+            if by_hand and slot.block is not None:
+                slot.block.note_gap(by_hand)
+
+    def leave(self, by_hand: str = '') -> None:
+        """Take part in no further step; one that is under way is given up.
+
+        What it has put out last stays, for those who look at the step that is complete.
+
+        :param by_hand: what somebody has done to it, '' if it was planned
+        """
+        self.has_left, self.is_under_way, self._is_unfinished = True, False, False
+        self._note(by_hand)
+        for slot in self.slots.values():
+            if slot.block is not None:
+                slot.block.leave()
 
     def go_on(self, outbox: list[Output] | None) -> bool:
         """Go on until a reply or an input is awaited, or the step is complete.

@@ -6,6 +6,7 @@ from __future__ import annotations
 import typing
 
 from px4_sim_ros.model.world import WorldParameters
+from px4_sim_ros.step.attendance import ALWAYS, Attendance, Presence
 from px4_sim_ros.step.graph import Graph, qualified
 
 OF_WORLD = 'manager', 'recorder'
@@ -18,6 +19,7 @@ class Member(typing.NamedTuple):
     vehicle: str               # its namespace, '' for one alone
     graph: Graph
     world: WorldParameters
+    presence: Presence = ALWAYS
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -33,6 +35,11 @@ class Member(typing.NamedTuple):
         """Return what is known of its nodes, by their own names, from what is known of all."""
         return {name: by_name[self.full(name)] for name in self.graph.managed
                 if self.full(name) in by_name}
+
+
+def attendance_of(members: typing.Iterable[Member]) -> Attendance:
+    """Return who is in the world when, as it is planned."""
+    return Attendance({member.vehicle: member.presence for member in members})
 
 
 def own_name(vehicle: str, full_name: str) -> str:

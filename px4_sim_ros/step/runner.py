@@ -11,6 +11,7 @@ from __future__ import annotations
 import typing
 
 from px4_sim_ros.model.world import WorldParameters
+from px4_sim_ros.step.attendance import Attendance, Change
 from px4_sim_ros.step.block import Block
 from px4_sim_ros.step.graph import CLOCK, Graph, qualified
 from px4_sim_ros.step.lane import Lane, Output
@@ -51,21 +52,30 @@ class Runner:
     nothing goes on here, and all that was put out before has left through the port.
     """
 
-    def __init__(self, port: Port | None = None, clock: Clock | None = None) -> None:
+    def __init__(
+        self, port: Port | None = None, clock: Clock | None = None,
+        attendance: Attendance | None = None,
+    ) -> None:
         """Begin without blocks.
 
         :param port: None: nobody elsewhere wants anything
         :param clock: None: it is in another process
+        :param attendance: who is there when; None: all are, always
         """
         self._port, self.clock = port, clock
+        self.attendance = attendance or Attendance()
+        self.on_change: typing.Callable[[Change], None] = lambda change: None
+        """Is told when a vehicle joins, and when one has left."""
         self.place_lanes([Lane()])
 
     def reset(self) -> None:
         """Forget the run: the next step is the first."""
         self._is_under_way = False
         self._outbox: list[Output] = []
+        self.time_us = 0
+        """The time of the step that has begun last."""
         for lane in self.lanes.values():
-            lane.reset()
+            lane.reset(self.attendance.begin_us(lane.vehicle))
 
     def place(self, slots: typing.Iterable[Slot], command: StampSynchronizer | None = None) -> None:
         """Run the blocks of one vehicle, in this order, from time 0 on.
@@ -110,26 +120,66 @@ class Runner:
                 return False
             if outbox is not None:
                 outbox.append(Output(time_us, 'manager', {CLOCK: time_us}))
-            begun = list(self.lanes.values())
+            begun = self._present(self.lanes.values(), time_us)
         else:
-            time_us = min((lane.next_us for lane in self.lanes.values() if lane.slots), default=0)
-            begun = [lane for lane in self.lanes.values()
-                     if lane.slots and lane.next_us == time_us]
+            begun = self._next()
+            if not begun:
+                return False
+            time_us = begun[0].next_us
+        self.time_us, self._is_under_way = time_us, True
         for lane in begun:
+            if change := lane.joins:
+                self.on_change(change)
             lane.begin(time_us)
-        self._is_under_way = bool(begun)
-        return self._is_under_way
+        return True
+
+    def _present(self, lanes: typing.Iterable[Lane], time_us: int) -> list[Lane]:
+        has = self.attendance.has
+        return [lane for lane in lanes if has(lane.vehicle, time_us)]
+
+    def _next(self) -> list[Lane]:
+        """Return those whose blocks act next, where the clock is elsewhere."""
+        has = self.attendance.has
+        waiting = [lane for lane in self.lanes.values()
+                   if lane.slots and has(lane.vehicle, lane.next_us)]
+        time_us = min((lane.next_us for lane in waiting), default=0)
+        return [lane for lane in waiting if lane.next_us == time_us]
 
     def _complete(self) -> None:
         self._is_under_way = False
         if self.clock is None:
             self.flush()
+            self._end_presences()
             self._begin()
             return
         if self.clock.speed_factor:
             self.flush()
         # Otherwise it leaves while the autopilot is about the next step.
         self.clock.complete(self.time_us)
+        self._end_presences()
+
+    def _end_presences(self) -> None:
+        """Let those leave whose last step is complete."""
+        if self.attendance.is_constant:
+            return
+        for lane in self.lanes.values():
+            if self.attendance.of(lane.vehicle).leaves_us == self.time_us and not lane.has_left:
+                lane.leave()
+                self.on_change(Change(lane.vehicle, self.time_us, False))
+
+    def change(self, change: Change) -> None:
+        """Let a vehicle join with the next step, or leave: by hand, between its steps or in one.
+
+        One that joins while it is there begins again.
+        """
+        lane = self.lanes[change.vehicle]
+        self.flush()
+        if self.attendance.has(change.vehicle, max(change.time_us, 1)):
+            lane.leave(change.by_hand)
+        self.attendance.take(change)
+        if change.joins:
+            lane.reset(change.time_us, change.by_hand)
+        self.on_change(change)
 
     def flush(self) -> None:
         """Send all that was put out."""
@@ -142,11 +192,6 @@ class Runner:
     @property
     def _first(self) -> Lane:
         return next(iter(self.lanes.values()))
-
-    @property
-    def time_us(self) -> int:
-        """The time of the step that has begun last."""
-        return max(lane.time_us for lane in self.lanes.values())
 
     @property
     def values(self) -> dict[str, typing.Any]:
@@ -172,8 +217,12 @@ class Runner:
         return {name: slot.busy_s for name, slot in self.slots.items()}
 
     def waits_for(self, name: str, vehicle: str = '') -> tuple[int, dict[str, int]]:
-        """Return the next time of a block, and what it still lacks with the last stamp of each."""
-        return self.lanes[vehicle].waits_for(name)
+        """Return the next time of a block, and what it still lacks with the last stamp of each.
+
+        One whose vehicle is not there then waits for nothing, at time 0.
+        """
+        time_us, lacking = self.lanes[vehicle].waits_for(name)
+        return (time_us, lacking) if self.attendance.has(vehicle, time_us) else (0, {})
 
     @property
     def awaited(self) -> list[str]:
@@ -192,22 +241,27 @@ class Group(typing.NamedTuple):
 
 def run_groups(
     groups: typing.Iterable[Group], clock: Clock, port: Port | None = None,
+    attendance: Attendance | None = None,
 ) -> Runner:
-    """Return a runner that has the blocks of vehicles, ready for the first step."""
-    runner = Runner(port, clock)
+    """Return a runner that has the blocks of vehicles, ready for the first step.
+
+    :param attendance: who is there when; None: all are, always
+    """
+    runner = Runner(port, clock, attendance)
     runner.place_lanes([Lane(group.vehicle, _slots(group)) for group in groups])
     return runner
 
 
 def run_in_process(
     graph: Graph, world: WorldParameters, blocks: typing.Mapping[str, Block], clock: Clock,
-    port: Port | None = None,
+    port: Port | None = None, attendance: Attendance | None = None,
 ) -> Runner:
     """Return a runner that has blocks of the graph of one vehicle, ready for the first step.
 
     :param blocks: by name; those that are not there put out nothing
+    :param attendance: when the vehicle, which has no name, is there; None: always
     """
-    return run_groups([Group('', graph, world, blocks)], clock, port)
+    return run_groups([Group('', graph, world, blocks)], clock, port, attendance)
 
 
 def _slots(group: Group) -> list[Slot]:

@@ -21,10 +21,13 @@ class Input(typing.NamedTuple):
     delay_us: int          # how much older its value is than the time of the step
     is_held: bool          # the last value is used while no other is due
 
-    def is_due(self, time_us: int) -> bool:
-        """Return whether a value belongs to the step that ends at a time; time 0 has none."""
+    def is_due(self, time_us: int, begin_us: int = 0) -> bool:
+        """Return whether a value belongs to the step that ends at a time.
+
+        :param begin_us: up to which time nothing was published
+        """
         stamp_us = time_us - self.delay_us
-        return stamp_us > 0 and is_due(stamp_us, self.period_us)
+        return stamp_us > begin_us and is_due(stamp_us, self.period_us)
 
 
 def inputs_of(spec: NodeSpec, graph: Graph, world: WorldParameters) -> tuple[Input, ...]:

@@ -68,6 +68,9 @@ ENCOUNTERS = SideTopic(
     'encounters', 'diagnostic_msgs/msg/DiagnosticStatus',
     'of a fleet: which vehicles nearly meet or collide, and at last the least distances',
     latched=True)
+VEHICLES = SideTopic(
+    'vehicles', 'diagnostic_msgs/msg/DiagnosticStatus',
+    'of a fleet: which vehicle joins the world or has left it, and at which time', latched=True)
 MARKERS = SideTopic(
     'visual/markers', 'visualization_msgs/msg/MarkerArray',
     'thrust and wind arrows, set point, range beam, accuracy of GNSS, text; all in map')

@@ -36,15 +36,18 @@ class Slot:
             i for i in self.inputs if i not in remote_inputs and i.topic.name != CLOCK)
         self.reset()
 
-    def reset(self) -> None:
-        """Forget the run."""
-        self.skipped = 0                      # times at which it would have acted
+    def reset(self, begin_us: int = 0) -> None:
+        """Forget the run.
+
+        :param begin_us: up to which time its vehicle was not there
+        """
+        self.skipped = begin_us // self.period_us      # times at which it would have acted
         self.busy_s = 0.0                     # wall time in the block
-        self.last_us = 0                      # when it has acted last
-        self.next_us = self.period_us         # and when it acts next
+        self.last_us = self.skipped * self.period_us   # when it has acted last
+        self.next_us = self.last_us + self.period_us   # and when it acts next
         self.missed_steps = False             # it was stopped for a while; a new run ends that
         if self.synchronizer is not None:
-            self.synchronizer.reset()
+            self.synchronizer.reset(begin_us)
 
     @property
     def steps(self) -> int:

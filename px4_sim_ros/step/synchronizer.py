@@ -29,16 +29,18 @@ class StampSynchronizer:
         self._period_us = period_us
         self.reset()
 
-    def reset(self) -> None:
-        """Wait for the first time again."""
+    def reset(self, begin_us: int = 0) -> None:
+        """Wait for the first time again: the first multiple of the period after `begin_us`."""
         self.last_us = dict.fromkeys(self._inputs, NEVER_US)   # the last stamp of each topic
         self._held: dict[str, typing.Any] = {}
-        self._wait_for(self._period_us)
+        self._begin_us = begin_us
+        self._wait_for((begin_us // self._period_us + 1) * self._period_us)
 
     def _wait_for(self, time_us: int) -> None:
         self.next_us = time_us
         self._found: dict[str, typing.Any] = {}
-        self.lacking = {name for name, i in self._inputs.items() if i.is_due(time_us)}
+        self.lacking = {
+            name for name, i in self._inputs.items() if i.is_due(time_us, self._begin_us)}
 
     def put(self, name: str, stamp_us: int, read: typing.Callable[[], typing.Any]) -> bool:
         """Take in what has come on a topic; return whether it was the last that was lacking.

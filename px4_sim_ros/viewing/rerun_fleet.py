@@ -30,10 +30,13 @@ def write_fleet(
     flight = read_fleet(bags[0])
     places = np.concatenate([*flight.positions_m.values(), [(0.0, 0.0, 0.0)]])
     open_run().send_blueprint(fleet_blueprint(
-        list(flight.members), whole=True, box_enu=(places.min(axis=0), places.max(axis=0))))
+        list(flight.members), whole=True,
+        box_enu=(np.nanmin(places, axis=0), np.nanmax(places, axis=0))))
     for bag, (name, nearest_m), colour in zip(
             bags, flight.nearest_m.items(), itertools.cycle(COLOURS)):
         write_vehicle(bag, open_run, namespace=name, path_colour=parts(colour))
-        if len(bags) > 1:
+        is_known = ~np.isnan(nearest_m)
+        if is_known.any():
             RerunStream(open_run(), name).plot(
-                DISTANCE, flight.time_s, nearest_m[:, None], (name,), 'm', (colour,))
+                DISTANCE, flight.time_s[is_known], nearest_m[is_known, None], (name,), 'm',
+                (colour,))

@@ -19,7 +19,7 @@ from px4_sim_ros.step.scenario_block import ScenarioParameters
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = (ROOT / 'docs' / 'fleets.md').read_text(encoding='utf-8')
-FILE, WITH_SCENARIO = re.findall(r'```yaml\n(.*?)```', PAGE, re.S)
+FILE, COMERS, WITH_SCENARIO = re.findall(r'```yaml\n(.*?)```', PAGE, re.S)
 COMMANDS = [shlex.split(line)[3:] for block in re.findall(r'```sh\n(.*?)```', PAGE, re.S)
             for line in block.splitlines()]
 
@@ -52,6 +52,14 @@ def test_the_fleet_of_which_one_has_a_scenario(file):
         None, {}, lambda autopilot: {'': {'mission': 'square'}}), lambda: None)
     assert [v.scenario.name if v.scenario else None for v in vehicles] == [None, 'motor_weak']
     assert vehicles[1].configuration.of_node('scenario', ScenarioParameters).at_end == 'go_on'
+
+
+def test_the_fleet_of_which_some_come_and_go(file):
+    file.write_text(COMERS, encoding='utf-8')
+    vehicles = fleet_plan.plans(Fleet.load('my.yaml'), 'embedded', fleets.FleetOptions(
+        None, {}, lambda autopilot: {'': {'mission': 'square'}}), lambda: None)
+    assert [v.presence for v in vehicles] == [
+        (0, None), (12_000_000, None), (4_000_000, 40_000_000)]
 
 
 def test_all_keys_are_told():

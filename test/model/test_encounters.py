@@ -70,3 +70,15 @@ def test_a_sphere_holds_the_rotors():
     rotor = max(iris.rotors, key=lambda r: math.hypot(*r.position_m))
     disc_m = 0.5 * iris.model_of(rotor).propeller_diameter_m
     assert reach_m(iris) == pytest.approx(math.hypot(*rotor.position_m) + disc_m)
+
+
+def test_one_that_is_not_there_is_far_from_all():
+    encounters = Encounters({'one': 0.4, 'other': 0.6}, 2.0)
+    assert encounters.step(STEP_US, [(0.0, 0.0, 0.0), None]) == []
+    assert encounters.nearest() == []
+    found, = encounters.step(2 * STEP_US, [(0.0, 0.0, 0.0), (2.5, 0.0, 0.0)])
+    assert not found.is_collision
+    # It has left, and comes back as near: they meet again.
+    assert encounters.step(3 * STEP_US, [(0.0, 0.0, 0.0), None]) == []
+    assert len(encounters.step(4 * STEP_US, [(0.0, 0.0, 0.0), (2.5, 0.0, 0.0)])) == 1
+    assert (encounters.near_misses, encounters.collisions) == (2, 0)

@@ -6,7 +6,7 @@ import math
 import pytest
 import yaml
 
-from px4_sim_ros.config.fleets import Fleet
+from px4_sim_ros.config.fleets import Fleet, check_presences
 from px4_sim_ros.config.resources import named_files
 from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.model.body.dynamics import Dynamics
@@ -138,6 +138,12 @@ def changed(**entry):
     (changed(start={'east': 1}), ': vehicles[1].start.east: unknown parameter; did you mean'
      ' east_m?'),
     (changed(start={'east_m': 'far'}), ": vehicles[1].start.east_m = 'far': must be a number"),
+    (changed(joins_at_s=-1.0),
+     ': vehicles[1].joins_at_s = -1.0: must be at least 0 and at most 1000000 s'),
+    (changed(joins_at_s=12.0, leaves_at_s=12.0), ': vehicles[1].leaves_at_s = 12: must be greater'
+     ' than joins_at_s, which is 12 s'),
+    (changed(in_reserve=True, leaves_at_s=12.0), ': vehicles[1].leaves_at_s = 12: is not for a'
+     ' vehicle in reserve, which joins and leaves when somebody asks for it'),
     (changed(set=[]), ': vehicles[1].set = []: must be a mapping'),
     (changed(set={'imus.x': 1}),
      ': vehicles[1].set.imus.x: there is no node imus; did you mean imu'),
@@ -170,6 +176,34 @@ def test_ports_that_two_vehicles_would_have(tmp_path):
     assert str(error.value) == (
         'fleet fleet: the instances 1 of alpha and 41 of bravo differ by 40, so UDP port 14581 is'
         ' that of both')
+
+
+def presences(tmp_path, *entries):
+    fleet = load({'vehicles': [{'namespace': f'v{i}', **entry}
+                               for i, entry in enumerate(entries)]}, tmp_path)
+    found = {vehicle.namespace: vehicle.presence(4000) for vehicle in fleet.vehicles}
+    check_presences('fleet', found)
+    return list(found.values())
+
+
+def test_from_when_to_when_a_vehicle_is_there(tmp_path):
+    assert presences(
+        tmp_path, {'leaves_at_s': 12.001}, {'joins_at_s': 12.0},
+        {'joins_at_s': 0.5, 'leaves_at_s': 6}, {'in_reserve': True}) == [
+            (0, 12_000_000), (12_000_000, None), (500_000, 6_000_000), (None, None)]
+
+
+@pytest.mark.parametrize(('entries', 'sentence'), [
+    ([{'joins_at_s': 2.0}],
+     'fleet: nobody is in the world at t = 0.000000 s, before v0 joins it at t = 2.000000 s'),
+    ([{'leaves_at_s': 2.0}, {'joins_at_s': 3.0}],
+     'fleet: nobody is in the world at t = 2.000000 s, before v1 joins it at t = 3.000000 s'),
+    ([{'in_reserve': True}], 'fleet: all vehicles are in reserve; one at least has to be there from'
+     ' the beginning')])
+def test_somebody_has_to_be_there(entries, sentence, tmp_path):
+    with pytest.raises(ParameterError) as error:
+        presences(tmp_path, *entries)
+    assert str(error.value) == sentence
 
 
 def test_vehicles_do_not_begin_within_each_other(tmp_path):

@@ -6,6 +6,7 @@ import random
 import pytest
 
 from px4_sim_ros.recording.bag.reorder_buffer import LostError, ReorderBuffer
+from px4_sim_ros.step.attendance import IN_RESERVE, Presence
 
 STEP_US = 4
 WINDOW_US = 80
@@ -147,3 +148,33 @@ def test_what_the_run_before_has_left_under_way_is_left_out():
         taking.add(*message)
     assert taking.take() == messages(40)
     assert taking.take() == []
+
+
+def test_nobody_waits_for_a_vehicle_that_is_not_there():
+    there = {'imu': Presence(20, 40), 'gps': Presence(20, 40)}
+    taking = ReorderBuffer(PERIODS_US, STEP_US, WINDOW_US, there)
+    expected = [m for m in messages(400) if m[0] == 'clock' or 20 < m[1] <= 40]
+    for message in expected:
+        taking.add(*message)
+    assert taking.take() == expected
+    assert taking.complete_us == 400
+
+
+def test_what_comes_of_a_vehicle_before_it_is_known_to_join_is_kept():
+    taking = ReorderBuffer(
+        {'clock': 4, 'imu': 4}, STEP_US, WINDOW_US, {'imu': IN_RESERVE})
+    clock = [m for m in messages(400) if m[0] == 'clock']
+    imu = [m for m in messages(208) if m[0] == 'imu' and m[1] > 200]
+    for message in [*clock[:50], *imu]:
+        taking.add(*message)
+    assert taking.take() == clock[:50]
+    taking.change('imu', Presence(200))
+    for message in clock[50:]:
+        taking.add(*message)
+    assert taking.take() == sorted(
+        [*clock[50:52], *imu], key=lambda m: (m[1], list(PERIODS_US).index(m[0])))
+    assert taking.waits_for() == {'imu': 208}
+    taking.change('imu', Presence(208))       # it begins again, and goes on
+    assert taking.waits_for() == {'imu': 208}
+    taking.change('imu', Presence(0, 208))
+    assert taking.take() == clock[52:]

@@ -229,6 +229,22 @@ def test_one_that_has_lost_its_autopilot_is_named_and_the_others_fly_on(hop, tmp
 
 
 @pytest.mark.slow
+def test_one_that_has_lost_its_autopilot_before_it_leaves_has_failed(hop, tmp_path):
+    file = write_fleet(tmp_path, hop, good={}, bad={'when_gone': 'go_on', 'leaves_at_s': 6.0})
+    summary = tmp_path / 'summary.json'
+    with running(command('fly', '--fleet', file, '--summary', summary)) as process:
+        wait_for_line(process, 'bad: armed')
+        end_autopilot(process, INSTANCES[3])
+        text = process.communicate(timeout=100)[0]
+        assert process.returncode == 1
+    assert 'fly: bad: the embedded autopilot has ended with exit code -9' in text
+    good, bad = json.loads(summary.read_text())['fleet']
+    assert (good['landed'], good['repeatable']) == (True, True)
+    assert (bad['left_s'], bad['mission_flown']) == (6.0, False)
+    assert bad['failure'] == 'the embedded autopilot has ended with exit code -9'
+
+
+@pytest.mark.slow
 def test_one_that_holds_the_world_ends_the_flight(hop, tmp_path):
     file = write_fleet(tmp_path, hop, good={}, bad={})
     summary = tmp_path / 'summary.json'

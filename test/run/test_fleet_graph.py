@@ -3,13 +3,17 @@
 """Several vehicles as nodes: run control for all, what is lost of one, and who is named."""
 import json
 import signal
+import sys
+import time
 
 import psutil
 import pytest
 import yaml
 from commands import command, family, port_is_free, run, running, wait_for_line, wait_gone
 
-INSTANCES = 15, 16
+from px4_sim_ros.recording.bag.reader import vehicles_of
+
+INSTANCES = 15, 16, 17
 INSTANCE = INSTANCES[0]
 
 pytestmark = pytest.mark.slow       # starts processes and waits
@@ -59,6 +63,110 @@ def test_time_is_paused_stepped_and_reset_for_all(fleet, tmp_path):
     assert [v['landed'] for v in found['fleet']] == [True, True]
     # They have begun again in all: with the first step, and with no gap.
     assert found['repeatable'], found['not_repeatable_because']
+
+
+@pytest.mark.parametrize('mode', ['composed', 'separate'])
+def test_vehicles_are_added_removed_and_restarted_while_others_fly(mode, fleet, tmp_path):
+    file, bag = fleet(alpha={'mission': 'hover'}, bravo={'mission': 'hover'},
+                      spare={'in_reserve': True}), tmp_path / 'bag'
+    summary = tmp_path / 'summary.json'
+    with running(command('fly', '--fleet', file, '--mode', mode, '--speed-factor', 1, '--record',
+                         bag, '--summary', summary)) as process:
+        wait_for_line(process, 'bravo: ready to fly')
+        for words, sentence in (
+                (('add', 'nobody'), 'there is no vehicle nobody; there are alpha, bravo, spare'),
+                (('add', 'alpha'), 'alpha is in the world already'),
+                (('remove', 'spare'), 'spare is not in the world')):
+            refused = run('vehicle', *words)
+            assert (refused.returncode, refused.stderr.strip()) == (1, f'vehicle: {sentence}')
+        assert run('vehicle', 'add', 'spare').stdout == 'spare is added\n'
+        wait_for_line(process, 'spare: ready to fly')
+        assert run('vehicle', 'restart', 'bravo').returncode == 0
+        wait_for_line(process, 'bravo: ready to fly')
+        # Also while time stands still.
+        assert run('pause').returncode == 0
+        assert run('vehicle', 'remove', 'bravo').returncode == 0
+        assert run('vehicle', 'remove', 'alpha').returncode == 0
+        shown = json.loads(run('top', '--json').stdout)
+        assert [v['is_there'] for v in shown['vehicles'].values()] == [False, False, True]
+        status = json.loads(run('status', '--json').stdout)
+        assert (status['there'], status['away']) == ('spare', 'alpha, bravo')
+        refused = run('vehicle', 'remove', 'spare')
+        assert refused.stderr.strip() == (
+            'vehicle: spare is the last one in the world; stop ends the run')
+        assert run('speed', 'max').returncode == 0
+        assert run('resume').returncode == 0
+        text = process.communicate(timeout=100)[0]
+    assert process.returncode == 0, text
+    found = json.loads(summary.read_text())
+    alpha, bravo, spare = found['fleet']
+    assert not found['repeatable']
+    assert spare['landed'] and spare['joined_s'] > 1.0
+    assert 'added by hand' in spare['not_repeatable_because']
+    assert (alpha['joined_s'], bravo['new_begins']) == (0.0, 1)
+    assert 'restarted by hand' in bravo['not_repeatable_because']
+    assert alpha['left_s'] == bravo['left_s'] < found['sim_time_s']
+    recorded = {its.run.namespace: [m.time_us / 1e6 for m in its.messages()
+                                    if m.topic == 'actuators/command'] for its in vehicles_of(bag)}
+    assert recorded['alpha'][-1] == alpha['left_s']
+    assert recorded['spare'][0] == pytest.approx(spare['joined_s'] + 0.004)
+    assert recorded['spare'][-1] == pytest.approx(found['sim_time_s'], abs=0.1)
+
+
+def test_one_whose_autopilot_does_not_come_is_removed_and_the_others_fly(fleet, tmp_path):
+    summary = tmp_path / 'summary.json'
+    with running(command('fly', '--fleet', fleet(alpha={}, mine={
+            'autopilot': 'none', 'mission': 'none'}), '--mode', 'composed', '--summary',
+            summary)) as process:
+        wait_for_line(process, 'waiting for your autopilot')
+        sentence = ''
+        while 'mine: ' not in sentence:       # it is overdue at first
+            time.sleep(0.5)
+            assert process.poll() is None
+            sentence = json.loads(run('status', '--json').stdout)['sentence']
+        assert 'no autopilot is connected to TCP port' in sentence
+        assert run('vehicle', 'remove', 'mine').returncode == 0
+        text = process.communicate(timeout=100)[0]
+    assert process.returncode == 0, text
+    alpha, mine = json.loads(summary.read_text())['fleet']
+    assert (alpha['landed'], alpha['repeatable'], mine['left_s']) == (True, True, 0.0)
+
+
+@pytest.mark.parametrize('mode', ['composed', 'separate'])
+def test_a_reset_goes_back_to_what_was_planned(mode, fleet, tmp_path):
+    """Both who joins later and who was added by hand are away again; then all repeats."""
+    file = fleet(alpha={}, late={'joins_at_s': 2.0}, spare={'in_reserve': True})
+    summary, again = tmp_path / 'summary.json', tmp_path / 'again.json'
+    with running(command('fly', '--fleet', file, '--mode', mode, '--speed-factor', 1,
+                         '--summary', summary)) as process:
+        wait_for_line(process, 'late: ready to fly')
+        assert run('vehicle', 'add', 'spare').returncode == 0
+        wait_for_line(process, 'spare: ready to fly')
+        assert run('reset').returncode == 0
+        assert run('speed', 'max').returncode == 0
+        text = process.communicate(timeout=100)[0]
+    assert process.returncode == 0, text
+    assert run('fly', '--fleet', file, '--mode', 'core', '--summary', again).returncode == 0
+    found, other = (json.loads(path.read_text()) for path in (summary, again))
+    assert found['fingerprint'] == other['fingerprint']
+    assert found['repeatable'], found['not_repeatable_because']
+    assert [(v['joined_s'], v['landed']) for v in found['fleet']] == [
+        (0.0, True), (2.0, True), (None, False)]
+
+
+def test_a_supervisor_has_an_autopilot_while_its_vehicle_is_there(fleet, tmp_path):
+    """As `ros2 launch` starts one; here its vehicle is one of `fly`."""
+    file, summary = fleet(alpha={}, late={
+        'autopilot': 'none', 'joins_at_s': 2.0, 'leaves_at_s': 4.0}), tmp_path / 'summary.json'
+    with running(command('fly', '--fleet', file, '--mode', 'composed', '--summary',
+                         summary)) as process, running([
+            sys.executable, '-m', 'px4_sim_ros.run.autopilot_supervisor', '--instance',
+            str(INSTANCES[1]), '--of-fleet', '--joins', '--ros-args', '-r', '__ns:=/late']):
+        text = process.communicate(timeout=100)[0]
+    assert process.returncode == 0, text
+    alpha, late = json.loads(summary.read_text())['fleet']
+    assert (alpha['landed'], alpha['repeatable']) == (True, True)
+    assert (late['joined_s'], late['left_s'], late['replies']) == (2.0, 4.0, 500)
 
 
 def test_sim_stop_ends_all(fleet):

@@ -4,7 +4,9 @@
 import pytest
 from small_graph import GRAPH, STEP_US, WORLD, Noted, Process
 
+from px4_sim_ros.step.attendance import Attendance, Change, Presence
 from px4_sim_ros.step.clock import LockstepClock
+from px4_sim_ros.step.graph import CLOCK
 from px4_sim_ros.step.runner import Group, run_groups
 
 NAMES = 'one', 'two', 'three'
@@ -113,3 +115,76 @@ def test_a_reset_begins_again_for_all(fleet):
     fleet.clock.reset()
     fleet.step(3)
     assert fleet.notes == before
+
+
+def on_the_way(presences):
+    """Return a fleet with these presences, and the list of what is told of them."""
+    fleet, told = Fleet(), []
+    fleet.runner = run_groups([
+        Group(vehicle, GRAPH, WORLD, blocks) for vehicle, blocks in fleet.blocks.items()],
+        fleet.clock, fleet, Attendance(presences))
+    fleet.runner.on_change = told.append
+    return fleet, told
+
+
+def test_one_joins_and_another_one_leaves_at_boundaries_of_steps():
+    fleet, told = on_the_way({'two': Presence(40_000), 'three': Presence(0, 24_000)})
+    fleet.step(20)
+    alone = Process()
+    alone.step(20)
+    assert fleet.given('one') == alone.notes
+    assert fleet.given('three') == [note for note in alone.notes if note[0] <= 24_000]
+    # It is given at the same phases what one alone is, from the first step on.
+    assert [note[:2] for note in fleet.given('two')] == [
+        note[:2] for note in alone.notes if note[0] > 40_000]
+    assert told == [Change('three', 24_000, False), Change('two', 40_000, True)]
+    assert fleet.clock.steps == 20
+    assert fleet.runner.slots['two/body'].steps == 10
+    assert fleet.runner.waits_for('body', 'three') == (0, {})
+
+
+def test_a_step_without_vehicles_is_complete_at_once():
+    fleet, told = on_the_way({name: Presence(0, 8000) for name in NAMES})
+    fleet.step(5)
+    assert fleet.clock.steps == 5
+    assert len(told) == 3
+
+
+def test_one_that_holds_the_step_is_taken_out_by_hand_and_the_others_go_on():
+    fleet, told = on_the_way({})
+    fleet.step(2)
+    fleet.blocks['two']['pilot'].has_reply = False
+    fleet.step()
+    assert fleet.runner.awaited == ['two']
+    fleet.runner.change(Change('two', 8000, False, 'it was removed'))
+    assert told[-1].text == 'it was removed'
+    fleet.run()
+    fleet.step(2)
+    assert fleet.clock.steps == 5
+    assert [note[0] for note in fleet.given('two')][-1] == 12_000
+    # It comes back, where it began.
+    fleet.blocks['two']['pilot'].has_reply = True
+    fleet.runner.change(Change('two', 20_000, True, 'it was added'))
+    fleet.notes.clear()
+    fleet.step(2)
+    assert {note[0] for note in fleet.given('two')} == {24_000, 28_000}
+    assert told[-1] == Change('two', 20_000, True, 'it was added')
+    # A reset knows nothing of that.
+    fleet.runner.attendance.reset()
+    fleet.runner.reset()
+    assert fleet.runner.attendance.is_constant
+
+
+def test_where_the_clock_is_elsewhere_it_waits_for_the_time_at_which_it_joins():
+    process = Process(has_clock=False)
+    process.runner.attendance = Attendance({'': Presence(40_000, 48_000)})
+    process.runner.reset()
+    process.run()
+    for time_us in range(4000, 60_000, 4000):
+        for name in 'fan', 'body':
+            process.put(name, CLOCK, time_us, None)
+        process.run()
+    assert {time_us for time_us, _ in process.steps()} == {44_000, 48_000}
+    process.runner.change(Change('', 60_000, True, 'it was added'))
+    process.run()
+    assert process.runner.waits_for('body')[0] == 64_000

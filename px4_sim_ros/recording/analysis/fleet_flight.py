@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import typing
 
 import numpy as np
@@ -18,6 +19,7 @@ from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.step import side_topics
 
 _TRUTH = 'ground_truth/odom'
+_NOWHERE = math.nan, math.nan, math.nan
 
 
 class Said(typing.NamedTuple):
@@ -34,11 +36,16 @@ class FleetFlight:
 
     members: dict[str, RunDescription]     # by namespace, as all that follows
     time_s: np.ndarray                     # (n,), simulated
-    positions_m: dict[str, np.ndarray]     # (n, 3) each, ENU from home
-    nearest_m: dict[str, np.ndarray]       # (n,) each: to the nearest other vehicle
+    positions_m: dict[str, np.ndarray]     # (n, 3) each, ENU from home; NaN: it is not there
+    nearest_m: dict[str, np.ndarray]       # (n,) each: to the nearest other vehicle, NaN as above
     encounters: Encounters
     said: list[Said]
     fingerprints: dict[str, RecordedFingerprint]
+
+    def is_there(self, name: str) -> np.ndarray:
+        """Return at which of the times a vehicle is in the world."""
+        is_nowhere: np.ndarray = np.isnan(self.positions_m[name][:, 0])
+        return ~is_nowhere
 
 
 def read_fleet(bag: BagReader) -> FleetFlight:
@@ -52,24 +59,22 @@ def read_fleet(bag: BagReader) -> FleetFlight:
     truths = {run.full_name(_TRUTH): name for name, run in members.items()}
     first = next(iter(members.values()))
     read, kind = FIELDS[_TRUTH]['position_m'], first.graph.topics[_TRUTH].type
-    times_us: list[int] = []
-    positions: dict[str, list[typing.Any]] = {name: [] for name in members}
+    positions: dict[str, dict[int, typing.Any]] = {name: {} for name in members}    # by time
     said, diagnostics = [], []
     for topic, time_us, data in bag.messages_of_all():
         if topic in truths:
-            positions[truths[topic]].append(read(decode(data, kind)))
-            if truths[topic] == first.namespace:
-                times_us.append(time_us)
+            positions[truths[topic]][time_us] = read(decode(data, kind))
         elif topic == side_topics.LOG.name:
             message = decode(data, side_topics.LOG.type)
             said.append(Said(time_us / US_PER_S, message.name, untimed(message.msg)))
         elif topic == side_topics.DIAGNOSTICS.name:
             diagnostics.append(decode(data, side_topics.DIAGNOSTICS.type))
-    count = min(map(len, positions.values()))
-    path = {name: np.array(its[:count], float).reshape(-1, 3) for name, its in positions.items()}
-    encounters, nearest_m = _distances(bag, times_us[:count], path)
+    times_us = sorted({time_us for its in positions.values() for time_us in its})
+    path = {name: np.array([its.get(time_us, _NOWHERE) for time_us in times_us],
+                           float).reshape(-1, 3) for name, its in positions.items()}
+    encounters, nearest_m = _distances(bag, times_us, path)
     return FleetFlight(
-        members, np.array(times_us[:count]) / US_PER_S, path, nearest_m, encounters, said,
+        members, np.array(times_us) / US_PER_S, path, nearest_m, encounters, said,
         {name: of_diagnostics(run, diagnostics) for name, run in members.items()})
 
 
@@ -86,5 +91,6 @@ def _distances(
         encounters.step(time_us, position)
         apart = np.linalg.norm(position[:, None] - position[None], axis=2)
         apart[own, own] = np.inf
-        nearest[row] = apart.min(axis=1)
+        nearest[row] = np.where(np.isnan(apart), np.inf, apart).min(axis=1)
+    nearest[np.isinf(nearest)] = np.nan
     return encounters, dict(zip(path, nearest.T))

@@ -6,6 +6,7 @@ from __future__ import annotations
 import typing
 
 from px4_sim_ros.messages.diagnostics import is_of, node_name, values_of
+from px4_sim_ros.messages.stamps import stamp_us
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.step import side_topics
@@ -37,11 +38,14 @@ def of_diagnostics(
     :param messages: all of `/diagnostics`
     """
     last: dict[str, dict[str, str]] = {}
+    end_us = 0
     for message in messages:
+        end_us = stamp_us(message.header.stamp)
         for status in (s for s in message.status if is_of(run.namespace, s.name)):
             last[node_name(run.namespace, status.name)] = values_of(status)
     fingerprint = last.get('dynamics', {}).get(FINGERPRINT, '')
     is_flown = any(last.get(who, {}).get(FLOWN) == 'True' for who in ('pilot', 'scenario'))
+    has_left = run.leaves_us is not None and end_us >= run.leaves_us
     shares_core = bool(run.parameters.get('hil_bridge', {}).get('shares_core', False))
     return RecordedFingerprint(fingerprint, unrepeatable_because(
-        run.autopilot, shares_core, is_flown, first_gap(last.values()), fingerprint))
+        run.autopilot, shares_core, is_flown or has_left, first_gap(last.values()), fingerprint))

@@ -58,7 +58,8 @@ class FleetDescription:
     @property
     def vehicles(self) -> list[Member]:
         """The vehicles with their graphs."""
-        return [Member(name, run.graph, run.world) for name, run in self.members.items()]
+        return [Member(name, run.graph, run.world, run.presence)
+                for name, run in self.members.items()]
 
     @property
     def core_instance(self) -> int:

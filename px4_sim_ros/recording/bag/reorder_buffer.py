@@ -7,6 +7,7 @@ import typing
 
 from px4_sim_ros.model.timebase import seconds_text
 from px4_sim_ros.recording.bag.reader import Message
+from px4_sim_ros.step.attendance import ALWAYS, Presence
 
 
 class LostError(RuntimeError):
@@ -18,16 +19,20 @@ class ReorderBuffer:
 
     def __init__(
         self, periods_us: typing.Mapping[str, int], step_us: int, window_us: int,
+        presences: typing.Mapping[str, Presence] | None = None,
     ) -> None:
         """Begin at time 0.
 
         :param periods_us: the period of each topic of the step, in the order in which the
             messages of one time are returned
         :param window_us: a message that is missing when one so much later has arrived is lost
+        :param presences: by topic from when to when there are messages, if not always
         """
         self._periods_us = dict(periods_us)
         self._step_us, self._window_us = step_us, window_us
-        self._next_us = dict(periods_us)       # by topic, the first that is missing
+        self._presences = dict.fromkeys(periods_us, ALWAYS) | dict(presences or {})
+        # By topic, the first that is missing.
+        self._next_us = {name: self._first_us(name) for name in periods_us}
         self._waiting: dict[str, dict[int, bytes | None]] = {name: {} for name in periods_us}
         self._order = {name: i for i, name in enumerate(periods_us)}
         self._side: list[Message] = []
@@ -43,17 +48,42 @@ class ReorderBuffer:
         waiting, next_us = self._waiting[name], self._next_us[name]
         if time_us < next_us:
             return
-        if time_us > next_us + self._window_us:
+        if time_us > next_us + self._window_us and self._is_awaited(name):
             if next_us > self._periods_us[name] and not self._lost:
                 self._lost = f'{name} for t = {seconds_text(next_us)} was lost'
             return
         waiting.setdefault(time_us, data)
+        self._go_on(name)
+
+    def _go_on(self, name: str) -> None:
+        waiting, next_us = self._waiting[name], self._next_us[name]
         while next_us in waiting:
             found = waiting.pop(next_us)
             if found is not None:
                 self._ready.append(Message(name, next_us, found))
             next_us += self._periods_us[name]
         self._next_us[name] = next_us
+
+    def _first_us(self, name: str) -> int:
+        """Return the time of the first message of a topic."""
+        begin_us, period_us = self._presences[name].joins_us or 0, self._periods_us[name]
+        return (begin_us // period_us + 1) * period_us
+
+    def _is_awaited(self, name: str) -> bool:
+        """Return whether there is to be a message at the time of the first that is missing."""
+        return self._presences[name].has(self._next_us[name])
+
+    def change(self, name: str, presence: Presence) -> None:
+        """Take in from when to when there are messages of a topic from now on.
+
+        What has come before that is kept. Of one that goes on none is left out.
+        """
+        if self._is_awaited(name):
+            self._presences[name] = self._presences[name]._replace(leaves_us=presence.leaves_us)
+            return
+        self._presences[name] = presence
+        self._next_us[name] = max(self._first_us(name), self._next_us[name])
+        self._go_on(name)
 
     def add_no_measurement(
         self, name: str, time_us: int, data: bytes, silent: typing.Iterable[str],
@@ -83,7 +113,9 @@ class ReorderBuffer:
 
         :raises LostError: no step is complete any more, because a message was lost
         """
-        self.complete_us = min(self._next_us.values()) - self._step_us
+        self.complete_us = min(
+            next_us for name, next_us in self._next_us.items() if self._is_awaited(name)
+        ) - self._step_us
         complete = [m for m in self._ready if m.time_us <= self.complete_us]
         self._ready = [m for m in self._ready if m.time_us > self.complete_us]
         complete.sort(key=lambda m: (m.time_us, self._order.get(m.topic, len(self._order))))
@@ -100,4 +132,5 @@ class ReorderBuffer:
     def waits_for(self) -> dict[str, int]:
         """Return the topics that the next step lacks, with the last time of each."""
         return {name: next_us - self._periods_us[name] or -1
-                for name, next_us in self._next_us.items() if next_us <= self.next_us}
+                for name, next_us in self._next_us.items()
+                if next_us <= self.next_us and self._is_awaited(name)}

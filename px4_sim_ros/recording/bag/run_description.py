@@ -29,6 +29,8 @@ from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.recording.bag import schema
 from px4_sim_ros.step import graph, side_topics
+from px4_sim_ros.step.attendance import ALWAYS, Presence
+from px4_sim_ros.step.members import Member
 
 # Numbers may differ in their last bits between versions of these.
 _LIBRARIES = 'numba', 'numpy', 'pygeomag', 'pymavlink', 'pyproj'
@@ -51,11 +53,14 @@ class RunDescription:
     scenario: str                           # the text of the scenario's file, '' for none
     parameters: dict[str, FlatParameters]   # of all nodes, by name
     versions: dict[str, str]                # of this package, of libraries and of the machine
+    joins_us: int | None = 0                # as in Presence: from when to when it was to be
+    leaves_us: int | None = None            # in the world of several vehicles
 
     @classmethod
     def of(
         cls, configuration: Configuration, *, mode: str, autopilot: str, namespace: str = '',
         mission: str | None = None, own_classes: typing.Mapping[str, str] | None = None,
+        presence: Presence = ALWAYS,
     ) -> RunDescription:
         """Describe a run before it begins.
 
@@ -70,7 +75,13 @@ class RunDescription:
                    vehicle_text(world.vehicle), mission,
                    '' if recorded else scenario_text(world.scenario),
                    flat_parameters(configuration), versions() | {
-                       f'node {name}': path for name, path in (own_classes or {}).items()})
+                       f'node {name}': path for name, path in (own_classes or {}).items()},
+                   *presence)
+
+    @property
+    def presence(self) -> Presence:
+        """From when to when it was to be in the world."""
+        return Presence(self.joins_us, self.leaves_us)
 
     @functools.cached_property
     def world(self) -> WorldParameters:
@@ -133,6 +144,11 @@ class RunDescription:
         """The vehicles of the recording by namespace: one that is alone has no name there."""
         return {'': self}
 
+    @property
+    def vehicles(self) -> list[Member]:
+        """The vehicle, which has no name among others, with its graph."""
+        return [Member('', self.graph, self.world, self.presence)]
+
     def to_yaml(self) -> str:
         """Return the text that a bag carries."""
         return yaml.dump(self.to_mapping(), Dumper=DUMPER, sort_keys=False, allow_unicode=True)
@@ -174,6 +190,7 @@ class RunDescription:
                     f'bag {bag}: its schema has version {version} and this is for version'
                     f' {schema.VERSION}; {writer} has written it and can read it')
             content.setdefault('scenario', '')         # there were none before version 3
+            content = dict(ALWAYS._asdict()) | content
             description = cls(**{
                 field.name: content[field.name] for field in dataclasses.fields(cls)})
             _ = description.graph

@@ -11,6 +11,7 @@ from px4_sim_ros.model.errors import sentence
 from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.recording.bag.reader import Message
 from px4_sim_ros.recording.bag.writer import BagWriter
+from px4_sim_ros.step.attendance import Attendance
 from px4_sim_ros.step.graph import COMMAND, Graph
 from px4_sim_ros.step.lane import Output
 
@@ -25,18 +26,21 @@ class StepWriter:
         self, writer: BagWriter, graph: Graph, world: WorldParameters,
         on_failure: typing.Callable[[OSError], None],
         vehicles: typing.Mapping[str, tuple[Graph, WorldParameters]] | None = None,
+        attendance: Attendance | None = None,
     ) -> None:
         """Begin at time 0.
 
         :param on_failure: called once when nothing can be written any more; it may raise
         :param vehicles: by namespace, if there are several: their graphs in place of the one
+        :param attendance: which of these are there when; None: all are, always
         """
         self._writer, self._on_failure = writer, on_failure
         # The clock is of no vehicle.
         self._publications = {'': Publications(graph, world)} | {
             vehicle: Publications(*its, vehicle=vehicle)
             for vehicle, its in (vehicles or {}).items()}
-        self._vehicles = len(vehicles or ' ')
+        self._vehicles = tuple(vehicles or ('',))
+        self._attendance = attendance or Attendance()
         self._commands = 0                 # that have come of the step
         self._step: list[Output] = []      # that is not complete
         self._is_open = True
@@ -51,15 +55,23 @@ class StepWriter:
     def send(self, outputs: typing.Iterable[Output]) -> None:
         """Write the steps that are complete; what belongs to the next waits for its end."""
         for output in outputs:
+            if self._step and self._step[0].time_us < output.time_us:
+                self._write_step()         # of a vehicle that has left in it
             self._step.append(output)
             self._commands += output.values is not None and COMMAND in output.values
-            if self._commands == self._vehicles:
-                self.complete_us, self._commands = output.time_us, 0
+            if self._commands == self._expected(output.time_us):
                 self._write_step()
+
+    def _expected(self, time_us: int) -> int:
+        """Return how many commands a step has."""
+        if self._attendance.is_constant:
+            return len(self._vehicles)
+        return self._attendance.count(self._vehicles, time_us)
 
     def _write_step(self) -> None:
         """Write the step that is complete, if that is possible still."""
         step, self._step = self._step, []
+        self.complete_us, self._commands = step[0].time_us, 0
         if not self._is_open:
             return
         write, time_us = self._writer.write, self.complete_us
@@ -109,14 +121,17 @@ class StepBag(StepWriter):
         self, writer: BagWriter, graph: Graph, world: WorldParameters,
         gather: typing.Callable[[int], list[Message]], on_written: typing.Callable[[], None],
         vehicles: typing.Mapping[str, tuple[Graph, WorldParameters]] | None = None,
+        attendance: Attendance | None = None,
     ) -> None:
         """Begin.
 
         :param gather: returns the messages beside the steps, for the time of the last one
         :param on_written: called now and then, and after a failure
         :param vehicles: by namespace, if there are several: their graphs in place of the one
+        :param attendance: which of these are there when; None: all are, always
         """
-        super().__init__(writer, graph, world, lambda error: on_written(), vehicles)
+        super().__init__(
+            writer, graph, world, lambda error: on_written(), vehicles, attendance)
         self._gather, self._on_written = gather, on_written
         self._reported_us = -1
         self._gathered_s = 0.0

@@ -81,8 +81,11 @@ def _paths(flight: FleetFlight) -> str:
         return NOTHING_TO_PLOT
     shown = {}
     for name, colour in _colours(flight).items():
-        position = flight.positions_m[name]
-        shown[name] = colour, position[path_points(flight.time_s, position, _PATH_POINTS)]
+        is_there = flight.is_there(name)
+        if is_there.any():
+            position = flight.positions_m[name][is_there]
+            shown[name] = colour, position[path_points(
+                flight.time_s[is_there], position, _PATH_POINTS)]
     return ('<div class="pair">'
             f'<div>{figure(paths_3d(shown))}</div>'
             f'<div>{figure(paths_from_above(shown))}</div></div>')
@@ -104,16 +107,19 @@ def _distances(flight: FleetFlight) -> str:
 
 def _vehicles(flight: FleetFlight) -> str:
     return table(
-        ('vehicle', 'file', 'autopilot', 'mission', 'seed', 'greatest height, m',
+        ('vehicle', 'file', 'autopilot', 'mission', 'seed', 'there, s', 'greatest height, m',
          'from its start at the end, m', 'fingerprint', 'repeatable'),
         [_row(flight, name) for name in flight.members])
 
 
 def _row(flight: FleetFlight, name: str) -> tuple[object, ...]:
-    run, path = flight.members[name], flight.positions_m[name]
+    run, is_there = flight.members[name], flight.is_there(name)
+    path = flight.positions_m[name][is_there]
     off = path - path[0] if len(path) else np.zeros((1, 3))
     found = flight.fingerprints[name]
-    return (name, run.recorded_vehicle.name, run.autopilot, run.world.mission, run.world.seed,
+    times_s = flight.time_s[is_there]
+    span = f'{times_s[0]:.3f} to {times_s[-1]:.3f}' if len(times_s) else 'never'
+    return (name, run.recorded_vehicle.name, run.autopilot, run.world.mission, run.world.seed, span,
             f'{off[:, 2].max():.3f}', f'{float(np.hypot(off[-1, 0], off[-1, 1])):.3f}',
             found.fingerprint or 'not known',
             f'no: {found.unrepeatable}' if found.unrepeatable else 'yes')
