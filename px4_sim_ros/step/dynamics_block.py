@@ -36,7 +36,6 @@ class DynamicsBlock(Block):
         super().__init__(configuration)
         self._references = configuration.vehicle.reference_count
         self._battery_period_us = configuration.world.periods_us['battery']
-        self._unpowered = (0.0,) * self._references
         self._has_faults = FAULTS in configuration.graph.nodes[configuration.name].inputs
         self.past_fingerprints: collections.deque[tuple[int, str]] | None = None
         """Those after each of the last steps, with its time, for a host that hears late of one."""
@@ -60,7 +59,7 @@ class DynamicsBlock(Block):
 
     def step(self, time_us: int, inputs: Inputs) -> Outputs:
         """Integrate up to `time_us` and return the truth, and the battery when it is due."""
-        references = inputs.get(COMMAND, self._unpowered)
+        references = inputs.get(COMMAND, self.configuration.vehicle.rest)
         if len(references) != self._references:
             vehicle = self.configuration.vehicle
             what = 'rotors' if vehicle.is_multirotor else 'actuators'

@@ -61,9 +61,11 @@ def test_a_servo_turns_about_its_angle_at_control_0(tiltrotor):
     assert servo.reference_rad(1.0) == pytest.approx(math.radians(-10.0), abs=1e-4)
 
 
-def test_it_begins_there(tiltrotor, build_dynamics):
-    angles = build_dynamics(tiltrotor).truth().servo_angles_rad
-    assert angles == (0.6981, 0.6981, 0.0, 0.0, 0.0)
+def test_it_begins_there_and_stays_until_it_is_commanded(tiltrotor, build_dynamics):
+    dynamics = build_dynamics(tiltrotor)
+    for truth in (dynamics.truth(), dynamics.step(tiltrotor.rest)):
+        assert truth.servo_angles_rad == (0.6981, 0.6981, 0.0, 0.0, 0.0)
+    assert tiltrotor.references((0.0,) * 16, armed=False) == tiltrotor.rest
 
 
 @pytest.mark.parametrize(('side', 'degrees'), [('positive', 90.0), ('negative', -10.0)])

@@ -84,7 +84,7 @@ class Dynamics:
         self._held = HeldInputs(
             memory.inputs[6:], memory.inputs[:3], memory.inputs[3:6],
             no_anchors(len(self._plant.feet)))
-        self._held.references[self._servos - ROTORS:] = [s.center_rad for s in vehicle.servos]
+        self._held.references[:] = vehicle.rest
         self.state = [
             *slope.place_above(
                 parameters.start_east_m, parameters.start_north_m, rest.height_m), *_NOTHING,

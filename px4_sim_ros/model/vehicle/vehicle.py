@@ -199,6 +199,12 @@ class Vehicle:
         """How many references there are: one of each rotor, motor and servo."""
         return len(self.rotors) + len(self.motors) + len(self.servos)
 
+    @functools.cached_property
+    def rest(self) -> tuple[float, ...]:
+        """The references of one that nobody commands: no speeds, servos where control 0 is."""
+        return (*(0.0 for _ in (*self.rotors, *self.motors)),
+                *(servo.center_rad for servo in self.servos))
+
     @property
     def is_multirotor(self) -> bool:
         """Whether rotors that lift are all that moves it."""

@@ -102,7 +102,7 @@ def read_trajectory(bag: BagReader) -> RecordedTrajectory:
         if message.topic in found:
             found[message.topic][message.time_us] = bag.decode(message)
     commands, winds, odometry = found.values()
-    references = bag.run.recorded_vehicle.reference_count
+    rest = bag.run.recorded_vehicle.rest
     trajectory, wind_enu = RecordedTrajectory([], [], []), STILL.wind_enu
     step_us = bag.run.world.step_us
     for time_us in range(step_us, max(odometry, default=0) + 1, step_us):
@@ -113,7 +113,7 @@ def read_trajectory(bag: BagReader) -> RecordedTrajectory:
             raise BagError(f'bag {bag.folder}: motion or command for t = {seconds_text(time_us)}'
                            ' is missing')
         trajectory.references_rad_s.append(
-            references_in(command) if command else (0.0,) * references)
+            references_in(command) if command else rest)
         trajectory.winds_enu.append(wind_enu)
         trajectory.motion.append(_recorded_motion(odometry[time_us]))
     if not trajectory.motion:
