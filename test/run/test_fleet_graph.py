@@ -13,7 +13,7 @@ from commands import command, family, port_is_free, run, running, wait_for_line,
 
 from px4_sim_ros.recording.bag.reader import vehicles_of
 
-INSTANCES = 15, 16, 17
+INSTANCES = 15, 16, 90
 INSTANCE = INSTANCES[0]
 
 pytestmark = pytest.mark.slow       # starts processes and waits
