@@ -95,7 +95,8 @@ class FlightMonitor:
             DiagnosticStatus, side_topics.ENCOUNTERS.name,
             self._later(lambda message: on_encounter(encounter_events.read(message))),
             qos.LATCHED_LOG)
-        self._changes = vehicle_changes.hear(
+        # One vehicle alone has no name, and neither joins nor leaves.
+        self._changes = None if '' in listeners else vehicle_changes.hear(
             self._node, lambda change, run: self._arrived.append(
                 functools.partial(listeners[change.vehicle].on_change, change)))
         self._watch = StatusClient(self._node)

@@ -9,7 +9,7 @@ from commands import run
 
 from px4_sim_ros.recording.bag.reader import vehicles_of
 
-INSTANCES = 11, 12, 13, 14
+INSTANCES = 19, 32, 98, 99
 NAMES = 'first', 'late', 'guest', 'spare'
 JOINS_S, GUEST_S = 3.0, (1.0, 4.0)
 

@@ -13,7 +13,7 @@ from commands import command, family, port_is_free, run, running, wait_for_line,
 
 from px4_sim_ros.recording.bag.reader import vehicles_of
 
-INSTANCES = 15, 16, 17
+INSTANCES = 15, 16, 90
 INSTANCE = INSTANCES[0]
 
 pytestmark = pytest.mark.slow       # starts processes and waits
@@ -65,6 +65,13 @@ def test_time_is_paused_stepped_and_reset_for_all(fleet, tmp_path):
     assert found['repeatable'], found['not_repeatable_because']
 
 
+def said(*words):
+    """Return what a command prints for programs."""
+    result = run(*words)
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout)
+
+
 @pytest.mark.parametrize('mode', ['composed', 'separate'])
 def test_vehicles_are_added_removed_and_restarted_while_others_fly(mode, fleet, tmp_path):
     file, bag = fleet(alpha={'mission': 'hover'}, bravo={'mission': 'hover'},
@@ -87,9 +94,9 @@ def test_vehicles_are_added_removed_and_restarted_while_others_fly(mode, fleet, 
         assert run('pause').returncode == 0
         assert run('vehicle', 'remove', 'bravo').returncode == 0
         assert run('vehicle', 'remove', 'alpha').returncode == 0
-        shown = json.loads(run('top', '--json').stdout)
+        shown = said('top', '--json')
         assert [v['is_there'] for v in shown['vehicles'].values()] == [False, False, True]
-        status = json.loads(run('status', '--json').stdout)
+        status = said('status', '--json')
         assert (status['there'], status['away']) == ('spare', 'alpha, bravo')
         refused = run('vehicle', 'remove', 'spare')
         assert refused.stderr.strip() == (
@@ -101,6 +108,7 @@ def test_vehicles_are_added_removed_and_restarted_while_others_fly(mode, fleet, 
     found = json.loads(summary.read_text())
     alpha, bravo, spare = found['fleet']
     assert not found['repeatable']
+    assert not found['stopped']
     assert spare['landed'] and spare['joined_s'] > 1.0
     assert 'added by hand' in spare['not_repeatable_because']
     assert (alpha['joined_s'], bravo['new_begins']) == (0.0, 1)
