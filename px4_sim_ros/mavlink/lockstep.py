@@ -63,6 +63,7 @@ class Lockstep:
 
     def _reset_counters(self) -> None:
         self._has_begun = False                  # an autopilot was there
+        self._is_off = False                     # it has no power
         self.steps = 0
         self.misses = 0
         self.unanswered = 0                      # steps, since the first reply of an autopilot
@@ -108,7 +109,7 @@ class Lockstep:
 
         What is done until `exchange` costs no time of a step: the autopilot works meanwhile.
         """
-        self.report.time_us = time_us
+        self.report.time_us, self._is_off = time_us, False
         if not self._connect() or self._matcher.sent_us == time_us:
             return
         if self._matcher.sent_us == NONE_US:
@@ -164,12 +165,12 @@ class Lockstep:
             not skipped
         """
         self.report.time_us = time_us
+        self._is_off = is_off
         if not is_off:
             self._send_heartbeat_if_due()
         elif self.state is not LinkState.WAITING:
-            self._server.retire_client()
             self._command = DISARMED
-            self.report.enter(LinkState.WAITING)
+            self.let_go()
         self.steps += 1
         return self._command
 
@@ -177,8 +178,11 @@ class Lockstep:
         """Service the link while no step is under way: call it some 50 times a second.
 
         Without it the end of the connection would not be noticed, and PX4 would complain of the
-        silence. A reply that comes now is late; it does not change the state.
+        silence. A reply that comes now is late; it does not change the state. One that connects
+        while there is no power has to wait until there is.
         """
+        if self._is_off:
+            return
         boot_s = self._boot.spent_s
         is_connected = self._connect()
         self._boot.spent_s = boot_s   # what is waited here is no time of a step
@@ -213,7 +217,7 @@ class Lockstep:
         self._has_begun = False
 
     def let_go(self) -> None:
-        """Serve the autopilot no longer: its vehicle has left the world."""
+        """Serve the autopilot no longer: it has no power, or its vehicle has left the world."""
         if self.state is not LinkState.WAITING:
             self._server.retire_client()
             self._retired_s = time.monotonic()

@@ -32,3 +32,20 @@ def test_without_power_motors_get_nothing_until_another_one_replies(make_locked,
     assert link.exchange(20_000).controls[0] == marker(20_000)
     assert link.state == 'LOCKED'
     assert peer.sensor_times() == [4000] and following.sensor_times() == [20_000]
+
+
+def test_one_that_connects_before_the_power_is_back_waits_for_it(make_locked, connect):
+    """So it does at real-time pace, where a PX4 that is started again boots within seconds."""
+    link, peer = make_locked()
+    assert link.lockstep.skip(8000, is_off=True) == DISARMED
+    peer.close()
+    following = connect()
+    for k in range(3, 6):
+        link.lockstep.service_idle_link()
+        assert link.lockstep.skip(4000 * k, is_off=True) == DISARMED
+    assert link.state == 'WAITING'
+    following.reply(24_000)
+    link.lockstep.service_idle_link()
+    link.exchange(24_000)
+    assert link.exchange(24_000).controls[0] == marker(24_000)
+    assert following.sensor_times() == [24_000]
