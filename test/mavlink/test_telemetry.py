@@ -36,6 +36,8 @@ def say(instance):
     """Return a function that sends messages of the autopilot, each in a datagram of its own."""
     mav = mavlink.MAVLink(None, srcSystem=instance + 1, srcComponent=1)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+        sender.bind((HOST, 14580 + instance))
+
         def said(*messages):
             for message in messages:
                 sender.sendto(message.pack(mav), (HOST, 14540 + instance))
