@@ -86,7 +86,7 @@ def pilot(instance, tmp_path):
 def heard(autopilot):
     """Return the MANUAL_CONTROLs that have come."""
     mav, found = mavlink.MAVLink(None), []
-    mav.robust_parsing = True                    # of the byte by which the autopilot finds the pilot
+    mav.robust_parsing = True          # of the byte by which the autopilot finds the pilot
     with contextlib.suppress(BlockingIOError):
         while True:
             found += mav.parse_buffer(autopilot.recv(65536)) or []
