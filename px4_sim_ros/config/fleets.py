@@ -188,12 +188,16 @@ def check_presences(owner: str, presences: typing.Mapping[str, Presence]) -> Non
     """Check that there is a vehicle in the world at each time, up to the last one that leaves.
 
     :param presences: by namespace
-    :raises ParameterError: from when on nobody is there, and who joins next
+    :raises ParameterError: who stays for no step, or from when on nobody is there
     """
     until_us: float = 0.0
     planned = [(its.joins_us, its.leaves_us, name) for name, its in presences.items()
                if its.joins_us is not None]
     for joins_us, leaves_us, name in sorted(planned, key=lambda its: its[0]):
+        if leaves_us is not None and leaves_us <= joins_us:
+            raise ParameterError(
+                f'{owner}: {name} joins and leaves at t = {seconds_text(joins_us)}, to the nearest'
+                ' step; it has to stay for one step at least')
         if joins_us > until_us:
             raise ParameterError(
                 f'{owner}: nobody is in the world at t = {seconds_text(round(until_us))}, before'

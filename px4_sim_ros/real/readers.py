@@ -16,10 +16,10 @@ def read_flight(path: str | pathlib.Path) -> RealFlight:
     :raises ParameterError: it is missing, of no known kind, or not what its reader expects
     """
     path = pathlib.Path(path).expanduser()
+    if path.is_dir() or (not path.exists() and _names_vehicle(path)):
+        return _recording(path)
     if not path.exists():
         raise ParameterError(f'log {path}: No such file or directory')
-    if path.is_dir():
-        return _recording(path)
     if path.suffix not in _READERS:
         raise ParameterError(
             f'log {path}: must be a folder that was recorded with --record, or end with'
@@ -28,6 +28,11 @@ def read_flight(path: str | pathlib.Path) -> RealFlight:
 
 
 # Each loads what it needs only when it reads.
+def _names_vehicle(path: pathlib.Path) -> bool:
+    from px4_sim_ros.recording.bag.reader import folder_and_vehicle
+    return bool(folder_and_vehicle(path)[1])
+
+
 def _ulog(path: pathlib.Path) -> RealFlight:
     from px4_sim_ros.real.ulog import read_ulog
     return read_ulog(path)

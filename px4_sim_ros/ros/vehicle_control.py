@@ -118,7 +118,10 @@ class VehicleControl:
         try:
             yield from sequences.wait_until(
                 lambda: vehicle not in runner.awaited, _STEP_TIMEOUT_S)
-            time_us = clock.complete_us if vehicle in runner.awaited else clock.time_us
+            # A step that it holds is given up: who is removed has not taken part in it, and who
+            # begins again does so after it, since the others complete it.
+            is_held = verb == 'remove' and vehicle in runner.awaited
+            time_us = clock.complete_us if is_held else clock.time_us
             runner.change(Change(vehicle, time_us, verb != 'remove', f'{VERBS[verb]} by hand'))
             if vehicle in self._driver.commands:
                 yield from self._wait_until_taken(

@@ -150,6 +150,17 @@ def test_a_vehicle_of_a_recording_is_read_as_one_alone(flown, summary):
 
 
 @pytest.mark.slow
+def test_one_vehicle_is_a_log_for_validate(flown):
+    """The sentence about several says how one is named, and that works."""
+    several = run('validate', flown / 'bag', '--vehicle', 'iris')
+    assert several.returncode == 2 and f'name one, such as {flown}/bag/px4_1' in several.stderr
+    one = run('validate', flown / 'bag' / 'px4_2', '--vehicle', 'iris')
+    assert one.returncode == 0, one.stderr
+    other = run('validate', flown / 'bag' / 'px4_3', '--vehicle', 'iris')
+    assert other.returncode == 2 and 'there is no vehicle px4_3' in other.stderr
+
+
+@pytest.mark.slow
 def test_the_report_has_all_vehicles(flown, summary, tmp_path):
     page = (flown / 'page.html').read_text()
     for vehicle in summary['fleet']:

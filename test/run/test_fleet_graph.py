@@ -141,6 +141,30 @@ def test_one_whose_autopilot_does_not_come_is_removed_and_the_others_fly(fleet, 
 
 
 @pytest.mark.parametrize('mode', ['composed', 'separate'])
+def test_one_for_whose_autopilot_the_world_waits_is_restarted(mode, fleet, tmp_path):
+    summary = tmp_path / 'summary.json'
+    with running(command('fly', '--fleet', fleet(alpha={}, mine={
+            'autopilot': 'none', 'mission': 'none'}), '--mode', mode, '--summary',
+            summary)) as process:
+        wait_for_line(process, 'waiting for your autopilot')
+        for step_s in '0.004', '0.008':       # the first one is completed without it
+            while f'for t = {step_s}000 s' not in said('status', '--json')['sentence']:
+                time.sleep(0.5)
+                assert process.poll() is None
+            if step_s == '0.004':
+                assert run('vehicle', 'restart', 'mine').returncode == 0
+        with running([sys.executable, '-m', 'px4_sim_ros.autopilot.process', '--instance',
+                      str(INSTANCES[1])]):
+            while not float(said('status', '--json')['sim_time_s']) > 1.0:
+                time.sleep(0.5)
+            assert run('vehicle', 'remove', 'mine').returncode == 0
+            text = process.communicate(timeout=100)[0]
+    assert process.returncode == 0, text
+    alpha, mine = json.loads(summary.read_text())['fleet']
+    assert (alpha['landed'], alpha['repeatable'], mine['repeatable']) == (True, True, False)
+
+
+@pytest.mark.parametrize('mode', ['composed', 'separate'])
 def test_a_reset_goes_back_to_what_was_planned(mode, fleet, tmp_path):
     """Both who joins later and who was added by hand are away again; then all repeats."""
     file = fleet(alpha={}, late={'joins_at_s': 2.0}, spare={'in_reserve': True})

@@ -175,6 +175,22 @@ def test_one_that_holds_the_step_is_taken_out_by_hand_and_the_others_go_on():
     assert fleet.runner.attendance.is_constant
 
 
+def test_one_that_holds_the_step_begins_again_after_it():
+    fleet, told = on_the_way({})
+    fleet.step(2)
+    fleet.blocks['two']['pilot'].has_reply = False
+    fleet.step()
+    fleet.runner.change(Change('two', 12_000, True, 'it was restarted'))
+    fleet.run()
+    assert fleet.clock.steps == 3          # by the others
+    fleet.blocks['two']['pilot'].has_reply = True
+    fleet.notes.clear()
+    fleet.step(2)
+    assert fleet.clock.steps == 5
+    assert {note[0] for note in fleet.given('two')} == {16_000, 20_000}
+    assert told == [Change('two', 12_000, True, 'it was restarted')]
+
+
 def test_where_the_clock_is_elsewhere_it_waits_for_the_time_at_which_it_joins():
     process = Process(has_clock=False)
     process.runner.attendance = Attendance({'': Presence(40_000, 48_000)})

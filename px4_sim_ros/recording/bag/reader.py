@@ -47,6 +47,16 @@ class SeveralVehiclesError(BagError):
         self.vehicles = vehicles
 
 
+def folder_and_vehicle(path: pathlib.Path) -> tuple[pathlib.Path, str]:
+    """Return the folder that a path is, or that of the bag of the vehicle that it names.
+
+    :return: the folder, and the namespace of the vehicle, '' if it names none
+    """
+    if not path.is_dir() and path.parent.is_dir() and any(path.parent.glob('*.mcap')):
+        return path.parent, path.name
+    return path, ''
+
+
 class BagReader:
     """A bag, read as often as needed.
 
@@ -63,9 +73,7 @@ class BagReader:
         self.damage = ''       # a sentence, once a damaged file was read
         if self.folder.is_file():
             raise BagError(f'bag {folder}: is a file; name the folder that --record has made')
-        files, vehicle = self.folder, ''
-        if not files.is_dir() and files.parent.is_dir() and any(files.parent.glob('*.mcap')):
-            files, vehicle = files.parent, files.name
+        files, vehicle = folder_and_vehicle(self.folder)
         if not files.is_dir():
             raise BagError(f'bag {folder}: there is no such folder')
         try:
