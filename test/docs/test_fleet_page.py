@@ -89,7 +89,8 @@ def test_numbers_of_the_page():
 
 @pytest.mark.parametrize(
     'words', [words for words in COMMANDS if words[0] == 'fly'], ids=' '.join)
-def test_options_of_the_page(words, monkeypatch):
+def test_options_of_the_page(words, file, monkeypatch):
+    file.write_text(COMERS, encoding='utf-8')
     seen = []
     monkeypatch.setattr(fly, 'fly', lambda options: seen.append(options) or 0)
     assert command_line.main(words) == 0
