@@ -35,7 +35,7 @@ def fleet(hop, tmp_path):
 def kill(process, *words):
     """Kill the one child whose command line has all these words, without notice."""
     child, = (child for child in family(process.pid)
-              if set(words) <= set(child.cmdline()) and 'env' not in child.name())
+              if set(words) <= set(child.cmdline()) and child.name() != 'env')
     child.send_signal(signal.SIGKILL)
 
 
