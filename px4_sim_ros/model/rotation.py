@@ -17,6 +17,16 @@ def difference(a: Vector, b: Vector) -> Vector:
     return a[0] - b[0], a[1] - b[1], a[2] - b[2]
 
 
+def total(a: Vector, b: Vector) -> Vector:
+    """Return a + b."""
+    return a[0] + b[0], a[1] + b[1], a[2] + b[2]
+
+
+def scaled(factor: float, v: Vector) -> Vector:
+    """Return a vector with all of its components multiplied."""
+    return factor * v[0], factor * v[1], factor * v[2]
+
+
 def dot(a: Vector, b: Vector) -> float:
     """Return a . b."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]

@@ -23,6 +23,7 @@ from px4_sim_ros.model.rotation import (
     from_rotation_vector,
     matrix,
     multiply,
+    scaled,
     to_world,
     unit,
 )
@@ -102,9 +103,8 @@ def servo_links(vehicle: Vehicle, angles_rad: typing.Sequence[float] = ()) -> li
                 links.append(Link(servo_frame(i), BODY_FRAME, middle_m(wheels),
                                   from_rotation_vector((0.0, 0.0, wheels[0].steering * angle))))
             elif rotors := tilted_rotors(vehicle, servo):
-                x, y, z = unit(rotors[0].hinge)
                 links.append(Link(servo_frame(i), BODY_FRAME, rotors[0].position_m,
-                                  from_rotation_vector((angle * x, angle * y, angle * z))))
+                                  from_rotation_vector(scaled(angle, unit(rotors[0].hinge)))))
             continue
         # Positive lifts the trailing edge where that costs lift.
         angle = (angles_rad[i] if angles_rad else 0.0) * math.copysign(1.0, -surface.effect)

@@ -14,7 +14,7 @@ from px4_sim_ros.config.configuration import Configuration
 from px4_sim_ros.messages.stamps import in_frame, set_stamp
 from px4_sim_ros.messages.truth import WORLD_FRAME
 from px4_sim_ros.model.frames import Vector
-from px4_sim_ros.model.rotation import matrix, to_world
+from px4_sim_ros.model.rotation import matrix, scaled, to_world, total
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.viewing.links import beams
 from px4_sim_ros.viewing.rotor_motion import ThrustArrows
@@ -66,9 +66,9 @@ class Markers:
         rotation = matrix(scene.attitude)
         vectors_m = self._thrust.vectors_m(scene.rotor_speeds_rad_s, scene.servo_angles_rad)
         for i, (hub_m, colour) in enumerate(self._rotors):
-            start = _add(position, to_world(rotation, hub_m))
+            start = total(position, to_world(rotation, hub_m))
             vector_m = vectors_m[i] if i < len(vectors_m) else (0.0, 0.0, 0.0)
-            end = _add(start, to_world(rotation, vector_m))
+            end = total(start, to_world(rotation, vector_m))
             yield (_arrow(THRUST, i, start, end, colour) if math.hypot(*vector_m) > 0.01
                    else _deleted(THRUST, i))
 
@@ -80,8 +80,8 @@ class Markers:
         rotation = matrix(scene.attitude)
         has_echo = math.isfinite(scene.beam.range_m)
         length_m = scene.beam.range_m if has_echo else scene.beam.max_range_m
-        start = _add(position, to_world(rotation, mount_m))
-        end = _add(start, to_world(rotation, _scaled(length_m, direction)))
+        start = total(position, to_world(rotation, mount_m))
+        end = total(start, to_world(rotation, scaled(length_m, direction)))
         marker = _marker(RANGE, 0, Marker.LINE_LIST, BEAM_COLOUR if has_echo else NO_ECHO_COLOUR)
         marker.scale.x = _BEAM_M
         marker.points = [_point(start), _point(end)]
@@ -91,8 +91,8 @@ class Markers:
 def _wind(scene: Scene, position: Vector) -> Marker:
     if scene.wind_enu_m_s is None or not any(scene.wind_enu_m_s):
         return _deleted(WIND)
-    start = _add(position, (0.0, 0.0, WIND_ABOVE_M))
-    end = _add(start, _scaled(WIND_M_PER_M_S, scene.wind_enu_m_s))
+    start = total(position, (0.0, 0.0, WIND_ABOVE_M))
+    end = total(start, scaled(WIND_M_PER_M_S, scene.wind_enu_m_s))
     return _arrow(WIND, 0, start, end, WIND_COLOUR)
 
 
@@ -107,13 +107,13 @@ def _accuracy(scene: Scene) -> Marker:
     """Return an ellipsoid of one standard deviation about the position that was measured."""
     if scene.fix is None:
         return _deleted(GNSS)
-    size_m = _scaled(2.0, scene.fix.deviation_enu_m)
+    size_m = scaled(2.0, scene.fix.deviation_enu_m)
     return _sphere(GNSS, scene.fix.position_enu_m, size_m, GNSS_COLOUR)
 
 
 def _text(scene: Scene, position: Vector) -> Marker:
     marker = _marker(TEXT, 0, Marker.TEXT_VIEW_FACING, _TEXT_COLOUR)
-    _place(marker, _add(position, (0.0, 0.0, _TEXT_ABOVE_M)))
+    _place(marker, total(position, (0.0, 0.0, _TEXT_ABOVE_M)))
     marker.scale.z = _TEXT_HEIGHT_M
     marker.text = scene.text()
     return marker
@@ -152,11 +152,3 @@ def _place(marker: Marker, position: Vector) -> None:
 
 def _point(position: Vector) -> Point:
     return Point(x=position[0], y=position[1], z=position[2])
-
-
-def _scaled(factor: float, v: Vector) -> Vector:
-    return factor * v[0], factor * v[1], factor * v[2]
-
-
-def _add(a: Vector, b: Vector) -> Vector:
-    return a[0] + b[0], a[1] + b[1], a[2] + b[2]

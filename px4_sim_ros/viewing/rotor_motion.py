@@ -7,7 +7,7 @@ import math
 import typing
 
 from px4_sim_ros.model.frames import Vector
-from px4_sim_ros.model.rotation import from_rotation_vector, matrix, to_world, unit
+from px4_sim_ros.model.rotation import scaled
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 
 # At 25 Hz a rotor that hovers at 600 rad/s would be aliased. A hundredth of that is a turn a
@@ -51,9 +51,8 @@ class ThrustArrows:
 
     def __init__(self, vehicle: Vehicle, gravity_m_s2: float) -> None:
         servos = {servo.name: i for i, servo in enumerate(vehicle.servos)}
-        self._axes = [
-            (rotor.direction, unit(rotor.hinge), servos.get(rotor.tilted_by, -1))
-            for rotor in vehicle.rotors]
+        self._rotors = [
+            (rotor, rotor.direction, servos.get(rotor.tilted_by, -1)) for rotor in vehicle.rotors]
         self._coefficients_n_s2 = [
             vehicle.model_of(rotor).thrust_coefficient_n_s2 for rotor in vehicle.rotors]
         share_n = vehicle.body.mass_kg * gravity_m_s2 / max(1, len(vehicle.rotors))
@@ -67,12 +66,10 @@ class ThrustArrows:
         :param servo_angles_rad: of all servos; none: 0
         """
         found = []
-        for length, (axis, (x, y, z), servo) in zip(self._lengths_m(speeds_rad_s), self._axes):
+        for length_m, (rotor, axis, servo) in zip(self._lengths_m(speeds_rad_s), self._rotors):
             if 0 <= servo < len(servo_angles_rad):
-                angle = servo_angles_rad[servo]
-                turn = from_rotation_vector((angle * x, angle * y, angle * z))
-                axis = to_world(matrix(turn), axis)
-            found.append((length * axis[0], length * axis[1], length * axis[2]))
+                axis = rotor.direction_at(servo_angles_rad[servo])
+            found.append(scaled(length_m, axis))
         return found
 
     def _lengths_m(self, speeds_rad_s: typing.Sequence[float]) -> list[float]:

@@ -18,6 +18,7 @@ from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.faults.action import MOTION, Action, Effect, Onset, Subject
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.parameters import parameter
+from px4_sim_ros.model.rotation import total
 from px4_sim_ros.model.timebase import US_PER_S
 
 
@@ -154,7 +155,7 @@ class Torque(MotionAction):
     def begin(self, onset: Onset) -> Effect:
         """Add the moment."""
         return lambda time_us, inputs: inputs.with_altered(
-            torque_flu=_sum(inputs.altered.torque_flu, self.torque_n_m))
+            torque_flu=total(inputs.altered.torque_flu, self.torque_n_m))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -195,7 +196,7 @@ class Payload(MotionAction):
         inertia = map(sum, zip(altered.inertia_kg_m2, own, inertia_of_point(m, (x, y, z))))
         return altered._replace(
             mass_kg=altered.mass_kg + m,
-            moment_kg_m=_sum(altered.moment_kg_m, (m * x, m * y, m * z)),
+            moment_kg_m=total(altered.moment_kg_m, (m * x, m * y, m * z)),
             inertia_kg_m2=typing.cast(Inertia, tuple(inertia)))
 
 
@@ -259,8 +260,3 @@ class BatteryCapacity(BatteryAction):
 def _multiply(name: str, factor: float) -> Effect:
     return lambda time_us, inputs: inputs.with_altered(
         **{name: getattr(inputs.altered, name) * factor})
-
-
-def _sum(one: Vector, other: Vector) -> Vector:
-    (x, y, z), (u, v, w) = one, other
-    return x + u, y + v, z + w

@@ -24,12 +24,15 @@ from px4_sim_ros.model.rotation import (
     conjugate,
     cross,
     difference,
+    dot,
     from_rotation_vector,
     matrix,
     multiply,
     rotation_vector,
+    scaled,
     to_body,
     to_world,
+    total,
 )
 from px4_sim_ros.model.sensors.mounting import velocity_flu
 from px4_sim_ros.model.timebase import US_PER_S
@@ -80,36 +83,27 @@ class ImuMeans:
     def _between(self, a: _End, b: _End) -> tuple[Vector, Vector]:
         period_s = self._period_us / US_PER_S
         turn = rotation_vector(multiply(conjugate(a.attitude), b.attitude))
-        middle = matrix(multiply(a.attitude, from_rotation_vector(_scaled(0.5, turn))))
-        moved, sped_up = (_scaled(1.0 / period_s, difference(after, before)) for before, after in (
+        middle = matrix(multiply(a.attitude, from_rotation_vector(scaled(0.5, turn))))
+        moved, sped_up = (scaled(1.0 / period_s, difference(after, before)) for before, after in (
             (a.position_enu, b.position_enu), (a.velocity_enu, b.velocity_enu)))
         # a + 2 W x v - g
-        x, y, z = _sum(sped_up, _scaled(2.0, cross(self._earth_rate_enu, moved)))
+        x, y, z = total(sped_up, scaled(2.0, cross(self._earth_rate_enu, moved)))
         felt = to_body(middle, (x, y, z + 0.5 * (a.gravity_m_s2 + b.gravity_m_s2)))
         share = -period_s / 12.0
-        sculling = _sum(cross(a.rate_flu, b.specific_force_flu),
-                        cross(a.specific_force_flu, b.rate_flu))
+        sculling = total(cross(a.rate_flu, b.specific_force_flu),
+                         cross(a.specific_force_flu, b.rate_flu))
         return (
-            _sum(_unturned(felt, turn), _scaled(share, sculling)),
-            _sum(_sum(_scaled(1.0 / period_s, turn), to_body(middle, self._earth_rate_enu)),
-                 _scaled(share, cross(a.rate_flu, b.rate_flu))))
+            total(_unturned(felt, turn), scaled(share, sculling)),
+            total(total(scaled(1.0 / period_s, turn), to_body(middle, self._earth_rate_enu)),
+                  scaled(share, cross(a.rate_flu, b.rate_flu))))
 
 
 def _unturned(mean: Vector, turn: Vector) -> Vector:
     """Return the vector in turning axes whose mean in those of the middle of the turn is given."""
-    x, y, z = turn
-    squared = x * x + y * y + z * z
+    squared = dot(turn, turn)
     if squared < 1e-18:
         return mean
     half = 0.5 * math.sqrt(squared)
     longer = half / math.sin(half)
-    along = (1.0 - longer) * (x * mean[0] + y * mean[1] + z * mean[2]) / squared
-    return _sum(_scaled(longer, mean), _scaled(along, turn))
-
-
-def _scaled(factor: float, v: Vector) -> Vector:
-    return factor * v[0], factor * v[1], factor * v[2]
-
-
-def _sum(a: Vector, b: Vector) -> Vector:
-    return a[0] + b[0], a[1] + b[1], a[2] + b[2]
+    along = (1.0 - longer) * dot(turn, mean) / squared
+    return total(scaled(longer, mean), scaled(along, turn))

@@ -6,7 +6,6 @@ from __future__ import annotations
 import dataclasses
 
 from px4_sim_ros.model.frames import Vector
-from px4_sim_ros.model.rotation import from_rotation_vector, matrix, to_world, unit
 from px4_sim_ros.model.vehicle.sections import Rotor
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 
@@ -24,11 +23,8 @@ def in_cruise(vehicle: Vehicle) -> Vehicle:
 def _tilted(rotor: Rotor, vehicle: Vehicle) -> Rotor:
     for servo in vehicle.servos:
         if servo.name == rotor.tilted_by:
-            x, y, z = unit(rotor.hinge)
-            angle = servo.reference_rad(1.0)
-            turn = matrix(from_rotation_vector((x * angle, y * angle, z * angle)))
             return dataclasses.replace(
-                rotor, axis=to_world(turn, rotor.direction), tilted_by='')
+                rotor, axis=rotor.direction_at(servo.reference_rad(1.0)), tilted_by='')
     return rotor
 
 

@@ -10,7 +10,14 @@ import numpy as np
 
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.parameters import Parameters, parameter
-from px4_sim_ros.model.rotation import unit
+from px4_sim_ros.model.rotation import (
+    dot,
+    from_rotation_vector,
+    matrix,
+    scaled,
+    to_world,
+    unit,
+)
 
 LOW_CHARGE = 0.2
 """Share of the charge at which a flight should have ended."""
@@ -181,6 +188,11 @@ class Rotor(Parameters):
         """The axis as a unit vector, of one that is tilted at the angle 0 of its servo."""
         return unit(self.axis)
 
+    def direction_at(self, angle_rad: float) -> tuple[float, float, float]:
+        """Return the axis as a unit vector at an angle of the servo that tilts it."""
+        turn = from_rotation_vector(scaled(angle_rad, unit(self.hinge)))
+        return to_world(matrix(turn), self.direction)
+
     @property
     def lifts(self) -> bool:
         """Whether it pushes up more than along."""
@@ -195,8 +207,7 @@ class Rotor(Parameters):
             value = getattr(self, name)
             if not any(value):
                 raise ParameterError(f'{owner}.{name} = {value}: must have a direction')
-        cosine = sum(a * b for a, b in zip(self.direction, unit(self.hinge)))
-        if self.tilted_by and abs(cosine) > _PARALLEL:
+        if self.tilted_by and abs(dot(self.direction, unit(self.hinge))) > _PARALLEL:
             raise ParameterError(
                 f'{owner}.hinge = {self.hinge}: must not be along axis = {self.axis}, which would'
                 ' not tilt')
