@@ -8,11 +8,11 @@ import typing
 
 from px4_sim_ros.mavlink.battery_link import PAYLOAD_PORT
 from px4_sim_ros.mavlink.hil_server import port_of
-from px4_sim_ros.mavlink.pilot_link import AUTOPILOT_PORT, PILOT_PORT
+from px4_sim_ros.mavlink.pilot_link import AUTOPILOT_PORT, INSTANCES_WITH_PILOT_PORT, PILOT_PORT
 from px4_sim_ros.mavlink.ports import LOCAL, check_port_is_free
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.run.flight_plan import MODES
-from px4_sim_ros.run.px4 import ALL_CORES, ONE_CORE, PILOTED_INSTANCES
+from px4_sim_ros.run.px4 import ALL_CORES, ONE_CORE
 
 # `trivial` only answers: with it our own side is what limits.
 AUTOPILOTS = ('trivial', 'embedded', 'px4')
@@ -20,7 +20,7 @@ CEILING, JMAVSIM, SIH = 'ceiling', 'jmavsim', 'sih'
 PEERS = JMAVSIM, SIH
 # What is not ours, and flown by PX4 only.
 OTHERS = *PEERS, CEILING
-_INSTANCES = range(PILOTED_INSTANCES - 1, -1, -1)
+_INSTANCES = range(INSTANCES_WITH_PILOT_PORT - 1, -1, -1)
 _GROUND_STATION_PORT = 18570         # of PX4
 PAYLOAD_REMOTE_PORT = 14030          # to which PX4 sends what is for a camera
 _UDP_PORTS = (

@@ -10,10 +10,10 @@ import tempfile
 import typing
 
 from px4_sim_ros.bench.kinds import is_free
-from px4_sim_ros.run.px4 import PILOTED_INSTANCES
+from px4_sim_ros.mavlink.pilot_link import INSTANCES_WITH_PILOT_PORT
 
 # PX4 has a port for the pilot of its first ones only; those of users are the lowest.
-_PX4 = range(PILOTED_INSTANCES - 1, 0, -1)
+_PX4 = range(INSTANCES_WITH_PILOT_PORT - 1, 0, -1)
 _EMBEDDED = range(40, 60)
 
 

@@ -88,8 +88,9 @@ def _check_vehicle(configuration: Configuration, autopilot: str) -> None:
 
 def remarks(configurations: typing.Iterable[Configuration]) -> list[str]:
     """Return what is implausible in vehicle files that do not come along."""
+    come_along = named_files('vehicles').values()
     own = {c.world.vehicle: c for c in configurations
-           if named_file('vehicles', c.world.vehicle) not in named_files('vehicles').values()}
+           if named_file('vehicles', c.world.vehicle) not in come_along}
     if not own:
         return []
     # It takes a while, and what comes along is plausible.

@@ -206,8 +206,7 @@ class Lockstep:
         One that has got no frame yet has not begun a run; it is the next one.
         """
         if self.state is not LinkState.WAITING and self._matcher.sent_us != NONE_US:
-            self._server.retire_client()
-            self._retired_s = time.monotonic()
+            self._retire()
         self._reset_counters()
         self.report.reset()
 
@@ -219,9 +218,12 @@ class Lockstep:
     def let_go(self) -> None:
         """Serve the autopilot no longer: it has no power, or its vehicle has left the world."""
         if self.state is not LinkState.WAITING:
-            self._server.retire_client()
-            self._retired_s = time.monotonic()
+            self._retire()
             self.report.enter(LinkState.WAITING)
+
+    def _retire(self) -> None:
+        self._server.retire_client()
+        self._retired_s = time.monotonic()
 
     def wait(self, timeout_s: float) -> None:
         """While a step is held: wait for an autopilot, at most `timeout_s`."""

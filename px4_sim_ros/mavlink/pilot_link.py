@@ -29,9 +29,11 @@ from px4_sim_ros.model.telemetry import Estimate, SetPoint, TelemetryListener
 
 # Of the pilot and of PX4 instance 0, which talk; each further instance has the next ports.
 PILOT_PORT, AUTOPILOT_PORT = 14540, 14580
-# From instance 10 on PX4 sends to the port of instance 9, until somebody has sent to its own. And
-# the port of instance 10 is that of QGroundControl, to which all PX4s send.
-_LAST_WITH_ITS_PORT = 9
+INSTANCES_WITH_PILOT_PORT = 10
+"""From this instance on PX4 sends to the port of the one before until it has heard from a pilot.
+
+And the pilot's port of this instance is that of QGroundControl, to which all PX4s send.
+"""
 
 _HEARTBEAT_S = 1.0               # simulated time
 # Wall time. At full speed PX4 sends several datagrams a millisecond: to wake up for each would
@@ -78,13 +80,12 @@ class PilotLink:
         self._socket = bound_socket('UDP', LOCAL, self.port)
         self._buffer = memoryview(bytearray(65536))
         self._received: collections.deque[bytes] = collections.deque()     # and not parsed yet
+        autopilot = LOCAL, AUTOPILOT_PORT + instance
         # Who alone is listened to, where others send to this port as well.
-        self._only_from: tuple[str, int] | None = None
-        if instance >= _LAST_WITH_ITS_PORT:
-            self._only_from = LOCAL, AUTOPILOT_PORT + instance
-        self._has_to_ask = instance > _LAST_WITH_ITS_PORT
+        self._only_from = autopilot if instance >= INSTANCES_WITH_PILOT_PORT - 1 else None
+        self._has_to_ask = instance >= INSTANCES_WITH_PILOT_PORT
         # Of the autopilot; None until it has sent something, unless it has to be asked for that.
-        self._address = self._only_from if self._has_to_ask else None
+        self._address = autopilot if self._has_to_ask else None
         self._received_s = time.monotonic()
         self._next_heartbeat_s = 0.0
         self._position = FrameReader(mavlink.MAVLink_local_position_ned_message)
@@ -152,7 +153,8 @@ class PilotLink:
         """Send a byte that means nothing, also over a link that is cut.
 
         PX4 looks whether a ground station is lost when anything comes, or else by the wall clock:
-        so that this is at a simulated time, something has to come in each step.
+        so that this is at a simulated time, something has to come in each step. From its sender
+        PX4 also learns where to send to, if it has no port of its own for the pilot.
         """
         if self._address is not None:
             self._socket.sendto(b'\0', self._address)

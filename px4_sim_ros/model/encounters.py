@@ -18,7 +18,8 @@ from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 
 _APART, _NEAR, _TOUCHING = range(3)
-_NOWHERE = math.nan, math.nan, math.nan
+NOWHERE = math.nan, math.nan, math.nan
+"""The place of a vehicle that is not in the world."""
 
 
 class Encounter(typing.NamedTuple):
@@ -90,7 +91,7 @@ class Encounters:
 
         :param positions_enu: None of a vehicle that is not in the world, and so far from all
         """
-        position = np.array([_NOWHERE if its is None else its for its in positions_enu], float)
+        position = np.array([NOWHERE if its is None else its for its in positions_enu], float)
         distance = np.linalg.norm(position[self._one] - position[self._other], axis=1)
         nearer = distance < self._least_m
         self._least_m[nearer], self._least_us[nearer] = distance[nearer], time_us

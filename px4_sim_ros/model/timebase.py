@@ -24,6 +24,11 @@ def is_due(time_us: int, period_us: int) -> bool:
     return time_us % period_us == 0
 
 
+def next_due_us(time_us: int, period_us: int) -> int:
+    """Return when something with this period happens first after `time_us`."""
+    return (time_us // period_us + 1) * period_us
+
+
 def check_period(name: str, period_us: int, step_us: int) -> None:
     """Check that a period is a positive whole multiple of the step.
 

@@ -29,10 +29,10 @@ from px4_sim_ros.recording.bag.step_bag import StepWriter
 from px4_sim_ros.recording.bag.writer import BagWriter
 from px4_sim_ros.run.flight_record import WorldStatus
 from px4_sim_ros.step import side_topics
+from px4_sim_ros.step.attendance import Attendance
 from px4_sim_ros.step.block import BlockStatus
 from px4_sim_ros.step.graph import qualified
 from px4_sim_ros.step.lane import Output
-from px4_sim_ros.step.members import attendance_of
 
 
 class CoreRecorder:
@@ -58,7 +58,7 @@ class CoreRecorder:
             writer, configuration.graph, configuration.world, self._give_up,
             {vehicle: (its.graph, its.world) for vehicle, its in run.members.items()}
             if isinstance(run, FleetDescription) else None,
-            attendance_of(run.vehicles))
+            Attendance({name: its.presence for name, its in run.members.items()}))
         self._events: list[tuple[str, str]] = []         # of the step under way
 
     is_used = True

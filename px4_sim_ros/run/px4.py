@@ -27,9 +27,6 @@ _BINARY = pathlib.Path('bin/px4')
 CONSOLE = 'px4.log'
 """The file in its folder with all that a PX4 prints."""
 
-PILOTED_INSTANCES = 10
-"""PX4 has a port of its own for the pilot of its first ten instances; all others share one."""
-
 ONE_CORE, REPEATABLE, ALL_CORES = SCHEDULES = ('one-core', 'repeatable', 'all-cores')
 """How a PX4 runs: on a core of its own, there before all else, or wherever the system puts it."""
 _PRIORITY = 50

@@ -23,9 +23,8 @@ from px4_sim_ros.recording.playback import commands
 from px4_sim_ros.run import settings
 from px4_sim_ros.run.processes import Child
 from px4_sim_ros.step import graph
-from px4_sim_ros.step.attendance import ALWAYS, Presence
+from px4_sim_ros.step.attendance import ALWAYS, Attendance, Presence
 from px4_sim_ros.step.clock import LockstepClock
-from px4_sim_ros.step.members import Member, attendance_of
 from px4_sim_ros.step.runner import run_in_process
 
 _STARTED_TIMEOUT_S = 30.0
@@ -187,7 +186,7 @@ def _run_core(replay: PreparedReplay) -> None:
     with contextlib.closing(CoreRecorder(configuration, replay.run)) as recorder:
         runner = run_in_process(
             configuration.graph, configuration.world, blocks, clock, recorder,
-            attendance_of([Member('', configuration.graph, configuration.world, survey.presence)]))
+            Attendance({'': survey.presence}))
         for steps, sensor, verb in [*survey.interruptions, Interruption(survey.steps, '', '')]:
             clock.step(steps - clock.steps)
             while clock.steps < steps:

@@ -22,7 +22,7 @@ class Presence(typing.NamedTuple):
                 and (self.leaves_us is None or time_us <= self.leaves_us))
 
 
-ALWAYS, IN_RESERVE = Presence(), Presence(None)
+ALWAYS = Presence()
 
 
 class Change(typing.NamedTuple):
@@ -63,8 +63,10 @@ class Attendance:
         """Return whether a vehicle takes part in the step that ends at a time."""
         return self.is_constant or self.of(vehicle).has(time_us)
 
-    def count(self, vehicles: typing.Iterable[str], time_us: int) -> int:
+    def count(self, vehicles: typing.Collection[str], time_us: int) -> int:
         """Return how many of these vehicles take part in the step that ends at a time."""
+        if self.is_constant:
+            return len(vehicles)
         return sum(self.has(vehicle, time_us) for vehicle in vehicles)
 
     def begin_us(self, vehicle: str) -> int:

@@ -34,7 +34,7 @@ class DynamicsBlock(Block):
 
     def __init__(self, configuration: BlockConfiguration[DynamicsParameters]) -> None:
         super().__init__(configuration)
-        self._references = configuration.vehicle.reference_count
+        self._rest = configuration.vehicle.rest
         self._battery_period_us = configuration.world.periods_us['battery']
         self._has_faults = FAULTS in configuration.graph.nodes[configuration.name].inputs
         self.past_fingerprints: collections.deque[tuple[int, str]] | None = None
@@ -59,12 +59,12 @@ class DynamicsBlock(Block):
 
     def step(self, time_us: int, inputs: Inputs) -> Outputs:
         """Integrate up to `time_us` and return the truth, and the battery when it is due."""
-        references = inputs.get(COMMAND, self.configuration.vehicle.rest)
-        if len(references) != self._references:
+        references = inputs.get(COMMAND, self._rest)
+        if len(references) != len(self._rest):
             vehicle = self.configuration.vehicle
             what = 'rotors' if vehicle.is_multirotor else 'actuators'
             raise RunError(f'{COMMAND}: {len(references)} velocities came, and the vehicle'
-                           f' {vehicle.name} has {self._references} {what}')
+                           f' {vehicle.name} has {len(self._rest)} {what}')
         wind = inputs.get('wind')
         if self._has_faults:
             references = self._with_faults(time_us, references, inputs.get(FAULTS, ()))

@@ -120,7 +120,7 @@ class Runner:
                 return False
             if outbox is not None:
                 outbox.append(Output(time_us, 'manager', {CLOCK: time_us}))
-            begun = self._present(self.lanes.values(), time_us)
+            begun = self._present(time_us)
         else:
             begun = self._next()
             if not begun:
@@ -128,14 +128,15 @@ class Runner:
             time_us = begun[0].next_us
         self.time_us, self._is_under_way = time_us, True
         for lane in begun:
-            if change := lane.joins:
+            if not self.attendance.is_constant and (change := lane.joins):
                 self.on_change(change)
             lane.begin(time_us)
         return True
 
-    def _present(self, lanes: typing.Iterable[Lane], time_us: int) -> list[Lane]:
+    def _present(self, time_us: int) -> list[Lane]:
+        """Return those that take part in a step."""
         has = self.attendance.has
-        return [lane for lane in lanes if has(lane.vehicle, time_us)]
+        return [lane for lane in self.lanes.values() if has(lane.vehicle, time_us)]
 
     def _next(self) -> list[Lane]:
         """Return those whose blocks act next, where the clock is elsewhere."""

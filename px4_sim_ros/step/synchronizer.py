@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import typing
 
+from px4_sim_ros.model.timebase import next_due_us
 from px4_sim_ros.step.schedule import Input
 
 NEVER_US = -1
@@ -34,7 +35,7 @@ class StampSynchronizer:
         self.last_us = dict.fromkeys(self._inputs, NEVER_US)   # the last stamp of each topic
         self._held: dict[str, typing.Any] = {}
         self._begin_us = begin_us
-        self._wait_for((begin_us // self._period_us + 1) * self._period_us)
+        self._wait_for(next_due_us(begin_us, self._period_us))
 
     def _wait_for(self, time_us: int) -> None:
         self.next_us = time_us

@@ -6,7 +6,7 @@ import random
 import pytest
 
 from px4_sim_ros.recording.bag.reorder_buffer import LostError, ReorderBuffer
-from px4_sim_ros.step.attendance import IN_RESERVE, Presence
+from px4_sim_ros.step.attendance import Presence
 
 STEP_US = 4
 WINDOW_US = 80
@@ -162,7 +162,7 @@ def test_nobody_waits_for_a_vehicle_that_is_not_there():
 
 def test_what_comes_of_a_vehicle_before_it_is_known_to_join_is_kept():
     taking = ReorderBuffer(
-        {'clock': 4, 'imu': 4}, STEP_US, WINDOW_US, {'imu': IN_RESERVE})
+        {'clock': 4, 'imu': 4}, STEP_US, WINDOW_US, {'imu': Presence(None)})
     clock = [m for m in messages(400) if m[0] == 'clock']
     imu = [m for m in messages(208) if m[0] == 'imu' and m[1] > 200]
     for message in [*clock[:50], *imu]:

@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import typing
 
 import numpy as np
 
-from px4_sim_ros.model.encounters import Encounters
+from px4_sim_ros.model.encounters import NOWHERE, Encounters
 from px4_sim_ros.model.timebase import US_PER_S, untimed
 from px4_sim_ros.recording.analysis.recorded_fingerprint import RecordedFingerprint, of_diagnostics
 from px4_sim_ros.recording.analysis.series import FIELDS
@@ -19,7 +18,6 @@ from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.step import side_topics
 
 _TRUTH = 'ground_truth/odom'
-_NOWHERE = math.nan, math.nan, math.nan
 
 
 class Said(typing.NamedTuple):
@@ -70,7 +68,7 @@ def read_fleet(bag: BagReader) -> FleetFlight:
         elif topic == side_topics.DIAGNOSTICS.name:
             diagnostics.append(decode(data, side_topics.DIAGNOSTICS.type))
     times_us = sorted({time_us for its in positions.values() for time_us in its})
-    path = {name: np.array([its.get(time_us, _NOWHERE) for time_us in times_us],
+    path = {name: np.array([its.get(time_us, NOWHERE) for time_us in times_us],
                            float).reshape(-1, 3) for name, its in positions.items()}
     encounters, nearest_m = _distances(bag, times_us, path)
     return FleetFlight(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import typing
 
-from px4_sim_ros.model.timebase import seconds_text
+from px4_sim_ros.model.timebase import next_due_us, seconds_text
 from px4_sim_ros.recording.bag.reader import Message
 from px4_sim_ros.step.attendance import ALWAYS, Presence
 
@@ -66,8 +66,7 @@ class ReorderBuffer:
 
     def _first_us(self, name: str) -> int:
         """Return the time of the first message of a topic."""
-        begin_us, period_us = self._presences[name].joins_us or 0, self._periods_us[name]
-        return (begin_us // period_us + 1) * period_us
+        return next_due_us(self._presences[name].joins_us or 0, self._periods_us[name])
 
     def _is_awaited(self, name: str) -> bool:
         """Return whether there is to be a message at the time of the first that is missing."""

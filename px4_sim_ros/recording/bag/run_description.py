@@ -30,7 +30,6 @@ from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.recording.bag import schema
 from px4_sim_ros.step import graph, side_topics
 from px4_sim_ros.step.attendance import ALWAYS, Presence
-from px4_sim_ros.step.members import Member
 
 # Numbers may differ in their last bits between versions of these.
 _LIBRARIES = 'numba', 'numpy', 'pygeomag', 'pymavlink', 'pyproj'
@@ -144,11 +143,6 @@ class RunDescription:
         """The vehicles of the recording by namespace: one that is alone has no name there."""
         return {'': self}
 
-    @property
-    def vehicles(self) -> list[Member]:
-        """The vehicle, which has no name among others, with its graph."""
-        return [Member('', self.graph, self.world, self.presence)]
-
     def to_yaml(self) -> str:
         """Return the text that a bag carries."""
         return yaml.dump(self.to_mapping(), Dumper=DUMPER, sort_keys=False, allow_unicode=True)
@@ -190,7 +184,7 @@ class RunDescription:
                     f'bag {bag}: its schema has version {version} and this is for version'
                     f' {schema.VERSION}; {writer} has written it and can read it')
             content.setdefault('scenario', '')         # there were none before version 3
-            content = dict(ALWAYS._asdict()) | content
+            content = ALWAYS._asdict() | content
             description = cls(**{
                 field.name: content[field.name] for field in dataclasses.fields(cls)})
             _ = description.graph

@@ -59,14 +59,8 @@ class StepWriter:
                 self._write_step()         # of a vehicle that has left in it
             self._step.append(output)
             self._commands += output.values is not None and COMMAND in output.values
-            if self._commands == self._expected(output.time_us):
+            if self._commands == self._attendance.count(self._vehicles, output.time_us):
                 self._write_step()
-
-    def _expected(self, time_us: int) -> int:
-        """Return how many commands a step has."""
-        if self._attendance.is_constant:
-            return len(self._vehicles)
-        return self._attendance.count(self._vehicles, time_us)
 
     def _write_step(self) -> None:
         """Write the step that is complete, if that is possible still."""
