@@ -12,13 +12,14 @@ PYTEST := $(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder
 fly: $(VENV)/.run
 	$(BIN)/python -m px4_sim_ros fly --report flight.html $(ARGS)
 
-test: $(VENV)/.test check
+test: $(VENV)/.test
 	$(PYTEST) $(ARGS)
 
 # What starts no processes: an answer within 90 s.
 test-fast: $(VENV)/.test
 	$(PYTEST) -m "not slow" $(ARGS)
 
+# What `test` does as well, among its tests.
 check: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports

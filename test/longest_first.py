@@ -4,6 +4,7 @@
 
 # In the order of their seconds on two cores; those that are not here come after them.
 FILES = (
+    'test/test_check.py',
     'run/test_scenarios.py', 'run/test_faults.py', 'run/test_fly.py', 'run/test_recording.py',
     'run/test_run_control.py', 'run/test_fleet.py', 'run/test_neighbours.py',
     'campaign/test_campaign_flights.py', 'docs/test_examples.py', 'ros/test_equality.py',

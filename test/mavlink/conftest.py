@@ -4,15 +4,28 @@
 from __future__ import annotations
 
 import contextlib
+import socket
 
 import pytest
 from stand_in_autopilot import HOST, TIME_LIMIT_S, StandInAutopilot
 
+from px4_sim_ros.mavlink import hil_server
 from px4_sim_ros.mavlink.hil_codec import HilEncoder
 from px4_sim_ros.mavlink.hil_server import Deadline, HilServer, port_of
 from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.mavlink.lockstep import Lockstep
+from px4_sim_ros.mavlink.ports import bound_socket
 from px4_sim_ros.model.sensors.imu import ImuMeasurement
+
+
+@pytest.fixture
+def little_room(monkeypatch):
+    """Give sockets that are made from now on the least room for what a peer does not read."""
+    def bound(*arguments):
+        listener = bound_socket(*arguments)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1)
+        return listener
+    monkeypatch.setattr(hil_server, 'bound_socket', bound)
 
 
 @pytest.fixture

@@ -174,7 +174,8 @@ def test_nobody_hears_heartbeats(make_link, connect, monkeypatch):
 
 
 @pytest.mark.slow
-def test_an_autopilot_that_neither_reads_nor_answers(make_link, connect, monkeypatch):
+def test_an_autopilot_that_neither_reads_nor_answers(
+        little_room, make_link, connect, monkeypatch):
     """Attending does not wait for it; what has no room is dropped."""
     monkeypatch.setattr(lockstep, 'HEARTBEAT_PERIOD_S', 0.0)
     link, peer = make_link(), connect(receive_buffer=4096)
