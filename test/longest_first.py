@@ -1,10 +1,12 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
 """The files that take longest, so that no worker is left with one of them at the end."""
+import os
 
+_FOLDER = os.path.dirname(__file__)
 # In the order of their seconds on two cores; those that are not here come after them.
 FILES = (
-    'test/test_check.py',
+    'test_check.py',
     'run/test_scenarios.py', 'run/test_faults.py', 'run/test_fly.py', 'run/test_recording.py',
     'run/test_run_control.py', 'run/test_fleet.py', 'run/test_neighbours.py',
     'campaign/test_campaign_flights.py', 'docs/test_examples.py', 'ros/test_equality.py',
@@ -25,4 +27,4 @@ _RANKS = {name: rank for rank, name in enumerate(FILES)}
 
 def sort(items):
     """Put the tests of these files first; those of a file stay as they are."""
-    items.sort(key=lambda item: _RANKS.get('/'.join(item.path.parts[-2:]), len(FILES)))
+    items.sort(key=lambda item: _RANKS.get(os.path.relpath(item.path, _FOLDER), len(FILES)))

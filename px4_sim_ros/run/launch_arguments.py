@@ -49,6 +49,9 @@ ARGUMENTS: dict[str, Argument] = {
         '', 'As PX4: the HIL port is TCP 4560 + instance. Without it that of the parameters, 0.'),
     'speed_factor': Argument(
         '', 'Simulated over wall time, or max. Without it that of the parameters, 1.'),
+    'paused': Argument(
+        'false', 'Hold time before the first step, until a service or command resumes it.',
+        ('false', 'true')),
     'seed': Argument(
         '', 'Seed of all random streams. Without it that of the parameters, 1.'),
     'record': Argument(
@@ -78,7 +81,7 @@ FLEET_ARGUMENTS: dict[str, Argument] = {
         ('composed', 'separate')),
     **{name: ARGUMENTS[name] for name in (
         'autopilot', 'vehicle', 'wind', 'profile', 'px4_dir', 'px4_schedule', 'mission',
-        'instance', 'speed_factor', 'seed', 'record', 'params_file', 'nodes', 'rviz',
+        'instance', 'speed_factor', 'paused', 'seed', 'record', 'params_file', 'nodes', 'rviz',
         'publish_tf')},
 }
 

@@ -95,7 +95,8 @@ def overriding(given: typing.Mapping[str, str]) -> dict[str, FlatParameters]:
     overrides = {
         '': (_given(given, 'seed', int) | _given(given, 'vehicle', str)
              | _given(given, 'wind', str)),
-        'manager': _given(given, 'speed_factor', speed_factor),
+        'manager': (_given(given, 'speed_factor', speed_factor)
+                    | ({'paused': True} if given['paused'] == 'true' else {})),
         'hil_bridge': _given(given, 'instance', int),
     }
     if given['mission'] != 'auto':

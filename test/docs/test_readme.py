@@ -95,7 +95,7 @@ OURS = [w[3:] for w in commands('python -m px4_sim_ros')]
 FLIGHTS = [words for words in OURS if words[0] == 'fly']
 OF_MODULES = [words for words in OURS if words[0] in (
     'replay', 'refly', 'compare', 'report', 'view', 'visualizer', 'list', 'campaign', 'export',
-    'validate', 'identify')]
+    'import-bag', 'validate', 'identify')]
 
 
 @pytest.mark.parametrize('words', FLIGHTS, ids=' '.join)
@@ -130,7 +130,8 @@ def test_commands_exist(words, monkeypatch):
 @pytest.mark.parametrize('words', OF_MODULES, ids=' '.join)
 def test_commands_of_modules_exist(words, monkeypatch):
     seen = []
-    monkeypatch.setattr(f'px4_sim_ros.cli.{words[0]}.{words[0]}',
+    name = words[0].replace('-', '_')
+    monkeypatch.setattr(f'px4_sim_ros.cli.{name}.{name}',
                         lambda options: seen.append(options) or 0)
     assert command_line.main(words) == 0
     assert seen[0].command == words[0]

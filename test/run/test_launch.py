@@ -120,6 +120,16 @@ def test_it_flies_and_ctrl_c_ends_everything(mode):
         assert port_is_free(INSTANCE)
 
 
+def test_time_is_held_until_somebody_resumes_it():
+    with launch('paused:=true', 'speed_factor:=max') as process:
+        wait_for_line(process, 'all nodes are active and matched')
+        shown = subprocess.run(command('status', '--json'), capture_output=True, timeout=60)
+        status = json.loads(shown.stdout)
+        assert (status['state'], status['steps']) == ('PAUSED', '0')
+        assert command_line('resume').returncode == 0
+        wait_for_line(process, 'armed')
+
+
 @pytest.mark.parametrize('mode', ['composed', 'separate'])
 def test_a_flight_is_recorded_and_flown_again(mode, tmp_path):
     mission, bag = write_hop(tmp_path, 2.0), tmp_path / 'bag'
