@@ -17,9 +17,11 @@ import sys
 import typing
 
 import numpy as np
+from scipy.ndimage import uniform_filter1d
 
 from px4_sim_ros.config import whole_files
 from px4_sim_ros.config.vehicles_and_missions import load_vehicle, vehicle_text
+from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.real import (
     closed_loop,
     linear_fit,
@@ -47,7 +49,7 @@ _SEEDS = 1, 2, 3
 _WIND_M_S, _WIND_FROM_DEG = 5.0, 55.0
 _LEARNT = 'multisine*', 'random*', 'square*'
 _HELD_OUT_RUNS = 'melon*run[145].parquet'      # those of the benchmark's own table
-_HORIZON_S = 0.5
+_HORIZON_S, _EVERY_S = 0.5, 0.1
 _Lines = typing.Iterator[str]
 
 
@@ -122,16 +124,27 @@ def _held_out(found: HeldOut | str) -> _Lines:
         (name, *(f'{mean:.3g}' for mean in means[row])) for name, means in found.means.items()))
 
 
-def _forces(flight: RealFlight, vehicle: typing.Any) -> _Lines:
+def _forces(flight: RealFlight, vehicle: Vehicle) -> _Lines:
     """Yield what errs with the attitude as logged, and how the lift varies."""
     ways = predictions.errors(flight, vehicle).ways
     yield from table(('velocity, m/s', *(f'{h:g} s' for h in predictions.HORIZONS_S)), (
         (way, *(f'{mean:.3g}' for mean in errors[..., 1].mean(axis=0)))
         for way, errors in ways.items()))
-    samples = statics.sampled(flight, vehicle)
-    lifts = samples.model_lift_m_s2, samples.lift_m_s2
-    yield (f'lift by the commands varies by {lifts[0].std():.2f} m/s^2, in the log by'
-           f' {lifts[1].std():.2f}; correlation {np.corrcoef(*lifts)[0, 1]:.2f}')
+    length, every = open_loop.marks_of(flight, [_HORIZON_S, _EVERY_S])
+    starts = predictions.starts_of(flight, length, every)
+    true = flight.velocity_m_s[starts + length]
+    flown = open_loop.fly(flight, vehicle, starts, [length], None, open_loop.LOGGED)[:, 0]
+    yield from table((f'velocity over {_HORIZON_S:g} s, m/s', 'east', 'north', 'up'), (
+        (way, *(f'{mean:.2f}' for mean in np.abs(velocity - true).mean(axis=0)))
+        for way, velocity in ((open_loop.LOGGED, flown[:, open_loop.V]),
+                              (predictions.NONE, flight.velocity_m_s[starts]))))
+    if flight.specific_force_m_s2 is not None:
+        samples = statics.sampled(flight, vehicle)
+        measured = uniform_filter1d(flight.specific_force_m_s2[:, 2], every)[
+            np.round(samples.time_s / flight.period_s).astype(int)]
+        yield (f'lift by the commands varies by {samples.model_lift_m_s2.std():.2f} m/s^2, of the'
+               f' accelerometer over {_EVERY_S:g} s by {measured.std():.2f}; correlation'
+               f' {np.corrcoef(samples.model_lift_m_s2, measured)[0, 1]:.2f}')
     shares = ', '.join(f'{share:.0%}' for share in open_loop.torque_shares(flight, vehicle))
     yield f'motors explain of how roll, pitch and yaw rate change: {shares}'
 
@@ -191,19 +204,32 @@ def _crazyflie(runs: pathlib.Path, out: pathlib.Path) -> _Lines:
         _linear(learnt, tested, before))
 
 
-def _every(flights: list[RealFlight], vehicle: typing.Any) -> dict[str, np.ndarray]:
-    """Return errors from each sample with a past, by way, (starts, 4)."""
-    each = [predictions.errors(flight, vehicle, [_HORIZON_S], flight.period_s).ways
-            for flight in flights]
-    return {way: np.concatenate([ways[way][:, 0] for ways in each]) for way in each[0]}
+def _all_starts(flight: RealFlight) -> tuple[np.ndarray, int]:
+    """Return each sample from which a window begins, as in the benchmark, and its length."""
+    length, = open_loop.marks_of(flight, [_HORIZON_S])
+    return flight.starts(length, 1), length
+
+
+def _every(flights: list[RealFlight], vehicle: Vehicle) -> dict[str, np.ndarray]:
+    """Return errors from each sample, by way, (starts, 4)."""
+    found = {}
+    for way in open_loop.HELD, open_loop.FREE, open_loop.LOGGED:
+        parts = []
+        for flight in flights:
+            starts, length = _all_starts(flight)
+            flown = open_loop.fly(flight, vehicle, starts, [length], None, way)[:, 0]
+            parts.append(open_loop.lengths(
+                open_loop.differences(flown, open_loop.logged(flight, starts + length))))
+        found[way] = np.concatenate(parts)
+    return found
 
 
 def _linear(
-    learnt: list[RealFlight], tested: list[RealFlight], vehicle: typing.Any,
+    learnt: list[RealFlight], tested: list[RealFlight], vehicle: Vehicle,
 ) -> np.ndarray:
     coefficients = linear_fit.fitted(learnt, vehicle, _HORIZON_S)
     return np.concatenate([linear_fit.errors(
-        flight, vehicle, coefficients, _HORIZON_S, flight.period_s) for flight in tested])
+        flight, vehicle, coefficients, _HORIZON_S, _all_starts(flight)[0]) for flight in tested])
 
 
 def _benchmark(models: dict[str, dict[str, np.ndarray]], linear: np.ndarray) -> _Lines:
