@@ -18,7 +18,8 @@ FILES = (
     'docs/test_pages.py', 'model/test_compiled.py', 'mavlink/test_link_fuzz.py',
     'run/test_live_page.py', 'autopilot/test_embedded_autopilot.py', 'mavlink/test_pilot.py',
     'mavlink/test_lockstep.py', 'recording/test_bag_writer.py', 'real/test_open_loop.py',
-    'run/test_top.py', 'real/test_identification.py', 'recording/test_bag_reader.py',
+    'run/test_top.py', 'real/test_figures.py', 'real/test_identification.py',
+    'recording/test_bag_reader.py',
     'viewing/test_visualizer.py', 'run/test_vehicles_fly.py', 'run/test_soak.py',
     'run/test_bad_input.py', 'ros/test_interposed.py',
 )

@@ -17,15 +17,18 @@ import numpy as np
 _ROLL, _PITCH, _YAW, _FIRST_FORCE = 0, 1, 2, 3
 _TINY = 1e-3                   # PX4 takes less for nothing
 _IDLE = 1e-6
+_KEYS = 'PX', 'PY', 'PZ', 'AX', 'AY', 'AZ', 'CT', 'KM'
 
 
 def mixer(parameters: typing.Mapping[str, float]) -> np.ndarray | None:
     """Return motors / (roll, pitch, yaw, x, y, z) set points, (rotors, 6); None if not known.
 
-    :param parameters: PX4's `CA_ROTOR...`; none before PX4 1.13
+    :param parameters: PX4's `CA_ROTOR...`, of which a log has those that its PX4 uses: none before
+        PX4 1.13, no axes of the rotors of a plane
     """
     count = int(parameters.get('CA_ROTOR_COUNT', 0))
-    if not count:
+    if not count or any(f'CA_ROTOR{i}_{key}' not in parameters
+                        for i in range(count) for key in _KEYS):
         return None
     effects = np.zeros((6, count))
     for i in range(count):

@@ -39,12 +39,16 @@ def fitted(
 
 def errors(
     flight: RealFlight, vehicle: Vehicle, coefficients: np.ndarray, horizon_s: float,
-    every_s: float = 0.1,
+    starts: np.ndarray | None = None, every_s: float = 0.1,
 ) -> np.ndarray:
-    """Return the errors of a linear fit, (starts, 4), from the starts of `predictions.errors`."""
+    """Return the errors of a linear fit, (starts, 4).
+
+    :param starts: samples of the flight; by default those of `predictions.errors`
+    """
     length, every = (open_loop.marks_of(flight, [s])[0] for s in (horizon_s, every_s))
-    causes, effects = _rows(
-        flight, vehicle, predictions.starts_of(flight, length, every), length)
+    if starts is None:
+        starts = predictions.starts_of(flight, length, every)
+    causes, effects = _rows(flight, vehicle, starts, length)
     return open_loop.lengths(causes @ coefficients - effects)
 
 

@@ -75,6 +75,7 @@ NAMED: dict[str, Named] = {found.name: found for found in (
 )}
 _OF_LOG = 'wind_m_s', 'mounting_rad'
 _CENTRE = 'center_of_mass_m'
+_POINTS = 'contact_points_m', 'hull_points_m'
 
 
 def check_names(names: typing.Iterable[str]) -> None:
@@ -132,8 +133,9 @@ def changed(content: Content, values: Values) -> dict[str, typing.Any]:
 
 def _shift(content: dict[str, typing.Any], axis: int, by_m: float) -> None:
     """Move the centre of mass, the origin of all places, along an axis."""
-    places = [rotor['position_m'] for rotor in content['rotors']]
-    for place in [*places, *content.get('contact_points_m', ())]:
+    rotors = [rotor['position_m'] for rotor in content['rotors']]
+    points = [point for name in _POINTS for point in content.get(name, ())]
+    for place in [*rotors, *points]:
         place[axis] = float(place[axis]) - by_m
 
 

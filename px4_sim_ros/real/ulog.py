@@ -68,10 +68,16 @@ class Topics:
         return np.stack([data[field].astype(float) for field in fields], axis=1)
 
     def motors(self) -> list[str]:
-        """Return the fields of `actuator_motors` that are not NaN, as those without a motor are."""
+        """Return the fields of `actuator_motors` that are not NaN throughout, as without a motor.
+
+        :raises ParameterError: all are
+        """
         data = self._of('actuator_motors')
         fields = [f'control[{i}]' for i in range(MOST_ROTORS)]
-        return [field for field in fields if field in data and np.isfinite(data[field]).all()]
+        found = [field for field in fields if field in data and np.isfinite(data[field]).any()]
+        if not found:
+            raise ParameterError(f'log {self.name}: actuator_motors has no motor that is commanded')
+        return found
 
     def _of(self, topic: str) -> dict[str, np.ndarray]:
         if not self.has(topic):
@@ -100,8 +106,9 @@ def read_ulog(path: pathlib.Path) -> RealFlight:
     topics = Topics(path)
     motion = ('vehicle_local_position', 'vehicle_attitude', 'vehicle_angular_velocity')
     spans = [topics.times_s(topic) for topic in motion]
-    grid = np.arange(max(times[0] for times in spans), min(times[-1] for times in spans),
-                     _PERIOD_S)
+    first, last = max(times[0] for times in spans), min(times[-1] for times in spans)
+    grid = np.arange(first, last, _PERIOD_S)
+    grid = grid[grid <= last]                      # by rounding, one may be behind it
     usable = np.ones(len(grid), bool)
     for times in spans:
         usable &= has_samples(times, grid)
@@ -191,7 +198,7 @@ def _commands(topics: Topics, grid: np.ndarray) -> _Commands:
         raise ParameterError(f'log {topics.name}: has no {topic}, and no set points with the'
                              ' parameters of a control allocation, as PX4 1.13 and later log them')
     times = topics.times_s(topic)
-    rows = topics.values(topic, *topics.motors())
+    rows = np.nan_to_num(topics.values(topic, *topics.motors()))      # NaN: PX4 stops it
     return _Commands(
         between(times, allocation.thrust_model(np.clip(rows, 0.0, 1.0), factor), middle),
         has_samples(times, grid), f'{topic}, {1.0 / np.median(np.diff(times)):.0f} Hz', '')

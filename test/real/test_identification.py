@@ -100,6 +100,16 @@ def _iris():
     return load_vehicle('iris')
 
 
+def test_the_centre_of_mass_is_moved_from_all_places():
+    before = simulated.iris()
+    after = changed(before, {'center_of_mass_m[0]': 0.01})
+    names = [name for name in before if name.endswith('points_m')]
+    assert {'contact_points_m', 'hull_points_m'} <= set(names)
+    old, new = ([*(r['position_m'] for r in c['rotors']), *(p for n in names for p in c[n])]
+                for c in (before, after))
+    assert np.subtract(old, new) == pytest.approx(np.tile((0.01, 0.0, 0.0), (len(old), 1)))
+
+
 def test_a_number_without_effect_is_refused():
     """Measured rotor speeds have no lag, and wind that the log has is not sought."""
     told = flight(SHORT_S)

@@ -39,6 +39,9 @@ def test_the_mixer_of_an_x_quad_is_that_of_px4():
               for key, value in quad_parameters().items()}
     assert allocation.mixer(longer) == pytest.approx(allocation.mixer(quad_parameters()))
     assert allocation.mixer({}) is None
+    # As in the log of a plane, which has no parameters that its PX4 does not use.
+    plane = {key: value for key, value in quad_parameters().items() if key[-2:-1] != 'A'}
+    assert allocation.mixer(plane) is None
 
 
 def test_the_thrust_model_is_undone():
@@ -124,6 +127,14 @@ def test_a_jump_of_the_estimate_is_not_flown_over(tmp_path):
     assert not ((first < 6.0) & (first + 0.5 >= 5.95)).any()
 
 
+def test_no_sample_is_behind_the_end_by_rounding(tmp_path):
+    """From 1 s to 4.4 s every 10 ms NumPy's `arange` goes on to 4.4 s and a rounding error."""
+    assert np.arange(1.0, 4.4, 0.01)[-1] > 4.4
+    path = tmp_path / 'short.ulg'
+    ulog_file.write(path, topics(seconds=3.45), quad_parameters().items())
+    assert read_flight(path).samples == 340
+
+
 def test_without_an_allocation_motors_are_those_of_the_log(tmp_path):
     table = topics()
     times = table['vehicle_torque_setpoint'][0][::5]
@@ -135,6 +146,24 @@ def test_without_an_allocation_motors_are_those_of_the_log(tmp_path):
     assert flight.commands[:-20, 1] == pytest.approx(
         0.5 + 0.2 * np.sin(1.005 + flight.time_s)[:-20], abs=2e-3)
     assert ('motor commands', 'actuator_motors, 10 Hz') in flight.facts
+
+
+def test_a_motor_without_a_number_is_stopped(tmp_path):
+    """PX4 has no number for a motor that is not there, and none for one before it is armed."""
+    table = topics()
+    times = table['vehicle_torque_setpoint'][0][::5]
+    armed = np.where(times < 4e6, math.nan, 0.5)
+    table['actuator_motors'] = times, [
+        ('float', 'control[0]', armed), ('float', 'control[1]', math.nan * armed)]
+    ulog_file.write(tmp_path / 'plane.ulg', table)
+    flight = read_flight(tmp_path / 'plane.ulg')
+    t = 1.0 + flight.time_s
+    assert flight.commands.shape[1] == 1
+    assert set(flight.commands[t < 3.8, 0]) == {0.0} and set(flight.commands[t > 4.1, 0]) == {0.5}
+    table['actuator_motors'] = times, [('float', 'control[0]', math.nan * armed)]
+    ulog_file.write(tmp_path / 'rover.ulg', table)
+    with pytest.raises(ParameterError, match='log rover: actuator_motors has no motor that is com'):
+        read_flight(tmp_path / 'rover.ulg')
 
 
 def test_a_run_of_the_nanodrone_benchmark(tmp_path):

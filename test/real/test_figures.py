@@ -1,0 +1,80 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""The command that makes the figures of docs/validation.md, on logs that may be shipped: none.
+
+So a Crazyflie is simulated, and its flights are written as the benchmark writes its runs.
+"""
+import importlib.util
+import math
+import pathlib
+import re
+
+import pytest
+import simulated
+
+from px4_sim_ros.config.resources import read_yaml
+from px4_sim_ros.model.vehicle.vehicle import Vehicle
+from px4_sim_ros.real import open_loop
+
+parquet = pytest.importorskip('pyarrow.parquet')
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+POLE_PAIRS = 6
+
+
+@pytest.fixture(scope='module')
+def figures():
+    spec = importlib.util.spec_from_file_location(
+        'make_validation', ROOT / 'docs' / 'make_validation.py')
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_what_is_missing_is_named_with_its_source(figures, tmp_path, capsys):
+    assert figures.main([str(tmp_path), '--out', str(tmp_path / 'out')]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert len(printed) == len(figures.SOURCES)
+    for line, (name, source) in zip(printed, figures.SOURCES.items()):
+        assert line == f'left out: {tmp_path / name} is not there ({source})'
+
+
+def test_the_page_names_the_command_and_its_files(figures):
+    page = (ROOT / 'docs' / 'validation.md').read_text(encoding='utf-8')
+    assert 'make validation DATA=' in page
+    assert 'docs/make_validation.py $(DATA)' in (ROOT / 'Makefile').read_text(encoding='utf-8')
+    for source in figures.SOURCES.values():
+        assert all(commit in page for commit in re.findall(r'at (\w{7})', source))
+
+
+def write_run(path, content, seed):
+    """Write a simulated flight as a run of the nanodrone benchmark."""
+    import pyarrow
+    flight = simulated.fly(content, seed, duration_s=18.0, noise=(0.0, 0.0, 0.0, 0.0))
+    speeds = open_loop.drive(flight, Vehicle.from_mapping('vehicle', content)).speeds
+    columns = dict(zip(
+        ('x', 'y', 'z', 'vx', 'vy', 'vz', 'qw', 'qx', 'qy', 'qz', 'wx', 'wy', 'wz'),
+        (*flight.position_m.T, *flight.velocity_m_s.T, *flight.attitude.T, *flight.rate_rad_s.T)))
+    columns |= {f'm{i}_erpm': speed / math.tau * 60.0 * POLE_PAIRS
+                for i, speed in enumerate(speeds.T, 1)}
+    parquet.write_table(pyarrow.table({'t': flight.time_s, **columns}), path)
+
+
+def test_runs_of_a_simulated_crazyflie_give_its_numbers_back(figures, tmp_path, capsys):
+    runs = tmp_path / 'nanodrone'
+    runs.mkdir()
+    content = read_yaml(ROOT / 'examples' / 'crazyflie.yaml', 'vehicle file')
+    content['rotor_model']['thrust_coefficient_n_s2'] *= 1.1
+    for seed, name in enumerate(('multisine_run1', 'square_run1', 'melon_run1')):
+        write_run(runs / f'{name}.parquet', content, seed)
+    assert figures.main([str(tmp_path), '--out', str(tmp_path / 'out')]) == 0
+    printed = capsys.readouterr().out
+    thrust = re.search(r'thrust of a rotor.*\| 3\.72e-08 \| (\S+) \+- ', printed)
+    assert float(thrust[1]) == pytest.approx(1.1 * 3.72e-8, rel=2e-3)
+    # Of 18 s those starts that have 0.5 s behind them.
+    assert 'mean errors over 0.5 s from 1750 starts' in printed
+    came, found = (float(re.search(
+        rf'\| {model}, attitude as logged \| \S+ \| (\S+) ', printed)[1])
+        for model in ('as published', 'identified'))
+    assert found < 0.01 < 0.3 < came
+    assert 'name: crazyflie_identified' in (
+        tmp_path / 'out' / 'crazyflie_identified.yaml').read_text(encoding='utf-8')
