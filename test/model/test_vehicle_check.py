@@ -200,6 +200,17 @@ def test_drag(mains, alter, density, figures_of):
         1.55 * G * math.tan(math.radians(30)) / (density * (0.5 + rotors)), rel=1e-9)
 
 
+def test_drag_by_direction(mains, alter, density, figures_of):
+    """It falls along z, and at any tilt only drag along x is against its way."""
+    found = figures_of(alter(mains, body={'drag_ratios': (2.0, 3.0, 4.0)}))
+    assert found.fall_speed_m_s == pytest.approx(
+        math.sqrt(1.55 * G / (4.0 * 0.018 * density)), rel=1e-9)
+    assert found.tilted_speed_m_s == pytest.approx(figures_of(
+        alter(mains, body={'quadratic_drag_n_s2_m2': 2.0 * 0.018})).tilted_speed_m_s, rel=1e-9)
+    assert found.climb_speed_m_s == pytest.approx(figures_of(
+        alter(mains, body={'quadratic_drag_n_s2_m2': 4.0 * 0.018})).climb_speed_m_s, rel=1e-9)
+
+
 def test_contact_modes(iris):
     """Four feet at (+-a, +-a, -h): heave, twist, and sway with tilt in two planes."""
     mass, (tilt, _, twist), k, a, h = 1.55, iris.body.inertia_kg_m2, 4 * 1900.0, 0.17, 0.055

@@ -16,7 +16,7 @@ from px4_sim_ros.model.parameters import Parameters, parameter, range_text
 from px4_sim_ros.model.vehicle.contact_figures import contact_figures, foot_margin_m
 from px4_sim_ros.model.vehicle.cruise import in_cruise
 from px4_sim_ros.model.vehicle.sections import LOW_CHARGE
-from px4_sim_ros.model.vehicle.steady_states import SteadyStates, drag_speed_m_s
+from px4_sim_ros.model.vehicle.steady_states import SteadyStates
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.model.vehicle.wheel_figures import wheel_figures
 from px4_sim_ros.model.vehicle.wing_figures import wing_figures
@@ -146,8 +146,7 @@ def figures(vehicle: Vehicle, environment: Environment, step_s: float) -> Figure
         endurance_s=plant.endurance_s(0.0),
         climb_speed_m_s=plant.climb_speed_m_s(full),
         tilted_speed_m_s=plant.tilted_speed_m_s(),
-        fall_speed_m_s=drag_speed_m_s(
-            plant.linear_drag, plant.quadratic_drag, weight),
+        fall_speed_m_s=plant.fall_speed_m_s(),
         rotor_clearance_m=(min(r.position_m[2] for r in vehicle.rotors)
                            - min(z for _, _, z in vehicle.contact_points_m)),
         rotor_step=step_s / min(rotor.time_constant_up_s, rotor.time_constant_down_s),
