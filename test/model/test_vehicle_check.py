@@ -319,6 +319,15 @@ def test_feet_that_do_not_hold_it(iris, figures_of):
     assert sentence_about('foot_margin_m', front, figures_of)
 
 
+def test_feet_above_the_centre_of_mass(iris, figures_of):
+    """They are below the rotors all the same."""
+    assert figures_of(iris).standing_height_m == pytest.approx(0.055)
+    hung = dataclasses.replace(
+        iris, contact_points_m=tuple((x, y, 0.02) for x, y, _ in iris.contact_points_m))
+    assert figures_of(hung).rotor_clearance_m > 0.0
+    assert sentence_about('standing_height_m', hung, figures_of)
+
+
 def test_a_vehicle_without_motor_model(iris, figures_of):
     found = figures_of(dataclasses.replace(iris, battery=None, motor_model=None))
     assert found.hover_power_w is None

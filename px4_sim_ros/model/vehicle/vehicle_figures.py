@@ -83,6 +83,7 @@ class Figures(Parameters):
         'terminal, upright, rotors still', 'm/s', minimum=5, maximum=100)
     foot_margin_m: float = parameter(
         'least distance of the centre of mass from the edge of its feet, level', 'm', above=0)
+    standing_height_m: float = parameter('centre of mass above the lowest foot', 'm', above=0)
     rotor_clearance_m: float = parameter('lowest rotor above the lowest foot', 'm', above=0)
     contact_sinking_m: float = parameter(
         'how deep it stands in the ground', 'm', minimum=1e-5, maximum=0.02)
@@ -152,6 +153,7 @@ def figures(vehicle: Vehicle, environment: Environment, step_s: float) -> Figure
         rotor_step=step_s / min(rotor.time_constant_up_s, rotor.time_constant_down_s),
         battery_step=step_s / _shortest_time_constant_s(vehicle),
         foot_margin_m=foot_margin_m(vehicle),
+        standing_height_m=-min(z for _, _, z in vehicle.contact_points_m),
         **contact_figures(vehicle, weight, step_s),
     )
 
