@@ -4,10 +4,10 @@
 
 Those of vehicles with wings or wheels always are, those of multirotors if that is wanted. What an
 item means follows from the vehicle. A plane takes off along its heading and lands at the place of
-take-off, coming from its last point; a VTOL takes off straight up, makes its way as a plane, and
-lands straight down there. `hold` is a circle around the last point. A rover drives from point to
-point and stands still where it holds and where its mission ends. A multirotor takes off straight up
-and lands where it is, as it does by commands.
+take-off, coming from its last point; a VTOL takes off straight up, turns to its first point, makes
+its way as a plane, and lands straight down where it took off. `hold` is a circle around the last
+point. A rover drives from point to point and stands still where it holds and where its mission
+ends. A multirotor takes off straight up and lands where it is, as it does by commands.
 
 Which item is flown stands in HIGH_LATENCY2. PX4 sends that as a stream, at simulated times, but
 MISSION_ITEM_REACHED and MISSION_CURRENT by the wall clock: flights that follow them do not repeat.
@@ -43,18 +43,22 @@ class _Way(typing.NamedTuple):
 
     take_off: int                  # the command
     land: int
-    ahead_m: float                 # the point of take-off is before it
+    ahead_m: float                 # the point of take-off is before it,
+    turns: bool                    # in the direction of its first point, not of its heading
     returns: bool                  # it lands at the place of take-off, not where it is
     radius_m: float                # of acceptance of a point; 0: the autopilot's own
     settle_s: float                # there; 0: it passes
 
 
-# A plane runs and climbs towards a point before it.
-_PLANE = _Way(mavlink.MAV_CMD_NAV_TAKEOFF, mavlink.MAV_CMD_NAV_LAND, 200.0, True, 0.0, 0.0)
+# A plane runs and climbs towards a point before it. A VTOL climbs where it is, is turned by PX4
+# towards its point, and flies there on the wing; the way is for gaining speed. If the point were
+# straight above, the direction would follow from centimetres of drift.
+_PLANE = _Way(
+    mavlink.MAV_CMD_NAV_TAKEOFF, mavlink.MAV_CMD_NAV_LAND, 200.0, False, True, 0.0, 0.0)
 _VTOL = _Way(
-    mavlink.MAV_CMD_NAV_VTOL_TAKEOFF, mavlink.MAV_CMD_NAV_VTOL_LAND, 0.0, True, 0.0, 0.0)
+    mavlink.MAV_CMD_NAV_VTOL_TAKEOFF, mavlink.MAV_CMD_NAV_VTOL_LAND, 200.0, True, True, 0.0, 0.0)
 _ROTORS = _Way(
-    mavlink.MAV_CMD_NAV_TAKEOFF, mavlink.MAV_CMD_NAV_LAND, 0.0, False, ARRIVED_DISTANCE_M,
+    mavlink.MAV_CMD_NAV_TAKEOFF, mavlink.MAV_CMD_NAV_LAND, 0.0, False, False, ARRIVED_DISTANCE_M,
     SETTLE_S)
 _UPLOAD_LIMIT_S = 20.0          # this and the others are simulated times
 _UPLOAD_RETRY_S = 2.0
@@ -81,7 +85,8 @@ def fly_navigated(pilot: Pilot, mission: Mission, home: Home) -> Course[None]:
     :raises MissionError: an item did not succeed in its time
     """
     link = pilot.link
-    items = _items(mission, _way_of(link.vehicle_type), math.radians(link.heading_deg))
+    way = _way_of(link.vehicle_type)
+    items = _items(mission, way, _take_off_rad(mission, way, link.heading_deg))
     yield from pilot.command(
         mavlink.MAV_CMD_SET_MESSAGE_INTERVAL, mavlink.MAVLINK_MSG_ID_HIGH_LATENCY2,
         _INTERVAL_US, 0, 0, 0, 0, 0)
@@ -158,8 +163,21 @@ def _event(item: object, sent: _Item, time_s: float) -> Event:
     return Event(f'arrived at {place_text(sent.place_enu)}', time_s, sent.place_enu, True)
 
 
-def _items(mission: Mission, way: _Way, heading_rad: float) -> list[_Item]:
+def _take_off_rad(mission: Mission, way: _Way, heading_deg: float) -> float:
+    """Return in which direction the point of take-off is, clockwise from north.
+
+    The heading of the vehicle is taken where no point of the mission is away from its start.
+    """
+    points = (item for item in mission.items
+              if isinstance(item, GoTo) and (item.north_m or item.east_m))
+    first = next(points, None) if way.turns else None
+    return math.atan2(first.east_m, first.north_m) if first else math.radians(heading_deg)
+
+
+def _items(mission: Mission, way: _Way, take_off_rad: float) -> list[_Item]:
     """Return the items of a mission for MAVLink, one for each.
+
+    :param take_off_rad: the direction of the point of take-off, clockwise from north
 
     One that drives has another one behind them, that takes no time: that it is the current one
     tells that the last is reached.
@@ -168,8 +186,8 @@ def _items(mission: Mission, way: _Way, heading_rad: float) -> list[_Item]:
     found = []
     for item in mission.items:
         if isinstance(item, TakeOff):
-            place = (way.ahead_m * math.sin(heading_rad), way.ahead_m * math.cos(heading_rad),
-                     item.up_m)
+            place = (way.ahead_m * math.sin(take_off_rad),
+                     way.ahead_m * math.cos(take_off_rad), item.up_m)
             found.append(_Item(way.take_off, place))
         elif isinstance(item, GoTo):
             place = item.east_m, item.north_m, item.up_m

@@ -260,6 +260,21 @@ def test_landing_in_a_turbulent_wind(instance):
         assert math.dist(truth.position_enu, touched.position_enu) < 0.5
 
 
+@pytest.mark.parametrize('parameters', [
+    {'': {'home_altitude_m': 4000.0}}, {'': {'home_latitude_deg': 89.9999}},
+    {'': {'home_latitude_deg': -89.9999}}, {'': {'home_longitude_deg': 180.0}},
+    {'': {'wind': 'constant'}, 'wind': {'speed_m_s': 10.0}}],
+    ids=['thin air', 'north pole', 'south pole', 'date line', 'wind'])
+def test_hovers_anywhere(parameters, instance):
+    """What holds it against the weight and the wind has no bound that these reach."""
+    with contextlib.closing(Rig(load_configuration(None, parameters), instance)) as rig:
+        rig.wait(3.0)
+        rig.take_off(6.0)
+        rig.wait(20.0)
+        for truth in rig.run(5.0):
+            assert math.dist(truth.position_enu, (0.0, 0.0, 6.0)) < 1.5
+
+
 @pytest.mark.parametrize('command', [
     lambda rig: rig.command(TAKE_OFF, 0, 0, 0, math.nan, math.nan, math.nan, math.nan),
     lambda rig: rig.command_int(GO_TO, math.nan, 473977420, 85455940, math.nan),

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 
 import pytest
 from pymavlink.dialects.v20 import common as mavlink
@@ -15,6 +16,7 @@ from px4_sim_ros.model.mission import GoTo, Hold, Land, Mission, TakeOff
 
 SECONDS_EACH = 3.0              # that an item takes
 NOTHING_NEW = 0xFFFF
+LANDINGS = mavlink.MAV_CMD_NAV_LAND, mavlink.MAV_CMD_NAV_VTOL_LAND
 
 
 class Navigator:
@@ -49,7 +51,7 @@ class Navigator:
                 time_s - self.since_s > SECONDS_EACH):
             self.current, self.since_s = self.current + 1, time_s
             self.times.append(time_s)
-            is_landing = self.items[self.current].command == mavlink.MAV_CMD_NAV_LAND
+            is_landing = self.items[self.current].command in LANDINGS
             self.autopilot.place[2] = self.autopilot.start[2] + (0.0 if is_landing else 4.0)
             self.autopilot.armed = not is_landing
         if any(m.command == mavlink.MAV_CMD_SET_MESSAGE_INTERVAL
@@ -66,11 +68,13 @@ class Navigator:
 def fly(instance):
     """Return a function that flies items; it returns the navigator and what was reported."""
     with contextlib.ExitStack() as stack:
-        def flown(vehicle_type, *items, result=mavlink.MAV_MISSION_ACCEPTED, **how):
+        def flown(vehicle_type, *items, result=mavlink.MAV_MISSION_ACCEPTED, heading_deg=0.0,
+                  **how):
             events = []
             autopilot = stack.enter_context(contextlib.closing(UdpAutopilot(instance)))
             pilot = stack.enter_context(contextlib.closing(Pilot(instance, events.append, **how)))
             navigator = Navigator(autopilot, vehicle_type, result)
+            autopilot.heading_deg = heading_deg
             autopilot.begin()
             pilot.fly(Mission('test', items))
             return navigator, events
@@ -105,6 +109,13 @@ def test_behind_the_last_item_is_one_that_takes_no_time(driven):
     assert items[-1].frame == mavlink.MAV_FRAME_MISSION
 
 
+def places_of(navigator):
+    """Return where the items of its mission are, north and east of home, m."""
+    north, east = metres_per_degree()
+    return [(north * (item.x * 1e-7 - HOME[0]), east * (item.y * 1e-7 - HOME[1]))
+            for item in navigator.items]
+
+
 CORNER = TakeOff(4.0), GoTo(10.0, -5.0, 4.0), Hold(2.0), Land()
 
 
@@ -117,9 +128,7 @@ def test_a_multirotor_takes_off_straight_up_and_lands_where_it_is(fly):
         mavlink.MAV_CMD_NAV_LAND]
     assert [item.z for item in navigator.items] == [4.0, 4.0, 4.0, 0.0]     # above home
     assert (way.param1, way.param2, stay.param1) == (1.0, pytest.approx(0.4), 2.0)
-    north, east = metres_per_degree()
-    places = [(north * (item.x * 1e-7 - HOME[0]), east * (item.y * 1e-7 - HOME[1]))
-              for item in navigator.items]
+    places = places_of(navigator)
     assert places[0] == pytest.approx((0.0, 0.0), abs=0.02)                 # 1e-7 deg are 11 mm
     assert places[1:] == [pytest.approx((10.0, -5.0), abs=0.02)] * 3
     assert {m.command for m in navigator.autopilot.commands} == {
@@ -128,6 +137,31 @@ def test_a_multirotor_takes_off_straight_up_and_lands_where_it_is(fly):
     assert [event.text for event in events] == [
         'ready to fly', 'armed', 'climbed to 4 m', 'arrived at 10 m north, -5 m east, 4 m up',
         'held for 2 s', 'landed', 'disarmed']
+
+
+@pytest.mark.parametrize(('ways', 'bearing_deg'), [
+    # Towards the first point that is away from its start, however it stands;
+    ((GoTo(300.0, 400.0, 40.0), GoTo(0.0, -90.0, 40.0)), math.degrees(math.atan2(4.0, 3.0))),
+    ((GoTo(0.0, 0.0, 40.0), GoTo(0.0, -90.0, 40.0)), 270.0),
+    # with no such point, where it points.
+    ((Hold(2.0),), 30.0)])
+def test_a_vtol_takes_off_towards_its_first_point(fly, ways, bearing_deg):
+    navigator, _ = fly(mavlink.MAV_TYPE_VTOL_TILTROTOR,
+                       TakeOff(30.0), *ways, Land(), heading_deg=30.0)
+    first, last = navigator.items[0], navigator.items[-1]
+    assert (first.command, first.z) == (mavlink.MAV_CMD_NAV_VTOL_TAKEOFF, 30.0)
+    assert last.command == mavlink.MAV_CMD_NAV_VTOL_LAND
+    bearing = math.radians(bearing_deg)
+    places = places_of(navigator)
+    assert places[0] == pytest.approx(
+        (200.0 * math.cos(bearing), 200.0 * math.sin(bearing)), abs=0.02)
+    assert places[-1] == pytest.approx((0.0, 0.0), abs=0.02)
+
+
+def test_a_plane_takes_off_where_it_points(fly):
+    navigator, _ = fly(mavlink.MAV_TYPE_FIXED_WING, TakeOff(30.0), GoTo(300.0, 400.0, 40.0), Land(),
+                       heading_deg=30.0)
+    assert places_of(navigator)[0] == pytest.approx((100.0 * math.sqrt(3.0), 100.0), abs=0.02)
 
 
 def test_a_multirotor_is_commanded_unless_it_is_wanted_otherwise(fly):

@@ -49,6 +49,7 @@ class UdpAutopilot:
         self.time_s = 0.0
         self.place = [3.0, -2.0, 0.5]            # north, east, up from its own origin
         self.start = tuple(self.place)
+        self.heading_deg = 0.0                   # clockwise from north
         self.ready = True
         self.armed = False
         self.text = ''
@@ -135,7 +136,8 @@ class UdpAutopilot:
                 time_ms,
                 round((HOME[0] + (north - self.start[0]) / degree_north) * 1e7),
                 round((HOME[1] + (east - self.start[1]) / degree_east) * 1e7),
-                round((HOME[2] + up - self.start[2]) * 1000), 0, 0, 0, 0, 0),
+                round((HOME[2] + up - self.start[2]) * 1000), 0, 0, 0, 0,
+                round(self.heading_deg * 100)),
             mav.local_position_ned_encode(time_ms, north, east, -up, 0, 0, 0),
         ]
         if self.text:

@@ -40,6 +40,21 @@ def test_drag_grows_with_the_density_of_the_air(dragless, alter, build_dynamics,
     assert truth.velocity_flu[2] == pytest.approx(-terminal, abs=1e-6)
 
 
+def test_drag_by_direction(dragless, alter, build_dynamics):
+    """Along each body axis it has its own share, of the speed in all directions."""
+    linear, quadratic, ratios = 0.3, 0.02, np.array([1.0, 2.5, 4.0])
+    vehicle = alter(dragless, body={
+        'linear_drag_n_s_m': linear, 'quadratic_drag_n_s2_m2': quadratic,
+        'drag_ratios': tuple(ratios)})
+    dynamics = build_dynamics(vehicle, gravity_m_s2=0.0)
+    dynamics.state[6:10] = TILTED
+    airspeed = np.array([3.0, -4.0, 12.0])                      # FLU, 13 m/s
+    dynamics.state[3:6] = quat2mat(TILTED) @ airspeed
+    force = -(linear + quadratic * 13.0) * ratios * airspeed
+    assert dynamics.truth().acceleration_flu == pytest.approx(
+        force / vehicle.body.mass_kg, rel=1e-12)
+
+
 def test_drifts_with_the_wind(dragless, alter, build_dynamics):
     """Without weight, m v' = -c (v - wind): v = wind (1 - exp(-c t / m))."""
     drag, wind = 0.8, np.array([4.0, -3.0, 1.0])

@@ -55,6 +55,14 @@ def test_a_file_that_is_missing():
         'mission file /nowhere/trip.yaml: No such file or directory')
 
 
+def test_a_name_that_is_given_twice(tmp_path):
+    """YAML would take the last without a word."""
+    path = tmp_path / 'twice.yaml'
+    path.write_text(GOOD.replace('{up_m: 5}', '{up_m: 5, up_m: 6}'))
+    assert refusal(load, path) == (
+        f'mission file {path}: not YAML: up_m is given twice in "{path}", line 4, column 25')
+
+
 def test_a_name_without_a_file():
     """A plain name is looked up in config/missions."""
     assert refusal(load_mission, 'squre') == (

@@ -200,6 +200,17 @@ def test_drag(mains, alter, density, figures_of):
         1.55 * G * math.tan(math.radians(30)) / (density * (0.5 + rotors)), rel=1e-9)
 
 
+def test_drag_by_direction(mains, alter, density, figures_of):
+    """It falls along z, and at any tilt only drag along x is against its way."""
+    found = figures_of(alter(mains, body={'drag_ratios': (2.0, 3.0, 4.0)}))
+    assert found.fall_speed_m_s == pytest.approx(
+        math.sqrt(1.55 * G / (4.0 * 0.018 * density)), rel=1e-9)
+    assert found.tilted_speed_m_s == pytest.approx(figures_of(
+        alter(mains, body={'quadratic_drag_n_s2_m2': 2.0 * 0.018})).tilted_speed_m_s, rel=1e-9)
+    assert found.climb_speed_m_s == pytest.approx(figures_of(
+        alter(mains, body={'quadratic_drag_n_s2_m2': 4.0 * 0.018})).climb_speed_m_s, rel=1e-9)
+
+
 def test_contact_modes(iris):
     """Four feet at (+-a, +-a, -h): heave, twist, and sway with tilt in two planes."""
     mass, (tilt, _, twist), k, a, h = 1.55, iris.body.inertia_kg_m2, 4 * 1900.0, 0.17, 0.055
@@ -306,6 +317,15 @@ def test_feet_that_do_not_hold_it(iris, figures_of):
         (0.17, 0.17, -0.055), (0.17, -0.17, -0.055), (0.05, 0.0, -0.055)))
     assert figures_of(front).foot_margin_m == pytest.approx(-0.05)
     assert sentence_about('foot_margin_m', front, figures_of)
+
+
+def test_feet_above_the_centre_of_mass(iris, figures_of):
+    """They are below the rotors all the same."""
+    assert figures_of(iris).standing_height_m == pytest.approx(0.055)
+    hung = dataclasses.replace(
+        iris, contact_points_m=tuple((x, y, 0.02) for x, y, _ in iris.contact_points_m))
+    assert figures_of(hung).rotor_clearance_m > 0.0
+    assert sentence_about('standing_height_m', hung, figures_of)
 
 
 def test_a_vehicle_without_motor_model(iris, figures_of):

@@ -3,8 +3,10 @@
 """A real PX4 in the wind: its estimate against the truth, its throttle, its battery."""
 
 import pytest
+import yaml
 from px4_flight import fly
 
+from px4_sim_ros.config.resources import named_file, read_yaml
 from px4_sim_ros.config.vehicles_and_missions import load_mission
 from px4_sim_ros.model.mission import Hold, Land, Mission, TakeOff
 
@@ -50,6 +52,26 @@ def test_square_with_instruments_off_the_centre_that_are_told(monkeypatch, tmp_p
         'EKF2_GPS_POS_X': 0.5, 'EKF2_GPS_POS_Y': -0.3, 'EKF2_GPS_POS_Z': -0.4,
         'EKF2_IMU_POS_X': 0.1, 'EKF2_IMU_POS_Y': 0.05, 'EKF2_IMU_POS_Z': -0.02})
     assert_well_estimated(flight)
+
+
+@pytest.mark.parametrize('heading_deg', [90.0, 0.0], ids=['from behind', 'from the side'])
+def test_wind_by_the_drag_of_each_direction(heading_deg, monkeypatch, tmp_path):
+    """EKF2 finds the wind by the same law of drag, which it is told for x and y."""
+    content = read_yaml(named_file('vehicles', 'iris'), 'vehicle file')
+    body, rotor = content['body'], content['rotor_model']
+    body['drag_ratios'] = ahead, across, _ = [1.0, 2.0, 3.0]
+    path = tmp_path / 'iris.yaml'
+    path.write_text(yaml.safe_dump(content))
+    ballistic = 1.225 * body['mass_kg'] / (2.0 * body['quadratic_drag_n_s2_m2'])
+    hover_rad_s = 825.0                                     # in the air of home
+    flight = fly(
+        Mission('hover', (TakeOff(10.0), Hold(60.0), Land())), INSTANCE,
+        {'': {'vehicle': str(path), 'wind': 'constant'}, 'wind': {'speed_m_s': 8.0},
+         'dynamics': {'start_heading_deg': heading_deg}}, monkeypatch, tmp_path,
+        {'EKF2_DRAG_CTRL': 1, 'EKF2_BCOEF_X': ballistic / ahead, 'EKF2_BCOEF_Y': ballistic / across,
+         'EKF2_MCOEF': 4 * rotor['drag_coefficient_n_s2_m'] * hover_rad_s / body['mass_kg']})
+    winds = [m for m in flight.heard('WIND_COV') if m.time_usec * 1e-6 < flight.time_of('held')]
+    assert (winds[-1].wind_x, winds[-1].wind_y) == pytest.approx((0.0, 8.0), abs=0.25)
 
 
 def test_hover_throttle_is_what_the_model_says(monkeypatch, tmp_path):

@@ -86,6 +86,30 @@ def fall_with_quadratic_drag():
         for a, phase in zip(run, phases)]))
 
 
+@check(
+    'fall on each side', model=f'{RK4_4_MS}, 3 s, nose, side and belly down, three drags',
+    reference='v = V tanh(g t / V), V = sqrt(m g / (k r)), with the ratio r of the axis',
+    tolerance=1e-6, unit='m/s')
+def fall_on_each_side():
+    """Return the largest difference of speed on the way."""
+    drag, ratios, half = 0.018, (0.7, 2.0, 3.5), math.sqrt(0.5)
+    vehicle = altered(
+        dragless_iris(), body={'quadratic_drag_n_s2_m2': drag, 'drag_ratios': ratios})
+    offs, plots = [], []
+    for axis, attitude, ratio in zip(
+            'xyz', ((half, 0.0, half, 0.0), (half, half, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0)), ratios):
+        dynamics = build(vehicle, reference_air(vehicle))
+        dynamics.state[6:10] = attitude
+        run = truths(dynamics, 3.0)
+        terminal, t = math.sqrt(1.55 * G_M_S2 / (drag * ratio)), np.array(seconds(run))
+        fallen = np.array([np.linalg.norm(truth.velocity_flu) for truth in run])
+        closed = terminal * np.tanh(G_M_S2 * t / terminal)
+        offs.append(np.abs(fallen - closed).max())
+        plots += [Series(f'along {axis}', t, fallen),
+                  Series(f'closed form, {axis}', t[::50], closed[::50], 'dots')]
+    return Result(max(offs), Plot('Fall on each side', 'time in s', 'speed in m/s', tuple(plots)))
+
+
 # Turning.
 
 INERTIA = np.array([2.0, 1.0, 0.5])

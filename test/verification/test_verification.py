@@ -21,7 +21,8 @@ METHODS = ('euler', 'rk23', 'rk4', 'rk45')
 # What has to be checked, and by which checks it is.
 ROWS = {
     'free fall': ('free fall',),
-    'ballistic with drag': ('throw with linear drag', 'fall with quadratic drag'),
+    'ballistic with drag': (
+        'throw with linear drag', 'fall with quadratic drag', 'fall on each side'),
     'torque-free asymmetric top': (
         'free top: energy', 'free top: angular momentum', 'free top: quaternion norm',
         'free top: body rates'),

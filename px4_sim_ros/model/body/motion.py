@@ -271,7 +271,9 @@ def _accelerations(
     speed = math.sqrt(ax * ax + ay * ay + az * az)
     drag = (c.linear_drag_n_s_m + c.quadratic_drag_n_s2_m2 * speed) * (
         density / c.reference_density_kg_m3)
-    fx, fy, fz = _to_world(r, (fx - drag * ax, fy - drag * ay, fz - drag * az))
+    fx, fy, fz = _to_world(r, (
+        fx - drag * c.drag_ratio_x * ax, fy - drag * c.drag_ratio_y * ay,
+        fz - drag * c.drag_ratio_z * az))
     if place[2] < c.reach_m:
         cx, cy, cz, lx, ly, lz = contact_wrench(
             constants, feet, held.anchors, place, velocity, turn, rate, x, first_actuator)

@@ -49,6 +49,7 @@ class Plant(typing.NamedTuple):
                 **_load(body, UNALTERED), **_slope(environment.ground),
                 linear_drag_n_s_m=body.linear_drag_n_s_m,
                 quadratic_drag_n_s2_m2=body.quadratic_drag_n_s2_m2,
+                **{f'drag_ratio_{axis}': ratio for axis, ratio in zip('xyz', body.drag_ratios)},
                 nominal_voltage_v=battery.nominal_voltage_v if battery else 1.0,
                 home_altitude_m=environment.home_altitude_m,
                 sea_level_pressure_pa=air.sea_level_pressure_pa,

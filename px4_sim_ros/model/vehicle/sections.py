@@ -30,7 +30,9 @@ _PARALLEL = 1.0 - 1.5e-6
 class Body(Parameters):
     """The rigid body; its origin is the centre of mass.
 
-    Drag is that of the whole body in air of the rotor model's reference density.
+    Drag is that of the whole body in air of the rotor model's reference density. Along body axis i
+    it is -drag_ratios[i] (linear + quadratic |v|) v[i] at the airspeed v; that is how PX4's EKF2
+    predicts the drag of a multirotor (EKF2_BCOEF_X, EKF2_BCOEF_Y).
     """
 
     mass_kg: float = parameter('mass of the whole vehicle', 'kg', above=0)
@@ -42,6 +44,8 @@ class Body(Parameters):
     inertia_products_kg_m2: tuple[float, float, float] = parameter(
         'xy, xz and yz elements of the inertia tensor: minus the integrals of x y, x z, y z',
         'kg m^2', default=(0.0, 0.0, 0.0))
+    drag_ratios: tuple[float, float, float] = parameter(
+        'drag along x, y, z / what the coefficients say', minimum=0, default=(1.0, 1.0, 1.0))
 
     @property
     def inertia_tensor(self) -> tuple[tuple[float, float, float], ...]:

@@ -42,8 +42,11 @@ class SteadyStates:
         self._rotors = RotorSet(model, vehicle.rotors, vehicle.motor_model)
         self._battery = Battery(vehicle.battery) if vehicle.battery else None
         share = density / model.reference_density_kg_m3
-        self.linear_drag = share * vehicle.body.linear_drag_n_s_m
-        self.quadratic_drag = share * vehicle.body.quadratic_drag_n_s2_m2
+        linear, quadratic = (share * drag for drag in (
+            vehicle.body.linear_drag_n_s_m, vehicle.body.quadratic_drag_n_s2_m2))
+        ahead, _, upwards = vehicle.body.drag_ratios
+        self._drag_ahead = ahead * linear, ahead * quadratic
+        self._drag_upwards = upwards * linear, upwards * quadratic
         self._rotor_drag = share * model.drag_coefficient_n_s2_m * len(vehicle.rotors)
         self.arm_m = max(math.hypot(*r.position_m[:2]) for r in vehicle.rotors)
         self.hover_speed = vehicle.hover_speed_rad_s(gravity, density)
@@ -101,25 +104,33 @@ class SteadyStates:
     def climb_speed_m_s(self, state: np.ndarray) -> float:
         """Return the speed straight up at which full thrust carries weight and drag."""
         def surplus(speed: float) -> float:
-            drag = (self.linear_drag + self.quadratic_drag * speed) * speed
+            linear, quadratic = self._drag_upwards
+            drag = (linear + quadratic * speed) * speed
             return self.full_thrust_n(state, speed) - drag - self._weight
         highest = 2.0 * self.full_speed * self._vehicle.rotor_model.zero_thrust_inflow_m
         return _falling_root(surplus, 0.0, highest)
 
     def drag_n(self, airspeed_m_s: np.ndarray) -> np.ndarray:
-        """Return the drag in level flight at airspeeds, (n,); rotors turn as in hover."""
-        linear = self.linear_drag + self._rotor_drag * self.hover_speed
-        drag: np.ndarray = (linear + self.quadratic_drag * airspeed_m_s) * airspeed_m_s
+        """Return the drag in forward flight at airspeeds, (n,); rotors turn as in hover."""
+        linear, quadratic = self._drag_ahead
+        linear += self._rotor_drag * self.hover_speed
+        drag: np.ndarray = (linear + quadratic * airspeed_m_s) * airspeed_m_s
         return drag
 
     def tilted_speed_m_s(self) -> float:
-        """Return the level speed at which drag is the weight times the tangent of the tilt.
+        """Return the speed, level and ahead, at which drag is weight times tangent of the tilt.
 
-        Rotors turn as in hover.
+        Rotors turn as in hover. Their thrust has no part along body x, so what drag there is
+        along z does not matter.
         """
-        return drag_speed_m_s(
-            self.linear_drag + self._rotor_drag * self.hover_speed, self.quadratic_drag,
+        linear, quadratic = self._drag_ahead
+        return _drag_speed_m_s(
+            linear + self._rotor_drag * self.hover_speed, quadratic,
             self._weight * math.tan(_TILT_RAD))
+
+    def fall_speed_m_s(self) -> float:
+        """Return the speed straight down at which drag of the body alone is the weight."""
+        return _drag_speed_m_s(*self._drag_upwards, self._weight)
 
     def angular_accelerations(self) -> tuple[float, float, float]:
         """Return the largest about each axis while all thrusts together carry the weight.
@@ -225,7 +236,7 @@ def _largest_moment(
     return moment
 
 
-def drag_speed_m_s(linear: float, quadratic: float, force_n: float) -> float:
+def _drag_speed_m_s(linear: float, quadratic: float, force_n: float) -> float:
     """Return the speed at which linear and quadratic drag together are a force."""
     slowing = 0.5 * (linear + math.sqrt(linear * linear + 4.0 * quadratic * force_n))
     return force_n / slowing if slowing > 0.0 else math.inf

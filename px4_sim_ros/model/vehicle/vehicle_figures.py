@@ -16,7 +16,7 @@ from px4_sim_ros.model.parameters import Parameters, parameter, range_text
 from px4_sim_ros.model.vehicle.contact_figures import contact_figures, foot_margin_m
 from px4_sim_ros.model.vehicle.cruise import in_cruise
 from px4_sim_ros.model.vehicle.sections import LOW_CHARGE
-from px4_sim_ros.model.vehicle.steady_states import SteadyStates, drag_speed_m_s
+from px4_sim_ros.model.vehicle.steady_states import SteadyStates
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.model.vehicle.wheel_figures import wheel_figures
 from px4_sim_ros.model.vehicle.wing_figures import wing_figures
@@ -83,6 +83,7 @@ class Figures(Parameters):
         'terminal, upright, rotors still', 'm/s', minimum=5, maximum=100)
     foot_margin_m: float = parameter(
         'least distance of the centre of mass from the edge of its feet, level', 'm', above=0)
+    standing_height_m: float = parameter('centre of mass above the lowest foot', 'm', above=0)
     rotor_clearance_m: float = parameter('lowest rotor above the lowest foot', 'm', above=0)
     contact_sinking_m: float = parameter(
         'how deep it stands in the ground', 'm', minimum=1e-5, maximum=0.02)
@@ -146,13 +147,13 @@ def figures(vehicle: Vehicle, environment: Environment, step_s: float) -> Figure
         endurance_s=plant.endurance_s(0.0),
         climb_speed_m_s=plant.climb_speed_m_s(full),
         tilted_speed_m_s=plant.tilted_speed_m_s(),
-        fall_speed_m_s=drag_speed_m_s(
-            plant.linear_drag, plant.quadratic_drag, weight),
+        fall_speed_m_s=plant.fall_speed_m_s(),
         rotor_clearance_m=(min(r.position_m[2] for r in vehicle.rotors)
                            - min(z for _, _, z in vehicle.contact_points_m)),
         rotor_step=step_s / min(rotor.time_constant_up_s, rotor.time_constant_down_s),
         battery_step=step_s / _shortest_time_constant_s(vehicle),
         foot_margin_m=foot_margin_m(vehicle),
+        standing_height_m=-min(z for _, _, z in vehicle.contact_points_m),
         **contact_figures(vehicle, weight, step_s),
     )
 

@@ -103,7 +103,7 @@ class _Wing:
             plant.surfaces, plant.rotors, angles, flow, rate_flu, self._density)
         drag = (body.linear_drag_n_s_m + body.quadratic_drag_n_s2_m2 * speed_m_s) * (
             self._density / self.vehicle.rotor_model.reference_density_kg_m3)
-        total[:3] -= drag * np.array(flow)
+        total[:3] -= drag * np.multiply(body.drag_ratios, flow)
         return total
 
     def along_path(self, speed_m_s: float, trim: _Trim) -> tuple[float, float, float]:
