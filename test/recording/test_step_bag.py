@@ -23,9 +23,13 @@ class Writer:
         self.written, self.room, self.closed = [], room, 0
 
     def write(self, topic, time_us, data):
-        if len(self.written) == self.room:
-            raise OSError(errno.ENOSPC, 'No space left on device')
-        self.written.append((topic, time_us))
+        self.write_all(time_us, [(topic, data)])
+
+    def write_all(self, time_us, messages):
+        for topic, _ in messages:
+            if len(self.written) == self.room:
+                raise OSError(errno.ENOSPC, 'No space left on device')
+            self.written.append((topic, time_us))
 
     def close(self):
         self.closed += 1

@@ -3,6 +3,7 @@
 """Records outputs of blocks by value, in the process and in the thread that runs the steps."""
 from __future__ import annotations
 
+import itertools
 import time
 import typing
 
@@ -54,19 +55,18 @@ class StepWriter:
 
     def send(self, outputs: typing.Iterable[Output]) -> None:
         """Write the steps that are complete; what belongs to the next waits for its end."""
+        attendance, commands = self._attendance, len(self._vehicles)
         for output in outputs:
-            if self._step and self._step[0].time_us < output.time_us:
+            time_us, _, values, _ = output
+            if self._step and self._step[0].time_us < time_us:
                 self._write_step()         # of a vehicle that has left in it
             self._step.append(output)
-            self._commands += output.values is not None and COMMAND in output.values
-            if self._commands == self._expected(output.time_us):
+            if values is not None and COMMAND in values:
+                self._commands += 1
+            if not attendance.is_constant:
+                commands = attendance.count(self._vehicles, time_us)
+            if self._commands == commands:
                 self._write_step()
-
-    def _expected(self, time_us: int) -> int:
-        """Return how many commands a step has."""
-        if self._attendance.is_constant:
-            return len(self._vehicles)
-        return self._attendance.count(self._vehicles, time_us)
 
     def _write_step(self) -> None:
         """Write the step that is complete, if that is possible still."""
@@ -74,11 +74,9 @@ class StepWriter:
         self.complete_us, self._commands = step[0].time_us, 0
         if not self._is_open:
             return
-        write, time_us = self._writer.write, self.complete_us
         try:
-            for output in step:
-                for topic, data in self._publications[output.vehicle].of(output):
-                    write(topic, time_us, data)
+            self._writer.write_all(self.complete_us, itertools.chain.from_iterable(
+                [self._publications[output.vehicle].of(output) for output in step]))
         except OSError as error:
             self._fail(error)
 
