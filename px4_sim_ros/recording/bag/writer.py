@@ -95,7 +95,8 @@ class BagWriter:
             f'{METADATA}.autopilot': run.autopilot,
             f'{METADATA}.seed': str(run.world.seed)}
         self._files: list[FileInfo] = []
-        self._flush_at_us = run.world.step_us
+        self.flush_at_us = run.world.step_us
+        """Whatever is of a later time lets all before it be flushed."""
         self.flushed_us = 0        # up to which time all is on disk
         self._last_us = 0
         try:
@@ -121,7 +122,7 @@ class BagWriter:
         :param messages: the topic of each, and its bytes
         :raises OSError: a flush has failed
         """
-        if time_us > self._flush_at_us:
+        if time_us > self.flush_at_us:
             self._flush_before(time_us)
         # All of a step pass here: what is the same for all is looked up once.
         channels, add, time_ns = self._channels, self._file.add_message, time_us * _NS_PER_US
@@ -148,13 +149,13 @@ class BagWriter:
         """Flush what is of the times before; begin another file if that is full."""
         self._begin_flush()
         flush_us = self._parameters.flush_us
-        self._flush_at_us = time_us - time_us % flush_us + flush_us
+        self.flush_at_us = time_us - time_us % flush_us + flush_us
         if self._is_full(time_us):
             self._wait()
             self._finish_file()
             self._open()
             # Some readers need a message in each file, even if the run ends here.
-            self._flush_at_us = time_us
+            self.flush_at_us = time_us
 
     def flush(self) -> None:
         """Flush all that was written to disk.
