@@ -44,7 +44,6 @@ class Layout:
             means all numbers in it
         """
         walk = _Walk(message)
-        self._template = walk.data
         self._texts = tuple(text for _, _, text in walk.texts)
         self._read_texts = struct.Struct(_format_of_texts(walk.texts)).unpack_from
         # From another process it comes padded, as RTPS has it.
@@ -52,30 +51,42 @@ class Layout:
         chosen = [leaf for leaf in walk.leaves if any(
             leaf.path == field or leaf.path.startswith((f'{field}.', f'{field}['))
             for field in fields)]
-        self._runs: list[tuple[typing.Callable[..., None], int, slice]] = []
-        first = 0
-        for run in _neighbours(chosen):
-            numbers = slice(first, first + len(run))
-            first = numbers.stop
-            form = struct.Struct(_format(run))
-            self._runs.append((form.pack_into, run[0].offset, numbers))
+        self._lay_out(bytes(walk.data), _neighbours(chosen))
         self._start = chosen[0].offset if chosen else 0
         self._unpack = struct.Struct(_format(chosen)).unpack_from
-        self._read_stamp, self._write_stamp = _STAMP.unpack_from, _STAMP.pack_into
+        self._read_stamp = _STAMP.unpack_from
         self.numbers: tuple[float, ...] = self._unpack(walk.data, self._start)
         """Those of the message that it was made from."""
 
+    def _lay_out(self, template: bytes, runs: typing.Sequence[typing.Sequence[_Leaf]]) -> None:
+        """Prepare to pack a message at once: what never changes is in it as texts."""
+        at = STAMP_OFFSET + _STAMP.size
+        form = f'<{STAMP_OFFSET}s{_STAMP.format[1:]}'
+        self._head = template[:STAMP_OFFSET]
+        self._constants: list[bytes] = []      # before each run of numbers, and after the last
+        self._runs: list[slice] = []           # of the numbers
+        first = 0
+        for run in runs:
+            self._constants.append(template[at:run[0].offset])
+            self._runs.append(slice(first, first + len(run)))
+            first += len(run)
+            form += f'{len(self._constants[-1])}s{_format(run)[1:]}'
+            at = run[0].offset + struct.calcsize(_format(run))
+        self._constants.append(template[at:])
+        self._pack = struct.Struct(f'{form}{len(self._constants[-1])}s').pack
+
     def pack(self, time_us: int, numbers: typing.Sequence[float]) -> bytes:
         """Return a message with this stamp and these numbers."""
-        template = self._template
-        self._write_stamp(template, STAMP_OFFSET, time_us // US_PER_S, time_us % US_PER_S * 1000)
-        if len(self._runs) == 1:
-            pack_into, offset, _ = self._runs[0]
-            pack_into(template, offset, *numbers)
-        else:
-            for pack_into, offset, its in self._runs:
-                pack_into(template, offset, *numbers[its])
-        return bytes(template)
+        seconds, nanoseconds = time_us // US_PER_S, time_us % US_PER_S * 1000
+        constants = self._constants
+        if len(constants) == 2:                # so it is with most messages
+            return self._pack(
+                self._head, seconds, nanoseconds, constants[0], *numbers, constants[1])
+        values: list[float | bytes] = [constants[0]]
+        for its, constant in zip(self._runs, constants[1:]):
+            values += numbers[its]
+            values.append(constant)
+        return self._pack(self._head, seconds, nanoseconds, *values)
 
     def unpack(self, data: bytes) -> tuple[int, tuple[float, ...]] | None:
         """Return stamp and numbers of a message; None if it does not match the template."""

@@ -10,7 +10,6 @@ from std_msgs.msg import Header
 from px4_sim_ros.messages import codecs
 from px4_sim_ros.messages.codec import Codec, Encoder
 from px4_sim_ros.messages.texts import TextEncoder
-from px4_sim_ros.model.timebase import is_due
 from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.step.graph import ABSENCE, Graph, qualified
 from px4_sim_ros.step.lane import Output
@@ -51,5 +50,5 @@ class Publications:
             return
         for value_name, value in values.items():
             for name, period_us, encode in self._topics[value_name]:
-                if (wanted is None or name in wanted) and is_due(time_us, period_us):
+                if (wanted is None or name in wanted) and not time_us % period_us:
                     yield name, encode(time_us, value)

@@ -19,6 +19,7 @@ if typing.TYPE_CHECKING:       # all blocks but one do without what scenarios ar
 # Values by topic, as the graph table names them.
 Inputs = typing.Mapping[str, typing.Any]
 Outputs = dict[str, typing.Any]
+"""What a block has put out, which it never changes: a recorder looks at it some steps later."""
 
 NO_OUTPUTS: Outputs = {}
 """What a sensor returns at a time at which it measures nothing, as one that is stopped."""

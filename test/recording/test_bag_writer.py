@@ -28,6 +28,7 @@ from mcap.reader import make_reader
 from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.recording.bag import rosbag2_metadata
+from px4_sim_ros.recording.bag.disk_thread import AtOnce, DiskThread
 from px4_sim_ros.recording.bag.message_definitions import definition
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import BagError
@@ -35,7 +36,14 @@ from px4_sim_ros.recording.bag.writer import BagWriter, topics_of
 from px4_sim_ros.step import side_topics
 
 S = 1_000_000
+WITH_EACH_DISK = pytest.mark.usefixtures('disk')
 COMPRESSIONS = pytest.mark.parametrize('compression', ['none', 'lz4', 'zstd'])
+
+
+@pytest.fixture(params=[AtOnce, DiskThread])
+def disk(request, monkeypatch):
+    """Let bags be flushed at once, or while more is written."""
+    monkeypatch.setattr('bags.new_disk', request.param)
 
 
 def metadata(folder):
@@ -52,6 +60,7 @@ def counts_of(run, messages):
     return dict(collections.Counter(run.full_name(message.topic) for message in messages))
 
 
+@WITH_EACH_DISK
 @COMPRESSIONS
 @pytest.mark.parametrize('namespace', ['', 'north/two'])
 def test_what_was_written_is_read(compression, namespace, tmp_path):
@@ -84,6 +93,7 @@ def test_times_are_simulated(tmp_path):
     assert whole['duration']['nanoseconds'] == S * 1000
 
 
+@WITH_EACH_DISK
 def test_messages_of_a_topic_are_numbered_through_all_files(tmp_path):
     write_bag(tmp_path / 'bag', 2 * S, split_duration_s=1.0)
     numbers = []
@@ -119,6 +129,7 @@ def assert_files_stand_alone(folder, messages, run):
     return files
 
 
+@WITH_EACH_DISK
 def test_a_new_file_after_so_much_time(tmp_path):
     messages = write_bag(tmp_path / 'bag', 5 * S, split_duration_s=2.0)
     files = assert_files_stand_alone(tmp_path / 'bag', messages, description())
@@ -128,6 +139,7 @@ def test_a_new_file_after_so_much_time(tmp_path):
     assert read_all(tmp_path / 'bag')[1] == messages
 
 
+@WITH_EACH_DISK
 @pytest.mark.parametrize('compression', ['none', 'zstd'])
 def test_a_new_file_after_so_many_bytes(compression, tmp_path):
     messages = write_bag(
@@ -165,6 +177,7 @@ def test_more_than_ten_files_keep_their_order_without_metadata(tmp_path):
 
 # Flushing.
 
+@WITH_EACH_DISK
 @pytest.mark.parametrize('compression', ['none', 'lz4'])
 def test_nothing_that_was_flushed_is_lost(compression, tmp_path):
     """The folder is copied while the bag is open, as if the process were killed."""
@@ -274,6 +287,7 @@ def assert_cut(folder, messages):
     return reader
 
 
+@WITH_EACH_DISK
 @pytest.mark.parametrize('compression', ['none', 'zstd'])
 @pytest.mark.parametrize('room', [0, 5000])
 def test_on_a_full_disk_a_bag_ends_with_the_last_flush(room, compression, tmp_path):
@@ -289,6 +303,7 @@ def test_on_a_full_disk_a_bag_ends_with_the_last_flush(room, compression, tmp_pa
     assert_cut(folder, messages)
 
 
+@WITH_EACH_DISK
 def test_on_a_full_disk_a_chunk_that_is_long_is_left_out(tmp_path, monkeypatch):
     monkeypatch.setattr('px4_sim_ros.recording.bag.writer._CHUNK_BYTES', 50_000)
     run, folder = description(), tmp_path / 'bag'
@@ -302,6 +317,7 @@ def test_on_a_full_disk_a_chunk_that_is_long_is_left_out(tmp_path, monkeypatch):
     assert_cut(folder, messages)
 
 
+@WITH_EACH_DISK
 @pytest.mark.parametrize('lacking', [5, 30, 10_000])
 def test_on_a_full_disk_the_end_of_a_bag_is_cut(lacking, tmp_path):
     run, folder = description(), tmp_path / 'bag'
@@ -322,6 +338,7 @@ def test_on_a_full_disk_the_end_of_a_bag_is_cut(lacking, tmp_path):
     assert_cut(folder, messages)
 
 
+@WITH_EACH_DISK
 def test_the_bag_ends_with_what_its_metadata_tells_of(tmp_path, monkeypatch):
     """There may be room for the messages and none for `metadata.yaml`."""
     run, folder = description(), tmp_path / 'bag'
@@ -341,12 +358,14 @@ def raise_full(*arguments, **keywords):
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
+@WITH_EACH_DISK
 @pytest.mark.parametrize('what', ['open', 'add_attachment', 'write'])
 def test_a_file_that_cannot_be_begun_leaves_those_before_whole(what, tmp_path, monkeypatch):
     run, folder = description(), tmp_path / 'bag'
     writer = begin_bag(folder, run, split_duration_s=1.0)
     messages = messages_of(run, S)
     write_all(writer, messages)
+    writer._disk.wait()        # for what was begun before
     with monkeypatch.context() as patch:
         if what == 'open':
             (folder / 'bag_1.mcap').mkdir()
@@ -367,6 +386,7 @@ def test_a_file_that_cannot_be_begun_leaves_those_before_whole(what, tmp_path, m
         assert make_reader(file).get_summary().statistics.message_count == len(messages)
 
 
+@WITH_EACH_DISK
 @pytest.mark.parametrize('what', ['add_attachment', 'add_metadata'])
 def test_a_bag_that_cannot_be_begun_leaves_no_trace(what, tmp_path, monkeypatch):
     monkeypatch.setattr(f'px4_sim_ros.recording.bag.mcap_file.McapFile.{what}', raise_full)
@@ -375,6 +395,7 @@ def test_a_bag_that_cannot_be_begun_leaves_no_trace(what, tmp_path, monkeypatch)
     assert list(tmp_path.iterdir()) == []
 
 
+@WITH_EACH_DISK
 @pytest.mark.parametrize('compression, size', [
     ('none', 120_000), ('none', 400_001), ('lz4', 120_000), ('zstd', 120_000)])
 def test_a_file_that_may_not_grow_any_more_ends_with_the_last_flush(size, compression, tmp_path):
@@ -389,6 +410,7 @@ def test_a_file_that_may_not_grow_any_more_ends_with_the_last_flush(size, compre
     assert_cut(folder, kept)
 
 
+@WITH_EACH_DISK
 def test_a_bag_that_cannot_be_begun_for_want_of_room_leaves_no_trace(tmp_path):
     with largest_file(1000), pytest.raises(OSError, match='File too large'):
         begin_bag(tmp_path / 'bag')
@@ -409,6 +431,7 @@ def small_disk(tmp_path):
     subprocess.run(['umount', '-l', place], check=True)
 
 
+@WITH_EACH_DISK
 @pytest.mark.slow
 @pytest.mark.parametrize('split', [0.0, 0.2])
 def test_a_disk_that_is_really_full(split, small_disk):

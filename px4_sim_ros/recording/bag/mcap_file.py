@@ -7,6 +7,7 @@ by itself. The records that are rare are the library's.
 """
 from __future__ import annotations
 
+import collections
 import struct
 import typing
 import zlib
@@ -36,6 +37,7 @@ MAGIC = struct.pack('<8B', 137, 77, 67, 65, 80, 48, 13, 10)
 
 # Opcode, length of what follows; channel, sequence, time of log and of publication.
 _MESSAGE = struct.Struct('<BQHIQQ')
+_pack_message, _MESSAGE_SIZE = _MESSAGE.pack, _MESSAGE.size
 _MESSAGE_OPCODE = int(Opcode.MESSAGE)         # as a plain number: it is packed in half of the time
 _OPCODE_AND_LENGTH = struct.calcsize('<BQ')
 _MESSAGE_LENGTH = _MESSAGE.size - _OPCODE_AND_LENGTH
@@ -44,6 +46,13 @@ _FOOTER = struct.Struct('<BQQQ')
 _FOOTER_LENGTH = 20
 _COMPRESSED: dict[str, typing.Callable[[bytes], bytes]] = {
     '': bytes, 'lz4': lz4.frame.compress, 'zstd': zstandard.compress}
+
+
+class TakenChunk(typing.NamedTuple):
+    """The messages of a chunk, before they are written."""
+
+    parts: list[bytes]
+    entries: dict[int, list[int]]          # by channel: time and offset of each message
 
 
 class McapFile:
@@ -67,6 +76,8 @@ class McapFile:
         self._chunks: list[ChunkIndex] = []
         self._counts: dict[int, int] = {}          # messages in chunks, by channel
         self._first_ns = self._last_ns = 0         # of those messages
+        self.before_full_chunk: typing.Callable[[], None] = lambda: None
+        """Is called before a chunk is written without a flush."""
         self._begin_chunk()
         stream.write(MAGIC)
         self._write(Header('ros2', library))
@@ -74,7 +85,7 @@ class McapFile:
     def _begin_chunk(self) -> None:
         self._parts: list[bytes] = []
         self._size = 0                             # of the parts
-        self._index: dict[int, list[int]] = {}     # by channel: time and offset of each message
+        self._index: dict[int, list[int]] = collections.defaultdict(list)
 
     # What is written once.
 
@@ -125,38 +136,52 @@ class McapFile:
         :param sequence: its number in the channel
         :raises OSError: the chunk was full and cannot be written
         """
-        self._parts += _MESSAGE.pack(
-            _MESSAGE_OPCODE, _MESSAGE_LENGTH + len(data), channel, sequence, time_ns, time_ns), data
-        index = self._index.get(channel)
-        if index is None:
-            index = self._index[channel] = []
-        index += time_ns, self._size
-        self._size += _MESSAGE.size + len(data)
+        length = len(data)
+        self._parts += _pack_message(
+            _MESSAGE_OPCODE, _MESSAGE_LENGTH + length, channel, sequence, time_ns, time_ns), data
+        self._index[channel] += time_ns, self._size
+        self._size += _MESSAGE_SIZE + length
         if self._size > self._chunk_bytes:
-            self._write_chunk()
+            self.before_full_chunk()
+            self.write_chunk(self.take_chunk())
 
     def flush(self) -> None:
         """Write the chunk, and flush the stream.
 
         :raises OSError: it cannot be written
         """
-        self._write_chunk()
+        self.write_chunk(self.take_chunk())
         self._stream.flush()
 
-    def _write_chunk(self) -> None:
+    def take_chunk(self) -> TakenChunk:
+        """Return the chunk as it is, and begin another one.
+
+        Whoever writes it, in another thread too, writes chunks in their order.
+        """
         if not self._index:
+            return TakenChunk([], {})      # what is written once stays for the next one
+        chunk = TakenChunk(self._parts, self._index)
+        self._begin_chunk()
+        return chunk
+
+    def write_chunk(self, chunk: TakenChunk) -> None:
+        """Write a chunk; it is left out while there is no message in it.
+
+        :raises OSError: it cannot be written
+        """
+        if not chunk.entries:
             return
-        content = b''.join(self._parts)
+        content = b''.join(chunk.parts)
         compression = '' if self._compression == 'none' else self._compression
         data = _COMPRESSED[compression](content)
-        first_ns = min(min(its[::2]) for its in self._index.values())
-        last_ns = max(max(its[::2]) for its in self._index.values())
+        first_ns = min(min(its[::2]) for its in chunk.entries.values())
+        last_ns = max(max(its[::2]) for its in chunk.entries.values())
         offset, length = self._write(Chunk(
             compression=compression, data=data, message_start_time=first_ns,
             message_end_time=last_ns, uncompressed_crc=zlib.crc32(content),
             uncompressed_size=len(content)))
         indexes, offsets, end = [], {}, offset + length
-        for channel, its in self._index.items():
+        for channel, its in chunk.entries.items():
             indexes.append(_index_record(channel, its))
             offsets[channel] = end
             end += len(indexes[-1])
@@ -168,9 +193,8 @@ class McapFile:
             compressed_size=len(data), uncompressed_size=len(content)))
         self._first_ns = min(first_ns, self._first_ns) if self._counts else first_ns
         self._last_ns = max(last_ns, self._last_ns)
-        for channel, its in self._index.items():
+        for channel, its in chunk.entries.items():
             self._counts[channel] = self._counts.get(channel, 0) + len(its) // 2
-        self._begin_chunk()
 
     # The end.
 
@@ -179,7 +203,7 @@ class McapFile:
 
         :raises OSError: they cannot be written
         """
-        self._write_chunk()
+        self.write_chunk(self.take_chunk())
         self._write(DataEnd(0))
         start = self._stream.tell()
         summary, groups = b'', b''

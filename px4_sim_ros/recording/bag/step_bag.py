@@ -3,6 +3,7 @@
 """Records outputs of blocks by value, in the process and in the thread that runs the steps."""
 from __future__ import annotations
 
+import itertools
 import time
 import typing
 
@@ -17,6 +18,9 @@ from px4_sim_ros.step.lane import Output
 
 # Of wall time. What comes beside the steps gets the time of the last step, and is not to be late.
 _BESIDE_EVERY_S = 0.025
+# Outputs, some twenty steps of one vehicle. At once they take a third less than one by one, since
+# the caches of the processor have the code then; more at once bring no more.
+_AT_ONCE = 100
 
 
 class StepWriter:
@@ -43,8 +47,10 @@ class StepWriter:
         self._attendance = attendance or Attendance()
         self._commands = 0                 # that have come of the step
         self._step: list[Output] = []      # that is not complete
+        self._waiting: list[list[Output] | Message] = []       # complete, and not written
+        self._count = 0                    # of outputs and messages in them
         self._is_open = True
-        self.complete_us = 0       # up to which time all steps are written
+        self.complete_us = 0       # up to which time all steps have come
         self.problem = ''          # why it has stopped writing, as a sentence
 
     @property
@@ -55,39 +61,51 @@ class StepWriter:
     def send(self, outputs: typing.Iterable[Output]) -> None:
         """Write the steps that are complete; what belongs to the next waits for its end."""
         for output in outputs:
-            if self._step and self._step[0].time_us < output.time_us:
-                self._write_step()         # of a vehicle that has left in it
+            time_us, _, values, _ = output
+            if self._step and self._step[0].time_us < time_us:
+                self._end_step()           # of a vehicle that has left in it
             self._step.append(output)
-            self._commands += output.values is not None and COMMAND in output.values
-            if self._commands == self._attendance.count(self._vehicles, output.time_us):
-                self._write_step()
+            if values is not None and COMMAND in values:
+                self._commands += 1
+            if self._commands == self._attendance.count(self._vehicles, time_us):
+                self._end_step()
 
-    def _write_step(self) -> None:
-        """Write the step that is complete, if that is possible still."""
+    def _end_step(self) -> None:
+        """Take the step that is complete, and write if there is enough or it has to be."""
         step, self._step = self._step, []
         self.complete_us, self._commands = step[0].time_us, 0
         if not self._is_open:
             return
-        write, time_us = self._writer.write, self.complete_us
-        try:
-            for output in step:
-                for topic, data in self._publications[output.vehicle].of(output):
-                    write(topic, time_us, data)
-        except OSError as error:
-            self._fail(error)
+        self._waiting.append(step)
+        self._count += len(step)
+        if self._count >= _AT_ONCE or self.complete_us > self._writer.flush_at_us:
+            self._write_waiting()
 
-    def write(self, messages: typing.Iterable[Message]) -> None:
-        """Write messages beside the steps, if that is possible still."""
+    def write(self, messages: typing.Sequence[Message]) -> None:
+        """Write messages beside the steps, after those that are complete, if that is possible."""
         if not self._is_open:
             return
+        self._waiting += messages
+        self._count += len(messages)
+        if self._count >= _AT_ONCE:        # time may stand still
+            self._write_waiting()
+
+    def _write_waiting(self) -> None:
+        waiting, self._waiting, self._count = self._waiting, [], 0
         try:
-            for message in messages:
-                self._writer.write(*message)
+            for its in waiting:
+                if isinstance(its, Message):
+                    self._writer.write(*its)
+                else:
+                    self._writer.write_all(its[0].time_us, itertools.chain.from_iterable(
+                        [self._publications[output.vehicle].of(output) for output in its]))
         except OSError as error:
             self._fail(error)
 
     def close(self) -> None:
         """Finish the bag; a second time nothing happens."""
+        if self._is_open:
+            self._write_waiting()
         if not self._is_open:
             return
         self._is_open = False
@@ -104,7 +122,7 @@ class StepWriter:
 
 
 class StepBag(StepWriter):
-    """A bag that is written while the autopilot works: it needs no thread, and never lags behind.
+    """A bag that is written while the autopilot works, a flush behind the steps at most.
 
     As far as both can, it does what `BagThread` does.
     """

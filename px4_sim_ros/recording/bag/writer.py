@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import pathlib
 import typing
@@ -12,8 +13,9 @@ from px4_sim_ros import __version__
 from px4_sim_ros.config.recording import RecorderParameters, recorded
 from px4_sim_ros.model.timebase import US_PER_S, seconds_text
 from px4_sim_ros.recording.bag import message_definitions, rosbag2_metadata, schema
+from px4_sim_ros.recording.bag.disk_thread import AtOnce, Disk
 from px4_sim_ros.recording.bag.fleet_description import FleetDescription
-from px4_sim_ros.recording.bag.mcap_file import McapFile, end_without_summary
+from px4_sim_ros.recording.bag.mcap_file import McapFile, TakenChunk, end_without_summary
 from px4_sim_ros.recording.bag.rosbag2_metadata import FileInfo, TopicInfo
 from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.step import side_topics
@@ -54,6 +56,14 @@ class _Channel:
         self.seen = self.written = 0
 
 
+class _Counts(typing.NamedTuple):
+    """How much there is up to a flush."""
+
+    last_us: int
+    in_file: int               # messages in the file that is open
+    by_topic: dict[TopicInfo, int]
+
+
 class BagWriter:
     """A bag that is being written.
 
@@ -64,13 +74,15 @@ class BagWriter:
 
     def __init__(
         self, folder: pathlib.Path, run: RunDescription | FleetDescription,
-        parameters: RecorderParameters,
+        parameters: RecorderParameters, disk: Disk | None = None,
     ) -> None:
         """Begin in an empty folder.
 
+        :param disk: what flushes while others go on writing; None: they wait for it
         :raises OSError: nothing can be written there
         """
         self.folder = folder
+        self._disk = disk or AtOnce()
         self._run_text = run.to_yaml().encode()
         self._parameters = parameters
         self._topics = topics_of(run)
@@ -83,12 +95,14 @@ class BagWriter:
             f'{METADATA}.autopilot': run.autopilot,
             f'{METADATA}.seed': str(run.world.seed)}
         self._files: list[FileInfo] = []
-        self._flush_at_us = run.world.step_us
+        self.flush_at_us = run.world.step_us
+        """Whatever is of a later time lets all before it be flushed."""
         self.flushed_us = 0        # up to which time all is on disk
         self._last_us = 0
         try:
             self._open()
         except OSError:
+            self._disk.close()
             with contextlib.suppress(OSError):
                 folder.rmdir()
             raise
@@ -100,49 +114,79 @@ class BagWriter:
         :param time_us: simulated time; that of topics of the step must not decrease
         :raises OSError: a flush has failed
         """
-        if time_us > self._flush_at_us:
-            self.flush()
-            flush_us = self._parameters.flush_us
-            self._flush_at_us = time_us - time_us % flush_us + flush_us
-            if self._is_full(time_us):
-                self._finish_file()
-                self._open()
-                # Some readers need a message in each file, even if the run ends here.
-                self._flush_at_us = time_us
-        channel = self._channels[topic]
-        seen = channel.seen
-        channel.seen = seen + 1
-        if not channel.every or seen % channel.every:
-            return
+        self.write_all(time_us, ((topic, data),))
+
+    def write_all(self, time_us: int, messages: typing.Iterable[tuple[str, bytes]]) -> None:
+        """Write the messages of a time, as `write` does one.
+
+        :param messages: the topic of each, and its bytes
+        :raises OSError: a flush has failed
+        """
+        if time_us > self.flush_at_us:
+            self._flush_before(time_us)
+        # All of a step pass here: what is the same for all is looked up once.
+        channels, add, time_ns = self._channels, self._file.add_message, time_us * _NS_PER_US
+        count = 0
         try:
-            self._file.add_message(channel.id, time_us * _NS_PER_US, channel.written, data)
+            for topic, data in messages:
+                channel = channels[topic]
+                seen = channel.seen
+                channel.seen = seen + 1
+                if channel.every and not seen % channel.every:
+                    add(channel.id, time_ns, channel.written, data)
+                    channel.written += 1
+                    count += 1
         except OSError:      # a chunk was full and was flushed
             self._truncate()
             raise
-        channel.written += 1
-        self._last_us = time_us
-        if not self._in_file:
-            self._files[-1].first_us = time_us
-        self._in_file += 1
+        if count:
+            self._last_us = time_us
+            if not self._in_file:
+                self._files[-1].first_us = time_us
+            self._in_file += count
+
+    def _flush_before(self, time_us: int) -> None:
+        """Flush what is of the times before; begin another file if that is full."""
+        self._begin_flush()
+        flush_us = self._parameters.flush_us
+        self.flush_at_us = time_us - time_us % flush_us + flush_us
+        if self._is_full(time_us):
+            self._wait()
+            self._finish_file()
+            self._open()
+            # Some readers need a message in each file, even if the run ends here.
+            self.flush_at_us = time_us
 
     def flush(self) -> None:
         """Flush all that was written to disk.
 
         :raises OSError: it cannot be written
         """
+        self._begin_flush()
+        self._wait()
+
+    def _begin_flush(self) -> None:
+        """Begin to flush; if the flush before has failed, the bag ends."""
         with self._truncate_on_failure():
-            self._file.flush()
-            self._note_flushed()
+            self._disk.wait()
+            self._disk.begin(functools.partial(
+                self._flush, self._file.take_chunk(), self._flushed_counts()))
+
+    def _wait(self) -> None:
+        with self._truncate_on_failure():
+            self._disk.wait()
 
     def close(self) -> None:
         """Finish the bag.
 
         :raises OSError: its end cannot be written
         """
+        self._wait()
         with self._truncate_on_failure():
             self._file.flush()
-            self._note_flushed(is_final=True)
+            self._note_flushed(self._flushed_counts(), is_final=True)
         self._finish_file()
+        self._disk.close()
 
     def end_text(self, reason: str) -> str:
         """Return why the recording ends too early, as a sentence."""
@@ -161,11 +205,12 @@ class BagWriter:
             self._file = McapFile(
                 self._stream, f'px4_sim_ros {__version__}', self._parameters.compression,
                 _CHUNK_BYTES)
+            self._file.before_full_chunk = self._disk.wait
             self._file.add_metadata(METADATA, self._custom_data)
             self._file.add_attachment(RUN_ATTACHMENT, 'application/yaml', self._run_text)
             self._register_channels()
             self._stream.flush()
-            self._note_flushed()
+            self._note_flushed(self._flushed_counts())
 
     def _register_channels(self) -> None:
         """Register a channel for each topic in the file that begins."""
@@ -181,6 +226,8 @@ class BagWriter:
                     'topic_type_hash': topic.type_hash})
 
     def _is_full(self, time_us: int) -> bool:
+        if self._parameters.split_size_mb:
+            self._wait()                   # how large it is, is known then
         split_us = self._parameters.split_duration_s * US_PER_S
         split_bytes = self._parameters.split_size_mb * _BYTES_PER_MB
         return (0.0 < split_us <= time_us - self._files[-1].first_us
@@ -192,14 +239,23 @@ class BagWriter:
             self._stream.flush()
         self._stream.close()
 
-    def _note_flushed(self, is_final: bool = False) -> None:
-        self._files[-1].last_us, self._files[-1].messages = self._last_us, self._in_file
+    def _flushed_counts(self) -> _Counts:
+        """Return what is on disk after a flush that begins now."""
+        return _Counts(self._last_us, self._in_file, {
+            topic: self._channels[name].written for name, topic in self._topics.items()})
+
+    def _flush(self, chunk: TakenChunk, counts: _Counts) -> None:
+        """Flush what was taken; the steps may go on meanwhile."""
+        self._file.write_chunk(chunk)
+        self._stream.flush()
+        self._note_flushed(counts)
+
+    def _note_flushed(self, counts: _Counts, is_final: bool = False) -> None:
+        self._files[-1].last_us, self._files[-1].messages = counts.last_us, counts.in_file
         rosbag2_metadata.write(
-            self.folder, self._files,
-            {topic: self._channels[name].written for name, topic in self._topics.items()},
-            self._custom_data, is_final=is_final)
+            self.folder, self._files, counts.by_topic, self._custom_data, is_final=is_final)
         self._flushed_bytes = self._stream.tell()
-        self.flushed_us = self._last_us
+        self.flushed_us = counts.last_us
 
     @contextlib.contextmanager
     def _truncate_on_failure(self) -> typing.Iterator[None]:
@@ -211,6 +267,7 @@ class BagWriter:
 
     def _truncate(self) -> None:
         """Truncate the file to what `metadata.yaml` counts, and write a footer."""
+        self._disk.close()
         # Not by the stream: closing it would flush its buffer once more.
         self._stream.raw.close()
         path = self.folder / self._files[-1].name
