@@ -8,7 +8,16 @@ import signal
 import psutil
 import pytest
 import yaml
-from commands import command, family, port_is_free, run, running, wait_for_line, wait_gone
+from commands import (
+    command,
+    family,
+    port_is_free,
+    run,
+    running,
+    wait_for_line,
+    wait_gone,
+    write_hop,
+)
 
 from px4_sim_ros.real.readers import read_flight
 from px4_sim_ros.recording.bag.reader import BagReader, vehicles_of
@@ -23,9 +32,7 @@ SPACING_M = 1.8
 
 @pytest.fixture(scope='module')
 def hop(tmp_path_factory):
-    file = tmp_path_factory.mktemp('mission') / 'hop.yaml'
-    file.write_text('name: hop\nitems:\n  - take_off: {up_m: 1.0}\n  - land: {}\n')
-    return file
+    return write_hop(tmp_path_factory.mktemp('mission'), 1.0)
 
 
 @pytest.fixture(scope='module')
@@ -239,17 +246,21 @@ def test_one_that_has_lost_its_autopilot_is_named_and_the_others_fly_on(hop, tmp
     assert wait_gone(processes, 10) == []
 
 
-@pytest.mark.slow
-def test_one_that_has_lost_its_autopilot_before_it_leaves_has_failed(hop, tmp_path):
-    file = write_fleet(tmp_path, hop, good={}, bad={'when_gone': 'go_on', 'leaves_at_s': 6.0})
-    summary = tmp_path / 'summary.json'
-    with running(command('fly', '--fleet', file, '--summary', summary)) as process:
+def lose_one_autopilot(file, folder):
+    """Fly two, of which one loses its autopilot; return what was said, and both entries."""
+    with running(command('fly', '--fleet', file, '--summary', folder / 'summary.json')) as process:
         wait_for_line(process, 'bad: armed')
         end_autopilot(process, INSTANCES[3])
         text = process.communicate(timeout=100)[0]
         assert process.returncode == 1
+    return text, json.loads((folder / 'summary.json').read_text())['fleet']
+
+
+@pytest.mark.slow
+def test_one_that_has_lost_its_autopilot_before_it_leaves_has_failed(hop, tmp_path):
+    file = write_fleet(tmp_path, hop, good={}, bad={'when_gone': 'go_on', 'leaves_at_s': 6.0})
+    text, (good, bad) = lose_one_autopilot(file, tmp_path)
     assert 'fly: bad: the embedded autopilot has ended with exit code -9' in text
-    good, bad = json.loads(summary.read_text())['fleet']
     assert (good['landed'], good['repeatable']) == (True, True)
     assert (bad['left_s'], bad['mission_flown']) == (6.0, False)
     assert bad['failure'] == 'the embedded autopilot has ended with exit code -9'
@@ -258,14 +269,8 @@ def test_one_that_has_lost_its_autopilot_before_it_leaves_has_failed(hop, tmp_pa
 @pytest.mark.slow
 def test_one_that_holds_the_world_ends_the_flight(hop, tmp_path):
     file = write_fleet(tmp_path, hop, good={}, bad={})
-    summary = tmp_path / 'summary.json'
-    with running(command('fly', '--fleet', file, '--summary', summary)) as process:
-        wait_for_line(process, 'bad: armed')
-        end_autopilot(process, INSTANCES[3])
-        text = process.communicate(timeout=60)[0]
-        assert process.returncode == 1
+    text, (good, bad) = lose_one_autopilot(file, tmp_path)
     assert 'fly: bad: the embedded autopilot has ended with exit code -9\n' in text
-    good, bad = json.loads(summary.read_text())['fleet']
     assert good['failure'] == 'its flight was ended with that of another'
     assert bad['failure'] == 'the embedded autopilot has ended with exit code -9'
     assert port_is_free(INSTANCES[2])

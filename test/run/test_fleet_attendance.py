@@ -5,7 +5,7 @@ import json
 
 import pytest
 import yaml
-from commands import run
+from commands import run, write_hop
 
 from px4_sim_ros.recording.bag.reader import vehicles_of
 
@@ -18,9 +18,7 @@ pytestmark = pytest.mark.slow       # flies
 
 @pytest.fixture(scope='module')
 def hop(tmp_path_factory):
-    file = tmp_path_factory.mktemp('mission') / 'hop.yaml'
-    file.write_text('name: hop\nitems:\n  - take_off: {up_m: 1.0}\n  - land: {}\n')
-    return file
+    return write_hop(tmp_path_factory.mktemp('mission'), 1.0)
 
 
 @pytest.fixture(scope='module')
