@@ -42,7 +42,8 @@ class WakeExchange:
         """Return by vehicle of a step that begins the wakes of all the others, if they are due."""
         if not is_due(time_us, self._period_us):
             return {}
-        there = [(lane.vehicle, self._last[lane.vehicle])
-                 for lane in lanes if lane.vehicle in self._last]
+        # By name, since lanes stand in another order in each mode, and sums of floats have one.
+        there = sorted((lane.vehicle, self._last[lane.vehicle])
+                       for lane in lanes if lane.vehicle in self._last)
         return {lane.vehicle: tuple(wake for vehicle, wake in there if vehicle != lane.vehicle)
                 for lane in lanes}
