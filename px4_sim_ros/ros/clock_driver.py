@@ -21,9 +21,9 @@ from px4_sim_ros.ros.message_types import message_class
 from px4_sim_ros.step.clock import LockstepClock
 from px4_sim_ros.step.graph import COMMAND, Topic
 from px4_sim_ros.step.members import Member
-from px4_sim_ros.step.runner import wake_exchange
 from px4_sim_ros.step.schedule import inputs_of
 from px4_sim_ros.step.synchronizer import StampSynchronizer
+from px4_sim_ros.step.wake_exchange import WakeExchange
 
 
 class ClockDriver:
@@ -50,7 +50,7 @@ class ClockDriver:
         first = members[0]
         # The clock is of no vehicle; all have the same.
         self._host.configure(first.graph, first.world)
-        self._host.runner.wakes = wake_exchange(first.graph, first.world)
+        self._host.runner.wakes = WakeExchange.of(first.graph, first.world)
         for member in members:
             self._vehicles.append(member.vehicle)
             self._host.configure(member.graph, member.world, member.vehicle)

@@ -20,7 +20,7 @@ ABSENCE = 'sensors/absence'
 # What a scenario does to the blocks, and what the autopilot has said of itself.
 FAULTS, AUTOPILOT_STATE = 'scenario/faults', 'autopilot/state'
 
-# What the rotors of a vehicle do to the air, and what those of the others do, a period before.
+# What rotors do to the air: those of a vehicle, and those of the others a period before.
 WAKE, WAKES = 'wake', 'wakes'
 
 # What begins a step, and what ends it.
@@ -129,11 +129,9 @@ TOPICS: dict[str, Topic] = {topic.name: topic for topic in (
     Topic('wind', 'geometry_msgs/msg/TwistStamped', 'wind', 'wind',
           meaning='velocity of the air in map: where it blows to'),
     Topic(WAKE, 'rcl_interfaces/msg/Log', 'dynamics', 'wind', wanted_by='downwash',
-          meaning='the jet of air below the rotors: where it begins, its direction, induced'
-          ' velocity and motor distance, as JSON in msg'),
+          meaning='the jet below the rotors: place, direction, speed and size, as JSON in msg'),
     Topic(WAKES, 'rcl_interfaces/msg/Log', 'manager', 'wind', wanted_by='downwash',
-          instead='wake_player',
-          meaning='the wakes of all other vehicles a period before, as JSON in msg'),
+          instead='wake_player', meaning='the wakes of all others a period before, as JSON in msg'),
     Topic('imu/data_raw', 'sensor_msgs/msg/Imu', 'imu', 'imu',
           meaning='specific force and rate in imu_link; no orientation (REP-145)'),
     Topic('mag', 'sensor_msgs/msg/MagneticField', 'magnetometer', 'magnetometer',
@@ -232,10 +230,6 @@ class Graph:
     """The nodes and topics of a run, with as many instances of each sensor as wanted."""
 
     def __init__(self, instances: typing.Mapping[str, int]) -> None:
-        """Take what there is.
-
-        :param instances: by kind of node, or by feature that some topics want, how many or whether
-        """
         counts = {kind: instances.get(kind, 0 if spec.optional else 1)
                   for kind, spec in NODES.items()}
         self.topics: dict[str, Topic] = {}
@@ -243,8 +237,7 @@ class Graph:
         for name, topic in TOPICS.items():
             if counts.get(topic.instead):
                 topic = dataclasses.replace(topic, publisher=topic.instead)
-            is_wanted = not topic.wanted_by or counts.get(
-                topic.wanted_by, instances.get(topic.wanted_by, 0))
+            is_wanted = not topic.wanted_by or {**instances, **counts}.get(topic.wanted_by)
             topics = [topic.of_instance(i) if i else topic
                       for i in range(counts[topic.publisher] if is_wanted else 0)]
             copies[name] = [t.name for t in topics]

@@ -270,17 +270,9 @@ def run_groups(
     """
     groups = list(groups)
     runner = Runner(port, clock, attendance)
-    runner.wakes = wake_exchange(groups[0].graph, groups[0].world) if groups else None
+    runner.wakes = WakeExchange.of(groups[0].graph, groups[0].world)
     runner.place_lanes([Lane(group.vehicle, _slots(group)) for group in groups])
     return runner
-
-
-def wake_exchange(graph: Graph, world: WorldParameters) -> WakeExchange | None:
-    """Return what hands wakes to other vehicles; None if there are none, or a recording does."""
-    topic = graph.topics.get(WAKES)
-    if topic is None or topic.publisher != 'manager':
-        return None
-    return WakeExchange(topic.period_us(world.step_us, world.periods_us))
 
 
 def run_in_process(

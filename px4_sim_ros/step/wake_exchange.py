@@ -11,7 +11,8 @@ from __future__ import annotations
 import typing
 
 from px4_sim_ros.model.timebase import is_due
-from px4_sim_ros.step.graph import WAKE
+from px4_sim_ros.model.world import WorldParameters
+from px4_sim_ros.step.graph import WAKE, WAKES, Graph
 from px4_sim_ros.step.lane import Lane
 
 
@@ -25,6 +26,14 @@ class WakeExchange:
         """
         self._period_us = period_us
         self.reset()
+
+    @classmethod
+    def of(cls, graph: Graph, world: WorldParameters) -> typing.Self | None:
+        """Return that of a graph; None if it has no wakes, or a recording says what they are."""
+        topic = graph.topics.get(WAKES)
+        if topic is None or topic.publisher != 'manager':
+            return None
+        return cls(topic.period_us(world.step_us, world.periods_us))
 
     def reset(self) -> None:
         """Forget the run."""

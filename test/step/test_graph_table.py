@@ -65,7 +65,7 @@ def test_one_of_each_is_the_table():
     assert everything.nodes == graph.NODES
     assert list(everything.topics) == list(graph.TOPICS)
     assert {name for name, topic in everything.topics.items() if topic != graph.TOPICS[name]} == {
-        'actuators/command', 'scenario/faults', 'wakes'}      # players publish them, where there are any
+        'actuators/command', 'scenario/faults', 'wakes'}  # players publish them, if there are any
 
 
 def test_recorded_commands_take_the_place_of_the_bridge():

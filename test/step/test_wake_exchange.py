@@ -7,7 +7,8 @@ from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.step.attendance import Attendance, Change, Presence
 from px4_sim_ros.step.clock import LockstepClock
 from px4_sim_ros.step.graph import COMMAND, WAKE, WAKES
-from px4_sim_ros.step.runner import Group, run_groups, wake_exchange
+from px4_sim_ros.step.runner import Group, run_groups
+from px4_sim_ros.step.wake_exchange import WakeExchange
 
 STEP_US, PERIOD_US = 4000, 20_000
 
@@ -100,12 +101,12 @@ def test_the_order_of_the_vehicles_does_not_matter(fleet):
 
 def test_without_it_there_is_nothing(fleet):
     configuration = load_configuration(None, {})
-    assert wake_exchange(configuration.graph, configuration.world) is None
+    assert WakeExchange.of(configuration.graph, configuration.world) is None
     assert not {WAKE, WAKES} & set(configuration.graph.topics)
     assert 'wind' not in configuration.graph.nodes
 
 
 def test_a_replay_has_those_of_the_recording(fleet):
     configuration = load_configuration(None, {'': {'downwash': True, 'commands': 'recording'}})
-    assert wake_exchange(configuration.graph, configuration.world) is None
+    assert WakeExchange.of(configuration.graph, configuration.world) is None
     assert configuration.graph.topics[WAKES].publisher == 'wake_player'
