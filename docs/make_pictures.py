@@ -43,7 +43,7 @@ _COLUMNS = (
     ('imu', 'magnetometer', 'barometer', 'gps', 'airspeed', 'range_finder', 'optical_flow',
      'visual_odometry'), ('hil_bridge',), ('PX4, or the\nembedded one', 'pilot'))
 # Nothing of them is in a step by default.
-_LEFT_OUT = 'pilot', 'player', 'recorder', 'scenario', 'scenario_player'
+_LEFT_OUT = 'pilot', 'player', 'recorder', 'scenario', 'scenario_player', 'wake_player'
 _COLUMN, _HALF_BOX, _BELOW = 3.8, 1.05, -4.3
 _GREY = '#7d8792'
 _LABEL: dict[str, typing.Any] = {

@@ -38,7 +38,8 @@ def topics() -> str:
     rows = []
     optional = {kind: 1 for kind, spec in graph.NODES.items()
                 if spec.optional and kind not in ('player', 'recorder')}
-    whole = graph.of_instances(optional)
+    wanted = {t.wanted_by: 1 for t in graph.TOPICS.values() if t.wanted_by}
+    whole = graph.of_instances(optional | wanted)
     for topic in graph.TOPICS.values():
         step = topic.period == graph.EVERY_STEP
         period = 'each step' if step else f"{periods[f'periods_us.{topic.period}'] // 1000} ms"

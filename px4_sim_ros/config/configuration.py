@@ -307,7 +307,7 @@ def _asked_for_by(kind: str) -> str:
     """Return the shared parameter that says how many nodes of a kind there are."""
     others = {'wind': 'wind', 'recorder': 'recorder', 'player': 'commands',
               'hil_bridge': 'commands', 'pilot': 'mission', 'scenario': 'scenario',
-              'scenario_player': 'scenario'}
+              'scenario_player': 'scenario', 'wake_player': 'downwash'}
     return others.get(kind, f'instances.{kind}')
 
 

@@ -45,6 +45,7 @@ class RunStatus:
     unasked: str = ''                         # why it is STOPPING, if nobody has asked for that
     there: tuple[str, ...] = ()               # the vehicles of a fleet that are in the world
     away: tuple[str, ...] = ()                # and those that are not, or not yet
+    changes: int = 0                          # how many of these were made by hand
 
     @property
     def sim_time_s(self) -> float | None:
@@ -62,6 +63,8 @@ class RunStatus:
             'paced_s': (self.paced_s, '.6f'), 'busy_s': (self.busy_s, '.6f')}
         reasons = {'unrecorded': self.unrecorded, 'unasked': self.unasked,
                    'there': ', '.join(self.there), 'away': ', '.join(self.away)}
+        if self.changes:
+            texts['changes'] = str(self.changes)
         return texts | {key: format(number, form) for key, (number, form) in numbers.items()
                         if number is not None} | {
                             key: reason for key, reason in reasons.items() if reason}
@@ -83,7 +86,8 @@ class RunStatus:
             int(values.get('steps', 0)),
             None if sim_time_s is None else round(sim_time_s * US_PER_S), **numbers,
             unrecorded=values.get('unrecorded', ''), unasked=values.get('unasked', ''),
-            there=_names(values.get('there', '')), away=_names(values.get('away', '')))
+            there=_names(values.get('there', '')), away=_names(values.get('away', '')),
+            changes=int(values.get('changes', 0)))
 
 
 def _names(text: str) -> tuple[str, ...]:

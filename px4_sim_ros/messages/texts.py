@@ -1,9 +1,9 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""Values that change seldom and have no fixed size, as JSON in the text of a Log message.
+"""Values of no fixed size, for which ROS has no message, as JSON in the text of a Log message.
 
-It begins with a stamp, as all messages of the step do, and viewers show it as it is. While a value
-is the same object, the message is made, and read, from the one before.
+It begins with a stamp, as all messages of the step do, and viewers show it as it is. Most change
+seldom: while a value is the same object, the message is made, and read, from the one before.
 """
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ import typing
 from rcl_interfaces.msg import Log
 
 from px4_sim_ros.messages.cdr import Layout
+from px4_sim_ros.model.environment.downwash import Wake
 from px4_sim_ros.model.scenario.situation import AutopilotState
-from px4_sim_ros.step.graph import AUTOPILOT_STATE, FAULTS
+from px4_sim_ros.step.graph import AUTOPILOT_STATE, FAULTS, WAKE, WAKES
 
 _INFO = 20
 
@@ -44,10 +45,17 @@ def _state(plain: dict[str, typing.Any]) -> AutopilotState:
         'texts': tuple(plain['texts']), 'moved_enu': None if moved is None else tuple(moved)})
 
 
+def _wake(plain: dict[str, typing.Any]) -> Wake:
+    return Wake(**plain | {name: tuple(plain[name]) for name in ('position_enu', 'direction_enu')})
+
+
 # By kind of topic.
 TEXTS: dict[str, TextCodec] = {
     FAULTS: TextCodec('scenario', _faults_to_plain, _faults_from_plain),
     AUTOPILOT_STATE: TextCodec('autopilot', AutopilotState._asdict, _state),
+    WAKE: TextCodec('dynamics', Wake._asdict, _wake),
+    WAKES: TextCodec('manager', lambda wakes: [wake._asdict() for wake in wakes],
+                     lambda plain: tuple(map(_wake, plain))),
 }
 
 

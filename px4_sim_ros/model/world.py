@@ -51,6 +51,8 @@ class WorldParameters(Parameters):
         'where the ground rises to, clockwise from north', 'deg', minimum=0, maximum=360)
     wind: str = parameter('what the node wind blows; none: there is no such node',
                           choices=WIND_CHOICES)
+    downwash: bool = parameter(
+        'whether the air below the rotors of each vehicle blows at the others')
     magnetic_field_year: float = parameter(
         'date of the magnetic field', 'decimal year', minimum=2025, maximum=2030)
     periods_us: dict[str, int] = parameter('how often each node publishes', 'us', above=0)
@@ -82,7 +84,8 @@ class WorldParameters(Parameters):
         """How many there are of each kind of node that is not always there once."""
         recorded, has_scenario = self.commands == 'recording', self.scenario != 'none'
         return self.instances | {
-            'wind': int(self.wind != 'none'), 'hil_bridge': int(not recorded),
+            'wind': int(self.wind != 'none' or self.downwash), 'downwash': int(self.downwash),
+            'wake_player': int(self.downwash and recorded), 'hil_bridge': int(not recorded),
             'player': int(recorded), 'recorder': int(self.recorder),
             'pilot': int(self.mission != 'none' and not recorded),
             'scenario': int(has_scenario and not recorded),

@@ -1,6 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""What a replay takes from a recording: the autopilot's commands, and what its scenario did."""
+"""What a replay takes from a recording: commands, what its scenario did, wakes of others."""
 from __future__ import annotations
 
 import typing
@@ -8,13 +8,14 @@ import typing
 from px4_sim_ros.config.recording import PlayerParameters
 from px4_sim_ros.messages.texts import read_text
 from px4_sim_ros.messages.truth import references_in
+from px4_sim_ros.model.environment.downwash import Wake
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.faults.action import Faults
-from px4_sim_ros.model.timebase import seconds_text
+from px4_sim_ros.model.timebase import is_due, seconds_text
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import BagError
 from px4_sim_ros.step.block import Block, BlockConfiguration, Inputs, Outputs
-from px4_sim_ros.step.graph import COMMAND, FAULTS
+from px4_sim_ros.step.graph import COMMAND, FAULTS, WAKES
 
 
 def commands(bag: BagReader) -> typing.Iterator[tuple[int, tuple[float, ...]]]:
@@ -33,6 +34,33 @@ def faults(bag: BagReader) -> typing.Iterator[tuple[int, Faults]]:
             if now != text:
                 text, found = now, read_text(FAULTS, now)
             yield message.time_us, found
+
+
+def wakes(bag: BagReader) -> typing.Iterator[tuple[int, tuple[Wake, ...]]]:
+    """Yield time and the wakes of other vehicles in a recording."""
+    for message in bag.messages():
+        if message.topic == WAKES:
+            yield message.time_us, read_text(WAKES, bag.decode(message).msg)
+
+
+class WakePlaybackBlock(Block):
+    """Lets the wakes of the others of a recording blow again."""
+
+    def __init__(self, configuration: BlockConfiguration[PlayerParameters]) -> None:
+        """See that there is such a bag."""
+        super().__init__(configuration)
+        self._bag = _opened(configuration)
+        self._period_us = configuration.world.periods_us['wind']
+
+    def reset(self) -> None:
+        """Begin with the first wakes."""
+        self._wakes = wakes(self._bag)
+
+    def step(self, time_us: int, inputs: Inputs) -> Outputs:
+        """Return those of this time, when they are due; none once the recording is over."""
+        if not is_due(time_us, self._period_us):
+            return {}
+        return {WAKES: next(self._wakes, (0, ()))[1]}
 
 
 class FaultPlaybackBlock(Block):

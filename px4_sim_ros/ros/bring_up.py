@@ -17,7 +17,7 @@ from px4_sim_ros.ros.endpoints import find_unmatched, other_publishers, particip
 from px4_sim_ros.ros.lifecycle_client import ManagedNode, Sequence, TransitionError
 from px4_sim_ros.ros.node_status import NodeStatus
 from px4_sim_ros.step import graph
-from px4_sim_ros.step.graph import ABSENCE, CLOCK, COMMAND
+from px4_sim_ros.step.graph import ABSENCE, CLOCK
 from px4_sim_ros.step.members import Member, managed
 
 if typing.TYPE_CHECKING:
@@ -135,7 +135,8 @@ class BringUp:
             _check_world(member, its)
             manager = NodeStatus(
                 participant=self._participant,
-                by_value=[] if member.vehicle in self._driver.commands else [COMMAND],
+                by_value=[name for name in member.graph.nodes['manager'].inputs
+                          if name not in self._driver.subscribes(member.vehicle)],
                 **self._driver.connections(member.vehicle))
             if 'recorder' in its:
                 its['recorder'] = _part_of(member, its['recorder'])

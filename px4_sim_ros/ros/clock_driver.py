@@ -3,24 +3,27 @@
 """The clock of the runner in the manager's process, with its topics for other processes."""
 from __future__ import annotations
 
+import functools
 import time
 import typing
 
 from rclpy.node import Node
 from rclpy.publisher import Publisher
+from rclpy.serialization import deserialize_message
 from rclpy.subscription import Subscription
-from rosgraph_msgs.msg import Clock
-from sensor_msgs.msg import JointState
 
+from px4_sim_ros.messages import codecs
 from px4_sim_ros.messages.stamps import serialised_stamp_us
 from px4_sim_ros.ros import qos
 from px4_sim_ros.ros.block_host import BlockHost
 from px4_sim_ros.ros.endpoints import connections_of
+from px4_sim_ros.ros.message_types import message_class
 from px4_sim_ros.step.clock import LockstepClock
-from px4_sim_ros.step.graph import CLOCK, COMMAND
+from px4_sim_ros.step.graph import COMMAND, Topic
 from px4_sim_ros.step.members import Member
-from px4_sim_ros.step.schedule import Input
+from px4_sim_ros.step.schedule import inputs_of
 from px4_sim_ros.step.synchronizer import StampSynchronizer
+from px4_sim_ros.step.wake_exchange import WakeExchange
 
 
 class ClockDriver:
@@ -37,43 +40,76 @@ class ClockDriver:
         """
         self._node, self._host, self.clock, self._on_complete = node, host, clock, on_complete
         self.publishers: dict[str, Publisher] = {}
-        self._subscriptions: dict[str, Subscription] = {}      # by vehicle
+        self._vehicles: list[str] = []
+        self._subscriptions: dict[str, dict[str, Subscription]] = {}      # by vehicle and topic
         self.commands: dict[str, StampSynchronizer] = {}
         """By vehicle what collects the command that ends a step, if another process sends it."""
 
     def open(self, members: typing.Sequence[Member]) -> None:
         """Make the endpoints."""
+        first = members[0]
         # The clock is of no vehicle; all have the same.
-        self._host.configure(members[0].graph, members[0].world)
-        self.publishers[CLOCK] = self._node.create_publisher(Clock, CLOCK, qos.LOOP)
+        self._host.configure(first.graph, first.world)
+        self._host.runner.wakes = WakeExchange.of(first.graph, first.world)
         for member in members:
-            name = member.full(COMMAND)
-            if not self._host.hands_over(
-                    member.graph.topics[COMMAND], self._node.resolve_topic_name(name),
-                    member.vehicle):
-                self._subscribe(member, name)
+            self._vehicles.append(member.vehicle)
+            self._host.configure(member.graph, member.world, member.vehicle)
+            for topic in member.graph.outputs('manager'):
+                name = member.full(topic.name)
+                if name not in self.publishers:
+                    self.publishers[name] = self._node.create_publisher(
+                        message_class(topic.type), name, qos.LOOP)
+            self._subscribe(member)
         self._host.arrange()
 
-    def _subscribe(self, member: Member, name: str) -> None:
-        topic, step_us = member.graph.topics[COMMAND], self.clock.step_us
-        command = StampSynchronizer([Input(topic, step_us, 0, False)], step_us)
+    def _subscribe(self, member: Member) -> None:
+        """Subscribe to what ends a step, as far as it comes from elsewhere."""
+        remote = [i for i in inputs_of(
+            member.graph.nodes['manager'], member.graph, member.world)
+            if not self._host.hands_over(i.topic, self._node.resolve_topic_name(
+                member.full(i.topic.name)), member.vehicle)]
+        if not remote:
+            return
+        command = StampSynchronizer(remote, self.clock.step_us)
+        self.commands[member.vehicle] = command
+        self._subscriptions[member.vehicle] = {
+            i.topic.name: self._node.create_subscription(
+                message_class(i.topic.type), member.full(i.topic.name),
+                self._callback(command, i.topic), qos.LOOP, raw=True) for i in remote}
 
-        def on_command(data: bytes) -> None:
-            command.put(COMMAND, serialised_stamp_us(data), lambda: data)
+    def _callback(
+        self, command: StampSynchronizer, topic: Topic,
+    ) -> typing.Callable[[bytes], None]:
+        # Of a command nobody here wants more than that it has come.
+        read = (lambda data: data) if topic.name == COMMAND else codecs.decoder(
+            topic, functools.partial(deserialize_message, message_type=message_class(topic.type)))
+
+        def on_message(data: bytes) -> None:
+            command.put(topic.name, serialised_stamp_us(data), lambda: read(data))
             self._host.go_on()
 
-        self.commands[member.vehicle] = command
-        self._subscriptions[member.vehicle] = self._node.create_subscription(
-            JointState, name, on_command, qos.LOOP, raw=True)
+        return on_message
 
     def connections(self, vehicle: str) -> dict[str, typing.Any]:
         """Return the fields of a `NodeStatus` about the endpoints for a vehicle."""
-        its = self._subscriptions.get(vehicle)
+        publishers = {_own(vehicle, name): publisher
+                      for name, publisher in self.publishers.items()
+                      if _own(vehicle, name)}
         connections = connections_of(
-            self._node, self.publishers, {} if its is None else {COMMAND: its}, vehicle)
+            self._node, publishers, self._subscriptions.get(vehicle, {}), vehicle)
         # Whoever is reported as matched gets the first message.
         self._host.refresh()
         return connections
+
+    def subscribes(self, vehicle: str) -> list[str]:
+        """Return the topics of a vehicle that come from elsewhere."""
+        return list(self._subscriptions.get(vehicle, ()))
+
+    def awaits(self, vehicle: str) -> str:
+        """Return the topic that keeps the step of a vehicle from being complete."""
+        command = self.commands.get(vehicle)
+        lacking = {COMMAND} if command is None else command.lacking
+        return COMMAND if COMMAND in lacking else next(iter(lacking), COMMAND)
 
     @property
     def awaited(self) -> list[str]:
@@ -86,7 +122,8 @@ class ClockDriver:
 
     def republish(self) -> None:
         """Publish the time of this step again: somebody has not got it."""
-        self._host.repeat('manager')
+        for vehicle in dict.fromkeys(('', *self._vehicles)):
+            self._host.repeat('manager', vehicle)
 
     # The clock, as the runner sees it.
 
@@ -105,3 +142,11 @@ class ClockDriver:
         if self.clock.complete(time_us):
             self._on_complete()
         self.clock.busy_s += time.monotonic() - started_s
+
+
+def _own(vehicle: str, name: str) -> str:
+    """Return the name of a topic in the graph of a vehicle, '' if it is of another one."""
+    if name.startswith('/'):
+        return name
+    before, _, own = name.rpartition('/')
+    return own if before == vehicle else ''

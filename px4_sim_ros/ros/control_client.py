@@ -161,11 +161,14 @@ class Control:
             raise ControlError('this graph is of one vehicle alone')
         if name not in vehicles:
             raise ControlError(f'there is no vehicle {name}; there are {", ".join(vehicles)}')
+        before = self.status.changes
         said = self.ask(verb, name)
         self.wait_for(
-            lambda: (name in self.status.away) is (verb == 'remove'), _ANSWER_TIMEOUT_S,
+            lambda: self.status.changes > before, _ANSWER_TIMEOUT_S,
             f'{name} has not changed yet: its step is under way, or its process hangs')
-        return said
+        if verb != 'add' or self.comes(lambda: name in self.status.there, _KNOWN_TIMEOUT_S):
+            return said
+        return f'{said}, and joins when the step under way is complete: {self.status.sentence}'
 
     def _call(self, kind: type, name: str, request: typing.Any) -> typing.Any:
         _ = self.status       # so that a graph that is not there is reported as such

@@ -11,7 +11,6 @@ from px4_sim_ros.ros.clock_driver import ClockDriver
 from px4_sim_ros.ros.lifecycle_client import SequenceRunner
 from px4_sim_ros.ros.node_status import NodeStatus
 from px4_sim_ros.ros.overdue import Overdue, find_lost_recorder, find_overdue, find_silent
-from px4_sim_ros.step.graph import COMMAND
 from px4_sim_ros.step.members import Member
 
 # Longer than the wait for the answers, which has its own bound.
@@ -103,8 +102,8 @@ class OverdueWatch:
             if awaited and member.vehicle not in awaited:
                 continue
             found = find_overdue(
-                member.graph, member.own(statuses), COMMAND, clock.time_us, clock.complete_us,
-                clock.step_us)
+                member.graph, member.own(statuses), self._driver.awaits(member.vehicle),
+                clock.time_us, clock.complete_us, clock.step_us)
             if member.vehicle:
                 found = found._replace(
                     blocker=member.full(found.blocker),

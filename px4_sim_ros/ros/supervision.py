@@ -98,7 +98,8 @@ class Supervision:
         return dataclasses.replace(
             status, unrecorded=unrecorded, unasked=control.unasked,
             there=tuple(vehicles.there()) if vehicles else (),
-            away=tuple(vehicles.away()) if vehicles else ())
+            away=tuple(vehicles.away()) if vehicles else (),
+            changes=vehicles.changes if vehicles else 0)
 
     def watch(self) -> None:
         """Look at the steps; to be called some ten times a second while they go on."""

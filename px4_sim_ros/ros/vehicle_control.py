@@ -48,6 +48,9 @@ class Owner(typing.Protocol):
     def begin(self, sequence: Sequence[None]) -> None:
         """Do something step by step."""
 
+    def publish_status(self) -> None:
+        """Publish the run status now."""
+
 
 class VehicleControl:
     """Tells who joins and leaves, and lets somebody change it."""
@@ -67,6 +70,8 @@ class VehicleControl:
         self._runner, self._driver = runner, driver
         self._nodes, self._vehicles = nodes, vehicles
         self._teller = ChangeTeller(node)
+        self.changes = 0
+        """How many somebody has asked for that are made."""
         runner.on_change = lambda change: self._teller.tell(change, owner.run)
         self._services = [
             node.create_service(Trigger, f'{vehicle}/sim/{verb}',
@@ -126,6 +131,8 @@ class VehicleControl:
             if vehicle in self._driver.commands:
                 yield from self._wait_until_taken(
                     vehicle, 0 if verb == 'remove' else time_us + clock.step_us)
+            self.changes += 1
+            self._owner.publish_status()
         except TransitionError as error:
             self._node.get_logger().error(str(error))
         finally:

@@ -147,6 +147,8 @@ def _configuration(
         'player': {'bag': str(bag.folder.absolute())},
         **({'scenario_player': {'bag': str(bag.folder.absolute())}}
            if bag.run.world.scenario != NONE else {}),
+        **({'wake_player': {'bag': str(bag.folder.absolute())}}
+           if bag.run.world.downwash else {}),
         'recorder': {'folder': str(new), 'on_failure': 'fail', 'compression': 'none',
                      'split_size_mb': 0.0, 'split_duration_s': 0.0}}
     laid = {node: overrides.get(node, {}) | own.get(node, {}) for node in {*overrides, *own}}

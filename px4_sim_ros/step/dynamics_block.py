@@ -10,6 +10,7 @@ import typing
 from px4_sim_ros.model.body.alterations import UNALTERED
 from px4_sim_ros.model.body.dynamics import Dynamics
 from px4_sim_ros.model.body.integrators import DynamicsParameters
+from px4_sim_ros.model.environment.downwash import WakeSource
 from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.errors import RunError
 from px4_sim_ros.model.faults.action import Faults
@@ -25,7 +26,7 @@ from px4_sim_ros.step.block import (
     Inputs,
     Outputs,
 )
-from px4_sim_ros.step.graph import COMMAND, FAULTS
+from px4_sim_ros.step.graph import COMMAND, FAULTS, WAKE
 from px4_sim_ros.step.repeatability import FINGERPRINT
 
 
@@ -36,6 +37,8 @@ class DynamicsBlock(Block):
         super().__init__(configuration)
         self._rest = configuration.vehicle.rest
         self._battery_period_us = configuration.world.periods_us['battery']
+        self._has_wake = WAKE in configuration.graph.topics
+        self._wake_period_us = configuration.world.periods_us['wind']
         self._has_faults = FAULTS in configuration.graph.nodes[configuration.name].inputs
         self.past_fingerprints: collections.deque[tuple[int, str]] | None = None
         """Those after each of the last steps, with its time, for a host that hears late of one."""
@@ -43,9 +46,10 @@ class DynamicsBlock(Block):
 
     def reset(self) -> None:
         """Stand on the ground at time 0; nobody commands the first step."""
-        c = self.configuration
+        c, environment = self.configuration, Environment.of(self.configuration.world)
         self.dynamics = Dynamics(
-            c.parameters, c.vehicle, Environment.of(c.world), c.world.step_us, seed=c.world.seed)
+            c.parameters, c.vehicle, environment, c.world.step_us, seed=c.world.seed)
+        self._wake_source = WakeSource(c.vehicle, environment) if self._has_wake else None
         self._digest = hashlib.blake2b(digest_size=8)
         if self.past_fingerprints is not None:
             self.past_fingerprints.clear()
@@ -58,7 +62,7 @@ class DynamicsBlock(Block):
         self.dynamics.time_us = time_us
 
     def step(self, time_us: int, inputs: Inputs) -> Outputs:
-        """Integrate up to `time_us` and return the truth, and the battery when it is due."""
+        """Integrate up to `time_us`; return the truth, battery and wake when they are due."""
         references = inputs.get(COMMAND, self._rest)
         if len(references) != len(self._rest):
             vehicle = self.configuration.vehicle
@@ -73,11 +77,14 @@ class DynamicsBlock(Block):
         self._digest.update(self.dynamics.inputs_and_state)
         if self.past_fingerprints is not None:
             self.past_fingerprints.append((time_us, self.fingerprint))
-        if not is_due(time_us, self._battery_period_us):
-            return {'ground_truth/odom': truth}
-        battery = self.dynamics.battery()
-        return {'ground_truth/odom': truth,
-                'battery_state': None if battery is None else battery.with_32_bits()}
+        outputs: Outputs = {'ground_truth/odom': truth}
+        if is_due(time_us, self._battery_period_us):
+            battery = self.dynamics.battery()
+            outputs['battery_state'] = None if battery is None else battery.with_32_bits()
+        if self._wake_source is not None and is_due(time_us, self._wake_period_us):
+            outputs[WAKE] = self._wake_source.wake(
+                truth, self.dynamics.lift_n(self._wake_source.rotors))
+        return outputs
 
     def _with_faults(
         self, time_us: int, references_rad_s: typing.Sequence[float], faults: Faults,

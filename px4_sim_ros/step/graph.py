@@ -20,6 +20,9 @@ ABSENCE = 'sensors/absence'
 # What a scenario does to the blocks, and what the autopilot has said of itself.
 FAULTS, AUTOPILOT_STATE = 'scenario/faults', 'autopilot/state'
 
+# What rotors do to the air: those of a vehicle, and those of the others a period before.
+WAKE, WAKES = 'wake', 'wakes'
+
 # What begins a step, and what ends it.
 CLOCK = '/clock'
 COMMAND = 'actuators/command'
@@ -40,7 +43,7 @@ class Topic:
     meaning: str = ''          # what is in it, beyond what its type says
     instead: str = ''          # who publishes it in a graph that has such a node
     part_of: str = ''          # the topic whose value it carries a part of
-    wanted_by: str = ''        # the node without which there is no such topic
+    wanted_by: str = ''        # the node, or the feature, without which there is no such topic
 
     def period_us(self, step_us: int, periods_us: typing.Mapping[str, int]) -> int:
         """Return the period in microseconds."""
@@ -125,6 +128,10 @@ TOPICS: dict[str, Topic] = {topic.name: topic for topic in (
           ' without a battery'),
     Topic('wind', 'geometry_msgs/msg/TwistStamped', 'wind', 'wind',
           meaning='velocity of the air in map: where it blows to'),
+    Topic(WAKE, 'rcl_interfaces/msg/Log', 'dynamics', 'wind', wanted_by='downwash',
+          meaning='the jet below the rotors: place, direction, speed and size, as JSON in msg'),
+    Topic(WAKES, 'rcl_interfaces/msg/Log', 'manager', 'wind', wanted_by='downwash',
+          instead='wake_player', meaning='the wakes of all others a period before, as JSON in msg'),
     Topic('imu/data_raw', 'sensor_msgs/msg/Imu', 'imu', 'imu',
           meaning='specific force and rate in imu_link; no orientation (REP-145)'),
     Topic('mag', 'sensor_msgs/msg/MagneticField', 'magnetometer', 'magnetometer',
@@ -163,10 +170,12 @@ _MEASURED = ('imu/data_raw', 'mag', 'baro', 'gps/fix', 'gps/vel', 'airspeed', 'r
 
 # In the order of a step: whoever comes later uses what those before put out.
 NODES: dict[str, NodeSpec] = {spec.name: spec for spec in (
-    NodeSpec('manager', '', 'px4_sim_ros.config.run_control:ManagerParameters', (COMMAND,),
+    NodeSpec('manager', '', 'px4_sim_ros.config.run_control:ManagerParameters', (COMMAND, WAKE),
              node='px4_sim_ros.ros.manager:ManagerNode'),
+    NodeSpec('wake_player', 'px4_sim_ros.recording.playback:WakePlaybackBlock',
+             'px4_sim_ros.config.recording:PlayerParameters', (CLOCK,), optional=True),
     NodeSpec('wind', f'{_BLOCKS}:WindBlock', f'{_WIND}:WindParameters',
-             (CLOCK, 'ground_truth/odom', FAULTS), f'{_WIND}:Wind',
+             (CLOCK, 'ground_truth/odom', FAULTS, WAKES), f'{_WIND}:Wind',
              previous=('ground_truth/odom', FAULTS), optional=True),
     NodeSpec('dynamics', 'px4_sim_ros.step.dynamics_block:DynamicsBlock',
              'px4_sim_ros.model.body.integrators:DynamicsParameters',
@@ -228,7 +237,7 @@ class Graph:
         for name, topic in TOPICS.items():
             if counts.get(topic.instead):
                 topic = dataclasses.replace(topic, publisher=topic.instead)
-            is_wanted = not topic.wanted_by or counts[topic.wanted_by]
+            is_wanted = not topic.wanted_by or {**instances, **counts}.get(topic.wanted_by)
             topics = [topic.of_instance(i) if i else topic
                       for i in range(counts[topic.publisher] if is_wanted else 0)]
             copies[name] = [t.name for t in topics]

@@ -15,7 +15,7 @@ import typing
 from px4_sim_ros.model.timebase import is_due
 from px4_sim_ros.step.attendance import Change
 from px4_sim_ros.step.block import NO_OUTPUTS, Block, Outputs
-from px4_sim_ros.step.graph import CLOCK
+from px4_sim_ros.step.graph import CLOCK, WAKE
 from px4_sim_ros.step.slot import Slot
 from px4_sim_ros.step.synchronizer import StampSynchronizer
 
@@ -49,7 +49,8 @@ class Lane:
         """Begin at time 0.
 
         :param vehicle: its namespace, '' for one alone
-        :param command: what collects the command that ends a step, if it comes from elsewhere
+        :param command: what collects the command that ends a step, and the wake, if they come
+            from elsewhere
         """
         self.vehicle, self.command = vehicle, command
         self.slots = {slot.name: slot for slot in slots}
@@ -167,7 +168,9 @@ class Lane:
         if self.command is not None:
             if self.command.lacking:
                 return self._index > first
-            self.command.take()
+            taken = self.command.take()
+            if WAKE in taken:
+                self.values[WAKE] = taken[WAKE]
         self.is_under_way = False
         return True
 

@@ -3,34 +3,43 @@
 """Wind and sensors as blocks."""
 from __future__ import annotations
 
+from px4_sim_ros.model.environment.downwash import WakeTarget
 from px4_sim_ros.model.environment.wind import Wind, wind_at
 from px4_sim_ros.model.faults.chain import FaultChain
-from px4_sim_ros.model.inputs import STILL, SensorInputs
+from px4_sim_ros.model.inputs import STILL, SensorInputs, WindSample
 from px4_sim_ros.model.parameters import Parameters
+from px4_sim_ros.model.rotation import total
 from px4_sim_ros.step.block import NO_OUTPUTS, Block, BlockConfiguration, Inputs, Outputs
-from px4_sim_ros.step.graph import FAULTS, load
+from px4_sim_ros.step.graph import FAULTS, WAKES, load
 
 
 class WindBlock(Block):
-    """Blows as its model says, at the place and speed of the vehicle of the step before."""
+    """Blows as its model says, and as the wakes of others do, at the place of the step before."""
 
     def reset(self) -> None:
         """Begin with the noise of time 0."""
         c = self.configuration
-        self._wind = Wind(c.name, c.parameters, c.world)
+        self._wind = None if c.world.wind == 'none' else Wind(c.name, c.parameters, c.world)
+        self._target = WakeTarget(c.vehicle) if WAKES in c.graph.topics else None
         self._faults = FaultChain(c.name, c.world, c.vehicle)
 
     def resume(self, time_us: int) -> None:
         """Go on with the noise of its time."""
         self.reset()
-        self._wind.skip(_samples(self.configuration, time_us))
+        if self._wind is not None:
+            self._wind.skip(_samples(self.configuration, time_us))
 
     def step(self, time_us: int, inputs: Inputs) -> Outputs:
         """Return the wind that holds from `time_us` on."""
-        sample = wind_at(self._wind, time_us, inputs.get('ground_truth/odom'))
+        truth = inputs.get('ground_truth/odom')
+        sample = WindSample(time_us, STILL.wind_enu) if self._wind is None else wind_at(
+            self._wind, time_us, truth)
         if faults := inputs.get(FAULTS):
             sample = sample._replace(
                 velocity_enu=self._faults.of(time_us, sample.velocity_enu, faults))
+        if self._target is not None and truth is not None:
+            sample = sample._replace(velocity_enu=total(
+                sample.velocity_enu, self._target.felt(inputs.get(WAKES, ()), truth)))
         return {'wind': sample}
 
 

@@ -13,10 +13,11 @@ import typing
 from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.step.attendance import Attendance, Change
 from px4_sim_ros.step.block import Block
-from px4_sim_ros.step.graph import CLOCK, Graph, qualified
+from px4_sim_ros.step.graph import CLOCK, WAKES, Graph, qualified
 from px4_sim_ros.step.lane import Lane, Output
 from px4_sim_ros.step.slot import Slot
 from px4_sim_ros.step.synchronizer import StampSynchronizer
+from px4_sim_ros.step.wake_exchange import WakeExchange
 
 
 class Clock(typing.Protocol):
@@ -64,6 +65,8 @@ class Runner:
         """
         self._port, self.clock = port, clock
         self.attendance = attendance or Attendance()
+        self.wakes: WakeExchange | None = None
+        """Where the clock is, if the wakes of vehicles blow at others."""
         self.on_change: typing.Callable[[Change], None] = lambda change: None
         """Is told when a vehicle joins, and when one has left."""
         self.place_lanes([Lane()])
@@ -74,6 +77,8 @@ class Runner:
         self._outbox: list[Output] = []
         self.time_us = 0
         """The time of the step that has begun last."""
+        if self.wakes is not None:
+            self.wakes.reset()
         for lane in self.lanes.values():
             lane.reset(self.attendance.begin_us(lane.vehicle))
 
@@ -114,13 +119,13 @@ class Runner:
 
     def _begin(self, outbox: list[Output] | None = None) -> bool:
         """Begin the next step, if there is one."""
+        said: dict[str, dict[str, typing.Any]] = {}
         if self.clock is not None:
             time_us = self.clock.begin()
             if time_us is None:
                 return False
-            if outbox is not None:
-                outbox.append(Output(time_us, 'manager', {CLOCK: time_us}))
             begun = self._present(time_us)
+            said = self._say(time_us, begun, outbox)
         else:
             begun = self._next()
             if not begun:
@@ -131,7 +136,25 @@ class Runner:
             if not self.attendance.is_constant and (change := lane.joins):
                 self.on_change(change)
             lane.begin(time_us)
+            if said:
+                lane.values.update(said[lane.vehicle])
         return True
+
+    def _say(
+        self, time_us: int, begun: list[Lane], outbox: list[Output] | None,
+    ) -> dict[str, dict[str, typing.Any]]:
+        """Put out what comes from the clock; return by vehicle what is not the time itself."""
+        if self.wakes is None:
+            if outbox is not None:
+                outbox.append(Output(time_us, 'manager', {CLOCK: time_us}))
+            return {}
+        said = {vehicle: {WAKES: wakes}
+                for vehicle, wakes in self.wakes.give(time_us, begun).items()}
+        if outbox is not None:
+            outbox.append(Output(time_us, 'manager', {CLOCK: time_us, **said.get('', {})}))
+            outbox += [Output(time_us, 'manager', values, vehicle)
+                       for vehicle, values in said.items() if vehicle]
+        return said
 
     def _present(self, time_us: int) -> list[Lane]:
         """Return those that take part in a step."""
@@ -156,6 +179,8 @@ class Runner:
         if self.clock.speed_factor:
             self.flush()
         # Otherwise it leaves while the autopilot is about the next step.
+        if self.wakes is not None:
+            self.wakes.take(self.time_us, self._present(self.time_us))
         self.clock.complete(self.time_us)
         self._end_presences()
 
@@ -248,7 +273,9 @@ def run_groups(
 
     :param attendance: who is there when; None: all are, always
     """
+    groups = list(groups)
     runner = Runner(port, clock, attendance)
+    runner.wakes = WakeExchange.of(groups[0].graph, groups[0].world)
     runner.place_lanes([Lane(group.vehicle, _slots(group)) for group in groups])
     return runner
 

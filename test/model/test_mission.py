@@ -67,7 +67,7 @@ def test_a_name_without_a_file():
     """A plain name is looked up in config/missions."""
     assert refusal(load_mission, 'squre') == (
         "mission 'squre': there is no such mission; did you mean square; there are hover,"
-        ' plane, rover, square, vtol')
+        ' plane, rover, square, under, vtol')
 
 
 def test_a_folder(tmp_path):

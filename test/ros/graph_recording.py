@@ -44,7 +44,7 @@ OVERRIDES = WHOLE | {'manager': {'speed_factor': 0.0},
 # What dynamics, sensors and bridge publish in the step: /clock carries nothing but time.
 # There is no scenario in it.
 RECORDED = [name for name, topic in graph.TOPICS.items()
-            if name != '/clock' and 'scenario' not in (topic.publisher, topic.wanted_by)]
+            if name != '/clock' and topic.publisher != 'scenario' and not topic.wanted_by]
 
 
 # How far the autopilot lets the graph run ahead of a recorder outside: any topic's messages of

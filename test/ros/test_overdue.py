@@ -133,7 +133,8 @@ class Pair:
     def __init__(self):
         self.members = [Member(vehicle, GRAPH, None) for vehicle in ('alpha', 'bravo')]
         clock = types.SimpleNamespace(time_us=T, complete_us=LAST, step_us=4000)
-        driver = types.SimpleNamespace(clock=clock, awaited=['alpha', 'bravo'])
+        driver = types.SimpleNamespace(
+            clock=clock, awaited=['alpha', 'bravo'], awaits=lambda vehicle: graph.COMMAND)
         self.watch = OverdueWatch(self.members, [], driver, None, None, None)
 
     def find(self, **bridges):

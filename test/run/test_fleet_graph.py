@@ -88,7 +88,9 @@ def test_vehicles_are_added_removed_and_restarted_while_others_fly(mode, fleet, 
             assert (refused.returncode, refused.stderr.strip()) == (1, f'vehicle: {sentence}')
         assert run('vehicle', 'add', 'spare').stdout == 'spare is added\n'
         wait_for_line(process, 'spare: ready to fly')
-        assert run('vehicle', 'restart', 'bravo').returncode == 0
+        assert said('status', '--json')['changes'] == '1'
+        assert run('vehicle', 'restart', 'bravo').stdout == 'bravo is restarted\n'
+        assert said('status', '--json')['changes'] == '2'      # it has begun again by then
         wait_for_line(process, 'bravo: ready to fly')
         # Also while time stands still.
         assert run('pause').returncode == 0
@@ -144,14 +146,18 @@ def test_one_whose_autopilot_does_not_come_is_removed_and_the_others_fly(fleet, 
 def test_one_for_whose_autopilot_the_world_waits_is_restarted(mode, fleet, tmp_path):
     summary = tmp_path / 'summary.json'
     with running(command('fly', '--fleet', fleet(alpha={}, mine={
-            'autopilot': 'none', 'mission': 'none'}), '--mode', mode, '--summary',
-            summary)) as process:
+            'autopilot': 'none', 'mission': 'none'}, spare={'in_reserve': True}), '--mode', mode,
+            '--summary', summary)) as process:
         wait_for_line(process, 'waiting for your autopilot')
         for step_s in '0.004', '0.008':       # the first one is completed without it
             while f'for t = {step_s}000 s' not in said('status', '--json')['sentence']:
                 time.sleep(0.5)
                 assert process.poll() is None
             if step_s == '0.004':
+                added = run('vehicle', 'add', 'spare')
+                assert (added.returncode, added.stdout.partition(':')[0]) == (
+                    0, 'spare is added, and joins when the step under way is complete'), added
+                assert 'mine: hil_bridge has not published' in added.stdout
                 assert run('vehicle', 'restart', 'mine').returncode == 0
         with running([sys.executable, '-m', 'px4_sim_ros.autopilot.process', '--instance',
                       str(INSTANCES[1])]):
@@ -160,8 +166,9 @@ def test_one_for_whose_autopilot_the_world_waits_is_restarted(mode, fleet, tmp_p
             assert run('vehicle', 'remove', 'mine').returncode == 0
             text = process.communicate(timeout=100)[0]
     assert process.returncode == 0, text
-    alpha, mine = json.loads(summary.read_text())['fleet']
+    alpha, mine, spare = json.loads(summary.read_text())['fleet']
     assert (alpha['landed'], alpha['repeatable'], mine['repeatable']) == (True, True, False)
+    assert (spare['landed'], spare['joined_s']) == (True, 0.004)
 
 
 @pytest.mark.parametrize('mode', ['separate'])         # as in composed, and by messages

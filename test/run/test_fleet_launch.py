@@ -115,5 +115,5 @@ def test_a_fleet_that_is_none_is_one_sentence():
     said = subprocess.run([ROS2, 'launch', 'px4_sim_ros', 'fleet.launch.py', 'fleet:=duo'],
                           capture_output=True, text=True, timeout=60, check=False)
     assert said.returncode != 0
-    assert "fleet 'duo': there is no such fleet; there are meeting, trio" in (
+    assert "fleet 'duo': there is no such fleet; there are downwash, meeting, trio" in (
         said.stderr + said.stdout)

@@ -61,11 +61,11 @@ OPTIONAL = [kind for kind, spec in graph.NODES.items() if spec.optional]
 
 
 def test_one_of_each_is_the_table():
-    everything = graph.of_instances(dict.fromkeys(OPTIONAL, 1) | {'imu': 1})
+    everything = graph.of_instances(dict.fromkeys((*OPTIONAL, 'downwash'), 1) | {'imu': 1})
     assert everything.nodes == graph.NODES
     assert list(everything.topics) == list(graph.TOPICS)
     assert {name for name, topic in everything.topics.items() if topic != graph.TOPICS[name]} == {
-        'actuators/command', 'scenario/faults'}       # players publish them, where there are any
+        'actuators/command', 'scenario/faults', 'wakes'}  # players publish them, if there are any
 
 
 def test_recorded_commands_take_the_place_of_the_bridge():
@@ -80,8 +80,9 @@ def test_recorded_commands_take_the_place_of_the_bridge():
 
 def test_what_is_optional_leaves_nothing_behind():
     least = graph.of_instances({})
-    assert OPTIONAL == ['wind', 'scenario', 'scenario_player', 'airspeed', 'range_finder',
-                        'optical_flow', 'visual_odometry', 'pilot', 'player', 'recorder']
+    assert OPTIONAL == ['wake_player', 'wind', 'scenario', 'scenario_player', 'airspeed',
+                        'range_finder', 'optical_flow', 'visual_odometry', 'pilot', 'player',
+                        'recorder']
     assert not set(OPTIONAL) & set(least.nodes)
     for spec in least.nodes.values():
         assert all(least.topics[name].publisher in least.nodes for name in spec.inputs)

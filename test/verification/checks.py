@@ -9,7 +9,8 @@ import typing
 
 MODULES = (
     'frames', 'motion', 'rotors', 'tilting', 'wings', 'wing_motion', 'ground', 'wheels',
-    'propulsion', 'battery', 'environment', 'wind', 'sensors', 'imu_means', 'link', 'integrators',
+    'propulsion', 'battery', 'environment', 'wind', 'downwash', 'sensors', 'imu_means', 'link',
+    'integrators',
 )
 
 

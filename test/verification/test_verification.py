@@ -76,6 +76,9 @@ ROWS = {
     'shear': ('wind that grows with the height',),
     'turbulence as a field': (
         'turbulence as a field: rms', 'turbulence as a field: correlation in space'),
+    'downwash': (
+        'downwash: what a vehicle below feels', 'downwash: momentum is kept',
+        'downwash: momentum against thrust'),
     'GNSS': (
         'GNSS error: correlation time', 'GNSS error: size', 'GNSS antenna on a lever'),
     'Thevenin pack': ('Thevenin: charge', 'Thevenin: polarisation', 'Thevenin: voltage'),

@@ -29,7 +29,7 @@ from px4_sim_ros.model.body.motion_memory import (
     Memory,
 )
 from px4_sim_ros.model.body.plant import Plant
-from px4_sim_ros.model.body.rotors import SHAKING
+from px4_sim_ros.model.body.rotors import AXIS_Z, SHAKING, THRUST
 from px4_sim_ros.model.body.standing import Stand, stand
 from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.errors import DivergedError
@@ -196,6 +196,11 @@ class Dynamics:
             return None
         charge_ah = self._battery.charge_ah(self._charges())
         return BatteryStatus(self.time_us, *self._bus, charge_ah, self._battery.model.capacity_ah)
+
+    def lift_n(self, rotors: typing.Iterable[int]) -> float:
+        """Return the thrust of these rotors along body z at the time of the last truth."""
+        table = self._plant.rotors
+        return sum(float(table[i, THRUST] * table[i, AXIS_Z]) for i in rotors)
 
     def packs(self) -> list[tuple[float, float]]:
         """Return charge (0..1) and current (A) of each pack, at the time of the last truth."""

@@ -1,0 +1,99 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""Vehicles that fly through the air below others: the same bits in all modes, and in a replay."""
+import json
+
+import pytest
+import yaml
+from commands import run
+
+from px4_sim_ros.recording.bag.reader import vehicles_of
+
+INSTANCES = 33, 34, 36
+UPPER_M, LOWER_M = 4.0, 2.0
+
+pytestmark = pytest.mark.slow       # flies
+
+
+@pytest.fixture(scope='module')
+def fleet(tmp_path_factory):
+    """Return the file of one that hovers, one that comes below it, and one that joins and leaves.
+
+    The third one stands on the ground below, with its own rotors at rest.
+    """
+    folder = tmp_path_factory.mktemp('fleet')
+    items = {
+        'hover': [{'take_off': {'up_m': UPPER_M}}, {'hold': {'duration_s': 8.0}}, {'land': {}}],
+        'pass': [{'take_off': {'up_m': LOWER_M}},
+                 {'go_to': {'north_m': 0.0, 'east_m': 3.0, 'up_m': LOWER_M}},
+                 {'go_to': {'north_m': 0.0, 'east_m': 6.0, 'up_m': LOWER_M}}, {'land': {}}]}
+    for name, its in items.items():
+        (folder / f'{name}.yaml').write_text(yaml.safe_dump({'name': name, 'items': its}))
+    entries = {
+        'above': {'mission': str(folder / 'hover.yaml')},
+        'below': {'mission': str(folder / 'pass.yaml'), 'start': {'east_m': -3.0}},
+        'guest': {'mission': 'none', 'joins_at_s': 3.012, 'leaves_at_s': 9.004,
+                  'start': {'north_m': 1.0}}}
+    file = folder / 'stacked.yaml'
+    file.write_text(yaml.safe_dump({'set': {'downwash': True}, 'vehicles': [
+        {'namespace': name, 'instance': instance, **entry}
+        for instance, (name, entry) in zip(INSTANCES, entries.items())]}))
+    return file
+
+
+def fly(fleet, folder, *words):
+    file = folder / 'summary.json'
+    result = run('fly', '--fleet', fleet, '--summary', file, '--record', folder / 'bag', *words)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return json.loads(file.read_text())
+
+
+@pytest.fixture(scope='module')
+def flown(fleet, tmp_path_factory):
+    """Return the folder of a flight in core, and its summary."""
+    folder = tmp_path_factory.mktemp('flown')
+    return folder, fly(fleet, folder, '--mode', 'core', '--report', folder / 'page.html')
+
+
+def downdraughts(bag):
+    """Return the least vertical wind that each vehicle felt, m/s."""
+    return {its.run.namespace: min(
+        its.decode(m).twist.linear.z for m in its.messages() if m.topic == 'wind')
+        for its in vehicles_of(bag)}
+
+
+def test_who_is_below_feels_it(flown):
+    folder, summary = flown
+    assert [v['landed'] for v in summary['fleet'][:2]] == [True, True]
+    assert summary['repeatable'], summary['not_repeatable_because']
+    felt = downdraughts(folder / 'bag')
+    assert felt['below'] < -2.5 and felt['guest'] < -0.05
+    # Above nothing blows, but while the two rise side by side.
+    assert felt['above'] > -0.05
+    assert (folder / 'page.html').stat().st_size > 10_000
+
+
+@pytest.mark.parametrize('mode', ['composed', 'separate'])
+def test_each_mode_gives_the_same_bits(mode, fleet, flown, tmp_path):
+    folder, summary = flown
+    found = fly(fleet, tmp_path, '--mode', mode)
+    assert [v['fingerprint'] for v in found['fleet']] == [
+        v['fingerprint'] for v in summary['fleet']]
+    compared = run('compare', tmp_path / 'bag', folder / 'bag')
+    assert compared.stdout.count('common messages are bit-identical') == 3, compared.stdout
+
+
+@pytest.mark.parametrize('mode', ['core', 'composed'])
+def test_a_replay_of_one_has_the_wakes_of_the_others(mode, flown):
+    result = run('replay', flown[0] / 'bag' / 'below', '--mode', mode)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert 'common messages are bit-identical' in result.stdout
+    assert run('replay', flown[0] / 'bag' / 'guest').returncode == 0
+
+
+def test_without_the_key_they_fly_as_if_alone(fleet, flown, tmp_path):
+    found = fly(fleet, tmp_path, '--mode', 'core', '--set', 'downwash=false')
+    below, felt = found['fleet'][1], flown[1]['fleet'][1]
+    assert below['fingerprint'] != felt['fingerprint']
+    topics = {m.topic for its in vehicles_of(tmp_path / 'bag') for m in its.messages()}
+    assert not {'wind', 'wake', 'wakes'} & topics
