@@ -49,8 +49,8 @@ _TARGETS = (SimulationState.STATE_STOPPED, SimulationState.STATE_PLAYING,
             SimulationState.STATE_PAUSED, SimulationState.STATE_QUITTING)
 
 
-def refuse(response: typing.Any, code: int, sentence: str) -> None:
-    """Say in a response why nothing was done; with no sentence it was."""
+def conclude(response: typing.Any, code: int = Result.RESULT_OK, sentence: str = '') -> None:
+    """Write a result: a code with the sentence that explains it; without one all is done."""
     response.result.result = code if sentence else Result.RESULT_OK
     response.result.error_message = sentence
 
@@ -101,22 +101,22 @@ class StandardControl:
     def _set_state(self, request: typing.Any, response: typing.Any) -> Sequence[None]:
         target, status = request.state.state, self._status()
         if target not in _TARGETS:
-            refuse(response, Result.RESULT_FEATURE_UNSUPPORTED,
-                   f'state = {target}: must be 0 (stopped), 1 (playing), 2 (paused) or'
-                   ' 3 (quitting)')
+            conclude(response, Result.RESULT_FEATURE_UNSUPPORTED,
+                     f'state = {target}: must be 0 (stopped), 1 (playing), 2 (paused) or'
+                     ' 3 (quitting)')
         elif self._is_in(target, status):
-            refuse(response, SetSimulationState.Response.ALREADY_IN_TARGET_STATE,
-                   'the simulation is in that state already')
+            conclude(response, SetSimulationState.Response.ALREADY_IN_TARGET_STATE,
+                     'the simulation is in that state already')
         elif target == SimulationState.STATE_QUITTING:
             self._owner.stop('set_simulation_state')
-            refuse(response, Result.RESULT_OK, '')
+            conclude(response)
         elif target != SimulationState.STATE_STOPPED and (
                 self._control.phase is not RunState.RUNNING):
-            refuse(response, SetSimulationState.Response.INCORRECT_TRANSITION,
-                   f'time cannot be paused or go on while {status.state}')
+            conclude(response, SetSimulationState.Response.INCORRECT_TRANSITION,
+                     f'time cannot be paused or go on while {status.state}')
         else:
             sentence = yield from self._move_to(target)
-            refuse(response, SetSimulationState.Response.STATE_TRANSITION_ERROR, sentence)
+            conclude(response, SetSimulationState.Response.STATE_TRANSITION_ERROR, sentence)
 
     def _is_in(self, target: int, status: RunStatus) -> bool:
         """Return whether nothing is left to do: steps that were asked for end by themselves."""
@@ -145,7 +145,7 @@ class StandardControl:
         count, clock = request.steps, self._clock
         before, run = clock.steps, self._control.run
         if count == 0:
-            refuse(response, Result.RESULT_OPERATION_FAILED, 'steps = 0: must be at least 1')
+            conclude(response, Result.RESULT_OPERATION_FAILED, 'steps = 0: must be at least 1')
             return
         sentence = self._control.take_steps(count)
         while not sentence and not clock.standing:
@@ -157,16 +157,16 @@ class StandardControl:
         done = clock.steps - before if self._control.run == run else 0
         if not sentence and done < count:
             sentence = f'{done} of {count} steps are complete: {self._status().sentence}'
-        refuse(response, Result.RESULT_OPERATION_FAILED, sentence)
+        conclude(response, Result.RESULT_OPERATION_FAILED, sentence)
 
     def _reset(self, request: typing.Any, response: typing.Any) -> Sequence[None]:
         if request.scope and request.scope & _WHOLE != _WHOLE:
-            refuse(response, Result.RESULT_FEATURE_UNSUPPORTED,
-                   f'scope = {request.scope}: must be 0 or 255, since time, state and vehicles are'
-                   ' reset together')
+            conclude(response, Result.RESULT_FEATURE_UNSUPPORTED,
+                     f'scope = {request.scope}: must be 0 or 255, since time, state and vehicles'
+                     ' are reset together')
             return
         sentence = yield from self._begin_again()
-        refuse(response, Result.RESULT_OPERATION_FAILED, sentence)
+        conclude(response, Result.RESULT_OPERATION_FAILED, sentence)
 
     def _begin_again(self, *, is_paused: bool | None = None) -> Sequence[str]:
         """Begin again at time 0; return why that has failed, '' if it has not.

@@ -30,7 +30,7 @@ from px4_sim_ros.ros.block_host import BlockHost
 from px4_sim_ros.ros.lifecycle_client import Sequence
 from px4_sim_ros.ros.long_services import LongServices
 from px4_sim_ros.ros.polling import PollingNode
-from px4_sim_ros.ros.standard_control import refuse
+from px4_sim_ros.ros.standard_control import conclude
 from px4_sim_ros.ros.vehicle_control import VERBS, Owner, VehicleControl
 
 _TRUTH = 'ground_truth/odom'
@@ -98,21 +98,22 @@ class StandardEntities:
                  'bounds': filters.bounds.type}
         for name, value in given.items():
             if value:
-                refuse(response, Result.RESULT_FEATURE_UNSUPPORTED,
-                       f'filters.{name}: must be empty, since vehicles are chosen by name')
+                conclude(response, Result.RESULT_FEATURE_UNSUPPORTED,
+                         f'filters.{name}: must be empty, since vehicles are chosen by name')
                 return []
         try:
             pattern = re.compile(filters.filter or '.*')
         except re.error as error:
-            refuse(response, Result.RESULT_OPERATION_FAILED,
-                   f'filters.filter = {filters.filter!r}: must be a regular expression: {error}')
+            conclude(response, Result.RESULT_OPERATION_FAILED,
+                     f'filters.filter = {filters.filter!r}: must be a regular expression: {error}')
             return []
-        refuse(response, Result.RESULT_OK, '')
+        conclude(response)
         return [name for name in self._there if pattern.fullmatch(name)]
 
     def _on_get_state(self, request: typing.Any, response: typing.Any) -> typing.Any:
         if self._is_known(request.entity, self._there, response):
-            response.state, = self._states([request.entity], response) or [EntityState()]
+            for state in self._states([request.entity], response):
+                response.state = state
         return response
 
     def _on_get_states(self, request: typing.Any, response: typing.Any) -> typing.Any:
@@ -126,14 +127,14 @@ class StandardEntities:
         """Return the states of vehicles; none if one of them has none, which is said."""
         truths = [self._truth(name) for name in names] if self._has_truth else []
         if not self._has_truth:
-            refuse(response, Result.RESULT_FEATURE_UNSUPPORTED,
-                   'the manager has the true motion of vehicles in mode composed only')
+            conclude(response, Result.RESULT_FEATURE_UNSUPPORTED,
+                     'the manager has the true motion of vehicles in mode composed only')
         elif None in truths:
-            refuse(response, Result.RESULT_OPERATION_FAILED,
-                   f'{names[truths.index(None)]} has no complete step yet')
+            conclude(response, Result.RESULT_OPERATION_FAILED,
+                     f'{names[truths.index(None)]} has no complete step yet')
         else:
-            refuse(response, Result.RESULT_OK, '')
-            return [_state_message(truth) for truth in truths if truth is not None]
+            conclude(response)
+            return [state_message(truth) for truth in truths if truth is not None]
         return []
 
     # Who joins and who leaves.
@@ -142,12 +143,12 @@ class StandardEntities:
         self, name: str, names: typing.Sequence[str], response: typing.Any,
     ) -> bool:
         if name not in names:
-            refuse(response, Result.RESULT_NOT_FOUND,
-                   f'there is no vehicle {name}; there are {", ".join(names)}')
+            conclude(response, Result.RESULT_NOT_FOUND,
+                     f'there is no vehicle {name}; there are {", ".join(names)}')
         return name in names
 
     def _on_get_spawnables(self, request: typing.Any, response: typing.Any) -> typing.Any:
-        refuse(response, Result.RESULT_OK, '')
+        conclude(response)
         if request.sources:
             response.result.error_message = 'sources: left out; vehicles are those of the fleet'
         for name in self._away:
@@ -160,10 +161,10 @@ class StandardEntities:
         vehicle = request.entity_resource.uri
         code, sentence = self._misfit(request)
         if sentence:
-            refuse(response, code, sentence)
+            conclude(response, code, sentence)
         else:
-            response.entity_name = vehicle
             yield from self._change(vehicle, 'add', response)
+            response.entity_name = vehicle * (response.result.result == Result.RESULT_OK)
 
     def _misfit(self, request: typing.Any) -> tuple[int, str]:
         """Return why a vehicle cannot be added as it is asked for, with its code, or ''."""
@@ -203,10 +204,10 @@ class StandardEntities:
             yield None
         if not sentence and vehicles.changes == before:
             sentence = f'{vehicle} was not {VERBS[verb]}: the log of the manager says why'
-        refuse(response, Result.RESULT_OPERATION_FAILED, sentence)
+        conclude(response, Result.RESULT_OPERATION_FAILED, sentence)
 
 
-def _state_message(truth: Truth) -> EntityState:
+def state_message(truth: Truth) -> EntityState:
     """Return a motion, with all vectors in map."""
     message = in_frame(EntityState(), WORLD_FRAME)
     set_stamp(message.header.stamp, truth.time_us)
