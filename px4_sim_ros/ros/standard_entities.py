@@ -150,7 +150,7 @@ class StandardEntities:
     def _on_get_spawnables(self, request: typing.Any, response: typing.Any) -> typing.Any:
         conclude(response)
         if request.sources:
-            response.result.error_message = 'sources: left out; vehicles are those of the fleet'
+            response.result.error_message = f'unknown: {", ".join(request.sources)}'
         for name in self._away:
             response.spawnables.append(Spawnable(
                 entity_resource=Resource(uri=name),

@@ -303,7 +303,9 @@ def client():
         yield call
 
 
-def test_vehicles_of_a_fleet_join_and_leave(alone, hop, free_instances, client, tmp_path):
+@pytest.mark.parametrize('mode', ['composed', 'separate'])
+def test_vehicles_of_a_fleet_join_and_leave(
+        mode, alone, hop, free_instances, client, tmp_path):
     file = tmp_path / 'trio.yaml'
     file.write_text(yaml.safe_dump({'vehicles': [
         {'namespace': name, 'mission': str(hop), 'instance': instance,
@@ -319,7 +321,7 @@ def test_vehicles_of_a_fleet_join_and_leave(alone, hop, free_instances, client, 
         return client(GetEntities, 'get_entities').entities
 
     with running(command(
-            'fly', '--fleet', file, '--mode', 'composed', '--speed-factor', 1)) as process:
+            'fly', '--fleet', file, '--mode', mode, '--speed-factor', 1)) as process:
         wait_for_line(process, 'bravo: ready to fly')
         offered = client(GetSimulatorFeatures, 'get_simulator_features').features.features
         assert {SimulatorFeatures.SPAWNING, SimulatorFeatures.DELETING,
@@ -327,6 +329,8 @@ def test_vehicles_of_a_fleet_join_and_leave(alone, hop, free_instances, client, 
         assert names() == ['alpha', 'bravo']
         spawnable, = client(GetSpawnables, 'get_spawnables').spawnables
         assert spawnable.entity_resource.uri == 'spare'
+        assert said(client(GetSpawnables, 'get_spawnables', sources=['models'])) == (
+            OK, 'unknown: models')
         codes, pose = SpawnEntity.Response, Pose()
         pose.position.x = 1.0
         assert spawn('') == (codes.NO_RESOURCE, '')
@@ -339,8 +343,11 @@ def test_vehicles_of_a_fleet_join_and_leave(alone, hop, free_instances, client, 
         assert spawn('spare', name='other', allow_renaming=True) == (OK, 'spare')
         wait_for_line(process, 'spare: ready to fly')
         assert names() == ['alpha', 'bravo', 'spare']
-        place = client(GetEntityState, 'get_entity_state', entity='spare').state.pose.position
-        assert place.y == pytest.approx(20.0, abs=0.5)
+        found = client(GetEntityState, 'get_entity_state', entity='spare')
+        if mode == 'composed':
+            assert found.state.pose.position.y == pytest.approx(20.0, abs=0.5)
+        else:
+            assert found.result.result == UNSUPPORTED
         assert said(client(DeleteEntity, 'delete_entity', entity='nobody')) == (
             NOT_FOUND, 'there is no vehicle nobody; there are alpha, bravo, spare')
         assert said(client(DeleteEntity, 'delete_entity', entity='bravo')) == (OK, '')
