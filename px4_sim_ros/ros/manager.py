@@ -14,7 +14,7 @@ from rcl_interfaces.msg import SetParametersResult
 from rclpy.parameter import Parameter
 
 from px4_sim_ros.config.vehicles_and_missions import load_vehicle
-from px4_sim_ros.messages.run_status import RunState
+from px4_sim_ros.messages.run_status import RunState, RunStatus
 from px4_sim_ros.model.encounters import Encounters
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.ros import parameters, sequences
@@ -77,11 +77,19 @@ class ManagerNode(PollingNode, parameters.OwnRefusals, FollowingLifecycle):
             self, self, host.runner, self.driver, self._bring_up.nodes,
             [member.vehicle for member in vehicles])
         self._supervision = Supervision(self, self.driver, self._bring_up)
-        self._status = StatusPublisher(
-            self, lambda: self._supervision.status(self.control, self.lifecycle_state))
+        self._status = StatusPublisher(self, self.run_status)
+        self._standard = self._standard_services(host)
         self._ticker = create_wall_timer(self, _TICK_S, self._tick)
         self._watch_timer = create_wall_timer(self, _WATCH_S, self._watch)
         self.begin(self._come_up())
+
+    def _standard_services(self, host: BlockHost) -> typing.Any:
+        """Offer those of the package `simulation_interfaces`, if it is installed."""
+        try:
+            from px4_sim_ros.ros.standard_services import StandardServices
+        except ImportError:
+            return None
+        return StandardServices(self, host, self.sim_clock)
 
     def get_logger(self) -> typing.Any:
         """Return a logger that tells the simulated time."""
@@ -249,6 +257,10 @@ class ManagerNode(PollingNode, parameters.OwnRefusals, FollowingLifecycle):
         self.control.enter(phase, reason)
         self._supervision.reset()
         self.publish_status()
+
+    def run_status(self) -> RunStatus:
+        """Return the run status as it is now."""
+        return self._supervision.status(self.control, self.lifecycle_state)
 
     def publish_status(self) -> None:
         """Publish the run status now."""

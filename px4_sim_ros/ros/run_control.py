@@ -111,25 +111,34 @@ class RunControl:
             result.reason or f'time {verb} at t = {seconds_text(self._owner.time_us)}')
         return response
 
+    def take_steps(self, count: int) -> str:
+        """Take some steps, then pause again; return why that cannot be, '' if it can."""
+        if self.phase is not RunState.RUNNING or not self._clock.paused:
+            return 'time is not paused'
+        self._clock.step(count)
+        return ''
+
     def _on_step(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        """Take `step_count` steps, then pause again."""
-        response.success = self.phase is RunState.RUNNING and self._clock.paused
-        if response.success:
-            count = self._node.get_parameter('step_count').value
-            self._clock.step(count)
-            response.message = f'{count} {"step" if count == 1 else "steps"} more'
-        else:
-            response.message = 'time is not paused'
+        """Take `step_count` steps."""
+        count = self._node.get_parameter('step_count').value
+        refusal = self.take_steps(count)
+        response.success = not refusal
+        response.message = refusal or f'{count} {"step" if count == 1 else "steps"} more'
         return response
 
+    def begin_again(self) -> str:
+        """Begin again at time 0; return why that cannot be, '' if it can."""
+        if self.phase not in _RESETTABLE:
+            return f'cannot reset while {self.phase.value}'
+        self.resets += 1
+        self._owner.reset()
+        return ''
+
     def _on_reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        response.success = self.phase in _RESETTABLE
-        if response.success:
-            response.message = f'resetting from t = {seconds_text(self._owner.time_us)}'
-            self.resets += 1
-            self._owner.reset()
-        else:
-            response.message = f'cannot reset while {self.phase.value}'
+        time_us = self._owner.time_us
+        refusal = self.begin_again()
+        response.success = not refusal
+        response.message = refusal or f'resetting from t = {seconds_text(time_us)}'
         return response
 
     def _on_stop(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:

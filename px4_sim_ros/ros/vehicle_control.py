@@ -92,12 +92,20 @@ class VehicleControl:
     def _on_request(
         self, vehicle: str, verb: str, request: Trigger.Request, response: Trigger.Response,
     ) -> Trigger.Response:
-        refusal = self._refusal(vehicle, verb)
+        refusal = self.change(vehicle, verb)
         response.success = not refusal
         response.message = refusal or f'{vehicle} is {VERBS[verb]}'
+        return response
+
+    def change(self, vehicle: str, verb: str) -> str:
+        """Begin to change something; return why that cannot be, '' if it can.
+
+        `changes` counts it when it is made, and the owner is busy until then.
+        """
+        refusal = self._refusal(vehicle, verb)
         if not refusal:
             self._owner.begin(self._change(vehicle, verb))
-        return response
+        return refusal
 
     def _refusal(self, vehicle: str, verb: str) -> str:
         """Return why a change cannot be made, '' if it can."""

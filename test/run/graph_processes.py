@@ -422,13 +422,18 @@ class GraphProcesses:
         """Wait until a node that was started again answers."""
         self._answer(Trigger, f'{node}/status', Trigger.Request())
 
+    def call(self, kind, name, /, **fields):
+        """Call a service that is not to be called twice, and return its answer."""
+        client = self.observer.client(kind, name)
+        self.wait_for(client.service_is_ready, PATIENCE_S, f'the service {name}')
+        call = client.call_async(kind.Request(**fields))
+        self.wait_for(call.done, PATIENCE_S, f'an answer of {name}')
+        return call.result()
+
     def _ask_once(self, verb):
         """Call a service below sim/ that is not to be called twice."""
-        client = self.observer.client(Trigger, f'sim/{verb}')
-        self.wait_for(client.service_is_ready, PATIENCE_S, f'the service sim/{verb}')
-        call = client.call_async(Trigger.Request())
-        self.wait_for(call.done, PATIENCE_S, f'an answer of sim/{verb}')
-        assert call.result().success, f'{call.result().message}\n{self.report()}'
+        answer = self.call(Trigger, f'sim/{verb}')
+        assert answer.success, f'{answer.message}\n{self.report()}'
 
     def pause(self):
         assert self.ask('pause').success
