@@ -87,7 +87,9 @@ class ManagerNode(PollingNode, parameters.OwnRefusals, FollowingLifecycle):
         """Offer those of the package `simulation_interfaces`, if it is installed."""
         try:
             from px4_sim_ros.ros.standard_services import StandardServices
-        except ImportError:
+        except ImportError as error:
+            if (error.name or '').partition('.')[0] != 'simulation_interfaces':
+                raise
             return None
         return StandardServices(self, host, self.sim_clock)
 

@@ -9,7 +9,7 @@ from commands import run
 
 from px4_sim_ros.recording.bag.reader import vehicles_of
 
-INSTANCES = 38, 39, 100
+INSTANCES = 100, 101, 102
 UPPER_M, LOWER_M = 2.5, 1.0
 
 pytestmark = pytest.mark.slow       # flies
