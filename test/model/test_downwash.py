@@ -61,7 +61,7 @@ def test_it_blows_against_the_lift_of_a_vehicle_that_tilts():
 
 
 @pytest.mark.parametrize(('name', 'count'), [
-    ('iris', 4), ('hexa', 6), ('standard_vtol', 4), ('plane', 0), ('rover', 0)])
+    ('iris', 4), ('hexa', 6), ('standard_vtol', 4), ('plane', 0), ('rover_ackermann', 0)])
 def test_rotors_that_lift_make_it(name, count):
     assert len(WakeSource(load_vehicle(name), AIR).rotors) == count
 
@@ -74,5 +74,5 @@ def test_what_is_felt_is_the_mean_at_the_rotors():
     assert felt[2] == pytest.approx(sum(up for _, _, up in alone) / len(alone))
     assert WakeTarget(iris).felt([], at(ZERO)) == ZERO
     # Who has no rotors feels it in the middle.
-    assert WakeTarget(load_vehicle('rover')).felt([WAKE], at((0.0, 0.0, 8.0))) == downwash_at(
-        [WAKE], (0.0, 0.0, 8.0))
+    rover = WakeTarget(load_vehicle('rover_ackermann'))
+    assert rover.felt([WAKE], at((0.0, 0.0, 8.0))) == downwash_at([WAKE], (0.0, 0.0, 8.0))

@@ -62,7 +62,7 @@ def test_they_reach_the_configuration():
     (('--set', 'wint.speed_m_s=3'),
      "set 'wint.speed_m_s=3': there is no node wint; did you mean wind$"),
     (('--set', 'instnces.imu=2'), 'there is no node instnces; did you mean instances$'),
-    (('--set', 'xy.speed_m_s=3'), 'there is no node xy; nodes are manager, wind, dynamics, '),
+    (('--set', 'xy.speed_m_s=3'), 'there is no node xy; nodes are manager, wake_player, wind, '),
     (('--set', 'nonsense=3'), '^nonsense: unknown parameter; docs/reference.md lists all$'),
     (('--set', 'imu.nonsense=3'), '^imu.nonsense: unknown parameter; docs/reference.md lists all$'),
     (('--set', 'integrator=rk4'),
