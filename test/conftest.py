@@ -93,16 +93,8 @@ def pytest_runtest_protocol(item):
 @pytest.fixture
 def free_instances():
     """Return an iterator over instances that nobody uses, nor another worker or run of tests."""
-    from px4_sim_ros.bench.kinds import is_free
-    own = instances.of_worker(os.environ.get('PYTEST_XDIST_WORKER', 'gw0'))
-    with contextlib.ExitStack() as held:
-        def ours():
-            for instance in own:
-                if lock := locks.lock(f'instance_{instance}'):
-                    held.enter_context(lock)
-                    if is_free(instance):
-                        yield instance
-        yield ours()
+    with instances.free() as found:
+        yield found
 
 
 @pytest.fixture

@@ -1,6 +1,10 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
 """Instances for tests that name none: some for each of so many workers at a time."""
+import contextlib
+import os
+
+import locks
 
 FIRST, EACH, WORKERS = 20, 3, 4
 
@@ -10,3 +14,18 @@ def of_worker(name):
     worker = int(name.removeprefix('gw'))
     assert worker < WORKERS, f'test/instances.py has instances for {WORKERS} workers only'
     return range(FIRST + EACH * worker, FIRST + EACH * (worker + 1))
+
+
+@contextlib.contextmanager
+def free():
+    """Yield an iterator over instances that nobody uses, nor another worker or run of tests."""
+    from px4_sim_ros.bench.kinds import is_free
+    own = of_worker(os.environ.get('PYTEST_XDIST_WORKER', 'gw0'))
+    with contextlib.ExitStack() as held:
+        def ours():
+            for instance in own:
+                if lock := locks.lock(f'instance_{instance}'):
+                    held.enter_context(lock)
+                    if is_free(instance):
+                        yield instance
+        yield ours()

@@ -8,10 +8,13 @@ and the others fly on; a pool of processes would be broken as a whole.
 from __future__ import annotations
 
 import contextlib
+import errno
+import itertools
 import json
 import os
 import pathlib
 import shutil
+import socket
 import subprocess
 import tempfile
 import threading
@@ -114,13 +117,41 @@ def _folder_of(process: psutil.Process) -> str:
         return ''
 
 
+class Core(typing.NamedTuple):
+    """A core for a slot."""
+
+    number: int
+    claim: socket.socket       # while it is open, others take another core if there is one
+
+
+def claim_core() -> Core:
+    """Return the core that the fewest slots of this machine keep to.
+
+    Also those of other processes: each worker of Dask has slots of its own.
+    """
+    cores = sorted(os.sched_getaffinity(0))
+    places = ((number, count) for count in itertools.count() for number in cores)
+    for number, count in places:
+        # A name in the kernel: it goes with whoever has it, and no file is left.
+        claim = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            claim.bind(f'\0px4_sim_ros/core/{number}/{count}')
+        except OSError as error:
+            claim.close()
+            if error.errno != errno.EADDRINUSE:
+                raise
+        else:
+            return Core(number, claim)
+    raise AssertionError('cores can be shared')
+
+
 class Slots:
     """The slots of this process: one for each thread that flies."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._workers: dict[int, Worker] = {}      # by thread
-        self._numbers: dict[int, int] = {}
+        self._cores: dict[int, Core] = {}
         self._is_closed = False
 
     def fly(self, job: Job) -> Answer:
@@ -141,10 +172,10 @@ class Slots:
             if self._is_closed:
                 raise RuntimeError('the campaign has ended')
             if me not in self._workers:
-                number = self._numbers.setdefault(me, len(self._numbers))
-                cores = sorted(os.sched_getaffinity(0))
+                if me not in self._cores:
+                    self._cores[me] = claim_core()
                 self._workers[me] = Worker(
-                    cores[number % len(cores)], 'embedded' if job.px4 is None else 'px4')
+                    self._cores[me].number, 'embedded' if job.px4 is None else 'px4')
             return self._workers[me]
 
     def _drop(self) -> None:
@@ -166,3 +197,5 @@ class Slots:
             ender.start()
         for ender in enders:
             ender.join()
+        for core in self._cores.values():
+            core.claim.close()

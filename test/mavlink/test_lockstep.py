@@ -384,10 +384,15 @@ def test_a_stopped_process(make_link, instance):
             assert deadline.remaining_s, f'not {state}'
             link.exchange(next(times))
 
+    def step_until_answered():
+        deadline = Deadline(TIME_LIMIT_S)
+        while link.exchange(time_us := next(times)).time_us != time_us:
+            assert deadline.remaining_s, 'no reply to the step'
+
     with subprocess.Popen([sys.executable, str(program), str(port_of(instance))]) as peer:
         try:
             link.lockstep.wait(TIME_LIMIT_S)
-            step_until('LOCKED')
+            step_until_answered()       # a late reply locks as well, but its command is not taken
             os.kill(peer.pid, signal.SIGSTOP)
             os.waitpid(peer.pid, os.WUNTRACED)
             step_until('STALLED')
@@ -398,9 +403,7 @@ def test_a_stopped_process(make_link, instance):
             os.kill(peer.pid, signal.SIGCONT)
             step_until('LOCKED')
             # Behind what it found in its socket come replies in time.
-            deadline = Deadline(TIME_LIMIT_S)
-            while link.exchange(time_us := next(times)).time_us != time_us:
-                assert deadline.remaining_s, 'no reply to the step'
+            step_until_answered()
             assert link.lockstep.stale_replies > 0
         finally:
             peer.kill()

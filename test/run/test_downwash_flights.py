@@ -3,25 +3,25 @@
 """Vehicles that fly through the air below others: the same bits in all modes, and in a replay."""
 import json
 
+import instances
 import pytest
 import yaml
 from commands import run
 
 from px4_sim_ros.recording.bag.reader import vehicles_of
 
-INSTANCES = 100, 101, 102
 UPPER_M, LOWER_M = 2.5, 1.0
 
 pytestmark = pytest.mark.slow       # flies
 
 
 @pytest.fixture(scope='module')
-def fleet(tmp_path_factory):
-    """Return the file of one that hovers, one that comes below it, and one that joins and leaves.
+def vehicles(tmp_path_factory):
+    """Return one that hovers, one that comes below it, and one that joins and leaves.
 
     The third one stands on the ground below, with its own rotors at rest.
     """
-    folder = tmp_path_factory.mktemp('fleet')
+    folder = tmp_path_factory.mktemp('missions')
     items = {
         'hover': [{'take_off': {'up_m': UPPER_M}}, {'hold': {'duration_s': 6.0}}, {'land': {}}],
         'pass': [{'take_off': {'up_m': LOWER_M}},
@@ -29,30 +29,29 @@ def fleet(tmp_path_factory):
                  {'go_to': {'north_m': 0.0, 'east_m': 5.0, 'up_m': LOWER_M}}, {'land': {}}]}
     for name, its in items.items():
         (folder / f'{name}.yaml').write_text(yaml.safe_dump({'name': name, 'items': its}))
-    entries = {
+    return {
         'above': {'mission': str(folder / 'hover.yaml')},
         'below': {'mission': str(folder / 'pass.yaml'), 'start': {'east_m': -2.5}},
         'guest': {'mission': 'none', 'joins_at_s': 2.012, 'leaves_at_s': 6.004,
                   'start': {'north_m': 1.0}}}
-    file = folder / 'stacked.yaml'
-    file.write_text(yaml.safe_dump({'set': {'downwash': True}, 'vehicles': [
-        {'namespace': name, 'instance': instance, **entry}
-        for instance, (name, entry) in zip(INSTANCES, entries.items())]}))
-    return file
 
 
-def fly(fleet, folder, *words):
-    file = folder / 'summary.json'
-    result = run('fly', '--fleet', fleet, '--summary', file, *words)
+def fly(vehicles, folder, *words):
+    fleet, file = folder / 'stacked.yaml', folder / 'summary.json'
+    with instances.free() as free:
+        fleet.write_text(yaml.safe_dump({'set': {'downwash': True}, 'vehicles': [
+            {'namespace': name, 'instance': next(free), **entry}
+            for name, entry in vehicles.items()]}))
+        result = run('fly', '--fleet', fleet, '--summary', file, *words)
     assert result.returncode == 0, result.stdout + result.stderr
     return json.loads(file.read_text())
 
 
 @pytest.fixture(scope='module')
-def flown(fleet, tmp_path_factory):
+def flown(vehicles, tmp_path_factory):
     """Return the folder of a flight in core, and its summary."""
     folder = tmp_path_factory.mktemp('flown')
-    return folder, fly(fleet, folder, '--mode', 'core', '--record', folder / 'bag',
+    return folder, fly(vehicles, folder, '--mode', 'core', '--record', folder / 'bag',
                        '--report', folder / 'page.html')
 
 
@@ -75,10 +74,10 @@ def test_who_is_below_feels_it(flown):
 
 
 @pytest.mark.parametrize('mode', ['composed', 'separate'])
-def test_each_mode_gives_the_same_bits(mode, fleet, flown, tmp_path):
+def test_each_mode_gives_the_same_bits(mode, vehicles, flown, tmp_path):
     folder, summary = flown
     recorded = mode == 'separate'         # by subscriptions: wakes as messages, too
-    found = fly(fleet, tmp_path, '--mode', mode, *['--record', tmp_path / 'bag'] * recorded)
+    found = fly(vehicles, tmp_path, '--mode', mode, *['--record', tmp_path / 'bag'] * recorded)
     assert [v['fingerprint'] for v in found['fleet']] == [
         v['fingerprint'] for v in summary['fleet']]
     if recorded:
@@ -94,8 +93,8 @@ def test_a_replay_of_one_has_the_wakes_of_the_others(mode, flown):
     assert run('replay', flown[0] / 'bag' / 'guest').returncode == 0
 
 
-def test_without_the_key_they_fly_as_if_alone(fleet, flown, tmp_path):
-    found = fly(fleet, tmp_path, '--mode', 'core', '--set', 'downwash=false',
+def test_without_the_key_they_fly_as_if_alone(vehicles, flown, tmp_path):
+    found = fly(vehicles, tmp_path, '--mode', 'core', '--set', 'downwash=false',
                 '--record', tmp_path / 'bag')
     below, felt = found['fleet'][1], flown[1]['fleet'][1]
     assert below['fingerprint'] != felt['fingerprint']
