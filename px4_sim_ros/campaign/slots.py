@@ -130,19 +130,22 @@ def claim_core() -> Core:
     Also those of other processes: each worker of Dask has slots of its own.
     """
     cores = sorted(os.sched_getaffinity(0))
-    places = ((number, count) for count in itertools.count() for number in cores)
-    for number, count in places:
-        # A name in the kernel: it goes with whoever has it, and no file is left.
-        claim = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        try:
-            claim.bind(f'\0px4_sim_ros/core/{number}/{count}')
-        except OSError as error:
-            claim.close()
-            if error.errno != errno.EADDRINUSE:
-                raise
-        else:
-            return Core(number, claim)
-    raise AssertionError('cores can be shared')
+    claims = (_claim(core, nth) for nth in itertools.count() for core in cores)
+    return next(claim for claim in claims if claim)
+
+
+def _claim(number: int, nth: int) -> Core | None:
+    """Return the core if nobody else is the nth on it."""
+    # A name in the kernel: it goes with whoever has it, and no file is left.
+    claim = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        claim.bind(f'\0px4_sim_ros/core/{number}/{nth}')
+    except OSError as error:
+        claim.close()
+        if error.errno != errno.EADDRINUSE:
+            raise
+        return None
+    return Core(number, claim)
 
 
 class Slots:
