@@ -37,7 +37,7 @@ PATIENCE_S = 60.0
 @pytest.fixture
 def hop(tmp_path):
     """Return the file of a mission that is shorter than the example's."""
-    return write_hop(tmp_path, 1.0)
+    return write_hop(tmp_path, 0.4)
 
 
 def example(name, *words):

@@ -57,7 +57,7 @@ def block(page):
 def folder(tmp_path):
     """Return a folder with the code of the page about nodes and a short mission."""
     (tmp_path / 'my_nodes.py').write_text(block('own_node.md'))
-    write_hop(tmp_path, 2.0)
+    write_hop(tmp_path, 0.4)
     return tmp_path
 
 

@@ -8,4 +8,4 @@ from commands import write_hop
 @pytest.fixture
 def hop(tmp_path):
     """Return the file of a mission that takes as little time as a flight can."""
-    return write_hop(tmp_path, 0.7)
+    return write_hop(tmp_path, 0.4)

@@ -76,7 +76,7 @@ def said(*words):
 def test_vehicles_are_added_removed_and_restarted_while_others_fly(mode, fleet, tmp_path):
     longer = tmp_path / 'longer.yaml'      # than the commands take: the run ends with the last one
     longer.write_text('name: longer\nitems:\n  - take_off: {up_m: 1.0}\n'
-                      '  - hold: {duration_s: 20.0}\n  - land: {}\n')
+                      '  - hold: {duration_s: 4.0}\n  - land: {}\n')
     file, bag = fleet(alpha={'mission': 'hover'}, bravo={'mission': 'hover'}, spare={
         'mission': str(longer), 'in_reserve': True}), tmp_path / 'bag'
     summary = tmp_path / 'summary.json'
@@ -89,12 +89,12 @@ def test_vehicles_are_added_removed_and_restarted_while_others_fly(mode, fleet, 
                 (('remove', 'spare'), 'spare is not in the world')):
             refused = run('vehicle', *words)
             assert (refused.returncode, refused.stderr.strip()) == (1, f'vehicle: {sentence}')
+        assert run('vehicle', 'restart', 'bravo').stdout == 'bravo is restarted\n'
+        assert said('status', '--json')['changes'] == '1'      # it has begun again by then
+        wait_for_line(process, 'bravo: ready to fly')
         assert run('vehicle', 'add', 'spare').stdout == 'spare is added\n'
         wait_for_line(process, 'spare: ready to fly')
-        assert said('status', '--json')['changes'] == '1'
-        assert run('vehicle', 'restart', 'bravo').stdout == 'bravo is restarted\n'
-        assert said('status', '--json')['changes'] == '2'      # it has begun again by then
-        wait_for_line(process, 'bravo: ready to fly')
+        assert said('status', '--json')['changes'] == '2'
         # Also while time stands still.
         assert run('pause').returncode == 0
         assert run('vehicle', 'remove', 'bravo').returncode == 0
@@ -177,7 +177,7 @@ def test_one_for_whose_autopilot_the_world_waits_is_restarted(mode, fleet, tmp_p
 @pytest.mark.parametrize('mode', ['separate'])         # as in composed, and by messages
 def test_a_reset_goes_back_to_what_was_planned(mode, fleet, tmp_path):
     """Both who joins later and who was added by hand are away again; then all repeats."""
-    file = fleet(alpha={}, late={'joins_at_s': 2.0}, spare={'in_reserve': True})
+    file = fleet(alpha={}, late={'joins_at_s': 1.0}, spare={'in_reserve': True})
     summary, again = tmp_path / 'summary.json', tmp_path / 'again.json'
     with running(command('fly', '--fleet', file, '--mode', mode, '--speed-factor', 1,
                          '--summary', summary)) as process:
@@ -193,13 +193,13 @@ def test_a_reset_goes_back_to_what_was_planned(mode, fleet, tmp_path):
     assert found['fingerprint'] == other['fingerprint']
     assert found['repeatable'], found['not_repeatable_because']
     assert [(v['joined_s'], v['landed']) for v in found['fleet']] == [
-        (0.0, True), (2.0, True), (None, False)]
+        (0.0, True), (1.0, True), (None, False)]
 
 
 def test_a_supervisor_has_an_autopilot_while_its_vehicle_is_there(fleet, tmp_path):
     """As `ros2 launch` starts one; here its vehicle is one of `fly`."""
     file, summary = fleet(alpha={}, late={
-        'autopilot': 'none', 'joins_at_s': 2.0, 'leaves_at_s': 4.0}), tmp_path / 'summary.json'
+        'autopilot': 'none', 'joins_at_s': 1.0, 'leaves_at_s': 2.0}), tmp_path / 'summary.json'
     with running(command('fly', '--fleet', file, '--mode', 'composed', '--summary',
                          summary)) as process, running([
             sys.executable, '-m', 'px4_sim_ros.run.autopilot_supervisor', '--instance',
@@ -208,7 +208,7 @@ def test_a_supervisor_has_an_autopilot_while_its_vehicle_is_there(fleet, tmp_pat
     assert process.returncode == 0, text
     alpha, late = json.loads(summary.read_text())['fleet']
     assert (alpha['landed'], alpha['repeatable']) == (True, True)
-    assert (late['joined_s'], late['left_s'], late['replies']) == (2.0, 4.0, 500)
+    assert (late['joined_s'], late['left_s'], late['replies']) == (1.0, 2.0, 250)
 
 
 def test_sim_stop_ends_all(fleet):

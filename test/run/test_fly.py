@@ -33,7 +33,7 @@ KEYS = ['mode', 'autopilot', 'seed', 'sim_time_s', 'wall_time_s', 'real_time_fac
 
 
 @pytest.mark.parametrize('mode, seed, up_m, arrivals', [
-    ('core', 1, 2.0, 1), ('composed', 7, 10.0, 5), ('separate', 8, 1.0, 1)])
+    ('core', 1, 2.0, 1), ('composed', 7, 10.0, 5), ('separate', 8, 0.5, 1)])
 def test_the_mission_is_flown(mode, seed, up_m, arrivals, tmp_path):
     """In each mode, with the seed of the configuration and with others.
 

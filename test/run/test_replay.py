@@ -87,7 +87,7 @@ def test_what_changes_nothing_is_no_deviation(short, here):
 
 def test_the_vehicle_is_that_of_the_recording(tmp_path, here):
     """Whatever has become of its file."""
-    vehicle, mission, bag = tmp_path / 'mine.yaml', write_hop(tmp_path, 0.5), tmp_path / 'bag'
+    vehicle, mission, bag = tmp_path / 'mine.yaml', write_hop(tmp_path, 0.4), tmp_path / 'bag'
     text = (config_directory() / 'vehicles' / 'iris.yaml').read_text()
     vehicle.write_text(text.replace('mass_kg: 1.55', 'mass_kg: 1.65'))
     assert vehicle.read_text() != text

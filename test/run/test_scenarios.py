@@ -15,8 +15,6 @@ from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.run.embedded import check_embedded
 
 EXAMPLES = named_files('scenarios')
-
-
 # About what parameters of PX4 ask for, or what only PX4 can do.
 FOR_PX4 = (
     'airspeed_iced', 'data_link_lost', 'failure_in_px4', 'flown_by_hand',
