@@ -16,7 +16,7 @@ STEP_TIMEOUT_S = 0.3
 REPLY_TIMEOUT_S = 0.5
 # Fast enough for the test, slow enough to leave the processor to others.
 PARAMETERS = {
-    'manager': {'speed_factor': 2.0, 'step_timeout_s': STEP_TIMEOUT_S},
+    'manager': {'speed_factor': 1.0, 'step_timeout_s': STEP_TIMEOUT_S},
     'hil_bridge': {'reply_timeout_s': REPLY_TIMEOUT_S}}
 NAMED_S = STEP_TIMEOUT_S + TOLD_S
 # The time without a word after which dynamics misses the manager.

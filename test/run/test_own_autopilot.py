@@ -64,7 +64,7 @@ def test_without_a_mission_a_signal_is_the_end(number, autopilot, hop, tmp_path)
     summary = json.loads(file.read_text())
     assert (summary['mission'], summary['mission_flown'], summary['stopped']) == (
         'none', False, True)
-    assert summary['max_altitude_m'] > 0.5
+    assert summary['max_altitude_m'] > 0.25
     assert run('replay', bag).returncode == 0
 
 

@@ -23,11 +23,11 @@ FOR_PX4 = (
 # Something of each kind, in the shortest flight.
 MANY = {
     'vehicle': 'iris', 'weather': {'wind': 'dryden', 'speed_m_s': 3.0},
-    'mission': [{'take_off': {'up_m': 1.0}}, {'land': {}}],
+    'mission': [{'take_off': {'up_m': 0.4}}, {'land': {}}],
     'events': [
         {'at_s': 0.4, 'for_s': 0.2, 'autopilot_off': None},
-        {'when': {'height_m': {'above': 0.5}}, 'for_s': 0.1, 'autopilot_paused': None},
-        {'when': {'height_m': {'above': 0.6}}, 'for_s': 0.1, 'replies_lost': {'share': 0.5}},
+        {'when': {'height_m': {'above': 0.1}}, 'for_s': 0.1, 'autopilot_paused': None},
+        {'when': {'height_m': {'above': 0.2}}, 'for_s': 0.1, 'replies_lost': {'share': 0.5}},
         {'at_s': 2.5, 'for_s': 0.5, 'sensor_bias': {
             'sensor': 'imu', 'channel': 'accel', 'value': [0.3, 0.0, 0.1]}},
         {'at_s': 2.6, 'for_s': 0.5, 'sensor_off': {'sensor': 'magnetometer'}},
