@@ -1,6 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the pictures of the documents: the graph, a flight in Rerun, the report of it.
+"""Makes the pictures of the documents: the graph, a flight in Rerun, its report, a campaign's page.
 
 `make pictures` runs it. It flies, so the pictures show what the code does now. It needs the
 package rerun-sdk, and two programs: `chromium`, and `xvfb-run` with a software Vulkan (on Debian:
@@ -171,14 +171,24 @@ def _until(field: Series) -> Series:
     return Series(field.time_s[kept], field.values[kept])
 
 
-def draw_report(page: pathlib.Path, path: pathlib.Path, scratch: pathlib.Path) -> None:
-    """Draw the top of the report."""
+def fly_campaign(folder: pathlib.Path) -> pathlib.Path:
+    """Fly the campaign of docs/campaigns.md, which takes some minutes; return its page."""
+    subprocess.run(
+        [sys.executable, '-m', 'px4_sim_ros', 'campaign', 'wind_limit', '--out', folder],
+        check=True)
+    return folder / 'report.html'
+
+
+def draw_page(
+    page: pathlib.Path, path: pathlib.Path, scratch: pathlib.Path, height_px: int,
+) -> None:
+    """Draw the top of a page."""
     subprocess.run(
         ['chromium', '--headless', '--no-sandbox', '--disable-gpu', '--hide-scrollbars',
-         '--enable-unsafe-swiftshader', '--window-size=1440,1500', '--virtual-time-budget=15000',
-         f"--screenshot={scratch / 'report.png'}", page.as_uri()],
+         '--enable-unsafe-swiftshader', f'--window-size=1440,{height_px}',
+         '--virtual-time-budget=15000', f"--screenshot={scratch / 'page.png'}", page.as_uri()],
         check=True, capture_output=True)
-    shrink(scratch / 'report.png', path)
+    shrink(scratch / 'page.png', path)
 
 
 def shrink(source: pathlib.Path, path: pathlib.Path) -> None:
@@ -192,10 +202,11 @@ def shrink(source: pathlib.Path, path: pathlib.Path) -> None:
 def main() -> int:
     """Make all pictures."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument('--only', choices=('graph', 'flight', 'report'))
+    parser.add_argument('--only', choices=('graph', 'flight', 'report', 'campaign'))
     only = parser.parse_args().only
-    for program in ('xvfb-run', 'chromium'):
-        if only != 'graph' and shutil.which(program) is None:
+    needed = {'graph': (), 'flight': ('xvfb-run',), None: ('xvfb-run', 'chromium')}
+    for program in needed.get(only, ('chromium',)):
+        if shutil.which(program) is None:
             print(f'pictures: the program {program} is not installed', file=sys.stderr)
             return 1
     _FOLDER.mkdir(exist_ok=True)
@@ -205,11 +216,16 @@ def main() -> int:
         return 0
     with tempfile.TemporaryDirectory() as name:
         scratch = pathlib.Path(name)
+        if only in (None, 'campaign'):
+            draw_page(
+                fly_campaign(scratch / 'campaign'), _FOLDER / 'campaign.png', scratch, 1900)
+        if only == 'campaign':
+            return 0
         bag, page = fly(scratch)
         if only in (None, 'flight'):
             draw_flight(bag, _FOLDER / 'flight.png', scratch)
         if only in (None, 'report'):
-            draw_report(page, _FOLDER / 'report.png', scratch)
+            draw_page(page, _FOLDER / 'report.png', scratch, 1500)
     return 0
 
 

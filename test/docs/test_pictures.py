@@ -17,8 +17,9 @@ SHOWN = sorted({
 LARGEST_BYTES = 500_000
 
 
-def test_there_are_pictures_of_the_graph_a_flight_and_a_report():
-    assert {path.name for path in SHOWN} == {'graph.svg', 'flight.png', 'report.png'}
+def test_there_are_pictures_of_the_graph_a_flight_its_report_and_a_campaign():
+    assert {path.name for path in SHOWN} == {
+        'graph.svg', 'flight.png', 'report.png', 'campaign.png'}
 
 
 @pytest.mark.parametrize('path', SHOWN, ids=lambda path: path.name)
