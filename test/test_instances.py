@@ -1,6 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""No two files use the same instance, nor two whose ports they would take from each other."""
+"""No two files use the same instance."""
 import collections
 import itertools
 import pathlib
@@ -9,8 +9,6 @@ import re
 import instances
 import locks
 import pytest
-
-from px4_sim_ros.mavlink.pilot_link import AUTOPILOT_PORT, PILOT_PORT
 
 FOLDER = pathlib.Path(__file__).parent
 FORMS = (r'^\w*INSTANCES?(?:, \w*INSTANCE)* = ([\d, ]+)', r"instance:=(\d+)",
@@ -33,9 +31,6 @@ def test_each_instance_belongs_to_one_file():
     shared = [i for worker in range(instances.WORKERS) for i in instances.of_worker(f'gw{worker}')]
     assert len(shared) == len(set(shared))
     assert not files.keys() & set(shared)
-    used = files.keys() | set(shared)
-    apart = AUTOPILOT_PORT - PILOT_PORT      # the port of a pilot is that of another autopilot
-    assert [(i, i + apart) for i in sorted(used) if i + apart in used] == []
 
 
 def test_there_are_no_more_workers_than_instances():

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The autopilot's ordinary MAVLink interface: telemetry out, commands in, over UDP.
 
-As PX4's "onboard" link: instance N listens on 14580+N and sends to 14540+N. Rates are
+As PX4's "onboard" link: instance N listens on 14580+N and sends to the pilot's port. Rates are
 paced in simulated time.
 """
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pymavlink.dialects.v20 import common as mavlink
 from px4_sim_ros.autopilot.commander import Commander, Mode
 from px4_sim_ros.autopilot.estimator import Estimator
 from px4_sim_ros.mavlink.hil_fields import packed
-from px4_sim_ros.mavlink.pilot_link import AUTOPILOT_PORT, PILOT_PORT
+from px4_sim_ros.mavlink.pilot_link import AUTOPILOT_PORT, pilot_port
 from px4_sim_ros.mavlink.ports import LOCAL, bound_socket
 from px4_sim_ros.mavlink.px4_modes import auto_mode
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition, LocalFrame
@@ -41,7 +41,7 @@ class MavlinkInterface:
         """
         self._commander = commander
         self._estimator = estimator
-        self._pilot = (LOCAL, PILOT_PORT + instance)
+        self._pilot = (LOCAL, pilot_port(instance))
         self._mav = mavlink.MAVLink(
             None, srcSystem=instance + 1, srcComponent=mavlink.MAV_COMP_ID_AUTOPILOT1)
         self._mav.robust_parsing = True

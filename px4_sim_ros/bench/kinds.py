@@ -8,7 +8,11 @@ import typing
 
 from px4_sim_ros.mavlink.battery_link import PAYLOAD_PORT
 from px4_sim_ros.mavlink.hil_server import port_of
-from px4_sim_ros.mavlink.pilot_link import AUTOPILOT_PORT, INSTANCES_WITH_PILOT_PORT, PILOT_PORT
+from px4_sim_ros.mavlink.pilot_link import (
+    AUTOPILOT_PORT,
+    INSTANCES_WITH_PILOT_PORT,
+    pilot_port,
+)
 from px4_sim_ros.mavlink.ports import LOCAL, check_port_is_free
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.run.flight_plan import MODES
@@ -23,8 +27,7 @@ OTHERS = *PEERS, CEILING
 _INSTANCES = range(INSTANCES_WITH_PILOT_PORT - 1, -1, -1)
 _GROUND_STATION_PORT = 18570         # of PX4
 PAYLOAD_REMOTE_PORT = 14030          # to which PX4 sends what is for a camera
-_UDP_PORTS = (
-    PILOT_PORT, AUTOPILOT_PORT, PAYLOAD_PORT, PAYLOAD_REMOTE_PORT, _GROUND_STATION_PORT)
+_UDP_PORTS = AUTOPILOT_PORT, PAYLOAD_PORT, PAYLOAD_REMOTE_PORT, _GROUND_STATION_PORT
 
 
 class Kind(typing.NamedTuple):
@@ -122,8 +125,8 @@ def is_free(instance: int) -> bool:
     """Return whether the ports of link, pilot, autopilot, battery and ground station are free."""
     try:
         check_port_is_free('TCP', LOCAL, port_of(instance))
-        for port in _UDP_PORTS:
-            check_port_is_free('UDP', LOCAL, port + instance)
+        for port in (pilot_port(instance), *(port + instance for port in _UDP_PORTS)):
+            check_port_is_free('UDP', LOCAL, port)
     except OSError:
         return False
     return True

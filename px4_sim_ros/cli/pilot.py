@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the command's options."""
     parser.add_argument('--mission', default='square', help='name in config/missions, or a path')
     parser.add_argument('--instance', type=instance, default=0,
-                        help='as PX4: UDP port 14540 + instance')
+                        help='as PX4: UDP port 14540 + instance, from 10 on 14690 + instance')
     parser.add_argument('--upload', action='store_true', help='give the mission to the navigator of'
                         ' PX4, also that of a multirotor')
 

@@ -65,6 +65,7 @@ _UPLOAD_RETRY_S = 2.0
 _ITEM_LIMIT_S = 300.0
 # PX4's custom modes, and the sub-mode of automatic.
 _MANUAL, _AUTO, _MISSION = 1, 4, 4
+_MISSION_MODE = 'AUTO_MISSION'
 _MANUAL_S = 2.0
 _INTERVAL_US = 100_000
 _AUTOPILOT = mavlink.MAV_COMP_ID_AUTOPILOT1
@@ -150,8 +151,9 @@ def _set_mode(pilot: Pilot, mode: int, sub_mode: int = 0) -> Course[None]:
 
 def _reach(pilot: Pilot, index: int, limit_s: float) -> Course[bool]:
     def is_reached() -> bool:
+        # Where it lands when it leaves its mission to return is the last item, and the current one.
         current = pilot.link.item_current
-        return current is not None and current > index
+        return current is not None and current > index and pilot.link.mode == _MISSION_MODE
     return pilot.until(is_reached, limit_s, f'item {index + 1} of the mission was not reached')
 
 

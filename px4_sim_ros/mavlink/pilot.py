@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A pilot that flies a mission over ordinary MAVLink, with PX4 or the embedded autopilot.
 
-It sits where a companion computer does (UDP 14540 + instance). A course of action is a generator
-that is resumed whenever there may be something new: by `Pilot.fly`, which waits for the autopilot
-and keeps time by its clock, or in each step of the simulation, at simulated time.
+It sits where a companion computer does (UDP 14540 + instance, see `pilot_port`). A course of action
+is a generator that is resumed whenever there may be something new: by `Pilot.fly`, which waits for
+the autopilot and keeps time by its clock, or in each step of the simulation, at simulated time.
 """
 from __future__ import annotations
 
@@ -62,6 +62,8 @@ class Pilot:
         :raises OSError: the port is taken
         """
         self.report, self._uploads = report, uploads
+        self._has_to_be_armed = False
+        self._failsafe_mode: str | None = None
         self.link = PilotLink(instance, listener, system_type)
         load_proj()
 
@@ -135,11 +137,16 @@ class Pilot:
         yield from self.until(
             lambda: self.link.armed, _ITEM_LIMIT_S, 'the autopilot has not armed')
         self.report(Event('armed', self.link.time_s))
+        self._has_to_be_armed = True
 
     def _hold(self, item: Hold) -> Course[None]:
         end_s = self.link.time_s + item.duration_s
         yield from self.until(
             lambda: self.link.time_s >= end_s, item.duration_s + 1.0, 'time stands still')
+        if self.link.on_ground:
+            raise MissionError(
+                f'the vehicle has not held for {item.duration_s:g} s: it is on the ground'
+                + self._last_words())
         self.report(Event(
             f'held for {item.duration_s:g} s', self.link.time_s, None, True))
 
@@ -160,6 +167,7 @@ class Pilot:
     def landing(self) -> Course[None]:
         """Wait until the vehicle stands on the ground and its autopilot has disarmed."""
         link = self.link
+        self._has_to_be_armed = False
         yield from self.until(
             lambda: link.on_ground, _ITEM_LIMIT_S, 'the vehicle has not landed')
         self.report(Event('landed', link.time_s))
@@ -245,11 +253,30 @@ class Pilot:
         link = self.link
         end_s = link.time_s + limit_s if link.time_s else None
         while not (value := condition()):
+            self._look_after_flight()
             if end_s is None and link.time_s:
                 end_s = link.time_s + limit_s
             # Time may jump from one message to the next: the condition is looked at first.
             if end_s is not None and link.time_s > end_s:
-                text = f'; its last words were "{link.text}"' if link.text else ''
-                raise MissionError(f'{failure} after {limit_s:g} s of simulated time{text}')
+                raise MissionError(
+                    f'{failure} after {limit_s:g} s of simulated time{self._last_words()}')
             yield
         return value
+
+    def _look_after_flight(self) -> None:
+        """Report each mode that a failsafe of the autopilot takes it to.
+
+        :raises MissionError: it has disarmed, which it does when it has landed by itself
+        """
+        link = self.link
+        mode = link.mode if link.failsafe else None
+        if mode is not None and mode != self._failsafe_mode:
+            self.report(Event(
+                f'the autopilot is in a failsafe, mode {mode}{self._last_words()}', link.time_s))
+        self._failsafe_mode = mode
+        if self._has_to_be_armed and not link.armed:
+            raise MissionError(
+                'the autopilot has disarmed before the end of the mission' + self._last_words())
+
+    def _last_words(self) -> str:
+        return f'; its last words were "{self.link.text}"' if self.link.text else ''

@@ -47,7 +47,8 @@ class PilotParameters(Parameters):
     """Whom the pilot commands, and what comes after its mission."""
 
     instance: int = parameter(
-        'PX4 instance; the UDP port is 14540 + instance', minimum=0, maximum=99)
+        'PX4 instance; the UDP port is 14540 + instance, from 10 on 14690 + instance',
+        minimum=0, maximum=99)
     at_end: str = parameter(
         'what to do when the mission is over: let time go on, or hold the step',
         choices=('go_on', 'hold'))

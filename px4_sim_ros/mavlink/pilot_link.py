@@ -32,8 +32,9 @@ PILOT_PORT, AUTOPILOT_PORT = 14540, 14580
 INSTANCES_WITH_PILOT_PORT = 10
 """From this instance on PX4 sends to the port of the one before until it has heard from a pilot.
 
-And the pilot's port of this instance is that of QGroundControl, to which all PX4s send.
+So its pilot may have any port; the next ones are those of ground stations and of autopilots.
 """
+_LATER_PILOT_PORT = 14700
 
 _HEARTBEAT_S = 1.0               # simulated time
 # Wall time. At full speed PX4 sends several datagrams a millisecond: to wake up for each would
@@ -57,6 +58,12 @@ _BEFORE_FLIGHT = _IN_FLIGHT | {
     mavlink.MAVLink_attitude_message.id, mavlink.MAVLink_global_position_int_message.id}
 
 
+def pilot_port(instance: int) -> int:
+    """Return the UDP port of an instance's pilot."""
+    later = instance - INSTANCES_WITH_PILOT_PORT
+    return PILOT_PORT + instance if later < 0 else _LATER_PILOT_PORT + later
+
+
 class PilotLink:
     """Sends to one autopilot and keeps what it has sent last."""
 
@@ -73,7 +80,7 @@ class PilotLink:
         self._listener, self._system_type = listener, system_type
         self.is_cut = False              # what is sent is lost
         self.system_id = instance + 1
-        self.port = PILOT_PORT + instance
+        self.port = pilot_port(instance)
         self.mav = mavlink.MAVLink(
             None, srcSystem=245, srcComponent=mavlink.MAV_COMP_ID_ONBOARD_COMPUTER)
         self.mav.robust_parsing = True
@@ -81,7 +88,7 @@ class PilotLink:
         self._buffer = memoryview(bytearray(65536))
         self._received: collections.deque[bytes] = collections.deque()     # and not parsed yet
         autopilot = LOCAL, AUTOPILOT_PORT + instance
-        # Who alone is listened to, where others send to this port as well.
+        # Who alone is listened to: to the last of PX4's ports all later ones send at first.
         self._only_from = autopilot if instance >= INSTANCES_WITH_PILOT_PORT - 1 else None
         self._has_to_ask = instance >= INSTANCES_WITH_PILOT_PORT
         # Of the autopilot; None until it has sent something, unless it has to be asked for that.

@@ -11,7 +11,7 @@ from px4_sim_ros.config.scenarios import NONE, load_scenario
 from px4_sim_ros.config.vehicles_and_missions import load_vehicle
 from px4_sim_ros.mavlink.hil_server import port_of
 from px4_sim_ros.mavlink.link_state import HilParameters
-from px4_sim_ros.mavlink.pilot_link import AUTOPILOT_PORT, PILOT_PORT
+from px4_sim_ros.mavlink.pilot_link import AUTOPILOT_PORT, pilot_port
 from px4_sim_ros.mavlink.ports import LOCAL, check_port_is_free
 from px4_sim_ros.run.processes import Child
 from px4_sim_ros.run.px4 import (
@@ -45,7 +45,7 @@ def check_ports(hil: HilParameters, autopilot: str, is_piloted: bool) -> None:
     """
     check_port_is_free('TCP', hil.host, port_of(hil.instance))
     if is_piloted:
-        check_port_is_free('UDP', LOCAL, PILOT_PORT + hil.instance)
+        check_port_is_free('UDP', LOCAL, pilot_port(hil.instance))
     if autopilot == 'embedded' or (autopilot == 'px4' and is_piloted):
         check_port_is_free('UDP', LOCAL, AUTOPILOT_PORT + hil.instance)
 

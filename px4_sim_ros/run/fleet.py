@@ -13,7 +13,6 @@ from px4_sim_ros.config.configuration import Configuration, load_configuration
 from px4_sim_ros.config.fleets import Fleet, FleetVehicle
 from px4_sim_ros.config.setting_names import Settings
 from px4_sim_ros.mavlink.link_state import HilParameters
-from px4_sim_ros.mavlink.pilot_link import AUTOPILOT_PORT, PILOT_PORT
 from px4_sim_ros.model.body.integrators import DynamicsParameters
 from px4_sim_ros.model.encounters import reach_m
 from px4_sim_ros.model.environment.wind import WindParameters
@@ -80,9 +79,6 @@ def configurations(
         except ParameterError as error:
             raise ParameterError(f'fleet {fleet.name}: {vehicle.namespace}: {error}') from error
         found.append((whose, configuration))
-    _check_ports(fleet, {
-        its.of_node('hil_bridge', HilParameters).instance: vehicle.namespace
-        for vehicle, its in found})
     return found
 
 
@@ -90,21 +86,6 @@ def _field_seed(first: Configuration) -> int:
     """Return the seed of the field of turbulence that the first vehicle meets."""
     seed = first.of_node('wind', WindParameters).field_seed
     return first.world.seed if seed < 0 else seed
-
-
-def _check_ports(fleet: Fleet, vehicles: typing.Mapping[int, str]) -> None:
-    """Check that no pilot listens where another vehicle's autopilot does.
-
-    :param vehicles: namespaces by instance
-    :raises ParameterError: naming two
-    """
-    apart = AUTOPILOT_PORT - PILOT_PORT
-    for instance, name in vehicles.items():
-        if other := vehicles.get(instance + apart):
-            raise ParameterError(
-                f'fleet {fleet.name}: the instances {instance} of {name} and {instance + apart} of'
-                f' {other} differ by {apart}, so UDP port {AUTOPILOT_PORT + instance} is that of'
-                ' both')
 
 
 def reaches_m(vehicles: typing.Mapping[str, Configuration]) -> dict[str, float]:

@@ -15,6 +15,7 @@ from px4_sim_ros.autopilot.process import Autopilot
 from px4_sim_ros.config.blocks import block_configuration
 from px4_sim_ros.mavlink.hil_block import HilFrames
 from px4_sim_ros.mavlink.hil_decoder import HilDecoder
+from px4_sim_ros.mavlink.pilot_link import pilot_port
 
 HOST = '127.0.0.1'
 TIME_LIMIT_S = 20.0
@@ -39,7 +40,7 @@ class Rig:
         self.system_id = instance + 1
         self._autopilot_address = HOST, 14580 + instance
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self._socket.bind((HOST, 14540 + instance))
+        self._socket.bind((HOST, pilot_port(instance)))
         self._socket.setblocking(False)
         self.received: list[mavlink.MAVLink_message] = []      # from the autopilot over UDP
         self.stopped: set[str] = set()                     # sensors

@@ -189,14 +189,13 @@ def test_a_vehicle_that_is_refused(files, capsys):
 def test_ports():
     ports = {row[0] for row in rows(PX4, 'port |')}
     of_instance = {f'{protocol} {first} + i' for protocol, first in (
-        ('TCP', hil_server.HIL_PORT), ('UDP', pilot_link.PILOT_PORT), ('UDP', AUTOPILOT_PORT),
+        ('TCP', hil_server.HIL_PORT), ('UDP', AUTOPILOT_PORT),
         ('UDP', battery_link.PAYLOAD_PORT))}
-    assert of_instance <= ports
+    first, later = pilot_link.pilot_port(0), pilot_link.pilot_port(10) - 10
+    assert of_instance | {f'UDP {first} + i; {later} + i from 10 on'} <= ports
     assert hil_server.port_of(7) == hil_server.HIL_PORT + 7
-    assert f'{pilot_link.PILOT_PORT} + 40 is {AUTOPILOT_PORT}' in PX4
-    assert pilot_link.PILOT_PORT + 40 == AUTOPILOT_PORT
-    assert pilot_link.PILOT_PORT + 10 == 14550
-    assert pilot_link.PILOT_PORT + 12 == 14552      # of the sentence about instances from 10 on
+    assert pilot_link.pilot_port(9) == 14549
+    assert pilot_link.pilot_port(12) == 14702       # of the sentence about instances from 10 on
 
 
 @pytest.mark.skipif(not os.environ.get('PX4_DIR'), reason='PX4_DIR does not point to a built PX4')
@@ -263,7 +262,8 @@ def test_ports_that_are_taken(instance):
     with contextlib.closing(pilot.Pilot(instance, print)):
         with pytest.raises(ports.PortTakenError) as error:
             pilot.Pilot(instance, print)
-        assert holder.sub('', error.value.strerror) == holder.sub('', of(udp, 14540))
+        assert holder.sub('', error.value.strerror) == holder.sub('', udp.replace(
+            str(pilot_link.pilot_port(0)), str(pilot_link.pilot_port(instance))))
 
 
 def test_a_folder_without_px4():

@@ -98,6 +98,7 @@ def test_no_autopilot_is_told_nothing(px4, link):
 
 
 @pytest.mark.parametrize('host', [HOST, '255.255.255.255'])
-def test_nobody_has_to_listen(link, host):
+def test_nobody_has_to_listen(px4, link, host):
+    px4.close()
     for second in range(3):
         link.send(STATUS._replace(time_us=second * 1_000_000), host)

@@ -69,12 +69,14 @@ def fly(instance):
     """Return a function that flies items; it returns the navigator and what was reported."""
     with contextlib.ExitStack() as stack:
         def flown(vehicle_type, *items, result=mavlink.MAV_MISSION_ACCEPTED, heading_deg=0.0,
-                  **how):
+                  on_tick=None, tick_s=0.1, **how):
             events = []
             autopilot = stack.enter_context(contextlib.closing(UdpAutopilot(instance)))
             pilot = stack.enter_context(contextlib.closing(Pilot(instance, events.append, **how)))
             navigator = Navigator(autopilot, vehicle_type, result)
-            autopilot.heading_deg = heading_deg
+            autopilot.heading_deg, autopilot.tick_s = heading_deg, tick_s
+            if on_tick is not None:
+                autopilot.on_tick = lambda: (navigator.go_on(), on_tick(navigator))
             autopilot.begin()
             pilot.fly(Mission('test', items))
             return navigator, events
@@ -174,3 +176,17 @@ def test_an_autopilot_that_refuses_a_mission_is_quoted(fly):
     with pytest.raises(MissionError, match='refuses the mission: MAV_MISSION_UNSUPPORTED'):
         fly(mavlink.MAV_TYPE_QUADROTOR, *CORNER, uploads=True,
             result=mavlink.MAV_MISSION_UNSUPPORTED)
+
+
+def test_an_item_is_not_reached_by_returning(fly):
+    """PX4 makes its landing the current item when it returns for it."""
+    def returns(navigator):
+        if navigator.current == 1:
+            navigator.current = len(navigator.items) - 1
+            navigator.autopilot.mode = 4, 5                 # AUTO_RTL
+            navigator.autopilot.in_failsafe = True
+
+    with pytest.raises(MissionError) as error:
+        fly(mavlink.MAV_TYPE_FIXED_WING, TakeOff(30.0), GoTo(300.0, 0.0, 30.0), Land(),
+            on_tick=returns, tick_s=1.0)
+    assert str(error.value).startswith('item 2 of the mission was not reached after 300 s')

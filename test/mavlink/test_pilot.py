@@ -16,6 +16,7 @@ from udp_autopilot import HOME, UdpAutopilot, metres_per_degree
 
 from px4_sim_ros.mavlink.pilot import Pilot
 from px4_sim_ros.mavlink.pilot_events import MissionError
+from px4_sim_ros.mavlink.pilot_link import pilot_port
 from px4_sim_ros.model.mission import GoTo, Hold, Land, Mission, TakeOff
 
 TAKE_OFF, ARM = mavlink.MAV_CMD_NAV_TAKEOFF, mavlink.MAV_CMD_COMPONENT_ARM_DISARM
@@ -216,6 +217,56 @@ def test_a_landing_that_does_not_end(fly, autopilot, change, sentence):
         fly()
 
 
+RETURN, LANDING = (4, 5), (4, 6)          # PX4's modes
+
+
+def test_each_mode_of_a_failsafe_is_reported(fly, autopilot, events):
+    """The mission goes on."""
+    modes = iter([(4, 3)] * 5 + [RETURN] * 5 + [LANDING] * 5)
+
+    def on_tick():
+        if len(events) > 2:              # ready, armed, arrived: it holds
+            autopilot.mode = next(modes, None) or LANDING
+            autopilot.in_failsafe = autopilot.mode != LANDING
+
+    autopilot.on_tick = on_tick
+    autopilot.text = 'Low battery level'
+    fly(TakeOff(10.0), Hold(3.0), Land())
+    assert [event.text for event in events[3:]] == [
+        'the autopilot is in a failsafe, mode AUTO_LOITER; its last words were "Low battery level"',
+        'the autopilot is in a failsafe, mode AUTO_RTL; its last words were "Low battery level"',
+        'held for 3 s', 'landed', 'disarmed']
+
+
+@pytest.mark.parametrize(('flown', 'commands'), [(1, [TAKE_OFF, ARM]), (2, [TAKE_OFF, ARM, GO_TO])])
+def test_a_mission_that_the_autopilot_ends(fly, autopilot, events, flown, commands):
+    """It has landed by itself, as with an empty battery: no item after that is flown."""
+    def on_tick():
+        if sum(event.ends_item for event in events) == flown:
+            autopilot.armed = False
+
+    autopilot.on_tick = on_tick
+    items = (TakeOff(10.0), Hold(30.0)) if flown == 1 else (
+        TakeOff(10.0), GoTo(1.0, 2.0, 3.0), Hold(30.0))
+    with pytest.raises(MissionError) as error:
+        fly(*items, Land())
+    assert str(error.value) == 'the autopilot has disarmed before the end of the mission'
+    assert [m.command for m in autopilot.commands] == commands
+    assert sum(event.ends_item for event in events) == flown
+
+
+def test_a_hold_on_the_ground_is_none(fly, autopilot, events):
+    """An autopilot that stays armed when it is down, for want of power."""
+    def on_tick():
+        if len(events) > 2:
+            autopilot.place = list(autopilot.start)
+
+    autopilot.on_tick = on_tick
+    with pytest.raises(MissionError) as error:
+        fly(TakeOff(10.0), Hold(3.0), Land())
+    assert str(error.value) == 'the vehicle has not held for 3 s: it is on the ground'
+
+
 def test_a_hold_ends_though_time_jumps(fly, autopilot, events):
     """After a late message the time is over; it does not stand still."""
     jumps = iter([100.0])
@@ -231,7 +282,7 @@ def test_a_hold_ends_though_time_jumps(fly, autopilot, events):
 def test_an_autopilot_that_never_speaks(instance, monkeypatch):
     """Without its clock only wall time is left."""
     monkeypatch.setattr('px4_sim_ros.mavlink.pilot._SILENCE_LIMIT_S', 0.1)
-    silence = f'no MAVLink message on UDP port {14540 + instance}'
+    silence = f'no MAVLink message on UDP port {pilot_port(instance)}'
     with (contextlib.closing(Pilot(instance, print)) as pilot,
           pytest.raises(MissionError, match=silence)):
         pilot.fly(UP_AND_DOWN)
@@ -272,11 +323,11 @@ def test_what_comes_at_once_is_taken_one_by_one(fly, autopilot, events):
 def test_port_taken(instance):
     """The sentence names the port."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as holder:
-        holder.bind((HOST, 14540 + instance))
+        holder.bind((HOST, pilot_port(instance)))
         with pytest.raises(OSError) as error:
             Pilot(instance, print)
     assert error.value.strerror == (
-        f'UDP port {14540 + instance} is taken by {psutil.Process().name()} (process'
+        f'UDP port {pilot_port(instance)} is taken by {psutil.Process().name()} (process'
         f' {os.getpid()}); stop it or choose another instance')
 
 
@@ -297,7 +348,7 @@ def test_another_system_that_the_autopilot_hears_is_noted(fly, autopilot, pilot)
 
 
 def test_only_its_own_autopilot_is_heard_where_others_send_as_well(fly, autopilot, pilot, events):
-    """From instance 10 on PX4s send to the port of instance 9 at first, and all to that of 10."""
+    """From instance 10 on PX4s send to the port of instance 9 at first."""
     station = mavlink.MAVLink(None, srcSystem=255, srcComponent=190)
     heartbeat = station.heartbeat_encode(mavlink.MAV_TYPE_GCS, 8, 0, 0, 4).pack(station)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:

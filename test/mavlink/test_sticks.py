@@ -15,6 +15,7 @@ from stand_in_autopilot import HOST
 from px4_sim_ros.autopilot.mavlink_interface import MavlinkInterface
 from px4_sim_ros.config.blocks import make_blocks
 from px4_sim_ros.config.configuration import load_configuration
+from px4_sim_ros.mavlink.pilot_link import pilot_port
 from px4_sim_ros.mavlink.sticks import StickLine, joy_axes, manual_control
 from px4_sim_ros.messages.joy import sticks_of
 from px4_sim_ros.model.errors import ParameterError
@@ -78,7 +79,7 @@ def pilot(instance, tmp_path):
         autopilot = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
         autopilot.bind((HOST, 14580 + instance))
         autopilot.setblocking(False)
-        autopilot.sendto(b'\0', (HOST, 14540 + instance))
+        autopilot.sendto(b'\0', (HOST, pilot_port(instance)))
         block.step(STEP_US, {FAULTS: ()})        # from now on it knows where to send
         yield block, autopilot
 
@@ -149,7 +150,7 @@ def test_the_embedded_autopilot_refuses_sticks_once_and_missions(instance):
         interface = MavlinkInterface(instance, Silent(), Silent())
         stack.callback(interface.close)
         pilot = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
-        pilot.bind((HOST, 14540 + instance))
+        pilot.bind((HOST, pilot_port(instance)))
         pilot.setblocking(False)
         for message in [manual_control(MAV, 1, RIGHT)] * 3 + [MAV.mission_count_encode(1, 1, 4)]:
             pilot.sendto(message.pack(MAV), (HOST, 14580 + instance))

@@ -14,7 +14,7 @@ from rclpy.serialization import deserialize_message
 from stand_in_autopilot import HOST
 from transforms3d.euler import euler2mat, euler2quat
 
-from px4_sim_ros.mavlink.pilot_link import PilotLink
+from px4_sim_ros.mavlink.pilot_link import PilotLink, pilot_port
 from px4_sim_ros.messages import autopilot
 from px4_sim_ros.messages.codec import Decoder, Encoder
 from px4_sim_ros.messages.stamps import stamp_us
@@ -40,7 +40,7 @@ def say(instance):
 
         def said(*messages):
             for message in messages:
-                sender.sendto(message.pack(mav), (HOST, 14540 + instance))
+                sender.sendto(message.pack(mav), (HOST, pilot_port(instance)))
         yield said
 
 

@@ -15,6 +15,8 @@ import typing
 from pymavlink.dialects.v20 import common as mavlink
 from stand_in_autopilot import HOST
 
+from px4_sim_ros.mavlink.pilot_link import pilot_port
+
 # Lausanne, 400 m above mean sea level.
 HOME = (46.5197, 6.6323, 400.0)
 DISARM_DELAY_S = 2.0
@@ -38,7 +40,7 @@ class UdpAutopilot:
         self.system_id = instance + 1
         self.tick_s = 0.1
         # As a PX4 from instance 10 on it sends to whoever has sent to it.
-        self._pilot = None if instance > 9 else (HOST, 14540 + instance)
+        self._pilot = None if instance > 9 else (HOST, pilot_port(instance))
         self._mav = mavlink.MAVLink(None, srcSystem=self.system_id, srcComponent=1)
         self._mav.robust_parsing = True
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -52,6 +54,8 @@ class UdpAutopilot:
         self.heading_deg = 0.0                   # clockwise from north
         self.ready = True
         self.armed = False
+        self.mode = 0, 0                         # PX4's main and sub-mode
+        self.in_failsafe = False
         self.text = ''
         self.vehicle_type = mavlink.MAV_TYPE_QUADROTOR
         # What came, in order: (time, message), and the commands alone.
@@ -108,6 +112,8 @@ class UdpAutopilot:
             self.place = [*self.start[:2], self.start[2] + message.param7 - HOME[2]]
         elif message.command == mavlink.MAV_CMD_COMPONENT_ARM_DISARM:
             self.armed = True
+        elif message.command == mavlink.MAV_CMD_DO_SET_MODE:
+            self.mode = int(message.param2), int(message.param3)
         elif message.command == mavlink.MAV_CMD_DO_REPOSITION:
             north, east = metres_per_degree()
             self.place = [
@@ -123,10 +129,13 @@ class UdpAutopilot:
         north, east, up = self.place
         degree_north, degree_east = metres_per_degree()
         in_air = up > self.start[2]
+        main, sub = self.mode
         prearm = mavlink.MAV_SYS_STATUS_PREARM_CHECK
         messages = [
             mav.heartbeat_encode(
-                self.vehicle_type, mavlink.MAV_AUTOPILOT_PX4, 128 if self.armed else 0, 0, 0),
+                self.vehicle_type, mavlink.MAV_AUTOPILOT_PX4, 128 if self.armed else 0,
+                main << 16 | sub << 24,
+                mavlink.MAV_STATE_CRITICAL if self.in_failsafe else mavlink.MAV_STATE_ACTIVE),
             mav.sys_status_encode(
                 prearm, prearm, prearm if self.ready else 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0),
             mav.extended_sys_state_encode(

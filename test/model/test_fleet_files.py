@@ -170,14 +170,6 @@ def test_a_vehicle_that_does_not_fit(entry, sentence, tmp_path):
     assert str(error.value).startswith(f'fleet fleet: bravo: {sentence}')
 
 
-def test_ports_that_two_vehicles_would_have(tmp_path):
-    with pytest.raises(ParameterError) as error:
-        configured(load(changed(instance=41), tmp_path), {'hil_bridge': {'instance': 1}})
-    assert str(error.value) == (
-        'fleet fleet: the instances 1 of alpha and 41 of bravo differ by 40, so UDP port 14581 is'
-        ' that of both')
-
-
 def presences(tmp_path, *entries):
     fleet = load({'vehicles': [{'namespace': f'v{i}', **entry}
                                for i, entry in enumerate(entries)]}, tmp_path)

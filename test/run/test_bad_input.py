@@ -10,7 +10,7 @@ import pytest
 from commands import family, run
 
 from px4_sim_ros.mavlink.hil_server import port_of
-from px4_sim_ros.mavlink.pilot_link import AUTOPILOT_PORT, PILOT_PORT
+from px4_sim_ros.mavlink.pilot_link import AUTOPILOT_PORT, pilot_port
 
 pytestmark = pytest.mark.slow       # starts processes and waits
 
@@ -106,12 +106,12 @@ def test_a_taken_port_is_named_with_its_holder():
     assert f'(process {os.getpid()})' in sentence
 
 
-@pytest.mark.parametrize('port', [PILOT_PORT, AUTOPILOT_PORT])
+@pytest.mark.parametrize('port', [pilot_port(INSTANCE), AUTOPILOT_PORT + INSTANCE])
 def test_a_taken_port_of_the_flight_is_named_before_anything_starts(port, sentence_of):
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as holder:
-        holder.bind(('127.0.0.1', port + INSTANCE))
+        holder.bind(('127.0.0.1', port))
         sentence = sentence_of()
-    assert sentence.startswith(f'fly: UDP port {port + INSTANCE} is taken by ')
+    assert sentence.startswith(f'fly: UDP port {port} is taken by ')
     assert sentence.endswith(f'(process {os.getpid()}); stop it or choose another instance')
 
 

@@ -9,17 +9,22 @@ import pytest
 from px4_sim_ros.autopilot.mavlink_interface import AUTOPILOT_PORT
 from px4_sim_ros.config.parameter_files import default_parameters
 from px4_sim_ros.mavlink.link_state import HilParameters
-from px4_sim_ros.mavlink.pilot_link import PILOT_PORT
+from px4_sim_ros.mavlink.pilot_link import pilot_port
 from px4_sim_ros.mavlink.ports import PortTakenError
 from px4_sim_ros.run.autopilots import check_ports
 
+
+def autopilot_port(instance):
+    return AUTOPILOT_PORT + instance
+
+
 # The port that is taken, the autopilot, whether there is a pilot, whether the flight is refused.
 CASES = [
-    (PILOT_PORT, 'embedded', True, True), (PILOT_PORT, 'px4', True, True),
-    (PILOT_PORT, 'none', True, True), (PILOT_PORT, 'none', False, False),
-    (AUTOPILOT_PORT, 'embedded', True, True), (AUTOPILOT_PORT, 'px4', True, True),
-    (AUTOPILOT_PORT, 'px4', False, False),
-    (AUTOPILOT_PORT, 'none', True, False)]
+    (pilot_port, 'embedded', True, True), (pilot_port, 'px4', True, True),
+    (pilot_port, 'none', True, True), (pilot_port, 'none', False, False),
+    (autopilot_port, 'embedded', True, True), (autopilot_port, 'px4', True, True),
+    (autopilot_port, 'px4', False, False),
+    (autopilot_port, 'none', True, False)]
 
 
 @pytest.mark.parametrize('port, autopilot, is_piloted, is_refused', CASES)
@@ -29,11 +34,11 @@ def test_a_port_that_a_flight_uses_is_named(port, autopilot, is_piloted, is_refu
         key: value for key, value in default_parameters('hil_bridge').items() if key in own
     } | {'instance': instance})
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as holder:
-        holder.bind(('127.0.0.1', port + instance))
+        holder.bind(('127.0.0.1', port(instance)))
         if not is_refused:
             check_ports(hil, autopilot, is_piloted)
             return
         with pytest.raises(PortTakenError) as error:
             check_ports(hil, autopilot, is_piloted)
-    assert error.value.strerror.startswith(f'UDP port {port + instance} is taken by ')
+    assert error.value.strerror.startswith(f'UDP port {port(instance)} is taken by ')
     assert f'(process {os.getpid()})' in error.value.strerror
