@@ -41,6 +41,7 @@ _ITEM_LIMIT_S = 180.0
 _COMMAND_RETRY_S = 1.0
 _ARRIVED_SPEED_M_S = 0.3
 _STANDING_M_S = 0.1
+_HELD_SHARE = 0.5                # of the height at the beginning of a hold, at its end
 _T = typing.TypeVar('_T')
 _AUTOPILOT = mavlink.MAV_COMP_ID_AUTOPILOT1
 
@@ -118,7 +119,7 @@ class Pilot:
         if isinstance(item, TakeOff):
             return self._take_off(item, home)
         if isinstance(item, Hold):
-            return self._hold(item)
+            return self._hold(item, home)
         if isinstance(item, GoTo):
             return self._go_to(item, home)
         return self._land()
@@ -139,14 +140,17 @@ class Pilot:
         self.report(Event('armed', self.link.time_s))
         self._has_to_be_armed = True
 
-    def _hold(self, item: Hold) -> Course[None]:
+    def _hold(self, item: Hold, home: Home) -> Course[None]:
         end_s = self.link.time_s + item.duration_s
+        *_, began_m = self._offset(home)
         yield from self.until(
             lambda: self.link.time_s >= end_s, item.duration_s + 1.0, 'time stands still')
-        if self.link.on_ground:
+        *_, up_m = self._offset(home)
+        # Not every autopilot notices that it has fallen. By hand it may go anywhere in the air.
+        if up_m < began_m * _HELD_SHARE:
             raise MissionError(
-                f'the vehicle has not held for {item.duration_s:g} s: it is on the ground'
-                + self._last_words())
+                f'the vehicle has not held for {item.duration_s:g} s: it is {up_m:.1f} m up, and'
+                f' was {began_m:.1f} m{self._last_words()}')
         self.report(Event(
             f'held for {item.duration_s:g} s', self.link.time_s, None, True))
 
@@ -276,7 +280,7 @@ class Pilot:
         self._failsafe_mode = mode
         if self._has_to_be_armed and not link.armed:
             raise MissionError(
-                'the autopilot has disarmed before the end of the mission' + self._last_words())
+                f'the autopilot has disarmed before the end of the mission{self._last_words()}')
 
     def _last_words(self) -> str:
         return f'; its last words were "{self.link.text}"' if self.link.text else ''
