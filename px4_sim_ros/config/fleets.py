@@ -16,8 +16,8 @@ from px4_sim_ros.model.parameters import Parameters, parameter, unknown_key_erro
 from px4_sim_ros.model.timebase import US_PER_S, seconds_text
 from px4_sim_ros.step.attendance import Presence
 
-MOST_VEHICLES = 40
-"""As many as there are ports between the first pilot's and the first autopilot's."""
+MOST_VEHICLES = 100
+"""As many as there are instances."""
 SPACING_M = 3.0
 NEAR_MISS_M = 1.0
 

@@ -63,6 +63,7 @@ class Pilot:
         :raises OSError: the port is taken
         """
         self.report, self._uploads = report, uploads
+        self._failure = ''               # with which the mission goes on, so that it lands
         self._has_to_be_armed = False
         self._failsafe_mode: str | None = None
         self.link = PilotLink(instance, listener, system_type)
@@ -99,6 +100,8 @@ class Pilot:
             return
         for item in mission.items:
             yield from self._fly_item(item, home)
+        if self._failure:
+            raise MissionError(self._failure)
 
     def ready(self) -> Course[Home]:
         """Wait until the autopilot is ready to arm; return where it stands."""
@@ -147,12 +150,13 @@ class Pilot:
             lambda: self.link.time_s >= end_s, item.duration_s + 1.0, 'time stands still')
         *_, up_m = self._offset(home)
         # Not every autopilot notices that it has fallen. By hand it may go anywhere in the air.
-        if up_m < began_m * _HELD_SHARE:
-            raise MissionError(
+        if up_m >= began_m * _HELD_SHARE:
+            text = f'held for {item.duration_s:g} s'
+        else:
+            text = self._failure = (
                 f'the vehicle has not held for {item.duration_s:g} s: it is {up_m:.1f} m up, and'
                 f' was {began_m:.1f} m{self._last_words()}')
-        self.report(Event(
-            f'held for {item.duration_s:g} s', self.link.time_s, None, True))
+        self.report(Event(text, self.link.time_s, None, True))
 
     def _go_to(self, item: GoTo, home: Home) -> Course[None]:
         target = item.east_m, item.north_m, item.up_m

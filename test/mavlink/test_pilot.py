@@ -256,7 +256,7 @@ def test_a_mission_that_the_autopilot_ends(fly, autopilot, events, flown, comman
 
 
 def test_a_hold_on_the_ground_is_none(fly, autopilot, events):
-    """The autopilot has fallen for want of power, and has not noticed."""
+    """The vehicle has fallen for want of power, and the autopilot does not notice: it lands."""
     def on_tick():
         if len(events) > 2:
             autopilot.place = list(autopilot.start)
@@ -264,8 +264,9 @@ def test_a_hold_on_the_ground_is_none(fly, autopilot, events):
     autopilot.on_tick = on_tick
     with pytest.raises(MissionError) as error:
         fly(TakeOff(10.0), Hold(3.0), Land())
-    assert str(error.value) == (
-        'the vehicle has not held for 3 s: it is 0.0 m up, and was 10.0 m')
+    sentence = 'the vehicle has not held for 3 s: it is 0.0 m up, and was 10.0 m'
+    assert str(error.value) == sentence
+    assert [event.text for event in events[3:]] == [sentence, 'landed', 'disarmed']
 
 
 def test_a_hold_ends_though_time_jumps(fly, autopilot, events):

@@ -121,7 +121,7 @@ def changed(**entry):
 
 @pytest.mark.parametrize(('content', 'sentence'), [
     ('- 1', ': must hold a list of vehicles'),
-    ({'vehicles': []}, ': vehicles: 0 of them; must be at least 1 and at most 40'),
+    ({'vehicles': []}, ': vehicles: 0 of them; must be at least 1 and at most 100'),
     ({**GOOD, 'windy': 1}, '.windy: unknown parameter; known are near_miss_m, set, vehicles'),
     ({**GOOD, 'near_miss_m': -1.0}, '.near_miss_m = -1.0: must be at least 0 and at most 1000 m'),
     ({'vehicles': [3]}, ': vehicles[0] = 3: must be a mapping'),

@@ -336,7 +336,7 @@ def test_a_vehicle_has_a_scenario_of_its_own(hop, tmp_path):
 
 @pytest.mark.parametrize(('words', 'sentence'), [
     (['--vehicles', '0'],
-     "--vehicles: '0': must be a whole number, at least 1 and at most 40"),
+     "--vehicles: '0': must be a whole number, at least 1 and at most 100"),
     (['--vehicles', '2', '--spacing', '0'], 'spacing 0: must be greater than 0 and at most 100 m'),
     (['--spacing', '2'], 'spacing 2: is only for --vehicles'),
     (['--vehicles', '2', '--namespace', 'uav'], "namespace 'uav': is for one vehicle alone"),

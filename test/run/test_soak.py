@@ -11,8 +11,11 @@ import sys
 
 import psutil
 import pytest
+import yaml
 from commands import command
 from graph_processes import running_graph
+
+from px4_sim_ros.config.resources import config_directory
 
 pytestmark = pytest.mark.slow       # starts processes and waits
 
@@ -25,7 +28,14 @@ def test_a_long_flight(tmp_path, instance):
     mission = tmp_path / 'hover.yaml'
     mission.write_text(json.dumps({'name': 'hover', 'items': [
         {'take_off': {'up_m': 5.0}}, {'hold': {'duration_s': DURATION_S}}, {'land': {}}]}))
-    with running_graph(tmp_path, 'composed', instance, {'manager': {'speed_factor': 0.0}}) as graph:
+    # With the pack that the file has an Iris hovers for twelve minutes.
+    iris = yaml.safe_load((config_directory() / 'vehicles/iris.yaml').read_text())
+    for pack in iris['battery']['packs']:
+        pack['capacity_ah'] *= 1.0 + DURATION_S / 300.0
+    vehicle = tmp_path / 'iris_that_lasts.yaml'
+    vehicle.write_text(yaml.safe_dump(iris))
+    parameters = {'': {'vehicle': str(vehicle)}, 'manager': {'speed_factor': 0.0}}
+    with running_graph(tmp_path, 'composed', instance, parameters) as graph:
         graph.wait_up()
         graph.start('autopilot')
         world = psutil.Process(graph.pid('world'))
