@@ -78,14 +78,17 @@ def test_each_mode_gives_the_same_bits(mode, vehicles, flown, tmp_path):
     recorded = mode == 'separate'         # by subscriptions: wakes as messages, too
     found = fly(vehicles, tmp_path, '--mode', mode, *['--record', tmp_path / 'bag'] * recorded)
     for vehicle, other in zip(found['fleet'], summary['fleet']):
-        same = 'fingerprint', 'joined_s', 'left_s', 'landed', 'misses'
+        same = 'namespace', 'seed', 'fingerprint', 'joined_s', 'left_s', 'landed', 'misses'
         assert {key: vehicle[key] for key in same} == {key: other[key] for key in same}
     same = ('fingerprint', 'repeatable', 'least_distance_m', 'distances', 'near_misses',
-            'collisions')
+            'collisions', 'events')
     assert {key: found[key] for key in same} == {key: summary[key] for key in same}
     if recorded:
         compared = run('compare', tmp_path / 'bag', folder / 'bag')
         assert compared.stdout.count('common messages are bit-identical') == 3, compared.stdout
+        # With all that the flight in core has.
+        for its, other in zip(vehicles_of(tmp_path / 'bag'), vehicles_of(folder / 'bag')):
+            assert {m.topic for m in its.messages()} >= {m.topic for m in other.messages()}
 
 
 @pytest.mark.parametrize('mode', ['core', 'composed'])
