@@ -16,7 +16,14 @@ from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.parameters import Parameters
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.model.vehicle.px4_geometry import contradictions
-from px4_sim_ros.model.vehicle.vehicle_figures import all_figures, as_json, implausible
+from px4_sim_ros.model.vehicle.vehicle import Vehicle
+from px4_sim_ros.model.vehicle.vehicle_figures import (
+    Figures,
+    all_figures,
+    as_json,
+    figures,
+    implausible,
+)
 
 _EXIT_IMPLAUSIBLE = 1
 
@@ -45,11 +52,20 @@ def check_vehicle(options: argparse.Namespace) -> int:
 
 def examined(configuration: Configuration) -> tuple[list[Parameters], list[str]]:
     """Return the figures of a vehicle in its world, and sentences on what is implausible."""
-    world, vehicle = configuration.world, configuration.vehicle
-    substeps = configuration.of_node('dynamics', DynamicsParameters).substeps
-    found = all_figures(vehicle, Environment.of(world), world.step_us / substeps / US_PER_S)
+    found = all_figures(*_in_its_world(configuration))
     problems = [sentence for some in found for sentence in implausible(some)]
-    return found, problems + contradictions(vehicle)
+    return found, problems + contradictions(configuration.vehicle)
+
+
+def hover_figures(configuration: Configuration) -> Figures:
+    """Return the figures of a vehicle with rotors that lift, in its world."""
+    return figures(*_in_its_world(configuration))
+
+
+def _in_its_world(configuration: Configuration) -> tuple[Vehicle, Environment, float]:
+    world = configuration.world
+    substeps = configuration.of_node('dynamics', DynamicsParameters).substeps
+    return configuration.vehicle, Environment.of(world), world.step_us / substeps / US_PER_S
 
 
 def _print(name: str, found: list[Parameters], problems: list[str]) -> None:

@@ -20,6 +20,7 @@ from px4_sim_ros.config.resources import named_file, named_files
 from px4_sim_ros.config.vehicles_and_missions import flown_mission
 from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.mission import Hold
 from px4_sim_ros.recording.bag.folder import new_folder
 from px4_sim_ros.run import autopilots, fleet_plan, remapping, settings
 from px4_sim_ros.run.embedded import check_embedded
@@ -30,6 +31,7 @@ from px4_sim_ros.viewing.rerun_target import RerunTarget
 
 # Of a flight without a wish, which is also as fast as possible.
 MISSION = 'square'
+_LONG_HOLD_S = 120.0             # of hover, which a plausible pack lasts for
 
 
 def prepared(
@@ -87,16 +89,33 @@ def _check_vehicle(configuration: Configuration, autopilot: str) -> None:
 
 
 def remarks(configurations: typing.Iterable[Configuration]) -> list[str]:
-    """Return what is implausible in vehicle files that do not come along."""
+    """Return what is implausible in vehicle files that do not come along, and in missions."""
     come_along = named_files('vehicles').values()
-    own = {c.world.vehicle: c for c in configurations
+    flown = list({(c.world.vehicle, c.world.mission): c for c in configurations}.values())
+    own = {c.world.vehicle: c for c in flown
            if named_file('vehicles', c.world.vehicle) not in come_along}
-    if not own:
+    long = [c for c in flown if _held_s(c) > _LONG_HOLD_S]
+    if not own and not long:
         return []
     # It takes a while, and what comes along is plausible.
-    from px4_sim_ros.cli.check_vehicle import examined
-    return [f'vehicle {configuration.vehicle.name}: implausible: {sentence}'
-            for configuration in own.values() for sentence in examined(configuration)[1]]
+    from px4_sim_ros.cli.check_vehicle import examined, hover_figures
+    found = [f'vehicle {c.vehicle.name}: implausible: {sentence}'
+             for c in own.values() for sentence in examined(c)[1]]
+    for c in long:
+        endurance_s = hover_figures(c).endurance_s
+        if endurance_s is not None and endurance_s < _held_s(c):
+            remark = (f'vehicle {c.vehicle.name}: its battery lasts for {endurance_s:.0f} s of'
+                      f' hover, and the mission holds for {_held_s(c):g} s')
+            found.append(remark)
+    return found
+
+
+def _held_s(configuration: Configuration) -> float:
+    """Return how long a mission holds a multirotor in the air, in all."""
+    mission = flown_mission(configuration.world)
+    if mission is None or not configuration.vehicle.is_multirotor:
+        return 0.0
+    return sum(item.duration_s for item in mission.items if isinstance(item, Hold))
 
 
 def _plan(options: argparse.Namespace, configuration: Configuration) -> FlightPlan:

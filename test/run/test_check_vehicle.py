@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from px4_sim_ros.cli import fly_plan
-from px4_sim_ros.cli.check_vehicle import examined
+from px4_sim_ros.cli.check_vehicle import examined, hover_figures
 from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.config.resources import config_directory
 
@@ -113,3 +113,20 @@ def test_a_flight_says_what_is_implausible_in_a_file_of_ones_own(altered):
     expected = examined(configurations[1])[1]
     assert expected
     assert said == [f'vehicle iris: implausible: {sentence}' for sentence in expected]
+
+
+@pytest.mark.parametrize(('duration_s', 'sentences'), [(700.0, 0), (800.0, 1)])
+def test_a_flight_says_that_its_mission_is_longer_than_its_battery_lasts(
+        tmp_path, duration_s, sentences):
+    mission = tmp_path / 'long.yaml'
+    mission.write_text(yaml.safe_dump({'name': 'long', 'items': [
+        {'take_off': {'up_m': 10.0}}, {'hold': {'duration_s': 300.0}},
+        {'hold': {'duration_s': duration_s - 300.0}}, {'land': {}}]}))
+    configuration = load_configuration(None, {'': {'mission': str(mission)}})
+    endurance_s = hover_figures(configuration).endurance_s
+    assert endurance_s == pytest.approx(768.6, abs=0.1)
+    assert fly_plan.remarks([configuration]) == [
+        'vehicle iris: its battery lasts for 769 s of hover, and the mission holds for 800 s'
+    ][:sentences]
+    assert not fly_plan.remarks([load_configuration(None, {'': {
+        'mission': str(mission), 'vehicle': 'plane'}})])
