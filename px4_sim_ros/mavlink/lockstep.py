@@ -66,7 +66,7 @@ class Lockstep:
         self._is_off = False                     # it has no power
         self.steps = 0
         self.misses = 0
-        self.unanswered = 0                      # steps, since the first reply of an autopilot
+        self.unanswered = 0                      # steps that began after an autopilot's first reply
         self.waited_s = 0.0                      # wall time in `send` and in waits for replies
         self._boot.spent_s = 0.0
         self._gap: Gap | None = None             # the first one
@@ -136,6 +136,8 @@ class Lockstep:
         if not self._boot.has_settled(self._sent_s):
             return None
         started_s = time.perf_counter()
+        # The first reply may be to a step before; it comes while this one does not wait for it.
+        is_wanted = self._matcher.answered_us != NONE_US
         reply = self._wait_for_reply(time_us)
         self.waited_s += time.perf_counter() - started_s
         if self.report.state is not LinkState.FREEWHEEL:       # there it has waited long enough
@@ -154,7 +156,7 @@ class Lockstep:
             self._send_heartbeat_if_due()
             return None
         self.steps += 1
-        if reply is None and self._matcher.answered_us != NONE_US:
+        if reply is None and is_wanted:
             self.unanswered += 1
         return self._command
 

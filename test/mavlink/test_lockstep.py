@@ -475,6 +475,19 @@ def test_steps_without_an_answer_are_counted_from_the_first_answer_on(make_link,
     assert link.lockstep.status()['time_ratio'] == '1.000000'
 
 
+def test_a_step_during_which_the_first_answer_comes_to_another_is_not_unanswered(
+        make_link, connect):
+    """Nobody waited for an answer when it began; on a busy machine the first one is late."""
+    link, peer = make_link(), connect()
+    link.exchange(STEP_US)
+    peer.reply(STEP_US)
+    link.exchange(2 * STEP_US)
+    peer.reply(2 * STEP_US, 3 * STEP_US)
+    link.exchange(3 * STEP_US)
+    assert link.lockstep.state.value == 'LOCKED'
+    assert (link.lockstep.unanswered, link.lockstep.replies) == (0, 3)
+
+
 @pytest.mark.parametrize('own_us, ratio', [(STEP_US, '1.000000'), (2 * STEP_US, '0.500000')])
 def test_the_time_of_the_autopilot_is_compared_with_that_of_the_steps(own_us, ratio, make_locked):
     """One whose clock goes twice as fast is no lockstep, whatever it answers."""

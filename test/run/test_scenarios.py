@@ -213,7 +213,8 @@ def test_a_command_and_a_parameter_reach_the_autopilot(fly, write):
                        'after': {'age_s': {'event': 'land', 'above': 0}}, 'within_s': 15}],
                   'end': {'when': {'armed': False, 'age_s': {'event': 'land', 'above': 3}}}})
     code, summary, said = fly(file)
-    assert (code, said) == (0, ''), summary
+    assert (code, said) == (
+        0, 'the autopilot has disarmed before the end of the mission\n'), summary
     assert not summary['mission_flown']
 
 
