@@ -30,6 +30,7 @@ from px4_sim_ros.model.body.dynamics import Dynamics
 from px4_sim_ros.model.body.integrators import INTEGRATOR_NAMES, DynamicsParameters
 from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.inputs import STILL
+from px4_sim_ros.model.parameters import Parameters
 from px4_sim_ros.model.timebase import is_due
 from px4_sim_ros.model.truth import Truth
 from px4_sim_ros.run.processes import Child
@@ -138,7 +139,8 @@ def _models(
     integrator = configuration.of_node('dynamics', DynamicsParameters).integrator
     bench.costs['dynamics'] = Cost(dynamics_us(integrator, _flights(bench.rounds)), 1.0)
     for name in configuration.graph.sensors:
-        model = graph.load(graph.spec_of(name).model)(name, configuration.nodes[name], world)
+        model = graph.load(graph.spec_of(name).model)(
+            name, configuration.of_node(name, Parameters), world)
         period_us = world.period_us(name)
         # A sensor expects its own times, which then go on.
         truths = [truth for truth in all_truths if is_due(truth.time_us, period_us)]

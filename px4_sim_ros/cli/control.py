@@ -57,10 +57,7 @@ def _resume(control: Control, options: argparse.Namespace) -> None:
 
 
 def _step(control: Control, options: argparse.Namespace) -> None:
-    control.set('step_count', options.count)
-    goal = control.steps + options.count
-    control.ask('step')
-    control.wait_for_steps(goal)
+    control.take_steps(options.count)
 
 
 def _reset(control: Control, options: argparse.Namespace) -> None:
@@ -80,8 +77,7 @@ def _show(control: Control, options: argparse.Namespace) -> None:
 
 
 def _stop(control: Control, options: argparse.Namespace) -> None:
-    control.ask('stop')
-    control.wait_until_ended(_END_TIMEOUT_S)
+    control.stop(_END_TIMEOUT_S)
 
 
 def _sensor(control: Control, options: argparse.Namespace) -> None:

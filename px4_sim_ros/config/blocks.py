@@ -18,7 +18,7 @@ def block_configuration(configuration: Configuration, name: str) -> BlockConfigu
     """Return what a block of the graph is configured with."""
     return BlockConfiguration(
         name, configuration.graph, configuration.world, configuration.vehicle,
-        configuration.nodes[name], mission_of(name, configuration.world),
+        configuration.of_node(name, Parameters), mission_of(name, configuration.world),
         scenario_of(name, configuration.world.scenario))
 
 

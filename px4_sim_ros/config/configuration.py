@@ -68,11 +68,15 @@ class Configuration:
     def of_node(self, name: str, kind: type[_OwnParameters]) -> _OwnParameters:
         """Return the parameters of a node.
 
-        :param kind: their class, as the graph table has it
+        :param kind: their class, as the graph table has it, or a base of it
         """
         parameters = self.nodes[name]
         assert isinstance(parameters, kind), name
         return parameters
+
+    def with_node(self, name: str, parameters: Parameters) -> Configuration:
+        """Return the same with other parameters of a node."""
+        return dataclasses.replace(self, nodes=self.nodes | {name: parameters})
 
 
 def node_configuration(node: str, values: FlatParameters) -> NodeConfiguration:

@@ -81,9 +81,13 @@ class BringUp:
         """
         yield from sequences.rewind(self.nodes)
         self._driver.rewind()
+        if self._encounters is not None:
+            self._encounters.reset()
 
     def end(self, on_error: typing.Callable[[TransitionError], None]) -> Sequence[None]:
         """Stop all nodes, producers before consumers, then end them; go on after a failure."""
+        if self._encounters is not None:
+            self._encounters.end()
         yield from sequences.end(self.nodes, on_error)
         yield from sequences.end(self._lost, lambda error: None)
 

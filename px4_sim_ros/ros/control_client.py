@@ -26,6 +26,10 @@ _SPIN_S = 0.02
 _FOUND_TIMEOUT_S = 5.0
 _ANSWER_TIMEOUT_S = 5.0
 _CALL_TIMEOUT_S = 1.0
+# An answer is lost when the service does not know its client yet. These requests are sent again
+# then, since they change nothing the second time.
+_REPEATED = 'sim/pause', 'sim/resume', 'sim/stop', 'manager/set_parameters'
+_TRIES = 5
 # After the manager's status has come, to hear of whom it manages.
 _KNOWN_TIMEOUT_S = 1.0
 # The manager publishes its status twice a second.
@@ -115,17 +119,32 @@ class Control:
         """The run state."""
         return self.status.state
 
-    def ask(self, verb: str, vehicle: str = '') -> str:
-        """Call one of the services below `sim` and return what it says.
+    def ask(
+        self, verb: str, vehicle: str = '', acted: typing.Callable[[], bool] = lambda: False,
+    ) -> str:
+        """Call one of the services below `sim` and return what it says, '' if that is lost.
 
         :param vehicle: one of a fleet, whose service it is
+        :param acted: whether it has acted, as is seen when its answer does not come
         :raises ControlError: it refused, or did not answer
         """
         response = self._call(
-            Trigger, graph.qualified(vehicle, f'sim/{verb}'), Trigger.Request())
+            Trigger, graph.qualified(vehicle, f'sim/{verb}'), Trigger.Request(), acted)
+        if response is None:
+            return ''
         if not response.success:
             raise ControlError(response.message)
-        return response.message
+        return str(response.message)
+
+    def take_steps(self, count: int) -> None:
+        """Take some steps while time is paused, however long that takes.
+
+        :raises ControlError: the manager refused or did not answer, or something holds time back
+        """
+        before = self.steps
+        self.set('step_count', count)
+        self.ask('step', acted=lambda: self.steps > before)
+        self._wait_for_steps(before + count)
 
     def set(self, name: str, value: typing.Any) -> None:
         """Set a parameter of the manager.
@@ -170,15 +189,25 @@ class Control:
             return said
         return f'{said}, and joins when the step under way is complete: {self.status.sentence}'
 
-    def _call(self, kind: type, name: str, request: typing.Any) -> typing.Any:
+    def _call(
+        self, kind: type, name: str, request: typing.Any,
+        acted: typing.Callable[[], bool] = lambda: False,
+    ) -> typing.Any:
+        """Return the answer of a service, None if it has acted and its answer is lost."""
         _ = self.status       # so that a graph that is not there is reported as such
         if name not in self._clients:
             self._clients[name] = self.node.create_client(kind, name)
         client = self._clients[name]
         self.wait_for(client.service_is_ready, _FOUND_TIMEOUT_S, f'there is no service {name}')
-        call = client.call_async(request)
-        self.wait_for(call.done, _ANSWER_TIMEOUT_S, 'manager does not answer')
-        return call.result()
+        tries = _TRIES if name in _REPEATED else 1
+        calls: list[typing.Any] = []
+        for _ in range(tries):
+            calls.append(client.call_async(request))
+            if self.comes(lambda: any(call.done() for call in calls), _ANSWER_TIMEOUT_S / tries):
+                return next(call for call in calls if call.done()).result()
+            if acted():
+                return None
+        raise ControlError('manager does not answer')
 
     def summary(self) -> str:
         """Return the manager's status as a line."""
@@ -187,7 +216,7 @@ class Control:
                 f' real-time factor {status.real_time_factor or 0.0:.3f}')
         return line if status.sentence == status.state else f'{line}: {status.sentence}'
 
-    def wait_for_steps(self, goal: int) -> None:
+    def _wait_for_steps(self, goal: int) -> None:
         """Wait until so many steps are complete, however long that takes.
 
         :raises ControlError: something holds time back
@@ -207,14 +236,16 @@ class Control:
     def _is_silent(self) -> bool:
         return time.monotonic() - self.statuses.received_s > _SILENT_S
 
-    def wait_until_ended(self, timeout_s: float) -> None:
-        """Wait until the manager, which was asked to stop, is gone.
+    def stop(self, timeout_s: float) -> None:
+        """Let the manager take the graph down, and wait until it is gone.
 
-        :raises ControlError: it is not
+        :raises ControlError: it did not answer, or is still there
         """
-        client = self._clients['sim/stop']
-        self.wait_for(lambda: not client.service_is_ready(), timeout_s,
-                      f'the graph has not ended within {timeout_s:g} s')
+        def is_gone() -> bool:
+            return not self._clients['sim/stop'].service_is_ready()
+
+        self.ask('stop', acted=is_gone)
+        self.wait_for(is_gone, timeout_s, f'the graph has not ended within {timeout_s:g} s')
 
     def managed(self) -> list[str]:
         """Return the nodes that the manager subscribes to, as far as is known.

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The node `manager`: brings the graph up, drives the clock, takes the graph down.
 
-It joins `BringUp`, `ClockDriver`, `RunControl`, `Supervision` and `StatusPublisher`.
+It joins `BringUp`, `ClockDriver`, `RunControl`, `RunSequences`, `Supervision` and
+`StatusPublisher`.
 """
 from __future__ import annotations
 
-import time
 import traceback
 import typing
 
@@ -17,7 +17,7 @@ from px4_sim_ros.config.vehicles_and_missions import load_vehicle
 from px4_sim_ros.messages.run_status import RunState, RunStatus
 from px4_sim_ros.model.encounters import Encounters
 from px4_sim_ros.model.errors import ParameterError
-from px4_sim_ros.ros import parameters, sequences
+from px4_sim_ros.ros import parameters
 from px4_sim_ros.ros.block_host import BlockHost
 from px4_sim_ros.ros.bring_up import BringUp, NotAloneError
 from px4_sim_ros.ros.clock_driver import ClockDriver
@@ -26,6 +26,7 @@ from px4_sim_ros.ros.following_lifecycle import FollowingLifecycle
 from px4_sim_ros.ros.lifecycle_client import Sequence, SequenceRunner, TransitionError
 from px4_sim_ros.ros.polling import PollingNode
 from px4_sim_ros.ros.run_control import RunControl
+from px4_sim_ros.ros.run_sequences import RunSequences
 from px4_sim_ros.ros.status_publisher import StatusPublisher
 from px4_sim_ros.ros.supervision import Supervision
 from px4_sim_ros.ros.timed_logger import TimedLogger
@@ -38,7 +39,6 @@ from px4_sim_ros.step.members import Member
 _TICK_S = 0.002
 _WATCH_S = 0.05
 _CALL_TIMEOUT_S = 1.0
-_LAST_WORD_S = 0.1
 
 
 class ManagerNode(PollingNode, parameters.OwnRefusals, FollowingLifecycle):
@@ -81,7 +81,8 @@ class ManagerNode(PollingNode, parameters.OwnRefusals, FollowingLifecycle):
         self._standard = self._standard_services(host)
         self._ticker = create_wall_timer(self, _TICK_S, self._tick)
         self._watch_timer = create_wall_timer(self, _WATCH_S, self._watch)
-        self.begin(self._come_up())
+        self._sequences = RunSequences(self, self._bring_up, self._supervision)
+        self.begin(self._sequences.come_up())
 
     def _standard_services(self, host: BlockHost) -> typing.Any:
         """Offer those of the package `simulation_interfaces`, if it is installed."""
@@ -105,65 +106,10 @@ class ManagerNode(PollingNode, parameters.OwnRefusals, FollowingLifecycle):
         load_vehicle(self.get_parameter('vehicle').value)
         return self._bring_up.members[0].graph
 
-    # Up, again, and down.
+    # What is under way.
 
-    def _come_up(self) -> Sequence[None]:
-        """Configure and activate all nodes; then take the first step."""
-        self.publish_status()
-        deadline_s = self._startup_deadline_s()
-        yield from self._bring_up.begin(deadline_s)
-        self._supervision.expect_recording()
-        self.lifecycle_state = 'inactive'
-        self.trigger_configure()
-        yield from self._start(deadline_s)
-        self.lifecycle_state = 'active'
-        self.trigger_activate()
-        self.get_logger().info('all nodes are active and matched')
-
-    def _startup_deadline_s(self) -> float:
-        return time.monotonic() + self.get_parameter('startup_timeout_s').value
-
-    def _start(self, deadline_s: float) -> Sequence[None]:
-        """Activate all nodes and begin at time 0."""
-        yield from self._bring_up.start(deadline_s)
-        if not self.get_parameter('paused').value:
-            self.sim_clock.resume()
-        self._enter(RunState.RUNNING)
-
-    def _begin_again(self) -> Sequence[None]:
-        """Bring all nodes back to their seeded start."""
-        try:
-            yield from self._bring_up.finish_step(self._supervision.is_recorded)
-            yield from self._bring_up.rewind()
-            if self._encounters is not None:
-                self._encounters.reset()
-            self.control.run += 1
-            self.sim_clock.reset()
-            self._supervision.expect_recording()
-            # Whoever has started an autopilot starts it again now.
-            self.publish_status()
-            yield from self._start(self._startup_deadline_s())
-            self._supervision.all_active()
-        except TransitionError as error:
-            self.get_logger().error(f'the reset has failed: {error}')
-            self._enter(RunState.STOPPED, f'the reset has failed: {error}')
-        else:
-            self.get_logger().info(f'run {self.control.run} begins at t = 0')
-
-    def _take_down(self) -> Sequence[None]:
-        """Stop all nodes, then end them; go on after a failure."""
-        yield from self._bring_up.finish_step(self._supervision.is_recorded)
-        if self._encounters is not None:
-            self._encounters.end()
-        yield from self._bring_up.end(self._log_failure)
-        if self.lifecycle_state != 'finalized':
-            self.trigger_shutdown()
-        self._status.stop()
-        # A subscriber loses what it has not read yet when the publisher goes.
-        yield from sequences.wait_until(lambda: False, _LAST_WORD_S)
-        self.finished = True
-
-    def _log_failure(self, error: object) -> None:
+    def log_failure(self, error: object) -> None:
+        """Log an error; the exit code says that the run has failed."""
         self.exit_code = 1
         self.get_logger().error(str(error))
 
@@ -196,10 +142,10 @@ class ManagerNode(PollingNode, parameters.OwnRefusals, FollowingLifecycle):
         except NotAloneError as error:
             self.end_alone(str(error))
         except (TransitionError, ParameterError) as error:
-            self._log_failure(f'{error}; the graph is taken down')
+            self.log_failure(f'{error}; the graph is taken down')
             self.stop(str(error), asked=False)
         except Exception as error:
-            self._log_failure(traceback.format_exc())
+            self.log_failure(traceback.format_exc())
             # Nothing is left to try if this was the taking down.
             self.finished = self.control.phase is RunState.STOPPING
             self.stop(f'{type(error).__name__}: {error}', asked=False)
@@ -217,8 +163,8 @@ class ManagerNode(PollingNode, parameters.OwnRefusals, FollowingLifecycle):
 
     def reset(self) -> None:
         """Bring the graph back to time 0."""
-        self._enter(RunState.RESETTING)
-        self.begin(self._begin_again())
+        self.enter(RunState.RESETTING)
+        self.begin(self._sequences.begin_again())
 
     def stop(self, reason: str, *, asked: bool = True) -> None:
         """Take the graph down at the end of this step; `finished` says when that is done.
@@ -227,8 +173,8 @@ class ManagerNode(PollingNode, parameters.OwnRefusals, FollowingLifecycle):
         """
         if self.control.phase is not RunState.STOPPING:
             self.control.unasked = '' if asked else reason
-            self._enter(RunState.STOPPING, reason)
-            self.begin(self._take_down())
+            self.enter(RunState.STOPPING, reason)
+            self.begin(self._sequences.take_down())
 
     def fail(self, reason: str) -> None:
         """Take the graph down, with an exit code that says that the run has failed."""
@@ -252,10 +198,11 @@ class ManagerNode(PollingNode, parameters.OwnRefusals, FollowingLifecycle):
 
     def end_alone(self, sentence: str) -> None:
         """End without asking the other nodes: those of another graph may have the same names."""
-        self._log_failure(sentence)
+        self.log_failure(sentence)
         self.finished = True
 
-    def _enter(self, phase: RunState, reason: str = '') -> None:
+    def enter(self, phase: RunState, reason: str = '') -> None:
+        """Change the phase of the run."""
         self.control.enter(phase, reason)
         self._supervision.reset()
         self.publish_status()
@@ -267,3 +214,7 @@ class ManagerNode(PollingNode, parameters.OwnRefusals, FollowingLifecycle):
     def publish_status(self) -> None:
         """Publish the run status now."""
         self._status.publish()
+
+    def publish_last_status(self) -> None:
+        """Publish the run status on `/diagnostics` a last time."""
+        self._status.stop()

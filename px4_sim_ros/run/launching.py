@@ -184,7 +184,7 @@ def replay_actions(context: LaunchContext) -> list[LaunchDescriptionEntity]:
 def _in_real_time(configuration: Configuration) -> Configuration:
     manager = dataclasses.replace(
         configuration.of_node('manager', ManagerParameters), speed_factor=1.0)
-    return dataclasses.replace(configuration, nodes=configuration.nodes | {'manager': manager})
+    return configuration.with_node('manager', manager)
 
 
 def begin() -> tuple[tempfile.TemporaryDirectory, contextlib.ExitStack] | None:

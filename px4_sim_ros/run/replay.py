@@ -230,12 +230,7 @@ def conduct(namespace: str, survey: Survey, children: list[Child]) -> None:
         control.wait_for(is_up, _STARTED_TIMEOUT_S, 'the node graph has not come up')
         for steps, sensor, verb in survey.interruptions:
             if steps > control.steps:
-                control.set('step_count', steps - control.steps)
-                control.ask('step')
-                control.wait_for_steps(steps)
+                control.take_steps(steps - control.steps)
             control.sensor(sensor, verb)
-        control.set('step_count', survey.steps - control.steps)
-        control.ask('step')
-        control.wait_for_steps(survey.steps)
-        control.ask('stop')
-        control.wait_until_ended(_STARTED_TIMEOUT_S)
+        control.take_steps(survey.steps - control.steps)
+        control.stop(_STARTED_TIMEOUT_S)

@@ -18,6 +18,7 @@ from px4_sim_ros.messages.truth import (
     servo_joint,
 )
 from px4_sim_ros.model.frames import Quaternion, Vector
+from px4_sim_ros.model.parameters import Parameters
 from px4_sim_ros.model.rotation import (
     difference,
     from_rotation_vector,
@@ -165,7 +166,7 @@ def sensor_links(configuration: Configuration) -> list[Link]:
     """Return the frames of all sensors that have one, each once, as they are mounted."""
     links: dict[str, Link] = {}
     for sensor in configuration.graph.sensors:
-        parameters = configuration.nodes[sensor]
+        parameters = configuration.of_node(sensor, Parameters)
         position_m = getattr(parameters, 'position_m', _CENTRE)
         attitude = mounting_rotation(getattr(parameters, 'mounting_deg', _CENTRE))
         for topic in configuration.graph.outputs(sensor):

@@ -234,8 +234,7 @@ class RerunLog:
     def _add_beam(self, measured: typing.Mapping[str, Series] | None) -> None:
         if measured is None:
             return
-        parameters = typing.cast(
-            RangeFinderParameters, self._configuration.nodes['range_finder'])
+        parameters = self._configuration.of_node('range_finder', RangeFinderParameters)
         start, along = self._beams[range_frame(parameters.direction)]
         time_s, range_m = measured['range_m']
         has_echo = np.isfinite(range_m[:, 0])

@@ -4,6 +4,7 @@
 import os
 import re
 import threading
+import time
 
 import pytest
 import rclpy
@@ -40,8 +41,9 @@ def manager():
         response.success = True
         return response
 
-    for verb in 'pause', 'resume':
-        node.create_service(Trigger, f'sim/{verb}', answer)
+    node.declare_parameter('step_count', 1)
+    services = {verb: node.create_service(Trigger, f'sim/{verb}', answer)
+                for verb in ('pause', 'resume', 'step')}
     for name in MANAGED:
         node.create_subscription(
             TransitionEvent, f'{name}/transition_event', lambda message: None, 10)
@@ -49,12 +51,13 @@ def manager():
     thread = threading.Thread(target=executor.spin)
     thread.start()
 
-    def is_in(state, sentence):
-        status = RunStatus(state, sentence, steps=250)
+    def is_in(state, sentence, steps=250):
+        status = RunStatus(state, sentence, steps=steps)
         statuses.publish(DiagnosticStatus(name='manager', message=sentence, values=[
             KeyValue(key=key, value=value) for key, value in status.values().items()]))
 
     is_in.end = lambda: node.destroy_publisher(statuses)
+    is_in.services = services
     yield is_in
     executor.shutdown()
     thread.join()
@@ -99,10 +102,55 @@ def test_a_step_that_is_overdue_is_no_success(verb, here, manager):
     assert (result.returncode, result.stderr) == (1, '')
 
 
+def loses(service, count, instead=lambda: None):
+    """Let the first answers of a service not arrive, as if it did not know its client yet."""
+    send, lost = service.send_response, []
+
+    def send_response(response, header):
+        if len(lost) < count:
+            lost.append(header)
+            instead()
+        else:
+            send(response, header)
+    service.send_response = send_response
+    return lost
+
+
+def test_an_answer_that_is_lost_is_asked_for_again(here, manager):
+    manager('PAUSED', 'PAUSED')
+    lost = loses(manager.services['pause'], 1)
+    result = here('pause')
+    assert (result.returncode, result.stderr, len(lost)) == (0, '', 1)
+
+
+def test_steps_are_asked_for_once_and_their_answer_may_be_lost(here, manager, monkeypatch):
+    """That the steps are taken is seen."""
+    monkeypatch.setattr(control_client, '_ANSWER_TIMEOUT_S', 1.0)
+    manager('PAUSED', 'PAUSED')
+    lost = loses(manager.services['step'], 9, lambda: manager('PAUSED', 'PAUSED', 275))
+    result = here('step', 25)
+    assert (result.returncode, result.stderr, len(lost)) == (0, '', 1)
+
+
+def test_steps_that_nobody_takes_are_no_success(here, manager, monkeypatch):
+    monkeypatch.setattr(control_client, '_ANSWER_TIMEOUT_S', 1.0)
+    manager('PAUSED', 'PAUSED')
+    lost = loses(manager.services['step'], 9)
+    result = here('step', 25)
+    assert (result.returncode, result.stderr, len(lost)) == (
+        1, 'step: manager does not answer\n', 1)
+
+
 def test_a_page_ends_with_the_graph(here, manager, tmp_path):
     path = tmp_path / 'live.html'
     manager('RUNNING', 'RUNNING')
-    end = threading.Timer(1.0, manager.end)
+
+    def end_when_it_is_written():
+        while not path.exists():
+            time.sleep(0.01)
+        manager.end()
+
+    end = threading.Thread(target=end_when_it_is_written, daemon=True)
     end.start()
     result = here('top', '--page', path)
     end.join()

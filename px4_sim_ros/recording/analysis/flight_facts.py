@@ -13,6 +13,7 @@ from px4_sim_ros.config.configuration import Configuration
 from px4_sim_ros.config.resources import LOADER
 from px4_sim_ros.config.run_control import ManagerParameters
 from px4_sim_ros.model.body.integrators import DynamicsParameters
+from px4_sim_ros.model.environment.wind import WindParameters
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.mission import GoTo, Mission, TakeOff
 from px4_sim_ros.recording.analysis.annotations import Mark, Waypoint
@@ -84,8 +85,8 @@ def arrivals(
 def setup_facts(run: RunDescription, configuration: Configuration) -> Facts:
     """Return the configuration of a run."""
     world = configuration.world
-    manager = typing.cast(ManagerParameters, configuration.nodes['manager'])
-    dynamics = typing.cast(DynamicsParameters, configuration.nodes['dynamics'])
+    manager = configuration.of_node('manager', ManagerParameters)
+    dynamics = configuration.of_node('dynamics', DynamicsParameters)
     sensors = ', '.join(configuration.graph.sensors)
     return [
         ('vehicle', configuration.vehicle.name),
@@ -93,7 +94,7 @@ def setup_facts(run: RunDescription, configuration: Configuration) -> Facts:
         ('autopilot', run.autopilot),
         ('mode', run.mode),
         ('seed', str(world.seed)),
-        ('wind', _wind(configuration.nodes.get('wind'), world.wind)),
+        ('wind', _wind(configuration)),
         ('sensors', sensors),
         ('step', f'{world.step_us} µs'),
         ('integrator', f'{dynamics.integrator}, {dynamics.substeps} a step'),
@@ -106,10 +107,11 @@ def setup_facts(run: RunDescription, configuration: Configuration) -> Facts:
     ]
 
 
-def _wind(parameters: typing.Any, model: str) -> str:
-    if parameters is None:
+def _wind(configuration: Configuration) -> str:
+    if 'wind' not in configuration.graph.nodes:
         return 'none'
-    return f'{model}, {parameters.speed_m_s:g} m/s from {parameters.from_deg:g}°'
+    parameters = configuration.of_node('wind', WindParameters)
+    return f'{configuration.world.wind}, {parameters.speed_m_s:g} m/s from {parameters.from_deg:g}°'
 
 
 def motion_facts(contents: BagContents, series: AllSeries) -> Facts:

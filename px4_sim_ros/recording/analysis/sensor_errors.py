@@ -217,7 +217,8 @@ def _comparisons_of(
 def _ideal_sensor(configuration: Configuration, name: str) -> typing.Any:
     spec = graph.spec_of(name)
     return graph.load(spec.model)(
-        name, _without_errors(spec.kind, configuration.nodes[name]), configuration.world)
+        name, _without_errors(spec.kind, configuration.of_node(name, Parameters)),
+        configuration.world)
 
 
 def _without_errors(kind: str, parameters: Parameters) -> Parameters:

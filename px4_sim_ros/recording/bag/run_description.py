@@ -244,9 +244,8 @@ def with_run_file(
     path = folder / 'run.yaml'
     path.write_text(run.to_yaml(), encoding='utf-8')
     recorder = dataclasses.replace(
-        typing.cast(RecorderParameters, configuration.nodes['recorder']), run_file=str(path))
-    return dataclasses.replace(
-        configuration, nodes=configuration.nodes | {'recorder': recorder})
+        configuration.of_node('recorder', RecorderParameters), run_file=str(path))
+    return configuration.with_node('recorder', recorder)
 
 
 def versions() -> dict[str, str]:
