@@ -48,7 +48,7 @@ from px4_sim_ros.recording.bag.folder import new_folder
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import RunDescription, with_run_file
 from px4_sim_ros.run import autopilots, remapping
-from px4_sim_ros.run.flight_plan import optional_nodes
+from px4_sim_ros.run.flight_plan import VehiclePlan, optional_nodes
 from px4_sim_ros.run.launch_arguments import ARGUMENTS, REPLAY_ARGUMENTS
 from px4_sim_ros.run.launch_viewers import check_viewers, viewers
 from px4_sim_ros.run.px4 import Px4, schedule_parameters
@@ -120,7 +120,6 @@ def actions(context: LaunchContext, vehicle: str) -> list[LaunchDescriptionEntit
     overrides[''] |= _given(given, 'scenario', str)
     params_file = given['params_file'] or None
     configuration = load_configuration(params_file, overrides, given['namespace'], base)
-    hil = configuration.of_node('hil_bridge', HilParameters)
     mission = flown_mission(configuration.world)
     checked_scenario(configuration)
     own_classes = node_overrides.parse(
@@ -129,8 +128,7 @@ def actions(context: LaunchContext, vehicle: str) -> list[LaunchDescriptionEntit
     remapping.check(remaps, configuration.graph)
     px4_dir = given['px4_dir'] or os.environ.get('PX4_DIR', '')
     px4 = Px4.find(px4_dir, given['px4_schedule']) if given['autopilot'] == 'px4' else None
-    autopilots.check(hil, given['autopilot'], mission is not None)
-    begun = begin()
+    begun = begin([VehiclePlan('', configuration, given['autopilot'], px4, mission)])
     if begun is None:
         return []
     folder, claim = begun
@@ -187,19 +185,23 @@ def _in_real_time(configuration: Configuration) -> Configuration:
     return dataclasses.replace(configuration, nodes=configuration.nodes | {'manager': manager})
 
 
-def begin() -> tuple[tempfile.TemporaryDirectory, contextlib.ExitStack] | None:
-    """Return a folder for the files of a flight, and the right to start a graph.
+def begin(
+    vehicles: typing.Sequence[VehiclePlan],
+) -> tuple[tempfile.TemporaryDirectory, contextlib.ExitStack] | None:
+    """Return a folder for the files of a flight, and the right to start its graph and autopilots.
 
     None if Ctrl-C came while the motion was compiled: the launch ends by itself.
 
-    :raises ParameterError: there is a graph already, or somebody starts one
+    :raises ParameterError: there is a graph already, or another flight has an instance
+    :raises PortTakenError: naming the port and, where the system shows it, its holder
     """
-    claim = domain_claim.claim_start()
-    try:
-        compile_ahead()
-    except KeyboardInterrupt:
-        return None
-    return tempfile.TemporaryDirectory(prefix=f'{PACKAGE}_'), claim
+    with domain_claim.claim_start() as held:
+        held.enter_context(autopilots.claim(vehicles))
+        try:
+            compile_ahead()
+        except KeyboardInterrupt:
+            return None
+        return tempfile.TemporaryDirectory(prefix=f'{PACKAGE}_'), held.pop_all()
 
 
 def surroundings(

@@ -15,7 +15,6 @@ from px4_sim_ros.config import node_overrides
 from px4_sim_ros.config.fleets import Fleet
 from px4_sim_ros.config.resources import PACKAGE
 from px4_sim_ros.recording.bag.fleet_description import FleetDescription
-from px4_sim_ros.run import autopilots
 from px4_sim_ros.run.fleet import FleetOptions
 from px4_sim_ros.run.fleet_plan import flight_plan, plans
 from px4_sim_ros.run.fleet_world import describe, write_files
@@ -48,13 +47,11 @@ def fleet_actions(context: LaunchContext) -> list[LaunchDescriptionEntity]:
         lambda autopilot: base_parameters(given, autopilot)),
         lambda: Px4.find(given['px4_dir'] or os.environ.get('PX4_DIR', ''),
                          given['px4_schedule']))
-    for vehicle in vehicles:
-        autopilots.check(vehicle.hil, vehicle.autopilot, vehicle.mission is not None)
     first = vehicles[0].configuration
     own_classes = node_overrides.parse(
         given['nodes'].split(',') if given['nodes'] else (), first.graph.nodes)
     plan = flight_plan(fleet, given['mode'], vehicles, own_classes)
-    begun = begin()
+    begun = begin(vehicles)
     if begun is None:
         return []
     folder, claim = begun
