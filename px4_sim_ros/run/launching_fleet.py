@@ -59,35 +59,39 @@ def fleet_actions(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     parameters, file = write_files(plan, first, description, pathlib.Path(folder.name))
     return [
         *surroundings(folder, claim),
-        *_world(description, given['mode'], parameters, file, optional_nodes(first),
+        *_world(given, description, parameters, file, optional_nodes(first),
                 node_overrides.arguments(own_classes, own_classes)),
         *(action for vehicle in vehicles if vehicle.autopilot != 'none'
-          for action in _autopilot(vehicle)),
-        *fleet_viewers(given, {v.namespace: v.configuration for v in vehicles}, file, bounded()),
+          for action in _autopilot(given, vehicle)),
+        *fleet_viewers(given, {v.namespace: v.configuration for v in vehicles}, file,
+                        bounded(given)),
     ]
 
 
 def _world(
-    description: FleetDescription, mode: str, parameters: pathlib.Path, file: pathlib.Path,
-    optional: typing.Container[str], own_classes: typing.Sequence[str],
+    given: typing.Mapping[str, str], description: FleetDescription, parameters: pathlib.Path,
+    file: pathlib.Path, optional: typing.Container[str], own_classes: typing.Sequence[str],
 ) -> list[LaunchDescriptionEntity]:
     """Return the processes of the graph.
 
+    :param given: the arguments
     :param file: that describes the vehicles
     :param optional: nodes without which the launch goes on
     """
     actions: list[LaunchDescriptionEntity] = []
-    for names in process_groups(description.vehicles, mode):
+    for names in process_groups(description.vehicles, given['mode']):
         node = Node(
             package=PACKAGE, executable='world',
             arguments=[*names, '--fleet', str(file), *own_classes],
             exec_name=names[0] if len(names) == 1 else 'world', parameters=[str(parameters)],
-            output='screen', **bounded())
+            output='screen', **bounded(given))
         actions += [node] if names[0] in optional else essential(node)
     return actions
 
 
-def _autopilot(vehicle: VehiclePlan) -> list[LaunchDescriptionEntity]:
+def _autopilot(
+    given: typing.Mapping[str, str], vehicle: VehiclePlan,
+) -> list[LaunchDescriptionEntity]:
     """Return what runs the autopilot of a vehicle; it is restarted with the world."""
     world = vehicle.configuration.world
     node = Node(
@@ -96,6 +100,6 @@ def _autopilot(vehicle: VehiclePlan) -> list[LaunchDescriptionEntity]:
                    *['--begins-again'] * (vehicle.hil.on_waiting == 'begin_again'),
                    *['--joins'] * (vehicle.presence.joins_us != 0)],
         exec_name=f"{'px4' if vehicle.px4 else 'autopilot'}_{vehicle.namespace}",
-        output='screen', **bounded())
+        output='screen', **bounded(given))
     # The others fly on without it, if its entry says so.
     return [node] if vehicle.hil.on_waiting == 'hold_first' else essential(node)
