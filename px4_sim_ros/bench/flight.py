@@ -7,7 +7,6 @@ are no part of them.
 """
 from __future__ import annotations
 
-import contextlib
 import json
 import pathlib
 import sys
@@ -20,6 +19,7 @@ from px4_sim_ros.bench import ceiling, peers, worlds
 from px4_sim_ros.bench.kinds import CEILING, CEILING_KIND, PEERS, Kind
 from px4_sim_ros.bench.usage import Usage
 from px4_sim_ros.bench.worklog import Window
+from px4_sim_ros.config import instance_claim
 from px4_sim_ros.config.child_prefix import own_module
 from px4_sim_ros.config.configuration import Configuration, load_configuration
 from px4_sim_ros.config.signals import raise_interrupt
@@ -169,7 +169,7 @@ def measure(settings: FlightSettings) -> dict[str, typing.Any]:
 
     :raises FlightError: that has failed
     """
-    with contextlib.ExitStack() as stack:
+    with instance_claim.claim([settings.instance]) as stack:
         folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
         overrides: dict[str, typing.Any] = {
             'manager': {'speed_factor': 0.0}, 'hil_bridge': {'instance': settings.instance}}

@@ -6,6 +6,7 @@ from __future__ import annotations
 import fnmatch
 import typing
 
+from px4_sim_ros.config.instance_claim import is_claimed
 from px4_sim_ros.mavlink.battery_link import PAYLOAD_PORT
 from px4_sim_ros.mavlink.hil_server import port_of
 from px4_sim_ros.mavlink.pilot_link import (
@@ -122,6 +123,11 @@ def free_instance() -> int:
 
 
 def is_free(instance: int) -> bool:
+    """Return whether no flight has an instance, nor anybody one of its ports."""
+    return not is_claimed(instance) and has_free_ports(instance)
+
+
+def has_free_ports(instance: int) -> bool:
     """Return whether the ports of link, pilot, autopilot, battery and ground station are free."""
     try:
         check_port_is_free('TCP', LOCAL, port_of(instance))

@@ -8,7 +8,6 @@ and the others fly on; a pool of processes would be broken as a whole.
 from __future__ import annotations
 
 import contextlib
-import errno
 import itertools
 import json
 import os
@@ -23,6 +22,7 @@ import typing
 import psutil
 
 from px4_sim_ros.campaign.jobs import Job
+from px4_sim_ros.config import held_names
 from px4_sim_ros.config.child_prefix import SIGNALS_WAIT, die_with_parent, own_module
 
 Answer = dict[str, typing.Any]
@@ -136,16 +136,8 @@ def claim_core() -> Core:
 
 def _claim(number: int, nth: int) -> Core | None:
     """Return the core if nobody else is the nth on it."""
-    # A name in the kernel: it goes with whoever has it, and no file is left.
-    claim = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
-        claim.bind(f'\0px4_sim_ros/core/{number}/{nth}')
-    except OSError as error:
-        claim.close()
-        if error.errno != errno.EADDRINUSE:
-            raise
-        return None
-    return Core(number, claim)
+    claim = held_names.hold(f'core/{number}/{nth}')
+    return None if claim is None else Core(number, claim)
 
 
 class Slots:

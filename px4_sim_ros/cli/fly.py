@@ -23,7 +23,7 @@ from px4_sim_ros.config.resources import check_page, check_writable
 from px4_sim_ros.mavlink.hil_server import port_of
 from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.model.errors import ParameterError, sentence
-from px4_sim_ros.run import remapping, settings
+from px4_sim_ros.run import autopilots, remapping, settings
 from px4_sim_ros.run.fleet_record import FleetRecord
 from px4_sim_ros.run.flight import conduct
 from px4_sim_ros.run.flight_plan import AUTOPILOTS, MODES, FlightPlan, VehiclePlan
@@ -78,11 +78,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def fly(options: argparse.Namespace) -> int:
     """Fly a mission and print its summary; return the exit code."""
-    with tempfile.TemporaryDirectory() as folder:
-        return _fly(options, pathlib.Path(folder))
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as held:
+        return _fly(options, pathlib.Path(folder), held)
 
 
-def _fly(options: argparse.Namespace, folder: pathlib.Path) -> int:
+def _fly(
+    options: argparse.Namespace, folder: pathlib.Path, held: contextlib.ExitStack,
+) -> int:
+    """Fly; `held` is what others on this machine may not have meanwhile."""
     try:
         fleet = fly_fleet.fleet_of(options)
         options.mode = options.mode or ('composed' if fleet is None else 'core')
@@ -93,9 +96,10 @@ def _fly(options: argparse.Namespace, folder: pathlib.Path) -> int:
         plan, configuration = fly_plan.prepared(options, bag, fleet)
         check_writable('summary', options.summary)
         check_page('report', options.report)
+        vehicles = plan.vehicles(configuration)
+        held.enter_context(autopilots.claim(vehicles))
     except (ParameterError, OSError) as error:
         return output.failed('fly', error, BAD_INPUT)
-    vehicles = plan.vehicles(configuration)
     for remark in fly_plan.remarks(vehicle.configuration for vehicle in vehicles):
         print(f'fly: {remark}', file=sys.stderr)
     record = FlightRecord()

@@ -18,11 +18,10 @@ from px4_sim_ros.config.fleets import Fleet
 from px4_sim_ros.config.recording import RecorderParameters
 from px4_sim_ros.config.resources import named_file, named_files
 from px4_sim_ros.config.vehicles_and_missions import flown_mission
-from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.mission import Hold
 from px4_sim_ros.recording.bag.folder import new_folder
-from px4_sim_ros.run import autopilots, fleet_plan, remapping, settings
+from px4_sim_ros.run import fleet_plan, remapping, settings
 from px4_sim_ros.run.embedded import check_embedded
 from px4_sim_ros.run.fleet import FleetOptions, laid_over
 from px4_sim_ros.run.flight_plan import FlightPlan
@@ -41,7 +40,6 @@ def prepared(
 
     :param bag: where it is recorded; None unless the parameters ask for a recording
     :raises ParameterError: something is wrong
-    :raises OSError: a port of the flight is in use
     """
     if fleet is None:
         configuration = _configuration(options, bag)
@@ -53,7 +51,6 @@ def prepared(
         lambda: Px4.find(options.px4_dir, options.px4_schedule))
     for vehicle in vehicles:
         _check_vehicle(vehicle.configuration, vehicle.autopilot)
-        autopilots.check(vehicle.hil, vehicle.autopilot, vehicle.mission is not None)
     first = vehicles[0].configuration
     own_classes = node_overrides.parse(options.node, first.graph.nodes)
     if options.mode != 'core':
@@ -122,7 +119,6 @@ def _plan(options: argparse.Namespace, configuration: Configuration) -> FlightPl
     """Return what is to be flown.
 
     :raises ParameterError: an option is wrong
-    :raises OSError: a port of the flight is in use
     """
     mission = flown_mission(configuration.world)
     if mission is not None:
@@ -141,8 +137,6 @@ def _plan(options: argparse.Namespace, configuration: Configuration) -> FlightPl
     if options.mode != 'core':
         domain_claim.check_unclaimed()
     px4 = Px4.find(options.px4_dir, options.px4_schedule) if options.autopilot == 'px4' else None
-    hil = configuration.of_node('hil_bridge', HilParameters)
-    autopilots.check(hil, options.autopilot, mission is not None)
     return FlightPlan(options.mode, options.autopilot, px4, mission, own_classes,
                       options.remap, options.viewer, options.namespace, scenario)
 

@@ -65,7 +65,8 @@ def _fly_again(options: argparse.Namespace, bag: BagReader, folder: pathlib.Path
     new = new_folder(options.record if options.record is not None else folder / 'refly')
     configuration = _configuration(bag, overrides, options.profile, folder, new)
     plan = _plan(options, bag.run, configuration)
-    with contextlib.closing(Progress(plan.mission.events if plan.mission else 0)) as progress:
+    with (autopilots.claim(plan.vehicles(configuration)),
+          contextlib.closing(Progress(plan.mission.events if plan.mission else 0)) as progress):
         conduct(plan, configuration, FlightRecord(), folder, on_event=progress.show,
                 on_restart=lambda: None, on_waiting=lambda: None)
     flown = BagReader(new)
@@ -108,7 +109,6 @@ def _plan(
     """Return what is to be flown.
 
     :raises ParameterError: an option is wrong
-    :raises OSError: a port of the flight is in use
     """
     if options.mode != 'core':
         domain_claim.check_unclaimed()
@@ -116,6 +116,5 @@ def _plan(
     px4 = None
     if run.autopilot == 'px4':
         px4 = Px4.find(options.px4_dir, REPEATABLE if hil.shares_core else ONE_CORE)
-    autopilots.check(hil, run.autopilot, True)
     return FlightPlan(options.mode, run.autopilot, px4, flown_mission(configuration.world),
                       {}, (), None, scenario=checked_scenario(configuration))

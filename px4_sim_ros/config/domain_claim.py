@@ -3,27 +3,20 @@
 """One graph in a ROS domain of a machine: who comes second is refused before it disturbs the first.
 
 All graphs have nodes of the same names, and one `/clock`. So whoever starts one, and whoever
-publishes the clock, binds a name that the kernel frees when the process ends, however it ends.
-The name is one of Linux's abstract sockets: they reach as far as DDS on this machine does, and
-leave no file.
+publishes the clock, holds a name, which reaches as far as DDS on this machine does.
 """
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
-import socket
-import struct
 
+from px4_sim_ros.config import held_names
 from px4_sim_ros.model.errors import ParameterError
 
 # What can be held in a domain: the start of a graph with all that belongs to it, and its clock.
 # A starter that was killed leaves a clock behind for as long as the graph takes to end.
 STARTER, CLOCK = 'starter', 'clock'
 
-# As many as have asked and were refused; none of them is ever served.
-_BACKLOG = 4096
-_CREDENTIALS = struct.Struct('3i')     # process, user, group
 # Whose ports are free for it on every system. An instance has the number of its domain: 0 is that
 # of whoever has chosen none.
 _DOMAINS = range(1, 102)
@@ -40,14 +33,12 @@ def claim(*roles: str) -> contextlib.ExitStack:
     domain = _domain()
     with contextlib.ExitStack() as stack:
         for role in roles:
-            try:
-                stack.enter_context(_bind(role, domain))
-            except OSError as error:
-                if error.errno != errno.EADDRINUSE:
-                    raise
+            held = held_names.hold(_name(role, domain))
+            if held is None:
                 raise ParameterError(
                     f'ROS_DOMAIN_ID = {domain}: a graph runs in this domain already'
-                    f'{_holder(role, domain)}; {_free_domain()}') from None
+                    f'{held_names.holder(_name(role, domain))}; {_free_domain()}')
+            stack.enter_context(held)
         return stack.pop_all()
 
 
@@ -72,7 +63,7 @@ def claim_start() -> contextlib.ExitStack:
 def holder_of_graph() -> str:
     """Return who has a graph in this process's domain, such as ` (process 4711)`; '' if nobody."""
     domain = _domain()
-    return _holder(CLOCK, domain) or _holder(STARTER, domain)
+    return held_names.holder(_name(CLOCK, domain)) or held_names.holder(_name(STARTER, domain))
 
 
 def _domain() -> int:
@@ -84,40 +75,23 @@ def _domain() -> int:
         f'ROS_DOMAIN_ID = {text!r}: must be a whole number, at least 0 and at most {_LAST_DOMAIN}')
 
 
-def _bind(role: str, domain: int) -> socket.socket:
-    held = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
-        held.bind(_address(role, domain))
-        held.listen(_BACKLOG)
-    except OSError:
-        held.close()
-        raise
-    return held
-
-
-def _address(role: str, domain: int) -> str:
-    return f'\0px4_sim_ros/{domain}/{role}'
-
-
-def _holder(role: str, domain: int) -> str:
-    """Return the process that holds a role, for a sentence; '' if that cannot be found out."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
-        asking.setblocking(False)
-        try:
-            asking.connect(_address(role, domain))
-        except OSError:
-            return ''
-        credentials = asking.getsockopt(
-            socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-    process = _CREDENTIALS.unpack(credentials)[0]
-    return f' (process {process})' if process else ''
+def _name(role: str, domain: int) -> str:
+    return f'{domain}/{role}'
 
 
 def _free_domain() -> str:
     for domain in _DOMAINS:
-        with contextlib.suppress(OSError), contextlib.ExitStack() as stack:
-            for role in (STARTER, CLOCK):
-                stack.enter_context(_bind(role, domain))
+        if _is_free(domain):
             return (f'end it, or give this one a domain of its own, such as ROS_DOMAIN_ID={domain},'
                     f' and instance {domain} if it has an autopilot')
     return 'end it: all others are taken as well'
+
+
+def _is_free(domain: int) -> bool:
+    with contextlib.ExitStack() as stack:
+        for role in (STARTER, CLOCK):
+            held = held_names.hold(_name(role, domain))
+            if held is None:
+                return False
+            stack.enter_context(held)
+    return True

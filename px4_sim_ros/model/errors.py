@@ -7,6 +7,10 @@ import difflib
 import importlib.util
 import typing
 
+# From here on a word, of 0 to 1, may be a name that is misspelt, or the beginning of one.
+_ALIKE, _BEGINS = 0.6, 0.85
+_BEGUN = 0.92          # a whole name is nearer than a beginning
+
 
 class ParameterError(ValueError):
     """A parameter is missing, unknown, of the wrong type or out of range."""
@@ -30,9 +34,36 @@ def check_installed(package: str) -> None:
             f'the Python package {package} is not installed; `pip install {package}` installs it')
 
 
+def nearest(word: str, known: typing.Iterable[str], most: int = 1) -> list[str]:
+    """Return the names that a misspelt word may mean, the nearest first; there may be none.
+
+    One is near as a whole or by its beginning; only where none is, one whose parts are there.
+    """
+    names = list(known)
+    scores = {name: max(_ratio(word, name), _likeness_of_beginning(word, name)) for name in names}
+    if '_' in word and not any(score >= _ALIKE for score in scores.values()):
+        scores = {name: _likeness_of_parts(word, name) for name in names}
+    close = [name for name in names if scores[name] >= _ALIKE]
+    return sorted(close, key=lambda name: -scores[name])[:most]
+
+
+def _likeness_of_beginning(word: str, name: str) -> float:
+    likeness = _ratio(word, name[:len(word)])
+    return _BEGUN * likeness if likeness >= _BEGINS else 0.0
+
+
+def _likeness_of_parts(word: str, name: str) -> float:
+    parts = [max(_ratio(part, its) for its in name.split('_')) for part in word.split('_')]
+    return sum(parts) / len(parts)
+
+
+def _ratio(one: str, other: str) -> float:
+    return difflib.SequenceMatcher(None, other, one).ratio()
+
+
 def did_you_mean(word: str, known: typing.Iterable[str]) -> str:
     """Return the end of a sentence about a misspelt word: the nearest one, '' for none."""
-    close = difflib.get_close_matches(word, known, n=1)
+    close = nearest(word, known)
     return f'; did you mean {close[0]}' if close else ''
 
 

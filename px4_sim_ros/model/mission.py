@@ -6,7 +6,7 @@ from __future__ import annotations
 import dataclasses
 import typing
 
-from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.errors import ParameterError, did_you_mean
 from px4_sim_ros.model.parameters import Parameters, parameter
 
 
@@ -108,7 +108,10 @@ class Mission:
 
     @staticmethod
     def _item(owner: str, item: typing.Any) -> Item:
-        if not isinstance(item, dict) or len(item) != 1 or next(iter(item)) not in _ITEMS:
-            raise ParameterError(f"{owner} = {item!r}: must be one of {', '.join(_ITEMS)}")
-        (kind, values), = item.items()
-        return _ITEMS[kind].from_mapping(f'{owner}.{kind}', values or {})
+        meant = ''
+        if isinstance(item, dict) and len(item) == 1:
+            (kind, values), = item.items()
+            if kind in _ITEMS:
+                return _ITEMS[kind].from_mapping(f'{owner}.{kind}', values or {})
+            meant = did_you_mean(str(kind), _ITEMS)
+        raise ParameterError(f"{owner} = {item!r}: must be one of {', '.join(_ITEMS)}{meant}")

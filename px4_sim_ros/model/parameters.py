@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import array
 import dataclasses
-import difflib
 import functools
 import math
 import re
 import typing
 
-from px4_sim_ros.model.errors import ParameterError, did_you_mean
+from px4_sim_ros.model.errors import ParameterError, did_you_mean, nearest
 
 _EXPONENTIAL = re.compile(r'[-+]?\d+(\.\d*)?[eE][-+]?\d+', re.ASCII)
 
@@ -120,7 +119,7 @@ def unknown_key_error(
     :param page: that lists them, if they are too many for a sentence
     """
     known = sorted(known)
-    close = difflib.get_close_matches(str(key), known, n=3)
+    close = nearest(str(key), known, most=3)
     if close:
         hint = f"did you mean {' or '.join(close)}?"
     elif page:

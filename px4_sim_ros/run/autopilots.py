@@ -3,9 +3,11 @@
 """Autopilots: the embedded one, a PX4 that was built, or the user's own."""
 from __future__ import annotations
 
+import contextlib
 import os
 import typing
 
+from px4_sim_ros.config import instance_claim
 from px4_sim_ros.config.child_prefix import own_module
 from px4_sim_ros.config.scenarios import NONE, load_scenario
 from px4_sim_ros.config.vehicles_and_missions import load_vehicle
@@ -13,6 +15,7 @@ from px4_sim_ros.mavlink.hil_server import port_of
 from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.mavlink.pilot_link import AUTOPILOT_PORT, pilot_port
 from px4_sim_ros.mavlink.ports import LOCAL, check_port_is_free
+from px4_sim_ros.run.flight_plan import VehiclePlan
 from px4_sim_ros.run.processes import Child
 from px4_sim_ros.run.px4 import (
     CONSOLE,
@@ -24,17 +27,22 @@ from px4_sim_ros.run.px4 import (
 from px4_sim_ros.run.px4_socket import check_socket
 
 
-def check(hil: HilParameters, autopilot: str, is_piloted: bool) -> None:
-    """Check before anything starts that a flight has what it needs of this machine.
+def claim(vehicles: typing.Sequence[VehiclePlan]) -> contextlib.ExitStack:
+    """Let a flight have what it needs of this machine, before anything starts.
 
-    :param autopilot: of AUTOPILOTS
-    :raises ParameterError: this PX4 can have no folder, or cannot boot
+    Its instances are those of no other flight until the result is closed.
+
+    :raises ParameterError: another flight has one of them, or a PX4 can have no folder, or cannot
+        boot
     :raises PortTakenError: naming the port and, where the system shows it, its holder
     """
-    if autopilot == 'px4':
-        check_run_folder()
-        check_socket(hil.instance)
-    check_ports(hil, autopilot, is_piloted)
+    with instance_claim.claim(vehicle.hil.instance for vehicle in vehicles) as held:
+        for vehicle in vehicles:
+            if vehicle.autopilot == 'px4':
+                check_run_folder()
+                check_socket(vehicle.hil.instance)
+            check_ports(vehicle.hil, vehicle.autopilot, vehicle.mission is not None)
+        return held.pop_all()
 
 
 def check_ports(hil: HilParameters, autopilot: str, is_piloted: bool) -> None:

@@ -68,6 +68,9 @@ ARGUMENTS: dict[str, Argument] = {
     'publish_tf': Argument(
         'false', 'Publish /tf and /tf_static: the true pose at the display rate of simulated'
         ' time, and where the sensors are.', ('false', 'true')),
+    'log_level': Argument(
+        'info', 'Which messages of nodes are logged: those of this level and above.',
+        ('debug', 'info', 'warn', 'error', 'fatal')),
     'viewer': Argument(
         '', 'Show it live in Rerun: rerun opens it, FILE.rrd is written for it, a URL is one that'
         ' runs.'),
@@ -82,7 +85,7 @@ FLEET_ARGUMENTS: dict[str, Argument] = {
     **{name: ARGUMENTS[name] for name in (
         'autopilot', 'vehicle', 'wind', 'profile', 'px4_dir', 'px4_schedule', 'mission',
         'instance', 'speed_factor', 'paused', 'seed', 'record', 'params_file', 'nodes', 'rviz',
-        'publish_tf')},
+        'publish_tf', 'log_level')},
 }
 
 # Those of the launch file that flies a recording again.
@@ -94,5 +97,6 @@ REPLAY_ARGUMENTS: dict[str, Argument] = {
     'rviz': ARGUMENTS['rviz']._replace(
         description=ARGUMENTS['rviz'].description + ' The replay is then at real time.'),
     'publish_tf': ARGUMENTS['publish_tf'],
+    'log_level': ARGUMENTS['log_level'],
     'viewer': ARGUMENTS['viewer'],
 }

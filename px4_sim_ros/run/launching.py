@@ -48,7 +48,7 @@ from px4_sim_ros.recording.bag.folder import new_folder
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import RunDescription, with_run_file
 from px4_sim_ros.run import autopilots, remapping
-from px4_sim_ros.run.flight_plan import optional_nodes
+from px4_sim_ros.run.flight_plan import VehiclePlan, optional_nodes
 from px4_sim_ros.run.launch_arguments import ARGUMENTS, REPLAY_ARGUMENTS
 from px4_sim_ros.run.launch_viewers import check_viewers, viewers
 from px4_sim_ros.run.px4 import Px4, schedule_parameters
@@ -120,7 +120,6 @@ def actions(context: LaunchContext, vehicle: str) -> list[LaunchDescriptionEntit
     overrides[''] |= _given(given, 'scenario', str)
     params_file = given['params_file'] or None
     configuration = load_configuration(params_file, overrides, given['namespace'], base)
-    hil = configuration.of_node('hil_bridge', HilParameters)
     mission = flown_mission(configuration.world)
     checked_scenario(configuration)
     own_classes = node_overrides.parse(
@@ -129,8 +128,7 @@ def actions(context: LaunchContext, vehicle: str) -> list[LaunchDescriptionEntit
     remapping.check(remaps, configuration.graph)
     px4_dir = given['px4_dir'] or os.environ.get('PX4_DIR', '')
     px4 = Px4.find(px4_dir, given['px4_schedule']) if given['autopilot'] == 'px4' else None
-    autopilots.check(hil, given['autopilot'], mission is not None)
-    begun = begin()
+    begun = begin([VehiclePlan('', configuration, given['autopilot'], px4, mission)])
     if begun is None:
         return []
     folder, claim = begun
@@ -142,10 +140,9 @@ def actions(context: LaunchContext, vehicle: str) -> list[LaunchDescriptionEntit
     file = write_configuration(pathlib.Path(folder.name), configuration)
     return [
         *surroundings(folder, claim),
-        *_world(configuration, given['mode'], given['namespace'], file, essential, own_classes,
-                remaps),
-        *_autopilot(given['autopilot'], px4, configuration, given['namespace']),
-        *viewers(given, configuration, file, bounded()),
+        *_world(given, configuration, file, essential, own_classes, remaps),
+        *_autopilot(given, px4, configuration),
+        *viewers(given, configuration, file, bounded(given)),
     ]
 
 
@@ -170,14 +167,13 @@ def replay_actions(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     file = write_configuration(pathlib.Path(folder.name), configuration)
     return [
         *surroundings(folder, claim),
-        *viewers(given, configuration, file, bounded()),
-        *_world(configuration, given['mode'], given['namespace'], file,
-                lambda process: [process]),
+        *viewers(given, configuration, file, bounded(given)),
+        *_world(given, configuration, file, required),
         *essential(Node(
             package=PACKAGE, executable=PACKAGE, exec_name='replay', output='screen',
             namespace=given['namespace'],
             arguments=['replay', given['bag'], '--namespace', given['namespace'],
-                       '--join', str(replay.bag)], **bounded())),
+                       '--join', str(replay.bag)], **bounded(given))),
     ]
 
 
@@ -187,19 +183,23 @@ def _in_real_time(configuration: Configuration) -> Configuration:
     return configuration.with_node('manager', manager)
 
 
-def begin() -> tuple[tempfile.TemporaryDirectory, contextlib.ExitStack] | None:
-    """Return a folder for the files of a flight, and the right to start a graph.
+def begin(
+    vehicles: typing.Sequence[VehiclePlan],
+) -> tuple[tempfile.TemporaryDirectory, contextlib.ExitStack] | None:
+    """Return a folder for the files of a flight, and the right to start its graph and autopilots.
 
     None if Ctrl-C came while the motion was compiled: the launch ends by itself.
 
-    :raises ParameterError: there is a graph already, or somebody starts one
+    :raises ParameterError: there is a graph already, or another flight has an instance
+    :raises PortTakenError: naming the port and, where the system shows it, its holder
     """
-    claim = domain_claim.claim_start()
-    try:
-        compile_ahead()
-    except KeyboardInterrupt:
-        return None
-    return tempfile.TemporaryDirectory(prefix=f'{PACKAGE}_'), claim
+    with domain_claim.claim_start() as held:
+        held.enter_context(autopilots.claim(vehicles))
+        try:
+            compile_ahead()
+        except KeyboardInterrupt:
+            return None
+        return tempfile.TemporaryDirectory(prefix=f'{PACKAGE}_'), held.pop_all()
 
 
 def surroundings(
@@ -220,16 +220,28 @@ def surroundings(
           for name in sorted(set(environment) - set(os.environ)))]
 
 
-def bounded() -> dict[str, str]:
-    """Return what every process has: it ends in time, and with the launch if that is killed."""
+def bounded(given: typing.Mapping[str, str]) -> dict[str, typing.Any]:
+    """Return what every process has: it ends in time, and with the launch if that is killed.
+
+    :param given: the arguments, with the level of its log
+    """
     return {'sigterm_timeout': _SIGTERM_AFTER_S, 'sigkill_timeout': _SIGKILL_AFTER_S,
-            'prefix': shlex.join(SIGNALS_WAIT + die_with_parent())}
+            'prefix': shlex.join(SIGNALS_WAIT + die_with_parent()),
+            'ros_arguments': ['--log-level', given['log_level']]}
 
 
 def essential(process: ExecuteProcess) -> list[LaunchDescriptionEntity]:
     """Return a process and what ends the launch together with it."""
     return [process, RegisterEventHandler(OnProcessExit(
         target_action=process, on_exit=_end_launch))]
+
+
+def required(process: ExecuteProcess) -> list[LaunchDescriptionEntity]:
+    """Return a process and what ends the launch if it fails; it may end well before others do."""
+    def end(event: ProcessExited, context: LaunchContext) -> EmitEvent | None:
+        return _end_launch(event, context) if event.returncode else None
+
+    return [process, RegisterEventHandler(OnProcessExit(target_action=process, on_exit=end))]
 
 
 def _end_launch(event: ProcessExited, context: LaunchContext) -> EmitEvent:
@@ -243,26 +255,27 @@ def _end_launch(event: ProcessExited, context: LaunchContext) -> EmitEvent:
 
 
 def _world(
-    configuration: Configuration, mode: str, namespace: str, file: pathlib.Path,
+    given: typing.Mapping[str, str], configuration: Configuration, file: pathlib.Path,
     started: typing.Callable[[ExecuteProcess], list[LaunchDescriptionEntity]],
     own_classes: typing.Mapping[str, str] | None = None,
     remaps: typing.Sequence[str] = (),
 ) -> list[LaunchDescriptionEntity]:
     """Return the processes of the graph, each with what `started` adds to it.
 
+    :param given: the arguments
     :param file: their parameters
     :param own_classes: `module:Class` by name, in the place of those of the graph table
     :param remaps: remapping rules of ROS
     """
     optional = optional_nodes(configuration)
     actions: list[LaunchDescriptionEntity] = []
-    for names in configuration.graph.process_groups(mode):
+    for names in configuration.graph.process_groups(given['mode']):
         node = Node(
-            package=PACKAGE, executable='world', namespace=namespace,
+            package=PACKAGE, executable='world', namespace=given['namespace'],
             arguments=[*names, *node_overrides.arguments(own_classes or {}, names)],
             exec_name=names[0] if len(names) == 1 else 'world',
-            ros_arguments=remapping.ros_arguments(remaps),
-            parameters=[str(file)], output='screen', **bounded())
+            remappings=[tuple(rule.split(':=')) for rule in remaps],
+            parameters=[str(file)], output='screen', **bounded(given))
         actions += [node] if names[0] in optional else started(node)
     return actions
 
@@ -284,14 +297,14 @@ def autopilot_arguments(
 
 
 def _autopilot(
-    kind: str, px4: Px4 | None, configuration: Configuration, namespace: str,
+    given: typing.Mapping[str, str], px4: Px4 | None, configuration: Configuration,
 ) -> list[LaunchDescriptionEntity]:
     """Return what runs the autopilot; it is restarted with the world."""
-    if kind == 'none':
+    if given['autopilot'] == 'none':
         return []
     arguments = autopilot_arguments(
         px4, configuration.of_node('hil_bridge', HilParameters).instance, configuration.world)
     return essential(Node(
-        package=PACKAGE, executable='autopilot_supervisor', namespace=namespace,
+        package=PACKAGE, executable='autopilot_supervisor', namespace=given['namespace'],
         arguments=arguments, exec_name='px4' if px4 else 'autopilot', output='screen',
-        **bounded()))
+        **bounded(given)))

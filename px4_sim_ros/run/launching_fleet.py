@@ -15,7 +15,6 @@ from px4_sim_ros.config import node_overrides
 from px4_sim_ros.config.fleets import Fleet
 from px4_sim_ros.config.resources import PACKAGE
 from px4_sim_ros.recording.bag.fleet_description import FleetDescription
-from px4_sim_ros.run import autopilots
 from px4_sim_ros.run.fleet import FleetOptions
 from px4_sim_ros.run.fleet_plan import flight_plan, plans
 from px4_sim_ros.run.fleet_world import describe, write_files
@@ -48,13 +47,11 @@ def fleet_actions(context: LaunchContext) -> list[LaunchDescriptionEntity]:
         lambda autopilot: base_parameters(given, autopilot)),
         lambda: Px4.find(given['px4_dir'] or os.environ.get('PX4_DIR', ''),
                          given['px4_schedule']))
-    for vehicle in vehicles:
-        autopilots.check(vehicle.hil, vehicle.autopilot, vehicle.mission is not None)
     first = vehicles[0].configuration
     own_classes = node_overrides.parse(
         given['nodes'].split(',') if given['nodes'] else (), first.graph.nodes)
     plan = flight_plan(fleet, given['mode'], vehicles, own_classes)
-    begun = begin()
+    begun = begin(vehicles)
     if begun is None:
         return []
     folder, claim = begun
@@ -62,35 +59,39 @@ def fleet_actions(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     parameters, file = write_files(plan, first, description, pathlib.Path(folder.name))
     return [
         *surroundings(folder, claim),
-        *_world(description, given['mode'], parameters, file, optional_nodes(first),
+        *_world(given, description, parameters, file, optional_nodes(first),
                 node_overrides.arguments(own_classes, own_classes)),
         *(action for vehicle in vehicles if vehicle.autopilot != 'none'
-          for action in _autopilot(vehicle)),
-        *fleet_viewers(given, {v.namespace: v.configuration for v in vehicles}, file, bounded()),
+          for action in _autopilot(given, vehicle)),
+        *fleet_viewers(given, {v.namespace: v.configuration for v in vehicles}, file,
+                        bounded(given)),
     ]
 
 
 def _world(
-    description: FleetDescription, mode: str, parameters: pathlib.Path, file: pathlib.Path,
-    optional: typing.Container[str], own_classes: typing.Sequence[str],
+    given: typing.Mapping[str, str], description: FleetDescription, parameters: pathlib.Path,
+    file: pathlib.Path, optional: typing.Container[str], own_classes: typing.Sequence[str],
 ) -> list[LaunchDescriptionEntity]:
     """Return the processes of the graph.
 
+    :param given: the arguments
     :param file: that describes the vehicles
     :param optional: nodes without which the launch goes on
     """
     actions: list[LaunchDescriptionEntity] = []
-    for names in process_groups(description.vehicles, mode):
+    for names in process_groups(description.vehicles, given['mode']):
         node = Node(
             package=PACKAGE, executable='world',
             arguments=[*names, '--fleet', str(file), *own_classes],
             exec_name=names[0] if len(names) == 1 else 'world', parameters=[str(parameters)],
-            output='screen', **bounded())
+            output='screen', **bounded(given))
         actions += [node] if names[0] in optional else essential(node)
     return actions
 
 
-def _autopilot(vehicle: VehiclePlan) -> list[LaunchDescriptionEntity]:
+def _autopilot(
+    given: typing.Mapping[str, str], vehicle: VehiclePlan,
+) -> list[LaunchDescriptionEntity]:
     """Return what runs the autopilot of a vehicle; it is restarted with the world."""
     world = vehicle.configuration.world
     node = Node(
@@ -99,6 +100,6 @@ def _autopilot(vehicle: VehiclePlan) -> list[LaunchDescriptionEntity]:
                    *['--begins-again'] * (vehicle.hil.on_waiting == 'begin_again'),
                    *['--joins'] * (vehicle.presence.joins_us != 0)],
         exec_name=f"{'px4' if vehicle.px4 else 'autopilot'}_{vehicle.namespace}",
-        output='screen', **bounded())
+        output='screen', **bounded(given))
     # The others fly on without it, if its entry says so.
     return [node] if vehicle.hil.on_waiting == 'hold_first' else essential(node)

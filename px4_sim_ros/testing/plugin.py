@@ -214,7 +214,7 @@ class ScenarioItem(pytest.Item):
         if is_px4:
             px4 = _repeatable_px4(self.config.getoption('px4_dir'))
             words += ['--px4-dir', str(px4.build), '--px4-schedule', px4.schedule]
-        with own_instance(of_px4=is_px4) as instance:
+        with own_instance(of_px4=is_px4, flies_here=False) as instance:
             code, printed, said = _flown(
                 [*words, '--instance', str(instance)], self.config.getoption('wall_limit'))
         self.add_report_section('call', 'flight', printed)

@@ -91,6 +91,9 @@ def test_a_file_that_is_no_yaml(tmp_path, content):
     ('hold:', 'wait:',
      "mission file: items[1] = {'wait': {'duration_s': 0}}: must be one of take_off, hold, go_to,"
      ' land'),
+    ('take_off: {', 'take_of: {',
+     "mission file: items[0] = {'take_of': {'up_m': 5}}: must be one of"
+     ' take_off, hold, go_to, land; did you mean take_off'),
     ('land: {}', 'land', "mission file: items[3] = 'land': must be one of take_off, hold, go_to,"
      ' land'),
     ('- land: {}', '- {land: {}, hold: {duration_s: 1}}',

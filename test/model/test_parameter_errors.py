@@ -11,7 +11,7 @@ import pytest
 
 from px4_sim_ros.config.resources import config_directory, read_yaml
 from px4_sim_ros.config.vehicles_and_missions import load_vehicle
-from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.errors import ParameterError, nearest
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 
@@ -216,3 +216,15 @@ def test_vehicle_file_that_is_no_yaml(tmp_path):
     sentence = refusal(load_vehicle, str(path))
     assert sentence.startswith(f'vehicle file {path}: not YAML: ')
     assert 'line 2' in sentence
+
+
+@pytest.mark.parametrize('word, names, first', [
+    # By the beginning, which is nearer than letters that are somewhere in a long name.
+    ('gyro_nois', ['gyro_turn_on_bias', 'gyro_noise_density', 'gyro_range'], 'gyro_noise_density'),
+    # By its parts, in whichever order they stand.
+    ('wind_gst', ['twisted', 'payload_drop', 'gust_at_landing'], 'gust_at_landing'),
+    # As a whole before a part.
+    ('motor_ou', ['motor_out_hexa', 'motor_out', 'motor_weak'], 'motor_out'),
+    ('baro', ['imu', 'gps'], None)])
+def test_the_nearest_name_is_the_first(word, names, first):
+    assert next(iter(nearest(word, names, most=3)), None) == first

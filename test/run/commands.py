@@ -3,10 +3,13 @@
 """Runs the commands as a user does, and looks at what they leave behind."""
 import contextlib
 import os
+import pathlib
+import select
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 
 import psutil
@@ -35,6 +38,27 @@ def run(*words, timeout_s=240, env=None):
     """Run to the end; return the finished process with its texts."""
     return subprocess.run(command(*words), capture_output=True, text=True, timeout=timeout_s,
                           env=env, check=False)
+
+
+def run_timed(*words, env=None):
+    """Run to the end; return the finished process, and the seconds that it took by itself.
+
+    Those in which it waited for a core, because others had all of them, do not count.
+    """
+    with tempfile.TemporaryFile('w+') as printed, tempfile.TemporaryFile('w+') as said:
+        started_s = time.monotonic()
+        process = subprocess.Popen(
+            command(*words), stdout=printed, stderr=said, text=True, env=env)
+        try:
+            os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+            took_s = time.monotonic() - started_s
+            # Of the first thread, in nanoseconds: running, and waiting for a core.
+            _, waited, _ = pathlib.Path(f'/proc/{process.pid}/schedstat').read_text().split()
+        finally:
+            process.kill()
+            code = process.wait()
+        texts = [file.seek(0) or file.read() for file in (printed, said)]
+    return subprocess.CompletedProcess(words, code, *texts), took_s - 1e-9 * int(waited)
 
 
 def write_hop(folder, up_m):
@@ -66,6 +90,20 @@ def wait_for_line(process, text):
         if text in line:
             return lines
     raise AssertionError(f'{text!r} was not printed:\n' + ''.join(lines))
+
+
+def wait_for_ends(processes, count):
+    """Wait until so many of these have ended; return them."""
+    ended = []
+    watched = {os.pidfd_open(process.pid): process for process in processes}
+    while len(ended) < count:
+        for number in select.select(list(watched), [], [])[0]:
+            ended.append(watched.pop(number))
+            ended[-1].wait()
+            os.close(number)
+    for number in watched:
+        os.close(number)
+    return ended
 
 
 def family(pid):

@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from px4_sim_ros.campaign.instances import own_instance
+from px4_sim_ros.config.instance_claim import is_claimed
 from px4_sim_ros.config.resources import named_files
 from px4_sim_ros.testing import motor, sensor, words
 
@@ -143,7 +144,12 @@ def test_an_installed_plugin_may_be_named_as_well(tmp_path):
 
 def test_two_flights_have_two_instances():
     with own_instance(of_px4=False) as one, own_instance(of_px4=False) as other:
-        assert one != other
+        assert one != other and is_claimed(one) and is_claimed(other)
+        # A process that is told of it flies: it claims it, and nobody else is given it meanwhile.
+        with (own_instance(of_px4=False, flies_here=False) as third,
+              own_instance(of_px4=False) as fourth):
+            assert len({one, other, third, fourth}) == 4 and not is_claimed(third)
+    assert not is_claimed(one)
 
 
 def test_words_are_the_actions_of_scenario_files():

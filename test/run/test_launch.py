@@ -12,6 +12,7 @@ import threading
 import time
 from xml.etree import ElementTree
 
+import psutil
 import pytest
 from commands import (
     command,
@@ -144,6 +145,45 @@ def test_a_flight_is_recorded_and_flown_again(mode, tmp_path):
         lines = wait_for_line(process, 'bit-identical')
         assert 'common messages are bit-identical' in lines[-1]
         assert process.wait(20) == 0
+
+
+def first_process(process):
+    """Return the first that a launch starts, when it has: a part of the graph."""
+    line = wait_for_line(process, 'process started with pid')[-1]
+    return psutil.Process(int(re.search(r'pid \[(\d+)\]', line)[1]))
+
+
+@pytest.mark.parametrize('mode', ['composed', 'separate'])
+def test_a_launch_whose_world_dies_has_failed(mode):
+    with launch(f'mode:={mode}') as process:
+        world = first_process(process)
+        wait_for_line(process, 'armed')
+        children = family(process.pid)
+        world.kill()
+        said = process.stdout.read()
+        assert process.wait(20) == 1, said
+        assert 'has ended with exit code -9' in said
+        assert wait_gone(children, 1.0) == []
+
+
+def test_a_replay_whose_world_dies_has_failed(tmp_path):
+    bag = tmp_path / 'bag'
+    flown = subprocess.run(command(
+        'fly', '--mode', 'core', '--mission', write_hop(tmp_path, 0.4), '--record', bag,
+        '--instance', INSTANCE), capture_output=True, timeout=120, check=False)
+    assert flown.returncode == 0
+    with running([ROS2, 'launch', 'px4_sim_ros', 'replay.launch.py', f'bag:={bag}'],
+                 stdin=subprocess.DEVNULL) as process:
+        first_process(process).kill()
+        said = process.stdout.read()
+        assert process.wait(20) == 1, said
+        assert 'has ended with exit code -9' in said and 'not come up' not in said
+
+
+def test_what_is_logged_is_chosen():
+    with launch('mission:=none', 'autopilot:=none', 'log_level:=debug') as process:
+        wait_for_line(process, '[DEBUG]')
+        assert interrupt(process) < 5.0
 
 
 def test_a_recording_that_is_none():

@@ -5,12 +5,24 @@ import contextlib
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 
 import pytest
-from commands import OTHER_CLOCK, command, family, interrupt, run, running, wait_for_line, wait_gone
+from commands import (
+    OTHER_CLOCK,
+    command,
+    family,
+    interrupt,
+    run,
+    run_timed,
+    running,
+    wait_for_ends,
+    wait_for_line,
+    wait_gone,
+)
+
+from px4_sim_ros.config.instance_claim import is_claimed
 
 pytestmark = pytest.mark.slow       # starts processes and waits
 
@@ -19,40 +31,72 @@ DOMAIN = os.environ['ROS_DOMAIN_ID']
 PATIENCE_S = 120.0
 
 
-@pytest.fixture
-def flight(instance):
-    """A flight that goes on until it is ended."""
-    with running(command('fly', '--mission', 'hover', '--speed-factor', 1,
-                         '--instance', instance)) as process:
-        wait_for_line(process, 'armed')
-        yield process
-
-
 def refusal(program, pid):
     return (f'{program}: ROS_DOMAIN_ID = {DOMAIN}: a graph runs in this domain already (process'
             f' {pid}); end it, or give this one a domain of its own, such as ROS_DOMAIN_ID=')
 
 
-def test_whoever_comes_second_is_refused_and_the_first_flies_on(flight, other_instance, hop):
-    other = run('fly', '--instance', other_instance)
-    assert (other.returncode, other.stdout) == (2, '')
-    assert other.stderr.startswith(refusal('fly', flight.pid)) and other.stderr.count('\n') == 1
-    assert re.search(r'=(\d+), and instance \1 if it has an autopilot\n$', other.stderr)
-    world = subprocess.run(
-        [sys.executable, '-m', 'px4_sim_ros.ros.world', '--ros-args',
-         '-p', f'hil_bridge:instance:={other_instance}'], capture_output=True, text=True,
-        timeout=PATIENCE_S)
-    manager, = (c for c in family(flight.pid) if 'px4_sim_ros.ros.world' in c.cmdline())
-    assert world.returncode == 2
-    assert world.stderr.startswith(refusal('world', manager.pid)), world.stderr
-    # In one loop, without ROS, there is nobody to disturb.
-    alone = run('fly', '--mode', 'core', '--mission', hop, '--instance', other_instance)
-    assert alone.returncode == 0, alone.stderr
-    assert flight.poll() is None
-    children = family(flight.pid)
-    assert interrupt(flight, signal.SIGINT) < 5.0
-    assert flight.stdout.read().splitlines()[-1] == 'fly: interrupted'
-    assert wait_gone(children, 0.0) == []
+def test_whoever_comes_second_is_refused_and_the_first_flies_on(
+        instance, other_instance, tmp_path):
+    """It is as if nobody had come."""
+    mission = tmp_path / 'long.yaml'
+    mission.write_text('name: long\nitems:\n  - take_off: {up_m: 0.4}\n'
+                       '  - hold: {duration_s: 10}\n  - land: {}\n')
+    summary = tmp_path / 'first.json'
+    with running(command('fly', '--mission', mission, '--speed-factor', 2, '--instance', instance,
+                         '--summary', summary)) as flight:
+        wait_for_line(flight, 'armed')
+        other, took_s = run_timed('fly', '--instance', other_instance)
+        assert (other.returncode, other.stdout) == (2, '')
+        assert other.stderr.startswith(refusal('fly', flight.pid))
+        assert other.stderr.count('\n') == 1
+        assert re.search(r'=(\d+), and instance \1 if it has an autopilot\n$', other.stderr)
+        assert took_s < 1.0
+        world = subprocess.run(
+            [sys.executable, '-m', 'px4_sim_ros.ros.world', '--ros-args',
+             '-p', f'hil_bridge:instance:={other_instance}'], capture_output=True, text=True,
+            timeout=PATIENCE_S)
+        children = family(flight.pid)
+        manager, = (c for c in children if 'px4_sim_ros.ros.world' in c.cmdline())
+        assert world.returncode == 2
+        assert world.stderr.startswith(refusal('world', manager.pid)), world.stderr
+        # In one loop, without ROS, there is nobody to disturb.
+        alone = run('fly', '--mode', 'core', '--mission', mission, '--instance', other_instance,
+                    '--summary', tmp_path / 'alone.json')
+        assert alone.returncode == 0, alone.stderr
+        said = flight.communicate(timeout=PATIENCE_S)[0]
+        assert flight.returncode == 0, said
+        assert wait_gone(children, 0.0) == []
+    fingerprints = [json.loads(file.read_text())['fingerprint']
+                    for file in (summary, tmp_path / 'alone.json')]
+    assert fingerprints[0] == fingerprints[1]
+
+
+def test_an_instance_is_of_one_flight(instance, other_instance, tmp_path, here):
+    """Of three at once one flies, and whoever else wants its instance is refused as well."""
+    words = command('fly', '--mode', 'core', '--mission', 'hover', '--speed-factor', 1,
+                    '--instance', instance)
+    with contextlib.ExitStack() as stack:
+        flights = [stack.enter_context(running(words, stderr=subprocess.PIPE)) for _ in range(3)]
+        refused = wait_for_ends(flights, 2)
+        first, = (flight for flight in flights if flight not in refused)
+        sentence = (f'fly: instance = {instance}: another flight has it (process {first.pid});'
+                    ' end it or choose another instance\n')
+        for flight in refused:
+            assert (flight.returncode, *flight.communicate()) == (2, '', sentence)
+        wait_for_line(first, 'armed')
+        fleet = tmp_path / 'two.yaml'
+        fleet.write_text('vehicles:\n' + ''.join(
+            f'  - {{namespace: v{its}, instance: {its}, start: {{east_m: {its}}}}}\n'
+            for its in (other_instance, instance)))
+        result = here('fly', '--mode', 'core', '--fleet', fleet)
+        assert (result.returncode, result.stdout, result.stderr) == (2, '', sentence)
+        assert not is_claimed(other_instance)
+        result, took_s = run_timed(*words[3:])
+        assert (result.returncode, result.stderr) == (2, sentence) and took_s < 1.0
+        interrupt(first)
+        assert first.communicate()[1].endswith('fly: interrupted\n')
+    assert not is_claimed(instance)
 
 
 def test_a_graph_ends_beside_the_clock_of_another_simulator(instance, domains):

@@ -1,0 +1,48 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""Names that one process of a machine holds, and who that is.
+
+The kernel frees a name when its process ends, however it ends. Names are Linux's abstract sockets:
+they are seen from where the ports of this machine are seen, and leave no file.
+"""
+from __future__ import annotations
+
+import errno
+import socket
+import struct
+
+# As many as have asked and were refused; none of them is ever served.
+_BACKLOG = 4096
+_CREDENTIALS = struct.Struct('3i')     # process, user, group
+
+
+def hold(name: str) -> socket.socket | None:
+    """Return what holds a name while it is open, None if somebody else holds it."""
+    held = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        held.bind(_address(name))
+        held.listen(_BACKLOG)
+    except OSError as error:
+        held.close()
+        if error.errno != errno.EADDRINUSE:
+            raise
+        return None
+    return held
+
+
+def holder(name: str) -> str:
+    """Return the process that holds a name, such as ` (process 4711)`; '' if that is not known."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
+        asking.setblocking(False)
+        try:
+            asking.connect(_address(name))
+        except OSError:
+            return ''
+        credentials = asking.getsockopt(
+            socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    process = _CREDENTIALS.unpack(credentials)[0]
+    return f' (process {process})' if process else ''
+
+
+def _address(name: str) -> str:
+    return f'\0px4_sim_ros/{name}'
