@@ -438,20 +438,24 @@ def receive(autopilot, wanted_us):
 
 
 @pytest.fixture
-def server(tmp_path):
-    """Compile and start the server; return an autopilot, and what reads its last line."""
+def server(tmp_path, request):
+    """Compile and start the server; return an autopilot, what reads its lines, and its process.
+
+    The parameter is for how long it stays awake in a step, in s.
+    """
     if ceiling.compiler() is None:
         pytest.skip('no C compiler')
     configuration = load_configuration(None, {})
     with socket.socket() as probe:
         probe.bind(('127.0.0.1', 0))
         port = probe.getsockname()[1]
-    # The last word wins. The peer of a test may be slow to answer its first step.
-    words = [*ceiling.arguments(configuration), f'port={port}', 'freewheel_s=5']
+    # The last word wins. The peer of a test may be slow to answer.
+    words = [*ceiling.arguments(configuration), f'port={port}', 'freewheel_s=5', 'gap_s=5',
+             f'awake_s={request.param}']
     lines = tmp_path / 'lines.txt'
     child = Child('the ceiling', [ceiling.build(tmp_path), *words], log=lines)
     autopilot = StandInAutopilot(port)
-    yield autopilot, lambda: lines.read_text().splitlines()
+    yield autopilot, lambda: lines.read_text().splitlines(), psutil.Process(child.pid)
     autopilot.close()
     assert child.wait(2.0)
     assert child.exit_code == 0
@@ -471,8 +475,9 @@ def test_what_the_ceiling_says_of_an_error_is_told(tmp_path, instance):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize('server', [0], indirect=True)
 def test_the_ceiling_talks_as_a_simulator_does_and_flies(server):
-    autopilot, lines = server
+    autopilot, lines, _ = server
     vertical, up = [], []
     for k in range(1, 501):
         time_us = k * STEP_US
@@ -502,9 +507,11 @@ def test_the_ceiling_talks_as_a_simulator_does_and_flies(server):
 
 
 @pytest.mark.slow
-def test_the_ceiling_waits_for_its_answer_and_refuses_wrong_ones(server):
-    autopilot, _ = server
+@pytest.mark.parametrize('server', [5], indirect=True)
+def test_the_ceiling_waits_for_its_answer_awake_and_refuses_wrong_ones(server):
+    autopilot, _, process = server
     receive(autopilot, STEP_US)
+    slept = process.num_ctx_switches().voluntary
     autopilot.send(controls_frame(STEP_US))
     receive(autopilot, 2 * STEP_US)
     damaged = bytearray(controls_frame(2 * STEP_US))
@@ -513,5 +520,6 @@ def test_the_ceiling_waits_for_its_answer_and_refuses_wrong_ones(server):
     autopilot.socket.settimeout(0.1)
     with pytest.raises(TimeoutError):
         autopilot.messages()
+    assert process.num_ctx_switches().voluntary == slept
     autopilot.send(controls_frame(2 * STEP_US))
     receive(autopilot, 3 * STEP_US)
