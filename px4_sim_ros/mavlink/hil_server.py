@@ -182,10 +182,9 @@ class HilServer:
         if not awake.look(now_s):
             return b''
         until_s = now_s + min(timeout_s, AWAKE_S)
-        while self.connected:
-            if (data := self._read()) or time.perf_counter() >= until_s:
-                return data
-        return b''
+        while not (data := self._read()) and self.connected and time.perf_counter() < until_s:
+            pass
+        return data
 
     def _read(self) -> bytes:
         """Return what has come from the client; close the connection at its end."""
