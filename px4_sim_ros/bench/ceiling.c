@@ -1,6 +1,6 @@
 // Copyright 2026 px4_sim_ros maintainers
 // SPDX-License-Identifier: Apache-2.0
-/* The least that a simulator can be: the ceiling for every simulator on PX4's HIL link.
+/* The least that a simulator can be: the ceiling for simulators on PX4's HIL link.
  *
  * One vehicle as a rigid body with rotors that lag, an IMU in each step, magnetometer, barometer
  * and GNSS at their periods, with noise, as MAVLink 2 over TCP, in lockstep: each step waits for
@@ -28,19 +28,21 @@
 enum { MAX_ROTORS = 16, SUBSTEPS = 4, PRINTED_US = 1000000 };
 enum { HIL_SENSOR = 107, HIL_GPS = 113, HIL_ACTUATOR_CONTROLS = 93 };
 enum { HIL_SENSOR_EXTRA = 108, HIL_GPS_EXTRA = 124, HIL_ACTUATOR_CONTROLS_EXTRA = 47 };
-static const double GAP_S = 0.25;      /* s that a step waits, once the autopilot has answered one */
 enum { IMU_FIELDS = 0x3F, MAG_FIELDS = 0x1C0, BARO_FIELDS = 0x1A00, ARMED = 128 };
 
 static const double EARTH_RADIUS_M = 6371000.0, PA_PER_HPA = 100.0, GAUSS_PER_TESLA = 1e4;
 
 /* Settings */
 
-static double port, freewheel_s, step_us, mag_us, baro_us, gps_us, mass, ixx, iyy, izz, thrust,
-    moment, lag_up, lag_down, gain, offset, max_speed, drag, gravity, latitude, longitude, altitude,
-    mag_east, mag_north, mag_up, accel_noise, gyro_noise, mag_noise, baro_noise, velocity_noise;
+static double port, freewheel_s, gap_s, awake_s, step_us, mag_us, baro_us, gps_us, mass, ixx, iyy,
+    izz, thrust, moment, lag_up, lag_down, gain, offset, max_speed, drag, gravity, latitude,
+    longitude, altitude, mag_east, mag_north, mag_up, accel_noise, gyro_noise, mag_noise,
+    baro_noise, velocity_noise;
 static struct { const char *name; double *value; } settings[] = {
     {"port", &port},
-    {"freewheel_s", &freewheel_s},   /* s that a step waits before that */
+    {"freewheel_s", &freewheel_s},   /* s that a step waits while the autopilot boots */
+    {"gap_s", &gap_s},               /* s that it waits once the autopilot has answered one */
+    {"awake_s", &awake_s},           /* s that it asks for an answer before it sleeps */
     {"step_us", &step_us}, {"mag_us", &mag_us}, {"baro_us", &baro_us},
     {"gps_us", &gps_us}, {"mass", &mass}, {"ixx", &ixx}, {"iyy", &iyy}, {"izz", &izz},
     {"thrust", &thrust},         /* N s^2, times the square of the speed in rad/s */
@@ -230,21 +232,33 @@ static size_t gps_frame(uint8_t *out, int64_t time_us) {
 static float controls[16];
 static int armed;
 
+/* Receive, awake for `awake_s` and asleep after that; return 0 when nothing has come by a time. */
+static size_t received(int link, uint8_t *buffer, size_t room, int64_t deadline_ns) {
+    int64_t asleep_ns = now_ns() + (int64_t)(awake_s * 1e9);
+    for (;;) {
+        ssize_t got = recv(link, buffer, room, MSG_DONTWAIT);
+        if (got > 0)
+            return got;
+        if (got == 0 || errno != EAGAIN)
+            exit(0);                                  /* the autopilot has ended */
+        int64_t at_ns = now_ns(), left_ns = deadline_ns - at_ns;
+        struct pollfd ready = {.fd = link, .events = POLLIN};
+        if (left_ns <= 0
+            || (at_ns >= asleep_ns && poll(&ready, 1, (left_ns + 999999) / 1000000) == 0))
+            return 0;
+    }
+}
+
 /* Read answers, at most for a time; return whether one to `time_us` came. */
 static int answered(int link, int64_t time_us, int *spoke) {
     static uint8_t buffer[8192];
     static size_t filled;
-    int64_t deadline_ns = now_ns() + (int64_t)((*spoke ? GAP_S : freewheel_s) * 1e9);
+    int64_t deadline_ns = now_ns() + (int64_t)((*spoke ? gap_s : freewheel_s) * 1e9);
     for (int found = 0; !found;) {
-        struct pollfd ready = {.fd = link, .events = POLLIN};
-        int64_t left_ns = deadline_ns - now_ns();
-        if (left_ns <= 0 || poll(&ready, 1, (left_ns + 999999) / 1000000) == 0)
+        size_t got = received(link, buffer + filled, sizeof buffer - filled, deadline_ns), at = 0;
+        if (!got)
             return 0;
-        ssize_t got = recv(link, buffer + filled, sizeof buffer - filled, 0);
-        if (got <= 0)
-            exit(0);                                  /* the autopilot has ended */
         filled += got;
-        size_t at = 0;
         while (filled - at >= 12) {
             const uint8_t *f = buffer + at;
             size_t length = f[1];

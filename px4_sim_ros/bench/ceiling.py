@@ -12,7 +12,7 @@ import threading
 
 from px4_sim_ros.bench.worklog import WorkLog
 from px4_sim_ros.config.configuration import Configuration
-from px4_sim_ros.mavlink.hil_server import port_of
+from px4_sim_ros.mavlink.hil_server import AWAKE_S, port_of
 from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.environment.magnetic_field import MagneticField
@@ -25,6 +25,7 @@ from px4_sim_ros.run.processes import Child
 
 _SOURCE = pathlib.Path(__file__).with_name('ceiling.c')
 _LOOK_S = 0.02
+_GAP_S = 0.25
 _NS_PER_S = 1e9
 
 
@@ -62,7 +63,8 @@ def arguments(configuration: Configuration) -> list[str]:
         world.local_frame(), world.magnetic_field_year).at((0.0, 0.0, 0.0))
     values = {
         'port': port_of(hil.instance),
-        'freewheel_s': hil.freewheel_pause_s, 'step_us': world.step_us,
+        'freewheel_s': hil.freewheel_pause_s, 'gap_s': _GAP_S, 'awake_s': AWAKE_S,
+        'step_us': world.step_us,
         'mag_us': world.period_us('magnetometer'), 'baro_us': world.period_us('barometer'),
         'gps_us': world.period_us('gps'), 'mass': body.mass_kg,
         **dict(zip(('ixx', 'iyy', 'izz'), body.inertia_kg_m2)),

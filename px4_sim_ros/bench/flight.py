@@ -17,6 +17,7 @@ import typing
 
 from px4_sim_ros.bench import ceiling, peers, worlds
 from px4_sim_ros.bench.kinds import CEILING, CEILING_KIND, PEERS, Kind
+from px4_sim_ros.bench.subscriber import OutsideSubscriber
 from px4_sim_ros.bench.usage import Usage
 from px4_sim_ros.bench.worklog import Window
 from px4_sim_ros.config import instance_claim
@@ -183,6 +184,10 @@ def measure(settings: FlightSettings) -> dict[str, typing.Any]:
         world = _make_world(settings, configuration, folder)
         stack.callback(world.close)
         world.wait_until_seen()
+        subscriber = None
+        if settings.kind.subscriber:
+            subscriber = OutsideSubscriber(folder)
+            stack.callback(subscriber.close)
         autopilot = _start_autopilot(settings, configuration)
         stack.callback(autopilot.stop)
         measurement = _Measurement(settings, world, autopilot)
@@ -196,6 +201,10 @@ def measure(settings: FlightSettings) -> dict[str, typing.Any]:
         misses = world.misses
         # Before the autopilot, which would be missed.
         world.close()
+        received: dict[str, int] = {}
+        if subscriber is not None and not measurement.failure:
+            subscriber.close()
+            received = subscriber.counts()
     # Why it ends comes first: a node may end badly just because of it.
     if measurement.failure:
         raise FlightError(measurement.failure)
@@ -205,7 +214,7 @@ def measure(settings: FlightSettings) -> dict[str, typing.Any]:
     figures = world.log.figures(window, configuration.world.step_us)
     return figures._asdict() | {
         'from_s': window.from_us / US_PER_S, 'height_m': round(world.height_m, 2),
-        'misses': misses, 'processes': measurement.processes}
+        'misses': misses, 'processes': measurement.processes, 'received': received}
 
 
 def _make_world(

@@ -1,6 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""What is flown: modes, autopilots, recorder off and on, the peers, and the ceilings."""
+"""What is flown: modes, autopilots, who records or looks on, the peers, and the ceilings."""
 from __future__ import annotations
 
 import fnmatch
@@ -38,13 +38,15 @@ class Kind(typing.NamedTuple):
     autopilot: str
     recorder: bool = False
     all_cores: bool = False     # PX4 runs on all cores, whatever is asked for
+    subscriber: bool = False    # somebody outside subscribes to every topic of the step
 
     @property
     def name(self) -> str:
         """How it is called in options, tables and JSON."""
         name = self.mode if self.mode in OTHERS else f'{self.mode}/{self.autopilot}'
         return (name + ('/recorder' if self.recorder else '')
-                + ('/all-cores' if self.all_cores else ''))
+                + ('/all-cores' if self.all_cores else '')
+                + ('/subscriber' if self.subscriber else ''))
 
     @property
     def as_it_comes(self) -> Kind:
@@ -65,7 +67,9 @@ FLIGHTS = tuple(
     for autopilot in AUTOPILOTS for recorder in (False, True) for mode in MODES)
 FLIGHTS_ON_ALL_CORES = tuple(
     Kind(mode, 'px4').as_it_comes for mode in MODES if mode != 'separate')
-ALL = (*CEILINGS, *PEER_KINDS, *FLIGHTS, *FLIGHTS_ON_ALL_CORES)
+FLIGHTS_WITH_SUBSCRIBER = tuple(
+    Kind('composed', autopilot, subscriber=True) for autopilot in ('trivial', 'px4'))
+ALL = (*CEILINGS, *PEER_KINDS, *FLIGHTS, *FLIGHTS_ON_ALL_CORES, *FLIGHTS_WITH_SUBSCRIBER)
 
 
 def selected(

@@ -11,11 +11,12 @@ from px4_sim_ros.bench.kinds import (
     CEILING,
     CEILING_KIND,
     CEILING_ON_ALL_CORES,
+    FLIGHTS_WITH_SUBSCRIBER,
     JMAVSIM,
     SIH,
     Kind,
 )
-from px4_sim_ros.bench.unit_costs import CALIBRATION
+from px4_sim_ros.bench.unit_costs import CALIBRATION, SECOND_DYNAMICS
 from px4_sim_ros.step import graph
 
 Figures = dict[str, typing.Any]
@@ -23,6 +24,7 @@ _CORE, _COMPOSED = Kind('core', 'px4'), Kind('composed', 'px4')
 # Real-time factors that are worth comparing, besides those that each kind has in its row.
 _COMPARED = (
     (_COMPOSED, _CORE), (Kind('composed', 'trivial'), Kind('core', 'trivial')),
+    *((kind, kind._replace(subscriber=False)) for kind in FLIGHTS_WITH_SUBSCRIBER),
     *((ours, Kind(peer, 'px4').as_it_comes)
       for ours in (_CORE, _COMPOSED, _CORE.as_it_comes, _COMPOSED.as_it_comes)
       for peer in (JMAVSIM, SIH)))
@@ -31,7 +33,8 @@ _BUDGETED = (Kind('core', 'trivial'), Kind('composed', 'trivial'), Kind('separat
 # In `separate` parts run at the same time.
 _WITH_PARTS = ('core', 'composed')
 _NO_PARTS_OF_OURS = ('autopilot', 'rest')
-_NOT_BUDGETED = (CALIBRATION, 'trivial peer alone', 'socket, with the trivial peer')
+_NOT_BUDGETED = (
+    CALIBRATION, SECOND_DYNAMICS, 'trivial peer alone', 'socket, with the trivial peer')
 # The order of the parts in tables.
 _PLACES = {part: place for place, part in enumerate(
     ['models', *graph.NODES, *_NO_PARTS_OF_OURS])}

@@ -15,7 +15,8 @@ _WORLD = 'px4_sim_ros.ros.world'
 _OTHERS = {
     'px4_sim_ros.run.pilot_process': 'pilot',
     'px4_sim_ros.autopilot.process': 'embedded autopilot',
-    'px4_sim_ros.bench.trivial_peer': 'trivial peer'}
+    'px4_sim_ros.bench.trivial_peer': 'trivial peer',
+    'px4_sim_ros.ros.bench_subscriber': 'subscriber'}
 
 
 class ProcessUsage(typing.NamedTuple):

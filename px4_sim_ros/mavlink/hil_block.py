@@ -54,8 +54,9 @@ class HilFrames:
         encoder = self._encoder = HilEncoder(world.atmosphere())
         self._local_frame, self._geoid_height_m = world.local_frame(), world.geoid_height_m
         self._groups = {
-            **dict.fromkeys(topics['mag'], 'magnetometer'), 'baro': 'barometer',
-            'airspeed': 'airspeed'}
+            name: sensor for kind, sensor in (
+                ('mag', 'magnetometer'), ('baro', 'barometer'), ('airspeed', 'airspeed'))
+            for name in topics.get(kind, ())}
         self._delays_us, self._step_us = world.delays_us, world.step_us
         flow_period_us = world.period_us('optical_flow')
         # What comes later, in this order: the topic, its sensor, and what makes its frame.

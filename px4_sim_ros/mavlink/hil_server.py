@@ -23,7 +23,7 @@ HIL_PORT = 4560
 _RECEIVE_BYTES = 16384
 # A reply takes an autopilot some 0.2 ms. To sleep so long is to wake up late and with cold caches,
 # which costs as much again; in longer waits the process sleeps.
-_AWAKE_S = 5e-4
+AWAKE_S = 5e-4
 
 
 def port_of(instance: int) -> int:
@@ -177,15 +177,14 @@ class HilServer:
         return b''
 
     def _receive_awake(self, awake: WaitingAwake, timeout_s: float) -> bytes:
-        """Return what comes within `_AWAKE_S`, without sleeping, if that pays."""
+        """Return what comes within `AWAKE_S`, without sleeping, if that pays."""
         now_s = time.perf_counter()
         if not awake.look(now_s):
             return b''
-        until_s = now_s + min(timeout_s, _AWAKE_S)
-        while self.connected:
-            if (data := self._read()) or time.perf_counter() >= until_s:
-                return data
-        return b''
+        until_s = now_s + min(timeout_s, AWAKE_S)
+        while not (data := self._read()) and self.connected and time.perf_counter() < until_s:
+            pass
+        return data
 
     def _read(self) -> bytes:
         """Return what has come from the client; close the connection at its end."""

@@ -130,7 +130,8 @@ class Lockstep:
 
         :raises StallError: the autopilot is silent and `on_stall` is `fail`
         """
-        self.begin(time_us, frames)
+        if self._matcher.sent_us != time_us or self.report.state is LinkState.WAITING:
+            self.begin(time_us, frames)
         if self.report.state is LinkState.WAITING:
             return self._without_autopilot()
         if not self._boot.has_settled(self._sent_s):

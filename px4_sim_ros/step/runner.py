@@ -125,7 +125,8 @@ class Runner:
             if time_us is None:
                 return False
             begun = self._present(time_us)
-            said = self._say(time_us, begun, outbox)
+            if outbox is not None or self.wakes is not None:
+                said = self._say(time_us, begun, outbox)
         else:
             begun = self._next()
             if not begun:
@@ -158,6 +159,8 @@ class Runner:
 
     def _present(self, time_us: int) -> list[Lane]:
         """Return those that take part in a step."""
+        if self.attendance.is_constant:
+            return list(self.lanes.values())
         has = self.attendance.has
         return [lane for lane in self.lanes.values() if has(lane.vehicle, time_us)]
 
@@ -173,7 +176,8 @@ class Runner:
         self._is_under_way = False
         if self.clock is None:
             self.flush()
-            self._end_presences()
+            if not self.attendance.is_constant:
+                self._end_presences()
             self._begin()
             return
         if self.clock.speed_factor:
@@ -182,12 +186,11 @@ class Runner:
         if self.wakes is not None:
             self.wakes.take(self.time_us, self._present(self.time_us))
         self.clock.complete(self.time_us)
-        self._end_presences()
+        if not self.attendance.is_constant:
+            self._end_presences()
 
     def _end_presences(self) -> None:
         """Let those leave whose last step is complete."""
-        if self.attendance.is_constant:
-            return
         for lane in self.lanes.values():
             if self.attendance.of(lane.vehicle).leaves_us == self.time_us and not lane.has_left:
                 lane.leave()

@@ -1,10 +1,14 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
 """docs/architecture.md has the rooms and the frames of the code."""
+import os
 import pathlib
 import re
+import subprocess
+import sys
 import tomllib
 
+import instances
 import pytest
 
 from px4_sim_ros.messages.codecs import CODECS
@@ -21,6 +25,20 @@ class Sample(tuple):
 
 
 MESSAGES = {topic: codec.new(Sample()) for topic, codec in CODECS.items()}
+
+
+# Of each walk: its first function, the one that is called first after it, and what is called
+# meanwhile without being a part of it, by file or function. What `advance`, the integrator, calls
+# is none either, but for what a table names.
+BESIDE = ('model/rotation.py', 'model/timebase.py', 'step/lane.py', 'HilBlock.link')
+WALKS = {
+    'force': ('DynamicsBlock.step', 'FramePacker.pack', (
+        'GaussMarkov.next',            # what shakes rotors in their vortex rings
+        'model/environment/gravity.py', 'mavlink/arrivals.py')),
+    'command': ('HilBlock.finish', 'Dynamics._truth', (
+        'step/runner.py', 'step/clock.py', 'mavlink/hil_server.py', 'mavlink/fast_frames.py',
+        'mavlink/waiting_awake.py', 'mavlink/boot.py', 'ReplyMatcher._is_reply',
+        'Lockstep._reply_timeout_s', 'Lockstep._lock', 'Lockstep._has_gone', 'GaussMarkov.next'))}
 
 
 def rows(name):
@@ -57,21 +75,37 @@ def test_what_has_no_frame():
         topic for topic, message in MESSAGES.items() if not frames_of(message)}
 
 
-@pytest.mark.parametrize(('walk', 'most'), [('force', 15), ('command', 15)])
-def test_a_walk_names_functions_that_exist_and_is_as_long_as_it_says(walk, most):
-    functions, files = [], set()
-    for names, places, _ in rows(walk):
-        if names.startswith('('):
-            continue                     # transport
-        its_files = re.findall(r'`([\w/]+\.py)`', places)
-        text = '\n'.join((ROOT / 'px4_sim_ros' / file).read_text(encoding='utf-8')
-                         for file in its_files)
-        for name in re.findall(r'`([\w.]+)`', names):
-            assert re.search(rf'^ *def {name.rpartition(".")[2]}\(', text, re.M), name
-            functions.append(name)
-        files.update(its_files)
-    assert len(functions) <= most
-    assert f'{len(functions)} functions in {len(files)} files:\n\n<!-- {walk} -->' in PAGE
+@pytest.fixture(scope='module')
+def walked():
+    """Return the calls of two steps: the file, the function, and those that it was called from."""
+    with instances.free() as found:
+        result = subprocess.run(
+            [sys.executable, ROOT / 'test' / 'docs' / 'walked_steps.py', str(next(found))],
+            env={**os.environ, 'NUMBA_DISABLE_JIT': '1', 'PYTHONPATH': f'{ROOT}:{ROOT / "test"}'},
+            capture_output=True, text=True, timeout=60, check=True)
+    return [line.split() for line in result.stdout.splitlines()]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('walk', WALKS)
+def test_a_walk_is_what_runs_and_is_as_long_as_it_says(walk, walked):
+    """Whatever is called between its ends is in its table, or in WALKS as no part of it."""
+    first, last, beside = WALKS[walk]
+    told = [(file.strip('`'), name) for names, file, _ in rows(walk) if not names.startswith('(')
+            for name in re.findall(r'`([\w.]+)`', names)]
+    begin = [function for _, function, *_ in walked].index(first)
+    found = set()
+    for file, function, *callers in walked[begin:]:
+        if function == last:
+            break
+        function = function.removesuffix('.<locals>.<listcomp>')
+        if (file, function) in told or ('advance' not in (function, *callers)
+                                        and not {file, function} & {*BESIDE, *beside}):
+            found.add((file, function))
+    assert found == set(told)
+    assert len(told) <= 15
+    assert (f'{len(told)} functions in {len({file for file, _ in told})} files:\n\n'
+            f'<!-- {walk} -->') in PAGE
 
 
 def test_no_node_reads_a_clock_of_ros():

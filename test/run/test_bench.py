@@ -56,8 +56,8 @@ def parsed(data):
 @pytest.fixture(scope='module')
 def measured(tmp_path_factory):
     file = tmp_path_factory.mktemp('bench') / 'bench.json'
-    result = run('bench', '--quick', '--only', 'core/trivial', '--only', 'composed/trivial',
-                 '--px4-dir', '', '--json', file)
+    result = run('bench', '--quick', '--only', 'core/trivial',
+                 '--only', 'composed/trivial/subscriber', '--px4-dir', '', '--json', file)
     assert result.returncode == 0, result.stderr
     return result.stdout, json.loads(file.read_text())
 
@@ -65,7 +65,7 @@ def measured(tmp_path_factory):
 @pytest.mark.slow
 def test_the_figures_are_there(measured):
     _, figures = measured
-    assert set(figures['kinds']) == {'core/trivial', 'composed/trivial'}
+    assert set(figures['kinds']) == {'core/trivial', 'composed/trivial/subscriber'}
     assert figures['quick']
     assert figures['machine']['cores'] == os.cpu_count()
     assert figures['calibration_us'] > 0.0
@@ -90,13 +90,13 @@ def test_the_parts_are_those_of_the_mode(measured):
     nodes = set(graph.of_instances({}).nodes)
     parts = {name: set(kind['parts_us']) for name, kind in figures['kinds'].items()}
     assert parts == {'core/trivial': {'models', 'hil_bridge', 'autopilot', 'rest'},
-                     'composed/trivial': nodes | {'autopilot', 'rest'}}
+                     'composed/trivial/subscriber': nodes | {'autopilot', 'rest'}}
     assert {'dynamics', 'imu', 'gps', 'messages, written', 'messages, read',
             'middleware, polled', 'codec, encoder', 'codec, decoder', 'socket'} <= set(
                 figures['alone'])
     assert all(cost['us'] > 0.0 for cost in figures['alone'].values())
-    assert {'alone: imu', 'core/trivial: models', 'composed/trivial: dynamics',
-            'composed/trivial: all of ours'} <= set(figures['loops'])
+    assert {'alone: imu', 'core/trivial: models', 'core/trivial: all of ours'} <= set(
+        figures['loops'])
 
 
 @pytest.mark.slow
@@ -104,9 +104,18 @@ def test_the_processes_are_named(measured):
     _, figures = measured
     processes = {name: kind['processes'] for name, kind in figures['kinds'].items()}
     assert set(processes['core/trivial']) == {'world', 'trivial peer'}
-    assert set(processes['composed/trivial']) == {'monitor', 'graph', 'trivial peer'}
+    assert set(processes['composed/trivial/subscriber']) == {
+        'monitor', 'graph', 'trivial peer', 'subscriber'}
     for each in processes.values():
         assert all(p['memory_mib'] > 1.0 and p['cpu_percent'] >= 0.0 for p in each.values())
+
+
+@pytest.mark.slow
+def test_the_subscriber_gets_every_topic_of_the_step(measured):
+    _, figures = measured
+    flight, = figures['kinds']['composed/trivial/subscriber']['rounds']
+    assert set(flight['received']) == set(graph.of_instances({}).topics)
+    assert flight['received']['ground_truth/odom'] > 500       # of 2 s and more
 
 
 @pytest.mark.slow
@@ -206,9 +215,10 @@ def test_patterns_choose_kinds_and_px4_brings_its_ceilings():
     for schedule in ('one-core', 'all-cores'):
         assert names('sih*', peers=['sih'], schedule=schedule) == ['sih/all-cores']
     assert names('*mav*', schedule='all-cores', peers=kinds.PEERS) == ['jmavsim']
-    assert len(names()) == 2 + 3 * 3 * 2 + 2
+    assert len(names()) == 2 + 3 * 3 * 2 + 2 + 2
+    assert names('*/subscriber', px4=False) == ['composed/trivial/subscriber']
     assert len(names(peers=kinds.PEERS)) == len(names()) + 3
-    assert len(names(px4=False)) == 3 * 2 * 2
+    assert len(names(px4=False)) == 3 * 2 * 2 + 1
     assert names('core/*', px4=False) == [
         'core/trivial', 'core/trivial/recorder', 'core/embedded', 'core/embedded/recorder']
 
@@ -438,20 +448,24 @@ def receive(autopilot, wanted_us):
 
 
 @pytest.fixture
-def server(tmp_path):
-    """Compile and start the server; return an autopilot, and what reads its last line."""
+def server(tmp_path, request):
+    """Compile and start the server; return an autopilot, what reads its lines, and its process.
+
+    The parameter is for how long it stays awake in a step, in s.
+    """
     if ceiling.compiler() is None:
         pytest.skip('no C compiler')
     configuration = load_configuration(None, {})
     with socket.socket() as probe:
         probe.bind(('127.0.0.1', 0))
         port = probe.getsockname()[1]
-    # The last word wins. The peer of a test may be slow to answer its first step.
-    words = [*ceiling.arguments(configuration), f'port={port}', 'freewheel_s=5']
+    # The last word wins. The peer of a test may be slow to answer.
+    words = [*ceiling.arguments(configuration), f'port={port}', 'freewheel_s=5', 'gap_s=5',
+             f'awake_s={request.param}']
     lines = tmp_path / 'lines.txt'
     child = Child('the ceiling', [ceiling.build(tmp_path), *words], log=lines)
     autopilot = StandInAutopilot(port)
-    yield autopilot, lambda: lines.read_text().splitlines()
+    yield autopilot, lambda: lines.read_text().splitlines(), psutil.Process(child.pid)
     autopilot.close()
     assert child.wait(2.0)
     assert child.exit_code == 0
@@ -471,8 +485,9 @@ def test_what_the_ceiling_says_of_an_error_is_told(tmp_path, instance):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize('server', [0], indirect=True)
 def test_the_ceiling_talks_as_a_simulator_does_and_flies(server):
-    autopilot, lines = server
+    autopilot, lines, _ = server
     vertical, up = [], []
     for k in range(1, 501):
         time_us = k * STEP_US
@@ -502,9 +517,11 @@ def test_the_ceiling_talks_as_a_simulator_does_and_flies(server):
 
 
 @pytest.mark.slow
-def test_the_ceiling_waits_for_its_answer_and_refuses_wrong_ones(server):
-    autopilot, _ = server
+@pytest.mark.parametrize('server', [5], indirect=True)
+def test_the_ceiling_waits_for_its_answer_awake_and_refuses_wrong_ones(server):
+    autopilot, _, process = server
     receive(autopilot, STEP_US)
+    slept = process.num_ctx_switches().voluntary
     autopilot.send(controls_frame(STEP_US))
     receive(autopilot, 2 * STEP_US)
     damaged = bytearray(controls_frame(2 * STEP_US))
@@ -513,5 +530,6 @@ def test_the_ceiling_waits_for_its_answer_and_refuses_wrong_ones(server):
     autopilot.socket.settimeout(0.1)
     with pytest.raises(TimeoutError):
         autopilot.messages()
+    assert process.num_ctx_switches().voluntary == slept
     autopilot.send(controls_frame(2 * STEP_US))
     receive(autopilot, 3 * STEP_US)

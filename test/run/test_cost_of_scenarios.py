@@ -1,6 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""A step of a flight without a scenario calls no function that is there for scenarios."""
+"""A step calls no function that is there for what the flight has not: scenarios, fleets, delays."""
 import collections
 import contextlib
 import pathlib
@@ -18,6 +18,10 @@ from px4_sim_ros.run.core_world import CoreWorld
 PACKAGE = pathlib.Path(px4_sim_ros.__file__).parent
 OF_SCENARIOS = ('model/faults/', 'model/scenario/', 'step/scenario_block.py', 'mavlink/sticks.py',
                 'mavlink/scenario_words.py')
+# Of fleets, of a recorder, and of sensors that are late.
+OF_OTHERS = (('step/attendance.py', 'Attendance.has'), ('step/runner.py', 'Runner._say'),
+             ('step/runner.py', 'Runner._end_presences'),
+             ('mavlink/hil_block.py', 'HilFrames._arrived'))
 # Enough for each period, of which 100 ms is the longest.
 FIRST_US, LAST_US = 200_000, 400_000
 
@@ -67,4 +71,6 @@ def test_without_a_scenario_nothing_of_it_is_called(instance, scenario):
     steps = (LAST_US - FIRST_US) // 4000
     assert without['mavlink/hil_block.py', 'HilBlock.step'] == steps
     assert of_scenarios(without) == {}
+    assert [key for key in OF_OTHERS if key in without] == []
+    assert without['mavlink/lockstep.py', 'Lockstep.begin'] == steps
     assert of_scenarios(with_one)['step/scenario_block.py', 'ScenarioBlock.step'] == steps
