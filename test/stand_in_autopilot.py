@@ -134,13 +134,16 @@ ARMED_FROM_US = 1_000_000
 
 
 def scripted_controls(time_us: int) -> tuple[int, list[float]]:
-    """Return mode and controls: still for a second, then a flight with much turning."""
+    """Return mode and controls: still for a second, then a flight with much turning.
+
+    The first four are for rotors that lift; the others swing, for whatever a vehicle has there.
+    """
     if time_us < ARMED_FROM_US:
         return 1, [0.0] * 16
     t = time_us * 1e-6
     motors = [0.72 + 0.04 * math.sin(1.3 * t + i) + 0.01 * math.sin(7.0 * t * (i + 1))
               for i in range(4)]
-    return ARMED_MODE, motors + [0.0] * 12
+    return ARMED_MODE, motors + [0.4 * math.sin(2.0 * t + i) for i in range(4, 16)]
 
 
 def connect(

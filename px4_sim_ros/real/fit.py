@@ -113,15 +113,20 @@ class Problem:
             blocks += len(places)
         self.blocks = blocks
         self.count = sum(len(window.starts) for window in self.windows)
+        # The rest is that of the log, if it turns as in the log.
+        self.shape = self.count, len(marks), 6 if turning == open_loop.LOGGED else 12
         if blocks < len(names) + 3:
             raise ParameterError(
                 f'{len(names)} numbers from {blocks} blocks of {BLOCK_S:g} s: a log must be'
                 f' longer, {len(names) + 3} blocks at least')
 
     def residuals(self, values: np.ndarray) -> np.ndarray:
-        """Return the differences of model and log, (windows, marks, 12)."""
+        """Return the differences of model and log, (windows, marks, 6 or 12)."""
         named = dict(zip(self.names, values.tolist()))
-        vehicle = Vehicle.from_mapping('identified', changed(self.content, named))
+        try:
+            vehicle = Vehicle.from_mapping('identified', changed(self.content, named))
+        except ParameterError:        # no such body: the search has to turn back from there
+            return np.full(self.shape, _LOST)
         found = []
         for window in self.windows:
             flight = with_values(window.flight, named)
@@ -129,9 +134,7 @@ class Problem:
                 flight, vehicle, window.starts, window.marks, turning=self.turning)
             true = open_loop.logged(flight, window.starts[:, None] + np.array(window.marks))
             found.append(open_loop.differences(states, true))
-        everything = np.concatenate(found)
-        if self.turning == open_loop.LOGGED:       # the rest is that of the log
-            everything = everything[..., :6]
+        everything = np.concatenate(found)[..., :self.shape[-1]]
         bounded: np.ndarray = np.clip(np.nan_to_num(everything, nan=_LOST), -_LOST, _LOST)
         return bounded
 

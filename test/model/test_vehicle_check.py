@@ -264,7 +264,7 @@ def sentence_about(name, vehicle, figures_of):
     ('body', {'mass_kg': 2.6}, 'thrust_to_weight'),
     ('body', {'mass_kg': 2.6}, 'hover_command'),
     ('body', {'mass_kg': 0.2}, 'hover_command'),
-    ('body', {'inertia_kg_m2': (0.029, 0.029, 0.07)}, 'inertia_triangle'),
+    ('body', {'inertia_kg_m2': (0.029, 0.029, 0.0585)}, 'inertia_triangle'),
     ('body', {'inertia_kg_m2': (2.9, 2.9, 5.5)}, 'roll_gyration'),
     ('body', {'quadratic_drag_n_s2_m2': 0.0}, 'fall_speed_m_s'),
     ('rotor_model', {'propeller_diameter_m': 0.05}, 'disc_loading_n_m2'),

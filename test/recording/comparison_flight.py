@@ -22,10 +22,11 @@ def commands(steps, rotors=4):
                tuple(880.0 + 20.0 * math.sin(9.0 * t + r) for r in range(rotors)))
 
 
-def record_flight(folder, steps, overrides=None, interruptions=()):
+def record_flight(folder, steps, overrides=None, interruptions=(), given=None):
     """Fly so many steps and return the reader of the recording.
 
     :param overrides: parameters by node, '' meaning all
+    :param given: commands in place of those for four rotors
     :param interruptions: steps after which a sensor is stopped or started, its name, the verb
     """
     own = {'': {'recorder': True, 'wind': 'dryden'}, 'recorder': {'folder': str(folder)}}
@@ -47,5 +48,5 @@ def record_flight(folder, steps, overrides=None, interruptions=()):
 
     with contextlib.closing(CoreRecorder(configuration, run)) as recorder:
         recorder.add_side('hil/state', 'LOCKED')
-        fly_scripted(configuration, commands(steps), recorder.send, stop_and_start)
+        fly_scripted(configuration, given or commands(steps), recorder.send, stop_and_start)
     return BagReader(folder)

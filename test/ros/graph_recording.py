@@ -14,8 +14,7 @@ from rclpy.serialization import deserialize_message
 from rclpy.signals import SignalHandlerOptions
 from stand_in_autopilot import ARMED_FROM_US, connect, scripted_controls
 
-from px4_sim_ros.config.configuration import load_configuration
-from px4_sim_ros.config.parameter_files import write_parameters
+from px4_sim_ros.config.configuration import load_configuration, write_configuration
 from px4_sim_ros.config.ros_environment import ros_environment
 from px4_sim_ros.messages.publications import Publications
 from px4_sim_ros.messages.stamps import serialised_stamp_us
@@ -168,7 +167,7 @@ def record_core(duration_us, overrides=OVERRIDES):
     return recording
 
 
-def record_processes(groups, duration_us, folder):
+def record_processes(groups, duration_us, folder, overrides=OVERRIDES):
     """Start the graph as a user does, and record its topics from outside.
 
     :param groups: the nodes of each process
@@ -182,7 +181,7 @@ def record_processes(groups, duration_us, folder):
             assert recording.wait_until(time_us - AHEAD_US, 60.0), 'the recording has stopped'
         return scripted_controls(time_us)
 
-    write_parameters(folder / 'run.yaml', OVERRIDES)
+    parameters = write_configuration(folder, load_configuration(None, overrides))
     recording = Recording()
     rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
     node = rclpy.create_node('recorder')
@@ -196,7 +195,7 @@ def record_processes(groups, duration_us, folder):
     forks = WorldForks(ros_environment())
     children = [
         forks.start(' '.join(names), [*names, '--ros-args', '--params-file',
-                                      str(folder / 'run.yaml')])
+                                      str(parameters)])
         for names in groups]
     autopilot = None
     deadline_s = time.monotonic() + 120.0
@@ -230,7 +229,8 @@ def record_shuffled(duration_us, folder, monkeypatch, seed, overrides=OVERRIDES)
 
     So every value goes through a message, and the messages are delivered in a random order.
     """
-    write_parameters(folder / 'run.yaml', overrides)
+    configuration = load_configuration(None, overrides)
+    parameters = write_configuration(folder, configuration)
     recording, pool, order = Recording(), [], random.Random(seed)
     deliver = BlockNode._on_message
 
@@ -239,11 +239,11 @@ def record_shuffled(duration_us, folder, monkeypatch, seed, overrides=OVERRIDES)
         pool.append((self, name, read, data))
 
     monkeypatch.setattr(BlockNode, '_on_message', hold_back)
-    rclpy.init(args=['--ros-args', '--params-file', str(folder / 'run.yaml')],
+    rclpy.init(args=['--ros-args', '--params-file', str(parameters)],
                signal_handler_options=SignalHandlerOptions.NO)
     executor = make_executor()
     hosts, nodes = [], []
-    for name in reversed(load_configuration(None, overrides).graph.nodes):
+    for name in reversed(configuration.graph.nodes):
         host, (node,) = make_nodes(name)
         hosts.append(host)
         nodes.append(node)

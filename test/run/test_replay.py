@@ -13,8 +13,10 @@ import pytest
 from commands import command, family, interrupt, run, running, steps_of, wait_gone, write_hop
 from comparison_flight import record_flight
 from report_flights import rewritten
+from stand_in_autopilot import ARMED_FROM_US, scripted_controls
 
 from px4_sim_ros.config.resources import config_directory
+from px4_sim_ros.config.vehicles_and_missions import load_vehicle
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.step.graph import ABSENCE, COMMAND
 
@@ -36,6 +38,19 @@ def test_a_replay_is_kept_and_can_be_flown_again(short, tmp_path, here):
     assert len(steps_of(again)) == len(steps_of(short))
     result = here('replay', again)
     assert (result.returncode, result.stderr) == (0, '')
+
+
+@pytest.mark.parametrize('name', ['standard_vtol', 'rover_ackermann'])
+def test_a_vehicle_with_servos_surfaces_or_wheels_is_flown_again(name, tmp_path, here):
+    vehicle = load_vehicle(name)
+    step_us = vehicle.stepping.step_us if vehicle.stepping else 4000
+    given = [vehicle.references(scripted_controls(ARMED_FROM_US + i * step_us)[1], armed=True)
+             for i in range(250)]
+    folder = record_flight(
+        tmp_path / 'bag', len(given), {'': {'vehicle': name}}, given=given).folder
+    result = here('replay', folder)
+    assert (result.returncode, result.stderr) == (0, '')
+    assert 'common messages are bit-identical' in result.stdout
 
 
 def test_another_bit_in_one_command_is_told(short, tmp_path, here):

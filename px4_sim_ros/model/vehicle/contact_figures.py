@@ -7,13 +7,26 @@ import math
 
 import numpy as np
 
+from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
+
+_WHEELS_TO_STAND_ON = 3
+
+
+def standing_points_m(vehicle: Vehicle) -> tuple[Vector, ...]:
+    """Return what it stands on: its wheels if these are three or more, or all that it has.
+
+    With three wheels, feet are for when it tips over, such as the tail and the wing tips.
+    """
+    if len(vehicle.wheels) < _WHEELS_TO_STAND_ON:
+        return vehicle.ground_points_m
+    return tuple(wheel.contact_m for wheel in vehicle.wheels)
 
 
 def contact_rates_rad_s(vehicle: Vehicle) -> list[float]:
-    """Return the undamped angular frequencies of a vehicle whose feet hold the ground, rising.
+    """Return the undamped angular frequencies of a vehicle with all feet on the ground, rising.
 
-    Each foot is a spring in all directions: the modes of M x'' + K x = 0 with three
+    Each foot or wheel is a spring in all directions: the modes of M x'' + K x = 0 with three
     translations and three turns about the centre of mass. A damper in parallel to each spring
     gives each mode the damping ratio c w / (2 k).
     """
@@ -34,14 +47,14 @@ def foot_margin_m(vehicle: Vehicle) -> float:
     It is the least over all directions of how far the furthest foot is.
     """
     return min(
-        max(x * math.cos(a) + y * math.sin(a) for x, y, _ in vehicle.ground_points_m)
+        max(x * math.cos(a) + y * math.sin(a) for x, y, _ in standing_points_m(vehicle))
         for a in (math.radians(degrees) for degrees in range(360)))
 
 
 def contact_figures(vehicle: Vehicle, weight_n: float, step_s: float) -> dict[str, float]:
     """Return the figures of its springs and dampers, by name."""
     model = vehicle.contact_model
-    all_feet = model.stiffness_n_m * len(vehicle.ground_points_m)
+    all_feet = model.stiffness_n_m * len(standing_points_m(vehicle))
     per_rate = 0.5 * model.damping_n_s_m / model.stiffness_n_m
     heave, fastest = math.sqrt(all_feet / vehicle.body.mass_kg), contact_rates_rad_s(vehicle)[-1]
     ratio = per_rate * fastest

@@ -1,6 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a vehicle's PX4 parameters say of rotors and wheels what the vehicle file says of them.
+"""Whether a vehicle's PX4 parameters say of its parts what the vehicle file says of them.
 
 PX4's control allocation has rotors in forward, right and down axes, and a moment coefficient that
 is positive for one that turns counter-clockwise seen from above (PX4's parameter reference,
@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import typing
 
+from px4_sim_ros.model.vehicle.px4_surfaces import of_stall, of_surfaces
 from px4_sim_ros.model.vehicle.sections import Rotor
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.model.vehicle.wheel_figures import base_m, steering_rad, top_speed_m_s, track_m
@@ -27,11 +28,17 @@ _OF_WHEELS: dict[str, tuple[typing.Callable[[Vehicle], float], str]] = {
     'RA_MAX_STR_ANG': (steering_rad, 'rad'), 'RO_MAX_THR_SPEED': (top_speed_m_s, 'm/s')}
 
 
-def contradictions(vehicle: Vehicle) -> list[str]:
-    """Return a sentence about each parameter that is not as rotors and wheels are."""
-    return [f'px4_parameters.{name} = {value:g}: {reason}'
+def contradictions(vehicle: Vehicle, stall_speed_m_s: float | None = None) -> list[str]:
+    """Return a sentence about each parameter that is not as rotors, wheels and surfaces are.
+
+    :param stall_speed_m_s: of its wing, if it has one
+    """
+    found = [f'px4_parameters.{name} = {value:g}: {reason}'
             for name, value in vehicle.px4_parameters.items()
             if (reason := _reason(vehicle.rotors, name, value) or _of_wheels(vehicle, name, value))]
+    if stall_speed_m_s is not None:
+        found += of_stall(vehicle, stall_speed_m_s)
+    return found + of_surfaces(vehicle)
 
 
 def _of_wheels(vehicle: Vehicle, name: str, value: float) -> str:

@@ -24,6 +24,8 @@ LOW_CHARGE = 0.2
 
 # Of the cosine between axis and hinge: a tenth of a degree.
 _PARALLEL = 1.0 - 1.5e-6
+# Of two moments over the third: what is measured of a flat body may be a little less than 1.
+_TRIANGLE = 0.99
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,15 +58,19 @@ class Body(Parameters):
     def check(self, owner: str) -> None:
         """Check that there can be such a body, whose principal moments are all of a mass.
 
-        :raises ParameterError: a principal moment is not positive
+        :raises ParameterError: a principal moment is not positive, or larger than the other two
         """
-        if any(self.inertia_products_kg_m2):
-            least = float(np.linalg.eigvalsh(self.inertia_tensor)[0])
-            if least <= 0.0:
-                raise ParameterError(
-                    f'{owner}.inertia_products_kg_m2 = {self.inertia_products_kg_m2}: with'
-                    f' inertia_kg_m2 = {self.inertia_kg_m2} a principal moment is {least:.3g};'
-                    ' it must be greater than 0')
+        least, middle, most = np.linalg.eigvalsh(self.inertia_tensor).tolist()
+        if least <= 0.0:
+            raise ParameterError(
+                f'{owner}.inertia_products_kg_m2 = {self.inertia_products_kg_m2}: with'
+                f' inertia_kg_m2 = {self.inertia_kg_m2} a principal moment is {least:.3g};'
+                ' it must be greater than 0')
+        if least + middle < _TRIANGLE * most:
+            raise ParameterError(
+                f'{owner}.inertia_kg_m2 = {self.inertia_kg_m2}: the largest principal moment is'
+                f' {most:.3g}, more than the other two together, {least + middle:.3g}; no body'
+                ' has that')
 
 
 @dataclasses.dataclass(frozen=True)

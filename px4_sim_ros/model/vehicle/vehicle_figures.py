@@ -1,6 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""What follows from a vehicle file: figures of hover, control, battery, drag and ground contact.
+"""What follows from a vehicle file: figures of hover, control, battery and drag; and all by kind.
 
 Each figure has the range in which it is plausible for a multicopter.
 All are found with the models that fly, or from closed forms named here.
@@ -13,7 +13,7 @@ import typing
 
 from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.parameters import Parameters, parameter, range_text
-from px4_sim_ros.model.vehicle.contact_figures import contact_figures, foot_margin_m
+from px4_sim_ros.model.vehicle.body_figures import BodyFigures, body_figures
 from px4_sim_ros.model.vehicle.cruise import in_cruise
 from px4_sim_ros.model.vehicle.sections import LOW_CHARGE
 from px4_sim_ros.model.vehicle.steady_states import SteadyStates
@@ -23,16 +23,13 @@ from px4_sim_ros.model.vehicle.wing_figures import wing_figures
 
 
 @dataclasses.dataclass(frozen=True)
-class Figures(Parameters):
-    """The figures of a vehicle, each with its meaning, its unit and what is plausible.
+class Figures(BodyFigures):
+    """The figures of a vehicle that hovers, each with its meaning, its unit and its range.
 
     They are for the air at home and a full, rested battery unless they say otherwise. None: the
     vehicle has no battery or no motor model.
     """
 
-    mass_kg: float = parameter('mass', 'kg', minimum=0.02, maximum=200)
-    inertia_triangle: float = parameter(
-        'smallest sum of two moments of inertia / the third', minimum=1)
     roll_gyration: float = parameter(
         'radius of gyration / arm, about x', minimum=0.15, maximum=1)
     pitch_gyration: float = parameter('the same about y', minimum=0.15, maximum=1)
@@ -81,32 +78,19 @@ class Figures(Parameters):
         'level flight in which drag takes 30 deg of tilt', 'm/s', minimum=5, maximum=60)
     fall_speed_m_s: float = parameter(
         'terminal, upright, rotors still', 'm/s', minimum=5, maximum=100)
-    foot_margin_m: float = parameter(
-        'least distance of the centre of mass from the edge of its feet, level', 'm', above=0)
-    standing_height_m: float = parameter('centre of mass above the lowest foot', 'm', above=0)
     rotor_clearance_m: float = parameter('lowest rotor above the lowest foot', 'm', above=0)
-    contact_sinking_m: float = parameter(
-        'how deep it stands in the ground', 'm', minimum=1e-5, maximum=0.02)
-    contact_heave_hz: float = parameter('frequency on its feet, up and down', 'Hz', above=0)
-    contact_heave_damping: float = parameter(
-        'damping ratio of the same', minimum=0.1, maximum=2)
-    contact_fastest_hz: float = parameter('highest frequency on its feet', 'Hz', above=0)
-    contact_fastest_damping: float = parameter('damping ratio of the same', minimum=0.05)
-    contact_step: float = parameter(
-        'fastest rate on its feet * integration step; rk4 bears 2.7, euler 2', maximum=2)
-    rotor_step: float = parameter('integration step / shortest lag of the rotors', maximum=2)
-    battery_step: float = parameter(
-        'integration step / shortest time constant of the packs on their bus', maximum=2)
 
 
 def figures(vehicle: Vehicle, environment: Environment, step_s: float) -> Figures:
-    """Return the figures of a vehicle.
+    """Return the figures of a vehicle with rotors that lift: on these, whatever else it has.
 
     :param step_s: of the integration
     """
-    body, rotor = vehicle.body, vehicle.rotor_model
     density, gravity = environment.density_kg_m3(0.0), environment.gravity_m_s2(0.0)
     sea_level = environment.density_kg_m3(-environment.home_altitude_m)
+    standing = body_figures(vehicle, gravity, step_s)
+    vehicle = vehicle.on_rotors()
+    body, rotor = vehicle.body, vehicle.rotor_model
     weight = body.mass_kg * gravity
     plant = SteadyStates(vehicle, density, gravity)
     full, low = plant.full_charge(), plant.low_charge()
@@ -115,8 +99,7 @@ def figures(vehicle: Vehicle, environment: Environment, step_s: float) -> Figure
         math.sqrt(i / body.mass_kg) / (plant.arm_m or math.inf) for i in body.inertia_kg_m2]
     roll, pitch, yaw = plant.angular_accelerations()
     return Figures(
-        mass_kg=body.mass_kg,
-        inertia_triangle=min(sum(body.inertia_kg_m2) / i - 1.0 for i in body.inertia_kg_m2),
+        **dataclasses.asdict(standing),
         roll_gyration=gyration[0], pitch_gyration=gyration[1], yaw_gyration=gyration[2],
         arm_m=plant.arm_m,
         spin_imbalance=abs(sum(r.spin for r in vehicle.rotors)),
@@ -148,42 +131,29 @@ def figures(vehicle: Vehicle, environment: Environment, step_s: float) -> Figure
         climb_speed_m_s=plant.climb_speed_m_s(full),
         tilted_speed_m_s=plant.tilted_speed_m_s(),
         fall_speed_m_s=plant.fall_speed_m_s(),
-        rotor_clearance_m=(min(r.position_m[2] for r in vehicle.rotors)
-                           - min(z for _, _, z in vehicle.contact_points_m)),
-        rotor_step=step_s / min(rotor.time_constant_up_s, rotor.time_constant_down_s),
-        battery_step=step_s / _shortest_time_constant_s(vehicle),
-        foot_margin_m=foot_margin_m(vehicle),
-        standing_height_m=-min(z for _, _, z in vehicle.contact_points_m),
-        **contact_figures(vehicle, weight, step_s),
-    )
+        rotor_clearance_m=(
+            min(r.position_m[2] for r in vehicle.rotors) + standing.standing_height_m))
 
 
 def all_figures(
     vehicle: Vehicle, environment: Environment, step_s: float,
 ) -> list[Parameters]:
-    """Return the figures of a vehicle by its kinds: on rotors that lift, on the wing, on wheels.
+    """Return the figures of a vehicle by its kinds: as a body, on rotors, on wheels, on the wing.
 
     :param step_s: of the integration
     """
+    gravity = environment.gravity_m_s2(0.0)
     found: list[Parameters] = []
     if vehicle.lift_rotors:
-        found.append(figures(vehicle.on_rotors(), environment, step_s))
+        found.append(figures(vehicle, environment, step_s))
+    elif vehicle.drives:
+        found.append(wheel_figures(vehicle, gravity, step_s))
+    else:
+        found.append(body_figures(vehicle, gravity, step_s))
     cruising = in_cruise(vehicle)
     if vehicle.surfaces and len(cruising.lift_rotors) < len(vehicle.rotors) and vehicle.servos:
         found.append(wing_figures(cruising, environment))
-    if vehicle.drives:
-        found.append(wheel_figures(vehicle, environment.gravity_m_s2(0.0), step_s))
     return found
-
-
-def _shortest_time_constant_s(vehicle: Vehicle) -> float:
-    """Return it for packs whose other end is held: C1 times R0 and R1 in parallel."""
-    if vehicle.battery is None:
-        return math.inf
-    return min(
-        pack.polarisation_capacitance_f / (
-            1.0 / pack.series_resistance_ohm + 1.0 / pack.polarisation_resistance_ohm)
-        for pack in vehicle.battery.packs)
 
 
 def implausible(figures: Parameters) -> list[str]:

@@ -9,19 +9,17 @@ from __future__ import annotations
 import dataclasses
 import math
 
-from px4_sim_ros.model.parameters import Parameters, parameter
-from px4_sim_ros.model.vehicle.contact_figures import contact_figures, foot_margin_m
+from px4_sim_ros.model.parameters import parameter
+from px4_sim_ros.model.vehicle.body_figures import BodyFigures, body_figures
 from px4_sim_ros.model.vehicle.elements import Wheel
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 
 
 @dataclasses.dataclass(frozen=True)
-class WheelFigures(Parameters):
+class WheelFigures(BodyFigures):
     """The figures of a vehicle that drives on wheels."""
 
     mass_kg: float = parameter('mass', 'kg', minimum=0.2, maximum=5000)
-    inertia_triangle: float = parameter(
-        'smallest sum of two moments of inertia / the third', minimum=1)
     track_m: float = parameter('left to right wheels that drive', 'm', above=0)
     base_m: float = parameter(
         'axle that is not steered to axle that is; 0: steers with its motors', 'm')
@@ -35,16 +33,6 @@ class WheelFigures(Parameters):
         minimum=0.5, maximum=15)
     tipping_m_s2: float = parameter(
         'acceleration at which it tips over, if it does not slip before', 'm/s^2', minimum=2)
-    foot_margin_m: float = parameter(
-        'least distance of the centre of mass from the edge of its wheels', 'm', above=0)
-    contact_sinking_m: float = parameter(
-        'how deep it stands in the ground', 'm', minimum=1e-5, maximum=0.02)
-    contact_heave_hz: float = parameter('frequency on its wheels, up and down', 'Hz', above=0)
-    contact_heave_damping: float = parameter('damping ratio of the same', minimum=0.1, maximum=2)
-    contact_fastest_hz: float = parameter('highest frequency on its wheels', 'Hz', above=0)
-    contact_fastest_damping: float = parameter('damping ratio of the same', minimum=0.05)
-    contact_step: float = parameter(
-        'fastest rate on its wheels * integration step; rk4 bears 2.7, euler 2', maximum=2)
 
 
 def driven_wheels(vehicle: Vehicle) -> list[Wheel]:
@@ -85,18 +73,16 @@ def wheel_figures(vehicle: Vehicle, gravity_m_s2: float, step_s: float) -> Wheel
 
     :param step_s: of the integration
     """
-    body, speed, base = vehicle.body, top_speed_m_s(vehicle), base_m(vehicle)
+    body = body_figures(vehicle, gravity_m_s2, step_s)
+    speed, base = top_speed_m_s(vehicle), base_m(vehicle)
     radius = base / math.tan(steering_rad(vehicle)) if base else 0.0
-    margin, height = foot_margin_m(vehicle), -min(z for _, _, z in vehicle.ground_points_m)
     return WheelFigures(
-        mass_kg=body.mass_kg,
-        inertia_triangle=min(sum(body.inertia_kg_m2) / i - 1.0 for i in body.inertia_kg_m2),
+        **dataclasses.asdict(body),
         track_m=track_m(vehicle), base_m=base, top_speed_m_s=speed, turn_radius_m=radius,
         yaw_rate_rad_s=speed / (radius or 0.5 * track_m(vehicle)),
         grip_m_s2=(vehicle.contact_model.friction_coefficient * gravity_m_s2
                    * _load_share(vehicle)),
-        tipping_m_s2=gravity_m_s2 * margin / height, foot_margin_m=margin,
-        **contact_figures(vehicle, body.mass_kg * gravity_m_s2, step_s))
+        tipping_m_s2=gravity_m_s2 * body.foot_margin_m / body.standing_height_m)
 
 
 def _load_share(vehicle: Vehicle) -> float:

@@ -1,0 +1,165 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""Planes and rovers that cannot be so: each figure of a body, and what PX4 is told of a wing."""
+import dataclasses
+import math
+
+import pytest
+from verification import plants
+
+from px4_sim_ros.cli.check_vehicle import examined
+from px4_sim_ros.config.configuration import load_configuration
+from px4_sim_ros.config.vehicles_and_missions import load_vehicle
+from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.vehicle.body_figures import body_figures
+from px4_sim_ros.model.vehicle.px4_geometry import contradictions
+
+G, STEP_S = 9.80665, 0.002
+WINGED = 'plane', 'standard_vtol', 'tiltrotor', 'tailsitter'
+
+
+def changed(vehicle, part, **values):
+    """Return a vehicle with other values in a section, or in each of its servos or motors."""
+    if not isinstance(getattr(vehicle, part), tuple):
+        return plants.altered(vehicle, **{part: values})
+    return dataclasses.replace(vehicle, **{part: tuple(
+        dataclasses.replace(one, **values) for one in getattr(vehicle, part))})
+
+
+def on_wheels(vehicle, x_m=0.0, z_m=0.0):
+    """Return a vehicle whose wheels are elsewhere."""
+    return dataclasses.replace(vehicle, wheels=tuple(dataclasses.replace(
+        wheel, position_m=(wheel.position_m[0] + x_m, wheel.position_m[1],
+                           wheel.position_m[2] + z_m)) for wheel in vehicle.wheels))
+
+
+def battery_that_settles_at_once(vehicle):
+    packs = tuple(dataclasses.replace(pack, polarisation_capacitance_f=0.01)
+                  for pack in vehicle.battery.packs)
+    return dataclasses.replace(
+        vehicle, battery=dataclasses.replace(vehicle.battery, packs=packs))
+
+
+ALTERED = [
+    ('plane', lambda v: changed(v, 'body', mass_kg=300.0), 'mass_kg'),
+    ('rover_ackermann', lambda v: changed(v, 'body', mass_kg=0.1), 'mass_kg'),
+    ('plane', lambda v: on_wheels(v, x_m=0.12), 'foot_margin_m'),
+    ('rover_ackermann', lambda v: on_wheels(v, x_m=0.3), 'foot_margin_m'),
+    ('plane', lambda v: on_wheels(v, z_m=0.2), 'standing_height_m'),
+    ('rover_ackermann', lambda v: on_wheels(v, z_m=0.2), 'standing_height_m'),
+    ('plane', lambda v: changed(v, 'contact_model', stiffness_n_m=100.0), 'contact_sinking_m'),
+    ('rover_ackermann', lambda v: changed(v, 'contact_model', stiffness_n_m=100.0),
+     'contact_sinking_m'),
+    ('plane', lambda v: changed(v, 'contact_model', damping_n_s_m=1.0), 'contact_heave_damping'),
+    ('rover_ackermann', lambda v: changed(v, 'contact_model', damping_n_s_m=1.0),
+     'contact_heave_damping'),
+    ('plane', lambda v: changed(v, 'contact_model', damping_n_s_m=3500.0), 'contact_step'),
+    ('rover_ackermann', lambda v: changed(v, 'contact_model', damping_n_s_m=3500.0),
+     'contact_step'),
+    ('plane', lambda v: changed(v, 'rotor_model', time_constant_up_s=0.001), 'rotor_step'),
+    ('plane', lambda v: changed(v, 'servos', lag_s=0.001), 'servo_step'),
+    ('rover_ackermann', lambda v: changed(v, 'motors', lag_s=0.0005), 'servo_step'),
+    ('plane', battery_that_settles_at_once, 'battery_step')]
+
+
+@pytest.mark.parametrize(('name', 'alter', 'figure'), ALTERED, ids=[
+    f'{name}-{figure}' for name, _, figure in ALTERED])
+def test_a_body_that_cannot_be_so_is_named(name, alter, figure):
+    found, problems = examined(load_configuration(None, {}, vehicle=alter(load_vehicle(name))))
+    assert figure in {sentence.split()[0] for sentence in problems}, problems
+    assert sum(figure in some.infos() for some in found) == 1
+
+
+@pytest.mark.parametrize('name', ['plane', 'rover_ackermann'])
+def test_a_body_stands_on_its_wheels(name):
+    """And not on its wing tips: weight over stiffness, and the roots of m z'' + c z' + k z."""
+    vehicle = load_vehicle(name)
+    found = body_figures(vehicle, G, STEP_S)
+    mass, wheels = vehicle.body.mass_kg, len(vehicle.wheels)
+    k, c = (wheels * value for value in (
+        vehicle.contact_model.stiffness_n_m, vehicle.contact_model.damping_n_s_m))
+    assert found.contact_sinking_m == pytest.approx(mass * G / k, rel=1e-12)
+    assert math.tau * found.contact_heave_hz == pytest.approx(math.sqrt(k / mass), rel=1e-12)
+    assert found.contact_heave_damping == pytest.approx(c / (2.0 * math.sqrt(k * mass)), rel=1e-12)
+    assert found.foot_margin_m == pytest.approx({'plane': 0.06, 'rover_ackermann': 0.175}[name])
+
+
+def test_two_wheels_and_a_skid_are_what_it_stands_on():
+    plane = load_vehicle('plane')
+    skid = dataclasses.replace(
+        plane, wheels=plane.wheels[1:], contact_points_m=((-0.65, 0.0, -0.06), (0.3, 0.0, -0.15)))
+    assert body_figures(skid, G, STEP_S).foot_margin_m > 0.05
+
+
+def test_the_triangle_is_that_of_principal_moments():
+    plane = load_vehicle('plane')
+    turned = changed(plane, 'body', inertia_products_kg_m2=(0.0, 0.06, 0.0))
+    # In the plane of x and z: the mean, and half the difference with the product as the other leg.
+    half = math.hypot(0.5 * (0.17 - 0.10), 0.06)
+    moments = 0.09, 0.135 - half, 0.135 + half
+    assert body_figures(turned, G, STEP_S).inertia_triangle == pytest.approx(
+        (moments[0] + moments[1]) / moments[2], rel=1e-12)
+
+
+@pytest.mark.parametrize('name', ['iris', 'plane', 'rover_ackermann'])
+@pytest.mark.parametrize('inertia', [
+    {'inertia_kg_m2': (0.01, 0.09, 0.97)},
+    {'inertia_kg_m2': (0.10, 0.09, 0.17), 'inertia_products_kg_m2': (0.0, 0.08, 0.0)}])
+def test_moments_that_no_body_has_are_refused(name, inertia):
+    body = changed(load_vehicle(name), 'body', **inertia).body
+    with pytest.raises(ParameterError, match='more than the other two together'):
+        body.check('f: body')
+
+
+def test_the_moments_of_a_sheet_are_not_refused():
+    """Nor those as they are measured, with less than a percent missing."""
+    body = load_vehicle('iris').body
+    for about_z in (0.02, 0.0201):
+        dataclasses.replace(body, inertia_kg_m2=(0.01, 0.01, about_z)).check('f: body')
+    with pytest.raises(ParameterError):
+        dataclasses.replace(body, inertia_kg_m2=(0.01, 0.01, 0.0205)).check('f: body')
+
+
+def with_other_effect(vehicle, servo):
+    """Return a vehicle whose surfaces a servo deflects the other way."""
+    return dataclasses.replace(vehicle, surfaces=tuple(
+        dataclasses.replace(surface, effect=-surface.effect) if surface.servo == servo else surface
+        for surface in vehicle.surfaces))
+
+
+@pytest.mark.parametrize('name', WINGED)
+def test_each_surface_of_the_wrong_sign_is_named(name):
+    vehicle = load_vehicle(name)
+    assert contradictions(vehicle) == []
+    for servo in {surface.servo for surface in vehicle.surfaces} - {''}:
+        sentences = contradictions(with_other_effect(vehicle, servo))
+        assert sentences, servo
+        assert all(s.startswith(f'servos.{servo}: a positive output ') for s in sentences)
+        reversed_as_well = changed(with_other_effect(vehicle, servo), 'servos', reverse=True)
+        assert not [s for s in contradictions(reversed_as_well) if f'servos.{servo}:' in s]
+
+
+def test_what_a_surface_does_otherwise_is_said():
+    assert contradictions(with_other_effect(load_vehicle('plane'), 'left_aileron')) == [
+        'servos.left_aileron: a positive output 6 of PX4 rolls it right; by CA_SV_CS0_TRQ_R = -0.5'
+        ' it must be left']
+
+
+@pytest.mark.parametrize('parameters', [
+    {'PWM_MAIN_REV': 128}, {'CA_SV_CS2_TRQ_P': -1.0}, {'PWM_MAIN_FUNC7': 0, 'PWM_MAIN_FUNC8': 204}])
+def test_outputs_that_px4_turns_round_or_moves_are_known(parameters):
+    """The elevator is output 8; where it is told to be the rudder it is no other way round."""
+    plane = load_vehicle('plane')
+    told = dataclasses.replace(plane, px4_parameters=plane.px4_parameters | parameters)
+    assert bool(contradictions(told)) == ('PWM_MAIN_FUNC8' not in parameters)
+    assert not [s for s in contradictions(with_other_effect(told, 'elevator')) if 'elevator' in s]
+
+
+@pytest.mark.parametrize(('speed_m_s', 'sentences'), [(2.0, [
+    'px4_parameters.FW_AIRSPD_STALL = 2: by surfaces and mass it is 8.2 m/s']), (8.5, [])])
+def test_a_stall_speed_that_is_not_that_of_the_wing_is_named(speed_m_s, sentences):
+    plane = load_vehicle('plane')
+    told = plane.px4_parameters | {'FW_AIRSPD_STALL': speed_m_s}
+    configuration = load_configuration(
+        None, {}, vehicle=dataclasses.replace(plane, px4_parameters=told))
+    assert examined(configuration)[1] == sentences
