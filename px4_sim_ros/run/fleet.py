@@ -120,5 +120,8 @@ def _check(configuration: Configuration, first: WorldParameters) -> None:
     for field in dataclasses.fields(world):
         mine, other = getattr(world, field.name), getattr(first, field.name)
         if field.name not in OF_VEHICLE and mine != other:
+            what = 'it'
+            if field.name == 'step_us':       # rovers need the longest one
+                what = f'step_us and periods_us.imu to {max(mine, other)}'
             raise ParameterError(f'{field.name} = {mine!r}: is of the world, where it is'
-                                 f' {other!r}; set it for all of the fleet')
+                                 f' {other!r}; set {what} for all of the fleet')

@@ -64,6 +64,20 @@ def alone(hop, tmp_path_factory):
                '--instance', INSTANCES[0], '--mission', hop)
 
 
+def test_a_rover_drives_beside_a_quad(hop, tmp_path):
+    """In steps of 10 ms, each of which both answer; twice the same."""
+    drive = tmp_path / 'drive.yaml'
+    drive.write_text('name: drive\nitems:\n  - go_to: {north_m: 0.0, east_m: 5.0}\n')
+    file = write_fleet(tmp_path, hop, {}, {'vehicle': 'rover_ackermann', 'mission': str(drive)})
+    file.write_text('set: {step_us: 10000, periods_us.imu: 10000, dynamics.substeps: 5}\n'
+                    + file.read_text())
+    first, second = (fly(tmp_path, '--fleet', file) for _ in range(2))
+    assert first['repeatable'], first['not_repeatable_because']
+    assert second['fingerprint'] == first['fingerprint']
+    for vehicle in first['fleet']:
+        assert (vehicle['landed'], vehicle['misses'], vehicle['unanswered']) == (True, 0, 0)
+
+
 def fly_while_one_stands_still(folder, file, *more):
     """Fly; the second PX4 stands still for a while. Return what was said, and the summary."""
     with running(command(*words(folder, '--fleet', file, *more))) as process:
