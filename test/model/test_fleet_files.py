@@ -72,6 +72,13 @@ def test_each_has_ports_and_random_streams_of_its_own(tmp_path):
     assert configured(load(GOOD, tmp_path), {'': {'seed': 2}})['charlie'][1].world.seed != seeds[2]
 
 
+def test_instances_end():
+    with pytest.raises(ParameterError) as error:
+        configured(Fleet.of_number(3, 3.0), {'hil_bridge': {'instance': 98}})
+    assert str(error.value) == ('fleet 3 vehicles: px4_3: there is no instance left for it from 98'
+                                ' on; instances end at 99')
+
+
 def test_all_meet_the_same_field_of_turbulence(tmp_path):
     fleet = load(GOOD, tmp_path)
     for field, seed in ({}, 1), ({'field_seed': 5}, 5):
