@@ -95,6 +95,21 @@ def test_each_vehicle_flies_as_it_would_alone(flown, summary, hop, tmp_path):
 
 
 @pytest.mark.slow
+def test_two_fleets_fly_on_one_machine_at_once(hop, tmp_path):
+    """Without ROS they need nothing but instances of their own; then they are the same."""
+    files = [tmp_path / f'{i}.json' for i in range(2)]
+    with contextlib.ExitStack() as stack:
+        flights = [stack.enter_context(running(command(
+            'fly', '--vehicles', 2, '--mission', hop, '--instance', first, '--summary', file)))
+            for first, file in zip(INSTANCES[::2], files)]
+        said = [process.communicate(timeout=100)[0] for process in flights]
+    assert [process.returncode for process in flights] == [0, 0], said
+    one, other = (json.loads(file.read_text()) for file in files)
+    assert one['fingerprint'] == other['fingerprint']
+    assert [(v['landed'], v['misses']) for v in one['fleet'] + other['fleet']] == 4 * [(True, 0)]
+
+
+@pytest.mark.slow
 def test_another_mode_gives_the_same_bits(flown, summary, hop, tmp_path):
     """For `separate` see test_downwash_flights, with vehicles that come and go."""
     file = tmp_path / 'summary.json'
