@@ -20,6 +20,8 @@ from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.random_streams import derived_seed
 from px4_sim_ros.model.world import OF_VEHICLE, WorldParameters
 
+_LAST_INSTANCE = typing.cast(int, HilParameters.infos()['instance']['maximum'])
+
 # What is over for one does not hold the world: others fly on.
 _GOES_ON: Settings = {'pilot': {'at_end': 'go_on'}, 'scenario': {'at_end': 'go_on'}}
 
@@ -64,7 +66,12 @@ def configurations(
         if instance is None:
             first = found[0][1].of_node('hil_bridge', HilParameters).instance if found else 0
             asked = options.overrides.get('hil_bridge', {}).get('instance', first)
-            instance = next(i for i in range(int(asked), 200) if i not in taken)
+            instance = next((i for i in range(int(asked), _LAST_INSTANCE + 1) if i not in taken),
+                            None)
+            if instance is None:
+                raise ParameterError(
+                    f'fleet {fleet.name}: {vehicle.namespace}: there is no instance left for it'
+                    f' from {asked} on; instances end at {_LAST_INSTANCE}')
             taken.add(instance)
         own['hil_bridge']['instance'] = instance
         if found and found[0][1].world.wind == 'field':
@@ -120,5 +127,8 @@ def _check(configuration: Configuration, first: WorldParameters) -> None:
     for field in dataclasses.fields(world):
         mine, other = getattr(world, field.name), getattr(first, field.name)
         if field.name not in OF_VEHICLE and mine != other:
+            what = 'it'
+            if field.name == 'step_us':       # rovers need the longest one
+                what = f'step_us and periods_us.imu to {max(mine, other)}'
             raise ParameterError(f'{field.name} = {mine!r}: is of the world, where it is'
-                                 f' {other!r}; set it for all of the fleet')
+                                 f' {other!r}; set {what} for all of the fleet')

@@ -117,7 +117,7 @@ def conduct(
                     autopilots.append(StartedAutopilot(
                         vehicle, world, flights[vehicle.namespace],
                         functools.partial(note_gone, vehicle),
-                        functools.partial(note_new, vehicle)))
+                        functools.partial(note_new, vehicle), others=len(vehicles) - 1))
             try:
                 begins_again = world.run(stop)
             except KeyboardInterrupt:

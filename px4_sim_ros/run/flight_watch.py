@@ -22,6 +22,8 @@ if typing.TYPE_CHECKING:       # a flight without one does without all of its ac
 _WATCH_S = 0.2
 # Of wall time. PX4 connects within some seconds, also on a machine that is busy.
 _CONNECTED_TIMEOUT_S = 60.0
+# More for each that boots at the same time: with the schedule repeatable all are on one core.
+_CONNECTED_TIMEOUT_OF_OTHERS_S = 4.0
 # Nodes report once a second: an autopilot may have replied and nobody knows.
 _MOST_IN_VAIN = 2
 
@@ -112,13 +114,16 @@ class StartedAutopilot:
         self, vehicle: VehiclePlan, world: World, flight: FlightWatch,
         on_gone: typing.Callable[[], object],
         on_new: typing.Callable[[str], None] = lambda reason: None,
+        others: int = 0,
     ) -> None:
         """Start it.
 
         :param flight: is ended when it ends, or does not come: nothing would fly the mission
         :param on_gone: called before that; returns whether the flight has gone on until then
         :param on_new: called with why another one is started in its place, if that is wanted
+        :param others: how many there are besides it
         """
+        self._connected_timeout_s = _CONNECTED_TIMEOUT_S + others * _CONNECTED_TIMEOUT_OF_OTHERS_S
         self._vehicle, self._world, self._flight = vehicle, world, flight
         self._on_gone, self._on_new = on_gone, on_new
         self._is_missing = False
@@ -161,7 +166,7 @@ class StartedAutopilot:
     def _start(self) -> None:
         world = self._vehicle.configuration.world
         self._replies = self._reply_count()      # of those before it
-        self._deadline_s = time.monotonic() + _CONNECTED_TIMEOUT_S
+        self._deadline_s = time.monotonic() + self._connected_timeout_s
         self._autopilot = start_autopilot(
             self._vehicle.px4, world.vehicle, self._vehicle.hil.instance, world.scenario)
 
@@ -245,5 +250,6 @@ class StartedAutopilot:
         if self._autopilot is None:
             return ''
         if self._is_missing:
-            return f'{self._autopilot.name} has not connected within {_CONNECTED_TIMEOUT_S:g} s'
+            return (f'{self._autopilot.name} has not connected within'
+                    f' {self._connected_timeout_s:g} s')
         return self._end_text()

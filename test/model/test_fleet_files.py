@@ -72,6 +72,13 @@ def test_each_has_ports_and_random_streams_of_its_own(tmp_path):
     assert configured(load(GOOD, tmp_path), {'': {'seed': 2}})['charlie'][1].world.seed != seeds[2]
 
 
+def test_instances_end():
+    with pytest.raises(ParameterError) as error:
+        configured(Fleet.of_number(3, 3.0), {'hil_bridge': {'instance': 98}})
+    assert str(error.value) == ('fleet 3 vehicles: px4_3: there is no instance left for it from 98'
+                                ' on; instances end at 99')
+
+
 def test_all_meet_the_same_field_of_turbulence(tmp_path):
     fleet = load(GOOD, tmp_path)
     for field, seed in ({}, 1), ({'field_seed': 5}, 5):
@@ -158,7 +165,8 @@ def test_a_file_that_is_refused(content, sentence, tmp_path):
 @pytest.mark.parametrize(('entry', 'sentence'), [
     ({'vehicle': 'irs'}, "vehicle 'irs': there is no such vehicle; did you mean iris"),
     ({'set': {'step_us': 2000, 'periods_us.imu': 2000}},
-     'step_us = 2000: is of the world, where it is 4000; set it for all of the fleet'),
+     'step_us = 2000: is of the world, where it is 4000; set step_us and periods_us.imu to 4000'
+     ' for all of the fleet'),
     ({'set': {'wind': 'none'}},
      "wind = 'none': is of the world, where it is 'constant'; set it for all of the fleet"),
     ({'scenario': 'motor_ou'},
@@ -168,6 +176,19 @@ def test_a_vehicle_that_does_not_fit(entry, sentence, tmp_path):
     with pytest.raises(ParameterError) as error:
         configured(fleet)
     assert str(error.value).startswith(f'fleet fleet: bravo: {sentence}')
+
+
+def test_whoever_does_what_the_sentence_says_has_a_rover_beside_a_quad(tmp_path):
+    pair = {'vehicles': [{'namespace': 'quad'}, {
+        'namespace': 'rover', 'vehicle': 'rover_ackermann', 'mission': 'rover'}]}
+    with pytest.raises(ParameterError) as error:
+        configured(load(pair, tmp_path))
+    assert str(error.value) == (
+        'fleet fleet: rover: step_us = 10000: is of the world, where it is 4000; set step_us and'
+        ' periods_us.imu to 10000 for all of the fleet')
+    found = configured(load(
+        {**pair, 'set': {'step_us': 10_000, 'periods_us.imu': 10_000}}, tmp_path))
+    assert {its.world.step_us for _, its in found.values()} == {10_000}
 
 
 def presences(tmp_path, *entries):

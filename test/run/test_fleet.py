@@ -3,6 +3,7 @@
 """Several vehicles in one world: flown, recorded, replayed, and one of them lost."""
 import contextlib
 import json
+import re
 import signal
 
 import psutil
@@ -94,6 +95,21 @@ def test_each_vehicle_flies_as_it_would_alone(flown, summary, hop, tmp_path):
 
 
 @pytest.mark.slow
+def test_two_fleets_fly_on_one_machine_at_once(hop, tmp_path):
+    """Without ROS they need nothing but instances of their own; then they are the same."""
+    files = [tmp_path / f'{i}.json' for i in range(2)]
+    with contextlib.ExitStack() as stack:
+        flights = [stack.enter_context(running(command(
+            'fly', '--vehicles', 2, '--mission', hop, '--instance', first, '--summary', file)))
+            for first, file in zip(INSTANCES[::2], files)]
+        said = [process.communicate(timeout=100)[0] for process in flights]
+    assert [process.returncode for process in flights] == [0, 0], said
+    one, other = (json.loads(file.read_text()) for file in files)
+    assert one['fingerprint'] == other['fingerprint']
+    assert [(v['landed'], v['misses']) for v in one['fleet'] + other['fleet']] == 4 * [(True, 0)]
+
+
+@pytest.mark.slow
 def test_another_mode_gives_the_same_bits(flown, summary, hop, tmp_path):
     """For `separate` see test_downwash_flights, with vehicles that come and go."""
     file = tmp_path / 'summary.json'
@@ -166,6 +182,14 @@ def test_one_vehicle_is_a_log_for_validate(flown):
     assert other.returncode == 2 and 'there is no vehicle px4_3' in other.stderr
 
 
+def health_of(namespace, page):
+    """Return what a report says of the health of a vehicle, without its name."""
+    section = page.partition('<h2>Health')[2]
+    rows = [re.findall(r'<td[^>]*>(.*?)</td>', row, re.S)
+            for row in re.findall(r'<tr>(.*?)</tr>', section, re.S)]
+    return next(row for row in rows if row and row[0] == namespace)[1:]
+
+
 @pytest.mark.slow
 def test_the_report_has_all_vehicles(flown, summary, tmp_path):
     page = (flown / 'page.html').read_text()
@@ -173,6 +197,12 @@ def test_the_report_has_all_vehicles(flown, summary, tmp_path):
         assert page.count(vehicle['namespace']) > 4        # paths, distances, a row
         assert vehicle['fingerprint'] in page
     assert f"{summary['least_distance_m']:.3f} m" in page
+    for vehicle in summary['fleet']:
+        health = health_of(vehicle['namespace'], page)
+        assert health[:3] == ['the mission is flown', 'link LOCKED', '0']
+        assert health[3].startswith('misses 0')
+        assert re.fullmatch(r'WAITING \S+ s, FREEWHEEL \S+ s, LOCKED \S+ s, STALLED 0 s', health[4])
+        assert health[5] == 'nothing'
     result = run('report', flown / 'bag' / 'px4_2', '-o', tmp_path / 'one.html')
     assert result.returncode == 0, result.stderr
     assert summary['fleet'][1]['fingerprint'] in (tmp_path / 'one.html').read_text()
@@ -226,7 +256,9 @@ def end_autopilot(process, instance):
 def test_one_that_has_lost_its_autopilot_is_named_and_the_others_fly_on(hop, tmp_path):
     file = write_fleet(tmp_path, hop, good={}, bad={'when_gone': 'go_on'})
     summary = tmp_path / 'summary.json'
-    with running(command('fly', '--fleet', file, '--summary', summary)) as process:
+    page = tmp_path / 'page.html'
+    with running(command('fly', '--fleet', file, '--summary', summary, '--report', page)
+                 ) as process:
         wait_for_line(process, 'bad: armed')
         processes = family(process.pid)
         end_autopilot(process, INSTANCES[3])
@@ -243,6 +275,8 @@ def test_one_that_has_lost_its_autopilot_is_named_and_the_others_fly_on(hop, tmp
     assert 'ended with exit code' in bad['failure']
     assert not found['repeatable']
     assert wait_gone(processes, 10) == []
+    assert health_of('bad', page.read_text())[1] == 'link WAITING'
+    assert health_of('good', page.read_text())[:2] == ['the mission is flown', 'link LOCKED']
 
 
 def lose_one_autopilot(file, folder):
@@ -317,12 +351,15 @@ def test_a_vehicle_has_a_scenario_of_its_own(hop, tmp_path):
                    {'never': {'height_m': {'above': 0.5}}}]}))
     file = write_fleet(tmp_path, hop, good={}, weak={'scenario': str(scenario)})
     summary, bag = tmp_path / 'summary.json', tmp_path / 'bag'
-    result = run('fly', '--fleet', file, '--record', bag, '--summary', summary)
+    page = tmp_path / 'page.html'
+    result = run('fly', '--fleet', file, '--record', bag, '--summary', summary, '--report', page)
     assert result.returncode == 1
     assert result.stderr.startswith('fly: weak: expected never height_m above 0.5: fails')
     good, weak = json.loads(summary.read_text())['fleet']
     assert 'expectations' not in good
     assert [v['holds'] for v in weak['expectations']] == [True, False]
+    assert health_of('weak', page.read_text())[5] == '; '.join(
+        v['text'] for v in weak['expectations'])
     assert weak['events'][0]['event'].startswith('weak')
     assert (good['landed'], weak['landed'], weak['repeatable']) == (True, True, True)
     # The same as alone, and a replay has it from the recording.

@@ -249,15 +249,32 @@ def test_an_autopilot_that_has_gone_holds_the_world(fleet):
     assert wait_gone(children, 5.0) == []
 
 
-def test_the_process_of_a_vehicle_is_named_when_it_has_ended(fleet):
+@pytest.mark.parametrize('who', ['bravo', 'manager'])
+def test_a_process_is_named_when_it_has_ended(who, fleet):
     with running(command('fly', '--fleet', fleet(alpha={}, bravo={}), '--mode', 'separate'
                          )) as process:
         wait_for_line(process, 'bravo: armed')
         children = family(process.pid)
-        kill(process, 'px4_sim_ros.ros.world', 'bravo')
+        kill(process, 'px4_sim_ros.ros.world', who)
         text = process.communicate(timeout=60)[0]
     assert process.returncode == 1
-    assert 'fly: world (bravo) has ended with exit code -9' in text
+    assert f'fly: world ({who}) has ended with exit code -9' in text
     assert wait_gone(children, 5.0) == []
     assert all(port_is_free(instance) for instance in INSTANCES)
     assert not [p for p in children if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
+
+
+def test_all_fly_on_when_the_recorder_has_ended(fleet, tmp_path):
+    summary, bag = tmp_path / 'summary.json', tmp_path / 'bag'
+    with running(command('fly', '--fleet', fleet(alpha={}, bravo={}), '--mode', 'separate',
+                         '--record', bag, '--summary', summary)) as process:
+        wait_for_line(process, 'bravo: armed')
+        kill(process, 'px4_sim_ros.ros.world', 'recorder')
+        text = process.communicate(timeout=100)[0]
+    assert process.returncode == 0, text
+    found = json.loads(summary.read_text())
+    assert [(v['landed'], v['repeatable']) for v in found['fleet']] == 2 * [(True, True)]
+    assert found['recording_problem'].startswith('recorder does not answer; on disk is all up to')
+    # What was written can be read, of each vehicle.
+    for its in vehicles_of(bag):
+        assert [m for m in its.messages() if m.topic == 'ground_truth/odom']

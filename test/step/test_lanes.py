@@ -85,6 +85,18 @@ def test_a_vehicle_is_given_the_same_however_many_there_are(fleet):
         assert fleet.given(vehicle) == alone.notes
 
 
+def test_two_hundred_fly_in_one_step():
+    alone, many = Process(), [f'v{i}' for i in range(200)]
+    fleet = Fleet(many)
+    alone.step(5)
+    fleet.step(5)
+    assert fleet.clock.steps == 5
+    notes = {vehicle: [] for vehicle in many}
+    for vehicle, *note in fleet.notes:
+        notes[vehicle].append(tuple(note))
+    assert all(its == alone.notes for its in notes.values())
+
+
 def test_what_is_put_out_has_the_name_of_its_vehicle(fleet):
     fleet.step(2)
     fleet.runner.flush()

@@ -39,6 +39,13 @@ def test_each_of_several_has_its_namespace_before_all_but_what_there_is_once(pai
     assert 'bravo/airspeed' in names and 'alpha/airspeed' not in names
 
 
+def test_two_hundred_have_names_of_their_own():
+    members = [member(f'v{i}', recorder=1) for i in range(200)]
+    names = managed(members)
+    assert len(set(names)) == len(names) == 200 * len(members[0].nodes) + 1
+    assert len(process_groups(members, 'separate')) == 202
+
+
 def test_what_is_known_of_all_is_told_apart(pair):
     known = {name: name for name in managed(pair)}
     its = pair[1].own(known)

@@ -3,9 +3,12 @@
 """What a scenario reports: what it has done, and what has become of its expectations."""
 from __future__ import annotations
 
+import re
 import typing
 
 from px4_sim_ros.model.timebase import US_PER_S, seconds_text
+
+_VERDICT = re.compile(r': (?:holds|fails)(?: at t = \S+ s)?: ')
 
 
 class Happening(typing.NamedTuple):
@@ -38,6 +41,11 @@ class Verdict(typing.NamedTuple):
         margin = '' if self.margin is None else f', margin {self.margin:.4g} {self.unit}'.rstrip()
         return (f"{self.expectation}: {'holds' if self.holds else 'fails'}{when}: {self.found}"
                 f'{margin}')
+
+
+def is_verdict(text: str) -> bool:
+    """Return whether a text that was logged is that of a verdict, and not of what was done."""
+    return bool(_VERDICT.search(text))
 
 
 Verdicts = tuple[Verdict, ...]

@@ -8,8 +8,10 @@ import typing
 
 import numpy as np
 
+from px4_sim_ros.messages.diagnostics import is_of, node_name
 from px4_sim_ros.model.encounters import NOWHERE, Encounters
 from px4_sim_ros.model.timebase import US_PER_S, untimed
+from px4_sim_ros.recording.analysis.counters import Counters, counters
 from px4_sim_ros.recording.analysis.recorded_fingerprint import RecordedFingerprint, of_diagnostics
 from px4_sim_ros.recording.analysis.series import FIELDS
 from px4_sim_ros.recording.bag.message_definitions import decode
@@ -39,6 +41,8 @@ class FleetFlight:
     encounters: Encounters
     said: list[Said]
     fingerprints: dict[str, RecordedFingerprint]
+    counters: dict[str, dict[str, Counters]]       # of each node that has published some
+    sentences: dict[str, dict[str, str]]           # what each node has said of itself last
 
     def is_there(self, name: str) -> np.ndarray:
         """Return at which of the times a vehicle is in the world."""
@@ -73,7 +77,15 @@ def read_fleet(bag: BagReader) -> FleetFlight:
     encounters, nearest_m = _distances(bag, times_us, path)
     return FleetFlight(
         members, np.array(times_us) / US_PER_S, path, nearest_m, encounters, said,
-        {name: of_diagnostics(run, diagnostics) for name, run in members.items()})
+        {name: of_diagnostics(run, diagnostics) for name, run in members.items()},
+        {name: counters(name, run.graph.nodes, diagnostics) for name, run in members.items()},
+        {name: _sentences(name, diagnostics) for name in members})
+
+
+def _sentences(namespace: str, diagnostics: list[typing.Any]) -> dict[str, str]:
+    return {node_name(namespace, status.name): status.message
+            for message in diagnostics for status in message.status
+            if is_of(namespace, status.name)}
 
 
 def _distances(

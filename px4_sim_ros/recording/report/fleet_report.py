@@ -13,6 +13,7 @@ from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.recording.analysis.fleet_flight import FleetFlight, read_fleet
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.report import report_page
+from px4_sim_ros.recording.report.fleet_health import health_table
 from px4_sim_ros.recording.report.path_plots import path_points, paths_3d, paths_from_above
 from px4_sim_ros.recording.report.plots import COLOURS, Line, Row
 from px4_sim_ros.recording.report.report_page import (
@@ -51,6 +52,7 @@ def fleet_report(bag: BagReader) -> str:
         Section('paths', 'Paths', _paths(flight)),
         Section('distances', 'Distances', _distances(flight)),
         Section('vehicles', 'Vehicles', _vehicles(flight)),
+        Section('health', 'Health', health_table(flight)),
         Section('events', 'Events', _events(flight))])
 
 
