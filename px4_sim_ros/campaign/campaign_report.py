@@ -208,8 +208,8 @@ def _sessions(sessions: typing.Sequence[Session], rows: typing.Sequence[Row]) ->
     return table(('flights', 'at the same time', 'wall time, s', 'flights an hour',
                   'simulated over wall time', 'not flying'), cells, 0) + paragraph(
         'What is not flying: the start of processes, loading, PX4 until its first step, recording'
-        f' failed flights again. {again} of the runs were begun again after their process had'
-        ' ended.')
+        f' failed flights again. {again} of the runs were begun again after their process, or'
+        ' their PX4, had been killed.')
 
 
 def _facts(folder: Folder, rows: typing.Sequence[Row]) -> str:
