@@ -11,7 +11,7 @@ import tempfile
 import time
 import typing
 
-from px4_sim_ros.campaign.executors import Executor, Flyer
+from px4_sim_ros.campaign.executors import Executor, Flyer, asked
 from px4_sim_ros.campaign.folder import Folder, Px4Build, Session
 from px4_sim_ros.campaign.jobs import (
     ALWAYS,
@@ -91,6 +91,7 @@ def conduct(
     :param slots: how many fly at the same time
     :param report: called with each run that has ended
     :raises ParameterError: a run has a value that is not allowed, or another process flies
+    :raises ExecutorEndedError: nobody hands out runs any more
     :raises OSError: a row cannot be written; those before it are whole
     """
     with (contextlib.closing(folder.open_rows()) as rows,
@@ -135,13 +136,16 @@ class _Conductor:
         while True:
             while len(under_way) < self._slots * _AHEAD and (number := next(waiting, None)):
                 run = self._folder.campaign.run(number)
-                under_way[self._executor.submit(self._fly, self._job(run))] = run
+                with asked():
+                    under_way[self._executor.submit(self._fly, self._job(run))] = run
             if not under_way:
                 return
             done, _ = concurrent.futures.wait(
                 under_way, return_when=concurrent.futures.FIRST_COMPLETED)
-            for future in done:
-                self._take(under_way.pop(future), future.result())
+            for future in sorted(done, key=concurrent.futures.Future.cancelled):
+                with asked():
+                    answer = future.result()
+                self._take(under_way.pop(future), answer)
 
     def _job(self, run: Run) -> Job:
         settings = self._folder.campaign.settings

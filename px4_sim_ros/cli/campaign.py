@@ -11,7 +11,7 @@ import typing
 
 from px4_sim_ros.campaign import conduct as conducting
 from px4_sim_ros.campaign import executors
-from px4_sim_ros.campaign.executors import EXECUTORS, THREADS, opened
+from px4_sim_ros.campaign.executors import EXECUTORS, THREADS, ExecutorEndedError, opened
 from px4_sim_ros.campaign.folder import Folder, Px4Build
 from px4_sim_ros.campaign.instances import most_at_once
 from px4_sim_ros.campaign.jobs import Row
@@ -113,6 +113,10 @@ def _fly(options: argparse.Namespace, name: str) -> int:
         _write(folder)
         print(f'campaign: {_sentence(folder)}', file=sys.stderr)
         raise
+    except ExecutorEndedError as error:
+        progress.close()
+        _write(folder)
+        raise ExecutorEndedError(f'{error}; {_sentence(folder)}') from error
     except OSError as error:
         raise OSError(error.errno, f'{sentence(error)}; {_sentence(folder)}') from error
     finally:

@@ -74,6 +74,38 @@ def test_a_full_disk_is_one_sentence_and_the_same_command_goes_on(
     assert (tmp_path / 'c' / 'report.html').read_bytes() == page
 
 
+class Cancelled(concurrent.futures.ThreadPoolExecutor):
+    """Has ended after some runs, as Dask without its scheduler has."""
+
+    def submit(self, fn, /, job):
+        future = super().submit(fn, job)
+        if job.number > 3:
+            future = concurrent.futures.Future()
+            future.cancel()
+            future.set_running_or_notify_cancel()
+        return future
+
+
+def test_an_executor_that_has_ended_is_one_sentence_and_the_rows_stay(
+        file, flown, here, tmp_path, monkeypatch):
+    @contextlib.contextmanager
+    def opened(name, workers, scheduler=''):
+        with Cancelled(1) as executor:
+            yield Opened(executor, row_of, 1, '')
+    words = 'campaign', file, '--out', tmp_path / 'c'
+    with monkeypatch.context() as patched:
+        patched.setattr(command, 'opened', opened)
+        told = here(*words)
+    rows = Folder.read(tmp_path / 'c').rows()
+    assert 1 <= len(rows) <= 3
+    assert (told.returncode, told.stderr) == (
+        1, f'campaign: the executor has ended: a run was cancelled; {len(rows)} of 12 runs are'
+        ' flown; the same command flies the others\n')
+    assert len((tmp_path / 'c' / 'runs.csv').read_text().splitlines()) == len(rows) + 1
+    assert here(*words).returncode == 0
+    assert len(Folder.read(tmp_path / 'c').rows()) == 12
+
+
 def test_a_session_that_was_written_in_part_is_none(file, flown, here, tmp_path):
     assert here('campaign', file, '--out', tmp_path / 'c').returncode == 0
     sessions = tmp_path / 'c' / 'sessions.jsonl'
