@@ -201,9 +201,10 @@ def write_tables(folder: Folder) -> list[str]:
     return [] if tables.write_parquet(folder.path / 'runs.parquet', rows) else [tables.NO_PARQUET]
 
 
-def fly_again(folder: Folder, number: int, fly: Flyer) -> tuple[str, str]:
-    """Fly a run again; return its fingerprint of then and of now.
+def fly_again(folder: Folder, number: int, fly: Flyer, px4: Px4Build) -> tuple[Row, Row]:
+    """Fly a run again; return its rows of then and of now.
 
+    :param px4: which flies it, of the folder or another one
     :raises ParameterError: there is no such run, or a value of it is not allowed
     :raises RunError: it has not come to its end
     """
@@ -213,5 +214,5 @@ def fly_again(folder: Folder, number: int, fly: Flyer) -> tuple[str, str]:
         raise ParameterError(f'run {number}: {folder.path} has no row of it; it has {there}')
     campaign = folder.campaign
     run = campaign.run(number)
-    answer = fly(Job.of(run, folder.px4, campaign.settings.limit_s))
-    return rows[number]['fingerprint'], row_in(answer, f'run {number}')['fingerprint']
+    answer = fly(Job.of(run, px4, campaign.settings.limit_s))
+    return rows[number], row_in(answer, f'run {number}')
