@@ -30,7 +30,7 @@ setup(
     install_requires=['setuptools'],
     # By `test` colcon knows that the tests are pytest's.
     extras_require={'rerun': ['rerun-sdk'], 'campaign': ['pyarrow', 'cma'],
-                    'real': ['pyulog', 'pyarrow'],
+                    'real': ['pyulog', 'allantools', 'pyarrow'],
                     'dask': ['distributed'], 'test': ['pytest'], 'flight': [
         'pytest', *(line for line in pathlib.Path('requirements.txt').read_text().splitlines()
                     if not line.startswith('#'))]},

@@ -128,8 +128,7 @@ def _forces(flight: RealFlight, vehicle: Vehicle) -> _Lines:
     """Yield what errs with the attitude as logged, and how the lift varies."""
     ways = predictions.errors(flight, vehicle).ways
     yield from table(('velocity, m/s', *(f'{h:g} s' for h in predictions.HORIZONS_S)), (
-        (way, *(f'{mean:.3g}' for mean in errors[..., 1].mean(axis=0)))
-        for way, errors in ways.items()))
+        (way, *(f'{each[:, 1].mean():.3g}' for each in errors)) for way, errors in ways.items()))
     length, every = open_loop.marks_of(flight, [_HORIZON_S, _EVERY_S])
     starts = predictions.starts_of(flight, length, every)
     true = flight.velocity_m_s[starts + length]
@@ -164,7 +163,7 @@ def _closed_loop(log: pathlib.Path, options: argparse.Namespace) -> _Lines:
     for name, values in ('as it was', {}), ('only its mean', mean):
         errors = predictions.errors(with_values(flight, values), vehicle, [_HORIZON_S])
         yield (f'recording of seed 1 with the wind {name}, {open_loop.LOGGED}:'
-               f' {errors.ways[open_loop.LOGGED][:, 0, 1].mean():.3g} m/s')
+               f' {errors.ways[open_loop.LOGGED][0][:, 1].mean():.3g} m/s')
 
 
 def _flown(

@@ -5,6 +5,7 @@ import ast
 import functools
 import os
 import pathlib
+import re
 import runpy
 import subprocess
 import sys
@@ -139,6 +140,25 @@ def test_colcon_finds_pytest(monkeypatch):
     assert given['extras_require']['test'] == ['pytest']
     # Of setuptools it has gone; versions before warn.
     assert 'tests_require' not in given
+
+
+def test_extras_have_what_the_lists_have(monkeypatch):
+    """Whoever installs an extra lacks nothing of `requirements-NAME.txt`, nor the other way."""
+    given = {}
+    monkeypatch.setattr(setuptools, 'setup', given.update)
+    monkeypatch.chdir(ROOT)
+    runpy.run_path('setup.py')
+    extras = given['extras_require']
+
+    def listed(name):
+        lines = (ROOT / f'requirements-{name}.txt').read_text('utf-8').splitlines()
+        return {re.split('[=<>]', line)[0] for line in lines if not line.startswith(('#', '-r'))}
+    assert set(extras['rerun']) == listed('rerun')
+    assert {*extras['campaign'], *extras['dask']} == listed('campaign')
+    # Logs in Parquet files need what campaigns have for theirs.
+    assert set(extras['real']) == listed('real') | {'pyarrow'}
+    for path in ROOT.glob('requirements-*.txt'):
+        assert path.stem.removeprefix('requirements-') in ('rerun', 'campaign', 'real', 'test')
 
 
 @pytest.mark.parametrize(('arguments', 'leaves_out'), [

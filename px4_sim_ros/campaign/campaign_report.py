@@ -9,8 +9,9 @@ import urllib.parse
 
 import numpy as np
 
-from px4_sim_ros.campaign import path_plots, statistics
+from px4_sim_ros.campaign import input_plots, path_plots, statistics
 from px4_sim_ros.campaign.folder import Folder, Session, run_name
+from px4_sim_ros.campaign.inputs import Choice
 from px4_sim_ros.campaign.jobs import Row
 from px4_sim_ros.config import whole_files
 from px4_sim_ros.recording.report.plots import MARK_COLOURS, TRUTH_COLOUR, empty
@@ -32,7 +33,6 @@ if typing.TYPE_CHECKING:
 
 _COLOURS = {'held': '#2a9d8f', 'failed': MARK_COLOURS['error']}
 _WORST = 20
-_BINS = 10
 _HEIGHT_PX, _RIGHT_PX = 320, 120
 
 
@@ -50,10 +50,13 @@ def report(folder: Folder) -> str:
     """Return the page as HTML that needs no other file; its links lead into the folder."""
     rows = folder.rows()
     names = [found.name for found in folder.campaign.vary]
+    chosen = [found.name for found in folder.campaign.vary
+              if isinstance(found.distribution, Choice)]
     margins = statistics.margins(rows)
     return page(f'Campaign {folder.campaign.name}', _head(folder, rows), [
         Section('margins', 'Margins', _margins(rows, margins)),
-        Section('inputs', 'Which input matters', _inputs(rows, names, margins)),
+        Section('inputs', 'Which input matters', input_plots.inputs(
+            rows, names, chosen, margins, _COLOURS)),
         Section('fails', 'Where it fails', _fails(folder, rows, names, margins)),
         Section('paths', 'Paths', path_plots.paths(rows, folder.paths(), _COLOURS)),
         Section('time', 'Time', _sessions(folder.sessions(), rows)),
@@ -97,44 +100,6 @@ def _histogram(rows: typing.Sequence[Row], name: str, meaning: str) -> go.Figure
     plot.add_vline(x=0, line={'color': TRUTH_COLOUR, 'dash': 'dot'})
     plot.update_layout(barmode='stack', xaxis={'title': {'text': f'margin: {meaning}'}},
                        yaxis={'title': {'text': 'runs'}})
-    return plot
-
-
-def _inputs(
-    rows: typing.Sequence[Row], names: typing.Sequence[str], margins: dict[str, str],
-) -> str:
-    found = [(meaning, one.name, f'{one.rank_correlation:+.2f}', f'{one.p_value:.2g}')
-             for column, meaning in margins.items()
-             for one in statistics.influences(rows, names, column)]
-    correlations = table(('margin', 'input', 'rank correlation', 'p'), found, 2) if found else (
-        paragraph('There is no input that is a number, or no margin.'))
-    plots = ''.join(heading(name) + figure(_along(rows, name)) for name in names
-                    if len(np.unique(statistics.numbers(rows, name))) > 1)
-    return paragraph(
-        "Spearman's rank correlation: +1 if the margin always grows with the input, -1 if it always"
-        ' falls. p is how likely so much is by chance. Below, the share of runs that hold, with its'
-        f' interval, in up to {_BINS} groups of equally many runs along each input.'
-    ) + correlations + plots
-
-
-def _along(rows: typing.Sequence[Row], name: str) -> go.Figure:
-    """Return how the share of runs that hold goes along an input."""
-    import plotly.graph_objects as go
-    usable = [row for row in rows if len(statistics.numbers([row], name))]
-    usable.sort(key=lambda row: float(row[name]))
-    groups = [group for group in np.array_split(
-        np.arange(len(usable)), min(_BINS, max(1, len(usable) // 5))) if len(group)]
-    shares = [statistics.success([usable[i] for i in group]) for group in groups]
-    plot = empty(_HEIGHT_PX, _RIGHT_PX)
-    plot.add_trace(go.Scatter(
-        x=[float(np.mean([usable[i][name] for i in group])) for group in groups],
-        y=[one.share for one in shares], mode='lines+markers', name='held',
-        line={'color': _COLOURS['held']}, error_y={
-            'type': 'data', 'symmetric': False,
-            'array': [one.high - one.share for one in shares],
-            'arrayminus': [one.share - one.low for one in shares]}))
-    plot.update_layout(xaxis={'title': {'text': text(name)}},
-                       yaxis={'title': {'text': 'share that holds'}, 'range': [-0.02, 1.02]})
     return plot
 
 
@@ -208,8 +173,8 @@ def _sessions(sessions: typing.Sequence[Session], rows: typing.Sequence[Row]) ->
     return table(('flights', 'at the same time', 'wall time, s', 'flights an hour',
                   'simulated over wall time', 'not flying'), cells, 0) + paragraph(
         'What is not flying: the start of processes, loading, PX4 until its first step, recording'
-        f' failed flights again. {again} of the runs were begun again after their process had'
-        ' ended.')
+        f' failed flights again. {again} of the runs were begun again after their process, or'
+        ' their PX4, had been killed.')
 
 
 def _facts(folder: Folder, rows: typing.Sequence[Row]) -> str:

@@ -11,7 +11,7 @@ import tempfile
 import time
 import typing
 
-from px4_sim_ros.campaign.executors import Executor, Flyer
+from px4_sim_ros.campaign.executors import Executor, Flyer, asked
 from px4_sim_ros.campaign.folder import Folder, Px4Build, Session
 from px4_sim_ros.campaign.jobs import (
     ALWAYS,
@@ -91,6 +91,7 @@ def conduct(
     :param slots: how many fly at the same time
     :param report: called with each run that has ended
     :raises ParameterError: a run has a value that is not allowed, or another process flies
+    :raises ExecutorEndedError: nobody hands out runs any more
     :raises OSError: a row cannot be written; those before it are whole
     """
     with (contextlib.closing(folder.open_rows()) as rows,
@@ -135,13 +136,16 @@ class _Conductor:
         while True:
             while len(under_way) < self._slots * _AHEAD and (number := next(waiting, None)):
                 run = self._folder.campaign.run(number)
-                under_way[self._executor.submit(self._fly, self._job(run))] = run
+                with asked():
+                    under_way[self._executor.submit(self._fly, self._job(run))] = run
             if not under_way:
                 return
             done, _ = concurrent.futures.wait(
                 under_way, return_when=concurrent.futures.FIRST_COMPLETED)
-            for future in done:
-                self._take(under_way.pop(future), future.result())
+            for future in sorted(done, key=concurrent.futures.Future.cancelled):
+                with asked():
+                    answer = future.result()
+                self._take(under_way.pop(future), answer)
 
     def _job(self, run: Run) -> Job:
         settings = self._folder.campaign.settings
@@ -197,9 +201,10 @@ def write_tables(folder: Folder) -> list[str]:
     return [] if tables.write_parquet(folder.path / 'runs.parquet', rows) else [tables.NO_PARQUET]
 
 
-def fly_again(folder: Folder, number: int, fly: Flyer) -> tuple[str, str]:
-    """Fly a run again; return its fingerprint of then and of now.
+def fly_again(folder: Folder, number: int, fly: Flyer, px4: Px4Build) -> tuple[Row, Row]:
+    """Fly a run again; return its rows of then and of now.
 
+    :param px4: which flies it, of the folder or another one
     :raises ParameterError: there is no such run, or a value of it is not allowed
     :raises RunError: it has not come to its end
     """
@@ -209,5 +214,5 @@ def fly_again(folder: Folder, number: int, fly: Flyer) -> tuple[str, str]:
         raise ParameterError(f'run {number}: {folder.path} has no row of it; it has {there}')
     campaign = folder.campaign
     run = campaign.run(number)
-    answer = fly(Job.of(run, folder.px4, campaign.settings.limit_s))
-    return rows[number]['fingerprint'], row_in(answer, f'run {number}')['fingerprint']
+    answer = fly(Job.of(run, px4, campaign.settings.limit_s))
+    return rows[number], row_in(answer, f'run {number}')

@@ -12,6 +12,7 @@ import contextlib
 import functools
 import importlib
 import importlib.util
+import logging
 import signal
 import typing
 from multiprocessing import resource_tracker
@@ -46,6 +47,8 @@ def opened_on_dask(count: int, scheduler: str) -> typing.Iterator[Opened]:
     :raises ParameterError: nothing answers there, it has no workers, or lacks this package
     """
     distributed = _distributed()
+    # That its scheduler is gone is told in one sentence; Dask tells it with all that it has tried.
+    logging.getLogger('distributed.client').setLevel(logging.CRITICAL)
     with contextlib.ExitStack() as stack:
         if not scheduler:
             with _undisturbed():

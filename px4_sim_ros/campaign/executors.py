@@ -13,7 +13,25 @@ import typing
 
 from px4_sim_ros.campaign.jobs import Job
 from px4_sim_ros.campaign.slots import Answer, Slots
-from px4_sim_ros.model.errors import ParameterError, check_installed
+from px4_sim_ros.model.errors import ParameterError, RunError, check_installed
+
+
+class ExecutorEndedError(RunError):
+    """Who hands out the runs is there no longer; what is flown is flown."""
+
+
+@contextlib.contextmanager
+def asked() -> typing.Iterator[None]:
+    """Turn what an executor says whose scheduler, client or workers are gone into a sentence.
+
+    :raises ExecutorEndedError: it has ended
+    """
+    try:
+        yield
+    except (concurrent.futures.CancelledError, concurrent.futures.BrokenExecutor) as error:
+        raise ExecutorEndedError(
+            f"the executor has ended: {str(error) or 'a run was cancelled'}") from error
+
 
 THREADS, DASK = EXECUTORS = ('threads', 'dask')
 Flyer = typing.Callable[[Job], Answer]

@@ -38,6 +38,10 @@ class LostRunError(RunError):
     """A run has not come to an end by itself; that says nothing about the vehicle."""
 
 
+class KilledAutopilotError(LostRunError):
+    """Somebody has killed the autopilot: the run may be flown again at once."""
+
+
 class _Figures:
     """The extremes of a flight."""
 
@@ -75,7 +79,7 @@ def fly(job: Job, folder: pathlib.Path, instance: int) -> Row:
 
     :param folder: empty, for what is written meanwhile
     :param instance: of the autopilot: its ports
-    :raises LostRunError: it hangs, or no autopilot has come
+    :raises LostRunError: it hangs, no autopilot has come, or somebody has killed it
     :raises ParameterError: a value is not allowed
     :raises OSError: a port is taken, or nothing can be written
     """
@@ -147,9 +151,12 @@ def _flown(job: Job, configuration: Configuration, folder: pathlib.Path) -> Row:
         stack.callback(world.close)        # before it, so that nobody is missed
         hangs = stack.enter_context(_limit(job.limit_s, watch.over))
         world.run(watch.over)
+        killed = started.end_from_outside()
     record.status, record.verdicts = world.status(), watch.verdicts
     if hangs.is_set():
         raise LostRunError(f'it has hung for {job.limit_s:g} s of wall time')
+    if killed:
+        raise KilledAutopilotError(killed)
     if px4 and record.status.steps == 0:
         raise LostRunError('PX4 has not connected')
     record.mission_flown = watch.flown

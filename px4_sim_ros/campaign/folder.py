@@ -21,6 +21,8 @@ from px4_sim_ros.model.errors import ParameterError, sentence
 
 _PLAN, _ROWS, _SESSIONS = 'campaign.json', 'runs.jsonl', 'sessions.jsonl'
 _PATHS = 'paths.jsonl'
+# Settings that change no flight.
+_OF_NO_FLIGHT = 'limit_s', 'at_least'
 Px4Build = tuple[str, str] | None
 """Build folder and schedule of the PX4 that flies; None: the embedded autopilot."""
 
@@ -96,7 +98,7 @@ class Folder:
         grows = (campaign.settings.sampling in inputs.GROWS
                  and campaign.settings.runs >= self.campaign.settings.runs)
         changed = sorted(key for key in mine if mine[key] != other[key]
-                         and not (key == 'runs' and grows) and key not in ('limit_s',))
+                         and not (key == 'runs' and grows) and key not in _OF_NO_FLIGHT)
         if changed:
             raise ParameterError(
                 f'out {self.path}: holds a campaign with another {" and another ".join(changed)};'

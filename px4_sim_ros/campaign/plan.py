@@ -40,6 +40,9 @@ class Settings(Parameters):
     record_every: int = parameter('`recorder.every` of recordings', minimum=1, default=1)
     limit_s: float = parameter(
         'wall time of a flight that is taken to hang', 's', above=0, default=600.0)
+    at_least: float = parameter(
+        'share of the runs that has to hold, with a confidence of 95 %; 0: none', minimum=0,
+        maximum=0.9999, default=0.0)
 
     @property
     def recorder(self) -> dict[str, typing.Any]:

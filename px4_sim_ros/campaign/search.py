@@ -9,7 +9,7 @@ import typing
 import warnings
 
 from px4_sim_ros.campaign import inputs
-from px4_sim_ros.campaign.executors import Opened
+from px4_sim_ros.campaign.executors import Opened, asked
 from px4_sim_ros.campaign.folder import Px4Build
 from px4_sim_ros.campaign.jobs import Job, Row, row_in
 from px4_sim_ros.campaign.plan import Campaign, Run
@@ -59,8 +59,9 @@ class Search:
             self._flying.fly, Job.of(run, self._px4, limit_s)) for run in runs]
         concurrent.futures.wait(futures)
         self.flights += len(runs)
-        return [Case(run, row_in(future.result(), str(run.inputs)))
-                for run, future in zip(runs, futures)]
+        with asked():
+            answers = [future.result() for future in futures]
+        return [Case(run, row_in(answer, str(run.inputs))) for run, answer in zip(runs, answers)]
 
     def limit(
         self, name: str, tolerance: float | None, repeats: int,

@@ -150,14 +150,14 @@ class Slots:
         self._is_closed = False
 
     def fly(self, job: Job) -> Answer:
-        """Fly a run in the slot of this thread; once more if its process was killed."""
+        """Fly a run in the slot of this thread; once more if its process or its PX4 was killed."""
         answer: Answer = {}
         for starts in range(_TRIES):
-            answer = self._worker(job).fly(job)
-            if not answer.pop('is_gone', False):
-                return answer | {'again': starts}
-            self._drop()
-            if self._is_closed:
+            answer = self._worker(job).fly(job) | {'again': starts}
+            is_gone, was_killed = (answer.pop(key, False) for key in ('is_gone', 'was_killed'))
+            if is_gone:
+                self._drop()
+            if self._is_closed or not (is_gone or was_killed):
                 break
         return answer
 

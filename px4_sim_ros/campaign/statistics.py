@@ -48,6 +48,26 @@ def share(held: int, runs: int) -> Share:
     return Share(held, runs, float(found.low), float(found.high))
 
 
+class Mean(typing.NamedTuple):
+    """A mean, and the interval that has the true one with some confidence."""
+
+    runs: int
+    mean: float
+    low: float
+    high: float
+
+
+def mean(values: np.ndarray) -> Mean:
+    """Return the mean of values with Student's interval; of fewer than two it has no width."""
+    count = len(values)
+    middle = float(np.mean(values)) if count else math.nan
+    if count < 2:
+        return Mean(count, middle, middle, middle)
+    from scipy import stats
+    half = float(stats.sem(values)) * float(stats.t.ppf(0.5 + CONFIDENCE / 2, count - 1))
+    return Mean(count, middle, middle - half, middle + half)
+
+
 def at_least(rows: typing.Sequence[Row]) -> float:
     """Return the share that the true one exceeds with `CONFIDENCE`: a bound on one side."""
     from scipy.stats import binomtest
@@ -136,9 +156,7 @@ def paired(first: np.ndarray, second: np.ndarray, column: str) -> Paired:
     """Compare a column run by run; with fewer than two runs there is no interval."""
     from scipy import stats
     difference = second - first
-    count, mean = len(difference), float(np.mean(difference))
-    error = float(stats.sem(difference)) if count > 1 else math.nan
-    half = error * float(stats.t.ppf(0.5 + CONFIDENCE / 2, count - 1)) if count > 1 else math.nan
+    found = mean(difference)
     differs = bool(np.any(difference))
     p_value = float(stats.wilcoxon(difference).pvalue) if differs else 1.0
-    return Paired(column, count, mean, mean - half, mean + half, p_value)
+    return Paired(column, *found, p_value)

@@ -17,7 +17,7 @@ import sys
 import tempfile
 import typing
 
-from px4_sim_ros.campaign.flown import LostRunError, fly
+from px4_sim_ros.campaign.flown import KilledAutopilotError, LostRunError, fly
 from px4_sim_ros.campaign.instances import own_instance
 from px4_sim_ros.campaign.jobs import Job
 from px4_sim_ros.config import signals
@@ -27,7 +27,8 @@ from px4_sim_ros.model.errors import ParameterError, RunError, sentence
 def answer(line: str, instance: int, within: pathlib.Path) -> dict[str, typing.Any]:
     """Return the answer to a line: a row, or why there is none.
 
-    `lost` says nothing about the run, which can be flown again; `refused` is a wrong value.
+    `lost` says nothing about the run, which can be flown again, with `was_killed` at once;
+    `refused` is a wrong value.
     """
     job = Job(*json.loads(line))
     with tempfile.TemporaryDirectory(dir=within) as name:
@@ -37,6 +38,8 @@ def answer(line: str, instance: int, within: pathlib.Path) -> dict[str, typing.A
             return {'row': fly(job, folder, instance)}
         except ParameterError as error:
             return {'refused': str(error)}
+        except KilledAutopilotError as error:
+            return {'lost': sentence(error), 'was_killed': True}
         except (LostRunError, RunError, OSError) as error:
             return {'lost': sentence(error)}
 

@@ -11,7 +11,7 @@ import typing
 
 from px4_sim_ros.campaign import conduct as conducting
 from px4_sim_ros.campaign import executors
-from px4_sim_ros.campaign.executors import EXECUTORS, THREADS, opened
+from px4_sim_ros.campaign.executors import EXECUTORS, THREADS, ExecutorEndedError, opened
 from px4_sim_ros.campaign.folder import Folder, Px4Build
 from px4_sim_ros.campaign.instances import most_at_once
 from px4_sim_ros.campaign.jobs import Row
@@ -19,6 +19,7 @@ from px4_sim_ros.campaign.plan import Campaign
 from px4_sim_ros.campaign.statistics import CONFIDENCE, at_least, runs_to_show
 from px4_sim_ros.cli import output
 from px4_sim_ros.cli.campaign_progress import CampaignProgress, summary
+from px4_sim_ros.cli.campaign_refly import refly
 from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED
 from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.run.flight_plan import AUTOPILOTS
@@ -32,9 +33,13 @@ campaign FILE [--runs N] [--out FOLDER]     fly it; what has a row already is no
        campaign limit FILE --input NAME     up to which value of an input does it hold?
        campaign worst FILE --margin N       where is a margin smallest?"""
 
-# Options that are for one thing only that can be done.
-_ONLY_OF = {'at_least': 'FILE', 'input': 'limit', 'tolerance': 'limit', 'repeats': 'limit',
-            'margin': 'worst'}
+_FLOWN = 'FILE', 'limit', 'worst'
+# What options are for; `report` and `compare` have none.
+_ONLY_OF = {
+    'runs': ('FILE', 'worst'), 'at_least': ('FILE',), 'margin': ('worst',),
+    'input': ('limit',), 'tolerance': ('limit',), 'repeats': ('limit',),
+    'px4_dir': (*_FLOWN, 'refly'), 'px4_schedule': (*_FLOWN, 'refly'),
+    **dict.fromkeys(('seed', 'out', 'workers', 'executor', 'scheduler', 'autopilot'), _FLOWN)}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,18 +53,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         ' default, with _limit or _worst behind it for what was searched')
     parser.add_argument('--workers', type=int, metavar='N', help='how many fly at the same time;'
                         ' by default as many as there are cores')
-    parser.add_argument('--executor', choices=EXECUTORS, default=THREADS,
-                        help='who hands out the runs')
-    parser.add_argument('--scheduler', default='', metavar='tcp://HOST:PORT',
+    parser.add_argument('--executor', choices=EXECUTORS,
+                        help=f'who hands out the runs; {THREADS} by default')
+    parser.add_argument('--scheduler', metavar='tcp://HOST:PORT',
                         help='of Dask; without one there is a cluster on this machine')
     parser.add_argument('--autopilot', choices=AUTOPILOTS[:2], help='that of the file by default')
-    parser.add_argument('--px4-dir', default=os.environ.get('PX4_DIR', ''),
-                        help='a PX4 source tree that was built, or its build folder; PX4_DIR by'
-                        ' default')
-    parser.add_argument('--px4-schedule', choices=SCHEDULES, default=REPEATABLE,
-                        help='how a PX4 runs, as with fly')
+    parser.add_argument('--px4-dir',
+                        help='a PX4 source tree that was built, or its build folder; by default'
+                        ' PX4_DIR, and for refly that of the campaign')
+    parser.add_argument('--px4-schedule', choices=SCHEDULES, help='how a PX4 runs, as with'
+                        f' fly; {REPEATABLE} by default, for refly as it was')
     parser.add_argument('--at-least', type=float, metavar='SHARE',
-                        help=f'fail unless so many hold, with a confidence of {CONFIDENCE:g}')
+                        help=f'fail unless so many hold, with a confidence of {CONFIDENCE:g};'
+                        ' that of the file by default')
     parser.add_argument('--input', metavar='NAME', help='of limit: the input that is looked at')
     parser.add_argument('--tolerance', type=float, help='of limit: how near the two values are'
                         ' between which it lies; a hundredth of the range by default')
@@ -78,10 +84,13 @@ def campaign(options: argparse.Namespace) -> int:
             raise ParameterError(f'{word}: must be followed by {counts[word]} words')
         if word not in counts and rest:
             raise ParameterError(f'{rest[0]}: one argument too many')
-        for name, action in _ONLY_OF.items():
+        for name, actions in _ONLY_OF.items():
             value = getattr(options, name)
-            if value is not None and action != (word if word in counts else 'FILE'):
-                raise ParameterError(f'{name} = {value}: is only for `campaign {action}`')
+            if value is not None and (word if word in counts else 'FILE') not in actions:
+                raise ParameterError(f'{name} = {value}: is only for '
+                                     + ', '.join(f'`campaign {action}`' for action in actions))
+        # They have none before: whether they were given is known by that.
+        options.executor, options.scheduler = options.executor or THREADS, options.scheduler or ''
         return _ACTIONS.get(word, _fly)(options, *(rest if word in counts else [word]))
     except ParameterError as error:
         return output.failed('campaign', error, BAD_INPUT)
@@ -96,10 +105,10 @@ def _fly(options: argparse.Namespace, name: str) -> int:
         raise ParameterError(
             f'at_least = {options.at_least:g}: must be greater than 0 and less than 1')
     campaign, px4, workers = _asked_for(options, name)
-    runs = campaign.settings.runs
-    if options.at_least is not None and runs < (least := runs_to_show(options.at_least)):
-        raise ParameterError(f'at_least = {options.at_least:g}: {runs} runs cannot show it, even if'
-                             f' all hold; {least} can')
+    runs, share = campaign.settings.runs, campaign.settings.at_least
+    if share and runs < (least := runs_to_show(share)):
+        raise ParameterError(f'at_least = {share:g}: {runs} runs cannot show it, even if all hold;'
+                             f' {least} can')
     folder = Folder.make(options.out or pathlib.Path('campaigns') / campaign.name, campaign, px4)
     progress = CampaignProgress(runs)
     try:
@@ -113,6 +122,10 @@ def _fly(options: argparse.Namespace, name: str) -> int:
         _write(folder)
         print(f'campaign: {_sentence(folder)}', file=sys.stderr)
         raise
+    except ExecutorEndedError as error:
+        progress.close()
+        _write(folder)
+        raise ExecutorEndedError(f'{error}; {_sentence(folder)}') from error
     except OSError as error:
         raise OSError(error.errno, f'{sentence(error)}; {_sentence(folder)}') from error
     finally:
@@ -123,7 +136,7 @@ def _fly(options: argparse.Namespace, name: str) -> int:
     for number, why in sorted(outcome.lost.items()):
         print(f'campaign: run {number} was lost, the same command flies it: {why}',
               file=sys.stderr)
-    return FAILED if outcome.lost or not _is_shown(options, outcome.rows) else 0
+    return FAILED if outcome.lost or not _is_shown(share, outcome.rows) else 0
 
 
 def _sentence(folder: Folder) -> str:
@@ -131,15 +144,15 @@ def _sentence(folder: Folder) -> str:
             ' command flies the others')
 
 
-def _is_shown(options: argparse.Namespace, rows: typing.Sequence[Row]) -> bool:
+def _is_shown(share: float, rows: typing.Sequence[Row]) -> bool:
     """Return whether as many runs hold as is asked for."""
-    if options.at_least is None or not rows:
-        return options.at_least is None
+    if not share or not rows:
+        return not share
     bound = at_least(rows)
-    if bound < options.at_least:
-        print(f'campaign: at_least = {options.at_least:g}: with a confidence of {CONFIDENCE:.0%}'
+    if bound < share:
+        print(f'campaign: at_least = {share:g}: with a confidence of {CONFIDENCE:.0%}'
               f' it is only {bound:.4g}', file=sys.stderr)
-    return bound >= options.at_least
+    return bound >= share
 
 
 def _write(folder: Folder) -> None:
@@ -160,10 +173,12 @@ def _asked_for(
     :raises ParameterError: something is wrong
     """
     campaign = Campaign.load(name).with_settings(
-        runs=options.runs, seed=options.seed, autopilot=options.autopilot)
+        runs=options.runs, seed=options.seed, autopilot=options.autopilot,
+        at_least=options.at_least)
     px4 = None
     if campaign.settings.autopilot == 'px4':
-        found = Px4.find(options.px4_dir, options.px4_schedule)
+        found = Px4.find(options.px4_dir or os.environ.get('PX4_DIR', ''),
+                         options.px4_schedule or REPEATABLE)
         px4 = str(found.build), found.schedule
     workers = _workers(options, px4)
     executors.check(options.executor, options.scheduler)
@@ -180,19 +195,6 @@ def _workers(options: argparse.Namespace, px4: Px4Build) -> int:
         raise ParameterError(f'workers = {options.workers}: must be at least 1 and at most {most},'
                              f' which is for how many there are ports with autopilot {autopilot}')
     return int(options.workers)
-
-
-def _refly(options: argparse.Namespace, path: str, run: str) -> int:
-    folder = Folder.read(path)
-    if not run.isdecimal():
-        raise ParameterError(f'run {run!r}: must be the number of a run')
-    with opened(THREADS, 1) as found:
-        before, now = conducting.fly_again(folder, int(run), found.fly)
-    if before == now:
-        print(f'run {run}: the same flight, fingerprint {now}')
-        return 0
-    print(f'campaign: run {run}: the fingerprint was {before} and is {now}', file=sys.stderr)
-    return FAILED
 
 
 def _report(options: argparse.Namespace, path: str) -> int:
@@ -221,4 +223,4 @@ def _worst(options: argparse.Namespace, name: str) -> int:
 
 
 _ACTIONS: dict[str, typing.Callable[..., int]] = {
-    'refly': _refly, 'report': _report, 'compare': _compare, 'limit': _limit, 'worst': _worst}
+    'refly': refly, 'report': _report, 'compare': _compare, 'limit': _limit, 'worst': _worst}

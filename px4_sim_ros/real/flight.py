@@ -43,6 +43,7 @@ class RealFlight:
     environment: Environment = standard_environment()
     facts: tuple[tuple[str, str], ...] = ()        # name and text, for the page
     unknown: tuple[str, ...] = ()                  # a sentence each: what it cannot tell
+    px4_tuning: tuple[tuple[str, float], ...] = ()  # parameters of its rate and attitude loops
 
     def __post_init__(self) -> None:
         """Check that it can be flown.

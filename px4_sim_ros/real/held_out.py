@@ -68,8 +68,8 @@ def held_out(
         for i, horizon in enumerate(horizons_s):
             coefficients = linear_fit.fitted(learnt, before, horizon)
             for flight in tested:
-                if not len(predictions.starts_of(
-                        flight, open_loop.marks_of(flight, [horizon])[0], 1)):
+                length, every = open_loop.marks_of(flight, [horizon, predictions.EVERY_S])
+                if not len(predictions.starts_of(flight, length, every)):
                     continue
                 came = predictions.errors(flight, before, [horizon]).ways
                 now = predictions.errors(with_values(flight, values), after, [horizon]).ways
@@ -77,7 +77,7 @@ def held_out(
                         (CAME, came[turning]), (IDENTIFIED, now[turning]),
                         (TRIMMED, now[predictions.TRIMMED]),
                         *((name, came[name]) for name in _NO_MODEL)):
-                    means[name][i].append(errors[:, 0])
+                    means[name][i].append(errors[0])
                 means[LINEAR][i].append(
                     linear_fit.errors(flight, before, coefficients, horizon))
     told = [i for i in range(len(horizons_s)) if means[CAME][i]]

@@ -64,7 +64,10 @@ def identified(
         take(electric.SHAFT_TORQUE, electric.shaft_torque(turned, moved))
     if electric.RESISTANCE in names:
         take(electric.RESISTANCE, electric.resistance(flights, content))
-    new = rewritten(text, name, estimates, ', '.join(flight.name for flight in flights))
+    tunings = [dict(flight.px4_tuning) for flight in flights]
+    new = rewritten(text, name, estimates, ', '.join(flight.name for flight in flights),
+                    {key: value for key, value in tunings[0].items()
+                     if all(other.get(key) == value for other in tunings)})
     before, after = (Vehicle.from_mapping('vehicle', one) for one in (
         content, yaml.load(new, LOADER)))
     pairs = [(flight.name, statics.pairs(flight, before, statics.sampled(flight, before)),

@@ -39,7 +39,7 @@ def fitted(
 
 def errors(
     flight: RealFlight, vehicle: Vehicle, coefficients: np.ndarray, horizon_s: float,
-    starts: np.ndarray | None = None, every_s: float = 0.1,
+    starts: np.ndarray | None = None, every_s: float = predictions.EVERY_S,
 ) -> np.ndarray:
     """Return the errors of a linear fit, (starts, 4).
 

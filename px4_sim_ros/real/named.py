@@ -144,8 +144,11 @@ def with_values(flight: RealFlight, values: Values) -> RealFlight:
     wind = [values.get(f'wind_m_s[{axis}]', 0.0) for axis in range(2)]
     angles = [values.get(f'mounting_rad[{axis}]', 0.0) for axis in range(2)]
     if any(wind):
-        flight = dataclasses.replace(flight, wind_m_s=np.tile(
-            (*wind, 0.0), (flight.samples, 1)))
+        flight = dataclasses.replace(
+            flight, wind_m_s=np.tile((*wind, 0.0), (flight.samples, 1)),
+            unknown=(*(one for one in flight.unknown if not one.startswith('wind: ')),
+                     f'wind: taken as {wind[0]:g} m/s to the east and {wind[1]:g} m/s to the'
+                     ' north all the time; what came and went is an error of the model'))
     if any(angles):
         turn = rotation.from_rotation_vector((angles[0], angles[1], 0.0))
         r = np.array(rotation.matrix(turn)).reshape(3, 3)

@@ -57,7 +57,8 @@ def validation_page(found: Validated) -> str:
     """Return the page of `validate` as HTML that needs no other file."""
     flight = found.flight
     head = tiles([
-        ('usable flight', f'{flight.usable_s:.1f} s'), ('starts', len(found.errors.starts_s)),
+        ('usable flight', f'{flight.usable_s:.1f} s'),
+        ('starts', ', '.join(str(len(starts)) for starts in found.errors.starts_s)),
         *((pair.name, f'{pair.error:+.1%}') for pair in found.pairs)])
     return page(f'{flight.name} through {found.vehicle}', head, [
         Section('open', 'Open loop', _open_loop(found)),
@@ -87,8 +88,8 @@ def _list(items: typing.Sequence[str]) -> str:
 
 def _open_loop(found: Validated) -> str:
     errors, plots = found.errors, ''
-    rows = [(f'{horizon:g} s', name, *(
-        f'{np.mean(values[:, i, k]):.3g} / {np.quantile(values[:, i, k], 0.95):.3g}'
+    rows = [(f'{horizon:g} s', name, len(errors.starts_s[i]), *(
+        f'{np.mean(values[i][:, k]):.3g} / {np.quantile(values[i][:, k], 0.95):.3g}'
         for k in range(len(QUANTITIES))))
         for i, horizon in enumerate(errors.horizons_s) for name, values in errors.ways.items()]
     for i, horizon in enumerate(errors.horizons_s):
@@ -96,14 +97,15 @@ def _open_loop(found: Validated) -> str:
             figure(_distribution(errors, i, k)) for k in range(len(QUANTITIES))) + '</div>')
     return paragraph(
         'From many starts the model has the state of the log, and then only its motor commands,'
-        ' voltage and wind. The table has mean / 95 % of the errors after a time. Free is the whole'
+        ' voltage and wind. Each time has its own starts: all after which the log has no break.'
+        ' The table has mean / 95 % of the errors after a time. Free is the whole'
         ' model; with the attitude as logged only forces err; with the rate of the start held'
         ' there are no torques, as in published physical models; trimmed, it has the force that it'
         f' lacked in the {predictions.PAST_S:g} s before. Without a model velocity and rate of the'
         ' start stay. The accelerometer of the log shows how far the log agrees with itself.'
     ) + table(
-        ('after', '', *(f'{q.name}, {q.unit}' for q in QUANTITIES)), rows, 2) + plots + heading(
-        'Along the flight') + _along(found)
+        ('after', '', 'starts', *(f'{q.name}, {q.unit}' for q in QUANTITIES)), rows, 2
+    ) + plots + heading('Along the flight') + _along(found)
 
 
 def _distribution(errors: Errors, horizon: int, quantity: int) -> go.Figure:
@@ -112,7 +114,7 @@ def _distribution(errors: Errors, horizon: int, quantity: int) -> go.Figure:
     plot = empty(_HEIGHT_PX, _RIGHT_PX)
     for (name, values), colour in zip(errors.ways.items(), _COLOURS):
         plot.add_trace(go.Scatter(
-            x=np.quantile(values[:, horizon, quantity], _SHARES), y=_SHARES, name=name,
+            x=np.quantile(values[horizon][:, quantity], _SHARES), y=_SHARES, name=name,
             mode='lines', line={'color': colour}))
     what = QUANTITIES[quantity]
     plot.update_layout(
@@ -127,10 +129,10 @@ def _along(found: Validated) -> str:
     errors = found.errors
     middle = min(1, len(errors.horizons_s) - 1)
     rows = [Row(f'{what.name} after {errors.horizons_s[middle]:g} s', what.unit, [
-        Line(name, errors.starts_s, values[:, middle, k], colour)
+        Line(name, errors.starts_s[middle], values[middle][:, k], colour)
         for (name, values), colour in zip(errors.ways.items(), _COLOURS)])
         for k, what in enumerate(QUANTITIES)]
-    return time_plot(rows, (), (0.0, float(errors.starts_s[-1])), _POINTS,
+    return time_plot(rows, (), (0.0, float(errors.starts_s[middle][-1])), _POINTS,
                      'time of the log')
 
 
@@ -171,7 +173,7 @@ def _tilt(tilts: statics.Tilts) -> go.Figure:
         marker={'color': TRUTH_COLOUR}, error_y={'type': 'data', 'array': tilts.spread_deg}))
     plot.add_trace(go.Scatter(x=tilts.airspeed_m_s, y=tilts.model_deg, name='model',
                               mode='lines', line={'color': COLOURS[0]}))
-    plot.update_layout(xaxis={'title': {'text': 'airspeed (ground speed in still air), m/s'}},
+    plot.update_layout(xaxis={'title': {'text': 'airspeed, m/s'}},
                        yaxis={'title': {'text': 'tilt into the airspeed, deg'}})
     return plot
 

@@ -25,6 +25,7 @@ from px4_sim_ros.real.open_loop import (
     FREE,
     HELD,
     LOGGED,
+    Motors,
     P,
     Q,
     V,
@@ -42,39 +43,53 @@ from px4_sim_ros.recording.analysis.attitudes import in_world
 HORIZONS_S = 0.1, 0.5, 2.0
 PAST_S = 0.5
 """Before each start: over it the missing force, and the acceleration, are told."""
+EVERY_S = 0.1
+"""From one start to the next."""
 
 TRIMMED, NONE = f'{HELD}, trimmed', 'no model'
 STEADY, MEASURED = f'{NONE}, acceleration stays', 'accelerometer of the log'
 
 
 class Errors(typing.NamedTuple):
-    """Errors over some times, from each start."""
+    """Errors over some times; each has its own starts, for which only its own window is whole."""
 
     horizons_s: tuple[float, ...]
-    starts_s: np.ndarray                   # (starts,)
-    ways: dict[str, np.ndarray]            # each (starts, horizons, 4), as `open_loop.QUANTITIES`
+    starts_s: tuple[np.ndarray, ...]       # by horizon, (starts,)
+    ways: dict[str, tuple[np.ndarray, ...]]    # by horizon, (starts, 4) as `open_loop.QUANTITIES`
 
 
 def errors(
     flight: RealFlight, vehicle: Vehicle, horizons_s: typing.Sequence[float] = HORIZONS_S,
-    every_s: float = 0.1,
+    every_s: float = EVERY_S,
 ) -> Errors:
     """Predict a log from many starts, all of which have a past.
 
-    :param horizons_s: ascending; those for which no part of the log is long enough are left out
+    :param horizons_s: those for which no part of the log is long enough are left out
     :param every_s: time from one start to the next
     :raises ParameterError: no part of the log is long enough for any of them
     """
-    marks = marks_of(flight, horizons_s)
-    while marks and not len(starts_of(flight, marks[-1], 1)):
-        marks.pop()
-    if not marks:
+    motors = drive(flight, vehicle)
+    found: dict[float, tuple[np.ndarray, dict[str, np.ndarray]]] = {}
+    for horizon_s, mark in zip(horizons_s, marks_of(flight, horizons_s)):
+        starts = starts_of(flight, mark, max(1, round(every_s / flight.period_s)))
+        if len(starts):
+            found[horizon_s] = starts, _errors(flight, vehicle, starts, mark, motors)
+    if not found:
         raise ParameterError(f'log {flight.name}: no part without gaps is as long as'
-                             f' {horizons_s[0]:g} s and {PAST_S:g} s before')
-    starts = starts_of(flight, marks[-1], max(1, round(every_s / flight.period_s)))
+                             f' {min(horizons_s):g} s and {PAST_S:g} s before')
+    _, first = next(iter(found.values()))
+    return Errors(
+        tuple(found), tuple(flight.time_s[starts] for starts, _ in found.values()),
+        {way: tuple(ways[way] for _, ways in found.values()) for way in first})
+
+
+def _errors(
+    flight: RealFlight, vehicle: Vehicle, starts: np.ndarray, mark: int, motors: Motors,
+) -> dict[str, np.ndarray]:
+    """Return the errors of each way after some samples, (starts, 4)."""
+    marks = [mark]
     first = logged(flight, starts)[:, None]
     times_s = flight.period_s * np.array(marks)
-    motors = drive(flight, vehicle)
     past, = marks_of(flight, [PAST_S])
     found = {turning: fly(flight, vehicle, starts, marks, motors, turning)
              for turning in (FREE, LOGGED, HELD)}
@@ -87,9 +102,7 @@ def errors(
     if flight.specific_force_m_s2 is not None:
         found[MEASURED] = _by_accelerometer(flight, flight.specific_force_m_s2, starts, marks)
     true = logged(flight, starts[:, None] + np.array(marks))
-    return Errors(
-        tuple(horizons_s[:len(marks)]), flight.time_s[starts],
-        {way: lengths(differences(states, true)) for way, states in found.items()})
+    return {way: lengths(differences(states, true))[:, 0] for way, states in found.items()}
 
 
 def starts_of(flight: RealFlight, length: int, every: int) -> np.ndarray:

@@ -16,13 +16,14 @@ from px4_sim_ros.real.pages import Identified, Validated
 def of_validation(found: Validated) -> typing.Iterator[str]:
     """Yield the lines of a summary."""
     flight, errors = found.flight, found.errors
-    yield (f'{flight.name}: {flight.usable_s:.1f} s of flight, {len(errors.starts_s)} starts;'
-           f' mean errors of {found.vehicle}')
-    yield f"{'after':8}{'':30}" + ''.join(f'{f"{q.name}, {q.unit}":>18}' for q in QUANTITIES)
+    yield (f'{flight.name}: {flight.usable_s:.1f} s of flight; mean errors of'
+           f' {found.vehicle}')
+    yield f"{'after':8}{'starts':8}{'':30}" + ''.join(
+        f'{f"{q.name}, {q.unit}":>18}' for q in QUANTITIES)
     for i, horizon in enumerate(errors.horizons_s):
         for way, values in errors.ways.items():
-            yield f'{horizon:g} s'.ljust(8) + f'{way:30}' + ''.join(
-                f'{mean:18.4g}' for mean in values[:, i].mean(axis=0))
+            yield f'{horizon:g} s'.ljust(8) + f'{len(errors.starts_s[i]):<8}{way:30}' + ''.join(
+                f'{mean:18.4g}' for mean in values[i].mean(axis=0))
     for pair in found.pairs:
         yield (f'{pair.name}: log {pair.log:.4g}, model {pair.model:.4g} {pair.unit}'.rstrip()
                + f' ({pair.error:+.1%})')
@@ -34,15 +35,17 @@ def validation_json(found: Validated) -> dict[str, typing.Any]:
     """Return the figures of a validation."""
     errors = found.errors
 
-    def figures(values: np.ndarray) -> dict[str, typing.Any]:
+    def figures(values: typing.Sequence[np.ndarray]) -> dict[str, typing.Any]:
         return {f'{horizon:g} s': {q.name: {
-            'unit': q.unit, 'mean': float(values[:, i, k].mean()),
-            'median': float(np.median(values[:, i, k])),
-            '95 %': float(np.quantile(values[:, i, k], 0.95))}
+            'unit': q.unit, 'mean': float(values[i][:, k].mean()),
+            'median': float(np.median(values[i][:, k])),
+            '95 %': float(np.quantile(values[i][:, k], 0.95))}
             for k, q in enumerate(QUANTITIES)} for i, horizon in enumerate(errors.horizons_s)}
     return {
         'log': found.flight.name, 'vehicle': found.vehicle,
-        'usable_s': found.flight.usable_s, 'starts': len(errors.starts_s),
+        'usable_s': found.flight.usable_s, 'starts': {
+            f'{horizon:g} s': len(starts)
+            for horizon, starts in zip(errors.horizons_s, errors.starts_s)},
         'errors': {way: figures(values) for way, values in errors.ways.items()},
         'torque_shares': list(found.shares),
         'steady': {pair.name: {'unit': pair.unit, 'log': pair.log, 'model': pair.model}

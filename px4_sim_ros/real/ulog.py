@@ -7,6 +7,7 @@ import contextlib
 import io
 import math
 import pathlib
+import re
 import struct
 import typing
 
@@ -24,6 +25,8 @@ from px4_sim_ros.real.flight import RealFlight, between, has_samples, held, stan
 _PERIOD_S = 0.01
 _NEAR_GROUND_S = 2.0           # after take-off and before landing: ground effect, feet
 _FEW_LOST = 20.0               # times the distance of two samples of the IMU: no gap yet
+# Gains and filters; MC_AT_ is what finds gains by itself in flight.
+_TUNING = re.compile(r'MC_(?!AT_)|IMU_(D?GYRO|ACCEL)_CUTOFF$')
 _RESETS = 'xy_reset_counter', 'z_reset_counter', 'vxy_reset_counter', 'vz_reset_counter'
 
 
@@ -129,7 +132,8 @@ def read_ulog(path: pathlib.Path) -> RealFlight:
         bus_current_a=None if battery is None else battery[:, 1],
         wind_m_s=_wind(topics, grid), specific_force_m_s2=force, start_s=float(grid[0]),
         environment=standard_environment(altitude if math.isfinite(altitude) else 0.0),
-        facts=tuple(_facts(topics, commands)), unknown=tuple(_unknown(topics)))
+        facts=tuple(_facts(topics, commands)), unknown=tuple(_unknown(topics)),
+        px4_tuning=tuple(_tuning(topics)))
 
 
 def _translation(topics: Topics, grid: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -269,6 +273,15 @@ def _facts(topics: Topics, commands: _Commands) -> typing.Iterator[tuple[str, st
         yield 'rebuilt commands', commands.check
     if topics.log.file_corruption:
         yield 'file', 'damaged; what could be read was used'
+
+
+def _tuning(topics: Topics) -> typing.Iterator[tuple[str, float]]:
+    """Yield what is not PX4's default of the loops that turn the vehicle, and of their filters."""
+    defaults = topics.log.get_default_parameters(0) if topics.log.has_default_parameters else {}
+    for name, value in sorted(topics.log.initial_parameters.items()):
+        # A log names the defaults of parameters that have another value, and of no others.
+        if _TUNING.match(name) and defaults.get(name, value) != value:
+            yield name, float(f'{value:.6g}')          # MAVLink has them in single precision
 
 
 def _unknown(topics: Topics) -> typing.Iterator[str]:

@@ -12,9 +12,12 @@ from px4_sim_ros.config.resources import LOADER
 from px4_sim_ros.real.fit import CONFIDENCE, Estimate
 from px4_sim_ros.real.named import NAMED, changed
 
+_PX4 = 'px4_parameters'
+
 
 def rewritten(
     text: str, name: str, estimates: typing.Sequence[Estimate], source: str,
+    px4_tuning: typing.Mapping[str, float] | None = None,
 ) -> str:
     """Return the text of a vehicle file with what was identified.
 
@@ -23,6 +26,7 @@ def rewritten(
     :param text: of the file as it came
     :param name: of the new vehicle
     :param source: of the numbers: names of the logs, comma separated
+    :param px4_tuning: parameters of PX4 that the logs were flown with, by name
     """
     content = yaml.load(text, LOADER)
     values = {found.name: found.value for found in estimates}
@@ -37,6 +41,7 @@ def rewritten(
         if comment:
             code = f'{code.split(" #")[0].rstrip()}  # {comment}'
         lines[row] = code
+    lines = _with_tuning(lines, yaml.compose('\n'.join(lines), LOADER), px4_tuning or {})
     head = textwrap.wrap(
         f'Identified by `px4_sim_ros identify` from {source}. A number without an interval is that'
         ' of the file with which it began.', 97)
@@ -44,6 +49,29 @@ def rewritten(
     first = next(i for i, line in enumerate(lines) if line and not line.startswith('#'))
     lines[first:first] = [f'# {line}' for line in (*head, *_of_log(estimates))]
     return '\n'.join(lines) + '\n'
+
+
+def _with_tuning(
+    lines: list[str], document: typing.Any, tuning: typing.Mapping[str, float],
+) -> list[str]:
+    """Return the lines of a file with further parameters of PX4, in place of those it has."""
+    if not tuning:
+        return lines
+    said = '  # Of the logs: what is not PX4\'s default of the loops that turn the vehicle.'
+    added = [said, *(f'  {name}: {_number(value)}' for name, value in tuning.items())]
+    section = next((value for key, value in document.value if key.value == _PX4), None)
+    if section is None or section.flow_style:
+        # A section of its own at the end; what stood on one line stays on it, spread out.
+        old = [] if section is None else [
+            f'  {key.value}: {value.value}' for key, value in section.value
+            if key.value not in tuning]
+        kept = lines if section is None else (
+            lines[:section.start_mark.line] + lines[section.end_mark.line + 1:])
+        return [*kept, '', f'{_PX4}:', *old, *added]
+    gone = {key.start_mark.line for key, _ in section.value if key.value in tuning}
+    last = max(value.end_mark.line for _, value in section.value)
+    return [*(line for i, line in enumerate(lines[:last + 1]) if i not in gone), *added,
+            *lines[last + 1:]]
 
 
 _Path = tuple[typing.Any, ...]

@@ -26,6 +26,8 @@ _CONNECTED_TIMEOUT_S = 60.0
 _CONNECTED_TIMEOUT_OF_OTHERS_S = 4.0
 # Nodes report once a second: an autopilot may have replied and nobody knows.
 _MOST_IN_VAIN = 2
+# Of wall time, for a process of which the connection is gone.
+_GONE_S = 1.0
 
 
 class FlightWatch:
@@ -185,6 +187,21 @@ class StartedAutopilot:
     def processes(self) -> list[Child]:
         """Its process, if it has one of ours."""
         return [] if self._autopilot is None else [self._autopilot]
+
+    def end_from_outside(self) -> str:
+        """Return how somebody else has killed it, '' if nobody has; before `end`.
+
+        A scenario that takes its power does not count: another one is in its place since.
+        """
+        autopilot = self._autopilot
+        if autopilot is None:
+            return ''
+        if self._reports_no_link():    # its connection goes a moment before its process
+            autopilot.wait(_GONE_S)
+        return f'{self._end_text()}: it was killed' if autopilot.was_killed else ''
+
+    def _reports_no_link(self) -> bool:
+        return self._world.status(self._vehicle.namespace).link.get('state') == 'WAITING'
 
     def expect_end(self) -> None:
         """Let its flight be over, and no other one come in its place."""

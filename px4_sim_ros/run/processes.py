@@ -69,6 +69,11 @@ class Child:
         """Its exit code; None while it runs."""
         return self._process.poll()
 
+    @property
+    def was_killed(self) -> bool:
+        """Whether a signal has ended it that nothing in it raises: of a user, or of the kernel."""
+        return self.exit_code in (-signal.SIGKILL, -signal.SIGTERM)
+
     def wait(self, timeout_s: float) -> bool:
         """Wait for its end; return whether it has ended."""
         try:

@@ -33,6 +33,8 @@ _PRIORITY = 50
 # A thread that keeps the core to itself for so long does not sleep any more: the system ends PX4.
 _LONGEST_TURN_US = 5_000_000
 _MEMORY = pathlib.Path('/dev/shm')
+# What it prints when it gets a SIGTERM or a SIGINT.
+_ASKED_TO_END = b'PX4 Exiting...'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -149,6 +151,15 @@ class Px4Process(Child):
         # Without its link it keeps the core to itself: so it may never come to ending in order.
         super().__init__('PX4', px4.command(instance), folder=where, log=where / CONSOLE,
                          environment=environment, last_signal='KILL' if px4.repeats else 'TERM')
+
+    @property
+    def was_killed(self) -> bool:
+        """Whether a signal has ended it that nothing in it raises: of a user, or of the kernel."""
+        return super().was_killed or (self.exit_code == 0 and self._has_been_asked())
+
+    def _has_been_asked(self) -> bool:
+        """Return whether it got a SIGTERM, which it says: its exit code is that of a good end."""
+        return _ASKED_TO_END in ((self._memory or self._folder) / CONSOLE).read_bytes()
 
     def ask_to_end(self) -> None:
         """Ask it to end, if it runs."""

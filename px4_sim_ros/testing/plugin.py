@@ -1,6 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""The plugin of pytest: the fixture `flight`, and scenario files as tests.
+"""The plugin of pytest: the fixture `flight`, and scenario and campaign files as tests.
 
 It is loaded with every run of pytest where this package is installed, so it imports the rest when
 there is a flight.
@@ -16,6 +16,10 @@ import sys
 import typing
 
 import pytest
+
+from px4_sim_ros.testing.campaign_file import SUFFIX as CAMPAIGN
+from px4_sim_ros.testing.campaign_file import CampaignFile
+from px4_sim_ros.testing.places import folder_of, repeatable_px4
 
 if typing.TYPE_CHECKING:
     from px4_sim_ros.testing.flight import Flight
@@ -67,7 +71,7 @@ def flight(
     from px4_sim_ros.testing.flight import Flight, Plan
     px4 = None
     if request.param == _PX4:
-        px4 = _repeatable_px4(request.config.getoption('px4_dir'))
+        px4 = repeatable_px4(request.config.getoption('px4_dir'))
     marker = request.node.get_closest_marker('flight')
     with own_instance(of_px4=px4 is not None) as instance:
         folder = tmp_path_factory.mktemp('flight')
@@ -80,16 +84,6 @@ def flight(
         finally:
             found.close()
             shutil.rmtree(folder, ignore_errors=True)
-
-
-def _repeatable_px4(px4_dir: str) -> typing.Any:
-    """Return a PX4 that repeats itself, or one on a core of its own where that is not permitted."""
-    from px4_sim_ros.model.errors import ParameterError
-    from px4_sim_ros.run.px4 import ONE_CORE, REPEATABLE, Px4
-    try:
-        return Px4.find(px4_dir, REPEATABLE)
-    except ParameterError:
-        return Px4.find(px4_dir, ONE_CORE)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -119,21 +113,12 @@ def _keep(item: pytest.Item, flight: Flight) -> str:
     """Keep the recording of a flight and its report; return what is to be said about them."""
     said, fingerprint = [*flight.said], flight.fingerprint
     flight.close()
-    folder = _folder(item)
+    folder = folder_of(item)
     shutil.copytree(flight.folder, folder)
     lines = [*said, f'fingerprint {fingerprint}', f'look at {folder}']
     if (folder / 'recording').is_dir():
         _write_report(folder)
     return '\n'.join([*lines, f'again: python -m pytest {shlex.quote(item.nodeid)}'])
-
-
-def _folder(item: pytest.Item) -> pathlib.Path:
-    """Return an empty place for what a failure leaves; that of the run before is removed."""
-    name = ''.join(c if c.isalnum() or c in '._-' else '_' for c in item.nodeid)
-    folder = pathlib.Path(item.config.getoption('flights')) / name
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    return folder
 
 
 def _write_report(folder: pathlib.Path) -> None:
@@ -142,12 +127,17 @@ def _write_report(folder: pathlib.Path) -> None:
     write_report(BagReader(folder / 'recording'), folder / 'report.html')
 
 
-# Scenario files.
+# Scenario and campaign files.
 
 def pytest_collect_file(
     file_path: pathlib.Path, parent: pytest.Collector,
 ) -> pytest.Collector | None:
-    """Take `NAME.scenario.yaml` for a test, and any YAML file that is named on the command line."""
+    """Take `NAME.scenario.yaml` for a test, and any YAML file that is named on the command line.
+
+    `NAME.campaign.yaml` is a campaign.
+    """
+    if file_path.name.endswith(CAMPAIGN):
+        return CampaignFile.from_parent(parent, path=file_path)
     if file_path.name.endswith(_SUFFIX) or (
             file_path.suffix in _YAML and parent.session.isinitpath(file_path)):
         return ScenarioFile.from_parent(parent, path=file_path)
@@ -205,14 +195,14 @@ class ScenarioItem(pytest.Item):
     def runtest(self) -> None:
         """Fly it in a process of its own."""
         from px4_sim_ros.campaign.instances import own_instance
-        folder = _folder(self)
+        folder = folder_of(self)
         folder.mkdir()
         words = [sys.executable, '-m', 'px4_sim_ros', 'fly', '--mode', 'core', '--scenario',
                  str(self.path), '--autopilot', self._autopilot, '--record',
                  str(folder / 'recording'), '--report', str(folder / 'report.html')]
         is_px4 = self._autopilot == _PX4
         if is_px4:
-            px4 = _repeatable_px4(self.config.getoption('px4_dir'))
+            px4 = repeatable_px4(self.config.getoption('px4_dir'))
             words += ['--px4-dir', str(px4.build), '--px4-schedule', px4.schedule]
         with own_instance(of_px4=is_px4, flies_here=False) as instance:
             code, printed, said = _flown(

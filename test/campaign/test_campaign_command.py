@@ -3,6 +3,7 @@
 """The command `campaign` where something is wrong: what it says, and what it leaves."""
 import concurrent.futures
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -12,13 +13,13 @@ import types
 import pytest
 import yaml
 from bags import largest_file
-from campaigns import GROUND, row_of
+from campaigns import GROUND, campaign, row_of
 
 from px4_sim_ros.campaign import dask_executor
 from px4_sim_ros.campaign.executors import Opened
 from px4_sim_ros.campaign.folder import Folder
 from px4_sim_ros.cli import campaign as command
-from px4_sim_ros.cli import campaign_search
+from px4_sim_ros.cli import campaign_refly, campaign_search
 from px4_sim_ros.model.errors import ParameterError
 
 VARY = {'weather.speed_m_s': {'uniform': [0, 6]}, 'weather.from_deg': {'uniform': [0, 90]}}
@@ -74,6 +75,38 @@ def test_a_full_disk_is_one_sentence_and_the_same_command_goes_on(
     assert (tmp_path / 'c' / 'report.html').read_bytes() == page
 
 
+class Cancelled(concurrent.futures.ThreadPoolExecutor):
+    """Has ended after some runs, as Dask without its scheduler has."""
+
+    def submit(self, fn, /, job):
+        future = super().submit(fn, job)
+        if job.number > 3:
+            future = concurrent.futures.Future()
+            future.cancel()
+            future.set_running_or_notify_cancel()
+        return future
+
+
+def test_an_executor_that_has_ended_is_one_sentence_and_the_rows_stay(
+        file, flown, here, tmp_path, monkeypatch):
+    @contextlib.contextmanager
+    def opened(name, workers, scheduler=''):
+        with Cancelled(1) as executor:
+            yield Opened(executor, row_of, 1, '')
+    words = 'campaign', file, '--out', tmp_path / 'c'
+    with monkeypatch.context() as patched:
+        patched.setattr(command, 'opened', opened)
+        told = here(*words)
+    rows = Folder.read(tmp_path / 'c').rows()
+    assert 1 <= len(rows) <= 3
+    assert (told.returncode, told.stderr) == (
+        1, f'campaign: the executor has ended: a run was cancelled; {len(rows)} of 12 runs are'
+        ' flown; the same command flies the others\n')
+    assert len((tmp_path / 'c' / 'runs.csv').read_text().splitlines()) == len(rows) + 1
+    assert here(*words).returncode == 0
+    assert len(Folder.read(tmp_path / 'c').rows()) == 12
+
+
 def test_a_session_that_was_written_in_part_is_none(file, flown, here, tmp_path):
     assert here('campaign', file, '--out', tmp_path / 'c').returncode == 0
     sessions = tmp_path / 'c' / 'sessions.jsonl'
@@ -105,6 +138,12 @@ def test_what_is_no_campaign_is_told(text, here, tmp_path):
       for words in (['FILE', '--workers', '0'], ['worst', 'FILE', '--workers', '21'])),
     (['FILE', '--margin', '2'], 'margin = 2: is only for `campaign worst`'),
     (['worst', 'FILE', '--at-least', '0.9'], 'at_least = 0.9: is only for `campaign FILE`'),
+    *(([word, *['FILE'] * count, '--workers', '2'],
+       'workers = 2: is only for `campaign FILE`, `campaign limit`, `campaign worst`')
+      for word, count in (('refly', 2), ('report', 1), ('compare', 2))),
+    (['report', 'FILE', '--px4-dir', 'x'], 'px4_dir = x: is only for `campaign FILE`, `campaign'
+     ' limit`, `campaign worst`, `campaign refly`'),
+    (['limit', 'FILE', '--runs', '2'], 'runs = 2: is only for `campaign FILE`, `campaign worst`'),
     (['worst', 'FILE', '--margin', '2'],
      'margin = 2: must be the number of an expectation, and the scenario has 1'),
     (['limit', 'FILE', '--input', 'weather.from_deg', '--repeats', '0'],
@@ -133,6 +172,50 @@ def test_campaign_limit_and_worst_leave_their_results_beside_each_other(
                        'o': left | {'worst_1.yaml'}}
     assert here('campaign', file).returncode == 0
     assert len(Folder.read(tmp_path / 'campaigns' / 'windy').rows()) == 12
+
+
+@pytest.fixture
+def px4s(tmp_path):
+    """Return two folders that look like a PX4 that was built."""
+    for name in 'old', 'new':
+        build = tmp_path / name
+        (build / 'etc').mkdir(parents=True)
+        (build / 'bin').mkdir()
+        (build / 'bin' / 'px4').write_text('')
+        (build / 'bin' / 'px4').chmod(0o755)
+    return tmp_path / 'old', tmp_path / 'new'
+
+
+def test_refly_flies_with_the_px4_of_this_machine_and_names_what_differs(
+        px4s, here, tmp_path, monkeypatch):
+    old, new = px4s
+    folder, jobs = Folder.make(tmp_path / 'c', campaign(runs=1), (str(old), 'one-core')), []
+    (tmp_path / 'c' / 'runs.jsonl').write_text(json.dumps({
+        'run': 1, 'fingerprint': 'a', 'versions': 'numba 0.68.1, numpy 2.4.6, px4 0123'}) + '\n')
+
+    def fly(job):
+        jobs.append(job.px4)
+        return {'row': {'fingerprint': 'b', 'versions': 'numba 0.69.0, numpy 2.4.6, px4 4567'}}
+
+    @contextlib.contextmanager
+    def opened(name, workers, scheduler=''):
+        yield Opened(None, fly, 1, '')
+    monkeypatch.setattr(campaign_refly, 'opened', opened)
+    told = here('campaign', 'refly', folder.path, 1, '--px4-dir', new)
+    assert (told.returncode, told.stderr) == (
+        1, 'campaign: run 1: the fingerprint was a and is b; numba was 0.68.1 and is 0.69.0, px4'
+        f' was 0123 and is 4567, PX4 was {old} one-core and is {new} one-core\n')
+    # Without the option, that of the campaign while it is there.
+    monkeypatch.setenv('PX4_DIR', str(new))
+    here('campaign', 'refly', folder.path, 1)
+    old.rename(tmp_path / 'gone')
+    here('campaign', 'refly', folder.path, 1)
+    assert [build for build, _ in jobs] == [str(new), str(old), str(new)]
+    embedded = Folder.make(tmp_path / 'e', campaign(runs=1), None)
+    told = here('campaign', 'refly', embedded.path, 1, '--px4-dir', new)
+    assert (told.returncode, told.stderr) == (
+        2, f'campaign: px4_dir = {new}: is for nothing: the embedded autopilot flies'
+        f' {embedded.path}\n')
 
 
 def test_ctrl_c_waits_until_dask_is_there_and_does_not_reach_what_it_starts():

@@ -17,10 +17,13 @@ from commands import command, family, interrupt, running, wait_for_line, wait_go
 from px4_flight import NEEDS_FIFO
 
 from px4_sim_ros.campaign import conduct as conducting
-from px4_sim_ros.campaign import slots
+from px4_sim_ros.campaign import flown, slots
 from px4_sim_ros.campaign.executors import opened
 from px4_sim_ros.campaign.folder import Folder
+from px4_sim_ros.campaign.instances import own_instance
 from px4_sim_ros.campaign.jobs import Job
+from px4_sim_ros.run import flight_watch
+from px4_sim_ros.run.autopilots import start_autopilot
 from px4_sim_ros.run.px4 import REPEATABLE, Px4
 
 pytestmark = pytest.mark.slow          # starts processes and waits
@@ -74,7 +77,7 @@ def test_a_failed_run_leaves_its_recording_and_a_wrong_fingerprint_is_told(here,
     again = here('campaign', 'refly', tmp_path / 'c', 2)
     assert (again.returncode, again.stderr) == (
         1, 'campaign: run 2: the fingerprint was 0123456789abcdef and is'
-        f" {second['fingerprint']}\n")
+        f" {second['fingerprint']}; all versions are the same\n")
 
 
 def test_a_worker_that_is_killed_loses_no_run_and_leaves_nothing(tmp_path, monkeypatch):
@@ -126,6 +129,46 @@ def test_a_flight_that_hangs_is_given_up_and_the_others_fly(tmp_path, monkeypatc
     assert [row['run'] for row in outcome.rows] == [1, 3]
     assert outcome.lost.keys() == {2}
     assert outcome.lost[2].startswith('its process has ended with exit code -')
+
+
+@pytest.fixture
+def flown_until_killed(tmp_path, monkeypatch):
+    """Return a function that flies with an autopilot that gets a signal after a second.
+
+    The embedded one stands in for PX4.
+    """
+    started = []
+
+    def start(px4, *more):
+        started.append(start_autopilot(None, *more))
+        return started[0]
+
+    def fly(number):
+        class Kills(flown._Figures):
+            def add(self, situation):
+                super().add(situation)
+                if situation and situation.time_us == 1_000_000:
+                    os.kill(started[0].pid, number)
+        monkeypatch.setattr(flown, '_Figures', Kills)
+        job = Job.of(campaign(scenario=HOP).run(1), ('somewhere', 'one-core'), 60.0)
+        with own_instance(of_px4=False) as instance:
+            return flown.fly(job, tmp_path, instance)
+    monkeypatch.setattr(flown, '_px4', lambda *build: build)
+    monkeypatch.setattr(flown, '_versions', lambda px4: '')
+    monkeypatch.setattr(flight_watch, 'start_autopilot', start)
+    return fly
+
+
+def test_an_autopilot_that_is_killed_from_outside_says_nothing_about_the_vehicle(
+        flown_until_killed):
+    with pytest.raises(flown.KilledAutopilotError, match='exit code -9: it was killed'):
+        flown_until_killed(signal.SIGKILL)
+
+
+def test_an_autopilot_that_crashes_has_failed(flown_until_killed):
+    row = flown_until_killed(signal.SIGSEGV)
+    assert row['outcome'] == 'failed'
+    assert row['failure'].endswith('has ended with exit code -11')
 
 
 @pytest.fixture
@@ -226,8 +269,8 @@ def test_px4_flies_a_run_again(px4, tmp_path):
         outcome = conducting.conduct(folder, found.executor, found.fly, 1, lambda progress: None)
         assert outcome.lost == {}
         assert outcome.rows[0]['repeatable'], outcome.rows[0]
-        before, now = conducting.fly_again(folder, 1, found.fly)
-    assert before == now
+        before, now = conducting.fly_again(folder, 1, found.fly, px4)
+    assert before['fingerprint'] == now['fingerprint']
 
 
 def _px4_of(pids):

@@ -94,6 +94,34 @@ def test_the_page_has_what_the_rows_say(flown):
     assert 'There is nothing to plot' in report(folder_of(folder.path.with_name('e')))
 
 
+def test_what_has_a_choice_is_told_by_value(flown):
+    """A vehicle that always holds, and one that never does."""
+    def fly(job):
+        answer, holds = row_of(job), job.scenario['vehicle'] == 'iris'
+        answer['row'] |= {'outcome': 'held' if holds else 'failed',
+                          'margin_1': 2.0 if holds else -1.0}
+        return answer
+    page = report(flown(fly=fly, runs=40, vary={
+        'vehicle': {'choice': ['iris', 'x500']}, 'weather.from_deg': {'choice': [0, 90]},
+        'weather.speed_m_s': {'uniform': [0, 6]}}))
+    section = page[page.index('Spearman'):page.index('The worst runs')]
+    rows = re.findall(r'<tr><td>(.*?)</td><td class="number">(.*?)</td>'
+                      r'<td class="number">(.*?)</td></tr>', section)
+    told = {value: (share, margin) for value, share, margin in rows}
+    assert told['x500'] == ('0 of 20, 0.0% (95% interval 0.0% to 16.8%)', '-1 (-1 to -1)')
+    assert told['iris'] == ('20 of 20, 100.0% (95% interval 83.2% to 100.0%)', '2 (2 to 2)')
+    assert [value for value, *_ in rows if value in ('iris', 'x500')] == ['x500', 'iris']
+    assert {'0', '90'} < told.keys()
+    # Share and margin along the only input that is drawn from a range.
+    assert section.count('share that holds') == section.count('"margin: calm, m\\u002fs"') == 1
+
+
+def test_a_mean_has_the_interval_of_student():
+    found = statistics.mean(np.array([0.9, 1.1] * 5))
+    half = 2.2621571628 * np.std([0.9, 1.1] * 5, ddof=1) / math.sqrt(10)
+    assert (found.low, found.mean, found.high) == pytest.approx((1.0 - half, 1.0, 1.0 + half))
+
+
 def test_a_limit_is_found_by_bisection(executor):
     """What is windy fails: at 3 m/s."""
     found, values = campaign(seed=4), []

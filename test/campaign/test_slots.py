@@ -7,7 +7,9 @@ import sys
 
 import pytest
 
-from px4_sim_ros.campaign.slots import claim_core
+from px4_sim_ros.campaign import slots
+from px4_sim_ros.campaign.jobs import Job
+from px4_sim_ros.campaign.slots import Slots, claim_core
 
 A, B = 10 * os.getpid() + 2, 10 * os.getpid() + 5      # nobody else's
 _HOLDER = '''
@@ -54,3 +56,32 @@ def test_those_of_other_processes_count(claimed):
         assert claimed(1)[-1].number == B
         other.stdin.close()
     assert claimed(1)[-1].number == A
+
+
+LOST = {'lost': 'PX4 has ended with exit code -9: it was killed', 'was_killed': True}
+ROW = {'row': {}}
+
+
+@pytest.mark.parametrize(('answers', 'comes'), [
+    ([LOST, ROW], ROW | {'again': 1}),
+    ([LOST, LOST, ROW], {'lost': LOST['lost'], 'again': 1}),
+    ([{'lost': 'PX4 has not connected'}, ROW], {'lost': 'PX4 has not connected', 'again': 0}),
+])
+def test_what_was_killed_is_flown_once_more(answers, comes, monkeypatch):
+    """In the same process, which stays."""
+    left, made = iter(answers), []
+
+    class Flies:
+        def __init__(self, core, autopilot):
+            made.append(self)
+
+        def fly(self, job):
+            return dict(next(left))
+
+        def end(self, patience_s):
+            """Nothing has to end."""
+    monkeypatch.setattr(slots, 'Worker', Flies)
+    found = Slots()
+    assert found.fly(Job(1, {}, None, None, 'never', '', 1.0, {})) == comes
+    assert len(made) == 1
+    found.close()

@@ -1,8 +1,9 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""The command that makes the figures of docs/validation.md, on logs that may be shipped: none.
+"""The command that makes the figures of docs/validation.md.
 
-So a Crazyflie is simulated, and its flights are written as the benchmark writes its runs.
+Of its logs only a cut of the X500's may be shipped (test_real_log.py). So a Crazyflie is simulated,
+and its flights are written as the benchmark writes its runs.
 """
 import importlib.util
 import math

@@ -17,6 +17,7 @@ from px4_sim_ros.real import electric, open_loop, pages, statics, summaries
 from px4_sim_ros.real.fit import fit, half_widths, untold
 from px4_sim_ros.real.identification import identified
 from px4_sim_ros.real.named import NAMED, changed, value_of, with_values
+from px4_sim_ros.real.vehicle_text import rewritten
 
 # What made the flight; the search begins with the file of the Iris.
 TRUE = {
@@ -191,3 +192,22 @@ def test_a_vehicle_file_with_sources():
     json.dumps(summaries.identification_json(found))
     came, now = (found.held_out.means[name][1, 1] for name in ('as it came', 'identified'))
     assert now < came
+
+
+@pytest.mark.parametrize('section', [
+    '', 'px4_parameters: {CA_ROTOR0_PX: 0.13, MC_ROLLRATE_P: 0.2}\n',
+    'px4_parameters:\n  CA_ROTOR0_PX: 0.13\n  MC_ROLLRATE_P: 0.2   # an older one\n'])
+@pytest.mark.parametrize('is_last', [True, False])
+def test_what_the_logs_were_flown_with_is_in_the_new_file(section, is_last):
+    """In place of what the file had; its other parameters stay."""
+    text = named_file('vehicles', 'iris').read_text(encoding='utf-8')
+    assert 'px4_parameters' not in text
+    text = text + section if is_last else text.replace('body:\n', f'{section}body:\n', 1)
+    tuning = {'MC_ROLLRATE_P': 0.14, 'IMU_GYRO_CUTOFF': 30.0}
+    new = yaml.safe_load(rewritten(text, 'mine', (), 'a.ulg', tuning))
+    assert new['px4_parameters'] == ({'CA_ROTOR0_PX': 0.13} if section else {}) | tuning
+    old = yaml.safe_load(text)
+    assert {k: v for k, v in new.items() if k not in ('px4_parameters', 'name')} == {
+        k: v for k, v in old.items() if k not in ('px4_parameters', 'name')}
+    assert 'px4_parameters' not in yaml.safe_load(rewritten(
+        named_file('vehicles', 'iris').read_text(encoding='utf-8'), 'mine', (), 'a.ulg'))

@@ -15,6 +15,7 @@ from px4_sim_ros.config.vehicles_and_missions import load_vehicle
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.real import linear_fit, open_loop, predictions, statics
 from px4_sim_ros.real.flight import RealFlight
+from px4_sim_ros.real.named import with_values
 
 ROOT_HALF = math.sqrt(0.5)
 HOP = pathlib.Path(__file__).resolve().parents[2] / 'examples' / 'first_hop.yaml'
@@ -40,11 +41,13 @@ def test_without_thrust_the_model_falls():
     found = predictions.errors(still(), no_drag())
     t, ways = np.array(found.horizons_s), found.ways
     assert t.tolist() == [0.1, 0.5, 2.0]
-    assert ways[open_loop.FREE][0, :, 0] == pytest.approx(0.5 * 9.80665 * t ** 2, rel=1e-5)
-    assert ways[open_loop.FREE][0, :, 1] == pytest.approx(9.80665 * t, rel=1e-5)
-    assert not ways[open_loop.FREE][..., 2:].any() and not ways[predictions.NONE].any()
-    # What it lacks is what holds it, and that has been there before.
-    assert ways[predictions.TRIMMED] == pytest.approx(0.0, abs=1e-9)
+    for i, after in enumerate(t):
+        free = ways[open_loop.FREE][i]
+        assert free[0, 0] == pytest.approx(0.5 * 9.80665 * after ** 2, rel=1e-5)
+        assert free[0, 1] == pytest.approx(9.80665 * after, rel=1e-5)
+        assert not free[:, 2:].any() and not ways[predictions.NONE][i].any()
+        # What it lacks is what holds it, and that has been there before.
+        assert ways[predictions.TRIMMED][i] == pytest.approx(0.0, abs=1e-9)
 
 
 def test_what_lasts_is_known_from_the_past():
@@ -59,13 +62,35 @@ def test_what_lasts_is_known_from_the_past():
     found = predictions.errors(log, no_drag())
     h = np.array(found.horizons_s)
     for way in (predictions.TRIMMED, predictions.STEADY):
-        assert found.ways[way] == pytest.approx(0.0, abs=1e-9)
-    assert found.ways[predictions.NONE][0, :, 1] == pytest.approx(push * h)
+        assert np.concatenate(found.ways[way]) == pytest.approx(0.0, abs=1e-9)
+    none, measured = found.ways[predictions.NONE], found.ways[predictions.MEASURED]
+    assert [errors[0, 1] for errors in none] == pytest.approx(push * h)
     # The accelerometer is 0.1 m/s^2 off.
-    measured = found.ways[predictions.MEASURED]
-    assert measured[3, :, 1] == pytest.approx(0.1 * h)
-    assert measured[3, :, 0] == pytest.approx(0.05 * h ** 2)
-    assert not measured[..., 2:].any()
+    assert [errors[3, 1] for errors in measured] == pytest.approx(0.1 * h)
+    assert [errors[3, 0] for errors in measured] == pytest.approx(0.05 * h ** 2)
+    assert not np.concatenate(measured)[:, 2:].any()
+
+
+def test_each_time_has_its_own_starts():
+    """A short window is whole where a long one is broken."""
+    log = still(1000)
+    log.usable[[300, 520, 560]] = False
+    found = predictions.errors(log, no_drag())
+    for horizon, starts in zip(found.horizons_s, found.starts_s):
+        alone, = predictions.errors(log, no_drag(), [horizon]).starts_s
+        assert starts.tolist() == alone.tolist()
+    assert [len(starts) for starts in found.starts_s] == sorted(
+        map(len, found.starts_s), reverse=True)
+    # Between the breaks there are 2.2 s: 0.5 s before, and then not 2 s.
+    inside = [((starts > 3.0) & (starts < 5.2)).any() for starts in found.starts_s]
+    assert inside == [True, True, False]
+
+
+def test_a_wind_that_is_given_is_not_taken_for_still_air():
+    log = still(unknown=('wind: taken as still air', 'mass: no'))
+    assert with_values(log, {'mounting_rad[0]': 0.1}).unknown == log.unknown
+    mass, wind = with_values(log, {'wind_m_s[0]': -4.0}).unknown
+    assert mass == 'mass: no' and 'as -4 m/s to the east and 0 m/s to the north' in wind
 
 
 @pytest.mark.parametrize('turning', [open_loop.FREE, open_loop.LOGGED, open_loop.HELD])
@@ -112,9 +137,9 @@ def test_a_simulated_flight_has_no_error_but_its_noise():
     flight = simulated.fly(simulated.iris(), duration_s=8.0, noise=(0.0,) * 4)
     found = predictions.errors(flight, load_vehicle('iris'))
     # At first the rotors' speeds are those that are asked for; the lag forgets that soon.
-    late = found.starts_s > 1.0
-    assert found.ways[open_loop.FREE][late].max() < 1e-3
-    assert (found.ways[predictions.NONE][late, -1, :2] > 0.1).all()
+    late = [starts > 1.0 for starts in found.starts_s]
+    assert max(errors[i].max() for i, errors in zip(late, found.ways[open_loop.FREE])) < 1e-3
+    assert (found.ways[predictions.NONE][-1][late[-1], :2] > 0.1).all()
     samples = statics.sampled(flight, load_vehicle('iris'))
     assert samples.model_lift_m_s2.mean() == pytest.approx(samples.lift_m_s2.mean(), rel=0.01)
     assert min(open_loop.torque_shares(flight, load_vehicle('iris'))) > 0.8
@@ -136,7 +161,7 @@ def test_a_linear_fit_finds_what_is_linear():
     found = linear_fit.errors(
         flight, iris, linear_fit.fitted([flight], iris, 0.1), 0.1).mean(axis=0)
     none = predictions.errors(
-        flight, iris, [0.1]).ways[predictions.NONE][:, 0].mean(axis=0)
+        flight, iris, [0.1]).ways[predictions.NONE][0].mean(axis=0)
     assert found[3] < 0.3 * none[3] and found[1] < 0.3 * none[1]
 
 

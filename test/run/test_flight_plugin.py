@@ -11,6 +11,7 @@ import xml.etree.ElementTree
 import pytest
 import yaml
 
+from px4_sim_ros.campaign import statistics
 from px4_sim_ros.campaign.instances import own_instance
 from px4_sim_ros.config.instance_claim import is_claimed
 from px4_sim_ros.config.resources import named_files
@@ -90,13 +91,29 @@ def test_a_failure_leaves_recording_report_and_the_command_that_flies_it_again(t
     (tmp_path / 'ground.scenario.yaml').write_text(yaml.dump(
         {'mission': 'none', 'end': {'at_s': 0.1},
          'expect': [{'always': {'height_m': {'above': 1}}}]}), encoding='utf-8')
+    for name, limits in ('some', [1, -1, -1]), ('all', [1, 1, 1]):
+        (tmp_path / f'{name}.campaign.yaml').write_text(yaml.dump({
+            'scenario': {'mission': 'none', 'end': {'at_s': 0.1},
+                         'expect': [{'always': {'height_m': {'below': 1}}}]},
+            'runs': 3, 'at_least': 0.3, 'keep_failed': 0,
+            'vary': {'expect.1.always.height_m.below': {'table': limits}}}), encoding='utf-8')
     result = flown(tmp_path)
-    assert result.returncode == 1 and '4 failed' in result.stdout, result.stdout
+    assert result.returncode == 1 and '5 failed, 1 passed' in result.stdout, result.stdout
     kept = tmp_path / 'flights' / 'test_bad.py__test_without_a_motor_embedded_'
     assert (kept / 'report.html').stat().st_size > 10_000
     assert list((kept / 'recording').glob('*.mcap'))
     suite = xml.etree.ElementTree.parse(tmp_path / 'flights.xml').getroot()[0]
-    cases = {case.get('name'): ''.join(case.itertext()) for case in suite.iter('testcase')}
+    cases = {case.get('name'): ''.join(case.itertext()) for case in suite.iter('testcase')
+             if 'campaign' not in case.get('classname')}
+    some, = [''.join(case.itertext()) for case in suite.iter('testcase')
+             if case.get('classname').startswith('some.campaign')]
+    bound = statistics.at_least([{'outcome': 'held'}, *[{'outcome': 'failed'}] * 2])
+    assert f'at_least = 0.3: with a confidence of 95% it is only {bound:.4g}' in some
+    for run in 2, 3:
+        assert f'run {run}: always height_m below -1: fails at t = ' in some
+        assert f'scenarios/run_00000{run}.yaml --expect ' in some
+    assert (tmp_path / 'flights' / 'some.campaign.yaml__embedded' / 'report.html').exists()
+    assert not (tmp_path / 'flights' / 'all.campaign.yaml__embedded').exists()
     assert 'always tilt_deg below 20: fails at t = ' in cases['test_without_a_motor[embedded]']
     assert "again: python -m pytest 'test_bad.py::test_without_a_motor[embedded]'" in result.stdout
     assert 'within 0.1 s of simulated time it has not come' in cases['test_too_late[embedded]']
