@@ -223,7 +223,7 @@ def test_who_stands_between_is_named_when_it_is_late(instance):
                   '--set', 'manager.startup_timeout_s=3.0',
                   '--remap', 'imu:imu/data_raw:=imu/unbiased')
     assert missing.returncode == 1
-    assert 'imu is connected with nobody on /imu/unbiased; the graph is taken down' in (
+    assert 'imu has no connection on /imu/unbiased; the graph is taken down' in (
         missing.stderr)
     between = Child('interpose', [sys.executable, EXAMPLES / 'interpose.py'],
                     environment=os.environ | ros_environment())

@@ -68,7 +68,7 @@ def test_half_widths_are_those_of_a_mean():
 
 def test_mass_is_told_by_no_motion():
     with pytest.raises(ParameterError, match=(
-            r'fit body\.mass_kg: the log cannot tell it: only forces per mass')):
+            r'fit body\.mass_kg: the log does not determine it: only forces per mass')):
         fit([flight(SHORT_S)], simulated.iris(), [*FORCES, 'body.mass_kg'], asked=['body.mass_kg'])
 
 
@@ -187,7 +187,7 @@ def test_a_vehicle_file_with_sources():
     assert '(95%)' in new and new.count('identified, +-') == 2
     assert text.count('#') <= new.count('#') and '# Own estimates for a common 2212 motor' in new
     page = pages.identification_page(found)
-    for words in (*FORCES, 'Held-out parts', 'linear fit', 'What they cannot tell'):
+    for words in (*FORCES, 'Held-out parts', 'linear fit', 'What they do not determine'):
         assert words in page
     json.dumps(summaries.identification_json(found))
     came, now = (found.held_out.means[name][1, 1] for name in ('as it came', 'identified'))
