@@ -38,6 +38,7 @@ def flight(duration_s=40.0):
         changed(simulated.iris(), TRUE), seed=1, duration_s=duration_s, wind=WIND)
 
 
+@pytest.mark.slow       # calculates for seconds
 def test_what_made_a_flight_is_within_the_intervals():
     """The check that cannot be argued with; docs/validation.md has it for 40 flights.
 
@@ -174,6 +175,7 @@ def test_a_short_log_is_refused():
         fit([flight(SHORT_S).part(0, 500)], simulated.iris(), FORCES)
 
 
+@pytest.mark.slow       # calculates for seconds
 def test_a_vehicle_file_with_sources():
     """Numbers, intervals and the rest of the text; held-out errors are below those before."""
     text = named_file('vehicles', 'iris').read_text(encoding='utf-8')
