@@ -191,7 +191,7 @@ def _crazyflie(runs: pathlib.Path, out: pathlib.Path) -> _Lines:
     found, text = identified(learnt, published, vehicle_text(published), 'crazyflie_identified')
     whole_files.write(out / 'crazyflie_identified.yaml', text)
     yield from _numbers(found)
-    yield from (f'not told: {name}: {why}' for name, why in found.refused)
+    yield from (f'not determined: {name}: {why}' for name, why in found.refused)
     before, after = (load_vehicle(path) for path in (
         published, str(out / 'crazyflie_identified.yaml')))
     tested = [read_flight(path) for path in sorted(runs.glob(_HELD_OUT_RUNS))]

@@ -14,7 +14,7 @@ import rclpy
 from rclpy.executors import ExternalShutdownException
 from sensor_msgs.msg import Imu
 
-FROM_S, BIAS_RAD_S = 10, 0.02
+FROM_S, BIAS_RAD_S = 4, 0.02
 
 
 def add_bias(imu: Imu) -> None:

@@ -21,9 +21,11 @@ def free():
     """Yield an iterator over instances that nobody uses, nor another worker or run of tests."""
     from px4_sim_ros.bench.kinds import is_free
     own = of_worker(os.environ.get('PYTEST_XDIST_WORKER', 'gw0'))
+    # Of several runs on a machine the first ones may have all of these.
+    others = [i for worker in range(WORKERS) for i in of_worker(f'gw{worker}') if i not in own]
     with contextlib.ExitStack() as held:
         def ours():
-            for instance in own:
+            for instance in (*own, *others):
                 if lock := locks.lock(f'instance_{instance}'):
                     held.enter_context(lock)
                     if is_free(instance):

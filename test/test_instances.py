@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """No two files use the same instance."""
 import collections
+import contextlib
 import itertools
 import pathlib
 import re
@@ -42,3 +43,9 @@ def test_an_instance_is_no_other_run_s_as_long_as_a_test_has_it(instance, other_
     assert instance != other_instance
     assert locks.lock(f'instance_{instance}') is None
     assert locks.lock(f'instance_{other_instance}') is None
+
+
+def test_when_those_of_a_worker_are_taken_there_are_others():
+    with contextlib.ExitStack() as stack:
+        taken = [next(stack.enter_context(instances.free())) for _ in range(instances.EACH + 1)]
+    assert len(set(taken)) == instances.EACH + 1

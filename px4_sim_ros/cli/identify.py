@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help='profile to write, with noise and vibration of the IMU; of one log')
     parser.add_argument('--fit', nargs='+', default=(), metavar='NAME',
                         help='numbers to identify, and no others, such as body.mass_kg; one that'
-                        ' the logs cannot tell is an error')
+                        ' the logs do not determine is an error')
     parser.add_argument('--horizon', type=float, default=_HORIZON_S, metavar='S',
                         help='how long the model flies open loop in the fit')
     parser.add_argument('--report', type=pathlib.Path, metavar='FILE.html',

@@ -200,8 +200,8 @@ def check_presences(owner: str, presences: typing.Mapping[str, Presence]) -> Non
                 ' step; it has to stay for one step at least')
         if joins_us > until_us:
             raise ParameterError(
-                f'{owner}: nobody is in the world at t = {seconds_text(round(until_us))}, before'
-                f' {name} joins it at t = {seconds_text(joins_us)}')
+                f'{owner}: no vehicle is in the world at t = {seconds_text(round(until_us))},'
+                f' before {name} joins it at t = {seconds_text(joins_us)}')
         until_us = max(until_us, math.inf if leaves_us is None else leaves_us)
     if not planned:
         raise ParameterError(f'{owner}: all vehicles are in reserve; one at least has to be there'

@@ -180,7 +180,7 @@ def fit(
 
     def refuse(name: str, why: str) -> None:
         if name in asked:
-            raise ParameterError(f'fit {name}: the log cannot tell it: {why}')
+            raise ParameterError(f'fit {name}: the log does not determine it: {why}')
         refused.append((name, why))
 
     known = known_already(flights) | untold_torques(
@@ -204,7 +204,7 @@ def fit(
         values = np.delete(values, problem.names.index(found[0]))
         problem = problem.without(found[0])
     if not problem.names:
-        raise ParameterError('the log tells none of the numbers that are sought')
+        raise ParameterError('the log determines none of the numbers that are sought')
     return Fit(
         tuple(Estimate(*found) for found in zip(
             problem.names, problem.begin().tolist(), values.tolist(), widths.tolist())),

@@ -53,7 +53,7 @@ class RealFlight:
         """
         if self.commands is None and self.rotor_speeds_rad_s is None:
             raise ParameterError(
-                f'log {self.name}: tells neither motor commands nor rotor speeds')
+                f'log {self.name}: has neither motor commands nor rotor speeds')
         if not self.usable.any():
             raise ParameterError(f'log {self.name}: nothing of it is a flight without gaps')
 

@@ -50,7 +50,7 @@ def identified(
             estimates.append(answer)
             untold.pop(name_of, None)
         elif name_of in asked:
-            raise ParameterError(f'fit {name_of}: the log cannot tell it: {answer}')
+            raise ParameterError(f'fit {name_of}: the log does not determine it: {answer}')
         else:
             untold[name_of] = answer
 

@@ -74,7 +74,7 @@ def drive(flight: RealFlight, vehicle: Vehicle) -> Motors:
     """
     if flight.rotors != len(vehicle.rotors):
         raise ParameterError(
-            f'log {flight.name}: tells of {flight.rotors} motors, and the vehicle {vehicle.name}'
+            f'log {flight.name}: has {flight.rotors} motors, and the vehicle {vehicle.name}'
             f' has {len(vehicle.rotors)} rotors')
     if not vehicle.is_multirotor:
         raise ParameterError(

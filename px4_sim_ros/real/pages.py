@@ -65,7 +65,7 @@ def validation_page(found: Validated) -> str:
         Section('statics', 'Steady flight', _statics(found)),
         *([Section('closed', 'Closed loop', _closed_loop(found.closed_loop))]
           if found.closed_loop else []),
-        Section('unknown', 'What the log cannot tell', _list(_unknown(found))),
+        Section('unknown', 'What the log does not determine', _list(_unknown(found))),
         Section('facts', 'The log', table((), flight.facts))])
 
 
@@ -199,10 +199,10 @@ def identification_page(found: Identified) -> str:
           f'{one.low:.4g} to {one.high:.4g}', NAMED[one.name].unit)
          for one in found.estimates], 2, 5)
     return page(found.title, tiles([
-        ('numbers', len(found.estimates)), ('not told', len(found.refused)),
+        ('numbers', len(found.estimates)), ('not determined', len(found.refused)),
         ('windows', found.fit.windows), ('blocks', found.fit.blocks)]), [
         Section('numbers', 'What the logs say', numbers),
-        Section('refused', 'What they cannot tell', table(
+        Section('refused', 'What they do not determine', table(
             ('number', 'why it stays as it was'), found.refused) + _list(found.unknown)),
         Section('held', 'Held-out parts', _held_out(found.held_out)),
         Section('statics', 'Steady flight', _before_and_after(found)),

@@ -56,7 +56,7 @@ def sensed(path: pathlib.Path, vehicle: Vehicle) -> Sensed:
     except ParameterError as error:
         untold.append(f'vibration: {error}')
     if not noise and vibration is None:
-        raise ParameterError(f'log {log.name}: tells nothing of its IMU: {"; ".join(untold)}')
+        raise ParameterError(f'log {log.name}: has no figures of its IMU: {"; ".join(untold)}')
     return Sensed(log, noise, vibration, tuple(untold))
 
 
@@ -78,7 +78,7 @@ def lines(found: Sensed) -> typing.Iterator[str]:
         yield (f'the lines are at {found.vibration.speed_factor:.2f} times the speeds of the'
                f' rotors, {found.vibration.at_rad_s:.0f} rad/s on average')
     for words in found.untold:
-        yield f'not told: {words}'
+        yield f'not determined: {words}'
 
 
 def profile_text(found: Sensed) -> str:
@@ -103,6 +103,6 @@ def profile_text(found: Sensed) -> str:
     if found.vibration is not None:
         rows.append(('vibration_speed_rad_s', f'{found.vibration.at_rad_s:.2f}', 'in the log'))
     head = [f'# The IMU of {found.log.name}, {dict(found.log.facts)["hardware"]}, identified by'
-            ' `px4_sim_ros identify`.', *(f'# Not told: {words}.' for words in found.untold)]
+            ' `px4_sim_ros identify`.', *(f'# Not determined: {words}.' for words in found.untold)]
     return '\n'.join([*head, '/**/imu:', '  ros__parameters:', *(
         f'    {name}: {value}  # {words}' for name, value, words in rows)]) + '\n'

@@ -60,7 +60,7 @@ def of_identification(found: Identified) -> typing.Iterator[str]:
         yield (f'{one.name:42} {one.before:10.4g} -> {one.value:10.4g} +- {one.half_width:.2g}'
                f' {NAMED[one.name].unit}').rstrip()
     for name, why in found.refused:
-        yield f'{name:42} not told: {why}'
+        yield f'{name:42} not determined: {why}'
     yield from _held_out(found.held_out)
     for name, before, after in found.pairs:
         for old, new in zip(before, after):

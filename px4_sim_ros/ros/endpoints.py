@@ -96,7 +96,7 @@ def find_unmatched(graph: Graph, statuses: typing.Mapping[str, NodeStatus]) -> s
         for here, there in ((publisher, subscriber), (subscriber, publisher)):
             peers = statuses[here].matched.get(topic, ())
             if len(names) > 1 and not peers:
-                return (f'{here} is connected with nobody on'
+                return (f'{here} has no connection on'
                         f' {statuses[here].remapped.get(topic, topic)}')
             if len(names) == 1 and statuses[there].participant not in peers:
                 return f'{here} is not connected with {there} on {topic}'

@@ -208,9 +208,9 @@ def test_from_when_to_when_a_vehicle_is_there(tmp_path):
 
 @pytest.mark.parametrize(('entries', 'sentence'), [
     ([{'joins_at_s': 2.0}],
-     'fleet: nobody is in the world at t = 0.000000 s, before v0 joins it at t = 2.000000 s'),
+     'fleet: no vehicle is in the world at t = 0.000000 s, before v0 joins it at t = 2.000000 s'),
     ([{'leaves_at_s': 2.0}, {'joins_at_s': 3.0}],
-     'fleet: nobody is in the world at t = 2.000000 s, before v1 joins it at t = 3.000000 s'),
+     'fleet: no vehicle is in the world at t = 2.000000 s, before v1 joins it at t = 3.000000 s'),
     ([{}, {'joins_at_s': 1.0, 'leaves_at_s': 1.001}],
      'fleet: v1 joins and leaves at t = 1.000000 s, to the nearest step; it has to stay for one'
      ' step at least'),

@@ -4,6 +4,7 @@
 import copy
 import random
 
+import pytest
 import yaml
 
 from px4_sim_ros.config.configuration import checked_scenario, load_configuration
@@ -65,6 +66,7 @@ def refusal(file):
     return '', ''
 
 
+@pytest.mark.slow       # calculates for seconds
 def test_each_damaged_file_gets_one_sentence(tmp_path):
     chance, refused = random.Random(19), 0
     texts = [path.read_text(encoding='utf-8') for path in named_files('scenarios').values()]

@@ -38,6 +38,7 @@ def flight(duration_s=40.0):
         changed(simulated.iris(), TRUE), seed=1, duration_s=duration_s, wind=WIND)
 
 
+@pytest.mark.slow       # calculates for seconds
 def test_what_made_a_flight_is_within_the_intervals():
     """The check that cannot be argued with; docs/validation.md has it for 40 flights.
 
@@ -68,7 +69,7 @@ def test_half_widths_are_those_of_a_mean():
 
 def test_mass_is_told_by_no_motion():
     with pytest.raises(ParameterError, match=(
-            r'fit body\.mass_kg: the log cannot tell it: only forces per mass')):
+            r'fit body\.mass_kg: the log does not determine it: only forces per mass')):
         fit([flight(SHORT_S)], simulated.iris(), [*FORCES, 'body.mass_kg'], asked=['body.mass_kg'])
 
 
@@ -174,6 +175,7 @@ def test_a_short_log_is_refused():
         fit([flight(SHORT_S).part(0, 500)], simulated.iris(), FORCES)
 
 
+@pytest.mark.slow       # calculates for seconds
 def test_a_vehicle_file_with_sources():
     """Numbers, intervals and the rest of the text; held-out errors are below those before."""
     text = named_file('vehicles', 'iris').read_text(encoding='utf-8')
@@ -187,7 +189,7 @@ def test_a_vehicle_file_with_sources():
     assert '(95%)' in new and new.count('identified, +-') == 2
     assert text.count('#') <= new.count('#') and '# Own estimates for a common 2212 motor' in new
     page = pages.identification_page(found)
-    for words in (*FORCES, 'Held-out parts', 'linear fit', 'What they cannot tell'):
+    for words in (*FORCES, 'Held-out parts', 'linear fit', 'What they do not determine'):
         assert words in page
     json.dumps(summaries.identification_json(found))
     came, now = (found.held_out.means[name][1, 1] for name in ('as it came', 'identified'))

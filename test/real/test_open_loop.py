@@ -177,7 +177,7 @@ def test_windows_have_no_gap_in_them():
 
 
 def test_a_vehicle_with_other_rotors_is_refused():
-    with pytest.raises(ParameterError, match='log still: tells of 4 motors, and the vehicle'):
+    with pytest.raises(ParameterError, match='log still: has 4 motors, and the vehicle'):
         open_loop.drive(still(), load_vehicle('hexa'))
 
 
@@ -211,5 +211,5 @@ def test_a_recording_through_the_vehicle_that_flew_it(tmp_path, capsys, instance
     assert found['steady']['current, mean']['model'] == pytest.approx(
         found['steady']['current, mean']['log'], rel=0.01)
     text = page.read_text(encoding='utf-8')
-    for title in ('Open loop', 'Steady flight', 'What the log cannot tell', 'The log'):
+    for title in ('Open loop', 'Steady flight', 'What the log does not determine', 'The log'):
         assert f'>{title}<' in text

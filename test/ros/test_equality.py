@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow       # starts processes and waits
 
 # What has a graph as users start it by default is compared for long; how else it may be cut and
 # shuffled, over a take-off and three seconds of flight.
-DURATION_US, SHORT_US = 20_000_000, 4_000_000
+DURATION_US, SHORT_US = 12_000_000, 4_000_000
 # A recorder in another process may be matched some steps late. The noise of those steps still
 # counts: a stream that began otherwise would stay otherwise.
 FIRST_US = ARMED_FROM_US
@@ -81,9 +81,8 @@ def test_the_graph_equals_core_bit_by_bit(groups, last_us, oracle, tmp_path):
     assert_same(record_processes(groups, last_us, tmp_path), oracle, last_us)
 
 
-@pytest.mark.parametrize('seed', [1, 2])
-def test_the_order_of_arrival_does_not_matter(seed, oracle, tmp_path, monkeypatch):
-    recording = record_shuffled(SHORT_US, tmp_path, monkeypatch, seed)
+def test_the_order_of_arrival_does_not_matter(oracle, tmp_path, monkeypatch):
+    recording = record_shuffled(SHORT_US, tmp_path, monkeypatch, 2)
     assert_same(of_the_step(recording), of_the_step(oracle), SHORT_US)
 
 

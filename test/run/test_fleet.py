@@ -38,7 +38,10 @@ def hop(tmp_path_factory):
 
 @pytest.fixture(scope='module')
 def flown(hop, tmp_path_factory):
-    """Return the folder of a flight of two, with all that is written about it."""
+    """Return the folder of a flight of two, with all that is written about it.
+
+    For other modes see test_fleet_attendance and test_downwash_flights.
+    """
     folder = tmp_path_factory.mktemp('flown')
     result = run('fly', '--vehicles', 2, '--spacing', SPACING_M, '--mission', hop,
                  '--instance', INSTANCE, '--wind', 'dryden', '--set', 'wind.speed_m_s=4',
@@ -53,12 +56,12 @@ def summary(flown):
     return json.loads((flown / 'summary.json').read_text())
 
 
-def alone(vehicle, hop, folder, *words):
+def alone(here, vehicle, hop, folder, *words):
     """Fly a vehicle of the fleet by itself; return its summary."""
     file = folder / 'alone.json'
-    result = run('fly', '--mode', 'core', '--mission', hop, '--instance', vehicle['instance'],
-                 '--seed', vehicle['seed'], '--wind', 'dryden', '--set', 'wind.speed_m_s=4',
-                 '--summary', file, *words)
+    result = here('fly', '--mode', 'core', '--mission', hop, '--instance', vehicle['instance'],
+                  '--seed', vehicle['seed'], '--wind', 'dryden', '--set', 'wind.speed_m_s=4',
+                  '--summary', file, *words)
     assert result.returncode == 0, result.stderr
     return json.loads(file.read_text())
 
@@ -82,15 +85,15 @@ def test_all_fly_and_land(summary):
 
 
 @pytest.mark.slow
-def test_each_vehicle_flies_as_it_would_alone(flown, summary, hop, tmp_path):
+def test_each_vehicle_flies_as_it_would_alone(flown, summary, hop, here, tmp_path):
     first, second = summary['fleet']
-    flight = alone(first, hop, tmp_path, '--record', tmp_path / 'alone')
+    flight = alone(here, first, hop, tmp_path, '--record', tmp_path / 'alone')
     assert flight['fingerprint'] == first['fingerprint']
     assert flight['seed'] == summary['seed']
     # Message by message, too, until the one that is alone ends.
-    result = run('compare', flown / 'bag' / 'px4_1', tmp_path / 'alone')
+    result = here('compare', flown / 'bag' / 'px4_1', tmp_path / 'alone')
     assert 'common messages are bit-identical' in result.stdout
-    other = alone(second, hop, tmp_path, '--set', f'dynamics.start_east_m={SPACING_M}')
+    other = alone(here, second, hop, tmp_path, '--set', f'dynamics.start_east_m={SPACING_M}')
     assert other['fingerprint'] == second['fingerprint']
 
 
@@ -110,49 +113,25 @@ def test_two_fleets_fly_on_one_machine_at_once(hop, tmp_path):
 
 
 @pytest.mark.slow
-def test_another_mode_gives_the_same_bits(flown, summary, hop, tmp_path):
-    """For `separate` see test_downwash_flights, with vehicles that come and go."""
-    file = tmp_path / 'summary.json'
-    result = run('fly', '--vehicles', 2, '--spacing', SPACING_M, '--mode', 'composed',
-                 '--mission', hop, '--instance', INSTANCE, '--wind', 'dryden',
-                 '--set', 'wind.speed_m_s=4', '--record', tmp_path / 'bag', '--summary', file)
-    assert result.returncode == 0, result.stderr
-    found = json.loads(file.read_text())
-    assert found['fingerprint'] == summary['fingerprint']
-    assert found['repeatable']
-    same = 'least_distance_m', 'distances', 'near_misses', 'collisions', 'events'
-    assert {key: found[key] for key in same} == {key: summary[key] for key in same}
-    for vehicle, other in zip(found['fleet'], summary['fleet']):
-        same = 'namespace', 'seed', 'instance', 'landed', 'misses', 'fingerprint'
-        assert {key: vehicle[key] for key in same} == {key: other[key] for key in same}
-    # Recorded by value or by subscription: with all that the flight in core has.
-    compared = run('compare', tmp_path / 'bag', flown / 'bag')
-    assert compared.stdout.count('common messages are bit-identical') == 2, compared.stdout
-    first, _ = vehicles_of(tmp_path / 'bag')
-    assert {m.topic for m in first.messages()} >= {m.topic for m in vehicles_of(
-        flown / 'bag')[0].messages()}
-
-
-@pytest.mark.slow
-def test_a_recording_is_replayed_by_vehicle(flown):
-    result = run('replay', flown / 'bag')
+def test_a_recording_is_replayed_by_vehicle(flown, here):
+    result = here('replay', flown / 'bag')
     assert result.returncode == 0, result.stderr + result.stdout
     assert result.stdout.count('bit-identical') == 2
     assert result.stdout.splitlines()[0] == 'px4_1:'
-    assert run('replay', flown / 'bag' / 'px4_2').returncode == 0
+    assert here('replay', flown / 'bag' / 'px4_2').returncode == 0
 
 
 @pytest.mark.slow
-def test_what_is_not_the_same_is_told_by_vehicle(flown):
-    same = run('compare', flown / 'bag', flown / 'bag')
+def test_what_is_not_the_same_is_told_by_vehicle(flown, here):
+    same = here('compare', flown / 'bag', flown / 'bag')
     assert same.returncode == 0
     assert same.stdout.count('bit-identical') == 2
-    assert run('compare', flown / 'bag' / 'px4_1', flown / 'bag' / 'px4_2').returncode == 1
-    refused = run('compare', flown / 'bag', flown / 'bag' / 'px4_2')
+    assert here('compare', flown / 'bag' / 'px4_1', flown / 'bag' / 'px4_2').returncode == 1
+    refused = here('compare', flown / 'bag', flown / 'bag' / 'px4_2')
     assert refused.returncode == 2
     assert refused.stderr.strip() == (
         'compare: the recordings have other vehicles: px4_1, px4_2 and px4_2')
-    refused = run('replay', flown / 'bag', '--plot', 'page.html')
+    refused = here('replay', flown / 'bag', '--plot', 'page.html')
     assert refused.stderr.strip() == (
         f'replay: plot: several vehicles are in the recording; name one, such as'
         f' {flown / "bag" / "px4_1"}')
@@ -173,12 +152,12 @@ def test_a_vehicle_of_a_recording_is_read_as_one_alone(flown, summary):
 
 
 @pytest.mark.slow
-def test_one_vehicle_is_a_log_for_validate(flown):
+def test_one_vehicle_is_a_log_for_validate(flown, here):
     """The sentence about several says how one is named, and that works."""
-    several = run('validate', flown / 'bag', '--vehicle', 'iris')
+    several = here('validate', flown / 'bag', '--vehicle', 'iris')
     assert several.returncode == 2 and f'name one, such as {flown}/bag/px4_1' in several.stderr
     assert read_flight(flown / 'bag' / 'px4_2').usable.any()
-    other = run('validate', flown / 'bag' / 'px4_3', '--vehicle', 'iris')
+    other = here('validate', flown / 'bag' / 'px4_3', '--vehicle', 'iris')
     assert other.returncode == 2 and 'there is no vehicle px4_3' in other.stderr
 
 
@@ -191,7 +170,7 @@ def health_of(namespace, page):
 
 
 @pytest.mark.slow
-def test_the_report_has_all_vehicles(flown, summary, tmp_path):
+def test_the_report_has_all_vehicles(flown, summary, here, tmp_path):
     page = (flown / 'page.html').read_text()
     for vehicle in summary['fleet']:
         assert page.count(vehicle['namespace']) > 4        # paths, distances, a row
@@ -203,7 +182,7 @@ def test_the_report_has_all_vehicles(flown, summary, tmp_path):
         assert health[3].startswith('misses 0')
         assert re.fullmatch(r'WAITING \S+ s, FREEWHEEL \S+ s, LOCKED \S+ s, STALLED 0 s', health[4])
         assert health[5] == 'nothing'
-    result = run('report', flown / 'bag' / 'px4_2', '-o', tmp_path / 'one.html')
+    result = here('report', flown / 'bag' / 'px4_2', '-o', tmp_path / 'one.html')
     assert result.returncode == 0, result.stderr
     assert summary['fleet'][1]['fingerprint'] in (tmp_path / 'one.html').read_text()
 
@@ -341,7 +320,7 @@ def test_one_that_has_lost_its_autopilot_begins_again_with_another(mode, hop, tm
 
 
 @pytest.mark.slow
-def test_a_vehicle_has_a_scenario_of_its_own(hop, tmp_path):
+def test_a_vehicle_has_a_scenario_of_its_own(hop, here, tmp_path):
     scenario = tmp_path / 'weaker.yaml'
     scenario.write_text(yaml.safe_dump({
         'mission': str(hop),
@@ -352,7 +331,7 @@ def test_a_vehicle_has_a_scenario_of_its_own(hop, tmp_path):
     file = write_fleet(tmp_path, hop, good={}, weak={'scenario': str(scenario)})
     summary, bag = tmp_path / 'summary.json', tmp_path / 'bag'
     page = tmp_path / 'page.html'
-    result = run('fly', '--fleet', file, '--record', bag, '--summary', summary, '--report', page)
+    result = here('fly', '--fleet', file, '--record', bag, '--summary', summary, '--report', page)
     assert result.returncode == 1
     assert result.stderr.startswith('fly: weak: expected never height_m above 0.5: fails')
     good, weak = json.loads(summary.read_text())['fleet']
@@ -364,10 +343,10 @@ def test_a_vehicle_has_a_scenario_of_its_own(hop, tmp_path):
     assert (good['landed'], weak['landed'], weak['repeatable']) == (True, True, True)
     # The same as alone, and a replay has it from the recording.
     alone_ = tmp_path / 'alone.json'
-    run('fly', '--mode', 'core', '--scenario', scenario, '--instance', weak['instance'], '--seed',
-        weak['seed'], '--set', f"dynamics.start_east_m={5.0 * INSTANCES[3]}", '--summary', alone_)
+    here('fly', '--mode', 'core', '--scenario', scenario, '--instance', weak['instance'], '--seed',
+         weak['seed'], '--set', f"dynamics.start_east_m={5.0 * INSTANCES[3]}", '--summary', alone_)
     assert json.loads(alone_.read_text())['fingerprint'] == weak['fingerprint']
-    assert run('replay', bag / 'weak').returncode == 0
+    assert here('replay', bag / 'weak').returncode == 0
 
 
 @pytest.mark.parametrize(('words', 'sentence'), [

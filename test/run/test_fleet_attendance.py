@@ -67,17 +67,17 @@ def test_they_come_and_go_when_they_are_to(flown):
     assert spare['failure'] == ''
 
 
-def test_the_bits_of_who_was_there_before_do_not_change(flown, hop, tmp_path):
+def test_the_bits_of_who_was_there_before_do_not_change(flown, hop, here, tmp_path):
     file = tmp_path / 'alone.json'
-    assert run('fly', '--mode', 'core', '--mission', hop, '--instance', INSTANCES[0],
-               '--summary', file).returncode == 0
+    assert here('fly', '--mode', 'core', '--mission', hop, '--instance', INSTANCES[0],
+                '--summary', file).returncode == 0
     assert json.loads(file.read_text())['fingerprint'] == flown[1]['fleet'][0]['fingerprint']
 
 
 # In separate vehicles join and leave in test_downwash_flights, and after a reset in
 # test_fleet_graph.
 @pytest.mark.parametrize('mode', ['composed'])
-def test_another_mode_gives_the_same_bits(mode, fleet, flown, tmp_path):
+def test_another_mode_gives_the_same_bits(mode, fleet, flown, here, tmp_path):
     folder, summary = flown
     found = fly(fleet, tmp_path, '--mode', mode)
     assert found['fingerprint'] == summary['fingerprint']
@@ -87,8 +87,11 @@ def test_another_mode_gives_the_same_bits(mode, fleet, flown, tmp_path):
         assert {key: vehicle[key] for key in same} == {key: other[key] for key in same}
     same = 'least_distance_m', 'distances', 'near_misses', 'collisions'
     assert {key: found[key] for key in same} == {key: summary[key] for key in same}
-    compared = run('compare', tmp_path / 'bag', folder / 'bag')
+    compared = here('compare', tmp_path / 'bag', folder / 'bag')
     assert compared.stdout.count('common messages are bit-identical') == 4, compared.stdout
+    # Recorded by value, and with all that the flight in core has.
+    for its, other in zip(vehicles_of(tmp_path / 'bag'), vehicles_of(folder / 'bag')):
+        assert {m.topic for m in its.messages()} >= {m.topic for m in other.messages()}
 
 
 def test_the_recording_has_them_from_when_to_when_they_were_there(flown):
@@ -106,11 +109,11 @@ def test_the_recording_has_them_from_when_to_when_they_were_there(flown):
         (2_500_000, 'guest.world', 'it leaves')]
 
 
-def test_each_of_them_is_replayed(flown):
-    result = run('replay', flown[0] / 'bag')
+def test_each_of_them_is_replayed(flown, here):
+    result = here('replay', flown[0] / 'bag')
     assert result.returncode == 0, result.stdout + result.stderr
     assert result.stdout.count('bit-identical') == 3
-    refused = run('replay', flown[0] / 'bag' / 'late', '--mode', 'composed')
+    refused = here('replay', flown[0] / 'bag' / 'late', '--mode', 'composed')
     assert refused.returncode == 2
     assert 'is not there all the time; it is replayed in mode core only' in refused.stderr
 

@@ -9,7 +9,7 @@ import time
 import psutil
 import pytest
 import yaml
-from commands import command, family, port_is_free, run, running, wait_for_line, wait_gone
+from commands import command, family, port_is_free, running, wait_for_line, wait_gone
 
 from px4_sim_ros.recording.bag.reader import vehicles_of
 
@@ -39,24 +39,24 @@ def kill(process, *words):
     child.send_signal(signal.SIGKILL)
 
 
-def test_time_is_paused_stepped_and_reset_for_all(fleet, tmp_path):
+def test_time_is_paused_stepped_and_reset_for_all(fleet, here, tmp_path):
     summary = tmp_path / 'summary.json'
     with running(command('fly', '--fleet', fleet(alpha={}, bravo={}), '--mode', 'composed',
                          '--speed-factor', 1, '--summary', summary)) as process:
         wait_for_line(process, 'bravo: ready to fly')
-        assert run('pause').stdout.startswith('PAUSED at t = ')
-        before = int(json.loads(run('status', '--json').stdout)['steps'])
-        assert run('step', 10).returncode == 0
-        assert int(json.loads(run('status', '--json').stdout)['steps']) == before + 10
-        shown = json.loads(run('top', '--json').stdout)
+        assert here('pause').stdout.startswith('PAUSED at t = ')
+        before = int(json.loads(here('status', '--json').stdout)['steps'])
+        assert here('step', 10).returncode == 0
+        assert int(json.loads(here('status', '--json').stdout)['steps']) == before + 10
+        shown = json.loads(here('top', '--json').stdout)
         assert list(shown['vehicles']) == ['alpha', 'bravo']
         assert [v['link']['state'] for v in shown['vehicles'].values()] == ['LOCKED'] * 2
         assert {'manager', 'alpha/imu', 'bravo/hil_bridge'} <= set(shown['nodes'])
         assert not any(v['troubled'] for v in shown['vehicles'].values())
-        assert run('reset').returncode == 0
+        assert here('reset').returncode == 0
         wait_for_line(process, 'the run begins again')
-        assert run('speed', 'max').returncode == 0
-        assert run('resume').returncode == 0
+        assert here('speed', 'max').returncode == 0
+        assert here('resume').returncode == 0
         text = process.communicate(timeout=100)[0]
     assert process.returncode == 0, text
     found = json.loads(summary.read_text())
@@ -65,15 +65,19 @@ def test_time_is_paused_stepped_and_reset_for_all(fleet, tmp_path):
     assert found['repeatable'], found['not_repeatable_because']
 
 
-def said(*words):
-    """Return what a command prints for programs."""
-    result = run(*words)
-    assert result.returncode == 0, result.stderr
-    return json.loads(result.stdout)
+@pytest.fixture
+def said(here):
+    """Return a function that returns what a command prints for programs."""
+    def said(*words):
+        result = here(*words)
+        assert result.returncode == 0, result.stderr
+        return json.loads(result.stdout)
+    return said
 
 
 @pytest.mark.parametrize('mode', ['separate'])         # as in composed, and by messages
-def test_vehicles_are_added_removed_and_restarted_while_others_fly(mode, fleet, tmp_path):
+def test_vehicles_are_added_removed_and_restarted_while_others_fly(
+        mode, fleet, here, said, tmp_path):
     file, bag = fleet(alpha={'mission': 'hover'}, bravo={'mission': 'hover'}, spare={
         'in_reserve': True}), tmp_path / 'bag'
     summary = tmp_path / 'summary.json'
@@ -85,27 +89,27 @@ def test_vehicles_are_added_removed_and_restarted_while_others_fly(mode, fleet, 
                 (('add', 'nobody'), 'there is no vehicle nobody; there are alpha, bravo, spare'),
                 (('add', 'alpha'), 'alpha is in the world already'),
                 (('remove', 'spare'), 'spare is not in the world')):
-            refused = run('vehicle', *words)
+            refused = here('vehicle', *words)
             assert (refused.returncode, refused.stderr.strip()) == (1, f'vehicle: {sentence}')
-        assert run('vehicle', 'restart', 'bravo').stdout == 'bravo is restarted\n'
+        assert here('vehicle', 'restart', 'bravo').stdout == 'bravo is restarted\n'
         assert said('status', '--json')['changes'] == '1'      # it has begun again by then
         wait_for_line(process, 'bravo: ready to fly')
-        assert run('vehicle', 'add', 'spare').stdout == 'spare is added\n'
+        assert here('vehicle', 'add', 'spare').stdout == 'spare is added\n'
         wait_for_line(process, 'spare: ready to fly')
         assert said('status', '--json')['changes'] == '2'
         # Also while time stands still.
-        assert run('pause').returncode == 0
-        assert run('vehicle', 'remove', 'bravo').returncode == 0
-        assert run('vehicle', 'remove', 'alpha').returncode == 0
+        assert here('pause').returncode == 0
+        assert here('vehicle', 'remove', 'bravo').returncode == 0
+        assert here('vehicle', 'remove', 'alpha').returncode == 0
         shown = said('top', '--json')
         assert [v['is_there'] for v in shown['vehicles'].values()] == [False, False, True]
         status = said('status', '--json')
         assert (status['there'], status['away']) == ('spare', 'alpha, bravo')
-        refused = run('vehicle', 'remove', 'spare')
+        refused = here('vehicle', 'remove', 'spare')
         assert refused.stderr.strip() == (
             'vehicle: spare is the last one in the world; stop ends the run')
-        assert run('speed', 'max').returncode == 0
-        assert run('resume').returncode == 0
+        assert here('speed', 'max').returncode == 0
+        assert here('resume').returncode == 0
         text = process.communicate(timeout=100)[0]
     assert process.returncode == 0, text
     found = json.loads(summary.read_text())
@@ -124,7 +128,7 @@ def test_vehicles_are_added_removed_and_restarted_while_others_fly(mode, fleet, 
     assert recorded['spare'][-1] == pytest.approx(found['sim_time_s'], abs=0.1)
 
 
-def test_one_whose_autopilot_does_not_come_is_removed_and_the_others_fly(fleet, tmp_path):
+def test_one_whose_autopilot_does_not_come_is_removed_and_the_others_fly(fleet, here, tmp_path):
     summary = tmp_path / 'summary.json'
     with running(command('fly', '--fleet', fleet(alpha={}, mine={
             'autopilot': 'none', 'mission': 'none'}), '--mode', 'composed', '--summary',
@@ -134,9 +138,9 @@ def test_one_whose_autopilot_does_not_come_is_removed_and_the_others_fly(fleet, 
         while 'mine: ' not in sentence:       # it is overdue at first
             time.sleep(0.5)
             assert process.poll() is None
-            sentence = json.loads(run('status', '--json').stdout)['sentence']
+            sentence = json.loads(here('status', '--json').stdout)['sentence']
         assert 'no autopilot is connected to TCP port' in sentence
-        assert run('vehicle', 'remove', 'mine').returncode == 0
+        assert here('vehicle', 'remove', 'mine').returncode == 0
         text = process.communicate(timeout=100)[0]
     assert process.returncode == 0, text
     alpha, mine = json.loads(summary.read_text())['fleet']
@@ -144,7 +148,7 @@ def test_one_whose_autopilot_does_not_come_is_removed_and_the_others_fly(fleet, 
 
 
 @pytest.mark.parametrize('mode', ['composed'])         # the manager is the same in separate
-def test_one_for_whose_autopilot_the_world_waits_is_restarted(mode, fleet, tmp_path):
+def test_one_for_whose_autopilot_the_world_waits_is_restarted(mode, fleet, here, said, tmp_path):
     summary = tmp_path / 'summary.json'
     with running(command('fly', '--fleet', fleet(alpha={}, mine={
             'autopilot': 'none', 'mission': 'none'}, spare={'in_reserve': True}), '--mode', mode,
@@ -155,16 +159,16 @@ def test_one_for_whose_autopilot_the_world_waits_is_restarted(mode, fleet, tmp_p
                 time.sleep(0.5)
                 assert process.poll() is None
             if step_s == '0.004':
-                added = run('vehicle', 'add', 'spare')
+                added = here('vehicle', 'add', 'spare')
                 assert (added.returncode, added.stdout.partition(':')[0]) == (
                     0, 'spare is added, and joins when the step under way is complete'), added
                 assert 'mine: hil_bridge has not published' in added.stdout
-                assert run('vehicle', 'restart', 'mine').returncode == 0
+                assert here('vehicle', 'restart', 'mine').returncode == 0
         with running([sys.executable, '-m', 'px4_sim_ros.autopilot.process', '--instance',
                       str(INSTANCES[1])]):
             while not float(said('status', '--json')['sim_time_s']) > 1.0:
                 time.sleep(0.5)
-            assert run('vehicle', 'remove', 'mine').returncode == 0
+            assert here('vehicle', 'remove', 'mine').returncode == 0
             text = process.communicate(timeout=100)[0]
     assert process.returncode == 0, text
     alpha, mine, spare = json.loads(summary.read_text())['fleet']
@@ -173,20 +177,20 @@ def test_one_for_whose_autopilot_the_world_waits_is_restarted(mode, fleet, tmp_p
 
 
 @pytest.mark.parametrize('mode', ['separate'])         # as in composed, and by messages
-def test_a_reset_goes_back_to_what_was_planned(mode, fleet, tmp_path):
+def test_a_reset_goes_back_to_what_was_planned(mode, fleet, here, tmp_path):
     """Both who joins later and who was added by hand are away again; then all repeats."""
     file = fleet(alpha={}, late={'joins_at_s': 1.0}, spare={'in_reserve': True})
     summary, again = tmp_path / 'summary.json', tmp_path / 'again.json'
     with running(command('fly', '--fleet', file, '--mode', mode, '--speed-factor', 1,
                          '--summary', summary)) as process:
         wait_for_line(process, 'late: ready to fly')
-        assert run('vehicle', 'add', 'spare').returncode == 0
+        assert here('vehicle', 'add', 'spare').returncode == 0
         wait_for_line(process, 'spare: ready to fly')
-        assert run('reset').returncode == 0
-        assert run('speed', 'max').returncode == 0
+        assert here('reset').returncode == 0
+        assert here('speed', 'max').returncode == 0
         text = process.communicate(timeout=100)[0]
     assert process.returncode == 0, text
-    assert run('fly', '--fleet', file, '--mode', 'core', '--summary', again).returncode == 0
+    assert here('fly', '--fleet', file, '--mode', 'core', '--summary', again).returncode == 0
     found, other = (json.loads(path.read_text()) for path in (summary, again))
     assert found['fingerprint'] == other['fingerprint']
     assert found['repeatable'], found['not_repeatable_because']
@@ -209,12 +213,12 @@ def test_a_supervisor_has_an_autopilot_while_its_vehicle_is_there(fleet, tmp_pat
     assert (late['joined_s'], late['left_s'], late['replies']) == (1.0, 2.0, 250)
 
 
-def test_sim_stop_ends_all(fleet):
+def test_sim_stop_ends_all(fleet, here):
     with running(command('fly', '--fleet', fleet(alpha={}, bravo={}), '--mode', 'composed',
                          '--speed-factor', 1)) as process:
         wait_for_line(process, 'bravo: ready to fly')
         children = family(process.pid)
-        assert run('stop').returncode == 0
+        assert here('stop').returncode == 0
         assert process.wait(20) == 0
         assert wait_gone(children, 5.0) == []
 

@@ -6,7 +6,7 @@ import signal
 import sys
 
 import pytest
-from commands import command, interrupt, run, running, wait_for_line
+from commands import command, interrupt, running, wait_for_line
 
 from px4_sim_ros.mavlink.hil_server import port_of
 from px4_sim_ros.run.processes import Child
@@ -51,13 +51,13 @@ def test_a_mission_that_is_asked_for_is_flown(mode, autopilot, hop, tmp_path):
 
 
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
-def test_without_a_mission_a_signal_is_the_end(number, autopilot, hop, tmp_path):
+def test_without_a_mission_a_signal_is_the_end(number, autopilot, hop, here, tmp_path):
     """In mode core, which nothing else ends; what was recorded is whole."""
     file, bag = tmp_path / 'summary.json', tmp_path / 'bag'
     with running(fly('core', '--summary', file, '--record', bag)) as process:
         wait_for_line(process, WAITS)
         autopilot()
-        pilot = run('pilot', '--instance', INSTANCE, '--mission', hop)
+        pilot = here('pilot', '--instance', INSTANCE, '--mission', hop)
         assert pilot.returncode == 0, pilot.stderr
         assert interrupt(process, number) < 10.0
         assert process.returncode == 0, process.stdout.read()
@@ -65,13 +65,13 @@ def test_without_a_mission_a_signal_is_the_end(number, autopilot, hop, tmp_path)
     assert (summary['mission'], summary['mission_flown'], summary['stopped']) == (
         'none', False, True)
     assert summary['max_altitude_m'] > 0.25
-    assert run('replay', bag).returncode == 0
+    assert here('replay', bag).returncode == 0
 
 
-def test_a_world_that_nobody_came_to_ends_when_it_is_stopped():
+def test_a_world_that_nobody_came_to_ends_when_it_is_stopped(here):
     with running(fly('composed')) as process:
         wait_for_line(process, WAITS)
-        stopped = run('stop')
+        stopped = here('stop')
         assert stopped.returncode == 0, stopped.stderr
         process.wait(30)
         assert process.returncode == 0

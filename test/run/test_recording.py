@@ -296,10 +296,10 @@ def below_a_file(folder):
 
 
 @pytest.mark.parametrize('problem', [exists, below_a_file])
-def test_a_folder_that_cannot_become_a_bag_is_refused(problem, instance, tmp_path):
+def test_a_folder_that_cannot_become_a_bag_is_refused(problem, instance, here, tmp_path):
     path, reason = problem(tmp_path)
     before = set(tmp_path.rglob('*'))
-    result = run('fly', '--mode', 'separate', '--instance', instance, '--record', path)
+    result = here('fly', '--mode', 'separate', '--instance', instance, '--record', path)
     assert result.returncode == 2
     assert result.stderr == f'fly: record {path}: {reason}\n'
     assert result.stdout == ''

@@ -32,18 +32,19 @@ PX4_INSTANCE = 7     # that of no other test: PX4 caps the ports that a pilot us
 
 
 @pytest.fixture
-def fly(instance, tmp_path):
+def fly(here, instance, tmp_path):
     """Return a function that flies a scenario, or the shortest mission in a gusty wind.
 
-    It returns the summary.
+    It returns the summary. What needs no process of its own is flown in this one.
     """
     def fly(*words, autopilot='embedded', code=0, instance=instance):
         file = tmp_path / 'summary.json'
         up_m = 1.0 if autopilot == 'embedded' else 3.0       # PX4 is not to land at once
         flown = () if '--scenario' in words else (
             '--mission', write_hop(tmp_path, up_m), '--wind', 'dryden')
-        result = run('fly', *flown, '--instance', instance, '--autopilot', autopilot,
-                     '--summary', file, *words)
+        start = here if autopilot == 'embedded' and 'core' in words else run
+        result = start('fly', *flown, '--instance', instance, '--autopilot', autopilot,
+                       '--summary', file, *words)
         assert result.returncode == code, result.stdout + result.stderr
         return json.loads(file.read_text()) | {'said': result.stderr}
     return fly
@@ -253,14 +254,14 @@ def recorded(fly, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_recorded_mission_is_flown_again_bit_by_bit(recorded, tmp_path):
-    again = run('refly', recorded, '--record', tmp_path / 'again')
+def test_a_recorded_mission_is_flown_again_bit_by_bit(recorded, here, tmp_path):
+    again = here('refly', recorded, '--record', tmp_path / 'again')
     assert (again.returncode, again.stderr) == (0, ''), again.stdout
     assert again.stdout.splitlines()[-1].endswith(' common messages are bit-identical')
     # Also one that was flown again itself; and with the loop closed a change is seen.
     figures = tmp_path / 'figures.json'
-    what_if = run('refly', tmp_path / 'again', '--set', 'imu.gyro_noise_density=1e-3', '--json',
-                  figures)
+    what_if = here('refly', tmp_path / 'again', '--set', 'imu.gyro_noise_density=1e-3', '--json',
+                   figures)
     assert what_if.returncode == 0, what_if.stderr
     *_, sentence, file = what_if.stdout.splitlines()
     assert 'first imu/data_raw at t = 0.004000 s' in sentence

@@ -106,8 +106,8 @@ def test_the_vehicle_is_that_of_the_recording(tmp_path, here):
     text = (config_directory() / 'vehicles' / 'iris.yaml').read_text()
     vehicle.write_text(text.replace('mass_kg: 1.55', 'mass_kg: 1.65'))
     assert vehicle.read_text() != text
-    result = run('fly', '--mode', 'core', '--vehicle', vehicle, '--mission', mission,
-                 '--instance', INSTANCE, '--record', bag)
+    result = here('fly', '--mode', 'core', '--vehicle', vehicle, '--mission', mission,
+                  '--instance', INSTANCE, '--record', bag)
     assert result.returncode == 0, result.stderr
     vehicle.unlink()
     result = here('replay', bag)

@@ -20,6 +20,9 @@ FOR_PX4 = (
     'airspeed_iced', 'data_link_lost', 'failure_in_px4', 'flown_by_hand',
     'gnss_lost_with_vision', 'mission_uploaded', 'servo_hard_over', 'servo_slack',
     'servo_stuck')
+# The embedded autopilot without a process of its own: the same bits, as campaigns fly them.
+IN_PROCESS = (
+    '--autopilot', 'none', '--node', 'hil_bridge=px4_sim_ros.campaign.in_process:DirectBridge')
 # Something of each kind, in the shortest flight.
 MANY = {
     'vehicle': 'iris', 'weather': {'wind': 'dryden', 'speed_m_s': 3.0},
@@ -79,9 +82,9 @@ def test_what_is_for_px4_says_so_or_is_refused_by_the_embedded_autopilot(name):
 @pytest.mark.slow
 @pytest.mark.parametrize('name', sorted(EXAMPLES.keys() - {'by_hand', *FOR_PX4}))
 def test_each_example_holds_with_the_embedded_autopilot(fly, name):
-    code, summary, said = fly(name)
+    code, summary, said = fly(name, *IN_PROCESS)
     assert (code, said) == (0, ''), summary.get('expectations')
-    assert summary['events'] and summary['repeatable'], summary
+    assert summary['events'] and summary['fingerprint'], summary
     assert summary['expectations'] and all(e['holds'] for e in summary['expectations'])
 
 
@@ -96,22 +99,27 @@ def test_an_example_holds_with_px4(fly, name):
 
 
 @pytest.mark.slow
-def test_a_scenario_is_the_same_in_each_mode_and_is_replayed(write, instance, tmp_path):
-    """The replay does again what was done to sensors; a copy of the file is in the recording."""
+def test_a_scenario_is_the_same_in_each_mode_and_is_replayed(write, here, instance, tmp_path):
+    """The replay does again what was done to sensors; a copy of the file is in the recording.
+
+    What is flown in `composed` is replayed in `core` below, with a fault by hand.
+    """
     file, fingerprints = write(MANY), set()
-    for mode in 'core', 'composed', 'separate':
-        result = run('fly', '--mode', mode, '--scenario', file, '--instance', instance,
-                     '--record', tmp_path / mode, '--summary', tmp_path / 'summary.json')
+    for mode, start in ('core', here), ('separate', run):
+        result = start('fly', '--mode', mode, '--scenario', file, '--instance', instance,
+                       '--record', tmp_path / mode, '--summary', tmp_path / 'summary.json')
         assert result.returncode == 0, result.stdout + result.stderr
-        fingerprints.add(json.loads((tmp_path / 'summary.json').read_text())['fingerprint'])
+        summary = json.loads((tmp_path / 'summary.json').read_text())
+        assert summary['repeatable'], summary
+        fingerprints.add(summary['fingerprint'])
     assert len(fingerprints) == 1
-    same = run('compare', tmp_path / 'core', tmp_path / 'separate')
+    same = here('compare', tmp_path / 'core', tmp_path / 'separate')
     assert same.returncode == 0, same.stdout
     file.unlink()
     replayed = run('replay', '--mode', 'composed', tmp_path / 'separate')
     assert replayed.returncode == 0, replayed.stdout + replayed.stderr
     assert 'common messages are bit-identical' in replayed.stdout
-    again = run('refly', tmp_path / 'core')
+    again = here('refly', tmp_path / 'core')
     assert again.returncode == 0, again.stdout + again.stderr
 
 
@@ -231,22 +239,22 @@ def test_a_link_that_is_lost_keeps_the_pilot_from_arming(fly, write):
 
 
 @pytest.mark.slow
-def test_a_fault_is_given_by_hand_and_replayed(instance, tmp_path):
+def test_a_fault_is_given_by_hand_and_replayed(here, instance, tmp_path):
     """In a graph that runs, by the command; what is wrong is refused in a sentence."""
     words = command('fly', '--mode', 'composed', '--scenario', 'by_hand', '--mission', 'hover',
                     '--speed-factor', '2', '--instance', instance, '--record', tmp_path / 'bag')
     with running(words) as process:
         wait_for_line(process, 'armed')
-        wrong = run('fault', 'motor_off', 'motor=9')
+        wrong = here('fault', 'motor_off', 'motor=9')
         assert (wrong.returncode, wrong.stderr) == (
             1, 'fault: fault.motor = 9: must be at most 4, as many as iris has\n')
-        given = run('fault', 'sensor_bias', 'sensor=barometer', 'value=-50', '--name', 'leak')
+        given = here('fault', 'sensor_bias', 'sensor=barometer', 'value=-50', '--name', 'leak')
         assert (given.returncode, given.stdout) == (0, 'leak\n'), given.stderr
         wait_for_line(process, 'leak: sensor_bias: sensor barometer, value -50')
-        assert run('fault', 'clear', 'event=leak').stdout == 'hand_1\n'
+        assert here('fault', 'clear', 'event=leak').stdout == 'hand_1\n'
         wait_for_line(process, 'leak ends')
-        assert run('stop').returncode == 0
-    replayed = run('replay', tmp_path / 'bag')
+        assert here('stop').returncode == 0
+    replayed = here('replay', tmp_path / 'bag')
     assert replayed.returncode == 0, replayed.stdout + replayed.stderr
 
 

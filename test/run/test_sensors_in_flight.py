@@ -1,14 +1,12 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
 """Sensors are stopped and started while time goes on, and there can be several of each."""
-import contextlib
 
 import pytest
 from commands import command, running, wait_for_line, write_hop
 from graph_processes import COMMAND, PATIENCE_S, STEP_US, KeptGraph, running_graph
 from graph_recording import OVERRIDES, RECORDED, WHOLE, assert_same_messages, record_core
 from rclpy.serialization import deserialize_message
-from stand_in_autopilot import ARMED_FROM_US
 
 from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.model.rotation import matrix, to_body
@@ -51,11 +49,13 @@ def alone(kept):
     kept.close()
 
 
-@pytest.mark.parametrize('autopilot', ['scripted', 'embedded'])
-def test_each_sensor_stops_and_starts_in_flight(autopilot, kept, tmp_path):
+def test_each_sensor_stops_and_starts_in_flight(kept, tmp_path):
     """One after the other, within one flight."""
-    world = kept.begun_again('composed', autopilot)
-    with taken_off(world, autopilot, tmp_path):
+    world = kept.begun_again('composed', 'embedded')
+    with running(command(
+            'pilot', '--mission', write_hop(tmp_path, 20.0), '--instance', INSTANCE)) as pilot:
+        wait_for_line(pilot, 'armed')
+        world.wait_steps(10 * SOME_STEPS)
         first_us = world.observer.recordings.stamps(COMMAND, -1)[-1]
         for sensor in GRAPH.sensors:
             world.change(sensor, 'deactivate')
@@ -98,22 +98,6 @@ def test_a_sensors_own_parameters_are_changed_in_flight(kept):
         for time_us in (stamps[0], stamps[-1]))
     # The variance is that of white noise over a period: it grows with the density squared.
     assert last / first == pytest.approx((1e-3 / 4e-8) ** 2)
-
-
-@contextlib.contextmanager
-def taken_off(world, autopilot, folder):
-    """Let the vehicle be in the air."""
-    if autopilot == 'scripted':
-        world.wait_for(
-            lambda: world.observer.recordings.stamps(COMMAND, -1)[-1] > ARMED_FROM_US + 400_000,
-            PATIENCE_S, 'a flight')
-        yield
-        return
-    with running(command(
-            'pilot', '--mission', write_hop(folder, 20.0), '--instance', INSTANCE)) as pilot:
-        wait_for_line(pilot, 'armed')
-        world.wait_steps(10 * SOME_STEPS)
-        yield
 
 
 def only_gap(world, topic):
@@ -219,86 +203,6 @@ def follow_the_script(world, run):
     return silent_us
 
 
-# Several of a kind.
-
-@pytest.fixture(scope='module')
-def several(kept, tmp_path_factory):
-    """Return a recording of two seconds with as many sensors as there can be."""
-    kept.close()
-    shared = WHOLE[''] | {'instances.imu': 3, 'instances.magnetometer': 2, 'instances.gps': 2}
-    with running_graph(
-            tmp_path_factory.mktemp('several'), 'composed', INSTANCE,
-            EXACT | {'': shared}) as world:
-        world.record()
-        world.wait_state('PAUSED')
-        world.connect()
-        world.step(500)
-        world.wait_for(lambda: all_recorded(world, 0), PATIENCE_S, 'the last messages')
-        assert world.link == 'LOCKED'
-    return world.observer.recordings
-
-
-KINDS = {
-    'imu/data_raw': ('imu_1/data_raw', 'imu_2/data_raw'), 'mag': ('mag_1',),
-    'gps/fix': ('gps_1/fix',), 'gps/vel': ('gps_1/vel',)}
-
-
-@pytest.mark.parametrize('first', KINDS)
-def test_further_sensors_measure_at_the_same_times_with_other_noise(first, several):
-    recording = several.of_run(0)
-    cls = message_class(graph.TOPICS[first].type)
-    topics = first, *KINDS[first]
-    stamps = due(first, 0, 500 * STEP_US)
-    for topic in topics:
-        assert several.stamps(topic) == stamps, topic
-    for time_us in stamps:
-        values = [measured(deserialize_message(recording[t, time_us], cls)) for t in topics]
-        assert len(set(values)) == len(topics), time_us
-
-
-def measured(message):
-    """Return the numbers of a measurement."""
-    for field in ('angular_velocity', 'magnetic_field'):
-        if hasattr(message, field):
-            v = getattr(message, field)
-            return v.x, v.y, v.z
-    if hasattr(message, 'twist'):
-        v = message.twist.linear
-        return v.x, v.y, v.z
-    return message.latitude, message.longitude, message.altitude
-
-
-def test_the_first_sensors_do_not_notice_further_ones(several, instance):
-    """Core flies the same script with one sensor of each kind."""
-    oracle = record_core(
-        500 * STEP_US, OVERRIDES | {'hil_bridge': {'instance': instance}})
-    recording = several.of_run(0)
-    mine = {key: data for key, data in recording.items() if key[0] in RECORDED}
-    assert_same_messages(mine, oracle.between(0, 500 * STEP_US))
-
-
-def test_a_further_sensor_stops_and_starts(alone, tmp_path):
-    with running_graph(tmp_path, 'composed', INSTANCE, {
-            'manager': {'speed_factor': 2.0}, '': {'instances.imu': 2}}) as world:
-        world.record('imu/data_raw', 'imu_1/data_raw')
-        world.wait_up()
-        world.connect()
-        world.wait_steps(SOME_STEPS)
-        # The first one: the second goes on.
-        world.change('imu', 'deactivate')
-        world.wait_steps(2)
-        counts = [len(world.observer.recordings.stamps(t))
-                  for t in ('imu/data_raw', 'imu_1/data_raw')]
-        world.wait_steps(SOME_STEPS)
-        assert len(world.observer.recordings.stamps('imu/data_raw')) == counts[0]
-        stamps = world.observer.recordings.stamps('imu_1/data_raw')
-        assert len(stamps) > counts[1]
-        assert stamps == due('imu/data_raw', stamps[0] - 1, stamps[-1])
-        world.change('imu', 'activate')
-        world.wait_steps(SOME_STEPS)
-        assert len(world.observer.recordings.stamps('imu/data_raw')) > counts[0]
-
-
 def test_a_sensor_that_starts_again_feels_the_wind_that_goes_on(alone, tmp_path):
     """The wind is stopped and blows on as it did last, for who starts meanwhile, too."""
     with running_graph(tmp_path, 'composed', INSTANCE, {
@@ -332,3 +236,82 @@ def test_a_sensor_that_starts_again_feels_the_wind_that_goes_on(alone, tmp_path)
         # Its noise is 1 Pa; without wind it would be 7 to 15 Pa more, however the vehicle moves.
         assert message('airspeed', time_us).fluid_pressure == pytest.approx(
             pressure_pa(time_us), abs=5.0)
+
+
+# Several of a kind.
+
+@pytest.fixture(scope='module')
+def several(kept, tmp_path_factory):
+    """Return a graph with as many sensors as there can be, after two seconds that are recorded."""
+    kept.close()
+    shared = WHOLE[''] | {'instances.imu': 3, 'instances.magnetometer': 2, 'instances.gps': 2}
+    with running_graph(
+            tmp_path_factory.mktemp('several'), 'composed', INSTANCE,
+            EXACT | {'': shared}) as world:
+        world.record()
+        world.wait_state('PAUSED')
+        world.connect()
+        world.step(500)
+        world.wait_for(lambda: all_recorded(world, 0), PATIENCE_S, 'the last messages')
+        assert world.link == 'LOCKED'
+        yield world
+
+
+KINDS = {
+    'imu/data_raw': ('imu_1/data_raw', 'imu_2/data_raw'), 'mag': ('mag_1',),
+    'gps/fix': ('gps_1/fix',), 'gps/vel': ('gps_1/vel',)}
+
+
+@pytest.mark.parametrize('first', KINDS)
+def test_further_sensors_measure_at_the_same_times_with_other_noise(first, several):
+    recordings = several.observer.recordings
+    recording = recordings.of_run(0)
+    cls = message_class(graph.TOPICS[first].type)
+    topics = first, *KINDS[first]
+    stamps = due(first, 0, 500 * STEP_US)
+    for topic in topics:
+        assert recordings.stamps(topic) == stamps, topic
+    for time_us in stamps:
+        values = [measured(deserialize_message(recording[t, time_us], cls)) for t in topics]
+        assert len(set(values)) == len(topics), time_us
+
+
+def measured(message):
+    """Return the numbers of a measurement."""
+    for field in ('angular_velocity', 'magnetic_field'):
+        if hasattr(message, field):
+            v = getattr(message, field)
+            return v.x, v.y, v.z
+    if hasattr(message, 'twist'):
+        v = message.twist.linear
+        return v.x, v.y, v.z
+    return message.latitude, message.longitude, message.altitude
+
+
+def test_the_first_sensors_do_not_notice_further_ones(several, instance):
+    """Core flies the same script with one sensor of each kind."""
+    oracle = record_core(
+        500 * STEP_US, OVERRIDES | {'hil_bridge': {'instance': instance}})
+    recording = several.observer.recordings.of_run(0)
+    mine = {key: data for key, data in recording.items() if key[0] in RECORDED}
+    assert_same_messages(mine, oracle.between(0, 500 * STEP_US))
+
+
+# The last one with this graph: time goes on.
+def test_a_further_sensor_stops_and_starts(several):
+    world, recordings = several, several.observer.recordings
+    assert world.set(speed_factor=2.0)[0].successful
+    world.go_on()
+    world.wait_steps(SOME_STEPS)
+    # The first one: the second goes on.
+    world.change('imu', 'deactivate')
+    world.wait_steps(2)
+    counts = [len(recordings.stamps(t)) for t in ('imu/data_raw', 'imu_1/data_raw')]
+    world.wait_steps(SOME_STEPS)
+    assert len(recordings.stamps('imu/data_raw')) == counts[0]
+    stamps = recordings.stamps('imu_1/data_raw')
+    assert len(stamps) > counts[1]
+    assert stamps == due('imu/data_raw', stamps[0] - 1, stamps[-1])
+    world.change('imu', 'activate')
+    world.wait_steps(SOME_STEPS)
+    assert len(recordings.stamps('imu/data_raw')) > counts[0]

@@ -20,11 +20,11 @@ CORNER = {'name': 'corner', 'items': [
     {'go_to': {'north_m': 0.0, 'east_m': 0.0, 'up_m': 4.0}}, {'land': {}}]}
 
 
-def flight(tmp_path, vehicle, instance, autopilot, *words):
+def flight(tmp_path, vehicle, instance, autopilot, *words, start=run):
     """Fly; return the summary and what was printed."""
     file = tmp_path / 'summary.json'
-    result = run('fly', '--mode', 'core', '--vehicle', vehicle, '--autopilot', autopilot,
-                 '--instance', instance, '--summary', file, *words)
+    result = start('fly', '--mode', 'core', '--vehicle', vehicle, '--autopilot', autopilot,
+                   '--instance', instance, '--summary', file, *words)
     assert result.returncode == 0, result.stderr
     return json.loads(file.read_text()), result.stdout
 
@@ -42,10 +42,11 @@ def assert_was_flown(summary, vehicle, up_m):
 
 
 @pytest.mark.parametrize('vehicle', ['x500', 'hexa', 'octo'])
-def test_with_the_embedded_autopilot(tmp_path, vehicle, instance):
+def test_with_the_embedded_autopilot(tmp_path, vehicle, instance, here):
     mission = tmp_path / 'corner.yaml'
     mission.write_text(json.dumps(CORNER))
-    summary, _ = flight(tmp_path, vehicle, instance, 'embedded', '--mission', mission)
+    summary, _ = flight(
+        tmp_path, vehicle, instance, 'embedded', '--mission', mission, start=here)
     assert len(summary['arrivals']) == 3
     assert_was_flown(summary, vehicle, 4.0)
 
@@ -71,8 +72,8 @@ MISSIONS = [('plane', 'plane', X500_INSTANCE, 17.0, 150.0),
 
 @pytest.mark.parametrize(
     'vehicle', ['plane', 'standard_vtol', 'tiltrotor', 'tailsitter', 'rover_ackermann'])
-def test_the_embedded_autopilot_refuses_it(vehicle):
-    result = run('fly', '--vehicle', vehicle)
+def test_the_embedded_autopilot_refuses_it(vehicle, here):
+    result = here('fly', '--vehicle', vehicle)
     assert result.returncode == 2
     assert result.stderr == (
         f'fly: vehicle {vehicle}: the embedded autopilot controls multirotors only; the autopilot'
