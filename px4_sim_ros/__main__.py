@@ -1,9 +1,12 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
 """`python -m px4_sim_ros`."""
-from px4_sim_ros.config import collector, one_thread, signal_mask
+from px4_sim_ros.config import signal_mask
 
-signal_mask.block()        # before what takes long to import
+signal_mask.block()        # before all else: until then Python shows where a signal came
+
+from px4_sim_ros.config import collector, one_thread
+
 one_thread.choose()
 collector.hold()
 

@@ -8,7 +8,11 @@ import tempfile
 
 def lock_file(name):
     """Open a file to be locked; for reading, so that it may be that of another user."""
-    path = pathlib.Path(tempfile.gettempdir()) / f'px4_sim_ros_{name}'
+    folder = pathlib.Path(tempfile.gettempdir()) / 'px4_sim_ros_tests'
+    if not folder.exists():
+        folder.mkdir(exist_ok=True)
+        folder.chmod(0o1777)           # as that around it
+    path = folder / name
     if not path.exists():
         path.touch()
     return path.open()
