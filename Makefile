@@ -7,7 +7,7 @@ ARGS ?=
 # Four at a time, since they often wait, a file to each, in the order of test/longest_first.py.
 PYTEST := $(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder
 
-.PHONY: fly test test-fast check verify bench soak pictures validation clean
+.PHONY: fly test test-fast check verify bench soak pictures all-flights validation clean
 
 fly: $(VENV)/.run
 	$(BIN)/python -m px4_sim_ros fly --report flight.html $(ARGS)
@@ -32,6 +32,10 @@ verify: $(VENV)/.test
 # The pictures of the documents; what it needs is told in the script.
 pictures: $(VENV)/.test
 	PYTHONPATH=. PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python docs/make_pictures.py $(ARGS)
+
+# The table of all vehicles in docs/measured.md: make all-flights ARGS="--px4-dir ..."
+all-flights: $(VENV)/.test
+	PYTHONPATH=. $(BIN)/python docs/fly_all.py $(ARGS)
 
 # The figures of docs/validation.md, from logs that the script names: make validation DATA=folder
 validation: $(VENV)/.test
