@@ -37,6 +37,7 @@ class Boot:
         self._server, self._parameters, self._note_gap = server, parameters, note_gap
         self._watch: BootWatch | None = None        # of an autopilot whose core is shared
         self._script: StartScript | None = None     # of another one, while it runs
+        self._looked_s = 0.0        # at one that has not come to rest since; others have had turns
         self.spent_s = 0.0
         """Wall time of steps that was given to a boot."""
 
@@ -58,12 +59,20 @@ class Boot:
         if self._watch is None or self._watch.address != peer:
             self._watch = BootWatch(peer)
             self._watch.load_files()
-        started_s = time.perf_counter()
-        rests = self._watch.settle(_REST_WAIT_S)
-        self.spent_s += time.perf_counter() - started_s
-        if not rests and time.monotonic() - self._watch.since_s > LONGEST_S:
+            self._looked_s = 0.0
+        rests = self._count(self._watch.settle)
+        if not rests and self._looked_s > LONGEST_S:
             self._note_gap(_RESTLESS)
             return True
+        return rests
+
+    def _count(self, settle: typing.Callable[[float], bool]) -> bool:
+        """Look for a while, and count the time; return whether it has come to rest."""
+        started_s = time.perf_counter()
+        rests = settle(_REST_WAIT_S)
+        spent_s = time.perf_counter() - started_s
+        self.spent_s += spent_s
+        self._looked_s = 0.0 if rests else self._looked_s + spent_s
         return rests
 
     def begin(self) -> None:
@@ -76,33 +85,28 @@ class Boot:
         if self._watch is not None:
             self._watch.stop_script()
 
-    def has_settled(self, sent_s: float) -> bool:
+    def has_settled(self) -> bool:
         """Wait for a while until an autopilot that boots rests; return whether the step may go on.
 
         A reply that will come has come then. At the end of the boot it is seen how it runs.
-
-        :param sent_s: wall time when the frames of the step were sent
         """
-        if self._watch is None or not self._watch.is_booting:
+        watch = self._watch
+        if watch is None or not watch.is_booting:
             return True
-        started_s = time.perf_counter()
-        has_settled = self._settles(self._watch, sent_s)
-        self.spent_s += time.perf_counter() - started_s
-        return has_settled
-
-    def _settles(self, watch: BootWatch, sent_s: float) -> bool:
-        if not self._is_delivered() or not watch.settle(_REST_WAIT_S):
-            if time.perf_counter() - sent_s < LONGEST_S:
+        if not self._count(lambda longest_s: (
+                self._is_delivered(longest_s) and watch.settle(longest_s))):
+            if self._looked_s < LONGEST_S:
                 return False
+            self._looked_s = 0.0
             watch.let_script_go_on()
             self._note_gap(_RESTLESS)
         elif not watch.is_booting and (sentence := watch.wrong_schedule()):
             self._note_gap(sentence)
         return True
 
-    def _is_delivered(self) -> bool:
+    def _is_delivered(self, longest_s: float) -> bool:
         """Wait for a while; return whether the frames of the step have come to the autopilot."""
-        deadline = Deadline(_REST_WAIT_S)
+        deadline = Deadline(longest_s)
         while not self._server.is_delivered:
             if deadline.remaining_s == 0.0:
                 return False

@@ -75,7 +75,6 @@ class BootWatch:
         :param address: from which it has connected
         """
         self.address = address
-        self.since_s = time.monotonic()
         self._process = process_at(address)
         self._session = _session_of(self._process)
         self.is_booting = self._session is not None

@@ -134,7 +134,7 @@ class Lockstep:
             self.begin(time_us, frames)
         if self.report.state is LinkState.WAITING:
             return self._without_autopilot()
-        if not self._boot.has_settled(self._sent_s):
+        if not self._boot.has_settled():
             return None
         started_s = time.perf_counter()
         # The first reply may be to a step before; it comes while this one does not wait for it.

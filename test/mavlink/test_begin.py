@@ -118,7 +118,7 @@ def boot_s(link):
 def test_what_a_boot_takes_counts_in_steps_only(make_link, connect, monkeypatch):
     """While none is under way others are waited for, whose time it is."""
     class Watch:
-        address, is_booting, since_s = None, True, time.monotonic()
+        address, is_booting = None, True
 
         def settle(self, timeout_s=None):
             end_s = time.perf_counter() + 1e-3
@@ -135,6 +135,41 @@ def test_what_a_boot_takes_counts_in_steps_only(make_link, connect, monkeypatch)
     assert (link.state, boot_s(link)) == ('WAITING', 0.0)
     link.begin(STEP_US)
     assert boot_s(link) >= 1e-3
+
+
+def test_a_boot_is_waited_for_as_long_as_it_is_looked_at(make_link, connect, monkeypatch):
+    """What others take between two looks, who boot as well, is no time of its own."""
+    class Watch:
+        is_booting = True
+
+        def __init__(self, peer):
+            self.address = peer
+
+        def settle(self, timeout_s=None):
+            clock.now_s += 0.05
+            return False
+
+        def load_files(self):
+            pass
+
+        stop_script = load_files
+
+    class Clock:
+        now_s = 0.0
+
+    clock = Clock()
+    monkeypatch.setattr(boot, 'BootWatch', Watch)
+    monkeypatch.setattr(boot.time, 'perf_counter', lambda: clock.now_s)
+    link, _ = make_link(shares_core=True), connect()
+    looks = round(boot.LONGEST_S / 0.05)
+    for _ in range(looks - 1):
+        link.begin(STEP_US)
+        clock.now_s += 3.0       # of others
+    assert link.state == 'WAITING'
+    for _ in range(3):
+        link.begin(STEP_US)
+    assert link.state == 'FREEWHEEL'
+    assert 'did not come to rest' in link.lockstep.status()['not_repeatable_because']
 
 
 def test_only_what_is_waited_counts(make_locked):
