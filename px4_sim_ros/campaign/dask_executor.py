@@ -7,9 +7,7 @@ for each flight that it is to fly at the same time, and this package.
 """
 from __future__ import annotations
 
-import atexit
 import contextlib
-import functools
 import importlib
 import importlib.util
 import logging
@@ -18,24 +16,10 @@ import typing
 from multiprocessing import resource_tracker
 
 from px4_sim_ros.campaign.executors import Opened
-from px4_sim_ros.campaign.jobs import Job
-from px4_sim_ros.campaign.slots import Answer, Slots
+from px4_sim_ros.campaign.slots import fly
 from px4_sim_ros.config import signals
 from px4_sim_ros.config.resources import PACKAGE
 from px4_sim_ros.model.errors import ParameterError
-
-
-@functools.cache
-def _slots() -> Slots:
-    """Return the slots of a Dask worker; they end with it."""
-    slots = Slots()
-    atexit.register(slots.close)
-    return slots
-
-
-def fly(job: tuple[typing.Any, ...]) -> Answer:
-    """Fly a run in a Dask worker."""
-    return _slots().fly(Job(*job))
 
 
 @contextlib.contextmanager

@@ -19,7 +19,7 @@ from px4_sim_ros.campaign.plan import Campaign, Run
 from px4_sim_ros.config import whole_files
 from px4_sim_ros.model.errors import ParameterError, sentence
 
-_PLAN, _ROWS, _SESSIONS = 'campaign.json', 'runs.jsonl', 'sessions.jsonl'
+_PLAN, ROWS, _SESSIONS = 'campaign.json', 'runs.jsonl', 'sessions.jsonl'
 _PATHS = 'paths.jsonl'
 # Settings that change no flight.
 _OF_NO_FLIGHT = 'limit_s', 'at_least'
@@ -121,7 +121,7 @@ class Folder:
 
         :raises ParameterError: they cannot be read
         """
-        return sorted(read(self.path / _ROWS), key=lambda row: row['run'])
+        return sorted(read(self.path / ROWS), key=lambda row: row['run'])
 
     def sessions(self) -> list[Session]:
         """Return what has flown, the first first.
@@ -143,7 +143,7 @@ class Folder:
 
         :raises ParameterError: another process writes them
         """
-        return Lines(self.path / _ROWS)
+        return Lines(self.path / ROWS)
 
     def paths(self) -> dict[int, FlownPath]:
         """Return the paths of runs that have ended, by number.
@@ -160,16 +160,21 @@ class Folder:
         """
         return Lines(self.path / _PATHS, keeps=False)
 
-    @contextlib.contextmanager
-    def writing(self) -> typing.Iterator[None]:
-        """Name the folder in what is said when something cannot be written into it.
+    def writing(self) -> contextlib.AbstractContextManager[None]:
+        """Name the folder in what is said when something cannot be written into it."""
+        return writing(self.path)
 
-        :raises OSError: it cannot
-        """
-        try:
-            yield
-        except OSError as error:
-            raise OSError(error.errno, f'out {self.path}: {sentence(error)}') from error
+
+@contextlib.contextmanager
+def writing(path: pathlib.Path) -> typing.Iterator[None]:
+    """Name a folder in what is said when something cannot be written into it.
+
+    :raises OSError: it cannot
+    """
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, f'out {path}: {sentence(error)}') from error
 
 
 @contextlib.contextmanager

@@ -47,7 +47,7 @@ def inputs(
         ' falls. p is how likely so much is by chance. Below, the share of runs that hold and the'
         f' mean of each margin, with their {statistics.CONFIDENCE:.0%} intervals: by value of what'
         f' has a choice, and in up to {_BINS} groups of equally many runs along each other input.'
-        ' Inputs are drawn independently, so the others have all their values in each group: it is'
+        ' What is drawn is drawn independently, so all else has all its values in each group: it is'
         ' the partial dependence on this one.') + correlations + told + plots
 
 

@@ -31,6 +31,12 @@ class Case(typing.NamedTuple):
         return bool(self.row['outcome'] == 'held')
 
 
+def said(run: Run) -> str:
+    """Return the inputs of a run for the user."""
+    return ', '.join(f'{name} {value:g}' if isinstance(value, float) else f'{name} {value}'
+                     for name, value in run.inputs.items())
+
+
 class Limit(typing.NamedTuple):
     """Between which values of an input a scenario begins to fail."""
 
@@ -44,24 +50,46 @@ class Limit(typing.NamedTuple):
 class Search:
     """Flies runs with values of its choice."""
 
-    def __init__(self, campaign: Campaign, px4: Px4Build, flying: Opened) -> None:
-        self._campaign, self._px4, self._flying = campaign, px4, flying
+    def __init__(
+        self, campaign: Campaign, px4: Px4Build, flying: Opened,
+        keep: typing.Callable[[Case], None] = lambda case: None,
+    ) -> None:
+        """Begin.
+
+        :param keep: called with each case as soon as it is flown
+        """
+        self._campaign, self._px4, self._flying, self._keep = campaign, px4, flying, keep
         self.flights = 0
 
     def fly(self, runs: typing.Sequence[Run]) -> list[Case]:
-        """Fly runs, as many at the same time as there are slots.
+        """Fly runs, as many at the same time as there are slots; one that is lost once more.
 
         :raises ParameterError: a value is not allowed
-        :raises RunError: a run has not come to its end
+        :raises RunError: a run has not come to its end, twice
         """
-        limit_s = self._campaign.settings.limit_s
-        futures = [self._flying.executor.submit(
-            self._flying.fly, Job.of(run, self._px4, limit_s)) for run in runs]
-        concurrent.futures.wait(futures)
+        waiting = {self._submit(run): run for run in runs}
+        cases: dict[int, Case] = {}
+        lost: set[int] = set()
+        while waiting:
+            done, _ = concurrent.futures.wait(
+                waiting, return_when=concurrent.futures.FIRST_COMPLETED)
+            for future in done:
+                run = waiting.pop(future)
+                with asked():
+                    answer = future.result()
+                if 'lost' in answer and run.number not in lost:
+                    lost.add(run.number)
+                    waiting[self._submit(run)] = run
+                    continue
+                cases[run.number] = Case(run, row_in(answer, said(run)))
+                self._keep(cases[run.number])
         self.flights += len(runs)
+        return [cases[run.number] for run in runs]
+
+    def _submit(self, run: Run) -> concurrent.futures.Future[typing.Any]:
+        job = Job.of(run, self._px4, self._campaign.settings.limit_s)
         with asked():
-            answers = [future.result() for future in futures]
-        return [Case(run, row_in(answer, str(run.inputs))) for run, answer in zip(runs, answers)]
+            return self._flying.executor.submit(self._flying.fly, job)
 
     def limit(
         self, name: str, tolerance: float | None, repeats: int,

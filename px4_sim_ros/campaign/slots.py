@@ -7,7 +7,9 @@ and the others fly on; a pool of processes would be broken as a whole.
 """
 from __future__ import annotations
 
+import atexit
 import contextlib
+import functools
 import itertools
 import json
 import os
@@ -194,3 +196,16 @@ class Slots:
             ender.join()
         for core in self._cores.values():
             core.claim.close()
+
+
+@functools.cache
+def _own() -> Slots:
+    """Return the slots of this process; they end with it."""
+    slots = Slots()
+    atexit.register(slots.close)
+    return slots
+
+
+def fly(job: tuple[typing.Any, ...]) -> Answer:
+    """Fly a run in this process, which is a worker of Dask, of Ray, or of another executor."""
+    return _own().fly(Job(*job))

@@ -4,14 +4,17 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import pathlib
+import typing
 
 from px4_sim_ros.campaign.conduct import command
 from px4_sim_ros.campaign.executors import opened
-from px4_sim_ros.campaign.folder import Px4Build, made
-from px4_sim_ros.campaign.jobs import write_files
+from px4_sim_ros.campaign.folder import ROWS, Px4Build, made, writing
+from px4_sim_ros.campaign.jobs import PATH, write_files
+from px4_sim_ros.campaign.lines import Lines
 from px4_sim_ros.campaign.plan import Campaign
-from px4_sim_ros.campaign.search import Case, Search
+from px4_sim_ros.campaign.search import Case, Search, said
 from px4_sim_ros.model.errors import ParameterError
 
 _REPEATS, _MARGIN = 3, 1
@@ -25,8 +28,9 @@ def limit(
         names = ', '.join(one.name for one in campaign.vary)
         raise ParameterError(f'limit: name an input with --input; there are {names}')
     folder = made(options.out or pathlib.Path('campaigns') / f'{campaign.name}_limit')
-    with opened(options.executor, workers, options.scheduler) as flying:
-        found = Search(campaign, px4, flying).limit(
+    with (_kept(folder, f'limit {options.input}') as keep,
+          opened(options.executor, workers, options.scheduler) as flying):
+        found = Search(campaign, px4, flying, keep).limit(
             options.input, options.tolerance,
             _REPEATS if options.repeats is None else options.repeats,
             lambda value, cases: print(
@@ -44,18 +48,30 @@ def worst(
     """Find where a margin is smallest; return the exit code."""
     number = _MARGIN if options.margin is None else options.margin
     folder = made(options.out or pathlib.Path('campaigns') / f'{campaign.name}_worst')
-    with opened(options.executor, workers, options.scheduler) as flying:
-        search = Search(campaign, px4, flying)
+    with (_kept(folder, f'worst {number}') as keep,
+          opened(options.executor, workers, options.scheduler) as flying):
+        search = Search(campaign, px4, flying, keep)
         case, margin = search.worst(number, lambda case, margin: print(
-            f'margin {margin:.4g}: {_inputs(case)}', flush=True))
+            f'margin {margin:.4g}: {said(case.run)}', flush=True))
     print(f'least margin {margin:.4g} after {search.flights} flights')
     _leave(folder, f'worst_{number}', case, px4)
     return 0
 
 
-def _inputs(case: Case) -> str:
-    return ', '.join(f'{name} {value:g}' if isinstance(value, float) else f'{name} {value}'
-                     for name, value in case.run.inputs.items())
+@contextlib.contextmanager
+def _kept(
+    folder: pathlib.Path, search: str,
+) -> typing.Iterator[typing.Callable[[Case], None]]:
+    """Yield what adds a case to the flown ones of a folder, behind those of other searches.
+
+    :raises OSError: it cannot be written
+    """
+    with contextlib.closing(Lines(folder / ROWS, keeps=False)) as lines:
+        def keep(case: Case) -> None:
+            row = {key: value for key, value in case.row.items() if key != PATH}
+            with writing(folder):
+                lines.add({'search': search, **case.run.inputs, 'noise_seed': case.run.seed, **row})
+        yield keep
 
 
 def _leave(folder: pathlib.Path, name: str, case: Case, px4: Px4Build) -> None:

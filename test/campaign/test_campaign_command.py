@@ -168,8 +168,18 @@ def test_campaign_limit_and_worst_leave_their_results_beside_each_other(
     left = {'limit_weather.speed_m_s_holds.yaml', 'limit_weather.speed_m_s_fails.yaml'}
     folders = {folder: {path.name for path in (tmp_path / folder).iterdir()}
                for folder in ('campaigns/windy_limit', 'campaigns/windy_worst', 'o')}
-    assert folders == {'campaigns/windy_limit': left, 'campaigns/windy_worst': {'worst_1.yaml'},
-                       'o': left | {'worst_1.yaml'}}
+    assert folders == {'campaigns/windy_limit': left | {'runs.jsonl'},
+                       'campaigns/windy_worst': {'worst_1.yaml', 'runs.jsonl'},
+                       'o': left | {'worst_1.yaml', 'runs.jsonl'}}
+    # Each flight of both searches has its row, with what it was flown with.
+    limit, worst, both = ([json.loads(line) for line in (
+        tmp_path / folder / 'runs.jsonl').read_text().splitlines()] for folder in folders)
+    assert sorted(map(repr, both)) == sorted(map(repr, limit + worst))     # as they have ended
+    assert {row['search'] for row in limit} == {'limit weather.speed_m_s'}
+    assert [row['outcome'] for row in limit] == [
+        'held' if row['weather.speed_m_s'] < 3 else 'failed' for row in limit]
+    assert {row['noise_seed'] for row in worst} == {worst[0]['noise_seed']}
+    assert min(worst, key=lambda row: row['margin_1'])['search'] == 'worst 1'
     assert here('campaign', file).returncode == 0
     assert len(Folder.read(tmp_path / 'campaigns' / 'windy').rows()) == 12
 

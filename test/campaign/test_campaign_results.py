@@ -17,7 +17,7 @@ from px4_sim_ros.campaign.campaign_report import report
 from px4_sim_ros.campaign.comparison import compare
 from px4_sim_ros.campaign.executors import Opened
 from px4_sim_ros.campaign.search import Search
-from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.errors import ParameterError, RunError
 
 
 @pytest.fixture
@@ -133,6 +133,25 @@ def test_a_limit_is_found_by_bisection(executor):
     assert limit.flights == 2 * len(values) == 2 * (2 + math.ceil(math.log2(6 / 0.01)))
     assert limit.last_held.holds and not limit.first_failed.holds
     assert limit.first_failed.run.scenario['weather']['speed_m_s'] == limit.fails
+
+
+@pytest.mark.parametrize('times', [1, 2])
+def test_a_flight_of_a_search_that_hangs_is_flown_once_more(executor, times):
+    hung, kept = [], []
+
+    def fly(job):
+        if job.scenario['weather']['speed_m_s'] == 3.0 and job.number == 2 and len(hung) < times:
+            hung.append(job)
+            return {'lost': 'it has hung for 600 s of wall time'}
+        return row_of(job)
+    found = Search(campaign(), None, Opened(executor, fly, 2, ''), kept.append)
+    if times == 1:
+        limit = found.limit('weather.speed_m_s', 1.0, 2, lambda value, cases: None)
+        assert limit.flights == len(kept) == 10 and limit.holds < 3 <= limit.fails
+        return
+    with pytest.raises(RunError, match=r'^weather.speed_m_s 3: it has hung for 600 s'):
+        found.limit('weather.speed_m_s', 1.0, 2, lambda value, cases: None)
+    assert {case.run.inputs['weather.speed_m_s'] for case in kept} >= {0.0, 6.0}
 
 
 def test_bisection_ends_where_no_value_is_between(executor):

@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What docs/campaigns.md shows is what the code takes, and what it leaves."""
 import argparse
+import concurrent.futures
 import pathlib
 import re
 import shlex
 import sys
+import types
 
 import pytest
 import yaml
@@ -14,7 +16,9 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / 'campaign'))
 from campaigns import campaign, row_of
 
 from px4_sim_ros.campaign import conduct as conducting
+from px4_sim_ros.campaign import slots
 from px4_sim_ros.campaign.conduct import check
+from px4_sim_ros.campaign.folder import Folder
 from px4_sim_ros.campaign.plan import Campaign
 from px4_sim_ros.campaign.search import Search
 from px4_sim_ros.cli import campaign as command
@@ -54,11 +58,24 @@ def test_the_commands_are_known(words):
         Search(Campaign.load(name), None, None)._uniform(options.input)
 
 
-def test_the_folder_has_what_the_page_says(tmp_path):
-    import concurrent.futures
+def test_the_executor_of_the_page_flies(tmp_path, monkeypatch):
+    """Without Ray, and without flying: it asks of both what they have."""
+    code, = (block for block in re.findall(r'```python\n(.*?)```', PAGE, re.S) if 'ray' in block)
+    with concurrent.futures.ThreadPoolExecutor(2) as executor:
+        def remote(num_cpus):
+            return lambda fn: types.SimpleNamespace(remote=lambda *arguments: types.SimpleNamespace(
+                future=lambda: executor.submit(fn, *arguments)))
+        monkeypatch.setitem(sys.modules, 'ray', types.SimpleNamespace(
+            init=lambda: None, cluster_resources=lambda: {'CPU': 2.0}, remote=remote))
+        monkeypatch.setattr(slots, 'fly', row_of)
+        monkeypatch.chdir(tmp_path)
+        exec(compile(code, 'docs/campaigns.md', 'exec'), {})
+    assert len(Folder.read('campaigns/wind_ray').rows()) == 128
+    assert (tmp_path / 'campaigns' / 'wind_ray' / 'runs.csv').exists()
 
+
+def test_the_folder_has_what_the_page_says(tmp_path):
     from px4_sim_ros.campaign.campaign_report import write_report
-    from px4_sim_ros.campaign.folder import Folder
     folder = Folder.make(tmp_path / 'c', campaign(), None)
     with concurrent.futures.ThreadPoolExecutor(1) as executor:
         conducting.conduct(folder, executor, row_of, 1, lambda progress: None)

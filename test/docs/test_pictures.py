@@ -19,7 +19,7 @@ LARGEST_BYTES = 500_000
 
 def test_there_are_pictures_of_the_graph_a_flight_its_report_and_a_campaign():
     assert {path.name for path in SHOWN} == {
-        'graph.svg', 'flight.png', 'report.png', 'campaign.png'}
+        'graph.svg', 'flight.png', 'report.png', 'campaign.png', 'campaign_px4.png'}
 
 
 @pytest.mark.parametrize('path', SHOWN, ids=lambda path: path.name)
