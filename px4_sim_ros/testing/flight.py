@@ -276,6 +276,11 @@ class Flight:
         return self._world.status().fingerprint if self._world is not None else ''
 
     @property
+    def misses(self) -> int:
+        """Steps up to now that the autopilot did not answer in time, by the wall clock."""
+        return self._world.status().link_count('misses') if self._world is not None else 0
+
+    @property
     def unrepeatable(self) -> str:
         """Why the same test may fly otherwise the next time, '' if it may not."""
         if self._world is None:

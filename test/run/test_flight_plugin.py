@@ -34,6 +34,7 @@ def test_without_a_motor(flight):
     flight.run_until(lambda s: s.height_m > 1.0, timeout_s=30)
     flight.now(motor(2).off())
     flight.run_for(2.0)
+    assert flight.misses == 0
 
 @pytest.mark.flight(mission='none')
 def test_too_late(flight):
@@ -142,6 +143,8 @@ def test_a_failure_leaves_recording_report_and_the_command_that_flies_it_again(t
     assert 'the flight has not begun' in cases['test_nothing_was_flown[embedded]']
     assert 'fly: expected always height_m above 1: fails' in cases['embedded']
     assert 'fly: again: python -m px4_sim_ros fly' in cases['embedded']
+    page = (tmp_path / 'flights' / 'ground.scenario.yaml__embedded' / 'report.html').read_text()
+    assert 'height_m is 0 m, margin -1 m' in page
 
 
 @pytest.mark.slow
