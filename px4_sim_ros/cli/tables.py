@@ -107,6 +107,13 @@ def recorded_topics() -> str:
         _table(('topic beside the step', 'type', 'meaning'), beside)])
 
 
+def topics_beside() -> str:
+    """Return the topics beside the step."""
+    return _table(('topic', 'type', 'latched', 'meaning'), [
+        (f'`{t.name}`', f'`{t.type}`', 'yes' if t.latched else '', t.meaning)
+        for t in side_topics.BESIDE.values()])
+
+
 def view_topics() -> str:
     """Return what the visualizer publishes."""
     return _table(('topic', 'type', 'meaning'), [
@@ -167,7 +174,7 @@ PARTS: dict[str, typing.Callable[[], str]] = {
     'commands': commands, 'topics': topics, 'parameters': parameters,
     'launch arguments': launch_arguments,
     'picture': picture, 'recorded topics': recorded_topics,
-    'view topics': view_topics, 'budget': budget,
+    'topics beside': topics_beside, 'view topics': view_topics, 'budget': budget,
     'actions': actions, 'quantities': quantities, 'campaign': campaign_settings}
 
 

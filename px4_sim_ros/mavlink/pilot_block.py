@@ -228,10 +228,17 @@ class PilotBlock(Block):
         if not self._is_told:
             self._is_told, self.over_us = True, time_us
             if self._failure:
-                self.log(True, self._sentence)
+                self._tell_failure(time_us)
             self.on_over(self._failure)
         # With a scenario it is that which ends the flight.
         return {} if self._has_scenario or self._parameters.at_end == 'go_on' else None
+
+    def _tell_failure(self, time_us: int) -> None:
+        """Tell why the mission was not flown: of a scenario that may be what is wanted."""
+        if self._has_scenario:
+            self.on_event(Event(self._failure, time_us / US_PER_S))
+        else:
+            self.log(True, self._failure)
 
     def finish(self, time_us: int) -> Outputs | None:
         """Return None: the step is held."""

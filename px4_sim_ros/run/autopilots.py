@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pathlib
 import typing
 
 from px4_sim_ros.config import instance_claim
@@ -60,17 +61,18 @@ def check_ports(hil: HilParameters, autopilot: str, is_piloted: bool) -> None:
 
 def start_autopilot(
     px4: Px4 | None, vehicle: str, instance: int, scenario: str = NONE,
-    environment: typing.Mapping[str, str] | None = None,
+    environment: typing.Mapping[str, str] | None = None, ros_home: pathlib.Path | None = None,
 ) -> Child:
     """Start the embedded autopilot, or PX4 in a folder of its own, with its console as a file.
 
     :param scenario: whose parameters of PX4 it gets: a name in config/scenarios, a path, or none
     :param environment: what PX4 finds there in addition, or instead
+    :param ros_home: below which PX4's folder is; that of the user by default
     """
     if px4 is None:
         return Child('the embedded autopilot', own_module(
             'px4_sim_ros.autopilot.process', '--instance', str(instance), '--vehicle', vehicle))
-    folder = new_run_folder(instance)
+    folder = new_run_folder(instance, ros_home)
     print(f'PX4 runs in {folder}; its console is {CONSOLE} there', flush=True)
     more = {} if scenario == NONE else load_scenario(scenario).px4_parameters
     of_vehicle = _not_overridden(px4.environment(load_vehicle(vehicle), more))

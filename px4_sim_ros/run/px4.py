@@ -214,13 +214,17 @@ def check_run_folder() -> None:
     try_to_make('run folder of PX4', existing, lambda trial: (trial / 'px4').mkdir())
 
 
-def new_run_folder(instance: int) -> pathlib.Path:
-    """Make an empty folder where PX4 keeps its parameters and logs of one run."""
+def new_run_folder(instance: int, ros_home: pathlib.Path | None = None) -> pathlib.Path:
+    """Make an empty folder where PX4 keeps its parameters and logs of one run.
+
+    :param ros_home: below which it is; that of the user by default
+    """
     stamp = datetime.datetime.now().strftime('%Y%m%d-%H%M%S-%f')
-    folder = _run_folders() / f'px4_{instance}_{stamp}'
+    folder = _run_folders(ros_home) / f'px4_{instance}_{stamp}'
     folder.mkdir(parents=True)
     return folder
 
 
-def _run_folders() -> pathlib.Path:
-    return pathlib.Path(os.environ.get('ROS_HOME', '~/.ros')).expanduser() / 'px4_sim_ros'
+def _run_folders(ros_home: pathlib.Path | None = None) -> pathlib.Path:
+    of_user = pathlib.Path(os.environ.get('ROS_HOME', '~/.ros')).expanduser()
+    return (ros_home or of_user) / PACKAGE

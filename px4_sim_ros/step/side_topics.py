@@ -84,5 +84,9 @@ TF = SideTopic('/tf', 'tf2_msgs/msg/TFMessage', 'base_link in odom, rotors in ba
 TF_STATIC = SideTopic(
     '/tf_static', 'tf2_msgs/msg/TFMessage', 'odom in map, sensors in base_link', latched=True)
 
+# All of a graph, but for those of the visualizer.
+BESIDE = RECORDED | {topic.name: topic for topic in (
+    RECORDING_STATUS, PILOT_EVENTS, SCENARIO_EVENTS, JOY, ENCOUNTERS, VEHICLES)}
+
 # Those of the visualizer.
 VIEWED = {topic.name: topic for topic in (MARKERS, PATH, JOINTS, DESCRIPTION, TF, TF_STATIC)}

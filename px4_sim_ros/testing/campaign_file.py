@@ -11,10 +11,10 @@ import typing
 
 import pytest
 
-from px4_sim_ros.testing.places import folder_of, repeatable_px4
+from px4_sim_ros.testing.artefacts import folder_of
+from px4_sim_ros.testing.px4_of_test import PX4, px4_of
 
 SUFFIX = '.campaign.yaml'
-_PX4 = 'px4'
 # Of the failed runs: a report is read.
 _MOST_SHOWN = 10
 
@@ -36,7 +36,7 @@ class CampaignFile(pytest.File):
             raise self.CollectError(str(error)) from error
         item = CampaignItem.from_parent(
             self, name=settings.autopilot, is_judged=bool(settings.at_least))
-        if settings.autopilot == _PX4:
+        if settings.autopilot == PX4:
             item.add_marker(pytest.mark.px4)
         yield item
 
@@ -57,11 +57,10 @@ class CampaignItem(pytest.Item):
         folder = folder_of(self)
         words = [sys.executable, '-m', 'px4_sim_ros', 'campaign', str(self.path), '--out',
                  str(folder)]
-        if self.name == _PX4:
-            px4_dir = self.config.getoption('px4_dir')
-            if not px4_dir:
+        if self.name == PX4:
+            if not self.config.getoption('px4_dir'):
                 pytest.skip('it is flown with PX4: name one with --px4-dir')
-            px4 = repeatable_px4(px4_dir)
+            px4 = px4_of(self)
             words += ['--px4-dir', str(px4.build), '--px4-schedule', px4.schedule]
         flown = subprocess.run(words, capture_output=True, text=True)
         self.add_report_section('call', 'campaign', flown.stdout)

@@ -31,6 +31,7 @@ from px4_sim_ros.run.core_world import CoreWorld
 from px4_sim_ros.run.embedded import check_embedded
 from px4_sim_ros.run.processes import Child
 from px4_sim_ros.run.px4 import Px4, schedule_parameters
+from px4_sim_ros.step.repeatability import unrepeatable_because
 from px4_sim_ros.testing.words import ANY_EVENT
 
 # The flight is over when the test is: no scenario ends it before.
@@ -50,6 +51,11 @@ class Plan(typing.NamedTuple):
     px4: Px4 | None                    # None: the embedded autopilot
     scenario: typing.Mapping[str, typing.Any]      # vehicle, mission, seed, weather, ... of a file
     wall_limit_s: float                # for one `run_until`: whatever is slower than this hangs
+
+    @property
+    def autopilot(self) -> str:
+        """`px4`, or `embedded`."""
+        return 'embedded' if self.px4 is None else 'px4'
 
 
 class Flight:
@@ -218,7 +224,7 @@ class Flight:
             return self._world
         compile_ahead()
         run = RunDescription.of(
-            self._configuration, mode='core', autopilot='px4' if self._plan.px4 else 'embedded')
+            self._configuration, mode='core', autopilot=self._plan.autopilot)
         configuration = with_run_file(self._configuration, run, self.folder)
         world = CoreWorld(
             configuration, lambda time_us, values: self._look(),
@@ -236,7 +242,8 @@ class Flight:
     def _started(self) -> Child:
         world = self._configuration.world
         return start_autopilot(
-            self._plan.px4, world.vehicle, self._plan.instance, world.scenario)
+            self._plan.px4, world.vehicle, self._plan.instance, world.scenario,
+            ros_home=self.folder)
 
     def _follow(self, happening: Happening | Verdicts) -> None:
         if isinstance(happening, Happening):
@@ -247,7 +254,7 @@ class Flight:
 
     def _note(self, event: Achieved | str) -> None:
         text = event.text if isinstance(event, Achieved) else event
-        if text:
+        if text and text not in self.said[-1:]:        # why a mission was not flown comes twice
             self.said.append(text)
 
     # What is known.
@@ -267,6 +274,21 @@ class Flight:
     def fingerprint(self) -> str:
         """A digest of the flight up to now; the same flight has the same."""
         return self._world.status().fingerprint if self._world is not None else ''
+
+    @property
+    def misses(self) -> int:
+        """Steps up to now that the autopilot did not answer in time, by the wall clock."""
+        return self._world.status().link_count('misses') if self._world is not None else 0
+
+    @property
+    def unrepeatable(self) -> str:
+        """Why the same test may fly otherwise the next time, '' if it may not."""
+        if self._world is None:
+            return ''
+        status = self._world.status()
+        return unrepeatable_because(
+            self._plan.autopilot, self._plan.px4 is not None and self._plan.px4.repeats, True,
+            status.gap, status.fingerprint)
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:

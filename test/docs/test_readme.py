@@ -17,6 +17,7 @@ from px4_sim_ros.config.vehicles_and_missions import load_mission
 from px4_sim_ros.recording.bag import schema
 from px4_sim_ros.run.launch_arguments import ARGUMENTS, FLEET_ARGUMENTS, REPLAY_ARGUMENTS
 from px4_sim_ros.run.settings import settings
+from px4_sim_ros.step import side_topics
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DOCUMENTS = {path.relative_to(ROOT).as_posix(): path.read_text(encoding='utf-8')
@@ -36,6 +37,14 @@ def commands(first_word):
 @pytest.mark.parametrize('name', DOCUMENTS)
 def test_the_tables_and_the_picture_are_those_of_the_code(name):
     assert tables.fill(DOCUMENTS[name]) == DOCUMENTS[name]
+
+
+def test_each_topic_beside_the_step_is_in_a_table():
+    all_of_them = [value for value in vars(side_topics).values()
+                   if isinstance(value, side_topics.SideTopic)]
+    tables_of = [tables.topics_beside(), tables.view_topics()]
+    for topic in all_of_them:
+        assert sum(f'| `{topic.name}` |' in table for table in tables_of) == 1, topic.name
 
 
 def test_the_contract_of_recordings_is_that_of_its_version():

@@ -6,16 +6,20 @@ import pathlib
 import re
 import subprocess
 import sys
+import types
 import xml.etree.ElementTree
 
 import pytest
 import yaml
+from px4_flight import NEEDS_FIFO
 
 from px4_sim_ros.campaign import statistics
 from px4_sim_ros.campaign.instances import own_instance
 from px4_sim_ros.config.instance_claim import is_claimed
 from px4_sim_ros.config.resources import named_files
-from px4_sim_ros.testing import motor, sensor, words
+from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.run import px4
+from px4_sim_ros.testing import motor, px4_of_test, sensor, words
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = (ROOT / 'docs' / 'flight_as_a_test.md').read_text(encoding='utf-8')
@@ -30,6 +34,7 @@ def test_without_a_motor(flight):
     flight.run_until(lambda s: s.height_m > 1.0, timeout_s=30)
     flight.now(motor(2).off())
     flight.run_for(2.0)
+    assert flight.misses == 0
 
 @pytest.mark.flight(mission='none')
 def test_too_late(flight):
@@ -76,6 +81,21 @@ def flown(folder, *arguments):
         cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False)
 
 
+def cases_of(folder):
+    """Return the test cases that JUnit has, by name."""
+    suite = xml.etree.ElementTree.parse(folder / 'flights.xml').getroot()[0]
+    return {case.get('name'): case for case in suite.iter('testcase')}
+
+
+def text_of(case):
+    return ''.join(case.itertext())
+
+
+def property_of(case, name):
+    """Return a property of a test case, None if it has none."""
+    return next((p.get('value') for p in case.iter('property') if p.get('name') == name), None)
+
+
 @pytest.mark.slow
 def test_the_code_of_the_page_flies_in_workers_that_do_not_meet(tmp_path):
     (tmp_path / 'test_hop.py').write_text(CODE, encoding='utf-8')
@@ -115,11 +135,16 @@ def test_a_failure_leaves_recording_report_and_the_command_that_flies_it_again(t
     assert (tmp_path / 'flights' / 'some.campaign.yaml__embedded' / 'report.html').exists()
     assert not (tmp_path / 'flights' / 'all.campaign.yaml__embedded').exists()
     assert 'always tilt_deg below 20: fails at t = ' in cases['test_without_a_motor[embedded]']
-    assert "again: python -m pytest 'test_bad.py::test_without_a_motor[embedded]'" in result.stdout
+    again = ("python -m pytest -p px4_sim_ros.testing.plugin"
+             " 'test_bad.py::test_without_a_motor[embedded]'")
+    assert f'again: {again}' in result.stdout
+    assert (kept / 'again.txt').read_text() == f'{again}\n'
     assert 'within 0.1 s of simulated time it has not come' in cases['test_too_late[embedded]']
     assert 'the flight has not begun' in cases['test_nothing_was_flown[embedded]']
     assert 'fly: expected always height_m above 1: fails' in cases['embedded']
     assert 'fly: again: python -m px4_sim_ros fly' in cases['embedded']
+    page = (tmp_path / 'flights' / 'ground.scenario.yaml__embedded' / 'report.html').read_text()
+    assert 'height_m is 0 m, margin -1 m' in page
 
 
 @pytest.mark.slow
@@ -133,11 +158,61 @@ def test_what_hangs_is_given_up_and_says_so(tmp_path, monkeypatch):
     monkeypatch.setenv('PYTHONPATH', os.pathsep.join([str(tmp_path), os.environ['PYTHONPATH']]))
     result = flown(tmp_path, '--wall-limit', '6')
     assert '2 failed, 1 passed' in result.stdout, result.stdout
-    suite = xml.etree.ElementTree.parse(tmp_path / 'flights.xml').getroot()[0]
+    cases = cases_of(tmp_path)
     for case in 'test_it_hangs[embedded]', 'embedded':
-        said, = [''.join(c.itertext()) for c in suite.iter('testcase') if c.get('name') == case]
-        assert 'the flight has hung for 6 s of wall time' in said
+        assert 'the flight has hung for 6 s of wall time' in text_of(cases[case])
     assert 'barometer has been in its step at t = 0.100000 s' in result.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.px4
+@NEEDS_FIFO
+def test_px4_flies_the_page_twice_alike_and_a_failure_leaves_its_logs(tmp_path):
+    (tmp_path / 'test_hop.py').write_text(CODE, encoding='utf-8')
+    (tmp_path / 'test_bad.py').write_text(FAILING, encoding='utf-8')
+    (tmp_path / 'boots.scenario.yaml').write_text(yaml.dump(
+        {'mission': 'none', 'end': {'at_s': 0.1},
+         'expect': [{'always': {'height_m': {'above': 1}}}]}), encoding='utf-8')
+    px4_dir = f"--px4-dir={os.environ['PX4_DIR']}"
+    hop = 'test_hop.py::test_a_weak_motor_is_made_up_for'
+    first = flown(tmp_path, px4_dir, '-m', 'px4', hop)
+    assert first.returncode == 0, first.stdout
+    assert not (tmp_path / 'flights').exists()
+    fingerprints = {property_of(cases_of(tmp_path)[f'{hop[13:]}[px4]'], 'fingerprint')}
+    second = flown(tmp_path, px4_dir, '-m', 'px4', hop,
+                   'test_bad.py::test_without_a_motor', 'boots.scenario.yaml')
+    assert '2 failed, 1 passed' in second.stdout, second.stdout
+    fingerprints.add(property_of(cases_of(tmp_path)[f'{hop[13:]}[px4]'], 'fingerprint'))
+    assert len(fingerprints) == 1 and None not in fingerprints
+    assert 'may be others' not in second.stdout
+    failed = tmp_path / 'flights' / 'test_bad.py__test_without_a_motor_px4_'
+    log, = failed.rglob('px4.log')
+    assert 'Startup script returned successfully' in log.read_text(errors='replace')
+    assert [path.stat().st_size > 100_000 for path in failed.rglob('*.ulg')] == [True]
+    assert (tmp_path / 'flights' / 'boots.scenario.yaml__px4').is_dir()
+    for folder in (tmp_path / 'flights').iterdir():
+        assert [*folder.rglob('px4.log')] and px4_dir in (
+            folder / 'again.txt').read_text()
+        assert not [path for path in folder.rglob('*') if path.is_symlink()]
+
+
+def test_where_px4_cannot_repeat_itself_the_report_says_why(tmp_path, monkeypatch):
+    """As for a user without the right to SCHED_FIFO; the line is in JUnit and at the end."""
+    def refuse():
+        raise ParameterError('this user may not use SCHED_FIFO')
+
+    monkeypatch.setattr(px4, '_check_priority', refuse)
+    (tmp_path / 'bin').mkdir()
+    (tmp_path / 'etc').mkdir()
+    (tmp_path / 'bin' / 'px4').touch(0o755)
+    item = types.SimpleNamespace(
+        config=types.SimpleNamespace(getoption={'px4_dir': tmp_path}.get), user_properties=[])
+    assert px4_of_test.px4_of(item).schedule == px4.ONE_CORE
+    px4_of_test.note_unrepeatable(item, 'PX4 does not run with the schedule repeatable')
+    reports = [types.SimpleNamespace(when=when, user_properties=item.user_properties)
+               for when in ('setup', 'call', 'teardown')]
+    assert px4_of_test.summary(reports) == [
+        'flights that may be others the next time: 1, because this user may not use SCHED_FIFO']
 
 
 def test_the_plugin_loads_nothing_before_there_is_a_flight():
@@ -146,15 +221,21 @@ def test_the_plugin_loads_nothing_before_there_is_a_flight():
     assert subprocess.run([sys.executable, '-c', code], cwd=ROOT, check=False).returncode == 0
 
 
-def test_an_installed_plugin_may_be_named_as_well(tmp_path):
-    """As in a checkout from which pip has installed: what pip leaves there has the entry point."""
-    subprocess.run([sys.executable, 'setup.py', '-q', 'egg_info', '--egg-base', str(tmp_path)],
+@pytest.fixture(scope='module')
+def installed(tmp_path_factory):
+    """Return PYTHONPATH with what pip leaves: the entry point."""
+    folder = tmp_path_factory.mktemp('installed')
+    subprocess.run([sys.executable, 'setup.py', '-q', 'egg_info', '--egg-base', str(folder)],
                    cwd=ROOT, check=True, capture_output=True)
-    assert 'pytest11' in (tmp_path / 'px4_sim_ros.egg-info' / 'entry_points.txt').read_text()
-    path = os.pathsep.join([str(tmp_path), os.environ['PYTHONPATH']])
+    assert 'pytest11' in (folder / 'px4_sim_ros.egg-info' / 'entry_points.txt').read_text()
+    return os.pathsep.join([str(folder), os.environ['PYTHONPATH']])
+
+
+def test_an_installed_plugin_may_be_named_as_well(installed):
+    """As in a checkout from which pip has installed."""
     result = subprocess.run(
         [sys.executable, '-m', 'pytest', '-p', 'px4_sim_ros.testing.plugin', '--markers'],
-        cwd=ROOT, env=os.environ | {'PYTHONPATH': path}, capture_output=True, text=True,
+        cwd=ROOT, env=os.environ | {'PYTHONPATH': installed}, capture_output=True, text=True,
         check=False)
     assert result.returncode == 0, result.stderr
 
@@ -177,9 +258,47 @@ def test_words_are_the_actions_of_scenario_files():
     assert words.push(1, 2, 3) == words.action('push', force_n=[1, 2, 3])
 
 
-def test_the_workflow_can_be_read_and_names_what_there_is():
-    workflow = yaml.safe_load((ROOT / 'examples' / 'flights.yaml').read_text(encoding='utf-8'))
-    steps = [step.get('run', '') for step in workflow['jobs']['fly']['steps']]
-    assert any('-p px4_sim_ros.testing.plugin' in step for step in steps)
-    assert re.search(r'^check:', (ROOT / 'Makefile').read_text(encoding='utf-8'), re.M)
+STEPS = yaml.safe_load((ROOT / 'examples' / 'flights.yaml').read_text('utf-8'))['jobs']['fly'][
+    'steps']
+RUNS = {step['name']: step['run'] for step in STEPS if 'name' in step}
+
+
+def program(path, text):
+    """Write a program of the shell."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f'#!/bin/sh\n{text}\n', encoding='utf-8')
+    path.chmod(0o755)
+
+
+@pytest.mark.slow
+def test_the_workflow_flies_the_tests_of_a_repository_without_this_package(tmp_path, installed):
+    """The step that flies, as the runner's shell runs it; its rights are those of `sudo` there."""
+    program(tmp_path / 'bin' / 'sudo', f'echo "$@" > {tmp_path}/rights')
+    program(tmp_path / 'flying' / 'bin' / 'python', f'exec {sys.executable} "$@"')
+    (tmp_path / 'flights_of_mine').mkdir()
+    (tmp_path / 'flights_of_mine' / 'test_ground.py').write_text(
+        'import pytest\n@pytest.mark.flight(mission="none")\n'
+        'def test_ground(flight):\n    assert flight.run_for(0.1).height_m < 0\n')
+    result = subprocess.run(
+        ['bash', '-e', '-c', RUNS['Fly']], cwd=tmp_path, capture_output=True, text=True,
+        check=False, env=os.environ | {
+            'PATH': f'{tmp_path}/bin:{os.environ["PATH"]}', 'PYTHONPATH': installed,
+            'PYTEST_ADDOPTS': '-m "not px4" -p no:cacheprovider'})
+    assert result.returncode == 1 and '1 failed, 1 deselected' in result.stdout, result.stdout
+    *_, artefacts = STEPS
+    for name in artefacts['with']['path'].split():
+        assert (tmp_path / name).exists()
+    prlimit, _, pid, *rights = (tmp_path / 'rights').read_text().split()
+    assert prlimit == 'prlimit' and pid.isdigit()
+    assert rights == [f'--rtprio={px4._PRIORITY}', '--memlock=102400000']
+
+
+def test_the_workflow_installs_what_there_is():
+    create, install = RUNS['Install'].splitlines()
+    assert create == 'python3 -m venv flying'
+    assert install == 'flying/bin/pip install "./px4_sim_ros[flight]"'
+    assert not [step for step in STEPS if 'make check' in step.get('run', '')
+                or '.venv' in step.get('run', '')]
+    paths = [step['with']['path'] for step in STEPS if 'repository' in step.get('with', {})]
+    assert paths == ['px4_sim_ros', 'px4']
     assert re.search(r'config/scenarios/(\w+).yaml', PAGE)[1] in named_files('scenarios')

@@ -1,0 +1,79 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""What a flight that has failed leaves, and how to fly it again."""
+from __future__ import annotations
+
+import os
+import pathlib
+import shlex
+import shutil
+import typing
+
+import pytest
+
+from px4_sim_ros.testing.px4_of_test import PX4, UNREPEATABLE
+
+if typing.TYPE_CHECKING:
+    from px4_sim_ros.testing.flight import Flight
+
+_PLUGIN = 'px4_sim_ros.testing.plugin'
+_AGAIN = 'again.txt'
+
+
+def folder_of(item: pytest.Item) -> pathlib.Path:
+    """Return a place for what a flight leaves; that of the run before is removed."""
+    name = ''.join(c if c.isalnum() or c in '._-' else '_' for c in item.nodeid)
+    folder = pathlib.Path(item.config.getoption('flights')).resolve() / name
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def new_folder(item: pytest.Item) -> pathlib.Path:
+    """Return the same as an empty folder."""
+    folder = folder_of(item)
+    folder.mkdir()
+    return folder
+
+
+def keep(item: pytest.Item, flight: Flight) -> str:
+    """Keep what a flight has left, with a report; return what is to be said about it."""
+    said, fingerprint = [*flight.said], flight.fingerprint
+    flight.close()
+    folder = new_folder(item)
+    shutil.copytree(flight.folder, folder, symlinks=True, dirs_exist_ok=True)
+    if (folder / 'recording').is_dir():
+        _write_report(folder)
+    if unrepeatable := dict(item.user_properties).get(UNREPEATABLE):
+        fingerprint += f'; another flight may have another one: {unrepeatable}'
+    return '\n'.join([*said, f'fingerprint {fingerprint}', where_to_look(item, folder)])
+
+
+def where_to_look(item: pytest.Item, folder: pathlib.Path) -> str:
+    """Write the command that flies it again beside what is kept; return it, and where that is."""
+    for path in folder.rglob('*'):
+        if path.is_symlink():          # of PX4, to its build, which is no part of the flight
+            path.unlink()
+    again = shlex.join(_again(item))
+    (folder / _AGAIN).write_text(f'{again}\n', encoding='utf-8')
+    return f'look at {folder}\nagain: {again}'
+
+
+def _again(item: pytest.Item) -> list[str]:
+    """Return the command that flies a test again, as it was flown."""
+    words = ['python', '-m', 'pytest']
+    if _PLUGIN in item.config.getoption('plugins'):
+        words += ['-p', _PLUGIN]
+    if item.get_closest_marker(PX4):
+        # As one word: pytest takes the folder for one of tests otherwise, and looks for its
+        # configuration there.
+        words += [f"--px4-dir={item.config.getoption('px4_dir')}"]
+    # The file as seen from here: names of tests begin in the root folder of pytest.
+    file = os.path.relpath(item.path, item.config.invocation_params.dir)
+    return [*words, '::'.join([file, *item.nodeid.split('::')[1:]])]
+
+
+def _write_report(folder: pathlib.Path) -> None:
+    from px4_sim_ros.recording.bag.reader import BagReader
+    from px4_sim_ros.recording.report.flight_report import write_report
+    write_report(BagReader(folder / 'recording'), folder / 'report.html')
