@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether a flight comes out the same when it is flown again: its fingerprint, and what forbids it.
 
-Blocks report both among the values of their status.
+Blocks report both among the values of their status, and the manager what it has noticed.
 """
 from __future__ import annotations
 
@@ -31,10 +31,15 @@ class Gap(typing.NamedTuple):
         """Return what the block that has noticed it reports."""
         return {_GAP: self.sentence, _GAP_US: self.time_us}
 
+    @classmethod
+    def of(cls, values: Values) -> Gap | None:
+        """Read what a block or the manager reports, None if it has noticed nothing."""
+        return cls(int(str(values[_GAP_US])), str(values[_GAP])) if _GAP in values else None
+
 
 def first_gap(values: typing.Iterable[Values]) -> str:
     """Return the first gap that blocks report, with its time, '' for none."""
-    gaps = [Gap(int(str(v[_GAP_US])), str(v[_GAP])) for v in values if _GAP in v]
+    gaps = [gap for gap in map(Gap.of, values) if gap is not None]
     if not gaps:
         return ''
     first = min(gaps)
