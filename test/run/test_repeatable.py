@@ -257,7 +257,12 @@ def recorded(fly, tmp_path):
 def test_a_recorded_mission_is_flown_again_bit_by_bit(recorded, here, tmp_path):
     again = here('refly', recorded, '--record', tmp_path / 'again')
     assert (again.returncode, again.stderr) == (0, ''), again.stdout
-    assert again.stdout.splitlines()[-1].endswith(' common messages are bit-identical')
+    *_, recorded_, flown, sentence = again.stdout.splitlines()
+    assert sentence.endswith(' common messages are bit-identical')
+    fingerprint, _ = recorded_fingerprint.read(BagReader(recorded))
+    assert [recorded_, flown] == [
+        f'{which}: fingerprint {fingerprint}, repeatable'
+        for which in ('the recording', 'the new flight')]
     # Also one that was flown again itself; and with the loop closed a change is seen.
     figures = tmp_path / 'figures.json'
     what_if = here('refly', tmp_path / 'again', '--set', 'imu.gyro_noise_density=1e-3', '--json',
