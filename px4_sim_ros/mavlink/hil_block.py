@@ -11,7 +11,7 @@ from pymavlink.dialects.v20 import common as mavlink
 
 from px4_sim_ros.mavlink.arrivals import Arrivals
 from px4_sim_ros.mavlink.battery_link import BatteryLink
-from px4_sim_ros.mavlink.cores import core_of
+from px4_sim_ros.mavlink.cores import shared_core_of
 from px4_sim_ros.mavlink.hil_codec import ActuatorControls, HilEncoder
 from px4_sim_ros.mavlink.hil_optional import distance_message, flow_message, odometry_message
 from px4_sim_ros.mavlink.hil_server import HilServer, port_of
@@ -171,7 +171,7 @@ class HilBlock(Block):
         self._reported_state: LinkState | None = None
         # What the host sets, before `reset`.
         self.is_alone = True                # the process waits for no other autopilot
-        self.shared_core = SharedCore(core_of(hil.instance))    # if the parameters say so
+        self.shared_core = SharedCore(shared_core_of(hil.instance))    # if the parameters say so
         self.on_state: typing.Callable[[LinkState], None] = lambda state: None
         """Is given the state of the link when it has changed."""
         check_port_is_free('TCP', hil.host, port_of(hil.instance))

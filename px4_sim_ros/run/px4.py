@@ -18,7 +18,7 @@ import typing
 
 from px4_sim_ros.config.parameter_files import FlatParameters
 from px4_sim_ros.config.resources import PACKAGE, try_to_make
-from px4_sim_ros.mavlink.cores import core_of
+from px4_sim_ros.mavlink.cores import core_of, shared_core_of
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.run.processes import Child
@@ -100,7 +100,8 @@ class Px4:
 
     def _prefix(self, instance: int) -> list[str]:
         whose = instance if self.core_instance is None else self.core_instance
-        on_core = ['taskset', '--cpu-list', str(core_of(whose))]
+        core = shared_core_of(whose) if self.repeats else core_of(whose)
+        on_core = ['taskset', '--cpu-list', str(core)]
         if self.repeats:
             return [*on_core, 'prlimit', f'--rttime={_LONGEST_TURN_US}',
                     'chrt', '--fifo', str(_PRIORITY)]

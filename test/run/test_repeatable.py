@@ -19,7 +19,7 @@ from pymavlink.dialects.v20 import common as mavlink
 from report_flights import fly as fly_script
 
 from px4_sim_ros.config.configuration import load_configuration, write_configuration
-from px4_sim_ros.mavlink.cores import core_of
+from px4_sim_ros.mavlink.cores import shared_core_of
 from px4_sim_ros.mavlink.hil_fields import heartbeat
 from px4_sim_ros.recording.analysis import recorded_fingerprint
 from px4_sim_ros.recording.bag.reader import BagReader
@@ -169,7 +169,7 @@ def test_px4_repeats_itself_on_a_core_that_is_full(fly):
     fly = functools.partial(fly, '--mode', 'core', '--px4-schedule', 'repeatable',
                             autopilot='px4', instance=PX4_INSTANCE)
     alone = fly()
-    with busy_loop(core_of(PX4_INSTANCE)):
+    with busy_loop(shared_core_of(PX4_INSTANCE)):
         found = [fly() for _ in range(2)]
     assert [summary['fingerprint'] for summary in found] == 2 * [alone['fingerprint']]
     assert all(summary['repeatable'] for summary in found)
