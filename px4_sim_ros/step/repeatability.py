@@ -15,7 +15,9 @@ FINGERPRINT = 'fingerprint'
 FLOWN = 'flown'
 """The key that says whether the mission was flown to its end, among what the pilot reports."""
 OVER_US = 'over_us'
-"""The key of the simulated time at which the mission was over, among what the pilot reports."""
+"""The key of the simulated time at which the mission was over, among what the pilot reports.
+
+Dynamics reports it as well if time goes on: the fingerprint is that of the flight up to then."""
 _GAP, _GAP_US = 'gap', 'gap_us'
 
 Values = typing.Mapping[str, object]
@@ -38,8 +40,14 @@ class Gap(typing.NamedTuple):
 
 
 def first_gap(values: typing.Iterable[Values]) -> str:
-    """Return the first gap that blocks report, with its time, '' for none."""
-    gaps = [gap for gap in map(Gap.of, values) if gap is not None]
+    """Return the first gap that blocks report, with its time, '' for none.
+
+    What comes when the flight of the fingerprint is over does not matter for it.
+    """
+    values = list(values)
+    ends_us = [int(str(v[OVER_US])) for v in values if FINGERPRINT in v and OVER_US in v]
+    gaps = [gap for gap in map(Gap.of, values)
+            if gap is not None and all(gap.time_us <= end_us for end_us in ends_us)]
     if not gaps:
         return ''
     first = min(gaps)
