@@ -100,7 +100,8 @@ def _fly(
         held.enter_context(autopilots.claim(vehicles))
     except (ParameterError, OSError) as error:
         return output.failed('fly', error, BAD_INPUT)
-    for remark in fly_plan.remarks(vehicle.configuration for vehicle in vehicles):
+    for remark in [*fly_plan.remarks(vehicle.configuration for vehicle in vehicles),
+                   *fly_plan.remarks_on_px4(vehicles)]:
         print(f'fly: {remark}', file=sys.stderr)
     record = FlightRecord()
     record.autopilot = plan.autopilot

@@ -8,6 +8,7 @@ import contextlib
 import dataclasses
 import os
 import pathlib
+import sys
 import tempfile
 import typing
 
@@ -30,7 +31,7 @@ from px4_sim_ros.recording.analysis.comparison import compare_bags
 from px4_sim_ros.recording.bag.folder import new_folder
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import RunDescription
-from px4_sim_ros.run import autopilots, settings
+from px4_sim_ros.run import autopilots, px4_memory, settings
 from px4_sim_ros.run.flight import conduct
 from px4_sim_ros.run.flight_plan import FlightPlan
 from px4_sim_ros.run.flight_record import FlightRecord
@@ -69,6 +70,8 @@ def _fly_again(options: argparse.Namespace, bag: BagReader, folder: pathlib.Path
     plan = _plan(options, bag.run, configuration)
     if plan.px4 is not None:
         reflown.say(reflown.differences(bag.run, plan.px4))
+        for remark in px4_memory.remarks() if plan.px4.repeats else ():
+            print(f'refly: {remark}', file=sys.stderr)
     with (autopilots.claim(plan.vehicles(configuration)),
           contextlib.closing(Progress(plan.mission.events if plan.mission else 0)) as progress):
         conduct(plan, configuration, FlightRecord(), folder, on_event=progress.show,

@@ -22,6 +22,7 @@ from px4_sim_ros.mavlink.cores import core_of, shared_core_of
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.run.processes import Child
+from px4_sim_ros.run.px4_memory import MEMORY
 from px4_sim_ros.run.px4_socket import remove_dead_socket
 
 _BUILD = pathlib.Path('build/px4_sitl_default')
@@ -35,7 +36,6 @@ _PARAMETER = 'PX4_PARAM_'         # begins the name of a variable that sets a pa
 _PRIORITY = 50
 # A thread that keeps the core to itself for so long does not sleep any more: the system ends PX4.
 _LONGEST_TURN_US = 5_000_000
-_MEMORY = pathlib.Path('/dev/shm')
 # What it prints when it gets a SIGTERM or a SIGINT.
 _ASKED_TO_END = b'PX4 Exiting...'
 
@@ -247,7 +247,7 @@ class Px4Process(Child):
 def _folder_in_memory() -> pathlib.Path | None:
     """Return a new folder in memory, None where there is no place for it."""
     try:
-        return pathlib.Path(tempfile.mkdtemp(prefix=f'{PACKAGE}_px4_', dir=_MEMORY))
+        return pathlib.Path(tempfile.mkdtemp(prefix=f'{PACKAGE}_px4_', dir=MEMORY))
     except OSError:
         return None
 

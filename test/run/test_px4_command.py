@@ -79,7 +79,7 @@ def test_one_that_repeats_ends_with_who_has_started_it(tmp_path):
     starts = (
         'import os, pathlib, time\n'
         'from px4_sim_ros.run import px4\n'
-        f'build = px4._MEMORY = pathlib.Path({str(tmp_path)!r})\n'
+        f'build = px4.MEMORY = pathlib.Path({str(tmp_path)!r})\n'
         "built, log = px4.Px4.find(build, 'repeatable'), build / px4.CONSOLE\n"
         'process = px4.Px4Process(built, 3, os.environ, build)\n'
         'while not log.read_text(): pass\n'
@@ -112,7 +112,7 @@ def test_what_one_that_repeats_prints_is_in_memory_while_it_runs(tmp_path):
         while not console.read_text():
             assert px4.exit_code is None
         memory = console.resolve().parent
-        assert memory.parent == px4_module._MEMORY
+        assert memory.parent == px4_module.MEMORY
     finally:
         px4.stop()
     assert not console.is_symlink() and console.read_text() == 'begun\n'
