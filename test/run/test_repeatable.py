@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import re
+import runpy
 import socket
 import subprocess
 import sys
@@ -46,8 +47,15 @@ def fly(here, instance, tmp_path):
         result = start('fly', *flown, '--instance', instance, '--autopilot', autopilot,
                        '--summary', file, *words)
         assert result.returncode == code, result.stdout + result.stderr
-        return json.loads(file.read_text()) | {'said': result.stderr}
+        return json.loads(file.read_text()) | {'said': result.stderr, 'printed': result.stdout}
     return fly
+
+
+def log_of(summary):
+    """Return the log of a flight of PX4."""
+    folder = re.search(r'PX4 runs in (\S+);', summary['printed'])[1]
+    log, = pathlib.Path(folder).glob('log/*/*.ulg')
+    return log
 
 
 @pytest.mark.slow
@@ -108,10 +116,59 @@ def test_px4_repeats_itself_in_every_mode(fly, monkeypatch):
     found = [fly('--mode', mode) for mode in (*MODES, 'core')]
     assert all(summary['repeatable'] for summary in found), found
     assert len({summary['fingerprint'] for summary in found}) == 1
+    compare_ulogs = runpy.run_path(f'{EXAMPLES}/compare_ulogs.py')
+    first, *others = (log_of(summary) for summary in found)
+    for log in others:
+        differing, both = compare_ulogs['differences'](first, log)
+        assert differing.keys() <= compare_ulogs['MAY_DIFFER'], differing
+        assert both > 80
     other = fly('--mode', 'core', '--seed', '2')
     monkeypatch.setenv('PX4_PARAM_MPC_XY_P', '0.9')
     tuned = fly('--mode', 'core')
     assert len({s['fingerprint'] for s in (found[0], other, tuned)}) == 3
+
+
+@pytest.mark.slow
+@pytest.mark.px4
+@NEEDS_FIFO
+def test_px4_is_flown_again_with_its_parameters(fly, tmp_path, monkeypatch):
+    """From a recording of another mode. With another parameter the flights part."""
+    monkeypatch.setenv('PX4_PARAM_MPC_XY_P', '0.9')
+    recorded = fly('--mode', 'composed', '--px4-schedule', 'repeatable', '--record',
+                   tmp_path / 'bag', autopilot='px4', instance=PX4_INSTANCE)
+    monkeypatch.delenv('PX4_PARAM_MPC_XY_P')
+    again = run('refly', tmp_path / 'bag')
+    assert (again.returncode, again.stderr) == (0, ''), again.stdout
+    *_, before, now, sentence = again.stdout.splitlines()
+    assert before == f"the recording: fingerprint {recorded['fingerprint']}, repeatable"
+    assert now == before.replace('the recording', 'the new flight')
+    assert sentence.endswith(' common messages are bit-identical')
+    monkeypatch.setenv('PX4_PARAM_MPC_XY_P', '0.95')
+    figures = tmp_path / 'figures.json'
+    other = run('refly', tmp_path / 'bag', '--json', figures)
+    assert other.returncode == 1
+    assert other.stdout.startswith('PX4_PARAM_MPC_XY_P = 0.95 is set now; it was 0.9\n')
+    differing = json.loads(figures.read_text())['comparison']['topics']['actuators/command']
+    assert differing['differ'] > 100
+
+
+@pytest.mark.slow
+@pytest.mark.px4
+@NEEDS_FIFO
+def test_two_px4s_at_once_repeat_themselves(tmp_path):
+    """On a core each, where there are two."""
+    hop, instances = write_hop(tmp_path, 3.0), (PX4_INSTANCE, PX4_INSTANCE + 1)
+    with contextlib.ExitStack() as stack:
+        flights = [stack.enter_context(running(command(
+            'fly', '--mode', 'core', '--mission', hop, '--wind', 'dryden', '--autopilot', 'px4',
+            '--px4-schedule', 'repeatable', '--instance', instance, '--summary',
+            tmp_path / f'{instance}.json'))) for instance in instances]
+        for flight in flights:
+            printed, _ = flight.communicate(timeout=240)
+            assert flight.returncode == 0, printed
+    found = [json.loads((tmp_path / f'{instance}.json').read_text()) for instance in instances]
+    assert all(summary['repeatable'] for summary in found), found
+    assert len({summary['fingerprint'] for summary in found}) == 1
 
 
 @pytest.mark.slow
