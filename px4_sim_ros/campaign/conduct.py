@@ -28,6 +28,7 @@ from px4_sim_ros.campaign.lines import Lines
 from px4_sim_ros.campaign.plan import Campaign, Run
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.recording.analysis import tables
+from px4_sim_ros.run.px4 import command_line
 
 # So many are handed over at a time for each slot: the next one is there when a slot is free.
 _AHEAD = 2
@@ -186,7 +187,8 @@ def command(scenario: pathlib.Path, px4: Px4Build, fingerprint: str) -> str:
     words = ['python', '-m', 'px4_sim_ros', 'fly', '--mode', 'core', '--scenario', str(scenario)]
     if px4 is not None:
         words += ['--autopilot', 'px4', '--px4-dir', px4[0], '--px4-schedule', px4[1]]
-    return shlex.join([*words, '--expect', fingerprint])
+    words += ['--expect', fingerprint]
+    return shlex.join(words) if px4 is None else command_line(words)
 
 
 def write_tables(folder: Folder) -> list[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import hashlib
 import math
 import pathlib
 import shutil
@@ -29,7 +28,7 @@ from px4_sim_ros.run.flight_plan import VehiclePlan
 from px4_sim_ros.run.flight_record import FlightRecord
 from px4_sim_ros.run.flight_watch import FlightWatch, StartedAutopilot
 from px4_sim_ros.run.processes import stop_all
-from px4_sim_ros.run.px4 import Px4
+from px4_sim_ros.run.px4 import Px4, described
 
 _DIRECT = 'px4_sim_ros.campaign.in_process:DirectBridge'
 
@@ -135,7 +134,8 @@ def _flown(job: Job, configuration: Configuration, folder: pathlib.Path) -> Row:
     recorder = None                # without one the messages of ROS are not loaded
     if 'recorder' in configuration.nodes:
         from px4_sim_ros.run.core_recorder import CoreRecorder
-        run = RunDescription.of(configuration, mode='core', autopilot=autopilot)
+        run = RunDescription.of(configuration, mode='core', autopilot=autopilot,
+                                px4=described(px4))
         configuration = with_run_file(configuration, run, folder)
         recorder = CoreRecorder(configuration, run)
     vehicle = VehiclePlan('', configuration, 'none' if px4 is None else 'px4', px4, None)
@@ -214,6 +214,5 @@ def _versions(px4: Px4 | None) -> str:
     """Return what the numbers of a flight depend on besides its scenario."""
     found = versions()
     if px4 is not None:
-        digest = hashlib.sha256((px4.build / 'bin' / 'px4').read_bytes()).hexdigest()
-        found['px4'] = digest[:16]
+        found['px4'] = px4.digests()['bin/px4'][:16]
     return ', '.join(f'{name} {version}' for name, version in found.items())

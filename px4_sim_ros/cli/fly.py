@@ -28,7 +28,7 @@ from px4_sim_ros.run.fleet_record import FleetRecord
 from px4_sim_ros.run.flight import conduct
 from px4_sim_ros.run.flight_plan import AUTOPILOTS, MODES, FlightPlan, VehiclePlan
 from px4_sim_ros.run.flight_record import FlightRecord
-from px4_sim_ros.run.px4 import add_schedule_argument
+from px4_sim_ros.run.px4 import add_schedule_argument, command_line
 
 if typing.TYPE_CHECKING:       # a flight that may be any does without the recordings
     from px4_sim_ros.cli.expectation import Expectation
@@ -100,7 +100,8 @@ def _fly(
         held.enter_context(autopilots.claim(vehicles))
     except (ParameterError, OSError) as error:
         return output.failed('fly', error, BAD_INPUT)
-    for remark in fly_plan.remarks(vehicle.configuration for vehicle in vehicles):
+    for remark in [*fly_plan.remarks(vehicle.configuration for vehicle in vehicles),
+                   *fly_plan.remarks_on_px4(vehicles)]:
         print(f'fly: {remark}', file=sys.stderr)
     record = FlightRecord()
     record.autopilot = plan.autopilot
@@ -173,7 +174,7 @@ def _broken(
         words = ['python', '-m', 'px4_sim_ros', *same_flight.words(options)]
         if not record.unrepeatable:
             words += ['--expect', record.status.fingerprint]
-        yield f'again: {shlex.join(words)}'
+        yield f'again: {command_line(words) if plan.px4 else shlex.join(words)}'
 
 
 def _ports(vehicles: typing.Sequence[VehiclePlan]) -> str:

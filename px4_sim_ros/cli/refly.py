@@ -8,13 +8,15 @@ import contextlib
 import dataclasses
 import os
 import pathlib
+import sys
 import tempfile
+import typing
 
-from px4_sim_ros.cli import flown_again
+from px4_sim_ros.cli import flown_again, reflown
 from px4_sim_ros.cli.compare import report_comparison
 from px4_sim_ros.cli.exit_codes import FAILED
 from px4_sim_ros.cli.progress import Progress
-from px4_sim_ros.config import domain_claim
+from px4_sim_ros.config import domain_claim, node_overrides
 from px4_sim_ros.config.configuration import (
     Configuration,
     checked_scenario,
@@ -29,16 +31,17 @@ from px4_sim_ros.recording.analysis.comparison import compare_bags
 from px4_sim_ros.recording.bag.folder import new_folder
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import RunDescription
-from px4_sim_ros.run import autopilots, settings
+from px4_sim_ros.run import autopilots, px4_memory, settings
 from px4_sim_ros.run.flight import conduct
 from px4_sim_ros.run.flight_plan import FlightPlan
 from px4_sim_ros.run.flight_record import FlightRecord
-from px4_sim_ros.run.px4 import ONE_CORE, REPEATABLE, Px4
+from px4_sim_ros.run.px4 import Px4
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the command's options."""
     flown_again.add_arguments(parser)
+    node_overrides.add_argument(parser)
     parser.add_argument('--px4-dir', default=os.environ.get('PX4_DIR', ''),
                         help='a PX4 source tree that was built, or its build folder, if it was'
                         ' flown by PX4; PX4_DIR by default')
@@ -65,15 +68,21 @@ def _fly_again(options: argparse.Namespace, bag: BagReader, folder: pathlib.Path
     new = new_folder(options.record if options.record is not None else folder / 'refly')
     configuration = _configuration(bag, overrides, options.profile, folder, new)
     plan = _plan(options, bag.run, configuration)
+    if plan.px4 is not None:
+        reflown.say(reflown.differences(bag.run, plan.px4))
+        for remark in px4_memory.remarks() if plan.px4.repeats else ():
+            print(f'refly: {remark}', file=sys.stderr)
     with (autopilots.claim(plan.vehicles(configuration)),
           contextlib.closing(Progress(plan.mission.events if plan.mission else 0)) as progress):
         conduct(plan, configuration, FlightRecord(), folder, on_event=progress.show,
                 on_restart=lambda: None, on_waiting=lambda: None)
     flown = BagReader(new)
+    reflown.say(reflown.repeats(*of) for of in (('the recording', bag), ('the new flight', flown)))
     found = dataclasses.replace(
         compare_bags(bag, flown), names=(str(bag.folder), 'the new flight'))
     report_comparison(bag, flown, found, options)
-    return 0 if flown_again.is_what_if(options, overrides) or found.identical else FAILED
+    is_what_if = flown_again.is_what_if(options, overrides) or bool(options.node)
+    return 0 if is_what_if or found.identical else FAILED
 
 
 def _configuration(
@@ -115,6 +124,23 @@ def _plan(
     hil = configuration.of_node('hil_bridge', HilParameters)
     px4 = None
     if run.autopilot == 'px4':
-        px4 = Px4.find(options.px4_dir, REPEATABLE if hil.shares_core else ONE_CORE)
+        px4 = dataclasses.replace(
+            Px4.find(options.px4_dir, reflown.schedule_of(run, shares_core=hil.shares_core)),
+            of_recording=tuple(run.px4.get('parameters', {}).items()))
     return FlightPlan(options.mode, run.autopilot, px4, flown_mission(configuration.world),
-                      {}, (), None, scenario=checked_scenario(configuration))
+                      _own_classes(options.node, run, configuration), (), None,
+                      scenario=checked_scenario(configuration))
+
+
+def _own_classes(
+    given: typing.Sequence[str], run: RunDescription, configuration: Configuration,
+) -> dict[str, str]:
+    """Return the blocks of the user that are flown: of the recording, unless others are given.
+
+    :param given: each `NAME=MODULE:CLASS`
+    :raises ParameterError: one of them is wrong, or cannot be imported
+    """
+    names = configuration.graph.nodes
+    own = node_overrides.parse(given, names)
+    return own | node_overrides.parse(
+        (f'{name}={path}' for name, path in run.own_classes.items() if name not in own), names)

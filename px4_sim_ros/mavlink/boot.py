@@ -21,7 +21,8 @@ from px4_sim_ros.model.timebase import US_PER_S, is_due
 _REST_WAIT_S = 0.05
 _DELIVERY_WAIT_S = 0.0002
 _RESTLESS = 'the autopilot boots, and did not come to rest'
-# Simulated time between looks at how its threads are scheduled, some 0.2 ms each.
+# Simulated time between looks at how its threads are scheduled, some 0.2 ms each. Whoever changes
+# that for less than this time is not seen.
 _SCHEDULE_PERIOD_US = 10 * US_PER_S
 
 
@@ -131,7 +132,19 @@ class Boot:
         """See once a simulated second whether it still runs as it did at the end of its boot."""
         if self._watch is None or not is_due(time_us, US_PER_S) or self._watch.is_booting:
             return
-        if used := self._watch.disk_used():
+        self._look(self._watch, 0 if is_due(time_us, _SCHEDULE_PERIOD_US) else None)
+
+    def look_last(self, step: int | None) -> None:
+        """See at the end of the flight whether it has run so all the time.
+
+        :param step: the thread of the step; None: it shares no core any more
+        """
+        if self._watch is not None and not self._watch.is_booting:
+            self._look(self._watch, step)
+
+    def _look(self, watch: BootWatch, step: int | None) -> None:
+        """Note the use of the disk, or a wrong schedule unless nobody is to look for that."""
+        if used := watch.disk_used():
             self._note_gap(f'the autopilot has used the disk: {used}')
-        elif is_due(time_us, _SCHEDULE_PERIOD_US) and (sentence := self._watch.wrong_schedule()):
+        elif step is not None and (sentence := watch.wrong_schedule(step)):
             self._note_gap(sentence)

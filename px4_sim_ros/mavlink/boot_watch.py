@@ -149,19 +149,19 @@ class BootWatch:
                 return False
             time.sleep(_LOOK_S)
 
-    def wrong_schedule(self) -> str:
+    def wrong_schedule(self, step: int = 0) -> str:
         """Return a sentence about a thread that has not its place on our core, '' for none.
 
-        To be called by the thread of the step, which is to come last there.
+        :param step: the thread of the step, which is to come last there; 0: that of the caller
         """
-        core = os.sched_getaffinity(0)
+        core = os.sched_getaffinity(step)
         with contextlib.suppress(OSError):       # it has just ended
             for thread in (_PROC / str(self._session) / 'task').iterdir():
                 if os.sched_getscheduler(int(thread.name)) != os.SCHED_FIFO:
                     return f'thread {thread.name} of the autopilot has not SCHED_FIFO'
                 if len(core) != 1 or os.sched_getaffinity(int(thread.name)) != core:
                     return f'thread {thread.name} of the autopilot and the step are not on one core'
-        if os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK != os.SCHED_RR:
+        if os.sched_getscheduler(step) & ~os.SCHED_RESET_ON_FORK != os.SCHED_RR:
             return 'the step has not SCHED_RR'
         return ''
 

@@ -13,3 +13,12 @@ def core_of(instance: int) -> int:
     """
     cores = sorted(os.sched_getaffinity(0))
     return cores[-1 - instance % max(len(cores) - 1, 1)]
+
+
+def shared_core_of(instance: int) -> int:
+    """Return the core that an autopilot has with the step, which needs no other one.
+
+    So each instance has another while they last, and the first core is one of them.
+    """
+    cores = sorted(os.sched_getaffinity(0))
+    return cores[-1 - instance % len(cores)]

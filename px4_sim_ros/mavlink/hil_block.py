@@ -11,7 +11,7 @@ from pymavlink.dialects.v20 import common as mavlink
 
 from px4_sim_ros.mavlink.arrivals import Arrivals
 from px4_sim_ros.mavlink.battery_link import BatteryLink
-from px4_sim_ros.mavlink.cores import core_of
+from px4_sim_ros.mavlink.cores import shared_core_of
 from px4_sim_ros.mavlink.hil_codec import ActuatorControls, HilEncoder
 from px4_sim_ros.mavlink.hil_optional import distance_message, flow_message, odometry_message
 from px4_sim_ros.mavlink.hil_server import HilServer, port_of
@@ -168,10 +168,11 @@ class HilBlock(Block):
         self._frames = b''                  # of the step that waits for its command
         self._is_exchanging = False         # a step was sent and not answered
         self._is_held = False
+        self._is_on_core = False            # with the step, since the last one
         self._reported_state: LinkState | None = None
         # What the host sets, before `reset`.
         self.is_alone = True                # the process waits for no other autopilot
-        self.shared_core = SharedCore(core_of(hil.instance))    # if the parameters say so
+        self.shared_core = SharedCore(shared_core_of(hil.instance))    # if the parameters say so
         self.on_state: typing.Callable[[LinkState], None] = lambda state: None
         """Is given the state of the link when it has changed."""
         check_port_is_free('TCP', hil.host, port_of(hil.instance))
@@ -233,8 +234,10 @@ class HilBlock(Block):
         if has_first_imu is not self._has_first_imu:
             self._has_first_imu = has_first_imu
             link.lockstep.expect_gap()
-        if self._hil.shares_core and (sentence := self.shared_core.enter()):
-            link.lockstep.note_gap(sentence)
+        if self._hil.shares_core:
+            self._is_on_core = True
+            if sentence := self.shared_core.enter():
+                link.lockstep.note_gap(sentence)
         self._frames = self._hil_frames.of(time_us, inputs)
         link.lockstep.begin(time_us, self._frames)
         self._is_exchanging = True
@@ -286,11 +289,18 @@ class HilBlock(Block):
     def abort(self) -> None:
         """Hold no step any more."""
         self._is_exchanging = self._is_held = False
+        self._leave_core()
+
+    def _leave_core(self) -> None:
+        """Share the core no longer, after a last look at how the autopilot runs there."""
+        if self._is_on_core:
+            self._is_on_core = False
+            self.link.lockstep.look_last(self.shared_core.thread)
         self.shared_core.leave()
 
     def close(self) -> None:
         """Let the autopilot go and free the port."""
-        self.shared_core.leave()
+        self._leave_core()
         if self._link is not None:
             self._counters = self._link.lockstep.status()
             self._link.server.close()

@@ -280,6 +280,14 @@ class Lockstep:
         """Remember the first thing that may be otherwise if the run is repeated."""
         self._gap = self._gap or Gap(self.report.time_us, sentence)
 
+    def look_last(self, step: int | None) -> None:
+        """See at the end of the flight whether the autopilot has run all the time as it has to.
+
+        :param step: the thread of the step; None: it shares no core any more
+        """
+        if self.state is not LinkState.WAITING:
+            self._boot.look_last(step)
+
     def _without_autopilot(self) -> ActuatorControls | None:
         if self._parameters.on_waiting == 'hold' or (
                 self._parameters.on_waiting != 'run' and not self._has_begun):

@@ -52,6 +52,11 @@ class SharedCore:
             return 'the step may not use SCHED_RR'
         return ''
 
+    @property
+    def thread(self) -> int | None:
+        """The thread that shares the core, None for none."""
+        return None if self._before is None else self._before.thread
+
     def leave(self) -> None:
         """Let the thread run as it did before; a second time nothing happens.
 

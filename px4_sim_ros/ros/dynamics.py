@@ -22,7 +22,7 @@ from px4_sim_ros.step import side_topics
 from px4_sim_ros.step.attendance import Change
 from px4_sim_ros.step.dynamics_block import DynamicsBlock
 from px4_sim_ros.step.graph import Graph
-from px4_sim_ros.step.repeatability import FINGERPRINT, FLOWN
+from px4_sim_ros.step.repeatability import FINGERPRINT, FLOWN, OVER_US
 
 # The pilot may be in another process, whose word takes a while: seconds of wall time.
 _STEPS_REMEMBERED = 10_000
@@ -98,5 +98,5 @@ class DynamicsNode(BlockNode):
         level, sentence, values = super().status()
         self._find_flown()
         if self._flown is not None and FINGERPRINT in values:
-            values = {**values, FINGERPRINT: self._flown, FLOWN: True}
+            values = {**values, FINGERPRINT: self._flown, FLOWN: True, OVER_US: self._over_us}
         return level, sentence, values

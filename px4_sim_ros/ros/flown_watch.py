@@ -20,7 +20,7 @@ from px4_sim_ros.step.repeatability import (
     unrepeatable_because,
 )
 
-_WHO_KNOWS = 'dynamics', 'pilot', 'hil_bridge'
+_WHO_KNOWS = 'dynamics', 'pilot', 'hil_bridge', 'manager'
 
 
 class FlownWatch:
@@ -53,7 +53,7 @@ class FlownWatch:
         """Return which flight it was, once, when all that is about it has come; '' before."""
         if self._is_told or not self._last.keys() >= set(_WHO_KNOWS):
             return ''
-        dynamics, pilot, _ = (self._last[name][1] for name in _WHO_KNOWS)
+        dynamics, pilot = (self._last[name][1] for name in _WHO_KNOWS[:2])
         # The pilot knows some steps before it tells when that was.
         is_flown = dynamics.get(FLOWN) == pilot.get(FLOWN) == 'True' and OVER_US in pilot
         if not is_flown or any(

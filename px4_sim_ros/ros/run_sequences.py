@@ -34,7 +34,7 @@ class RunSequences:
         manager.publish_status()
         deadline_s = self._startup_deadline_s()
         yield from self._bring_up.begin(deadline_s)
-        self._supervision.expect_recording()
+        self._supervision.begin_run()
         manager.lifecycle_state = 'inactive'
         manager.trigger_configure()
         yield from self._start(deadline_s)
@@ -50,11 +50,10 @@ class RunSequences:
             yield from self._bring_up.rewind()
             manager.control.run += 1
             manager.sim_clock.reset()
-            self._supervision.expect_recording()
+            self._supervision.begin_run()
             # Whoever has started an autopilot starts it again now.
             manager.publish_status()
             yield from self._start(self._startup_deadline_s())
-            self._supervision.all_active()
         except TransitionError as error:
             manager.get_logger().error(f'the reset has failed: {error}')
             manager.enter(RunState.STOPPED, f'the reset has failed: {error}')

@@ -22,12 +22,15 @@ from px4_sim_ros.ros.recorder_watch import RecorderWatch
 from px4_sim_ros.ros.run_control import RunControl
 from px4_sim_ros.step.members import managed
 from px4_sim_ros.step.pacing import PaceWatch
+from px4_sim_ros.step.repeatability import Gap
 
 if typing.TYPE_CHECKING:
     from px4_sim_ros.ros.manager import ManagerNode
 
 # How often it is looked whether somebody else publishes /clock.
 _LOOK_S = 0.5
+# Nodes are stopped by the manager itself in these.
+_OWN_DOING = RunState.STARTING, RunState.RESETTING, RunState.STOPPING
 # A world at full speed often reaches the recorder's window, and goes on at once.
 _BEHIND_S = 0.2
 
@@ -43,6 +46,7 @@ class Supervision:
         self._others = ''                      # who publishes /clock as well
         self._looked_s = 0.0
         self._deactivated: set[str] = set()    # nodes that others have stopped
+        self._gap: Gap | None = None           # the first of them that takes part in the step
         self._pace_watch = PaceWatch(self._clock.step_us)
         self._overdue_watch = OverdueWatch(
             bring_up.members, bring_up.nodes, driver, self._on_overdue, self._on_cleared,
@@ -58,15 +62,13 @@ class Supervision:
 
     # The course of a run.
 
-    def expect_recording(self) -> None:
-        """Expect a recording from time 0 on, if there is a recorder."""
+    def begin_run(self) -> None:
+        """Expect a run from time 0 on, in which nobody has stopped a node yet."""
+        self._deactivated.clear()
+        self._gap = None
         if self._recorder is not None:
             self._recorder.reset()
             self.unrecorded = ''
-
-    def all_active(self) -> None:
-        """Take note that all nodes are active."""
-        self._deactivated.clear()
 
     def reset(self) -> None:
         """Forget who has blocked."""
@@ -96,7 +98,7 @@ class Supervision:
         status = control.status(state, level, sentence, lifecycle_state, self._clock.complete_us)
         vehicles = self._manager.vehicle_control
         return dataclasses.replace(
-            status, unrecorded=unrecorded, unasked=control.unasked,
+            status, unrecorded=unrecorded, unasked=control.unasked, gap=self._gap,
             there=tuple(vehicles.there()) if vehicles else (),
             away=tuple(vehicles.away()) if vehicles else (),
             changes=vehicles.changes if vehicles else 0)
@@ -204,7 +206,7 @@ class Supervision:
     # What others than the manager do to a node.
 
     def _on_transition(self, node: str, event: TransitionEvent) -> None:
-        if self._manager.is_busy or self._bring_up.was_dropped(node):
+        if self._manager.phase in _OWN_DOING or self._bring_up.was_dropped(node):
             return
         logger = self._manager.get_logger()
         start, goal = event.start_state, event.goal_state
@@ -213,6 +215,8 @@ class Supervision:
             self._on_shut_down(node)
         elif start.id == State.TRANSITION_STATE_DEACTIVATING:
             self._deactivated.add(node)
+            if self._gap is None and node != 'recorder':
+                self._gap = Gap(self._clock.complete_us, f'{node} was stopped by hand')
             logger.info(f'{node} has stopped at {now}')
         elif goal.id == State.PRIMARY_STATE_ACTIVE and node in self._deactivated:
             self._deactivated.remove(node)

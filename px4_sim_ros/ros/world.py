@@ -22,7 +22,7 @@ from rclpy.signals import SignalHandlerOptions
 
 from px4_sim_ros.config import domain_claim, node_overrides, signals
 from px4_sim_ros.config.resources import own_arguments
-from px4_sim_ros.mavlink.cores import core_of
+from px4_sim_ros.mavlink.cores import shared_core_of
 from px4_sim_ros.mavlink.shared_core import SharedCore
 from px4_sim_ros.model.errors import ParameterError, RunError
 from px4_sim_ros.ros.block_host import BlockHost
@@ -68,7 +68,7 @@ def run(
     nodes: list[typing.Any] = []
     executor = make_executor()
     host = BlockHost() if described is None else BlockHost(
-        SharedCore(core_of(described.core_instance)), attendance_of(described.vehicles))
+        SharedCore(shared_core_of(described.core_instance)), attendance_of(described.vehicles))
     try:
         make = functools.partial(_make, stop, host)
         manager = (_make_nodes(names, nodes, own, host, make) if described is None

@@ -75,12 +75,6 @@ def start_autopilot(
     folder = new_run_folder(instance, ros_home)
     print(f'PX4 runs in {folder}; its console is {CONSOLE} there', flush=True)
     more = {} if scenario == NONE else load_scenario(scenario).px4_parameters
-    of_vehicle = _not_overridden(px4.environment(load_vehicle(vehicle), more))
-    return Px4Process(
-        px4, instance, {**os.environ, **of_vehicle, **(environment or {})}, folder)
-
-
-def _not_overridden(environment: dict[str, str]) -> dict[str, str]:
-    """Return what of it the user has not set: PX4's parameters are the user's to choose."""
-    return {name: value for name, value in environment.items()
-            if not (name.startswith('PX4_PARAM_') and name in os.environ)}
+    # PX4's parameters are the user's to choose.
+    found = {**os.environ, **px4.environment(load_vehicle(vehicle), more), **px4.parameters}
+    return Px4Process(px4, instance, {**found, **(environment or {})}, folder)

@@ -143,7 +143,8 @@ class CoreWorld:
                 with contextlib.closing(HangWatch(self._runner, on_hang)):
                     self._run(stop, signal)
             finally:
-                self._first.bridge.shared_core.leave()
+                for vehicle in self._vehicles.values():
+                    vehicle.bridge.abort()
         return False
 
     def _run(self, stop: threading.Event, signal: signals.Stop) -> None:

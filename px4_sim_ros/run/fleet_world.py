@@ -12,6 +12,7 @@ from px4_sim_ros.model.encounters import Encounter, Encounters, Nearest
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.run.fleet import reaches_m
 from px4_sim_ros.run.flight_record import FlightRecord
+from px4_sim_ros.run.px4 import described
 
 if typing.TYPE_CHECKING:
     from px4_sim_ros.recording.bag.fleet_description import FleetDescription
@@ -149,9 +150,13 @@ def describe(plan: FlightPlan, configuration: Configuration) -> FleetDescription
     """
     from px4_sim_ros.recording.bag.fleet_description import FleetDescription
     from px4_sim_ros.recording.bag.run_description import RunDescription
+    # One build flies all of them, and reading it takes a while.
+    px4s = {px4: described(px4)
+            for px4 in {vehicle.px4 for vehicle in plan.vehicles(configuration)}}
     return FleetDescription({
         vehicle.namespace: RunDescription.of(
             vehicle.configuration, mode=plan.mode, autopilot=vehicle.autopilot,
             namespace=vehicle.namespace, own_classes=plan.own_classes,
-            presence=vehicle.presence)
+            presence=vehicle.presence,
+            px4=px4s[vehicle.px4])
         for vehicle in plan.vehicles(configuration)}, plan.near_miss_m)

@@ -22,6 +22,7 @@ from px4_sim_ros.run.flight_plan import FlightPlan, VehiclePlan, World, optional
 from px4_sim_ros.run.flight_record import FlightRecord
 from px4_sim_ros.run.flight_watch import FlightWatch, StartedAutopilot
 from px4_sim_ros.run.processes import Child, stop_all
+from px4_sim_ros.run.px4 import described
 from px4_sim_ros.step.members import Member
 
 
@@ -193,7 +194,8 @@ def _make_world(
         from px4_sim_ros.recording.bag.run_description import RunDescription, with_run_file
         run = RunDescription.of(
             configuration, mode=plan.mode, autopilot=plan.autopilot,
-            namespace=plan.namespace, own_classes=plan.own_classes)
+            namespace=plan.namespace, own_classes=plan.own_classes,
+            px4=described(plan.px4))
         configuration = with_run_file(configuration, run, folder)
     if plan.mode == 'core':
         from px4_sim_ros.run.core_world import CoreWorld

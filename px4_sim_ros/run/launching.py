@@ -51,7 +51,7 @@ from px4_sim_ros.run import autopilots, remapping
 from px4_sim_ros.run.flight_plan import VehiclePlan, optional_nodes
 from px4_sim_ros.run.launch_arguments import ARGUMENTS, REPLAY_ARGUMENTS
 from px4_sim_ros.run.launch_viewers import check_viewers, viewers
-from px4_sim_ros.run.px4 import Px4, schedule_parameters
+from px4_sim_ros.run.px4 import Px4, described, schedule_parameters
 from px4_sim_ros.run.replay import prepare, survey
 from px4_sim_ros.step.pacing import speed_factor
 from px4_sim_ros.viewing.rerun_target import OPEN
@@ -135,7 +135,8 @@ def actions(context: LaunchContext, vehicle: str) -> list[LaunchDescriptionEntit
     if 'recorder' in configuration.nodes:
         run = RunDescription.of(
             configuration, mode=given['mode'], autopilot=given['autopilot'],
-            namespace=given['namespace'], own_classes=own_classes)
+            namespace=given['namespace'], own_classes=own_classes,
+            px4=described(px4))
         configuration = with_run_file(configuration, run, pathlib.Path(folder.name))
     file = write_configuration(pathlib.Path(folder.name), configuration)
     return [

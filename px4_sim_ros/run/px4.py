@@ -7,8 +7,10 @@ import argparse
 import contextlib
 import dataclasses
 import datetime
+import hashlib
 import os
 import pathlib
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -16,23 +18,24 @@ import typing
 
 from px4_sim_ros.config.parameter_files import FlatParameters
 from px4_sim_ros.config.resources import PACKAGE, try_to_make
-from px4_sim_ros.mavlink.cores import core_of
+from px4_sim_ros.mavlink.cores import core_of, shared_core_of
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.run.processes import Child
+from px4_sim_ros.run.px4_memory import MEMORY
 from px4_sim_ros.run.px4_socket import remove_dead_socket
 
 _BUILD = pathlib.Path('build/px4_sitl_default')
-_BINARY = pathlib.Path('bin/px4')
+_BINARY, _FILES = pathlib.Path('bin/px4'), pathlib.Path('etc')
 CONSOLE = 'px4.log'
 """The file in its folder with all that a PX4 prints."""
 
 ONE_CORE, REPEATABLE, ALL_CORES = SCHEDULES = ('one-core', 'repeatable', 'all-cores')
 """How a PX4 runs: on a core of its own, there before all else, or wherever the system puts it."""
+_PARAMETER = 'PX4_PARAM_'         # begins the name of a variable that sets a parameter of PX4
 _PRIORITY = 50
 # A thread that keeps the core to itself for so long does not sleep any more: the system ends PX4.
 _LONGEST_TURN_US = 5_000_000
-_MEMORY = pathlib.Path('/dev/shm')
 # What it prints when it gets a SIGTERM or a SIGINT.
 _ASKED_TO_END = b'PX4 Exiting...'
 
@@ -44,6 +47,7 @@ class Px4:
     build: pathlib.Path
     schedule: str = ONE_CORE
     core_instance: int | None = None       # whose core it is on; None: that of its own instance
+    of_recording: tuple[tuple[str, str], ...] = ()     # variables of a flight that is flown again
 
     @classmethod
     def find(cls, px4_dir: str | os.PathLike[str], schedule: str = ONE_CORE) -> Px4:
@@ -59,7 +63,7 @@ class Px4:
             raise ParameterError('px4_dir: missing; give the folder of a PX4 that was built')
         root = pathlib.Path(px4_dir).expanduser().resolve()
         for build in (root, root / _BUILD):
-            if os.access(build / _BINARY, os.X_OK) and (build / 'etc').is_dir():
+            if os.access(build / _BINARY, os.X_OK) and (build / _FILES).is_dir():
                 return cls(build, schedule)
         raise ParameterError(
             f'px4_dir = {root}: has no {_BINARY} and no {_BUILD / _BINARY};'
@@ -70,16 +74,34 @@ class Px4:
         return [
             *self._prefix(instance),
             str(self.build / _BINARY), '-d', '-i', str(instance), '-w', '.',
-            '-s', 'etc/init.d-posix/rcS', str(self.build / 'etc')]
+            '-s', 'etc/init.d-posix/rcS', str(self.build / _FILES)]
 
     @property
     def repeats(self) -> bool:
         """Whether its flights repeat bit for bit."""
         return self.schedule == REPEATABLE
 
+    @property
+    def parameters(self) -> dict[str, str]:
+        """The variables that set parameters of PX4 whatever the vehicle's file says; ours win."""
+        return {**dict(self.of_recording), **parameters_set()}
+
+    def digests(self) -> dict[str, str]:
+        """Return the SHA-256 of its program, and one of the scripts and other files beside it.
+
+        :raises OSError: one of them cannot be read
+        """
+        beside = hashlib.sha256()
+        for path in sorted((self.build / _FILES).rglob('*')):
+            if path.is_file():
+                name = path.relative_to(self.build)
+                beside.update(f'{name} {_digest(path)}\n'.encode())
+        return {str(_BINARY): _digest(self.build / _BINARY), str(_FILES): beside.hexdigest()}
+
     def _prefix(self, instance: int) -> list[str]:
         whose = instance if self.core_instance is None else self.core_instance
-        on_core = ['taskset', '--cpu-list', str(core_of(whose))]
+        core = shared_core_of(whose) if self.repeats else core_of(whose)
+        on_core = ['taskset', '--cpu-list', str(core)]
         if self.repeats:
             return [*on_core, 'prlimit', f'--rttime={_LONGEST_TURN_US}',
                     'chrt', '--fifo', str(_PRIORITY)]
@@ -100,7 +122,33 @@ class Px4:
         return {
             'PX4_SYS_AUTOSTART': str(vehicle.px4_airframe), 'PX4_SIM_MODEL': 'none',
             'PX4_SIMULATOR': 'mavlink',
-            **{f'PX4_PARAM_{name}': f'{value:g}' for name, value in parameters.items()}}
+            **{f'{_PARAMETER}{name}': f'{value:g}' for name, value in parameters.items()}}
+
+
+def described(px4: Px4 | None) -> dict[str, typing.Any]:
+    """Return what a recording keeps of the PX4 that flies, as `RunDescription.px4`.
+
+    :raises OSError: a file of it cannot be read
+    """
+    return {} if px4 is None else {
+        'schedule': px4.schedule, 'build': px4.digests(), 'parameters': px4.parameters}
+
+
+def parameters_set() -> dict[str, str]:
+    """Return the variables of our environment that set parameters of PX4."""
+    return {name: value for name, value in sorted(os.environ.items())
+            if name.startswith(_PARAMETER)}
+
+
+def command_line(words: typing.Iterable[str]) -> str:
+    """Return words for a shell, with the parameters of PX4 in front that our environment sets."""
+    return ' '.join([*(f'{name}={shlex.quote(value)}' for name, value in parameters_set().items()),
+                     shlex.join(words)])
+
+
+def _digest(path: pathlib.Path) -> str:
+    with path.open('rb') as file:
+        return hashlib.file_digest(file, 'sha256').hexdigest()
 
 
 def add_schedule_argument(parser: argparse.ArgumentParser) -> None:
@@ -199,7 +247,7 @@ class Px4Process(Child):
 def _folder_in_memory() -> pathlib.Path | None:
     """Return a new folder in memory, None where there is no place for it."""
     try:
-        return pathlib.Path(tempfile.mkdtemp(prefix=f'{PACKAGE}_px4_', dir=_MEMORY))
+        return pathlib.Path(tempfile.mkdtemp(prefix=f'{PACKAGE}_px4_', dir=MEMORY))
     except OSError:
         return None
 

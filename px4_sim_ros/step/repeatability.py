@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether a flight comes out the same when it is flown again: its fingerprint, and what forbids it.
 
-Blocks report both among the values of their status.
+Blocks report both among the values of their status, and the manager what it has noticed.
 """
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ FINGERPRINT = 'fingerprint'
 FLOWN = 'flown'
 """The key that says whether the mission was flown to its end, among what the pilot reports."""
 OVER_US = 'over_us'
-"""The key of the simulated time at which the mission was over, among what the pilot reports."""
+"""The key of the simulated time at which the mission was over, among what the pilot reports.
+
+Dynamics reports it as well if time goes on: the fingerprint is that of the flight up to then."""
 _GAP, _GAP_US = 'gap', 'gap_us'
 
 Values = typing.Mapping[str, object]
@@ -31,10 +33,21 @@ class Gap(typing.NamedTuple):
         """Return what the block that has noticed it reports."""
         return {_GAP: self.sentence, _GAP_US: self.time_us}
 
+    @classmethod
+    def of(cls, values: Values) -> Gap | None:
+        """Read what a block or the manager reports, None if it has noticed nothing."""
+        return cls(int(str(values[_GAP_US])), str(values[_GAP])) if _GAP in values else None
+
 
 def first_gap(values: typing.Iterable[Values]) -> str:
-    """Return the first gap that blocks report, with its time, '' for none."""
-    gaps = [Gap(int(str(v[_GAP_US])), str(v[_GAP])) for v in values if _GAP in v]
+    """Return the first gap that blocks report, with its time, '' for none.
+
+    What comes when the flight of the fingerprint is over does not matter for it.
+    """
+    values = list(values)
+    ends_us = [int(str(v[OVER_US])) for v in values if FINGERPRINT in v and OVER_US in v]
+    gaps = [gap for gap in map(Gap.of, values)
+            if gap is not None and all(gap.time_us <= end_us for end_us in ends_us)]
     if not gaps:
         return ''
     first = min(gaps)

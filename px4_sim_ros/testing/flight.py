@@ -30,7 +30,7 @@ from px4_sim_ros.run.core_recorder import CoreRecorder
 from px4_sim_ros.run.core_world import CoreWorld
 from px4_sim_ros.run.embedded import check_embedded
 from px4_sim_ros.run.processes import Child
-from px4_sim_ros.run.px4 import Px4, schedule_parameters
+from px4_sim_ros.run.px4 import Px4, described, schedule_parameters
 from px4_sim_ros.step.repeatability import unrepeatable_because
 from px4_sim_ros.testing.words import ANY_EVENT
 
@@ -224,7 +224,8 @@ class Flight:
             return self._world
         compile_ahead()
         run = RunDescription.of(
-            self._configuration, mode='core', autopilot=self._plan.autopilot)
+            self._configuration, mode='core', autopilot=self._plan.autopilot,
+            px4=described(self._plan.px4))
         configuration = with_run_file(self._configuration, run, self.folder)
         world = CoreWorld(
             configuration, lambda time_us, values: self._look(),

@@ -61,6 +61,16 @@ def test_each_example_is_listed_and_says_what_it_is():
         assert ast.get_docstring(ast.parse(path.read_text(encoding='utf-8'))), path
 
 
+def test_the_topics_that_logs_may_differ_in_are_those_of_the_page():
+    page = (ROOT / 'docs' / 'repeatable.md').read_text(encoding='utf-8')
+    table = page.partition('| topic | what differs |')[2]
+    listed = re.findall(r'`(\w+)`', '\n'.join(
+        line.split('|')[1] for line in table.splitlines() if line.startswith('| ')))
+    source = ast.parse((EXAMPLES / 'compare_ulogs.py').read_text(encoding='utf-8'))
+    constant, = (node.value for node in source.body if isinstance(node, ast.Assign))
+    assert sorted(ast.literal_eval(constant)) == sorted(listed)
+
+
 @pytest.mark.slow       # these fly
 def test_own_vehicle_with_payloads(instance, capsys):
     assert command_line.main(['check-vehicle', str(EXAMPLES / 'my_quad.yaml'), '--json']) == 0

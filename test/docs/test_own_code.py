@@ -17,6 +17,7 @@ from commands import (
     family,
     interrupt,
     port_is_free,
+    run,
     running,
     wait_for_line,
     write_hop,
@@ -150,7 +151,7 @@ def assert_a_hose(odometries, pressures_pa, configuration):
 
 @pytest.mark.slow
 @pytest.mark.parametrize('mode', ['core', 'composed'])
-def test_the_block_flies_in_lockstep_and_the_recording_tells_of_it(mode, folder):
+def test_the_block_flies_in_lockstep_and_the_recording_tells_of_it(mode, folder, here):
     with running(command('fly', '--mode', mode, '--node', OWN, '--mission', 'hop.yaml', '--record',
                          'bag', '--instance', INSTANCE), cwd=folder) as process:
         lines = wait_for_line(process, 'step_cost_us')
@@ -167,6 +168,21 @@ def test_the_block_flies_in_lockstep_and_the_recording_tells_of_it(mode, folder)
     assert_a_hose(messages['ground_truth/odom'],
                   {t: m.fluid_pressure for t, m in messages['baro'].items()},
                   bag.run.configuration({}))
+    if mode == 'core':
+        assert_flown_again_with_it(folder, here)
+
+
+def assert_flown_again_with_it(folder, here):
+    """See that it is taken from the recording, and found where it was found then."""
+    again = run('refly', 'bag', cwd=folder)
+    assert (again.returncode, again.stderr) == (0, ''), again.stdout
+    assert again.stdout.splitlines()[-1].endswith(' common messages are bit-identical')
+    elsewhere = here('refly', folder / 'bag')
+    assert elsewhere.returncode == 2
+    assert elsewhere.stderr.startswith(
+        "refly: node barometer = 'my_nodes:HoseBarometer': my_nodes cannot be imported from ")
+    given = here('refly', folder / 'bag', '--node', 'barometer=my_others:Barometer')
+    assert "my_others:Barometer'" in given.stderr and 'my_nodes' not in given.stderr
 
 
 @pytest.mark.slow

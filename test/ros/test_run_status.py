@@ -7,6 +7,7 @@ import pytest
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 
 from px4_sim_ros.messages.run_status import RunState, RunStatus
+from px4_sim_ros.step.repeatability import Gap
 
 STATUS = RunStatus(
     RunState.OVERDUE, 'imu does not answer', 2, 3, 2, 'active', 3001, 12_004_000, 6.5, 1.847, 2.0,
@@ -32,9 +33,11 @@ def test_a_status_is_read_as_it_was_written():
 
 def test_reasons_are_there_when_there_are_some():
     status = dataclasses.replace(
-        STATUS, unrecorded='the disk was full', unasked='a signal has come')
+        STATUS, unrecorded='the disk was full', unasked='a signal has come',
+        gap=Gap(4000, 'imu was stopped by hand'))
     assert status.values() == TEXTS | {
-        'unrecorded': 'the disk was full', 'unasked': 'a signal has come'}
+        'unrecorded': 'the disk was full', 'unasked': 'a signal has come',
+        'gap': 'imu was stopped by hand', 'gap_us': '4000'}
     assert RunStatus.of(message(status.values(), STATUS.sentence, DiagnosticStatus.ERROR)) == status
 
 

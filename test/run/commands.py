@@ -34,10 +34,10 @@ def command(*words):
     return [sys.executable, '-m', 'px4_sim_ros', *map(str, words)]
 
 
-def run(*words, timeout_s=240, env=None):
+def run(*words, timeout_s=240, env=None, cwd=None):
     """Run to the end; return the finished process with its texts."""
     return subprocess.run(command(*words), capture_output=True, text=True, timeout=timeout_s,
-                          env=env, check=False)
+                          env=env, cwd=cwd, check=False)
 
 
 def run_timed(*words, env=None):

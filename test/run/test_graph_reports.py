@@ -33,6 +33,14 @@ def test_a_last_report_that_is_lost_changes_no_figure(manager_steps):
     assert summary['step_cost_us']['total'] == pytest.approx(1000.0)
 
 
+def test_what_the_manager_has_noticed_is_told():
+    reports = GraphReports()
+    reports.add('hil_bridge', 250 * STEP_US, BRIDGE)
+    reports.add('manager', 250 * STEP_US, manager(250) | {
+        'gap': 'gps was stopped by hand', 'gap_us': '4000'})
+    assert reports.status().gap == 't = 0.004000 s: gps was stopped by hand'
+
+
 def test_a_bridge_without_a_link_counts_nothing():
     reports = GraphReports()
     reports.add('manager', 0, manager(0))

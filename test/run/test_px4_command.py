@@ -13,7 +13,7 @@ import psutil
 import pytest
 from px4_flight import NEEDS_FIFO, complaints
 
-from px4_sim_ros.mavlink.cores import core_of as core_of_instance
+from px4_sim_ros.mavlink.cores import shared_core_of
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.run import px4 as px4_module
 from px4_sim_ros.run.px4 import Px4, Px4Process, schedule_parameters
@@ -41,16 +41,17 @@ def test_all_cores_are_the_systems_choice():
     assert Px4(pathlib.Path('build'), 'all-cores').command(0)[0] == 'build/bin/px4'
 
 
-@pytest.mark.parametrize(('cores', 'expected'), [((0, 1, 2), [2, 1, 2]), ((4,), [4, 4])])
+@pytest.mark.parametrize(('cores', 'expected'), [
+    ((0, 1, 2), [2, 1, 0, 2]), ((0, 1), [1, 0, 1]), ((4,), [4, 4])])
 def test_one_that_repeats_goes_first_on_its_core(cores, expected, monkeypatch):
-    """The step is run there, too, also where there is no other core."""
+    """The step is run there, too, so the first core is one of them, and there need be no other."""
     monkeypatch.setattr(os, 'sched_getaffinity', lambda pid: set(cores))
     for instance, core in enumerate(expected):
         command = Px4(pathlib.Path('build'), 'repeatable').command(instance)
         assert command[:9] == [
             'taskset', '--cpu-list', str(core), 'prlimit', '--rttime=5000000',
             'chrt', '--fifo', '50', 'build/bin/px4']
-        assert core_of_instance(instance) == core
+        assert shared_core_of(instance) == core
     assert schedule_parameters('repeatable')['hil_bridge']['shares_core'] is True
     assert schedule_parameters('one-core') == {}
 
@@ -78,7 +79,7 @@ def test_one_that_repeats_ends_with_who_has_started_it(tmp_path):
     starts = (
         'import os, pathlib, time\n'
         'from px4_sim_ros.run import px4\n'
-        f'build = px4._MEMORY = pathlib.Path({str(tmp_path)!r})\n'
+        f'build = px4.MEMORY = pathlib.Path({str(tmp_path)!r})\n'
         "built, log = px4.Px4.find(build, 'repeatable'), build / px4.CONSOLE\n"
         'process = px4.Px4Process(built, 3, os.environ, build)\n'
         'while not log.read_text(): pass\n'
@@ -111,7 +112,7 @@ def test_what_one_that_repeats_prints_is_in_memory_while_it_runs(tmp_path):
         while not console.read_text():
             assert px4.exit_code is None
         memory = console.resolve().parent
-        assert memory.parent == px4_module._MEMORY
+        assert memory.parent == px4_module.MEMORY
     finally:
         px4.stop()
     assert not console.is_symlink() and console.read_text() == 'begun\n'
@@ -121,7 +122,7 @@ def test_what_one_that_repeats_prints_is_in_memory_while_it_runs(tmp_path):
 def test_those_that_repeat_together_are_on_one_core(monkeypatch):
     monkeypatch.setattr(os, 'sched_getaffinity', lambda pid: {0, 1, 2, 3})
     px4 = Px4(pathlib.Path('build'), 'repeatable', core_instance=1)
-    assert {px4.command(instance)[2] for instance in range(1, 5)} == {str(core_of_instance(1))}
+    assert {px4.command(instance)[2] for instance in range(1, 5)} == {str(shared_core_of(1))}
 
 
 @pytest.mark.slow

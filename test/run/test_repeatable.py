@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import re
+import runpy
 import socket
 import subprocess
 import sys
@@ -19,7 +20,7 @@ from pymavlink.dialects.v20 import common as mavlink
 from report_flights import fly as fly_script
 
 from px4_sim_ros.config.configuration import load_configuration, write_configuration
-from px4_sim_ros.mavlink.cores import core_of
+from px4_sim_ros.mavlink.cores import shared_core_of
 from px4_sim_ros.mavlink.hil_fields import heartbeat
 from px4_sim_ros.recording.analysis import recorded_fingerprint
 from px4_sim_ros.recording.bag.reader import BagReader
@@ -46,8 +47,15 @@ def fly(here, instance, tmp_path):
         result = start('fly', *flown, '--instance', instance, '--autopilot', autopilot,
                        '--summary', file, *words)
         assert result.returncode == code, result.stdout + result.stderr
-        return json.loads(file.read_text()) | {'said': result.stderr}
+        return json.loads(file.read_text()) | {'said': result.stderr, 'printed': result.stdout}
     return fly
+
+
+def log_of(summary):
+    """Return the log of a flight of PX4."""
+    folder = re.search(r'PX4 runs in (\S+);', summary['printed'])[1]
+    log, = pathlib.Path(folder).glob('log/*/*.ulg')
+    return log
 
 
 @pytest.mark.slow
@@ -108,10 +116,59 @@ def test_px4_repeats_itself_in_every_mode(fly, monkeypatch):
     found = [fly('--mode', mode) for mode in (*MODES, 'core')]
     assert all(summary['repeatable'] for summary in found), found
     assert len({summary['fingerprint'] for summary in found}) == 1
+    compare_ulogs = runpy.run_path(f'{EXAMPLES}/compare_ulogs.py')
+    first, *others = (log_of(summary) for summary in found)
+    for log in others:
+        differing, both = compare_ulogs['differences'](first, log)
+        assert differing.keys() <= compare_ulogs['MAY_DIFFER'], differing
+        assert both > 80
     other = fly('--mode', 'core', '--seed', '2')
     monkeypatch.setenv('PX4_PARAM_MPC_XY_P', '0.9')
     tuned = fly('--mode', 'core')
     assert len({s['fingerprint'] for s in (found[0], other, tuned)}) == 3
+
+
+@pytest.mark.slow
+@pytest.mark.px4
+@NEEDS_FIFO
+def test_px4_is_flown_again_with_its_parameters(fly, tmp_path, monkeypatch):
+    """From a recording of another mode. With another parameter the flights part."""
+    monkeypatch.setenv('PX4_PARAM_MPC_XY_P', '0.9')
+    recorded = fly('--mode', 'composed', '--px4-schedule', 'repeatable', '--record',
+                   tmp_path / 'bag', autopilot='px4', instance=PX4_INSTANCE)
+    monkeypatch.delenv('PX4_PARAM_MPC_XY_P')
+    again = run('refly', tmp_path / 'bag')
+    assert (again.returncode, again.stderr) == (0, ''), again.stdout
+    *_, before, now, sentence = again.stdout.splitlines()
+    assert before == f"the recording: fingerprint {recorded['fingerprint']}, repeatable"
+    assert now == before.replace('the recording', 'the new flight')
+    assert sentence.endswith(' common messages are bit-identical')
+    monkeypatch.setenv('PX4_PARAM_MPC_XY_P', '0.95')
+    figures = tmp_path / 'figures.json'
+    other = run('refly', tmp_path / 'bag', '--json', figures)
+    assert other.returncode == 1
+    assert other.stdout.startswith('PX4_PARAM_MPC_XY_P = 0.95 is set now; it was 0.9\n')
+    differing = json.loads(figures.read_text())['comparison']['topics']['actuators/command']
+    assert differing['differ'] > 100
+
+
+@pytest.mark.slow
+@pytest.mark.px4
+@NEEDS_FIFO
+def test_two_px4s_at_once_repeat_themselves(tmp_path):
+    """On a core each, where there are two."""
+    hop, instances = write_hop(tmp_path, 3.0), (PX4_INSTANCE, PX4_INSTANCE + 1)
+    with contextlib.ExitStack() as stack:
+        flights = [stack.enter_context(running(command(
+            'fly', '--mode', 'core', '--mission', hop, '--wind', 'dryden', '--autopilot', 'px4',
+            '--px4-schedule', 'repeatable', '--instance', instance, '--summary',
+            tmp_path / f'{instance}.json'))) for instance in instances]
+        for flight in flights:
+            printed, _ = flight.communicate(timeout=240)
+            assert flight.returncode == 0, printed
+    found = [json.loads((tmp_path / f'{instance}.json').read_text()) for instance in instances]
+    assert all(summary['repeatable'] for summary in found), found
+    assert len({summary['fingerprint'] for summary in found}) == 1
 
 
 @pytest.mark.slow
@@ -169,7 +226,7 @@ def test_px4_repeats_itself_on_a_core_that_is_full(fly):
     fly = functools.partial(fly, '--mode', 'core', '--px4-schedule', 'repeatable',
                             autopilot='px4', instance=PX4_INSTANCE)
     alone = fly()
-    with busy_loop(core_of(PX4_INSTANCE)):
+    with busy_loop(shared_core_of(PX4_INSTANCE)):
         found = [fly() for _ in range(2)]
     assert [summary['fingerprint'] for summary in found] == 2 * [alone['fingerprint']]
     assert all(summary['repeatable'] for summary in found)
@@ -257,7 +314,12 @@ def recorded(fly, tmp_path):
 def test_a_recorded_mission_is_flown_again_bit_by_bit(recorded, here, tmp_path):
     again = here('refly', recorded, '--record', tmp_path / 'again')
     assert (again.returncode, again.stderr) == (0, ''), again.stdout
-    assert again.stdout.splitlines()[-1].endswith(' common messages are bit-identical')
+    *_, recorded_, flown, sentence = again.stdout.splitlines()
+    assert sentence.endswith(' common messages are bit-identical')
+    fingerprint, _ = recorded_fingerprint.read(BagReader(recorded))
+    assert [recorded_, flown] == [
+        f'{which}: fingerprint {fingerprint}, repeatable'
+        for which in ('the recording', 'the new flight')]
     # Also one that was flown again itself; and with the loop closed a change is seen.
     figures = tmp_path / 'figures.json'
     what_if = here('refly', tmp_path / 'again', '--set', 'imu.gyro_noise_density=1e-3', '--json',

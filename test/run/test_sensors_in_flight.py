@@ -12,6 +12,7 @@ from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.model.rotation import matrix, to_body
 from px4_sim_ros.ros.message_types import message_class
 from px4_sim_ros.step import graph
+from px4_sim_ros.step.repeatability import first_gap
 
 pytestmark = pytest.mark.slow       # starts processes and waits
 
@@ -181,6 +182,7 @@ def follow_the_script(world, run):
     if run:
         world.reset()
         world.wait_state('PAUSED')
+        assert first_gap([world.values]) == ''       # that of the run before is forgotten
     world.connect()
     world.step(250)
     silent_us, stopped_us = {}, {}
@@ -200,6 +202,8 @@ def follow_the_script(world, run):
         if steps:
             world.step(steps)
     world.wait_for(lambda: all_recorded(world, run), PATIENCE_S, 'the last messages')
+    # Steps can be chosen so only in a pause: the run is not called repeatable.
+    assert first_gap([world.values]) == 't = 1.000000 s: imu was stopped by hand'
     return silent_us
 
 

@@ -92,6 +92,7 @@ def setup_facts(run: RunDescription, configuration: Configuration) -> Facts:
         ('vehicle', configuration.vehicle.name),
         ('mission', _name_in(run.mission) or 'none'),
         ('autopilot', run.autopilot),
+        *_px4(run),
         ('mode', run.mode),
         ('seed', str(world.seed)),
         ('wind', _wind(configuration)),
@@ -105,6 +106,15 @@ def setup_facts(run: RunDescription, configuration: Configuration) -> Facts:
         ('namespace', run.namespace or 'none'),
         ('versions', ', '.join(f'{name} {version}' for name, version in run.versions.items())),
     ]
+
+
+def _px4(run: RunDescription) -> Facts:
+    """Return which PX4 has flown, as far as the recording says."""
+    if not run.px4:
+        return []
+    build = (f'{name} {digest[:16]}' for name, digest in run.px4['build'].items())
+    parameters = (f'{name}={value}' for name, value in run.px4['parameters'].items())
+    return [('PX4', ', '.join([run.px4['schedule'], *build, *parameters]))]
 
 
 def _wind(configuration: Configuration) -> str:

@@ -31,6 +31,8 @@ from px4_sim_ros.recording.bag import schema
 from px4_sim_ros.step import graph, side_topics
 from px4_sim_ros.step.attendance import ALWAYS, Presence
 
+# Of what has run in place of a block, among the versions: this, and the name of the block.
+_NODE = 'node '
 # Numbers may differ in their last bits between versions of these.
 _LIBRARIES = 'numba', 'numpy', 'pygeomag', 'pymavlink', 'pyproj'
 
@@ -54,17 +56,21 @@ class RunDescription:
     versions: dict[str, str]                # of this package, of libraries and of the machine
     joins_us: int | None = 0                # as in Presence: from when to when it was to be
     leaves_us: int | None = None            # in the world of several vehicles
+    px4: dict[str, typing.Any] = dataclasses.field(default_factory=dict)
+    """Of a PX4 that flies: its `schedule`; `build`, digests by file; and `parameters`, variables of
+    the environment that have set some of its parameters. {} for none, and before it was told."""
 
     @classmethod
     def of(
         cls, configuration: Configuration, *, mode: str, autopilot: str, namespace: str = '',
         mission: str | None = None, own_classes: typing.Mapping[str, str] | None = None,
-        presence: Presence = ALWAYS,
+        presence: Presence = ALWAYS, px4: typing.Mapping[str, typing.Any] | None = None,
     ) -> RunDescription:
         """Describe a run before it begins.
 
         :param mission: the text of its file; None: that of the configuration
         :param own_classes: `module:Class` by name of the blocks that they run in place of
+        :param px4: what is kept of a PX4 that flies
         """
         world = configuration.world
         if mission is None:
@@ -74,8 +80,14 @@ class RunDescription:
                    vehicle_text(world.vehicle), mission,
                    '' if recorded else scenario_text(world.scenario),
                    flat_parameters(configuration), versions() | {
-                       f'node {name}': path for name, path in (own_classes or {}).items()},
-                   *presence)
+                       f'{_NODE}{name}': path for name, path in (own_classes or {}).items()},
+                   *presence, dict(px4 or {}))
+
+    @property
+    def own_classes(self) -> dict[str, str]:
+        """The blocks of the user that have run, as `module:Class` by the name of the node."""
+        return {name.removeprefix(_NODE): path for name, path in self.versions.items()
+                if name.startswith(_NODE)}
 
     @property
     def presence(self) -> Presence:
@@ -184,7 +196,7 @@ class RunDescription:
                     f'bag {bag}: its schema has version {version} and this is for version'
                     f' {schema.VERSION}; {writer} has written it and can read it')
             content.setdefault('scenario', '')         # there were none before version 3
-            content = ALWAYS._asdict() | content
+            content = ALWAYS._asdict() | {'px4': {}} | content
             description = cls(**{
                 field.name: content[field.name] for field in dataclasses.fields(cls)})
             _ = description.graph

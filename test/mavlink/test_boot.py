@@ -1,0 +1,87 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""An autopilot whose core is shared is looked at in flight, and a last time at its end."""
+import types
+
+import pytest
+
+from px4_sim_ros.mavlink.boot import Boot
+
+STEP_US, US_PER_S = 4000, 1_000_000
+DISK, SCHEDULE = '1 page faults, 0 bytes read, 0 bytes written', 'the step has not SCHED_RR'
+DISK_GAP = f'the autopilot has used the disk: {DISK}'
+STEP_THREAD = 4711
+
+
+class StandInWatch:
+    """Finds what it is told to find, and notes which thread it has taken for that of the step."""
+
+    def __init__(self):
+        self.is_booting, self.disk, self.schedule = False, '', ''
+        self.steps = []
+
+    def disk_used(self):
+        disk, self.disk = self.disk, ''
+        return disk
+
+    def wrong_schedule(self, step=0):
+        self.steps.append(step)
+        return self.schedule
+
+
+@pytest.fixture
+def boot():
+    """Return what looks after an autopilot that has booted; it has `watch` and `gaps`."""
+    gaps = []
+    made = Boot(types.SimpleNamespace(), types.SimpleNamespace(), gaps.append)
+    made.watch, made.gaps = StandInWatch(), gaps
+    made._watch = made.watch
+    return made
+
+
+def fly(boot, first_s, last_s):
+    """Let time go on; return the times in s at which something was found."""
+    found = []
+    for time_us in range(round(first_s * US_PER_S), round(last_s * US_PER_S) + 1, STEP_US):
+        before = len(boot.gaps)
+        boot.look_for_gaps(time_us)
+        found += [time_us / US_PER_S] * (len(boot.gaps) - before)
+    return found
+
+
+def test_the_schedule_is_looked_at_every_ten_seconds_by_the_thread_of_the_step(boot):
+    boot.watch.schedule = SCHEDULE
+    assert fly(boot, 0.004, 25.0) == [10.0, 20.0]
+    assert boot.gaps == [SCHEDULE] * 2 and boot.watch.steps == [0, 0]
+
+
+def test_use_of_the_disk_is_looked_for_every_second(boot):
+    assert fly(boot, 0.004, 2.5) == []
+    boot.watch.disk = DISK
+    assert fly(boot, 2.504, 5.0) == [3.0]
+    assert boot.gaps == [DISK_GAP]
+
+
+@pytest.mark.parametrize('changes, gaps', [
+    ({}, []), ({'schedule': SCHEDULE}, [SCHEDULE]), ({'disk': DISK}, [DISK_GAP])])
+def test_what_has_changed_since_the_last_look_is_found_at_the_end(changes, gaps, boot):
+    assert fly(boot, 10.0, 12.5) == []
+    for name, value in changes.items():
+        setattr(boot.watch, name, value)
+    boot.look_last(STEP_THREAD)
+    assert boot.gaps == gaps
+    if 'disk' not in changes:
+        assert boot.watch.steps[-1] == STEP_THREAD
+
+
+def test_who_shares_no_core_any_more_has_no_schedule(boot):
+    boot.watch.schedule = SCHEDULE
+    boot.look_last(None)
+    assert boot.gaps == [] and boot.watch.steps == []
+
+
+def test_one_that_boots_is_not_looked_at(boot):
+    boot.watch.is_booting, boot.watch.disk, boot.watch.schedule = True, DISK, SCHEDULE
+    assert fly(boot, 10.0, 10.0) == []
+    boot.look_last(STEP_THREAD)
+    assert boot.gaps == []
