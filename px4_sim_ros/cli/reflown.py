@@ -27,24 +27,26 @@ def differences(run: RunDescription, px4: Px4) -> list[str]:
 
     :raises OSError: a file of PX4 cannot be read
     """
+    remarks: list[str] = []
     if not run.px4:
-        return ['the recording does not say which PX4 has flown, nor with which parameters and'
-                ' schedule: an older version has written it']
-    found = []
+        remarks.append('the recording does not say which PX4 has flown, nor with which parameters'
+                       ' and schedule: an older version has written it')
+        return remarks
     if px4.schedule != run.px4['schedule']:
-        found.append(f"PX4 runs with the schedule {px4.schedule}; it was {run.px4['schedule']}")
+        remarks.append(
+            f"PX4 runs with the schedule {px4.schedule}; it was {run.px4['schedule']}")
     now = px4.digests()
     build = [f'{name} {digest[:16]} and now {now[name][:16]}'
              for name, digest in run.px4['build'].items() if now[name] != digest]
     if build:
-        found.append(f"another build of PX4: {', '.join(build)}")
+        remarks.append(f"another build of PX4: {', '.join(build)}")
     recorded = run.px4['parameters']
     for name, value in px4.parameters.items():
         if name not in recorded:
-            found.append(f'{name} = {value} is set now, and was not')
+            remarks.append(f'{name} = {value} is set now, and was not')
         elif value != recorded[name]:
-            found.append(f'{name} = {value} is set now; it was {recorded[name]}')
-    return found
+            remarks.append(f'{name} = {value} is set now; it was {recorded[name]}')
+    return remarks
 
 
 def repeats(which: str, bag: BagReader) -> str:
@@ -53,13 +55,15 @@ def repeats(which: str, bag: BagReader) -> str:
     :param which: the flight, as the beginning of the sentence
     :raises BagError: a file cannot be read
     """
-    found = recorded_fingerprint.read(bag)
-    fingerprint = f'fingerprint {found.fingerprint}, ' if found.fingerprint else ''
-    return f'{which}: {fingerprint}' + (
-        f'not repeatable: {found.unrepeatable}' if found.unrepeatable else 'repeatable')
+    fingerprint, why_not = recorded_fingerprint.read(bag)
+    known = f'fingerprint {fingerprint}, ' if fingerprint else ''
+    if not why_not:
+        return f'{which}: {known}repeatable'
+    sentence = f'{which}: {known}not repeatable: {why_not}'
+    return sentence
 
 
-def say(sentences: typing.Iterable[str]) -> None:
+def say(lines: typing.Iterable[str]) -> None:
     """Print sentences, each on a line."""
-    for sentence in sentences:
-        print(sentence, flush=True)
+    for line in lines:
+        print(line, flush=True)
