@@ -188,7 +188,7 @@ def test_a_new_kind_of_sensor_measures_in_every_mode(patched, instance):
     in_copy(patched, '-m', 'pytest', '-q', '-p', 'no:cacheprovider',
             'test/model/test_thermometer.py')
     bag, scenario = patched / 'bag', patched / 'stand.yaml'
-    scenario.write_text('mission: none\nend: {at_s: 2.0}\n')
+    scenario.write_text('mission: none\nend: {at_s: 5.2}\n')
     in_copy(patched, '-m', 'px4_sim_ros', 'fly', '--mode', 'core', '--instance', instance,
             '--scenario', scenario, '--set', 'instances.thermometer=1',
             '--record', bag)

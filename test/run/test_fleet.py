@@ -356,7 +356,8 @@ def test_a_vehicle_has_a_scenario_of_its_own(hop, here, tmp_path):
     (['--spacing', '2'], 'spacing 2: is only for --vehicles'),
     (['--vehicles', '2', '--namespace', 'uav'], "namespace 'uav': is for one vehicle alone"),
     (['--vehicles', '2', '--spacing', '0.2'], 'px4_1 and px4_2 start 0.2 m apart: must be more'),
-    (['--fleet', 'duo'], "fleet 'duo': there is no such fleet; there are downwash, meeting, trio")])
+    (['--fleet', 'duo'],
+     "fleet 'duo': there is no such fleet; there are downwash, meeting, mixed, trio")])
 def test_options_that_are_refused(words, sentence, here):
     refused = here('fly', *words)
     assert refused.returncode == 2
