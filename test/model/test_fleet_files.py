@@ -74,8 +74,8 @@ def test_each_has_ports_and_random_streams_of_its_own(tmp_path):
 
 def test_instances_end():
     with pytest.raises(ParameterError) as error:
-        configured(Fleet.of_number(3, 3.0), {'hil_bridge': {'instance': 98}})
-    assert str(error.value) == ('fleet 3 vehicles: px4_3: there is no instance left for it from 98'
+        configured(Fleet.of_number(4, 3.0), {'hil_bridge': {'instance': 97}})
+    assert str(error.value) == ('fleet 4 vehicles: px4_4: there is no instance left for it from 97'
                                 ' on; instances end at 99')
 
 

@@ -30,6 +30,7 @@ EXAMPLES = str(pathlib.Path(__file__).resolve().parents[2] / 'examples')
 MODES = 'core', 'composed', 'separate'
 
 PX4_INSTANCE = 7     # that of no other test: PX4 caps the ports that a pilot uses at instance 9
+OTHER_PX4_INSTANCE = 10
 
 
 @pytest.fixture
@@ -157,7 +158,7 @@ def test_px4_is_flown_again_with_its_parameters(fly, tmp_path, monkeypatch):
 @NEEDS_FIFO
 def test_two_px4s_at_once_repeat_themselves(tmp_path):
     """On a core each, where there are two."""
-    hop, instances = write_hop(tmp_path, 3.0), (PX4_INSTANCE, PX4_INSTANCE + 1)
+    hop, instances = write_hop(tmp_path, 3.0), (PX4_INSTANCE, OTHER_PX4_INSTANCE)
     with contextlib.ExitStack() as stack:
         flights = [stack.enter_context(running(command(
             'fly', '--mode', 'core', '--mission', hop, '--wind', 'dryden', '--autopilot', 'px4',
