@@ -15,7 +15,7 @@ fly: $(VENV)/.run
 test: $(VENV)/.test
 	$(PYTEST) $(ARGS)
 
-# What starts no processes: an answer within 90 s.
+# What starts no processes: an answer in about two minutes on two cores.
 test-fast: $(VENV)/.test
 	$(PYTEST) -m "not slow" $(ARGS)
 

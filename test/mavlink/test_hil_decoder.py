@@ -199,6 +199,7 @@ def test_a_damaged_frame_is_remarked_with_its_reason():
     assert '93 bytes that are no MAVLink came in (invalid MAVLink CRC in msgID 93' in remark
 
 
+@pytest.mark.slow       # calculates for seconds
 @pytest.mark.parametrize('piece', [
     b'no beginning of a message ' * 4096, b'\xfd\xff\x00' * 30_000, b'\xfe\xff' * 40_000,
     b'\xfd\xff\x01' + b'\x00' * 200, (GOOD * 8)[:-1], (GOOD * 700)[:-1]])

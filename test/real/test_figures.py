@@ -60,6 +60,7 @@ def write_run(path, content, seed):
     parquet.write_table(pyarrow.table({'t': flight.time_s, **columns}), path)
 
 
+@pytest.mark.slow       # calculates for seconds
 def test_runs_of_a_simulated_crazyflie_give_its_numbers_back(figures, tmp_path, capsys):
     runs = tmp_path / 'nanodrone'
     runs.mkdir()

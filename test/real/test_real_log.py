@@ -50,7 +50,7 @@ def test_steady_flight_is_that_of_the_page(here, tmp_path):
 
 def test_inertia_is_refused(flight):
     with pytest.raises(ParameterError, match=(
-            r'fit body\.inertia_kg_m2\[0\]: the log cannot tell it: its motors explain only')):
+            r'fit body\.inertia_kg_m2\[0\]: the log does not determine it: its motors explain')):
         identified([flight], 'x500', named_file('vehicles', 'x500').read_text('utf-8'), 'mine',
                    [THRUST, INERTIA])
 
