@@ -87,7 +87,7 @@ def test_an_interrupt_while_an_autopilot_starts_leaves_none(handlers, monkeypatc
         processes = ()
         is_over = False
 
-        def __init__(self, *arguments):
+        def __init__(self, *arguments, others):
             os.kill(os.getpid(), signal.SIGINT)
 
         def expect_end(self):
