@@ -238,13 +238,16 @@ class HilBlock(Block):
             self._is_on_core = True
             if sentence := self.shared_core.enter():
                 link.lockstep.note_gap(sentence)
+        # One that gets its first step connects before this or while the step is held, as it
+        # happens: it gets nothing more in that step.
+        is_served = link.lockstep.has_sent
         self._frames = self._hil_frames.of(time_us, inputs)
         link.lockstep.begin(time_us, self._frames)
         self._is_exchanging = True
         self._hil_frames.keep(inputs)
-        if link.lockstep.wants_truth and is_due(time_us, TRUTH_PERIOD_US):
+        if is_served and link.lockstep.wants_truth and is_due(time_us, TRUTH_PERIOD_US):
             self._hil_frames.keep_truth(inputs['ground_truth/odom'])
-        if 'battery_state' in inputs:
+        if is_served and 'battery_state' in inputs:
             link.battery.send(inputs['battery_state'], link.server.peer_host)
 
     def _look_for_faults(self, faults: Faults) -> None:

@@ -100,6 +100,11 @@ class Lockstep:
         return self._matcher.decoder.wants_truth
 
     @property
+    def has_sent(self) -> bool:
+        """Whether the autopilot that is connected has got a step."""
+        return self.state is not LinkState.WAITING and self._matcher.sent_us != NONE_US
+
+    @property
     def stale_replies(self) -> int:
         """How many of them ended no step."""
         return self._matcher.stale_replies
@@ -208,7 +213,7 @@ class Lockstep:
 
         One that has got no frame yet has not begun a run; it is the next one.
         """
-        if self.state is not LinkState.WAITING and self._matcher.sent_us != NONE_US:
+        if self.has_sent:
             self._retire()
         self._reset_counters()
         self.report.reset()
