@@ -15,6 +15,10 @@ Whether such a sleep ends before or after the start script has started the next 
 order of all that follows. So the script is stopped from before the first step until the last of
 them has ended: from then on they sleep by simulated time.
 
+From then on the script goes last as well. A command of it starts a thread of PX4 and ends, and the
+thread may wait for one with a lower priority than the script has, as that of `dataman`: whether it
+was answered before the next command would depend on how long the system takes to begin that.
+
 Nor may a thread wait for the disk, since others go on meanwhile. So what PX4 and its start script
 are made of is brought to memory before the first step; what is read all the same is noticed.
 """
@@ -105,9 +109,10 @@ class BootWatch:
     def stop_script(self) -> None:
         """Let the start script stand still until no thread sleeps by the wall clock any more.
 
-        To be called before the autopilot gets its first step; `settle` lets it go on. In a session
-        that is not the autopilot's own there may be others, who are left alone. From here on it is
-        noticed if the disk is used.
+        Then it goes on while no thread of the autopilot has anything to do. To be called before the
+        autopilot gets its first step; `settle` lets it go on. In a session that is not the
+        autopilot's own there may be others, who are left alone. From here on it is noticed if the
+        disk is used.
         """
         self._disk_use = _disk_use(self._processes())
         if self._process != self._session:
@@ -115,8 +120,19 @@ class BootWatch:
         for process in self._processes():
             if int(process.name) != self._process:
                 with contextlib.suppress(ProcessLookupError):      # it has just ended
+                    self._let_go_last(int(process.name))
                     os.kill(int(process.name), signal.SIGSTOP)
                     self._stopped.append(int(process.name))
+
+    @staticmethod
+    def _let_go_last(process: int) -> None:
+        """Give a process, and whoever it starts, the lowest real-time priority if it has one.
+
+        :raises ProcessLookupError: it has ended
+        """
+        if os.sched_getscheduler(process) == os.SCHED_FIFO:
+            lowest = os.sched_param(os.sched_get_priority_min(os.SCHED_RR))
+            os.sched_setscheduler(process, os.SCHED_RR, lowest)
 
     def let_script_go_on(self) -> None:
         """Let the start script go on; a second time nothing happens."""

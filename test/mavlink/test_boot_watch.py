@@ -70,10 +70,10 @@ connection.recv(1)
 
 
 @contextlib.contextmanager
-def client(*, state='boots', busy_s=0.0, then='waits', file='/dev/null', folder=None):
+def client(*, state='boots', busy_s=0.0, then='waits', file='/dev/null', folder=None, prefix=()):
     """Yield the watch of a process that has connected; it has `process`."""
     with socket.create_server(('127.0.0.1', 0)) as server, subprocess.Popen(
-            [sys.executable, '-c', CLIENT, str(server.getsockname()[1]), state,
+            [*prefix, sys.executable, '-c', CLIENT, str(server.getsockname()[1]), state,
              str(busy_s), then, file], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             cwd=folder, start_new_session=True) as process:
         try:
@@ -118,6 +118,17 @@ def test_its_start_script_stands_still_while_a_thread_sleeps_by_the_wall_clock()
         assert watch.settle()
         assert has_said(watch.process) == b'rests\n'
         assert script.status() == psutil.STATUS_SLEEPING
+
+
+@NEEDS_FIFO
+def test_its_start_script_goes_on_after_all_others():
+    """And what it starts then: it inherits that."""
+    with client(prefix=('chrt', '--fifo', '50')) as watch:
+        script = stopped_script(watch).pid
+        assert os.sched_getscheduler(script) == os.SCHED_RR
+        assert os.sched_getparam(script).sched_priority == 1
+        assert os.sched_getscheduler(watch.process.pid) == os.SCHED_FIFO
+        assert os.sched_getparam(watch.process.pid).sched_priority == 50
 
 
 def test_the_script_goes_on_when_two_looks_are_alike(monkeypatch):

@@ -8,6 +8,7 @@ import os
 import pathlib
 import re
 import runpy
+import shutil
 import socket
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from px4_sim_ros.mavlink.cores import shared_core_of
 from px4_sim_ros.mavlink.hil_fields import heartbeat
 from px4_sim_ros.recording.analysis import recorded_fingerprint
 from px4_sim_ros.recording.bag.reader import BagReader
+from px4_sim_ros.run.px4 import Px4
 from px4_sim_ros.run.ros_world import start_graph
 
 EXAMPLES = str(pathlib.Path(__file__).resolve().parents[2] / 'examples')
@@ -127,6 +129,27 @@ def test_px4_repeats_itself_in_every_mode(fly, monkeypatch):
     monkeypatch.setenv('PX4_PARAM_MPC_XY_P', '0.9')
     tuned = fly('--mode', 'core')
     assert len({s['fingerprint'] for s in (found[0], other, tuned)}) == 3
+
+
+@pytest.mark.slow
+@pytest.mark.px4
+@NEEDS_FIFO
+def test_px4_repeats_itself_however_long_its_start_script_takes(fly, tmp_path):
+    """Also one that boots in the midst of a flight: its navigator asks while others start."""
+    found = Px4.find(os.environ['PX4_DIR']).build
+    for name in 'bin', 'etc':
+        shutil.copytree(found / name, tmp_path / 'px4' / name, symlinks=True)
+    script = tmp_path / 'px4/etc/init.d-posix/rcS'
+    lines = script.read_text()
+    flights = []
+    for delayed in lines, re.sub(r'^(\w+ start)$', r'\1; sleep 0.05', lines, flags=re.MULTILINE):
+        script.write_text(delayed)
+        flights.append(fly(
+            '--mode', 'core', '--scenario', 'autopilot_restarts', '--px4-schedule', 'repeatable',
+            '--px4-dir', tmp_path / 'px4', autopilot='px4', instance=PX4_INSTANCE))
+    assert delayed != lines
+    assert all(flight['repeatable'] for flight in flights), flights
+    assert flights[0]['fingerprint'] == flights[1]['fingerprint']
 
 
 @pytest.mark.slow
