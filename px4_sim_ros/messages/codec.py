@@ -9,6 +9,7 @@ from px4_sim_ros.messages.cdr import Layout
 from px4_sim_ros.messages.stamps import serialised_stamp_us
 
 Numbers = tuple[float, ...]
+_Value = typing.Callable[[int, Numbers, str], typing.Any]
 
 
 class Codec(typing.NamedTuple):
@@ -20,8 +21,18 @@ class Codec(typing.NamedTuple):
     """Those whose numbers change, in the order of the message."""
     numbers: typing.Callable[[typing.Any], typing.Sequence[float]]
     """Returns their numbers from a value."""
-    value: typing.Callable[[int, Numbers, str], typing.Any]
+    value: _Value | None = None
     """Returns the value from a time in microseconds, the numbers and the frame."""
+    reader: typing.Callable[[typing.Any], _Value] | None = None
+    """In its place, if texts of a message tell what its numbers are: returns such a function for
+    messages with the texts of this one."""
+
+    def reader_of(self, message: typing.Any) -> _Value:
+        """Return what reads messages with the texts of this one."""
+        if self.reader is not None:
+            return self.reader(message)
+        assert self.value is not None, 'a codec has one of both'
+        return self.value
 
 
 class Encoder:
@@ -60,9 +71,10 @@ class Decoder:
 
         :param deserialise: returns a message object from its bytes
         """
-        self._value, self._fields = codec.value, codec.fields
+        self._codec = codec
         self._deserialise = deserialise
         self._layout: Layout | None = None
+        self._value: _Value
         self._frame = ''
 
     def __call__(self, data: bytes) -> typing.Any:
@@ -73,7 +85,8 @@ class Decoder:
                 time_us, numbers = found
                 return self._value(time_us, numbers, self._frame)
         message = self._deserialise(data)
-        self._layout = Layout(message, self._fields)
+        self._layout = Layout(message, self._codec.fields)
+        self._value = self._codec.reader_of(message)
         self._frame = message.header.frame_id if hasattr(message, 'header') else ''
         return self._value(serialised_stamp_us(data), self._layout.numbers, self._frame)
 

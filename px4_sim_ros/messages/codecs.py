@@ -10,7 +10,7 @@ from rosgraph_msgs.msg import Clock
 from px4_sim_ros.messages import measurements
 from px4_sim_ros.messages.codec import Codec, Decoder, Encoder
 from px4_sim_ros.messages.texts import TEXTS, TextDecoder, TextEncoder
-from px4_sim_ros.messages.truth import ACCEL, ODOMETRY, POSE, REFERENCES, ROTORS
+from px4_sim_ros.messages.truth import ACCEL, JOINTS, ODOMETRY, POSE, REFERENCES
 from px4_sim_ros.messages.wind_battery import BATTERY
 from px4_sim_ros.model.timebase import kind_and_index
 from px4_sim_ros.step.graph import CLOCK, COMMAND, Topic
@@ -21,7 +21,7 @@ CODECS: dict[str, Codec] = measurements.CODECS | {
     'ground_truth/odom': ODOMETRY,
     'ground_truth/accel': ACCEL,
     'ground_truth/pose': POSE,
-    'joint_states': ROTORS,
+    'joint_states': JOINTS,
     'battery_state': BATTERY,
     COMMAND: REFERENCES,
 }

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import typing
 
 from geometry_msgs.msg import AccelStamped, PoseStamped
 from nav_msgs.msg import Odometry
@@ -12,7 +13,7 @@ from sensor_msgs.msg import JointState
 from px4_sim_ros.messages.codec import Codec, Numbers
 from px4_sim_ros.messages.stamps import in_frame
 from px4_sim_ros.model.frames import Vector
-from px4_sim_ros.model.truth import Truth
+from px4_sim_ros.model.truth import Truth, WheelMotion
 from px4_sim_ros.model.vehicle.vehicle import References
 
 WORLD_FRAME = 'map'
@@ -25,6 +26,7 @@ _EXACT_VARIANCE = 1e-12
 _EXACT_COVARIANCE = [_EXACT_VARIANCE if i % 7 == 0 else 0.0 for i in range(36)]
 _NO_VECTOR: Vector = (0.0, 0.0, 0.0)
 _UNKNOWN = math.nan
+_WHEEL, _STEERING = 'wheel_', '_steering'
 
 
 def _new_odometry(truth: Truth) -> Odometry:
@@ -66,6 +68,26 @@ def servo_joint(index: int) -> str:
     return f'servo_{index + 1}'
 
 
+def wheel_joint(index: int) -> str:
+    """Return the name of the joint in `joint_states` that a wheel rolls in; the first is 0."""
+    return f'{_WHEEL}{index + 1}'
+
+
+def steering_joint(index: int) -> str:
+    """Return the name of the joint in `joint_states` that a wheel is steered in; first 0."""
+    return f'{wheel_joint(index)}{_STEERING}'
+
+
+def is_wheel(joint: str) -> bool:
+    """Return whether a joint is one that a wheel rolls or is steered in."""
+    return joint.startswith(_WHEEL)
+
+
+def is_steering(joint: str) -> bool:
+    """Return whether a joint is one that a wheel is steered in."""
+    return is_wheel(joint) and joint.endswith(_STEERING)
+
+
 def _new_joints(speeds: int, angles: int, has_positions: bool) -> JointState:
     """Return a message of joints that turn, then of servos."""
     count = speeds + angles
@@ -79,11 +101,51 @@ def _joints(turned: Numbers, speeds: Numbers, angles: Numbers) -> Numbers:
     return (*turned, *angles, *speeds, *(_UNKNOWN,) * len(angles))
 
 
-def _rotors_value(time_us: int, n: Numbers, frame: str) -> dict[str, Numbers]:
-    count = len(n) // 2
-    rotors = count - sum(map(math.isnan, n[count:]))
-    return {'rotor_angles_rad': n[:rotors], 'servo_angles_rad': n[rotors:count],
+def _new_state(truth: Truth) -> JointState:
+    """Return a message of rotors, servos, wheels that roll, and wheels that are steered."""
+    rotors, servos = len(truth.rotor_speeds_rad_s), len(truth.servo_angles_rad)
+    message = _new_joints(rotors, servos, True)
+    if truth.wheels is not None:
+        message.name = [
+            *message.name, *map(wheel_joint, range(len(truth.wheels.angles_rad))),
+            *map(steering_joint, truth.wheels.steered)]
+        message.position = message.velocity = [0.0] * len(message.name)
+    return message
+
+
+def _state_numbers(truth: Truth) -> Numbers:
+    """Return positions, then velocities; what a joint does not have is NaN."""
+    wheels = truth.wheels
+    if wheels is None:
+        return _joints(
+            truth.rotor_angles_rad, truth.rotor_speeds_rad_s, truth.servo_angles_rad)
+    return (*truth.rotor_angles_rad, *truth.servo_angles_rad, *wheels.angles_rad,
+            *wheels.steering_rad, *truth.rotor_speeds_rad_s,
+            *(_UNKNOWN,) * len(truth.servo_angles_rad), *wheels.speeds_rad_s,
+            *(_UNKNOWN,) * len(wheels.steered))
+
+
+def _state_reader(message: JointState) -> typing.Callable[[int, Numbers, str], typing.Any]:
+    """Return what reads messages of the same joints: wheels are known by their names."""
+    names = list(message.name)
+    rolling = sum(is_wheel(name) and not is_steering(name) for name in names)
+    steered = tuple(
+        int(name.removeprefix(_WHEEL).removesuffix(_STEERING)) - 1
+        for name in names if is_steering(name))
+
+    def value(time_us: int, n: Numbers, frame: str) -> dict[str, typing.Any]:
+        count = len(n) // 2
+        others = count - rolling - len(steered)
+        rotors = others - sum(map(math.isnan, n[count:count + others]))
+        found: dict[str, typing.Any] = {
+            'rotor_angles_rad': n[:rotors], 'servo_angles_rad': n[rotors:others],
             'rotor_speeds_rad_s': n[count:count + rotors]}
+        if rolling:
+            last = others + rolling
+            found['wheels'] = WheelMotion(
+                n[others:last], n[count + others:count + last], steered, n[last:count])
+        return found
+    return value
 
 
 def _new_references(references: Numbers) -> JointState:
@@ -128,13 +190,10 @@ ACCEL = Codec(
 POSE = Codec(
     lambda truth: in_frame(PoseStamped(), WORLD_FRAME), ('pose',), _pose_numbers, _pose_value)
 
-# Angles in rad and speeds in rad/s of the rotors, and angles of the servos, whose speeds are NaN;
-# what is read are fields of `Truth`.
-ROTORS = Codec(
-    lambda truth: _new_joints(len(truth.rotor_speeds_rad_s), len(truth.servo_angles_rad), True),
-    ('position', 'velocity'),
-    lambda truth: _joints(
-        truth.rotor_angles_rad, truth.rotor_speeds_rad_s, truth.servo_angles_rad), _rotors_value)
+# Angles in rad and speeds in rad/s of rotors and wheels, and angles of servos and of wheels that
+# are steered, whose speeds are NaN; what is read are fields of `Truth`.
+JOINTS = Codec(
+    _new_state, ('position', 'velocity'), _state_numbers, reader=_state_reader)
 
 # The references of rotors and motors in rad/s as velocity, of servos in rad as position.
 REFERENCES = Codec(

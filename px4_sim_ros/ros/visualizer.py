@@ -32,7 +32,7 @@ from px4_sim_ros.ros.status_client import StatusClient
 from px4_sim_ros.ros.transforms import pose_values, transform
 from px4_sim_ros.ros.wall_timer import create_wall_timer
 from px4_sim_ros.step import side_topics
-from px4_sim_ros.viewing.links import Link, rotor_link, sensor_links, servo_links
+from px4_sim_ros.viewing.links import Link, rotor_link, sensor_links, servo_links, wheel_links
 from px4_sim_ros.viewing.markers import Markers
 from px4_sim_ros.viewing.path import FlownPath
 from px4_sim_ros.viewing.rotor_motion import RotorAngles
@@ -76,7 +76,6 @@ class VisualizerNode(Node):
         self._home = configuration.world.local_frame()
         self._markers, self._path = Markers(configuration), FlownPath()
         self._angles = RotorAngles(configuration.vehicle)
-        self._rotors = len(configuration.vehicle.rotors)
         self._scene = Scene()
         self._pose: PoseStamped | None = None       # not shown yet
         self._turned: JointState | None = None
@@ -106,7 +105,7 @@ class VisualizerNode(Node):
         known = self._configuration.graph.topics
         for kind, name, heard in (
                 (PoseStamped, 'ground_truth/pose', self._on_pose),
-                (JointState, 'joint_states', self._on_rotors),
+                (JointState, 'joint_states', self._on_joints),
                 (message_class('geometry_msgs/msg/TwistStamped'), 'wind', self._on_wind),
                 (Range, 'range', self._on_range), (NavSatFix, 'gps/fix', self._on_fix)):
             if name in known:
@@ -128,11 +127,17 @@ class VisualizerNode(Node):
         self._path_changed |= self._path.add(position_m)
         self._pose, self._changed = pose, True
 
-    def _on_rotors(self, rotors: JointState) -> None:
-        self._scene.rotor_speeds_rad_s = tuple(rotors.velocity)
-        self._angles.at(stamp_us(rotors.header.stamp) / US_PER_S, rotors.velocity)
-        self._scene.servo_angles_rad = tuple(rotors.position[self._rotors:])
-        self._turned = rotors
+    def _on_joints(self, joints: JointState) -> None:
+        vehicle, scene = self._configuration.vehicle, self._scene
+        servos_at = len(vehicle.rotors)
+        wheels_at = servos_at + len(vehicle.servos)
+        steered_at = wheels_at + len(vehicle.wheels)
+        scene.rotor_speeds_rad_s = tuple(joints.velocity[:servos_at])
+        self._angles.at(stamp_us(joints.header.stamp) / US_PER_S, scene.rotor_speeds_rad_s)
+        scene.servo_angles_rad = tuple(joints.position[servos_at:wheels_at])
+        scene.wheel_angles_rad = tuple(joints.position[wheels_at:steered_at])
+        scene.wheel_steering_rad = tuple(joints.position[steered_at:])
+        self._turned = joints
 
     def _on_wind(self, wind: typing.Any) -> None:
         v = wind.twist.linear
@@ -188,21 +193,24 @@ class VisualizerNode(Node):
         if self._turned is not None:
             self._publish(side_topics.JOINTS, JointState(
                 header=self._turned.header, name=self._turned.name,
-                position=[*self._angles.joints_rad, *self._scene.servo_angles_rad]))
+                position=[*self._angles.joints_rad,
+                          *self._turned.position[len(self._configuration.vehicle.rotors):]]))
         if self._changed:
             self._publish(side_topics.MARKERS, self._markers.of(self._scene))
         self._pose, self._turned, self._changed = None, None, False
 
     def _frames(self, time_us: int) -> list[TransformStamped]:
-        """Return the frames that move: `base_link`, and the rotors unless somebody else does."""
+        """Return the frames that move: `base_link`, and what turns unless somebody else does."""
         position_m = self._scene.position_enu_m
         assert position_m is not None, 'a pose has come'
         links = [] if self._has_tf else [
             Link(BODY_FRAME, ODOM_FRAME, position_m, self._scene.attitude)]
         if not self._only_vehicle:
-            links += [rotor_link(self._configuration.vehicle, i, angle)
+            vehicle, scene = self._configuration.vehicle, self._scene
+            links += [rotor_link(vehicle, i, angle)
                       for i, angle in enumerate(self._angles.angles_rad)]
-            links += servo_links(self._configuration.vehicle, self._scene.servo_angles_rad)
+            links += servo_links(vehicle, scene.servo_angles_rad)
+            links += wheel_links(vehicle, scene.wheel_angles_rad, scene.wheel_steering_rad)
         return [transform(link, time_us) for link in links]
 
     def _show_path(self) -> None:

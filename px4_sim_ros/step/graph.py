@@ -121,7 +121,8 @@ TOPICS: dict[str, Topic] = {topic.name: topic for topic in (
           meaning='the pose of ground_truth/odom, for viewers', part_of='ground_truth/odom'),
     Topic('joint_states', 'sensor_msgs/msg/JointState', 'dynamics', 'display',
           meaning='rotor speeds in rad/s as velocity, the angles that they have turned by within'
-          ' -pi to pi as position, rotor_1 first',
+          ' -pi to pi as position, rotor_1 first; angles of servos; what wheels have rolled by, how'
+          ' fast, and how far left they are steered',
           part_of='ground_truth/odom'),
     Topic('battery_state', 'sensor_msgs/msg/BatteryState', 'dynamics', 'battery',
           meaning='of the bus; the current is negative while discharging; present is false'

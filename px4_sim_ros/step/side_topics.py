@@ -77,10 +77,10 @@ MARKERS = SideTopic(
 PATH = SideTopic('visual/path', 'nav_msgs/msg/Path', 'the path flown, in map')
 JOINTS = SideTopic(
     'visual/joint_states', 'sensor_msgs/msg/JointState',
-    'angles of the rotors, a hundred times slower than they turn')
+    'joint_states with angles of the rotors a hundred times slower than they turn')
 DESCRIPTION = SideTopic(
     'robot_description', 'std_msgs/msg/String', 'the vehicle as URDF', latched=True)
-TF = SideTopic('/tf', 'tf2_msgs/msg/TFMessage', 'base_link in odom, rotors in base_link')
+TF = SideTopic('/tf', 'tf2_msgs/msg/TFMessage', 'base_link in odom, all that turns in base_link')
 TF_STATIC = SideTopic(
     '/tf_static', 'tf2_msgs/msg/TFMessage', 'odom in map, sensors in base_link', latched=True)
 

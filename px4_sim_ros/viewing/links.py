@@ -1,6 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of a vehicle that have a frame of their own: sensors and rotors."""
+"""The parts of a vehicle that have a frame of their own: sensors, rotors, servos and wheels."""
 from __future__ import annotations
 
 import math
@@ -16,6 +16,8 @@ from px4_sim_ros.messages.truth import (
     WORLD_FRAME,
     rotor_joint,
     servo_joint,
+    steering_joint,
+    wheel_joint,
 )
 from px4_sim_ros.model.frames import Quaternion, Vector
 from px4_sim_ros.model.parameters import Parameters
@@ -70,6 +72,16 @@ def servo_frame(index: int) -> str:
     return f'{servo_joint(index)}_link'
 
 
+def wheel_frame(index: int) -> str:
+    """Return the frame that rolls with a wheel; the first index is 0."""
+    return f'{wheel_joint(index)}_link'
+
+
+def steering_frame(index: int) -> str:
+    """Return the frame that a wheel is steered with; the first index is 0."""
+    return f'{steering_joint(index)}_link'
+
+
 def rotor_link(vehicle: Vehicle, index: int, turned_rad: float = 0.0) -> Link:
     """Return where a rotor is when it has turned by an angle about its axis, which is its z.
 
@@ -90,7 +102,8 @@ def rotor_link(vehicle: Vehicle, index: int, turned_rad: float = 0.0) -> Link:
 def servo_links(vehicle: Vehicle, angles_rad: typing.Sequence[float] = ()) -> list[Link]:
     """Return where servos are that deflect a surface; x is its chord, z its normal.
 
-    One that only steers wheels is in their middle and turns about body z: an axle. One that only
+    One that only steers wheels is in their middle and turns about body z: an axle, beside which
+    each wheel is steered by itself (`wheel_links`). One that only
     tilts rotors is in the hub of the first, whose hinge it turns about.
 
     :param angles_rad: of all servos; none: 0
@@ -112,6 +125,28 @@ def servo_links(vehicle: Vehicle, angles_rad: typing.Sequence[float] = ()) -> li
         links.append(Link(
             servo_frame(i), BODY_FRAME, hinge_m(surface),
             multiply(surface_attitude(surface), from_rotation_vector((0.0, angle, 0.0)))))
+    return links
+
+
+def wheel_links(
+    vehicle: Vehicle, angles_rad: typing.Sequence[float] = (),
+    steering_rad: typing.Sequence[float] = (),
+) -> list[Link]:
+    """Return where wheels are: each that is steered has a frame for that, which it rolls in.
+
+    :param angles_rad: what each wheel has rolled by; none: 0
+    :param steering_rad: how far left each that is steered heads; none: 0
+    """
+    links, headings = [], iter(steering_rad)
+    for i, wheel in enumerate(vehicle.wheels):
+        parent, position_m = BODY_FRAME, wheel.position_m
+        if wheel.has_steering:
+            links.append(Link(steering_frame(i), parent, position_m,
+                              from_rotation_vector((0.0, 0.0, next(headings, 0.0)))))
+            parent, position_m = steering_frame(i), _CENTRE
+        angle = math.remainder(angles_rad[i], math.tau) if angles_rad else 0.0
+        links.append(Link(wheel_frame(i), parent, position_m,
+                          from_rotation_vector((0.0, angle, 0.0))))
     return links
 
 

@@ -45,7 +45,7 @@ def blueprint(
         b.TimeSeriesView(contents=['/truth/attitude', '/autopilot/attitude'], name='Attitude'),
         name='Motion')
     forces = b.Vertical(
-        b.TimeSeriesView(contents=['/rotors/**'], name='Rotors'),
+        b.TimeSeriesView(contents=['/rotors/**', '/wheels/**'], name='Rotors'),
         b.TimeSeriesView(contents=['/battery/**'], name='Battery'),
         b.TimeSeriesView(contents=['/wind/**'], name='Wind'), name='Rotors, battery, wind')
     sensors = [

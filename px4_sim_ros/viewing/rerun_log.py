@@ -14,7 +14,6 @@ import rerun
 
 from px4_sim_ros.config.configuration import Configuration
 from px4_sim_ros.messages.measurements import range_frame
-from px4_sim_ros.messages.truth import BODY_FRAME
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.sensors.range_finder import RangeFinderParameters
 from px4_sim_ros.recording.analysis.annotations import Waypoint
@@ -23,7 +22,7 @@ from px4_sim_ros.recording.analysis.sensor_errors import IdealSensors, SensorCom
 from px4_sim_ros.recording.analysis.series import AllSeries, Series
 from px4_sim_ros.recording.report.plots import TRUTH_COLOUR
 from px4_sim_ros.step.side_topics import ESTIMATE, SET_POINT
-from px4_sim_ros.viewing.links import Link, beams, rotor_link, servo_links
+from px4_sim_ros.viewing.links import beams, rotor_link, servo_links, wheel_links
 from px4_sim_ros.viewing.markers import (
     BEAM_COLOUR,
     GNSS_COLOUR,
@@ -33,6 +32,7 @@ from px4_sim_ros.viewing.markers import (
     WIND_M_PER_M_S,
 )
 from px4_sim_ros.viewing.rerun_blueprint import ABOVE, VEHICLE, WORLD, blueprint
+from px4_sim_ros.viewing.rerun_joints import add_joints, entity_of
 from px4_sim_ros.viewing.rerun_stream import RerunStream, rgba
 from px4_sim_ros.viewing.rotor_motion import RotorAngles, ThrustArrows
 from px4_sim_ros.viewing.shapes import Kind, Shape, rotor_colour, vehicle_shapes
@@ -66,7 +66,7 @@ class RerunLog:
         self._thrust = ThrustArrows(vehicle, configuration.world.gravity_m_s2)
         self._angles = RotorAngles(vehicle)
         self._rotor_entities = [
-            _entity(rotor_link(vehicle, i)) for i in range(len(vehicle.rotors))]
+            entity_of(rotor_link(vehicle, i)) for i in range(len(vehicle.rotors))]
         self._ideal = IdealSensors(configuration)
         self._beams = beams(configuration)
         self._path_end: np.ndarray | None = None
@@ -120,8 +120,8 @@ class RerunLog:
         vehicle = self._configuration.vehicle
         entities: dict[str, str] = {}
         for link in (*(rotor_link(vehicle, i) for i in range(len(vehicle.rotors))),
-                     *servo_links(vehicle)):
-            entities[link.frame] = _entity(link)
+                     *servo_links(vehicle), *wheel_links(vehicle)):
+            entities[link.frame] = entity_of(link)
             log(entities[link.frame], rerun.Transform3D(
                 translation=link.position_m,
                 quaternion=rerun.Quaternion(xyzw=np.roll(link.attitude, -1))))
@@ -183,24 +183,11 @@ class RerunLog:
                                   rerun.Transform3D.columns(quaternion=quaternions_xyzw))
             self._add_thrust(time_s, speeds, measured['servo_angle_rad'].values)
             self._stream.plot('/rotors/speed', time_s, speeds, _numbered(speeds), 'rad/s')
-            self._add_servos(*measured['servo_angle_rad'])
+            add_joints(self._stream, self._configuration.vehicle, measured)
         command = series.get('actuators/command')
         if command is not None:
             time_s, speeds = command['rotor_speed_reference_rad_s']
             self._stream.plot('/rotors/reference', time_s, speeds, _numbered(speeds), 'rad/s')
-
-    def _add_servos(self, time_s: np.ndarray, angles_rad: np.ndarray) -> None:
-        """Turn the surfaces by the angles of their servos."""
-        if not angles_rad.size:
-            return
-        vehicle = self._configuration.vehicle
-        names = [servo.name for servo in vehicle.servos]
-        turned = [servo_links(vehicle, row) for row in angles_rad.tolist()]
-        for column in zip(*turned):
-            self._stream.send(f'{VEHICLE}/{column[0].frame}', time_s, rerun.Transform3D.columns(
-                translation=[link.position_m for link in column],
-                quaternion=[np.roll(link.attitude, -1) for link in column]))
-        self._stream.plot('/servos/angle', time_s, angles_rad, names, 'rad')
 
     def _check_rotors(self, count: int) -> None:
         vehicle = self._configuration.vehicle
@@ -311,12 +298,6 @@ class RerunLog:
             if known.any():
                 self._stream.send(f'{WORLD}/{c.sensor}', c.time_s[known],
                                   rerun.Ellipsoids3D.columns(centers=c.measured[known]))
-
-
-def _entity(link: Link) -> str:
-    """Return where a frame is: what is in another's moves with that."""
-    parent = '' if link.parent == BODY_FRAME else f'/{link.parent}'
-    return f'{VEHICLE}{parent}/{link.frame}'
 
 
 def _drawn(shape: Shape) -> rerun.AsComponents:

@@ -39,6 +39,8 @@ class Scene:
     speed_m_s: float = 0.0
     rotor_speeds_rad_s: tuple[float, ...] = ()
     servo_angles_rad: tuple[float, ...] = ()
+    wheel_angles_rad: tuple[float, ...] = ()
+    wheel_steering_rad: tuple[float, ...] = ()      # of those that are steered
     wind_enu_m_s: Vector | None = None
     beam: Beam | None = None
     fix: Fix | None = None

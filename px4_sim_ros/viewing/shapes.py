@@ -13,14 +13,13 @@ from px4_sim_ros.model.vehicle.elements import Surface
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.viewing.links import (
     IDENTITY,
-    axle_of,
     from_z_to,
     hinge_m,
-    middle_m,
     rotor_frame,
     rotor_link,
     servo_frame,
     surface_attitude,
+    wheel_frame,
 )
 
 Colour = tuple[float, float, float, float]       # red, green, blue, opacity: 0 to 1
@@ -38,6 +37,8 @@ _ARM_THICKNESS, _LEG_THICKNESS = 0.07, 0.04
 _MOTOR_RADIUS, _MOTOR_HEIGHT = 0.055, 0.09
 _BLADE_CHORD, _BLADE_THICKNESS = 0.09, 0.012
 _NOSE_SIZE = 0.14
+# Of the radius of a wheel.
+_WHEEL_WIDTH, _SPOKE_LENGTH, _SPOKE_WIDTH = 1.0, 0.9, 0.2
 # Of the chord of a surface.
 _THICKNESS, _FRONT = 0.10, 0.7
 
@@ -63,7 +64,7 @@ class Shape(typing.NamedTuple):
 
 
 def vehicle_shapes(vehicle: Vehicle) -> list[Shape]:
-    """Return hub, nose, arms, motors, legs and feet in `base_link`, and each rotor in its own."""
+    """Return hub, nose, arms, motors, legs and feet in `base_link`, and what turns in its own."""
     arm_m = _arm_m(vehicle)
     hub_m = _HUB_LENGTH * arm_m, _HUB_WIDTH * arm_m, _HUB_HEIGHT * arm_m
     nose_m = _NOSE_SIZE * arm_m
@@ -79,7 +80,8 @@ def vehicle_shapes(vehicle: Vehicle) -> list[Shape]:
             *_motor_and_rotor(vehicle, i)]
     for surface in vehicle.surfaces:
         shapes += _surface(vehicle, surface)
-    shapes += [_wheel(vehicle, i) for i in range(len(vehicle.wheels))]
+    for i in range(len(vehicle.wheels)):
+        shapes += _wheel(vehicle, i)
     for i, foot in enumerate(vehicle.contact_points_m):
         hip = 0.5 * foot[0], 0.5 * foot[1], 0.0
         shapes += [
@@ -98,17 +100,16 @@ def _arm_m(vehicle: Vehicle) -> float:
     return max(arm_m, 0.1 * vehicle.rotor_model.propeller_diameter_m)
 
 
-def _wheel(vehicle: Vehicle, index: int) -> Shape:
-    """Return a wheel, in the frame of its axle if that is steered."""
-    wheel, frame, (x, y, z) = vehicle.wheels[index], BODY_FRAME, vehicle.wheels[index].position_m
-    for i, servo in enumerate(vehicle.servos):
-        axle = axle_of(vehicle, servo)
-        if wheel in axle:
-            frame = servo_frame(i)
-            x, y, z = (a - b for a, b in zip(wheel.position_m, middle_m(axle)))
-    return Shape(f'wheel_{index + 1}', frame, Kind.CYLINDER,
-                 (2.0 * wheel.radius_m, 2.0 * wheel.radius_m, wheel.radius_m), (x, y, z),
-                 from_z_to((0.0, 1.0, 0.0)), _DARK)
+def _wheel(vehicle: Vehicle, index: int) -> list[Shape]:
+    """Return a wheel, and a spoke on both of its sides by which one sees it roll."""
+    radius_m, frame = vehicle.wheels[index].radius_m, wheel_frame(index)
+    width_m = _WHEEL_WIDTH * radius_m
+    return [
+        Shape(f'wheel_{index + 1}', frame, Kind.CYLINDER, (2.0 * radius_m, 2.0 * radius_m, width_m),
+              (0.0, 0.0, 0.0), from_z_to((0.0, 1.0, 0.0)), _DARK),
+        Shape(f'wheel_{index + 1}_spoke', frame, Kind.BOX,
+              (_SPOKE_WIDTH * radius_m, 1.05 * width_m, _SPOKE_LENGTH * radius_m),
+              (0.0, 0.0, 0.5 * _SPOKE_LENGTH * radius_m), IDENTITY, _SKIN)]
 
 
 def _surface(vehicle: Vehicle, surface: Surface) -> list[Shape]:

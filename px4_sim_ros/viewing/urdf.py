@@ -7,7 +7,7 @@ import math
 import xml.etree.ElementTree as ElementTree
 
 from px4_sim_ros.config.configuration import Configuration
-from px4_sim_ros.messages.truth import BODY_FRAME, rotor_joint
+from px4_sim_ros.messages.truth import BODY_FRAME
 from px4_sim_ros.model.frames import Quaternion, Vector
 from px4_sim_ros.model.rotation import unit
 from px4_sim_ros.model.vehicle.sections import Body
@@ -20,7 +20,10 @@ from px4_sim_ros.viewing.links import (
     sensor_links,
     servo_frame,
     servo_links,
+    steering_frame,
     tilted_rotors,
+    wheel_frame,
+    wheel_links,
 )
 from px4_sim_ros.viewing.shapes import Colour, Kind, Shape, vehicle_shapes
 
@@ -34,7 +37,8 @@ def urdf(configuration: Configuration) -> str:
     Mass and inertia are those of the whole vehicle, rotors included, about its centre of mass,
     which is the origin of `base_link`. Each rotor is a continuous joint, about its axis
     or against it as the rotor turns, with the name that it has in `joint_states`; each servo of a
-    surface, of an axle or of rotors is a revolute one.
+    surface, of an axle or of rotors is a revolute one. Each wheel rolls in a continuous joint,
+    which is in a revolute one if it is steered, or in another continuous one if it is a caster.
     """
     vehicle = configuration.vehicle
     robot = ElementTree.Element('robot', name=vehicle.name)
@@ -52,6 +56,7 @@ def urdf(configuration: Configuration) -> str:
         link = ElementTree.SubElement(robot, 'link', name=servo_link.frame)
         _add_shapes(link, [s for s in shapes if s.frame == servo_link.frame])
         _servo_joint(robot, servo_link, vehicle)
+    _add_wheels(robot, vehicle, shapes)
     for sensor_link in sensor_links(configuration):
         ElementTree.SubElement(robot, 'link', name=sensor_link.frame)
         _fixed(robot, sensor_link)
@@ -97,12 +102,8 @@ def _material(visual: ElementTree.Element, colour: Colour) -> None:
 
 
 def _rotor_joint(robot: ElementTree.Element, index: int, vehicle: Vehicle) -> None:
-    at_rest = rotor_link(vehicle, index)
-    joint = ElementTree.SubElement(robot, 'joint', name=rotor_joint(index), type='continuous')
-    ElementTree.SubElement(joint, 'parent', link=at_rest.parent)
-    ElementTree.SubElement(joint, 'child', link=rotor_frame(index))
-    _origin(joint, at_rest.position_m, at_rest.attitude)
-    ElementTree.SubElement(joint, 'axis', xyz=_numbers((0.0, 0.0, vehicle.rotors[index].spin)))
+    _turning(robot, rotor_link(vehicle, index), 'continuous',
+             (0.0, 0.0, vehicle.rotors[index].spin))
 
 
 def _servo_joint(robot: ElementTree.Element, link: Link, vehicle: Vehicle) -> None:
@@ -115,15 +116,46 @@ def _servo_joint(robot: ElementTree.Element, link: Link, vehicle: Vehicle) -> No
     else:
         surface = next(s for s in vehicle.surfaces if s.servo == servo.name)
         axis = 0.0, -1.0 if surface.effect > 0.0 else 1.0, 0.0
+    _limit(_turning(robot, link, 'revolute', axis), servo.center_rad - servo.travel_rad,
+           servo.center_rad + servo.travel_rad, servo.rate_rad_s)
+
+
+def _add_wheels(robot: ElementTree.Element, vehicle: Vehicle, shapes: list[Shape]) -> None:
+    """Add all wheels: the joints that they roll in, then those that they are steered in."""
+    links = {link.frame: link for link in wheel_links(vehicle)}
+    for frame in links:
+        link = ElementTree.SubElement(robot, 'link', name=frame)
+        _add_shapes(link, [s for s in shapes if s.frame == frame])
+    for i in range(len(vehicle.wheels)):
+        _turning(robot, links[wheel_frame(i)], 'continuous', (0.0, 1.0, 0.0))
+    servos = {servo.name: servo for servo in vehicle.servos}
+    for i, wheel in enumerate(vehicle.wheels):
+        if wheel.swivels:
+            _turning(robot, links[steering_frame(i)], 'continuous', (0.0, 0.0, 1.0))
+        elif wheel.steered_by:
+            servo = servos[wheel.steered_by]
+            joint = _turning(robot, links[steering_frame(i)], 'revolute', (0.0, 0.0, 1.0))
+            lower, upper = sorted(wheel.heading_rad(servo.center_rad + way * servo.travel_rad)
+                                  for way in (-1.0, 1.0))
+            _limit(joint, lower, upper, abs(wheel.steering) * servo.rate_rad_s)
+
+
+def _turning(
+    robot: ElementTree.Element, link: Link, kind: str, axis: Vector,
+) -> ElementTree.Element:
+    """Add the joint that a link turns in, with the name that it has in `joint_states`."""
     joint = ElementTree.SubElement(
-        robot, 'joint', name=link.frame.removesuffix('_link'), type='revolute')
+        robot, 'joint', name=link.frame.removesuffix('_link'), type=kind)
     ElementTree.SubElement(joint, 'parent', link=link.parent)
     ElementTree.SubElement(joint, 'child', link=link.frame)
     _origin(joint, link.position_m, link.attitude)
     ElementTree.SubElement(joint, 'axis', xyz=_numbers(axis))
+    return joint
+
+
+def _limit(joint: ElementTree.Element, lower: float, upper: float, velocity: float) -> None:
     ElementTree.SubElement(
-        joint, 'limit', lower=_number(servo.center_rad - servo.travel_rad),
-        upper=_number(servo.center_rad + servo.travel_rad), velocity=_number(servo.rate_rad_s),
+        joint, 'limit', lower=_number(lower), upper=_number(upper), velocity=_number(velocity),
         effort='0.0')
 
 

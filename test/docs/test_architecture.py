@@ -22,6 +22,7 @@ class Sample(tuple):
 
     direction = 'down'
     rotor_speeds_rad_s = rotor_angles_rad = servo_angles_rad = ()
+    wheels = None
 
 
 MESSAGES = {topic: codec.new(Sample()) for topic, codec in CODECS.items()}

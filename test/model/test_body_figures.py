@@ -11,7 +11,7 @@ from px4_sim_ros.cli.check_vehicle import examined
 from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.config.vehicles_and_missions import load_vehicle
 from px4_sim_ros.model.errors import ParameterError
-from px4_sim_ros.model.vehicle.body_figures import body_figures
+from px4_sim_ros.model.vehicle.body_figures import body_figures, extent_m
 from px4_sim_ros.model.vehicle.px4_geometry import contradictions
 
 G, STEP_S = 9.80665, 0.002
@@ -33,6 +33,12 @@ def on_wheels(vehicle, x_m=0.0, z_m=0.0):
                            wheel.position_m[2] + z_m)) for wheel in vehicle.wheels))
 
 
+def in_other_units(vehicle, factor):
+    """Return a vehicle whose moments of inertia are given in a unit that is none of ours."""
+    return changed(vehicle, 'body', inertia_kg_m2=tuple(
+        factor * moment for moment in vehicle.body.inertia_kg_m2))
+
+
 def battery_that_settles_at_once(vehicle):
     packs = tuple(dataclasses.replace(pack, polarisation_capacitance_f=0.01)
                   for pack in vehicle.battery.packs)
@@ -43,6 +49,11 @@ def battery_that_settles_at_once(vehicle):
 ALTERED = [
     ('plane', lambda v: changed(v, 'body', mass_kg=300.0), 'mass_kg'),
     ('rover_ackermann', lambda v: changed(v, 'body', mass_kg=0.1), 'mass_kg'),
+    # In g m^2.
+    ('plane', lambda v: in_other_units(v, 1e3), 'gyration'),
+    ('standard_vtol', lambda v: in_other_units(v, 1e3), 'gyration'),
+    ('rover_ackermann', lambda v: in_other_units(v, 1e3), 'gyration'),
+    ('rover_differential', lambda v: in_other_units(v, 1e-3), 'gyration'),
     ('plane', lambda v: on_wheels(v, x_m=0.12), 'foot_margin_m'),
     ('rover_ackermann', lambda v: on_wheels(v, x_m=0.3), 'foot_margin_m'),
     ('plane', lambda v: on_wheels(v, z_m=0.2), 'standing_height_m'),
@@ -82,6 +93,16 @@ def test_a_body_stands_on_its_wheels(name):
     assert math.tau * found.contact_heave_hz == pytest.approx(math.sqrt(k / mass), rel=1e-12)
     assert found.contact_heave_damping == pytest.approx(c / (2.0 * math.sqrt(k * mass)), rel=1e-12)
     assert found.foot_margin_m == pytest.approx({'plane': 0.06, 'rover_ackermann': 0.175}[name])
+
+
+def test_the_farthest_part_of_a_plane_is_its_wing_tip():
+    """A rod of its span has a radius of gyration of 1 / sqrt(3) of the half."""
+    plane = load_vehicle('plane')
+    tip_m = 0.37 + 0.5 * 0.15 / 0.20
+    assert extent_m(plane) == pytest.approx(tip_m, rel=0.02)
+    rod = changed(plane, 'body', inertia_kg_m2=tuple(
+        plane.body.mass_kg * extent_m(plane) ** 2 / 3.0 * share for share in (1.0, 1e-3, 1.0)))
+    assert body_figures(rod, G, STEP_S).gyration == pytest.approx(1.0 / math.sqrt(3.0), rel=1e-9)
 
 
 def test_two_wheels_and_a_skid_are_what_it_stands_on():

@@ -25,7 +25,7 @@ from px4_sim_ros.model.sensors.magnetometer import MagneticFieldMeasurement
 from px4_sim_ros.model.sensors.optical_flow import FlowMeasurement
 from px4_sim_ros.model.sensors.range_finder import DIRECTIONS, RangeMeasurement
 from px4_sim_ros.model.sensors.visual_odometry import VisualOdometryMeasurement
-from px4_sim_ros.model.truth import Truth
+from px4_sim_ros.model.truth import Truth, WheelMotion
 from px4_sim_ros.ros.message_types import message_class
 from px4_sim_ros.step import graph
 from px4_sim_ros.step.schedule import Input
@@ -98,6 +98,22 @@ def test_truth_survives_exactly(names):
     assert joined(*(set(names) - {'joint_states'}), value=TRUTH) == {
         'ground_truth/odom': TRUTH._replace(rotor_speeds_rad_s=(), rotor_angles_rad=())}
     assert received('ground_truth/pose', TRUTH)[:3] == TRUTH[:3]
+
+
+@pytest.mark.parametrize('rotors, servos', [(0, 0), (0, 1), (1, 2)])
+def test_wheels_survive_exactly_with_whatever_else_turns(rotors, servos):
+    """Rolling joints, then those of wheels that are steered, after all others."""
+    wheels = WheelMotion((THIRD, -8.0, 9.0), (1.0, THIRD, 3.0), (0, 2), (0.25, -THIRD))
+    truth = TRUTH._replace(
+        rotor_speeds_rad_s=(400.0,) * rotors, rotor_angles_rad=(THIRD,) * rotors,
+        servo_angles_rad=(0.5,) * servos, wheels=wheels)
+    message = sent('joint_states', truth)
+    assert list(message.name)[rotors + servos:] == [
+        'wheel_1', 'wheel_2', 'wheel_3', 'wheel_1_steering', 'wheel_3_steering']
+    assert len(message.position) == len(message.velocity) == rotors + servos + 5
+    assert received('joint_states', truth) == {
+        'rotor_angles_rad': truth.rotor_angles_rad, 'servo_angles_rad': truth.servo_angles_rad,
+        'rotor_speeds_rad_s': truth.rotor_speeds_rad_s, 'wheels': wheels}
 
 
 def test_odometry_has_the_pose_in_map_and_the_twist_in_base_link():

@@ -1,6 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""Angles of servos as they were flown: Rerun turns what they turn, the report has them as lines."""
+"""Servos and wheels as they were: Rerun turns what they turn, the report has lines of them."""
 import base64
 
 import numpy as np
@@ -12,7 +12,7 @@ pytest.importorskip('rerun', reason='rerun-sdk is not installed')
 from test_rerun_log import written
 
 from px4_sim_ros.config.vehicles_and_missions import load_vehicle
-from px4_sim_ros.recording.analysis.series import read_series
+from px4_sim_ros.recording.analysis.series import Series, read_series
 from px4_sim_ros.recording.report.flight_report import report
 from px4_sim_ros.viewing.links import servo_frame
 
@@ -68,14 +68,62 @@ def test_rerun_turns_what_the_servos_turn(flight):
         assert seen == pytest.approx(np.sin(angles[:, i]), rel=2e-3, abs=1e-5), servo.name
 
 
-def test_the_report_has_the_angles(flight):
+def turns_of(read, frame, axis):
+    """Return by which angles a frame is turned about an axis (1: y, 2: z), and about no other."""
+    _, xyzw = read.of(f'/world/vehicle/{frame}', 'Transform3D:quaternion')
+    others = [i for i in range(3) if i != axis]
+    assert not xyzw[:, 0, others].any(), frame
+    return 2.0 * np.arctan2(xyzw[:, 0, axis], xyzw[:, 0, 3])
+
+
+def test_rerun_rolls_and_steers_each_wheel(flight):
+    vehicle, bag, folder = flight
+    joints = read_series(bag)['joint_states']
+    rolled, steering = (joints[f'wheel_{name}'].values for name in ('angle_rad', 'steering_rad'))
+    assert rolled.shape == (len(joints['wheel_angle_rad'].time_s), len(vehicle.wheels))
+    read = written(folder / 'wheels.rrd', bag.run.configuration({}), [{'joint_states': joints}])
+    steered = [i for i, wheel in enumerate(vehicle.wheels) if wheel.has_steering]
+    for i in range(len(vehicle.wheels)):
+        frame = f'wheel_{i + 1}_link'
+        if i in steered:
+            # It rolls in the frame that it is steered with.
+            headings = turns_of(read, f'wheel_{i + 1}_steering_link', axis=2)
+            assert headings == pytest.approx(steering[:, steered.index(i)], abs=1e-6)
+            frame = f'wheel_{i + 1}_steering_link/{frame}'
+        apart = turns_of(read, frame, axis=1) - rolled[:, i]
+        assert np.remainder(apart + 1.0, 2.0 * np.pi) - 1.0 == pytest.approx(0.0, abs=1e-5)
+    if vehicle.name == 'rover_ackermann':
+        assert rolled[-1].min() > 0.3
+        # The inner wheel, on the left, is steered further.
+        assert steering[-1, 0] > 1.03 * steering[-1, 1] > 0.1
+
+
+def test_wheels_of_an_older_recording_are_steered_as_their_servos_say(flight):
+    vehicle, bag, folder = flight
+    joints = read_series(bag)['joint_states']
+    steering = joints['wheel_steering_rad'].values
+    time_s = joints['servo_angle_rad'].time_s
+    old = joints | {name: Series(time_s, np.empty((len(time_s), 0))) for name in joints
+                    if name.startswith('wheel_')}
+    read = written(folder / 'old.rrd', bag.run.configuration({}), [{'joint_states': old}])
+    steered = [i for i, wheel in enumerate(vehicle.wheels) if wheel.has_steering]
+    for k, i in enumerate(steered):
+        assert turns_of(read, f'wheel_{i + 1}_steering_link', axis=2) == pytest.approx(
+            steering[:, k], abs=1e-6)
+
+
+def test_the_report_has_the_angles_of_servos_and_the_speeds_of_wheels(flight):
     vehicle, bag, _ = flight
-    lines = {trace['name']: trace for figure in Page(report(bag)).figures
-             for trace in figure['data'] if str(trace.get('name', '')).startswith('servo ')}
-    angles = read_series(bag)['joint_states']['servo_angle_rad'].values
-    assert len(lines) == len(vehicle.servos)
-    for i, trace in enumerate(lines.values()):
-        np.testing.assert_allclose(values_of(trace['y']), angles[:, i], atol=1e-6)
+    traces = [trace for figure in Page(report(bag)).figures for trace in figure['data']]
+    joints = read_series(bag)['joint_states']
+    for part, field, count in (('servo', 'servo_angle_rad', len(vehicle.servos)),
+                               ('wheel', 'wheel_speed_rad_s', len(vehicle.wheels))):
+        lines = {trace['name']: trace for trace in traces
+                 if str(trace.get('name', '')).startswith(f'{part} ')}
+        assert len(lines) == count
+        for i, trace in enumerate(lines.values()):
+            np.testing.assert_allclose(
+                values_of(trace['y']), joints[field].values[:, i], atol=1e-6)
 
 
 def values_of(y):

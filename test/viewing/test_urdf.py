@@ -229,3 +229,34 @@ def test_a_material_of_one_name_has_one_colour(any_configuration):
 def test_no_number_is_infinite_or_none(any_configuration):
     for joint in parsed(any_configuration).joints:
         assert all(map(math.isfinite, [*joint.origin.xyz, *joint.origin.rpy]))
+
+
+@pytest.mark.parametrize('vehicle', ['rover_ackermann', 'rover_differential', 'plane'])
+def test_each_wheel_rolls_in_a_joint_and_is_steered_in_another(vehicle):
+    configuration = load_configuration(None, {'': {'vehicle': vehicle}})
+    robot, vehicle = parsed(configuration), configuration.vehicle
+    travels = {servo.name: servo.travel_rad for servo in vehicle.servos}
+    shapes = {v.name: link.name for link in robot.links for v in link.visuals}
+    for i, wheel in enumerate(vehicle.wheels):
+        name, parent, place = f'wheel_{i + 1}', BODY_FRAME, wheel.position_m
+        if wheel.steered_by or wheel.swivels:
+            steering = robot.joint_map[f'{name}_steering']
+            assert (steering.parent, tuple(steering.origin.xyz)) == (BODY_FRAME, place)
+            assert steering.axis == [0.0, 0.0, 1.0] and steering.origin.rpy == [0.0, 0.0, 0.0]
+            assert steering.type == ('continuous' if wheel.swivels else 'revolute')
+            parent, place = f'{name}_steering_link', (0.0, 0.0, 0.0)
+        else:
+            assert f'{name}_steering' not in robot.joint_map
+        rolling = robot.joint_map[name]
+        assert (rolling.type, rolling.parent, rolling.child) == (
+            'continuous', parent, f'{name}_link')
+        assert tuple(rolling.origin.xyz) == place and rolling.origin.rpy == [0.0, 0.0, 0.0]
+        assert rolling.axis == [0.0, 1.0, 0.0]
+        assert shapes[name] == shapes[f'{name}_spoke'] == f'{name}_link'
+        if wheel.steered_by:
+            # Ackermann: the inner wheel is steered further, in both directions.
+            travel, base_m = travels[wheel.steered_by], wheel.steering_base_m
+            y_m, limits = wheel.position_m[1], (steering.limit.lower, steering.limit.upper)
+            assert limits == pytest.approx([
+                math.atan(base_m / (base_m / math.tan(way * travel) - y_m)) if base_m
+                else way * abs(wheel.steering) * travel for way in (-1.0, 1.0)])

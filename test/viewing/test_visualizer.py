@@ -213,6 +213,33 @@ def test_urdf_and_frames_tell_the_same_angles(node):
         assert 2.0 * math.atan2(r.z, r.w) == pytest.approx(sense * angle)
 
 
+def test_wheels_roll_and_are_steered_one_by_one(context, tf2):
+    """Rolled by 7 rad, which is more than a turn; the left one in front is steered further."""
+    node = StillNode(load_configuration(None, {'': {'vehicle': 'rover_ackermann'}}), context)
+    names = ['servo_1', *(f'wheel_{i}' for i in range(1, 5)), 'wheel_1_steering',
+             'wheel_2_steering']
+    position = [0.35, 7.0, 6.0, 7.0, 5.0, 0.4, 0.3]
+    message = JointState(name=names, position=position, velocity=[math.nan, *[1.0] * 4, *[
+        math.nan] * 2])
+    node.receive('joint_states', message)
+    node.receive('ground_truth/pose', pose(0.0, (0.0, 0.0, 0.1)))
+    node.show()
+    [joints] = node.published('visual/joint_states')
+    assert list(joints.name) == names and list(joints.position) == position
+    parents, found = frames(node.published('/tf'))
+    for i, rolled in enumerate(position[1:5]):
+        t = found[f'wheel_{i + 1}_link'].transform
+        assert 2.0 * math.atan2(t.rotation.y, t.rotation.w) == pytest.approx(
+            math.remainder(rolled, math.tau))
+        assert parents[f'wheel_{i + 1}_link'] == (
+            f'wheel_{i + 1}_steering_link' if i < 2 else BODY_FRAME)
+    for i, heading in enumerate(position[5:]):
+        t = found[f'wheel_{i + 1}_steering_link'].transform
+        assert 2.0 * math.atan2(t.rotation.z, t.rotation.w) == pytest.approx(heading)
+        assert (t.translation.x, t.translation.y) == (0.25, 0.175 * (-1.0) ** i)
+    node.destroy_node()
+
+
 def test_with_robot_state_publisher_only_the_vehicle_moves(configuration, context, tf2):
     node = StillNode(configuration, context, robot_state_publisher=True)
     node.receive('ground_truth/pose', pose(1.0, (1.0, 2.0, 3.0)))

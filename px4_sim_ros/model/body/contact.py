@@ -29,12 +29,13 @@ import numpy as np
 from px4_sim_ros.model.compiled import compiled
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.rotation import to_world
-from px4_sim_ros.model.vehicle.elements import Wheel
+from px4_sim_ros.model.vehicle.elements import Wheel, heading_flu
 from px4_sim_ros.model.vehicle.sections import ContactModel
 
+_heading_flu = compiled(heading_flu)
 _to_world = compiled(to_world)
 
-_STANDING_M_S = 1e-3
+STANDING_M_S = 1e-3
 """A driven wheel whose rim is slower stands."""
 # The columns of the table, in SI units; servo and motor are indices, -1 for none.
 (
@@ -116,7 +117,7 @@ def contact_wrench(
     wx, wy, wz = _to_world(rotation, rate_flu)
     fx = fy = fz = tx = ty = tz = 0.0
     for i in range(len(points)):
-        rx, ry, rz = _arm(points, i, rotation)
+        rx, ry, rz = arm(points, i, rotation)
         depth = -(z + rz)
         if depth <= 0.0:
             continue
@@ -157,7 +158,7 @@ def move_anchors(
         anchors[:] = math.nan
         return
     for i in range(len(points)):
-        rx, ry, rz = _arm(points, i, rotation)
+        rx, ry, rz = arm(points, i, rotation)
         depth = -(position[2] + rz)
         if depth <= 0.0:
             anchors[i, 0] = anchors[i, 1] = math.nan
@@ -170,30 +171,34 @@ def move_anchors(
         dx, dy = _limited(x - anchors[i, 0], y - anchors[i, 1], longest)
         if points[i, IS_WHEEL]:
             actuators = state[first:]
-            rim, is_driven = _rim_speed_m_s(points, i, actuators)
+            rim, is_driven = rim_speed_m_s(points, i, actuators)
             dx, dy = _rolling(
-                dx, dy, _heading(points, i, rotation, actuators),
-                (longest if abs(rim) < _STANDING_M_S else 0.0) if is_driven
+                dx, dy, heading(points, i, rotation, actuators),
+                (longest if abs(rim) < STANDING_M_S else 0.0) if is_driven
                 else points[i, ROLLING_RESISTANCE] * depth)
         anchors[i, 0], anchors[i, 1] = x - dx, y - dy
 
 
 @compiled
-def _arm(points: np.ndarray, index: int, rotation: tuple[float, ...]) -> Vector:
+def arm(points: np.ndarray, index: int, rotation: tuple[float, ...]) -> Vector:
     """Return where a foot is from the body's origin, in ENU."""
     return _to_world(rotation, (points[index, X], points[index, Y], points[index, Z]))
 
 
 @compiled
-def _heading(
+def steered(points: np.ndarray, index: int, actuators: np.ndarray) -> tuple[float, float]:
+    """Return the direction in which a wheel rolls: forward and left, of any length."""
+    servo = int(points[index, SERVO])
+    angle = points[index, STEERING] * actuators[servo] if servo >= 0 else 0.0
+    return _heading_flu(angle, points[index, STEERING_BASE], points[index, Y])
+
+
+@compiled
+def heading(
     points: np.ndarray, index: int, rotation: tuple[float, ...], actuators: np.ndarray,
 ) -> tuple[float, float]:
     """Return the direction on the ground in which a wheel rolls: a unit vector, east and north."""
-    servo = int(points[index, SERVO])
-    angle = points[index, STEERING] * actuators[servo] if servo >= 0 else 0.0
-    ahead, left, base = math.cos(angle), math.sin(angle), points[index, STEERING_BASE]
-    if base:
-        ahead, left = base * ahead - points[index, Y] * left, base * left
+    ahead, left = steered(points, index, actuators)
     east, north, _ = _to_world(rotation, (ahead, left, 0.0))
     length = math.sqrt(east * east + north * north)
     if length == 0.0:               # it stands on its nose
@@ -212,21 +217,21 @@ def _wheel_force(
     :param spring: what a foot would pull with, N
     :param damper: the same of its damper
     """
-    heading = _heading(points, index, rotation, actuators)
-    rim_m_s, is_driven = _rim_speed_m_s(points, index, actuators)
+    ahead = heading(points, index, rotation, actuators)
+    rim_m_s, is_driven = rim_speed_m_s(points, index, actuators)
     (x, y), (dx, dy) = spring, damper
     if not is_driven:
         return _rolling(
-            -dx - x, -dy - y, heading, points[index, ROLLING_RESISTANCE] * normal_n)
-    if abs(rim_m_s) >= _STANDING_M_S:
-        x, y = _rolling(x, y, heading, 0.0)
+            -dx - x, -dy - y, ahead, points[index, ROLLING_RESISTANCE] * normal_n)
+    if abs(rim_m_s) >= STANDING_M_S:
+        x, y = _rolling(x, y, ahead, 0.0)
         rim_m_s -= points[index, DIFFERENTIAL_ARM] * yaw_rate_rad_s
     drive = damping_n_s_m * rim_m_s
-    return drive * heading[0] - dx - x, drive * heading[1] - dy - y
+    return drive * ahead[0] - dx - x, drive * ahead[1] - dy - y
 
 
 @compiled
-def _rim_speed_m_s(
+def rim_speed_m_s(
     points: np.ndarray, index: int, actuators: np.ndarray,
 ) -> tuple[float, bool]:
     """Return how fast a motor turns the rim of a wheel, and whether it has one."""

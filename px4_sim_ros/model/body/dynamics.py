@@ -31,6 +31,7 @@ from px4_sim_ros.model.body.motion_memory import (
 from px4_sim_ros.model.body.plant import Plant
 from px4_sim_ros.model.body.rotors import AXIS_Z, SHAKING, THRUST
 from px4_sim_ros.model.body.standing import Stand, stand
+from px4_sim_ros.model.body.wheel_reader import WheelReader
 from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.errors import DivergedError
 from px4_sim_ros.model.frames import Quaternion, Vector
@@ -104,6 +105,7 @@ class Dynamics:
             struct.Struct(f'{numbers}d').unpack_from, memory.all.data, 8 * memory.state_at)
         self._angles, self._outputs = (
             at - memory.state_at for at in (memory.angles_at, memory.outputs_at))
+        self._wheels = WheelReader.of_memory(vehicle, memory)
         # What is compiled or loaded is so now, not in the first step.
         if self._adaptive is not None:
             self._compile()
@@ -152,7 +154,7 @@ class Dynamics:
             return self._truth(is_valid)
         self._adapt(self._adaptive)
         self.time_us += self._step_us
-        return self.truth()
+        return self._truth(self._advance(self._step_us / US_PER_S, 0, self._is_rk4))
 
     def _adapt(self, integrator: Adaptive) -> None:
         """Integrate the state over one step."""
@@ -187,7 +189,8 @@ class Dynamics:
         truth = Truth(
             self.time_us, x[POSITION], x[ATTITUDE], x[outputs:outputs + 3], x[RATE],
             x[outputs + 3:outputs + 6], x[outputs + 6:outputs + 9], x[ROTORS:self._actuators],
-            x[angles:outputs], x[self._actuators:self._servos], x[self._servos:self._packs])
+            x[angles:outputs], x[self._actuators:self._servos], x[self._servos:self._packs],
+            self._wheels and self._wheels.of(x))
         return truth if self._center is _NOTHING else self._of_origin(truth)
 
     def battery(self) -> BatteryStatus | None:

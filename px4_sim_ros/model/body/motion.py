@@ -52,6 +52,7 @@ from px4_sim_ros.model.body.rotors import (
 )
 from px4_sim_ros.model.body.surfaces import surface_wrench
 from px4_sim_ros.model.body.tilting import tilt
+from px4_sim_ros.model.body.wheel_motion import turn_wheels
 from px4_sim_ros.model.compiled import allocating, compiled
 from px4_sim_ros.model.environment import atmosphere, gravity
 from px4_sim_ros.model.frames import Vector
@@ -88,6 +89,8 @@ def advance(
         is in its vortex ring, and the current (A) out of each pack
     :param anchors: of the feet
     :param substep_s: length of a substep, s
+    :param substeps: with none the state is as it was, or integrated by another method: wheels
+        turn for the length of one
     :return: whether the state is within all bounds
     """
     plant = Plant(constants, rotors, surfaces, actuators, packs, feet)
@@ -96,6 +99,9 @@ def advance(
     held = HeldInputs(memory[6:state_at], memory[:3], memory[3:6], anchors)
     integrate(x, angles_rad, plant, held, work, substep_s, substeps, is_rk4)
     _set_outputs(memory[outputs_at:], x, plant, held)
+    wheels = memory[outputs_at + OUTPUTS + len(packs):]
+    if len(wheels):
+        _turn_wheels(wheels, x, plant, substep_s * max(1, substeps))
     return _is_bounded(x)
 
 
@@ -137,6 +143,15 @@ def _set_outputs(outputs: np.ndarray, x: np.ndarray, plant: Plant, held: HeldInp
     outputs[6], outputs[7], outputs[8] = angular_acceleration
     outputs[BUS_VOLTAGE], outputs[BUS_CURRENT] = voltage, current
     outputs[IN_VORTEX_RING] = 1.0 if shakes(rotors, x[ROTORS:], velocity[2] - wind[2]) else 0.0
+
+
+@compiled
+def _turn_wheels(wheels: np.ndarray, x: np.ndarray, plant: Plant, duration_s: float) -> None:
+    place, velocity, turn = _over_ground(
+        plant.constants, (x[X], x[Y], x[Z]), (x[VX], x[VY], x[VZ]),
+        _matrix((x[QW], x[QX], x[QY], x[QZ])))
+    turn_wheels(wheels, plant.feet, place, velocity, turn, (x[WX], x[WY], x[WZ]),
+                x[ROTORS + len(plant.rotors):], duration_s)
 
 
 @compiled

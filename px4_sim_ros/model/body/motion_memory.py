@@ -14,6 +14,7 @@ import numpy as np
 
 from px4_sim_ros.model.body.integrators import WORK_ROWS
 from px4_sim_ros.model.body.plant import Plant
+from px4_sim_ros.model.body.wheel_motion import ROWS, wheel_count
 
 # Indices of the state; from ROTORS on there are the rotor speeds, the actuators, then the packs.
 X, Y, Z, VX, VY, VZ, QW, QX, QY, QZ, WX, WY, WZ, ROTORS = range(14)
@@ -39,17 +40,18 @@ class Memory:
 
     It begins with what holds over the step (wind in m/s, force in N, references), which the state
     follows, the angles of the rotors (rad), and the outputs: motion and battery in that state, as
-    far as they are not in the state itself.
+    far as they are not in the state itself. At the end are the wheels, see `wheel_motion`.
     """
 
     def __init__(self, plant: Plant) -> None:
         """Begin with zeros."""
         self.state_at, self.angles_at, self.outputs_at = layout(
             len(plant.rotors), len(plant.actuators), len(plant.packs))
-        self.all = np.zeros(self.outputs_at + OUTPUTS + len(plant.packs))
+        self.wheels_at = self.outputs_at + OUTPUTS + len(plant.packs)
+        self.all = np.zeros(self.wheels_at + ROWS * wheel_count(plant.feet))
         self.inputs, self.state = self.all[:self.state_at], self.all[self.state_at:self.angles_at]
         self.rotor_angles_rad = self.all[self.angles_at:self.outputs_at]
-        self.pack_currents_a = self.all[self.outputs_at + OUTPUTS:]
+        self.pack_currents_a = self.all[self.outputs_at + OUTPUTS:self.wheels_at]
         self.work = np.zeros((WORK_ROWS, len(self.state)))
 
 

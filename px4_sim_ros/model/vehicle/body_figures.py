@@ -25,6 +25,9 @@ class BodyFigures(Parameters):
     mass_kg: float = parameter('mass', 'kg', minimum=0.02, maximum=200)
     inertia_triangle: float = parameter(
         'smallest sum of two principal moments of inertia / the third', minimum=1)
+    gyration: float = parameter(
+        'largest radius of gyration / farthest part from the centre of mass', minimum=0.15,
+        maximum=1)
     foot_margin_m: float = parameter(
         'least distance of the centre of mass from the edge of its feet or wheels, level', 'm',
         above=0)
@@ -58,6 +61,7 @@ def body_figures(vehicle: Vehicle, gravity_m_s2: float, step_s: float) -> BodyFi
     return BodyFigures(
         mass_kg=body.mass_kg,
         inertia_triangle=float(moments.sum() / moments[-1]) - 1.0,
+        gyration=math.sqrt(moments[-1] / body.mass_kg) / extent_m(vehicle),
         foot_margin_m=foot_margin_m(vehicle),
         standing_height_m=-min(z for _, _, z in standing_points_m(vehicle)),
         **contact_figures(vehicle, body.mass_kg * gravity_m_s2, step_s),
@@ -65,6 +69,17 @@ def body_figures(vehicle: Vehicle, gravity_m_s2: float, step_s: float) -> BodyFi
             model.time_constant_up_s, model.time_constant_down_s)]),
         servo_step=_steps(step_s, [part.lag_s for part in (*vehicle.motors, *vehicle.servos)]),
         battery_step=_steps(step_s, _time_constants_s(vehicle)))
+
+
+def extent_m(vehicle: Vehicle) -> float:
+    """Return how far the farthest part is from the centre of mass."""
+    points: list[np.typing.ArrayLike] = [
+        *vehicle.all_points_m, *(rotor.position_m for rotor in vehicle.rotors)]
+    for surface in vehicle.surfaces:
+        across = np.cross(surface.normal, surface.chord)
+        half_span = 0.5 * surface.area_m2 / surface.chord_m * across / np.linalg.norm(across)
+        points += [surface.position_m + half_span, surface.position_m - half_span]
+    return max(float(np.linalg.norm(point)) for point in points)
 
 
 def _steps(step_s: float, lags_s: typing.Sequence[float]) -> float | None:

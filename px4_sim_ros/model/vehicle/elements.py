@@ -99,6 +99,19 @@ class Surface(Parameters):
                 f'{owner}.normal = {self.normal}: must be at a right angle to chord = {self.chord}')
 
 
+def heading_flu(angle_rad: float, base_m: float, y_m: float) -> tuple[float, float]:
+    """Return the direction of a wheel that is steered: forward and left, of any length.
+
+    :param angle_rad: of a bicycle's wheel, to the left
+    :param base_m: to the axle that is not steered (Ackermann); 0: it turns just by the angle
+    :param y_m: how far left it is
+    """
+    ahead, left = math.cos(angle_rad), math.sin(angle_rad)
+    if base_m:
+        ahead, left = base_m * ahead - y_m * left, base_m * left
+    return ahead, left
+
+
 @dataclasses.dataclass(frozen=True)
 class Wheel(Parameters):
     """A wheel: holds the ground across its heading, and rolls along it."""
@@ -118,6 +131,17 @@ class Wheel(Parameters):
         ' of the middle of its axle', default=False)
     swivels: bool = parameter(
         'a caster: rolls in every direction, and has no other friction', default=False)
+
+    @property
+    def has_steering(self) -> bool:
+        """Whether it turns about body z."""
+        return bool(self.steered_by) or self.swivels
+
+    def heading_rad(self, servo_rad: float) -> float:
+        """Return how far to the left it heads by an angle of its servo."""
+        ahead, left = heading_flu(
+            self.steering * servo_rad, self.steering_base_m, self.position_m[1])
+        return math.atan2(left, ahead)
 
     @property
     def contact_m(self) -> tuple[float, float, float]:

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import bisect
+import functools
 import math
 import typing
 
 import numpy as np
 
 from px4_sim_ros.messages.stamps import stamp_us
+from px4_sim_ros.messages.truth import is_steering, is_wheel
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.step.graph import Graph
@@ -43,15 +45,32 @@ def _wxyz(q: typing.Any) -> tuple[float, float, float, float]:
     return q.w, q.x, q.y, q.z
 
 
-
-def _speeds(joints: typing.Any) -> list[float]:
+def _speeds(velocities: typing.Sequence[float]) -> list[float]:
     """Return the speeds of joints that have one."""
-    return [speed for speed in joints.velocity if not math.isnan(speed)]
+    return [speed for speed in velocities if not math.isnan(speed)]
 
 
-def _angles(joints: typing.Any) -> list[float]:
+def _angles(
+    positions: typing.Sequence[float], velocities: typing.Sequence[float],
+) -> list[float]:
     """Return the angles of servos: joints without a speed."""
-    return [angle for angle, speed in zip(joints.position, joints.velocity) if math.isnan(speed)]
+    return [angle for angle, speed in zip(positions, velocities) if math.isnan(speed)]
+
+
+def _no_wheels(joints: typing.Any) -> slice:
+    """Return which joints are rotors and servos: those before the wheels."""
+    return slice(-sum(map(is_wheel, joints.name)) or None)
+
+
+def _rolling(field: str, joints: typing.Any) -> list[float]:
+    """Return a field of the joints that wheels roll in."""
+    return [value for name, value in zip(joints.name, getattr(joints, field))
+            if is_wheel(name) and not is_steering(name)]
+
+
+def _steering(joints: typing.Any) -> list[float]:
+    """Return the angles of the joints that wheels are steered in."""
+    return [angle for name, angle in zip(joints.name, joints.position) if is_steering(name)]
 
 
 # By topic of the first instance, then by field; units are in the names, frames as the graph says.
@@ -67,10 +86,16 @@ FIELDS: dict[str, dict[str, _Read]] = {
     'ground_truth/pose': {
         'position_m': lambda m: _xyz(m.pose.position),
         'attitude_wxyz': lambda m: _wxyz(m.pose.orientation)},
-    'joint_states': {'rotor_speed_rad_s': _speeds,
-                     'servo_angle_rad': _angles},
-    'actuators/command': {'rotor_speed_reference_rad_s': _speeds,
-                          'servo_angle_reference_rad': _angles},
+    'joint_states': {
+        'rotor_speed_rad_s': lambda m: _speeds(m.velocity[_no_wheels(m)]),
+        'servo_angle_rad': lambda m: _angles(
+            m.position[_no_wheels(m)], m.velocity[_no_wheels(m)]),
+        'wheel_angle_rad': functools.partial(_rolling, 'position'),
+        'wheel_speed_rad_s': functools.partial(_rolling, 'velocity'),
+        'wheel_steering_rad': _steering},
+    'actuators/command': {
+        'rotor_speed_reference_rad_s': lambda m: _speeds(m.velocity),
+        'servo_angle_reference_rad': lambda m: _angles(m.position, m.velocity)},
     'battery_state': {
         'voltage_v': lambda m: (m.voltage,), 'current_a': lambda m: (m.current,),
         'charge_ah': lambda m: (m.charge,), 'percentage': lambda m: (m.percentage,)},

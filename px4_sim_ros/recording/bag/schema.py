@@ -13,13 +13,14 @@ import json
 from px4_sim_ros.recording.bag.message_definitions import definition
 from px4_sim_ros.step import graph, side_topics
 
-VERSION = 5
+VERSION = 6
 # Recordings of these versions are read as well: since then only these topics mean more or else.
 CHANGED_SINCE = {1: frozenset({'joint_states', 'visual_odometry'}),
                  2: frozenset({graph.FAULTS, graph.AUTOPILOT_STATE}),
                  3: frozenset({side_topics.ESTIMATE.name, side_topics.SET_POINT.name,
                                side_topics.AUTOPILOT_STATUS.name, graph.AUTOPILOT_STATE}),
-                 4: frozenset({graph.WAKE, graph.WAKES})}
+                 4: frozenset({graph.WAKE, graph.WAKES}),
+                 5: frozenset({'joint_states'})}
 
 
 def changed_between(one: int, other: int) -> frozenset[str]:

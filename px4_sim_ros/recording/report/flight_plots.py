@@ -94,6 +94,9 @@ def rotor_rows(series: AllSeries) -> list[Row]:
     if 'joint_states' in series and series['joint_states']['servo_angle_rad'].values.size:
         rows.append(Row('Angles of the servos (truth)', 'rad', _numbered_lines(
             'servo', series['joint_states']['servo_angle_rad'], 'angle')))
+    if 'joint_states' in series and series['joint_states']['wheel_speed_rad_s'].values.size:
+        rows.append(Row('Speeds of the wheels (truth)', 'rad/s', _numbered_lines(
+            'wheel', series['joint_states']['wheel_speed_rad_s'], 'speed')))
     return rows
 
 
