@@ -221,6 +221,23 @@ def test_the_plugin_loads_nothing_before_there_is_a_flight():
     assert subprocess.run([sys.executable, '-c', code], cwd=ROOT, check=False).returncode == 0
 
 
+def test_a_fixture_of_that_name_may_be_somebody_elses(tmp_path):
+    """The plugin is loaded wherever the package is installed; one that asks for ours is flown."""
+    (tmp_path / 'test_plain.py').write_text(
+        'import pytest\n@pytest.fixture\ndef flight():\n    return 1\n'
+        'def test_plain(flight):\n    assert flight == 1\n')
+    (tmp_path / 'test_params.py').write_text(
+        'import pytest\n@pytest.fixture(params=["calm"])\ndef flight(request):\n'
+        '    return request.param\ndef test_params(flight):\n    assert flight == "calm"\n')
+    (tmp_path / 'test_wrapped.py').write_text(
+        'import pytest\n@pytest.fixture\ndef flight(flight):\n    return flight\n'
+        'def test_wrapped(flight):\n    pass\n')
+    result = flown(tmp_path, '--collect-only', '-q')
+    assert result.stdout.split()[:3] == [
+        'test_params.py::test_params[calm]', 'test_plain.py::test_plain',
+        'test_wrapped.py::test_wrapped[embedded]'], result.stdout
+
+
 @pytest.fixture(scope='module')
 def installed(tmp_path_factory):
     """Return PYTHONPATH with what pip leaves: the entry point."""
