@@ -72,9 +72,14 @@ def test_after_it():
 '''
 
 
+# A sourced ROS 2 has plugins on PYTHONPATH with which pytest 9 does not start.
+WITHOUT_ROS = '-p no:launch_testing -p no:launch_ros'
+
+
 def flown(folder, *arguments):
     """Run pytest with the plugin in a folder, as a user without PX4 does."""
-    environment = {k: v for k, v in os.environ.items() if k not in ('PX4_DIR', 'PYTEST_ADDOPTS')}
+    environment = {k: v for k, v in os.environ.items() if k != 'PX4_DIR'}
+    environment['PYTEST_ADDOPTS'] = WITHOUT_ROS
     return subprocess.run(
         [sys.executable, '-m', 'pytest', '-p', 'px4_sim_ros.testing.plugin', '-p',
          'no:cacheprovider', '--junitxml', 'flights.xml', *map(str, arguments)],
@@ -300,7 +305,7 @@ def test_the_workflow_flies_the_tests_of_a_repository_without_this_package(tmp_p
         ['bash', '-e', '-c', RUNS['Fly']], cwd=tmp_path, capture_output=True, text=True,
         check=False, env=os.environ | {
             'PATH': f'{tmp_path}/bin:{os.environ["PATH"]}', 'PYTHONPATH': installed,
-            'PYTEST_ADDOPTS': '-m "not px4" -p no:cacheprovider'})
+            'PYTEST_ADDOPTS': f'-m "not px4" -p no:cacheprovider {WITHOUT_ROS}'})
     assert result.returncode == 1 and '1 failed, 1 deselected' in result.stdout, result.stdout
     *_, artefacts = STEPS
     for name in artefacts['with']['path'].split():
