@@ -8,13 +8,21 @@ paced in simulated time.
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 
 from pymavlink.dialects.v20 import common as mavlink
 
 from px4_sim_ros.autopilot.commander import Commander, Mode
 from px4_sim_ros.autopilot.estimator import Estimator
-from px4_sim_ros.mavlink.hil_fields import packed
+from px4_sim_ros.mavlink.hil_fields import (
+    INT16_MAX,
+    INT16_MIN,
+    INT32_MAX,
+    INT32_MIN,
+    packed,
+    saturated,
+)
 from px4_sim_ros.mavlink.pilot_link import AUTOPILOT_PORT, pilot_port
 from px4_sim_ros.mavlink.ports import LOCAL, bound_socket
 from px4_sim_ros.mavlink.px4_modes import auto_mode
@@ -29,6 +37,10 @@ _UNKNOWN = 0xFFFF
 # As PX4 would call them.
 _MODES = {Mode.STANDBY: 'AUTO_READY', Mode.HOLD: 'AUTO_LOITER', Mode.LAND: 'AUTO_LAND'}
 _PREARM = mavlink.MAV_SYS_STATUS_PREARM_CHECK
+
+# An estimate may be any: of a vehicle that has fallen without an IMU.
+_int16 = functools.partial(saturated, low=INT16_MIN, high=INT16_MAX)
+_int32 = functools.partial(saturated, low=INT32_MIN, high=INT32_MAX)
 
 
 class MavlinkInterface:
@@ -167,9 +179,9 @@ class MavlinkInterface:
         return [
             mav.local_position_ned_encode(time_ms, north, east, down, vn, ve, vd),
             mav.global_position_int_encode(
-                time_ms, round(here.latitude_deg * 1e7), round(here.longitude_deg * 1e7),
-                round(here.ellipsoid_altitude_m * 1e3), round(-down * 1e3),
-                round(vn * 1e2), round(ve * 1e2), round(vd * 1e2), _UNKNOWN),
+                time_ms, _int32(here.latitude_deg * 1e7), _int32(here.longitude_deg * 1e7),
+                _int32(here.ellipsoid_altitude_m * 1e3), _int32(-down * 1e3),
+                _int16(vn * 1e2), _int16(ve * 1e2), _int16(vd * 1e2), _UNKNOWN),
             mav.attitude_quaternion_encode(time_ms, *attitude, *flu_to_frd(estimator.rate)),
         ]
 

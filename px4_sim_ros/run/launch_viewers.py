@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pathlib
+import shlex
 import typing
 
 from ament_index_python.packages import PackageNotFoundError, get_package_prefix
@@ -11,6 +12,7 @@ from launch.launch_description_entity import LaunchDescriptionEntity
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
+from px4_sim_ros.config.child_prefix import die_with_parent
 from px4_sim_ros.config.configuration import Configuration
 from px4_sim_ros.config.resources import PACKAGE, config_directory
 from px4_sim_ros.model.errors import ParameterError
@@ -140,7 +142,8 @@ def fleet_viewers(
 def _rviz(shown: pathlib.Path, shared: typing.Mapping[str, str]) -> Node:
     # In simulated time it notices a reset, and drops the frames of the run before.
     return Node(package='rviz2', executable='rviz2', exec_name='rviz2',
-                arguments=['-d', str(shown)], parameters=[{'use_sim_time': True}], **shared)
+                arguments=['-d', str(shown)], parameters=[{'use_sim_time': True}],
+                **_of_others(shared))
 
 
 def _state_publisher(
@@ -152,4 +155,9 @@ def _state_publisher(
             'robot_description': ParameterValue(urdf(configuration), value_type=str),
             'frame_prefix': frame_prefix,
             'use_sim_time': True, 'publish_frequency': _ALL_ANGLES_HZ}],
-        remappings=[('joint_states', side_topics.JOINTS.name)], **shared)
+        remappings=[('joint_states', side_topics.JOINTS.name)], **_of_others(shared))
+
+
+def _of_others(shared: typing.Mapping[str, str]) -> dict[str, str]:
+    """Return what a program has that is not ours: signals that wait would wait for ever there."""
+    return {**shared, 'prefix': shlex.join(die_with_parent())}

@@ -47,8 +47,21 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Fly each test with the embedded autopilot, and with PX4 where there is one."""
-    if 'flight' in metafunc.fixturenames:
+    if 'flight' in metafunc.fixturenames and _is_ours(metafunc):
         metafunc.parametrize('flight', _autopilots(metafunc.config), indirect=True)
+
+
+def _is_ours(metafunc: pytest.Metafunc) -> bool:
+    """Return whether the fixture is that of this plugin, or one of that name which asks for it.
+
+    The plugin is loaded everywhere, and others call something of theirs a flight.
+    """
+    for fixture in reversed(metafunc._arg2fixturedefs.get('flight', ())):
+        if fixture.func.__module__ == __name__:
+            return True
+        if 'flight' not in fixture.argnames:
+            return False
+    return False
 
 
 def _autopilots(config: pytest.Config) -> list[typing.Any]:

@@ -206,6 +206,19 @@ def test_another_imu_takes_over(instance):
             assert math.dist(rig.truth.position_enu, (0.0, 0.0, 6.0)) < 1.5
 
 
+def test_an_imu_that_was_away_for_long(rig):
+    """With its first sample the estimate may be any; a speed that no field holds is its limit."""
+    rig.wait(3.0)
+    rig.stopped = {'imu'}
+    rig.wait(4.004)
+    knock = imu(7_008_000)._replace(specific_force_flu=(300.0, -300.0, 300.0))
+    assert rig.autopilot.answer(HilEncoder().sensor(knock.time_us, knock))
+    rig.step()
+    local, place = rig.last('LOCAL_POSITION_NED'), rig.last('GLOBAL_POSITION_INT')
+    assert local.vx < -1000.0 and local.vy > 1000.0 and local.vz < -1000.0
+    assert (place.vx, place.vy, place.vz) == (-0x8000, 0x7FFF, -0x8000)
+
+
 @pytest.mark.parametrize('seconds', [1.5, 2.5, 4.0])
 def test_landing_while_climbing(rig, seconds):
     """The low thrust that ends the climb is no landing: rotors run down to the ground."""

@@ -72,9 +72,14 @@ def test_after_it():
 '''
 
 
+# A sourced ROS 2 has plugins on PYTHONPATH with which pytest 9 does not start.
+WITHOUT_ROS = '-p no:launch_testing -p no:launch_ros'
+
+
 def flown(folder, *arguments):
     """Run pytest with the plugin in a folder, as a user without PX4 does."""
-    environment = {k: v for k, v in os.environ.items() if k not in ('PX4_DIR', 'PYTEST_ADDOPTS')}
+    environment = {k: v for k, v in os.environ.items() if k != 'PX4_DIR'}
+    environment['PYTEST_ADDOPTS'] = WITHOUT_ROS
     return subprocess.run(
         [sys.executable, '-m', 'pytest', '-p', 'px4_sim_ros.testing.plugin', '-p',
          'no:cacheprovider', '--junitxml', 'flights.xml', *map(str, arguments)],
@@ -221,6 +226,23 @@ def test_the_plugin_loads_nothing_before_there_is_a_flight():
     assert subprocess.run([sys.executable, '-c', code], cwd=ROOT, check=False).returncode == 0
 
 
+def test_a_fixture_of_that_name_may_be_somebody_elses(tmp_path):
+    """The plugin is loaded wherever the package is installed; one that asks for ours is flown."""
+    (tmp_path / 'test_plain.py').write_text(
+        'import pytest\n@pytest.fixture\ndef flight():\n    return 1\n'
+        'def test_plain(flight):\n    assert flight == 1\n')
+    (tmp_path / 'test_params.py').write_text(
+        'import pytest\n@pytest.fixture(params=["calm"])\ndef flight(request):\n'
+        '    return request.param\ndef test_params(flight):\n    assert flight == "calm"\n')
+    (tmp_path / 'test_wrapped.py').write_text(
+        'import pytest\n@pytest.fixture\ndef flight(flight):\n    return flight\n'
+        'def test_wrapped(flight):\n    pass\n')
+    result = flown(tmp_path, '--collect-only', '-q')
+    assert result.stdout.split()[:3] == [
+        'test_params.py::test_params[calm]', 'test_plain.py::test_plain',
+        'test_wrapped.py::test_wrapped[embedded]'], result.stdout
+
+
 @pytest.fixture(scope='module')
 def installed(tmp_path_factory):
     """Return PYTHONPATH with what pip leaves: the entry point."""
@@ -283,7 +305,7 @@ def test_the_workflow_flies_the_tests_of_a_repository_without_this_package(tmp_p
         ['bash', '-e', '-c', RUNS['Fly']], cwd=tmp_path, capture_output=True, text=True,
         check=False, env=os.environ | {
             'PATH': f'{tmp_path}/bin:{os.environ["PATH"]}', 'PYTHONPATH': installed,
-            'PYTEST_ADDOPTS': '-m "not px4" -p no:cacheprovider'})
+            'PYTEST_ADDOPTS': f'-m "not px4" -p no:cacheprovider {WITHOUT_ROS}'})
     assert result.returncode == 1 and '1 failed, 1 deselected' in result.stdout, result.stdout
     *_, artefacts = STEPS
     for name in artefacts['with']['path'].split():
