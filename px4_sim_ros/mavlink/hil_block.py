@@ -238,11 +238,10 @@ class HilBlock(Block):
             self._is_on_core = True
             if sentence := self.shared_core.enter():
                 link.lockstep.note_gap(sentence)
+        self._frames = self._hil_frames.of(time_us, inputs)
         # One that gets its first step connects before this or while the step is held, as it
         # happens: it gets nothing more in that step.
-        is_served = link.lockstep.has_sent
-        self._frames = self._hil_frames.of(time_us, inputs)
-        link.lockstep.begin(time_us, self._frames)
+        is_served = link.lockstep.begin(time_us, self._frames)
         self._is_exchanging = True
         self._hil_frames.keep(inputs)
         if is_served and link.lockstep.wants_truth and is_due(time_us, TRUTH_PERIOD_US):

@@ -100,24 +100,21 @@ class Lockstep:
         return self._matcher.decoder.wants_truth
 
     @property
-    def has_sent(self) -> bool:
-        """Whether the autopilot that is connected has got a step."""
-        return self.state is not LinkState.WAITING and self._matcher.sent_us != NONE_US
-
-    @property
     def stale_replies(self) -> int:
         """How many of them ended no step."""
         return self._matcher.stale_replies
 
-    def begin(self, time_us: int, frames: bytes) -> None:
+    def begin(self, time_us: int, frames: bytes) -> bool:
         """Send `frames` if an autopilot is connected, once for a time, and do not wait.
 
         What is done until `exchange` costs no time of a step: the autopilot works meanwhile.
+        Returns whether an autopilot is connected that has got an earlier step.
         """
         self.report.time_us, self._is_off = time_us, False
         if not self._connect() or self._matcher.sent_us == time_us:
-            return
-        if self._matcher.sent_us == NONE_US:
+            return False
+        is_first = self._matcher.sent_us == NONE_US
+        if is_first:
             self._boot.begin_first_step()
         # On few cores the kernel may run the autopilot before `send` returns.
         started_s = time.perf_counter()
@@ -125,6 +122,7 @@ class Lockstep:
         self._sent_s = started_s
         self._matcher.add_step(time_us)
         self.waited_s += time.perf_counter() - started_s
+        return not is_first
 
     def exchange(self, time_us: int, frames: bytes) -> ActuatorControls | None:
         """Return the command that ends the step at `time_us`; send `frames` if not sent yet.
@@ -213,7 +211,7 @@ class Lockstep:
 
         One that has got no frame yet has not begun a run; it is the next one.
         """
-        if self.has_sent:
+        if self.state is not LinkState.WAITING and self._matcher.sent_us != NONE_US:
             self._retire()
         self._reset_counters()
         self.report.reset()
