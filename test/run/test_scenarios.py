@@ -10,6 +10,7 @@ import pytest
 import yaml
 from commands import command, run, running, wait_for_line
 from listening import listening
+from px4_flight import NEEDS_FIFO
 
 from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.config.resources import named_files
@@ -20,6 +21,7 @@ from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.recording.bag.message_definitions import decode
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.run.embedded import check_embedded
+from px4_sim_ros.run.px4 import REPEATABLE
 from px4_sim_ros.step.graph import FAULTS
 from px4_sim_ros.step.side_topics import (
     AUTOPILOT_STATUS,
@@ -105,10 +107,14 @@ def test_each_example_holds_with_the_embedded_autopilot(fly, name):
 @pytest.mark.slow
 @pytest.mark.px4
 @pytest.mark.parametrize('name', [
-    'airspeed_iced', 'data_link_lost', 'flown_by_hand', 'gnss_lost', 'mission_uploaded',
-    'motor_out', 'payload_drop', 'servo_stuck'])
+    'airspeed_iced', 'data_link_lost',
+    # Its expectations leave a tenth of a second for a command on its way, which is steps later on
+    # a machine that is busy, unless PX4 goes before all else on the core that sends it.
+    pytest.param('flown_by_hand', marks=NEEDS_FIFO),
+    'gnss_lost', 'mission_uploaded', 'motor_out', 'payload_drop', 'servo_stuck'])
 def test_an_example_holds_with_px4(fly, name):
-    code, summary, said = fly(name, '--autopilot', 'px4', '--instance', 8)
+    schedule = ['--px4-schedule', REPEATABLE] if name == 'flown_by_hand' else []
+    code, summary, said = fly(name, '--autopilot', 'px4', '--instance', 8, *schedule)
     assert (code, said) == (0, ''), summary.get('expectations')
 
 
