@@ -11,7 +11,7 @@ import tempfile
 import time
 import typing
 
-from px4_sim_ros.campaign.executors import Executor, Flyer, asked
+from px4_sim_ros.campaign.executors import Executor, Flyer, answer_of, asked
 from px4_sim_ros.campaign.folder import Folder, Px4Build, Session
 from px4_sim_ros.campaign.jobs import (
     ALWAYS,
@@ -144,8 +144,7 @@ class _Conductor:
             done, _ = concurrent.futures.wait(
                 under_way, return_when=concurrent.futures.FIRST_COMPLETED)
             for future in sorted(done, key=concurrent.futures.Future.cancelled):
-                with asked():
-                    answer = future.result()
+                answer = answer_of(future)
                 self._take(under_way.pop(future), answer)
 
     def _job(self, run: Run) -> Job:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextlib
+import sys
 import typing
 
 from px4_sim_ros.campaign.jobs import Job
@@ -31,6 +32,30 @@ def asked() -> typing.Iterator[None]:
     except (concurrent.futures.CancelledError, concurrent.futures.BrokenExecutor) as error:
         raise ExecutorEndedError(
             f"the executor has ended: {str(error) or 'a run was cancelled'}") from error
+
+
+def answer_of(future: concurrent.futures.Future[typing.Any]) -> Answer:
+    """Wait for a run, and return what has come of it; that its workers were killed is an answer.
+
+    :raises ExecutorEndedError: who hands out the runs has ended
+    """
+    with asked():
+        try:
+            answer: Answer = future.result()
+        except _killed_worker() as error:
+            sentence = ('each worker of Dask that flew it was killed, lastly that at'
+                        f' {error.last_worker.address}')
+            return {'lost': sentence}
+    return answer
+
+
+def _killed_worker() -> typing.Any:
+    """Return what Dask raises for a task whose workers were all killed; nothing if it is not used.
+
+    An executor may be of the user's own Dask, so it is known by whether its module was imported.
+    """
+    distributed: typing.Any = sys.modules.get('distributed')
+    return () if distributed is None else distributed.KilledWorker
 
 
 THREADS, DASK = EXECUTORS = ('threads', 'dask')

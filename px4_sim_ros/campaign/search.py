@@ -9,7 +9,7 @@ import typing
 import warnings
 
 from px4_sim_ros.campaign import inputs
-from px4_sim_ros.campaign.executors import Opened, asked
+from px4_sim_ros.campaign.executors import Opened, answer_of, asked
 from px4_sim_ros.campaign.folder import Px4Build
 from px4_sim_ros.campaign.jobs import Job, Row, row_in
 from px4_sim_ros.campaign.plan import Campaign, Run
@@ -75,8 +75,7 @@ class Search:
                 waiting, return_when=concurrent.futures.FIRST_COMPLETED)
             for future in done:
                 run = waiting.pop(future)
-                with asked():
-                    answer = future.result()
+                answer = answer_of(future)
                 if 'lost' in answer and run.number not in lost:
                     lost.add(run.number)
                     waiting[self._submit(run)] = run

@@ -26,7 +26,8 @@ from px4_sim_ros.config.resources import check_page, check_writable
 from px4_sim_ros.config.scenarios import NONE
 from px4_sim_ros.config.vehicles_and_missions import flown_mission
 from px4_sim_ros.mavlink.link_state import HilParameters
-from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.mavlink.ports import PortTakenError
+from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.recording.analysis.comparison import compare_bags
 from px4_sim_ros.recording.bag.folder import new_folder
 from px4_sim_ros.recording.bag.reader import BagReader
@@ -68,14 +69,8 @@ def _fly_again(options: argparse.Namespace, bag: BagReader, folder: pathlib.Path
     new = new_folder(options.record if options.record is not None else folder / 'refly')
     configuration = _configuration(bag, overrides, options.profile, folder, new)
     plan = _plan(options, bag.run, configuration)
-    if plan.px4 is not None:
-        reflown.say(reflown.differences(bag.run, plan.px4))
-        for remark in px4_memory.remarks() if plan.px4.repeats else ():
-            print(f'refly: {remark}', file=sys.stderr)
-    with (autopilots.claim(plan.vehicles(configuration)),
-          contextlib.closing(Progress(plan.mission.events if plan.mission else 0)) as progress):
-        conduct(plan, configuration, FlightRecord(), folder, on_event=progress.show,
-                on_restart=lambda: None, on_waiting=lambda: None)
+    with _claimed(plan, configuration):
+        _fly(plan, configuration, bag, folder)
     flown = BagReader(new)
     reflown.say(reflown.repeats(*of) for of in (('the recording', bag), ('the new flight', flown)))
     found = dataclasses.replace(
@@ -83,6 +78,29 @@ def _fly_again(options: argparse.Namespace, bag: BagReader, folder: pathlib.Path
     report_comparison(bag, flown, found, options)
     is_what_if = flown_again.is_what_if(options, overrides) or bool(options.node)
     return 0 if is_what_if or found.identical else FAILED
+
+
+def _claimed(plan: FlightPlan, configuration: Configuration) -> contextlib.ExitStack:
+    """Hold what a flight needs of this machine, as `fly` does, until the result is closed.
+
+    :raises ParameterError: another flight has the instance, or another process a port of it
+    """
+    try:
+        return autopilots.claim(plan.vehicles(configuration))
+    except PortTakenError as error:
+        raise ParameterError(sentence(error)) from error
+
+
+def _fly(
+    plan: FlightPlan, configuration: Configuration, bag: BagReader, folder: pathlib.Path,
+) -> None:
+    if plan.px4 is not None:
+        reflown.say(reflown.differences(bag.run, plan.px4))
+        for remark in px4_memory.remarks() if plan.px4.repeats else ():
+            print(f'refly: {remark}', file=sys.stderr)
+    with contextlib.closing(Progress(plan.mission.events if plan.mission else 0)) as progress:
+        conduct(plan, configuration, FlightRecord(), folder, on_event=progress.show,
+                on_restart=lambda: None, on_waiting=lambda: None)
 
 
 def _configuration(

@@ -189,6 +189,15 @@ def checked_scenario(configuration: Configuration) -> Scenario | None:
     return scenario
 
 
+def vehicle_parameters(name: str, node: str) -> FlatParameters:
+    """Return what the file of a vehicle sets of a node's parameters, over their defaults.
+
+    :raises ParameterError: the file is wrong
+    """
+    settings = _settings_of(load_vehicle(name))
+    return settings.get('', {}) | settings.get(node, {})
+
+
 def _settings_of(vehicle: Vehicle) -> dict[str, FlatParameters]:
     """Return what a vehicle's file sets by node, `''` meaning every node.
 

@@ -85,16 +85,14 @@ class FlightMonitor:
             for vehicle in listeners}
         self._read_pose = codecs.decoder(
             _POSE, lambda data: deserialize_message(data, PoseStamped))
-        self._diagnostics = self._node.create_subscription(
-            DiagnosticArray, side_topics.DIAGNOSTICS.name, self._later(self._on_diagnostics),
+        self._hearers: dict[Subscription, typing.Callable[[typing.Any], None]] = {}
+        self._diagnostics = self._hear(
+            DiagnosticArray, side_topics.DIAGNOSTICS.name, self._on_diagnostics,
             qos.DEEP)      # the last words of all nodes come at once
-        self._events = [
-            subscription for vehicle, listener in listeners.items()
-            for subscription in self._listen(vehicle, listener)]
-        self._encounters = self._node.create_subscription(
-            DiagnosticStatus, side_topics.ENCOUNTERS.name,
-            self._later(lambda message: on_encounter(encounter_events.read(message))),
-            qos.LATCHED_LOG)
+        for vehicle, listener in listeners.items():
+            self._listen(vehicle, listener)
+        self._hear(DiagnosticStatus, side_topics.ENCOUNTERS.name,
+                   lambda message: on_encounter(encounter_events.read(message)), qos.LATCHED_LOG)
         # One vehicle alone has no name, and neither joins nor leaves.
         self._changes = None if '' in listeners else vehicle_changes.hear(
             self._node, lambda change, run: self._arrived.append(
@@ -105,16 +103,24 @@ class FlightMonitor:
             DiagnosticStatus, side_topics.RECORDING_STATUS.name, self._on_recording, qos.LATCHED)
         self._stop_client = self._node.create_client(Trigger, 'sim/stop')
 
-    def _listen(self, vehicle: str, listener: Listener) -> list[Subscription]:
-        def listen(topic: side_topics.SideTopic, hear: typing.Callable[..., None]) -> Subscription:
-            return self._node.create_subscription(
-                DiagnosticStatus, qualified(vehicle, topic.name), self._later(hear),
-                qos.LATCHED_LOG)
+    def _listen(self, vehicle: str, listener: Listener) -> None:
+        for topic, tell in (
+                (side_topics.PILOT_EVENTS,
+                 lambda message: listener.on_pilot(pilot_events.read(message))),
+                (side_topics.SCENARIO_EVENTS,
+                 lambda message: listener.on_scenario(scenario_events.read(message)))):
+            self._hear(DiagnosticStatus, qualified(vehicle, topic.name), tell, qos.LATCHED_LOG)
 
-        return [listen(side_topics.PILOT_EVENTS,
-                       lambda message: listener.on_pilot(pilot_events.read(message))),
-                listen(side_topics.SCENARIO_EVENTS,
-                       lambda message: listener.on_scenario(scenario_events.read(message)))]
+    def _hear(
+        self, kind: type, topic: str, tell: typing.Callable[[typing.Any], None],
+        profile: typing.Any,
+    ) -> Subscription:
+        """Subscribe; what comes is told at the end of a spin."""
+        subscription = self._node.create_subscription(
+            kind, topic, lambda message: self._arrived.append(functools.partial(tell, message)),
+            profile)
+        self._hearers[subscription] = tell
+        return subscription
 
     def close(self) -> None:
         """Leave ROS."""
@@ -172,10 +178,12 @@ class FlightMonitor:
             self._executor.spin_once(timeout_sec=timeout_s)
         self._tell()
 
-    def _later(
-        self, callback: typing.Callable[[typing.Any], None],
-    ) -> typing.Callable[[typing.Any], None]:
-        return lambda message: self._arrived.append(functools.partial(callback, message))
+    def take_rest(self) -> None:
+        """Take in all that has come and was not told yet: a spin may leave some for the next."""
+        self.spin(0.0)
+        for subscription, tell in self._hearers.items():
+            for data in taken(subscription):
+                tell(deserialize_message(data, subscription.msg_type))
 
     def _tell(self) -> None:
         while self._arrived:

@@ -3,6 +3,7 @@
 """The described parameters of a node as ROS parameters."""
 from __future__ import annotations
 
+import contextlib
 import copy
 import sys
 import typing
@@ -17,7 +18,11 @@ from rclpy.exceptions import InvalidParameterValueException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from px4_sim_ros.config.configuration import NodeConfiguration, node_configuration
+from px4_sim_ros.config.configuration import (
+    NodeConfiguration,
+    node_configuration,
+    vehicle_parameters,
+)
 from px4_sim_ros.config.parameter_files import FlatParameters, default_parameters
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.parameters import Info, range_text
@@ -59,7 +64,7 @@ def declare(node: Node, name: str) -> None:
     so that a name that nobody knows can be refused by `read` instead of being ignored.
     """
     infos = WorldParameters.infos() | graph.load(graph.spec_of(name).parameters).infos()
-    for key, default in default_parameters(name).items():
+    for key, default in _defaults(node, name).items():
         value = default
         if node.has_parameter(key):
             value = _like(default, node.get_parameter(key).value)
@@ -74,6 +79,18 @@ def declare(node: Node, name: str) -> None:
         except InvalidParameterValueException:
             # `read` refuses it, in one sentence.
             node.declare_parameter(key, value, ParameterDescriptor(**words), ignore_override=True)
+
+
+def _defaults(node: Node, name: str) -> FlatParameters:
+    """Return what holds where nothing is given: the defaults, and what the vehicle's file sets."""
+    found = default_parameters(name)
+    if all(node.has_parameter(key) for key in found):
+        return found       # `fly` and launch files give all: that of the vehicle is among them
+    vehicle = (node.get_parameter('vehicle').value if node.has_parameter('vehicle')
+               else found['vehicle'])
+    with contextlib.suppress(ParameterError):       # `read` refuses it, in one sentence
+        found |= vehicle_parameters(str(vehicle), name)
+    return found
 
 
 def _range(default: typing.Any, info: Info) -> dict[str, list[IntegerRange | FloatingPointRange]]:

@@ -24,6 +24,7 @@ from px4_sim_ros.step.members import OF_WORLD, Member, managed, own_name, proces
 _SPIN_S = 0.05
 _STOP_TIMEOUT_S = 10.0
 _STOP_SERVICE_TIMEOUT_S = 1.0
+_LAST_WORDS_S = 2.0
 _SEEN_TIMEOUT_S = 30.0
 # For each further vehicle: its nodes are brought up and taken down one after the other.
 _MORE_S = 2.0
@@ -100,6 +101,7 @@ class RosWorld:
         self._closed = False
         self._is_ending = False        # the manager has taken the graph down before
         self._unasked_end = ''         # why it has, if nobody has asked for that
+        self._is_over = False          # the manager, which is the last to end, has said so
         with domain_claim.claim_start() as stack:
             children = start_graph(
                 stack, process_groups(members, mode), params_file, own_classes, remaps, namespace,
@@ -206,10 +208,19 @@ class RosWorld:
                 # It is the last to end; a node that is left then is one that hangs.
                 while time.monotonic() < deadline_s and self._manager.exit_code is None:
                     self._monitor.spin(_SPIN_S)
+                self._hear_last_words()
+
+    def _hear_last_words(self) -> None:
+        """Take in what nodes have said at their end: on a busy machine it is there after it."""
+        deadline_s = time.monotonic() + _LAST_WORDS_S
+        while self._manager.exit_code == 0 and not self._is_over and time.monotonic() < deadline_s:
+            self._monitor.spin(_SPIN_S)
+        self._monitor.take_rest()
 
     def _on_report(self, node: str, time_us: int, values: dict[str, str]) -> None:
         if 'busy_s' not in values:
             return
+        self._is_over |= node == 'manager' and values.get('lifecycle') == 'finalized'
         for member in self._members:
             name = node if node in OF_WORLD else own_name(member.vehicle, node)
             if name in member.graph.nodes:

@@ -4,6 +4,7 @@
 import contextlib
 import json
 import os
+import re
 import shlex
 import signal
 import tempfile
@@ -225,17 +226,40 @@ def test_a_limit_is_left_as_scenarios_that_hold_and_fail(here, instance, tmp_pat
     assert at_s[0] <= 0.096 < at_s[1] <= at_s[0] + 0.01
 
 
-def test_dask_flies_the_same(here, tmp_path):
+def test_dask_flies_the_same_and_goes_on_after_a_run_that_kills_its_workers(
+        tmp_path, monkeypatch):
+    """Of the run that is lost it is told why; the others have their rows."""
     pytest.importorskip('distributed')
+    dask = pytest.importorskip('dask')
+    killer = 2
+
+    def fly(job):
+        if job[0] == killer:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return slots.fly(job)
+
     rows = {}
-    for executor in 'threads', 'dask':
-        found = campaign(runs=3)
-        folder = folder_of(tmp_path / executor, found)
-        with opened(executor, 1) as there:
-            conducting.conduct(
-                folder, there.executor, there.fly, there.slots, lambda progress: None)
-        rows[executor] = [row['fingerprint'] for row in folder.rows()]
+    # So that no other run waits on a worker that is killed: Dask takes it for guilty as well.
+    monkeypatch.setattr(conducting, '_AHEAD', 1)
+    # Dask tries it on four workers otherwise, each of which has to be started again.
+    with dask.config.set({'distributed.scheduler.allowed-failures': 0}):
+        for executor in 'threads', 'dask':
+            found = campaign(runs=3)
+            folder = folder_of(tmp_path / executor, found)
+            with opened(executor, 1) as there:
+                conducting.conduct(
+                    folder, there.executor, there.fly, there.slots, lambda progress: None)
+                if executor == 'dask':
+                    killed = folder_of(tmp_path / 'killed', found)
+                    outcome = conducting.conduct(
+                        killed, there.executor, fly, there.slots, lambda progress: None)
+            rows[executor] = [row['fingerprint'] for row in folder.rows()]
     assert rows['dask'] == rows['threads']
+    assert outcome.lost.keys() == {killer}
+    assert re.fullmatch(r'each worker of Dask that flew it was killed, lastly that at tcp:[\d./:]+',
+                        outcome.lost[killer])
+    there = {row['run']: row['fingerprint'] for row in killed.rows()}
+    assert there == {run: rows['dask'][run - 1] for run in (1, 3)}
 
 
 @pytest.fixture

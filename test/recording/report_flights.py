@@ -32,8 +32,11 @@ class Step(typing.NamedTuple):
     measurements: dict[str, typing.Any]      # by sensor
 
 
-def fly(folder, duration_s, overrides=None):
-    """Record a climb; return its configuration and the steps, as the models made them."""
+def fly(folder, duration_s, overrides=None, say=lambda listener, steps: None):
+    """Record a climb; return its configuration and the steps, as the models made them.
+
+    :param say: is told before each step who listens to an autopilot, and how many are complete
+    """
     configuration = load_configuration(
         None, {'recorder': {'folder': str(folder)}} | (overrides or {}) | {
             '': {'recorder': True} | (overrides or {}).get('', {})})
@@ -47,7 +50,8 @@ def fly(folder, duration_s, overrides=None):
             found.extend(outputs)
             recorder.send(outputs)
         recorder.add_side('hil/state', 'LOCKED')
-        fly_scripted(configuration, commands, send)
+        listener = recorder.telemetry('')
+        fly_scripted(configuration, commands, send, lambda slots, steps: say(listener, steps))
     return configuration, steps_of(found, configuration.graph.sensors)
 
 

@@ -18,12 +18,19 @@ def remappings():
 
 
 @pytest.fixture
-def make_process(tmp_path, remappings, instance):
+def vehicle():
+    """Return parameters about the vehicle, as ROS arguments; a test may say so."""
+    return []
+
+
+@pytest.fixture
+def make_process(tmp_path, remappings, vehicle, instance):
     """Return a maker of a host and its nodes; they are destroyed afterwards."""
     write_parameters(tmp_path / 'run.yaml', {
         'hil_bridge': {'instance': instance}, 'manager': {'startup_timeout_s': 20.0}})
     rclpy.init(args=['--ros-args', '--params-file', str(tmp_path / 'run.yaml'),
-                     *(part for remapping in remappings for part in ('-r', remapping))],
+                     *(part for remapping in remappings for part in ('-r', remapping)),
+                     *(part for given in vehicle for part in ('-p', given))],
                signal_handler_options=SignalHandlerOptions.NO)
     nodes = []
 

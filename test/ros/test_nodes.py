@@ -18,13 +18,14 @@ from rosgraph_msgs.msg import Clock
 from stand_in_autopilot import StandInAutopilot
 from std_srvs.srv import Trigger
 
+from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.mavlink.hil_block import HilBlock
 from px4_sim_ros.mavlink.hil_server import HilServer, port_of
 from px4_sim_ros.mavlink.ports import LOCAL, check_port_is_free
 from px4_sim_ros.model.errors import RunError
 from px4_sim_ros.model.sensors.imu import ImuMeasurement
 from px4_sim_ros.model.truth import Truth
-from px4_sim_ros.ros import block_node
+from px4_sim_ros.ros import block_node, parameters
 from px4_sim_ros.ros.block_host import BlockHost
 from px4_sim_ros.ros.node_status import NodeStatus
 from px4_sim_ros.ros.session import make_executor
@@ -64,6 +65,27 @@ def test_a_node_tells_its_status_in_every_state(name, make_node):
     node.trigger_activate()
     assert (status().state, status().problem) == ('active', '')
     assert status().waits_for
+
+
+@pytest.mark.parametrize(('vehicle', 'name', 'overrides'), [
+    (['vehicle:=rover_ackermann'], 'rover_ackermann', {}),
+    (['vehicle:=tailsitter', 'instances.imu:=2'], 'tailsitter', {'instances.imu': 2}),
+    (['vehicle:=rover_ackermann', 'step_us:=5000', 'periods_us.imu:=5000'], 'rover_ackermann',
+     {'step_us': 5000, 'periods_us.imu': 5000})])
+def test_nodes_started_by_hand_have_what_the_file_of_their_vehicle_sets(
+        vehicle, name, overrides, make_process, instance):
+    """As in a flight: its step, its sensors and how they are mounted, unless others are given."""
+    expected = load_configuration(None, {
+        '': {'vehicle': name, **overrides}, 'manager': {'startup_timeout_s': 20.0},
+        'hil_bridge': {'instance': instance}})
+    _, (manager,) = make_process('manager')
+    assert set(manager.configured_graph().nodes) == set(expected.graph.nodes)
+    _, nodes = make_process(*sorted(
+        {'dynamics', 'imu', 'airspeed'} & expected.graph.nodes.keys()))
+    for node in (manager, *nodes):
+        its = parameters.read(node, node.get_name())
+        assert its.world == expected.world
+        assert its.own == expected.nodes[node.get_name()]
 
 
 @pytest.mark.parametrize('name', ['imu', 'manager'])

@@ -148,6 +148,22 @@ def test_a_flight_is_recorded_and_flown_again(mode, tmp_path):
         assert process.wait(20) == 0
 
 
+def test_an_instance_is_of_one_launch_also_in_another_domain(domains):
+    """The second is refused with a sentence before it starts anything; the first flies on."""
+    with launch('speed_factor:=max') as process:
+        wait_for_line(process, 'armed')
+        second = subprocess.run(
+            [ROS2, 'launch', 'px4_sim_ros', 'iris.launch.py', f'instance:={INSTANCE}'],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60, check=False,
+            env=os.environ | {'ROS_DOMAIN_ID': str(domains())})
+        assert second.returncode != 0
+        assert (f'instance = {INSTANCE}: another flight has it (process {process.pid});'
+                ' end it or choose another instance') in second.stdout
+        assert 'process started' not in second.stdout
+        wait_for_line(process, 'disarmed')
+        assert interrupt(process) < 5.0
+
+
 def first_process(process):
     """Return the first that a launch starts, when it has: a part of the graph."""
     line = wait_for_line(process, 'process started with pid')[-1]

@@ -5,9 +5,11 @@ import contextlib
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 
+import psutil
 import pytest
 from commands import (
     OTHER_CLOCK,
@@ -21,8 +23,12 @@ from commands import (
     wait_for_line,
     wait_gone,
 )
+from report_flights import fly, rewritten
 
 from px4_sim_ros.config.instance_claim import is_claimed
+from px4_sim_ros.config.vehicles_and_missions import mission_text
+from px4_sim_ros.mavlink.hil_server import port_of
+from px4_sim_ros.recording.bag.run_description import RunDescription
 
 pytestmark = pytest.mark.slow       # starts processes and waits
 
@@ -36,8 +42,13 @@ def refusal(program, pid):
             f' {pid}); end it, or give this one a domain of its own, such as ROS_DOMAIN_ID=')
 
 
+def instance_refusal(program, instance, pid):
+    return (f'{program}: instance = {instance}: another flight has it (process {pid});'
+            ' end it or choose another instance\n')
+
+
 def test_whoever_comes_second_is_refused_and_the_first_flies_on(
-        instance, other_instance, tmp_path):
+        instance, other_instance, tmp_path, domains):
     """It is as if nobody had come."""
     mission = tmp_path / 'long.yaml'
     mission.write_text('name: long\nitems:\n  - take_off: {up_m: 0.4}\n'
@@ -52,6 +63,11 @@ def test_whoever_comes_second_is_refused_and_the_first_flies_on(
         assert other.stderr.count('\n') == 1
         assert re.search(r'=(\d+), and instance \1 if it has an autopilot\n$', other.stderr)
         assert took_s < 1.0
+        # A domain of its own is not enough: the autopilots would have the same ports.
+        other = run('fly', '--instance', instance, env=os.environ | {
+            'ROS_DOMAIN_ID': str(domains())})
+        assert (other.returncode, other.stdout) == (2, '')
+        assert other.stderr == instance_refusal('fly', instance, flight.pid)
         world = subprocess.run(
             [sys.executable, '-m', 'px4_sim_ros.ros.world', '--ros-args',
              '-p', f'hil_bridge:instance:={other_instance}'], capture_output=True, text=True,
@@ -80,8 +96,7 @@ def test_an_instance_is_of_one_flight(instance, other_instance, tmp_path, here):
         flights = [stack.enter_context(running(words, stderr=subprocess.PIPE)) for _ in range(3)]
         refused = wait_for_ends(flights, 2)
         first, = (flight for flight in flights if flight not in refused)
-        sentence = (f'fly: instance = {instance}: another flight has it (process {first.pid});'
-                    ' end it or choose another instance\n')
+        sentence = instance_refusal('fly', instance, first.pid)
         for flight in refused:
             assert (flight.returncode, *flight.communicate()) == (2, '', sentence)
         wait_for_line(first, 'armed')
@@ -94,9 +109,34 @@ def test_an_instance_is_of_one_flight(instance, other_instance, tmp_path, here):
         assert not is_claimed(other_instance)
         result, took_s = run_timed(*words[3:])
         assert (result.returncode, result.stderr) == (2, sentence) and took_s < 1.0
+        assert_not_flown_again(here, instance, tmp_path, instance_refusal(
+            'refly', instance, first.pid))
         interrupt(first)
         assert first.communicate()[1].endswith('fly: interrupted\n')
     assert not is_claimed(instance)
+
+
+def assert_not_flown_again(here, instance, folder, sentence):
+    """Check that `refly` is refused with a sentence, and that nothing is written."""
+    configuration, _ = fly(folder / 'flown', 0.1)
+    rewritten(folder / 'flown', folder / 'bag', run=RunDescription.of(
+        configuration, mode='core', autopilot='embedded', mission=mission_text('hover')))
+    before = sorted(folder.rglob('*'))
+    result = here('refly', folder / 'bag', '--set', f'hil_bridge.instance={instance}',
+                  '--record', folder / 'again', '--json', folder / 'figures.json',
+                  '--plot', folder / 'plot.html')
+    assert (result.returncode, result.stdout, result.stderr) == (2, '', sentence)
+    assert sorted(folder.rglob('*')) == before
+
+
+def test_refly_without_its_port_is_refused(here, instance, tmp_path):
+    with socket.socket() as other:
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        other.bind(('127.0.0.1', port_of(instance)))
+        other.listen()
+        assert_not_flown_again(here, instance, tmp_path, (
+            f'refly: TCP port {port_of(instance)} is taken by {psutil.Process().name()} (process'
+            f' {os.getpid()}); stop it or choose another instance\n'))
 
 
 def test_a_graph_ends_beside_the_clock_of_another_simulator(instance, domains):

@@ -34,6 +34,9 @@ class Monitor:
         """Find no manager."""
         return False
 
+    def take_rest(self):
+        """Find nothing."""
+
     def close(self):
         self.is_closed = True
 
@@ -134,6 +137,31 @@ def test_an_observer_gets_what_the_nodes_of_the_graph_report(monitor, started):
     monitor.report('px4', 4000, {'busy_s': '0.1'})
     assert reports == [('imu', 4000, {'busy_s': '0.1'})]
     world.close()
+
+
+def test_the_last_words_of_the_nodes_are_heard_after_the_end_of_their_processes(
+        monitor, started, monkeypatch):
+    """As on a busy machine: the manager has ended before the monitor has its turn again."""
+    said = {'dynamics': {'fingerprint': 'f'}, 'hil_bridge': {'steps': '2', 'replies': '2'},
+            'manager': {'wall_time_s': '1', 'paced_s': '0', 'lifecycle': 'finalized'}}
+
+    def end_all(timeout_s):
+        for child in started:
+            child.stop()
+        monkeypatch.setattr(Child, 'exit_code', 0)
+        return True
+
+    def say(name):
+        monitor.report(name, 8000, {'busy_s': '0.1', **said[name]})
+
+    monkeypatch.setattr(monitor, 'request_stop', end_all)
+    # The word of the manager is waited for; what has come before it may have to be asked for.
+    monkeypatch.setattr(monitor, 'spin', lambda timeout_s: say('manager'), raising=False)
+    monkeypatch.setattr(monitor, 'take_rest', lambda: [say('dynamics'), say('hil_bridge')])
+    world = make()
+    world.close()
+    assert monitor.is_closed
+    assert (world.status().steps, world.status().fingerprint) == (2, 'f')
 
 
 def test_the_end_of_a_benchmark_does_not_hide_why_it_ends(monitor, monkeypatch, tmp_path):

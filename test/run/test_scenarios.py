@@ -9,11 +9,26 @@ import shlex
 import pytest
 import yaml
 from commands import command, run, running, wait_for_line
+from listening import listening
+from px4_flight import NEEDS_FIFO
 
 from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.config.resources import named_files
+from px4_sim_ros.messages.scenario_events import read as read_event
+from px4_sim_ros.messages.stamps import serialised_stamp_us, stamp_us
 from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.timebase import US_PER_S
+from px4_sim_ros.recording.bag.message_definitions import decode
+from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.run.embedded import check_embedded
+from px4_sim_ros.run.px4 import REPEATABLE
+from px4_sim_ros.step.graph import FAULTS
+from px4_sim_ros.step.side_topics import (
+    AUTOPILOT_STATUS,
+    ESTIMATE,
+    SCENARIO_EVENTS,
+    SET_POINT,
+)
 
 EXAMPLES = named_files('scenarios')
 # About what parameters of PX4 ask for, or what only PX4 can do.
@@ -92,10 +107,14 @@ def test_each_example_holds_with_the_embedded_autopilot(fly, name):
 @pytest.mark.slow
 @pytest.mark.px4
 @pytest.mark.parametrize('name', [
-    'airspeed_iced', 'data_link_lost', 'flown_by_hand', 'gnss_lost', 'mission_uploaded',
-    'motor_out', 'payload_drop', 'servo_stuck'])
+    'airspeed_iced', 'data_link_lost',
+    # Its expectations leave a tenth of a second for a command on its way, which is steps later on
+    # a machine that is busy, unless PX4 goes before all else on the core that sends it.
+    pytest.param('flown_by_hand', marks=NEEDS_FIFO),
+    'gnss_lost', 'mission_uploaded', 'motor_out', 'payload_drop', 'servo_stuck'])
 def test_an_example_holds_with_px4(fly, name):
-    code, summary, said = fly(name, '--autopilot', 'px4', '--instance', 8)
+    schedule = ['--px4-schedule', REPEATABLE] if name == 'flown_by_hand' else []
+    code, summary, said = fly(name, '--autopilot', 'px4', '--instance', 8, *schedule)
     assert (code, said) == (0, ''), summary.get('expectations')
 
 
@@ -248,19 +267,60 @@ def test_a_fault_is_given_by_hand_and_replayed(here, instance, tmp_path):
     """In a graph that runs, by the command; what is wrong is refused in a sentence."""
     words = command('fly', '--mode', 'composed', '--scenario', 'by_hand', '--mission', 'hover',
                     '--speed-factor', '2', '--instance', instance, '--record', tmp_path / 'bag')
-    with running(words) as process:
+    with (listening(ESTIMATE, AUTOPILOT_STATUS, SCENARIO_EVENTS) as heard,
+          running(words) as process):
         wait_for_line(process, 'armed')
         wrong = here('fault', 'motor_off', 'motor=9')
         assert (wrong.returncode, wrong.stderr) == (
             1, 'fault: fault.motor = 9: must be at most 4, as many as iris has\n')
         given = here('fault', 'sensor_bias', 'sensor=barometer', 'value=-50', '--name', 'leak')
         assert (given.returncode, given.stdout) == (0, 'leak\n'), given.stderr
-        wait_for_line(process, 'leak: sensor_bias: sensor barometer, value -50')
+        said = wait_for_line(process, 'leak: sensor_bias: sensor barometer, value -50')
+        top = here('top', '--json')
         assert here('fault', 'clear', 'event=leak').stdout == 'hand_1\n'
-        wait_for_line(process, 'leak ends')
+        said += wait_for_line(process, 'leak ends')
         assert here('stop').returncode == 0
+        process.wait(30)
+        found = heard()
+    assert_heard(found, BagReader(tmp_path / 'bag'), ''.join(said))
+    autopilot = json.loads(top.stdout)['autopilot']
+    assert autopilot['status'].endswith('armed, in the air')
+    rates_hz = autopilot['sim_rates_hz']
+    assert rates_hz.keys() == {ESTIMATE.name, SET_POINT.name}
+    assert 15.0 < rates_hz[ESTIMATE.name] < 60.0 and rates_hz[SET_POINT.name] >= 0.0
     replayed = here('replay', tmp_path / 'bag')
     assert replayed.returncode == 0, replayed.stdout + replayed.stderr
+
+
+def assert_heard(found, bag, said):
+    """Check what an outside subscriber has got of a flight: its times are simulated ones.
+
+    :param found: serialised messages by topic
+    :param bag: has the steps
+    :param said: what was printed, with times
+    """
+    recorded = {}
+    for message in bag.messages():
+        recorded.setdefault(message.topic, []).append((message.time_us, bag.decode(message)))
+    step_us = bag.run.world.step_us
+    for topic in ESTIMATE, AUTOPILOT_STATUS:
+        stamps_us = [serialised_stamp_us(data) for data in found[topic.name]]
+        assert stamps_us == sorted(set(stamps_us)) and not any(t % step_us for t in stamps_us)
+        # The recorder has had them with a step soon afterwards.
+        later_us = {stamp_us(said.header.stamp): at_us for at_us, said in recorded[topic.name]}
+        assert all(-step_us <= later_us[t] - t < US_PER_S for t in stamps_us)
+    assert len(found[ESTIMATE.name]) > 100
+    statuses = [decode(data, AUTOPILOT_STATUS.type) for data in found[AUTOPILOT_STATUS.name]]
+    assert 'armed, in the air' in statuses[-1].status[0].message
+    events = [read_event(decode(data, SCENARIO_EVENTS.type))
+              for data in found[SCENARIO_EVENTS.name]][:3]
+    assert [event.text for event in events] == [
+        'leak: sensor_bias: sensor barometer, value -50', 'hand_1: clear: event leak', 'leak ends']
+    for event in events:
+        assert f't = {event.time_us / US_PER_S:7.2f} s  {event.text}\n' in said
+    # In the steps the action is in force between both.
+    in_force_us = [time_us for time_us, faults in recorded[FAULTS] if faults.msg != '[]']
+    assert (in_force_us[0], in_force_us[-1] + step_us) == (events[0].time_us, events[2].time_us)
 
 
 def test_the_examples_are_listed_with_what_they_are_about():

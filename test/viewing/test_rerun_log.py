@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rerun gets of a flight what is in the recording: read back by Rerun's own reader."""
 import itertools
+import time
 
 import numpy as np
 import pytest
 from bags import STEP_US
-from report_flights import fly
+from rclpy.duration import Duration
+from report_flights import fly, rewritten
 
 pytest.importorskip('rerun', reason='rerun-sdk is not installed')
 import rerun
@@ -14,14 +16,23 @@ from rerun.chunk import RrdReader
 
 from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.telemetry import AutopilotStatus, Estimate, SetPoint
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.recording.analysis.annotations import Waypoint
 from px4_sim_ros.recording.analysis.attitudes import roll_pitch_yaw_deg
 from px4_sim_ros.recording.analysis.sensor_errors import compare_sensors
 from px4_sim_ros.recording.analysis.series import Series, SeriesCollector, read_series
 from px4_sim_ros.recording.bag.reader import BagReader
+from px4_sim_ros.recording.bag.run_description import RunDescription
+from px4_sim_ros.ros import qos
+from px4_sim_ros.ros.message_types import message_class
+from px4_sim_ros.ros.rerun_view import POSE, RerunView
+from px4_sim_ros.ros.session import ros_node
+from px4_sim_ros.step import side_topics
+from px4_sim_ros.viewing.rerun_bag import write_vehicle
 from px4_sim_ros.viewing.rerun_blueprint import TIMELINE
 from px4_sim_ros.viewing.rerun_log import RerunLog
+from px4_sim_ros.viewing.rerun_target import RerunTarget
 from px4_sim_ros.viewing.rotor_motion import SLOWED_DOWN
 from px4_sim_ros.viewing.shapes import vehicle_shapes
 
@@ -31,6 +42,10 @@ FLOAT32 = 1e-6
 # Their edges are no multiples of a period.
 PORTIONS_S = 0.1, 0.302, 0.304, 0.75
 SAID = (0.5, 'INFO', 'pilot', 'armed'), (0.7, 'WARN', 'imu', 'it is silent')
+# The autopilot estimates each 32 ms, at a time of its own before that of the step.
+ESTIMATE_STEPS, EARLIER_US = 8, 1500
+SENT_US, STATUS_US, TEXT_US = 100_500, 220_500, 224_000
+PATIENCE_S = 20.0
 PLACES = [Waypoint('10 m up', (0.0, 0.0, 10.0)), Waypoint('10 m north', (0.0, 10.0, 10.0))]
 
 
@@ -102,16 +117,56 @@ def written(path, configuration, parts):
     return Read(path)
 
 
+def say(listener, steps):
+    """Be an autopilot that has turned to the west and takes itself to go east and up."""
+    time_us = steps * STEP_US - EARLIER_US
+    if steps and steps % ESTIMATE_STEPS == 0:
+        time_s = time_us / US_PER_S
+        listener.on_estimate(Estimate(
+            time_us, (3.0 * time_s, -1.0, 2.0 * time_s), (3.0, 0.0, 2.0),
+            (0.0, 0.0, 0.0, 1.0), (0.0, 0.0, 0.1)))
+    if time_us // STEP_US == SENT_US // STEP_US:
+        listener.on_set_point(SetPoint(SENT_US, (7.0, 8.0, 9.0)))
+    if time_us // STEP_US == STATUS_US // STEP_US:
+        listener.on_status(AutopilotStatus(STATUS_US, 'TAKEOFF', True, False, False))
+        listener.on_text(STATUS_US, 'takeoff detected')
+
+
+def assert_estimate(read):
+    """Check what is shown of the autopilot, as far as it has come; return when it was said."""
+    times_us, places_m = read.of('/world/estimate', 'Points3D:positions')
+    time_s = np.array(times_us) / US_PER_S
+    there_m = np.stack([3.0 * time_s, -1.0 + 0.0 * time_s, 2.0 * time_s], axis=1)
+    np.testing.assert_allclose(places_m[:, 0], there_m, rtol=FLOAT32)
+    for entity, expected in (
+            ('position', there_m),
+            # Its nose is to the west: what goes east goes backwards.
+            ('velocity', np.broadcast_to((-3.0, 0.0, 2.0), there_m.shape)),
+            ('attitude', np.broadcast_to((0.0, 0.0, 180.0), there_m.shape))):
+        seen_us, values = read.scalars(f'/autopilot/{entity}')
+        assert seen_us == times_us
+        np.testing.assert_allclose(values, expected, atol=1e-12)
+        names = read.static[f'/autopilot/{entity}']['SeriesLines:names']
+        assert len(names) == 3 and all('estimate' in name for name in names)
+    seen_us, values = read.scalars('/autopilot/set_point')
+    assert (seen_us, values.tolist()) == ([SENT_US], [[7.0, 8.0, 9.0]])
+    return times_us
+
+
 @pytest.fixture(scope='module')
 def flight(tmp_path_factory):
     """Return configuration, series and folder of a climb in turbulent wind, with all sensors."""
     folder = tmp_path_factory.mktemp('flight')
     # A portion may begin with airspeed; the wind that it feels came with the one before.
-    configuration, _ = fly(folder / 'bag', DURATION_S, {
-        '': {'wind': 'dryden', 'periods_us.airspeed': STEP_US, 'instances.airspeed': 1,
-             'instances.range_finder': 1, 'instances.optical_flow': 1,
-             'instances.visual_odometry': 1, 'instances.imu': 2}})
-    return configuration, read_series(BagReader(folder / 'bag')), folder
+    settings = {'wind': 'dryden', 'periods_us.airspeed': STEP_US, 'instances.airspeed': 1,
+                'instances.range_finder': 1, 'instances.optical_flow': 1,
+                'instances.visual_odometry': 1, 'instances.imu': 2}
+    fly(folder / 'flown', DURATION_S, {'': settings}, say)
+    # What an autopilot says of itself is of a graph with a pilot, which would want a real one.
+    configuration = load_configuration(None, {'': settings | {'mission': 'hover'}})
+    bag = rewritten(folder / 'flown', folder / 'bag', run=RunDescription.of(
+        configuration, mode='core', autopilot='none'))
+    return configuration, read_series(bag), folder
 
 
 @pytest.fixture(scope='module')
@@ -270,6 +325,73 @@ def test_what_is_said_is_there_at_its_time(read):
         time_us = round(time_s * US_PER_S)
         assert lines['TextLog:text'] == {time_us: [text]}
         assert lines['TextLog:level'] == {time_us: [level]}
+
+
+# What the autopilot says of itself.
+
+SAID_US = [steps * STEP_US - EARLIER_US for steps in range(
+    ESTIMATE_STEPS, round(DURATION_S * US_PER_S) // STEP_US, ESTIMATE_STEPS)]
+
+
+def test_the_estimate_is_there_at_its_own_times(read):
+    assert assert_estimate(read) == SAID_US
+
+
+def test_a_recording_shows_mode_and_texts_of_the_autopilot(flight):
+    path = flight[2] / 'recording.rrd'
+    stream = rerun.RecordingStream('test')
+    stream.save(path)
+    write_vehicle(BagReader(flight[2] / 'bag'), lambda: stream)
+    stream.flush(timeout_sec=10.0)
+    stream.disconnect()
+    seen = Read(path)
+    assert assert_estimate(seen) == SAID_US
+    # A text is at the step with which it came.
+    assert seen.values['/log/autopilot']['TextLog:text'] == {
+        STATUS_US: ['TAKEOFF, armed, in the air'], TEXT_US: ['takeoff detected']}
+
+
+class Once:
+    """Asks a viewer to stop after the first look, before which messages have been sent."""
+
+    def __init__(self, send):
+        self._send = send
+
+    @property
+    def asked(self):
+        send, self._send = self._send, None
+        if send is not None:
+            send()
+        return send is None
+
+
+def test_a_stream_shows_the_autopilot_as_a_recording_does(flight, tmp_path):
+    """The viewer of a running graph, with the messages of the recording over DDS."""
+    configuration, _, folder = flight
+    bag = BagReader(folder / 'bag')
+    names = POSE, side_topics.ESTIMATE.name, side_topics.SET_POINT.name
+    messages = [message for message in bag.messages() if message.topic in names]
+    with ros_node('viewed') as node:
+        view = RerunView(node, configuration, RerunTarget(str(tmp_path / 'live.rrd')))
+        types = {topic.name: topic.type for topic in (
+            bag.run.graph.topics[POSE], side_topics.ESTIMATE, side_topics.SET_POINT)}
+        publishers = {name: node.create_publisher(message_class(types[name]), name, qos.LATCHED_LOG)
+                      for name in names}
+
+        def send():
+            for message in messages:
+                publishers[message.topic].publish(message.data)
+            for publisher in publishers.values():
+                assert publisher.wait_for_all_acked(Duration(seconds=PATIENCE_S))
+        deadline_s = time.monotonic() + PATIENCE_S
+        while not all(p.get_subscription_count() for p in publishers.values()):
+            assert time.monotonic() < deadline_s, 'the viewer does not subscribe'
+            time.sleep(0.01)
+        view.run(Once(send))
+    seen = Read(tmp_path / 'live.rrd')
+    assert assert_estimate(seen) == SAID_US
+    poses = flight[1][POSE]['position_m']
+    assert seen.of('/world/vehicle', 'Transform3D:translation')[0] == in_us(poses)
 
 
 # In portions.
