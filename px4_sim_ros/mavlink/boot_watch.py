@@ -33,6 +33,7 @@ import typing
 
 from px4_sim_ros.mavlink.client_process import process_at
 from px4_sim_ros.mavlink.pinned_file import PinnedFile
+from px4_sim_ros.mavlink.shared_core import go_last
 
 _PROC = pathlib.Path('/proc')
 # What PX4 has in its folder: scripts, and what its modules read.
@@ -120,19 +121,10 @@ class BootWatch:
         for process in self._processes():
             if int(process.name) != self._process:
                 with contextlib.suppress(ProcessLookupError):      # it has just ended
-                    self._let_go_last(int(process.name))
+                    if os.sched_getscheduler(int(process.name)) == os.SCHED_FIFO:
+                        go_last(int(process.name))
                     os.kill(int(process.name), signal.SIGSTOP)
                     self._stopped.append(int(process.name))
-
-    @staticmethod
-    def _let_go_last(process: int) -> None:
-        """Give a process, and whoever it starts, the lowest real-time priority if it has one.
-
-        :raises ProcessLookupError: it has ended
-        """
-        if os.sched_getscheduler(process) == os.SCHED_FIFO:
-            lowest = os.sched_param(os.sched_get_priority_min(os.SCHED_RR))
-            os.sched_setscheduler(process, os.SCHED_RR, lowest)
 
     def let_script_go_on(self) -> None:
         """Let the start script go on; a second time nothing happens."""

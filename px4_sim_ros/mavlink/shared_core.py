@@ -18,6 +18,18 @@ class _Scheduling(typing.NamedTuple):
     parameters: os.sched_param
 
 
+def go_last(thread: int, flags: int = 0) -> None:
+    """Give a thread the lowest real-time priority: all with SCHED_FIFO on its core go before it.
+
+    :param thread: 0: the calling one
+    :param flags: for its policy; SCHED_RESET_ON_FORK: who is started by it does not inherit that
+    :raises ProcessLookupError: it has ended
+    :raises PermissionError: the user has not the right
+    """
+    lowest = os.sched_param(os.sched_get_priority_min(os.SCHED_RR))
+    os.sched_setscheduler(thread, os.SCHED_RR | flags, lowest)
+
+
 class SharedCore:
     """Lets a thread go on only while the autopilot, on the same core, has nothing to do.
 
@@ -44,10 +56,9 @@ class SharedCore:
             threading.get_native_id(), os.sched_getaffinity(0), os.sched_getscheduler(0),
             os.sched_getparam(0))
         os.sched_setaffinity(0, {self._core})
-        lowest = os.sched_param(os.sched_get_priority_min(os.SCHED_RR))
         try:
             # What this thread starts is no part of the step.
-            os.sched_setscheduler(0, os.SCHED_RR | os.SCHED_RESET_ON_FORK, lowest)
+            go_last(0, os.SCHED_RESET_ON_FORK)
         except PermissionError:
             return 'the step may not use SCHED_RR'
         return ''
