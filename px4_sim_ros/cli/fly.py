@@ -23,7 +23,7 @@ from px4_sim_ros.config.resources import check_page, check_writable
 from px4_sim_ros.mavlink.hil_server import port_of
 from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.model.errors import ParameterError, sentence
-from px4_sim_ros.run import autopilots, remapping, settings
+from px4_sim_ros.run import autopilots, px4_memory, remapping, settings
 from px4_sim_ros.run.fleet_record import FleetRecord
 from px4_sim_ros.run.flight import conduct
 from px4_sim_ros.run.flight_plan import AUTOPILOTS, MODES, FlightPlan, VehiclePlan
@@ -101,7 +101,7 @@ def _fly(
     except (ParameterError, OSError) as error:
         return output.failed('fly', error, BAD_INPUT)
     for remark in [*fly_plan.remarks(vehicle.configuration for vehicle in vehicles),
-                   *fly_plan.remarks_on_px4(vehicles)]:
+                   *px4_memory.remarks_on(vehicles)]:
         print(f'fly: {remark}', file=sys.stderr)
     record = FlightRecord()
     record.autopilot = plan.autopilot

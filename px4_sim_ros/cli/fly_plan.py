@@ -21,10 +21,10 @@ from px4_sim_ros.config.vehicles_and_missions import flown_mission
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.mission import Hold
 from px4_sim_ros.recording.bag.folder import new_folder
-from px4_sim_ros.run import fleet_plan, px4_memory, remapping, settings
+from px4_sim_ros.run import fleet_plan, remapping, settings
 from px4_sim_ros.run.embedded import check_embedded
 from px4_sim_ros.run.fleet import FleetOptions, laid_over
-from px4_sim_ros.run.flight_plan import FlightPlan, VehiclePlan
+from px4_sim_ros.run.flight_plan import FlightPlan
 from px4_sim_ros.run.px4 import Px4, schedule_parameters
 from px4_sim_ros.viewing.rerun_target import RerunTarget
 
@@ -105,12 +105,6 @@ def remarks(configurations: typing.Iterable[Configuration]) -> list[str]:
                       f' hover, and the mission holds for {_held_s(c):g} s')
             found.append(remark)
     return found
-
-
-def remarks_on_px4(vehicles: typing.Iterable[VehiclePlan]) -> list[str]:
-    """Return what of this machine may keep repeatable PX4s from repeating."""
-    is_wanted = any(vehicle.px4 is not None and vehicle.px4.repeats for vehicle in vehicles)
-    return px4_memory.remarks() if is_wanted else []
 
 
 def _held_s(configuration: Configuration) -> float:

@@ -96,8 +96,8 @@ def _fly(
 ) -> None:
     if plan.px4 is not None:
         reflown.say(reflown.differences(bag.run, plan.px4))
-        for remark in px4_memory.remarks() if plan.px4.repeats else ():
-            print(f'refly: {remark}', file=sys.stderr)
+    for remark in px4_memory.remarks_on(plan.vehicles(configuration)):
+        print(f'refly: {remark}', file=sys.stderr)
     with contextlib.closing(Progress(plan.mission.events if plan.mission else 0)) as progress:
         conduct(plan, configuration, FlightRecord(), folder, on_event=progress.show,
                 on_restart=lambda: None, on_waiting=lambda: None)
