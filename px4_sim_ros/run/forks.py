@@ -125,4 +125,6 @@ class _Fork:
         return code
 
     def send_signal(self, sig: int) -> None:
-        os.kill(self.pid, sig)
+        # It may have ended, and its origin has seen that: its exit code is on the way.
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, sig)

@@ -49,6 +49,15 @@ def test_one_is_known_by_its_command_and_ends_by_a_signal(forks, tmp_path):
     child.stop()
 
 
+def test_one_that_has_just_ended_is_asked_for_that_in_vain(forks, tmp_path):
+    child = forks.start('imu', ['imu'], tmp_path / 'log')
+    process = psutil.Process(child.pid)
+    process.kill()
+    process.wait(PATIENCE_S)           # its exit code is not read yet
+    child._process.send_signal(signal.SIGTERM)
+    assert child.wait(PATIENCE_S) and child.exit_code == -signal.SIGKILL
+
+
 def test_all_are_asked_to_end_when_their_starter_is_killed(tmp_path):
     starter = subprocess.Popen([sys.executable, '-c', f'''
 import sys, time
