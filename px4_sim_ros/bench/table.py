@@ -50,17 +50,23 @@ def beside_peers(results: Results) -> list[tuple[str, ...]]:
         ('simulator', 'PX4 as in flights', 'of the ceiling', 'PX4 as it comes',
          'of its ceiling')]
     for mode in (*MODES, *PEERS, CEILING):
-        kind = Kind(mode, 'px4')
-        flown, as_it_comes = found.get(kind), found.get(kind.as_it_comes)
-        if flown is None and as_it_comes is None:
-            continue
-        rows.append((
-            mode,
-            *((flown.real_time_factor.text('.1f'), _or_nothing(flown.to_ceiling))
-              if flown else ('', '')),
-            *((as_it_comes.real_time_factor.text('.1f'),
-               _or_nothing(as_it_comes.to_ceiling_on_all_cores)) if as_it_comes else ('', ''))))
+        rows += [
+            _beside_peers(name, found.get(kind), found.get(kind.as_it_comes))
+            for name, kind in ((mode, Kind(mode, 'px4')), (
+                f'{mode}, commands a step late', Kind(mode, 'px4', late_commands=True)))
+            if {kind, kind.as_it_comes} & found.keys()]
     return rows if len(rows) > 1 else []
+
+
+def _beside_peers(
+    name: str, flown: KindResult | None, as_it_comes: KindResult | None,
+) -> tuple[str, ...]:
+    return (
+        name,
+        *((flown.real_time_factor.text('.1f'), _or_nothing(flown.to_ceiling))
+          if flown else ('', '')),
+        *((as_it_comes.real_time_factor.text('.1f'),
+           _or_nothing(as_it_comes.to_ceiling_on_all_cores)) if as_it_comes else ('', '')))
 
 
 def markdown(results: Results) -> str:

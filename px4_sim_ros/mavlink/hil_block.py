@@ -9,7 +9,6 @@ import typing
 
 from pymavlink.dialects.v20 import common as mavlink
 
-from px4_sim_ros.mavlink.arrivals import Arrivals
 from px4_sim_ros.mavlink.battery_link import BatteryLink
 from px4_sim_ros.mavlink.cores import shared_core_of
 from px4_sim_ros.mavlink.hil_codec import ActuatorControls, HilEncoder
@@ -19,6 +18,7 @@ from px4_sim_ros.mavlink.link_state import HilParameters, LinkReport, LinkState
 from px4_sim_ros.mavlink.lockstep import Lockstep
 from px4_sim_ros.mavlink.ports import check_port_is_free
 from px4_sim_ros.mavlink.shared_core import SharedCore
+from px4_sim_ros.model.arrivals import Arrivals
 from px4_sim_ros.model.faults.action import Faults
 from px4_sim_ros.model.faults.links import AutopilotOff, AutopilotPaused
 from px4_sim_ros.model.timebase import is_due

@@ -69,6 +69,8 @@ class Block:
         self.shares_process = True       # with other blocks of the step
         self.log: typing.Callable[[bool, str], None] = _ignore
         """Is given whether it is a warning, and a sentence for the user."""
+        self.acts_ahead = False
+        """Set by the block that the command of a step does not reach in the step after it."""
         self.wants_new_begin = False
         """Set by the block that finishes a step if its vehicle is to begin again with the next."""
 
@@ -104,6 +106,18 @@ class Block:
         :raises RunError: by default, because a block whose `step` returns outputs has none left
         """
         raise RunError(f'{self.configuration.name}: step has returned no outputs')
+
+    def act_ahead(self, time_us: int, inputs: Inputs) -> Outputs | None:
+        """Act as `step` does, while the autopilot is about the step before this one.
+
+        `reach` is called when the step has come.
+
+        :param inputs: those of `step`, but that the command is one step older
+        """
+        return self.step(time_us, inputs)
+
+    def reach(self, time_us: int) -> None:
+        """Take note that a step has come for which it has acted ahead."""
 
     def leave(self) -> None:
         """Let go whoever is connected: its vehicle has left the world, and may join it again."""

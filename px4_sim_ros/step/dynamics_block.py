@@ -7,6 +7,7 @@ import collections
 import hashlib
 import typing
 
+from px4_sim_ros.model.arrivals import Arrivals
 from px4_sim_ros.model.body.alterations import UNALTERED
 from px4_sim_ros.model.body.dynamics import Dynamics
 from px4_sim_ros.model.body.integrators import DynamicsParameters
@@ -40,6 +41,7 @@ class DynamicsBlock(Block):
         self._has_wake = WAKE in configuration.graph.topics
         self._wake_period_us = configuration.world.periods_us['wind']
         self._has_faults = FAULTS in configuration.graph.nodes[configuration.name].inputs
+        self._step_us = configuration.world.step_us
         self.past_fingerprints: collections.deque[tuple[int, str]] | None = None
         """Those after each of the last steps, with its time, for a host that hears late of one."""
         self.reset()
@@ -55,28 +57,34 @@ class DynamicsBlock(Block):
             self.past_fingerprints.clear()
         self._faults = FaultChain(c.name, c.world, c.vehicle)
         self._altered = UNALTERED
+        self._references: typing.Sequence[float] = self._rest
+        self._commands: Arrivals[typing.Sequence[float]] = Arrivals(
+            c.parameters.command_delay_us, self._step_us)
+        self.acts_ahead = self._commands.delay_us > 0
 
     def begin_again(self, time_us: int) -> None:
         """Stand on the ground at another time."""
         self.reset()
         self.dynamics.time_us = time_us
 
-    def step(self, time_us: int, inputs: Inputs) -> Outputs:
-        """Integrate up to `time_us`; return the truth, battery and wake when they are due."""
+    def step(self, time_us: int, inputs: Inputs, *, is_ahead: bool = False) -> Outputs:
+        """Integrate up to `time_us`; return the truth, battery and wake when they are due.
+
+        :param is_ahead: the command of the step before is still to come; `reach` is called later
+        """
         references = inputs.get(COMMAND, self._rest)
         if len(references) != len(self._rest):
             vehicle = self.configuration.vehicle
             what = 'rotors' if vehicle.is_multirotor else 'actuators'
             raise RunError(f'{COMMAND}: {len(references)} velocities came, and the vehicle'
                            f' {vehicle.name} has {len(self._rest)} {what}')
+        if self.acts_ahead:
+            references = self._late(references, time_us - self._step_us, is_ahead)
         wind = inputs.get('wind')
         if self._has_faults:
             references = self._with_faults(time_us, references, inputs.get(FAULTS, ()))
         truth = self.dynamics.step(
             references, STILL.wind_enu if wind is None else wind.velocity_enu)
-        self._digest.update(self.dynamics.inputs_and_state)
-        if self.past_fingerprints is not None:
-            self.past_fingerprints.append((time_us, self.fingerprint))
         outputs: Outputs = {'ground_truth/odom': truth}
         if is_due(time_us, self._battery_period_us):
             battery = self.dynamics.battery()
@@ -84,7 +92,28 @@ class DynamicsBlock(Block):
         if self._wake_source is not None and is_due(time_us, self._wake_period_us):
             outputs[WAKE] = self._wake_source.wake(
                 truth, self.dynamics.lift_n(self._wake_source.rotors))
+        if not is_ahead:
+            self.reach(time_us)
         return outputs
+
+    def act_ahead(self, time_us: int, inputs: Inputs) -> Outputs:
+        """Integrate up to `time_us` before the command of the step before is there."""
+        return self.step(time_us, inputs, is_ahead=True)
+
+    def reach(self, time_us: int) -> None:
+        """Let the fingerprint be that at the end of the step."""
+        self._digest.update(self.dynamics.inputs_and_state)
+        if self.past_fingerprints is not None:
+            self.past_fingerprints.append((time_us, self.fingerprint))
+
+    def _late(
+        self, references_rad_s: typing.Sequence[float], time_us: int, is_ahead: bool,
+    ) -> typing.Sequence[float]:
+        """Send a command on its way; return that which has reached the motors by a time."""
+        self._commands.put(time_us - self._step_us if is_ahead else time_us, references_rad_s)
+        for arrived in self._commands.take(time_us):
+            self._references = arrived
+        return self._references
 
     def _with_faults(
         self, time_us: int, references_rad_s: typing.Sequence[float], faults: Faults,

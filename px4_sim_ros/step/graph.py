@@ -23,6 +23,9 @@ FAULTS, AUTOPILOT_STATE = 'scenario/faults', 'autopilot/state'
 # What rotors do to the air: those of a vehicle, and those of the others a period before.
 WAKE, WAKES = 'wake', 'wakes'
 
+# What speaks with the autopilot.
+BRIDGE = 'hil_bridge'
+
 # What begins a step, and what ends it.
 CLOCK = '/clock'
 COMMAND = 'actuators/command'

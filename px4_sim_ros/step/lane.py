@@ -8,13 +8,14 @@ sending its frames.
 """
 from __future__ import annotations
 
+import itertools
 import math
 import time
 import typing
 
 from px4_sim_ros.model.timebase import is_due
 from px4_sim_ros.step.attendance import Change
-from px4_sim_ros.step.block import NO_OUTPUTS, Block, Outputs
+from px4_sim_ros.step.block import NO_OUTPUTS, Inputs, Outputs
 from px4_sim_ros.step.graph import CLOCK, WAKE
 from px4_sim_ros.step.slot import Slot
 from px4_sim_ros.step.synchronizer import StampSynchronizer
@@ -54,6 +55,9 @@ class Lane:
         """
         self.vehicle, self.command = vehicle, command
         self.slots = {slot.name: slot for slot in slots}
+        self._need_no_reply = frozenset(
+            itertools.takewhile(self._needs_no_reply, self.slots.values()))
+        self._commanded = next((slot for slot in self._need_no_reply if slot.is_commanded), None)
         self._held = {
             i.topic.name for slot in self.slots.values() for i in slot.local if i.is_held}
         self._cycle_us = math.lcm(*(
@@ -76,6 +80,8 @@ class Lane:
         self._index = 0                       # the row that is next
         self.is_under_way = False
         self._is_unfinished = False           # the block of that row has its reply to come
+        self._is_ahead = False                # blocks have acted for the next step
+        self._acts_ahead = ''                 # the one that does so just now
         self._begins_again = bool(begin_us or by_hand)         # with the next step
         for slot in self.slots.values():
             slot.reset(begin_us)
@@ -99,13 +105,14 @@ class Lane:
         if self._begins_again:
             self._begin_again()
         self.time_us, self._plan, self._index = time_us, self._plan_of(time_us), 0
-        self.is_under_way = True
+        self.is_under_way, self._is_ahead = True, False
 
     def _begin_again(self) -> None:
         """Let the vehicle begin as at time 0, while time goes on."""
         self._begins_again = False
         self.values.clear()
         for slot in self.slots.values():
+            slot.ahead = None
             if slot.block is not None:
                 slot.block.begin_again(self.time_us or self._begin_us)
         self._note(self._by_hand)
@@ -144,7 +151,12 @@ class Lane:
             if slot.synchronizer is not None and slot.synchronizer.lacking:
                 return self._index > first
             if slot.block is not None and slot.next_us == time_us:
-                outputs = self._step(slot, slot.block, names)
+                outputs = slot.ahead
+                if outputs is None:
+                    outputs = self._step(slot, slot.block.step, time_us, names, values)
+                else:
+                    slot.ahead = None
+                    slot.block.reach(time_us)
                 slot.last_us, slot.next_us = time_us, time_us + slot.period_us
                 now_s = time.perf_counter()
                 slot.busy_s += now_s - since_s
@@ -174,15 +186,18 @@ class Lane:
         self.is_under_way = False
         return True
 
-    def _step(self, slot: Slot, block: Block, names: tuple[str, ...]) -> Outputs | None:
-        inputs, values = {}, self.values
+    def _step(
+        self, slot: Slot, act: typing.Callable[[int, Inputs], Outputs | None], time_us: int,
+        names: tuple[str, ...], values: Inputs,
+    ) -> Outputs | None:
+        inputs = {}
         for name in names:                    # a comprehension would take twice as long
             if name in values:
                 inputs[name] = values[name]
         if slot.synchronizer is not None:
             inputs |= slot.synchronizer.take()
             inputs.pop(CLOCK, None)           # no more than the time
-        return block.step(self.time_us, inputs)
+        return act(time_us, inputs)
 
     def _skip(self, slot: Slot) -> None:
         """Let a time pass at which a sensor that is stopped would have measured."""
@@ -216,6 +231,31 @@ class Lane:
         self._index += 1
         return True
 
+    # The next step.
+
+    def _needs_no_reply(self, slot: Slot) -> bool:
+        """Return whether a block does not speak with the autopilot, and gets all from here."""
+        return not slot.is_beside_bridge and slot.synchronizer is None and all(
+            i.topic.publisher in self.slots for i in slot.local)
+
+    def act_ahead(self) -> None:
+        """Let blocks act for the next step while the autopilot is about this one, if they can."""
+        commanded = self._commanded
+        if not self._is_unfinished or self._is_ahead or commanded is None or (
+                commanded.block is None or not commanded.block.acts_ahead):
+            return
+        self._is_ahead = True
+        time_us, values = self.time_us + commanded.period_us, self.values.copy()
+        for slot, names in self._plan_of(time_us):
+            if slot not in self._need_no_reply:
+                break
+            if slot.block is not None:
+                self._acts_ahead, started_s = slot.name, time.perf_counter()
+                slot.ahead = self._step(slot, slot.block.act_ahead, time_us, names, values)
+                slot.busy_s += time.perf_counter() - started_s
+                values.update(slot.ahead or {})
+        self._acts_ahead = ''
+
     # What is due.
 
     def _plan_of(self, time_us: int) -> tuple[_Row, ...]:
@@ -239,6 +279,8 @@ class Lane:
         """The block that is next in this step, or takes it just now; '' at its end."""
         # Another thread asks: the step goes on meanwhile.
         plan, index = self._plan, self._index
+        if self._acts_ahead:
+            return self._acts_ahead
         return plan[index].slot.name if index < len(plan) else ''
 
     def waits_for(self, name: str) -> tuple[int, dict[str, int]]:

@@ -115,6 +115,8 @@ class Runner:
             return True
         if outbox:
             self.flush()       # the rest waits
+        for lane in self.lanes.values():
+            lane.act_ahead()
         return was_anything_done
 
     def _begin(self, outbox: list[Output] | None = None) -> bool:

@@ -35,7 +35,8 @@ BESIDE = ('model/rotation.py', 'model/timebase.py', 'step/lane.py', 'HilBlock.li
 WALKS = {
     'force': ('DynamicsBlock.step', 'FramePacker.pack', (
         'GaussMarkov.next',            # what shakes rotors in their vortex rings
-        'model/environment/gravity.py', 'mavlink/arrivals.py')),
+        'DynamicsBlock.reach',         # the fingerprint
+        'model/environment/gravity.py', 'model/arrivals.py')),
     'command': ('HilBlock.finish', 'Dynamics._truth', (
         'step/runner.py', 'step/clock.py', 'mavlink/hil_server.py', 'mavlink/fast_frames.py',
         'mavlink/waiting_awake.py', 'mavlink/boot.py', 'ReplyMatcher._is_reply',

@@ -122,12 +122,14 @@ def test_an_example_holds_with_px4(fly, name):
 def test_a_scenario_is_the_same_in_each_mode_and_is_replayed(write, here, instance, tmp_path):
     """The replay does again what was done to sensors; a copy of the file is in the recording.
 
-    What is flown in `composed` is replayed in `core` below, with a fault by hand.
+    Commands are late, so that `core` acts ahead, and `separate` and the replay do not. What is
+    flown in `composed` is replayed in `core` below, with a fault by hand.
     """
     file, fingerprints = write(MANY), set()
     for mode, start in ('core', here), ('separate', run):
         result = start('fly', '--mode', mode, '--scenario', file, '--instance', instance,
-                       '--record', tmp_path / mode, '--summary', tmp_path / 'summary.json')
+                       '--record', tmp_path / mode, '--summary', tmp_path / 'summary.json',
+                       '--set', 'dynamics.command_delay_us=8000')
         assert result.returncode == 0, result.stdout + result.stderr
         summary = json.loads((tmp_path / 'summary.json').read_text())
         assert summary['repeatable'], summary

@@ -219,6 +219,9 @@ class DynamicsParameters(Parameters):
     vortex_ring_shaking: float = parameter(
         "standard deviation of a rotor's thrust / the thrust, where its vortex ring is worst",
         minimum=0, maximum=1)
+    command_delay_us: int = parameter(
+        'how late a command reaches motors and servos, to the nearest step', 'us', minimum=0,
+        maximum=1_000_000)
     initial_charge: float = parameter(
         'share of its capacity in each pack at the start', minimum=0, maximum=1)
     start_east_m: float = parameter(

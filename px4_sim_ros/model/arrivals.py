@@ -1,6 +1,6 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""When measurements arrive at the autopilot: as late as their sensor is."""
+"""What arrives later than it was made, by a whole number of steps."""
 from __future__ import annotations
 
 import collections
@@ -10,16 +10,16 @@ _Value = typing.TypeVar('_Value')
 
 
 class Arrivals(typing.Generic[_Value]):
-    """What is on its way from one sensor, in the order of time."""
+    """What is on its way, in the order of time: measurements of a sensor, or commands."""
 
     def __init__(self, delay_us: int, step_us: int) -> None:
         """Delay all by the whole number of steps that is nearest to a time."""
-        self._delay_us = (2 * delay_us + step_us) // (2 * step_us) * step_us
+        self.delay_us = (2 * delay_us + step_us) // (2 * step_us) * step_us
         self._waiting: collections.deque[tuple[int, _Value]] = collections.deque()
 
     def put(self, time_us: int, value: _Value) -> None:
-        """Send what was measured at a time on its way."""
-        self._waiting.append((time_us + self._delay_us, value))
+        """Send what was made at a time on its way."""
+        self._waiting.append((time_us + self.delay_us, value))
 
     def take(self, clock_us: int) -> list[_Value]:
         """Return what has arrived by a time, and forget it."""
