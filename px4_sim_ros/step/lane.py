@@ -81,7 +81,7 @@ class Lane:
         self.is_under_way = False
         self._is_unfinished = False           # the block of that row has its reply to come
         self._is_ahead = False                # blocks have acted for the next step
-        self._acts_ahead = ''                 # the one that does so just now
+        self._acts_ahead: tuple[str, int] | None = None     # which one does so now, and for when
         self._begins_again = bool(begin_us or by_hand)         # with the next step
         for slot in self.slots.values():
             slot.reset(begin_us)
@@ -250,11 +250,11 @@ class Lane:
             if slot not in self._need_no_reply:
                 break
             if slot.block is not None:
-                self._acts_ahead, started_s = slot.name, time.perf_counter()
+                self._acts_ahead, started_s = (slot.name, time_us), time.perf_counter()
                 slot.ahead = self._step(slot, slot.block.act_ahead, time_us, names, values)
                 slot.busy_s += time.perf_counter() - started_s
                 values.update(slot.ahead or {})
-        self._acts_ahead = ''
+        self._acts_ahead = None
 
     # What is due.
 
@@ -275,13 +275,11 @@ class Lane:
     # What others ask.
 
     @property
-    def next_block(self) -> str:
-        """The block that is next in this step, or takes it just now; '' at its end."""
+    def next_block(self) -> tuple[str, int]:
+        """The block that is next or acts just now, and the time it acts for; '' at the end."""
         # Another thread asks: the step goes on meanwhile.
-        plan, index = self._plan, self._index
-        if self._acts_ahead:
-            return self._acts_ahead
-        return plan[index].slot.name if index < len(plan) else ''
+        plan, index, ahead = self._plan, self._index, self._acts_ahead
+        return ahead or (plan[index].slot.name if index < len(plan) else '', self.time_us)
 
     def waits_for(self, name: str) -> tuple[int, dict[str, int]]:
         """Return the next time of a block, and what it still lacks with the last stamp of each."""

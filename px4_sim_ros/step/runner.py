@@ -237,10 +237,11 @@ class Runner:
 
     @property
     def under_way(self) -> tuple[str, int]:
-        """The block that is next in this step, or takes it just now, and the time of the step."""
+        """The block that is next in this step, or acts just now, and the time that it acts for."""
         for lane in self.lanes.values():
-            if lane.is_under_way and (name := lane.next_block):
-                return qualified(lane.vehicle, name), lane.time_us
+            name, time_us = lane.next_block
+            if lane.is_under_way and name:
+                return qualified(lane.vehicle, name), time_us
         return '', self.time_us
 
     def busy_s(self) -> dict[str, float]:

@@ -140,6 +140,6 @@ def test_a_block_that_hangs_ahead_is_the_one_that_is_named(monkeypatch):
     world, named = World(STEP_US), []
     act = world.blocks['imu'].act_ahead
     monkeypatch.setattr(world.blocks['imu'], 'act_ahead', lambda *given: (
-        named.append(world.runner.under_way[0]), act(*given))[1])
+        named.append(world.runner.under_way), act(*given))[1])
     world.step(3)
-    assert named == ['imu'] * 3
+    assert named == [('imu', STEP_US * (i + 2)) for i in range(3)]
