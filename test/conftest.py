@@ -49,8 +49,13 @@ os.environ['PYTHONPATH'] = os.pathsep.join(
 def pytest_configure(config):
     """Begin to compile what is compiled once on a machine, while the workers look for tests.
 
+    Python's collector is away meanwhile. The tests and all that they import stay to the end: it
+    would look at these million objects again and again, also when a test asks for it.
+
     `colcon test` runs the tests one at a time: by itself only those that start no processes.
     """
+    from px4_sim_ros.config import collector
+    collector.hold()
     if 'COLCON' in os.environ and not config.option.markexpr:
         config.option.markexpr = 'not slow'
     if not hasattr(config, 'workerinput'):
@@ -64,7 +69,9 @@ def pytest_configure(config):
 @pytest.hookimpl(tryfirst=True)        # a worker has one that runs its tests
 def pytest_runtestloop():
     """Wait for it, so that no test has to."""
+    from px4_sim_ros.config import collector
     from px4_sim_ros.config.compile_ahead import compile_ahead
+    collector.release()
     compile_ahead()
 
 

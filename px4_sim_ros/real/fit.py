@@ -17,7 +17,8 @@ import dataclasses
 import typing
 
 import numpy as np
-from scipy import optimize, stats
+from scipy import optimize
+from scipy.special import stdtrit
 
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
@@ -295,7 +296,7 @@ def half_widths(
     np.add.at(summed, blocks, jacobian * residuals[:, None])
     bread = np.linalg.inv(jacobian.T @ jacobian)
     covariance = bread @ (summed.T @ summed) @ bread * count / (count - 1)
-    found: np.ndarray = stats.t.ppf(0.5 + 0.5 * CONFIDENCE, count - numbers) * np.sqrt(
+    found: np.ndarray = stdtrit(count - numbers, 0.5 + 0.5 * CONFIDENCE) * np.sqrt(
         np.diag(covariance))
     return found
 
