@@ -12,7 +12,6 @@ import sys
 import xml.etree.ElementTree as ElementTree
 
 import pytest
-import setuptools
 
 from px4_sim_ros.cli.command_line import main
 from px4_sim_ros.config import resources
@@ -131,23 +130,26 @@ def test_one_that_is_missing_is_named_before_anything_starts(package, words, mon
         f' `pip install {package}` installs it\n')
 
 
-def test_colcon_finds_pytest(monkeypatch):
-    """What colcon goes by: it takes pytest for packages whose extra `test` names it."""
+@pytest.fixture
+def given(monkeypatch):
+    """Return what setup.py gives to setuptools."""
+    import setuptools  # takes a while to load
     given = {}
     monkeypatch.setattr(setuptools, 'setup', given.update)
     monkeypatch.chdir(ROOT)
     runpy.run_path('setup.py')
+    return given
+
+
+def test_colcon_finds_pytest(given):
+    """What colcon goes by: it takes pytest for packages whose extra `test` names it."""
     assert given['extras_require']['test'] == ['pytest']
     # Of setuptools it has gone; versions before warn.
     assert 'tests_require' not in given
 
 
-def test_extras_have_what_the_lists_have(monkeypatch):
+def test_extras_have_what_the_lists_have(given):
     """Whoever installs an extra lacks nothing of `requirements-NAME.txt`, nor the other way."""
-    given = {}
-    monkeypatch.setattr(setuptools, 'setup', given.update)
-    monkeypatch.chdir(ROOT)
-    runpy.run_path('setup.py')
     extras = given['extras_require']
 
     def listed(name):

@@ -14,7 +14,7 @@ import typing
 
 import yaml
 
-from px4_sim_ros.config.resources import config_directory, read_yaml
+from px4_sim_ros.config.resources import DUMPER, config_directory, read_yaml
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.parameters import Parameters
 from px4_sim_ros.step import graph
@@ -32,7 +32,7 @@ def default_parameters(node: str) -> FlatParameters:
     return select(sections, f'/{graph.spec_of(node).kind}') | select(sections, f'/{node}')
 
 
-class _Dumper(yaml.SafeDumper):
+class _Dumper(DUMPER):  # type: ignore[misc]
     """Writes YAML that ROS reads: each value where it belongs."""
 
     def ignore_aliases(self, data: typing.Any) -> bool:

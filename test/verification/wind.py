@@ -8,7 +8,6 @@ import functools
 import itertools
 
 import numpy as np
-from scipy.signal import welch
 
 from px4_sim_ros.model.environment.wind import Wind, WindParameters
 from px4_sim_ros.model.timebase import US_PER_S
@@ -83,6 +82,7 @@ def spectrum(run, title):
 
     The bands end at a twentieth of the sampling rate: above, folding adds more than 1 %.
     """
+    from scipy.signal import welch  # takes a while to load
     frequencies, power = welch(
         gusts(run), fs=US_PER_S / run[2], nperseg=4096, axis=1, detrend=False)
     power = power.mean(axis=0)
