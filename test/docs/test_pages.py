@@ -15,7 +15,6 @@ import time
 
 import pytest
 import yaml
-from commands import run
 from stand_in_autopilot import StandInAutopilot
 
 from px4_sim_ros.autopilot.mavlink_interface import AUTOPILOT_PORT
@@ -409,7 +408,7 @@ def check_steps(lines, begun_us, count):
 
 
 @pytest.mark.slow
-def test_the_example_with_the_clock(files, instance):
+def test_the_example_with_the_clock(files, instance, here):
     script, = blocks(CONTROL, 'python')
     told, = (b for b in blocks(CONTROL, 'text') if 'times, from' in b)
     with contextlib.ExitStack() as stack:
@@ -430,15 +429,15 @@ def test_the_example_with_the_clock(files, instance):
                             timeout_s)
 
         assert wait_for(lambda: 'ready to fly' in said.read_text(), flight), said.read_text()
-        stands_us = stands_at_us(run('pause', timeout_s=PATIENCE_S))
+        stands_us = stands_at_us(here('pause'))
         # It reads nothing before it is matched.
         deadline_s = time.monotonic() + PATIENCE_S
         while not has_read(stands_us, 3.0):
             assert reader.poll() is None and time.monotonic() < deadline_s, file.read_text()
-            stands_us = stands_at_us(run('step', 1, timeout_s=PATIENCE_S))
+            stands_us = stands_at_us(here('step', 1))
         for count in 1, 250:
             known, begun_us = len(read_lines(file)), stands_us
-            stands_us = stands_at_us(run('step', count, timeout_s=PATIENCE_S))
+            stands_us = stands_at_us(here('step', count))
             assert stands_us == begun_us + count * STEP_US
             assert has_read(stands_us), file.read_text()
             check_steps(read_lines(file)[known:], begun_us, count)

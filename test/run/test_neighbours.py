@@ -48,7 +48,7 @@ def instance_refusal(program, instance, pid):
 
 
 def test_whoever_comes_second_is_refused_and_the_first_flies_on(
-        instance, other_instance, tmp_path, domains):
+        instance, other_instance, here, tmp_path, domains):
     """It is as if nobody had come."""
     mission = tmp_path / 'long.yaml'
     mission.write_text('name: long\nitems:\n  - take_off: {up_m: 0.4}\n'
@@ -77,8 +77,8 @@ def test_whoever_comes_second_is_refused_and_the_first_flies_on(
         assert world.returncode == 2
         assert world.stderr.startswith(refusal('world', manager.pid)), world.stderr
         # In one loop, without ROS, there is nobody to disturb.
-        alone = run('fly', '--mode', 'core', '--mission', mission, '--instance', other_instance,
-                    '--summary', tmp_path / 'alone.json')
+        alone = here('fly', '--mode', 'core', '--mission', mission, '--instance', other_instance,
+                     '--summary', tmp_path / 'alone.json')
         assert alone.returncode == 0, alone.stderr
         said = flight.communicate(timeout=PATIENCE_S)[0]
         assert flight.returncode == 0, said

@@ -13,7 +13,6 @@ from commands import (
     command,
     family,
     port_is_free,
-    run,
     running,
     wait_for_line,
     wait_gone,
@@ -257,16 +256,16 @@ def test_a_low_battery_is_a_warning(world):
         PATIENCE_S, 'a warning')
 
 
-def test_fly_starts_autopilot_and_mission_again_after_a_reset(alone, tmp_path):
+def test_fly_starts_autopilot_and_mission_again_after_a_reset(alone, here, tmp_path):
     file = tmp_path / 'summary.json'
     with running(command(
             'fly', '--instance', FLY_INSTANCE, '--mission', write_hop(tmp_path, 2.0),
             '--speed-factor', 1, '--summary', file)) as process:
         wait_for_line(process, 'armed')
-        result = run('reset', timeout_s=PATIENCE_S)
+        result = here('reset')
         assert (result.returncode, result.stderr) == (0, '')
         wait_for_line(process, 'the run begins again: so does the flight')
-        result = run('speed', 'max', timeout_s=PATIENCE_S)
+        result = here('speed', 'max')
         assert (result.returncode, result.stderr) == (0, '')
         wait_for_line(process, 'armed')
         wait_for_line(process, 'disarmed')
