@@ -50,7 +50,7 @@ def pytest_configure(config):
     """Begin to compile what is compiled once on a machine, while the workers look for tests.
 
     Python's collector is away meanwhile. The tests and all that they import stay to the end: it
-    would look at these million objects again and again, also when a test asks for it.
+    would look at this half million of objects again and again, also when a test asks for it.
 
     `colcon test` runs the tests one at a time: by itself only those that start no processes.
     """

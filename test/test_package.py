@@ -50,7 +50,7 @@ KEYS = {
 WITHOUT_A_KEY = {'allantools', 'cma', 'distributed', 'plotly', 'pyarrow', 'pygeomag', 'pyulog',
                  'rerun'}
 # All of `viewing/rerun_*` is for Rerun, which is looked for before; tests are skipped.
-LOOKED_FOR = {'allantools', 'rerun'}
+LOOKED_FOR = {'rerun'}
 # A package of ROS that is used where it is installed, and not asked for.
 WHERE_INSTALLED = {'simulation_interfaces'}
 # Named in texts only: `ros2 launch`, and the type of /tf.

@@ -8,7 +8,6 @@ import functools
 import itertools
 import math
 
-import allantools
 import numpy as np
 from pymavlink.dialects.v20 import common as mavlink
 from scipy import integrate
@@ -185,6 +184,7 @@ def imu_record(parameters, period_us, count=100_000):
 
 def allan_deviations(samples, rate_hz, taus):
     """Return the overlapping Allan deviation at the averaging times, over all axes."""
+    import allantools  # takes a while to load
     axes = [allantools.oadev(axis, rate=rate_hz, data_type='freq', taus=taus) for axis in samples.T]
     return axes[0][0], np.sqrt(np.mean([deviation ** 2 for _, deviation, *_ in axes], axis=0))
 

@@ -6,13 +6,15 @@ from __future__ import annotations
 import dataclasses
 import functools
 import html
+import importlib.util
 import itertools
 import math
 import re
 
 import pytest
 
-pytest.importorskip('allantools', reason='allantools is not installed')
+if importlib.util.find_spec('allantools') is None:       # its import takes a while
+    pytest.skip('allantools is not installed', allow_module_level=True)
 from verification.checks import Check, Plot, Result, Series, all_checks, check
 
 # Each is run once, for its test and for the report.
