@@ -208,7 +208,9 @@ def record_processes(groups, duration_us, folder, overrides=OVERRIDES):
         autopilot = connect(INSTANCE, controls)
         # There is no order between topics: wait for the last message of each.
         while not all((topic, duration_us) in recording for topic in RECORDED):
-            executor.spin_once(timeout_sec=0.5)
+            until_s = time.monotonic() + 0.1       # to look after each message takes longer
+            while time.monotonic() < until_s:
+                executor.spin_once(timeout_sec=0.1)
             assert all(child.exit_code is None for child in children), 'a part has ended'
             assert time.monotonic() < deadline_s, 'the graph has stopped'
     finally:
