@@ -3,19 +3,23 @@
 """The block `hil_bridge`: measurements become HIL frames, and the autopilot's reply a command."""
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import typing
 
+import psutil
 from pymavlink.dialects.v20 import common as mavlink
 
 from px4_sim_ros.mavlink.battery_link import BatteryLink
+from px4_sim_ros.mavlink.client_process import process_at
 from px4_sim_ros.mavlink.cores import shared_core_of
 from px4_sim_ros.mavlink.hil_codec import ActuatorControls, HilEncoder
 from px4_sim_ros.mavlink.hil_optional import distance_message, flow_message, odometry_message
 from px4_sim_ros.mavlink.hil_server import HilServer, port_of
 from px4_sim_ros.mavlink.link_state import HilParameters, LinkReport, LinkState
 from px4_sim_ros.mavlink.lockstep import Lockstep
+from px4_sim_ros.mavlink.other_cores import OtherCores
 from px4_sim_ros.mavlink.ports import check_port_is_free
 from px4_sim_ros.mavlink.shared_core import SharedCore
 from px4_sim_ros.model.arrivals import Arrivals
@@ -169,6 +173,7 @@ class HilBlock(Block):
         self._is_exchanging = False         # a step was sent and not answered
         self._is_held = False
         self._is_on_core = False            # with the step, since the last one
+        self._other_cores = OtherCores()
         self._reported_state: LinkState | None = None
         # What the host sets, before `reset`.
         self.is_alone = True                # the process waits for no other autopilot
@@ -299,6 +304,7 @@ class HilBlock(Block):
             self._is_on_core = False
             self.link.lockstep.look_last(self.shared_core.thread)
         self.shared_core.leave()
+        self._other_cores.leave()
 
     def close(self) -> None:
         """Let the autopilot go and free the port."""
@@ -319,8 +325,22 @@ class HilBlock(Block):
             for sentence in report.take_events():
                 self.log(state in _WORTH_A_WARNING, sentence)
         if self._reported_state is not state:
+            if state is LinkState.WAITING:
+                self._other_cores.leave()
+            elif self._reported_state is LinkState.WAITING:
+                self._keep_off_its_cores()
             self._reported_state = state
             self.on_state(state)
+
+    def _keep_off_its_cores(self) -> None:
+        """Leave the cores of the autopilot that has connected to it, but for one that is shared."""
+        peer = self.link.server.peer
+        # Alone in its process it is about little, and others have more use for the cores.
+        if peer is None or self._hil.shares_core or not self.shares_process:
+            return
+        with contextlib.suppress(psutil.Error):       # it has just ended
+            if (process := process_at(peer)) is not None:
+                self._other_cores.keep_off(process)
 
     def holds(self) -> str:
         """Return what the link waits for while it holds a step."""
