@@ -4,15 +4,16 @@
 from __future__ import annotations
 
 import os
+import typing
 
 
-def core_of(instance: int) -> int:
-    """Return the core that an autopilot keeps to; each instance has another while they last.
+def core_of(instance: int, cores: typing.Iterable[int]) -> int:
+    """Return which of some cores an autopilot keeps to; each instance has another while they last.
 
     The first core is left to the world.
     """
-    cores = sorted(os.sched_getaffinity(0))
-    return cores[-1 - instance % max(len(cores) - 1, 1)]
+    found = sorted(cores)
+    return found[-1 - instance % max(len(found) - 1, 1)]
 
 
 def shared_core_of(instance: int) -> int:

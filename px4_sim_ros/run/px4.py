@@ -48,6 +48,9 @@ class Px4:
     schedule: str = ONE_CORE
     core_instance: int | None = None       # whose core it is on; None: that of its own instance
     of_recording: tuple[tuple[str, str], ...] = ()     # variables of a flight that is flown again
+    # That there are: the thread that starts it in flight may keep off some of them.
+    cores: frozenset[int] = dataclasses.field(
+        default_factory=lambda: frozenset(os.sched_getaffinity(0)), compare=False)
 
     @classmethod
     def find(cls, px4_dir: str | os.PathLike[str], schedule: str = ONE_CORE) -> Px4:
@@ -100,13 +103,12 @@ class Px4:
 
     def _prefix(self, instance: int) -> list[str]:
         whose = instance if self.core_instance is None else self.core_instance
-        core = shared_core_of(whose) if self.repeats else core_of(whose)
+        core = shared_core_of(whose) if self.repeats else core_of(whose, self.cores)
         on_core = ['taskset', '--cpu-list', str(core)]
         if self.repeats:
             return [*on_core, 'prlimit', f'--rttime={_LONGEST_TURN_US}',
                     'chrt', '--fifo', str(_PRIORITY)]
-        has_others = len(os.sched_getaffinity(0)) > 1
-        return on_core if self.schedule == ONE_CORE and has_others else []
+        return on_core if self.schedule == ONE_CORE and len(self.cores) > 1 else []
 
     @staticmethod
     def environment(

@@ -36,6 +36,15 @@ def test_each_instance_keeps_to_a_core_while_they_last(cores, expected, monkeypa
     assert [core_of(i, cores, monkeypatch) for i in range(len(expected))] == expected
 
 
+def test_one_that_is_started_in_flight_is_where_the_first_was(monkeypatch):
+    """The step has left that core, and so has whoever it starts."""
+    monkeypatch.setattr(os, 'sched_getaffinity', lambda pid: {0, 1})
+    px4 = Px4(pathlib.Path('build'))
+    command = px4.command(0)
+    monkeypatch.setattr(os, 'sched_getaffinity', lambda pid: {0})
+    assert px4.command(0) == command
+
+
 def test_all_cores_are_the_systems_choice():
     """Nothing is put before the command."""
     assert Px4(pathlib.Path('build'), 'all-cores').command(0)[0] == 'build/bin/px4'
