@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import typing
 
 from px4_sim_ros.config import held_names
 from px4_sim_ros.model.errors import ParameterError
@@ -35,19 +36,29 @@ def claim(*roles: str) -> contextlib.ExitStack:
         for role in roles:
             held = held_names.hold(_name(role, domain))
             if held is None:
-                raise ParameterError(
-                    f'ROS_DOMAIN_ID = {domain}: a graph runs in this domain already'
-                    f'{held_names.holder(_name(role, domain))}; {_free_domain()}')
+                raise _taken(role, domain)
             stack.enter_context(held)
         return stack.pop_all()
 
 
-def check_unclaimed() -> None:
+def check_unclaimed(roles: typing.Sequence[str] = (STARTER, CLOCK)) -> None:
     """Check that a graph can be started in this process's domain.
 
-    :raises ParameterError: there is one already
+    Whoever claims it just now is not disturbed.
+
+    :param roles: that nobody may have
+    :raises ParameterError: somebody has one of them
     """
-    claim(STARTER, CLOCK).close()
+    domain = _domain()
+    for role in roles:
+        if held_names.is_held(_name(role, domain)):
+            raise _taken(role, domain)
+
+
+def _taken(role: str, domain: int) -> ParameterError:
+    return ParameterError(
+        f'ROS_DOMAIN_ID = {domain}: a graph runs in this domain already'
+        f'{held_names.holder(_name(role, domain))}; {_free_domain()}')
 
 
 def claim_start() -> contextlib.ExitStack:
@@ -56,7 +67,7 @@ def claim_start() -> contextlib.ExitStack:
     :raises ParameterError: there is a graph already, or somebody starts one
     """
     with claim(STARTER) as held:
-        claim(CLOCK).close()
+        check_unclaimed([CLOCK])
         return held.pop_all()
 
 
@@ -88,10 +99,4 @@ def _free_domain() -> str:
 
 
 def _is_free(domain: int) -> bool:
-    with contextlib.ExitStack() as stack:
-        for role in (STARTER, CLOCK):
-            held = held_names.hold(_name(role, domain))
-            if held is None:
-                return False
-            stack.enter_context(held)
-    return True
+    return not any(held_names.is_held(_name(role, domain)) for role in (STARTER, CLOCK))

@@ -30,6 +30,13 @@ def hold(name: str) -> socket.socket | None:
     return held
 
 
+def is_held(name: str) -> bool:
+    """Return whether somebody holds a name, which others can have meanwhile if nobody does."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
+        asking.setblocking(False)
+        return asking.connect_ex(_address(name)) != errno.ECONNREFUSED
+
+
 def holder(name: str) -> str:
     """Return the process that holds a name, such as ` (process 4711)`; '' if that is not known."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:

@@ -31,10 +31,7 @@ def claim(instances: typing.Iterable[int]) -> contextlib.ExitStack:
 
 def is_claimed(instance: int) -> bool:
     """Return whether a flight has an instance."""
-    held = held_names.hold(_name(instance))
-    if held is not None:
-        held.close()
-    return held is None
+    return held_names.is_held(_name(instance))
 
 
 def _name(instance: int) -> str:

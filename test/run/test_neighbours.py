@@ -25,6 +25,7 @@ from commands import (
 )
 from report_flights import fly, rewritten
 
+from px4_sim_ros.config import domain_claim, held_names
 from px4_sim_ros.config.instance_claim import is_claimed
 from px4_sim_ros.config.vehicles_and_missions import mission_text
 from px4_sim_ros.mavlink.hil_server import port_of
@@ -114,6 +115,15 @@ def test_an_instance_is_of_one_flight(instance, other_instance, tmp_path, here):
         interrupt(first)
         assert first.communicate()[1].endswith('fly: interrupted\n')
     assert not is_claimed(instance)
+
+
+def test_who_only_looks_is_in_nobodys_way(instance, monkeypatch):
+    """A flight that claims its instance or domain at the same moment would be refused."""
+    with held_names.hold(f'instance/{instance}'):
+        monkeypatch.setattr(held_names, 'hold', None)
+        assert is_claimed(instance)
+    assert not is_claimed(instance)
+    domain_claim.check_unclaimed()
 
 
 def assert_not_flown_again(here, instance, folder, sentence):
