@@ -15,6 +15,7 @@ from px4_sim_ros.config import collector
 if __name__ == '__main__':
     collector.hold()           # before what takes long to import
 
+import contextlib
 import ctypes
 import gc
 import json
@@ -80,7 +81,8 @@ def _fork() -> int:
 
 
 def _tell(starter: socket.socket, *values: int) -> None:
-    starter.send(json.dumps(values).encode())
+    with contextlib.suppress(ConnectionError):      # it has just gone, as is read next
+        starter.send(json.dumps(values).encode())
 
 
 def _set_title(*words: str) -> None:

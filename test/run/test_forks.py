@@ -5,6 +5,7 @@ import contextlib
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -13,6 +14,7 @@ import psutil
 import pytest
 
 from px4_sim_ros.config.ros_environment import ros_environment
+from px4_sim_ros.ros import world_forks
 from px4_sim_ros.run.forks import WorldForks
 
 PATIENCE_S = 30.0
@@ -74,6 +76,14 @@ time.sleep({PATIENCE_S})
         starter.kill()
     _, left = psutil.wait_procs(children, PATIENCE_S)
     assert not left
+
+
+def test_the_origin_of_one_that_ends_after_the_starter_ends_in_order():
+    starter, origin = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    starter.close()
+    with origin:
+        world_forks._tell(origin, 4711, 0)
+        assert world_forks._serve(origin) is None
 
 
 def test_what_cannot_be_started_is_an_error(forks):
