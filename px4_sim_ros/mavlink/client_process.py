@@ -49,6 +49,11 @@ class StartScript:
             if self._process is None:
                 process = process_at(self._address)
                 self._process = psutil.Process(process) if process is not None else None
-            return self._process is not None and any(
-                child.status() != psutil.STATUS_ZOMBIE for child in self._process.children())
+            return self._process is not None and any(map(_runs, self._process.children()))
         return False
+
+
+def _runs(process: psutil.Process) -> bool:
+    with contextlib.suppress(psutil.NoSuchProcess):      # it has just ended; others may not have
+        return bool(process.status() != psutil.STATUS_ZOMBIE)
+    return False
