@@ -58,6 +58,8 @@ def test_whoever_comes_second_is_refused_and_the_first_flies_on(
     with running(command('fly', '--mission', mission, '--speed-factor', 2, '--instance', instance,
                          '--summary', summary)) as flight:
         wait_for_line(flight, 'armed')
+        # It still flies when the last one has come, however long that takes.
+        assert here('speed', 0.02).returncode == 0
         other, took_s = run_timed('fly', '--instance', other_instance)
         assert (other.returncode, other.stdout) == (2, '')
         assert other.stderr.startswith(refusal('fly', flight.pid))
@@ -81,6 +83,8 @@ def test_whoever_comes_second_is_refused_and_the_first_flies_on(
         alone = here('fly', '--mode', 'core', '--mission', mission, '--instance', other_instance,
                      '--summary', tmp_path / 'alone.json')
         assert alone.returncode == 0, alone.stderr
+        assert flight.poll() is None
+        assert here('speed', 'max').returncode == 0
         said = flight.communicate(timeout=PATIENCE_S)[0]
         assert flight.returncode == 0, said
         assert wait_gone(children, 0.0) == []
