@@ -245,7 +245,7 @@ class GraphProcesses:
         except AssertionError:
             left = [name for name in names if self.is_alive(name)]
             for name in left:            # where it stands is in its report then
-                self._signal(name, signal.SIGABRT)
+                _send(self._children[name], signal.SIGABRT)
             self.wait_for(lambda: not any(map(self.is_alive, left)), bound_s, 'an abort')
             raise AssertionError(f'{left} did not end\n{self.report()}') from None
         return {name: self._children[name].exit_code for name in names}
@@ -513,12 +513,11 @@ class GraphProcesses:
         self.disconnect()
         alive = [child for child in self._children.values() if child.exit_code is None]
         for child in alive:
-            os.kill(child.pid, signal.SIGCONT)
+            _send(child, signal.SIGCONT)
         head = self._children.get('manager' if self.mode == 'separate' else 'world')
         for group in [child for child in alive if child is head], alive:
             for child in group:
-                if child.exit_code is None:
-                    os.kill(child.pid, signal.SIGTERM)
+                _send(child, signal.SIGTERM)
             deadline_s = time.monotonic() + _END_S
             for child in alive if group else ():
                 child.wait(max(0.0, deadline_s - time.monotonic()))
@@ -527,6 +526,13 @@ class GraphProcesses:
         if self._forks:
             self._forks.close()
         self.observer.close()
+
+
+def _send(child, number):
+    """Send a signal, unless the process has ended: one that was forked is gone at once then."""
+    if child.exit_code is None:
+        with contextlib.suppress(ProcessLookupError):      # its exit code is on the way
+            os.kill(child.pid, number)
 
 
 def _session_of(pid):
