@@ -175,8 +175,15 @@ class RosWorld:
         self._monitor.spin(_SPIN_S)
         for child in needed:
             # One that was stopped by the manager has ended well.
-            if child.exit_code is not None and (child.exit_code or not self._ends()):
+            if child.exit_code is not None and (child.exit_code or not self._hears_of_end()):
                 raise WorldError(f'{child.name} has ended with exit code {child.exit_code}')
+
+    def _hears_of_end(self) -> bool:
+        """Return whether the manager takes the graph down: on a busy machine it is heard late."""
+        deadline_s = time.monotonic() + _LAST_WORDS_S
+        while not self._ends() and time.monotonic() < deadline_s:
+            self._monitor.spin(_SPIN_S)
+        return self._ends()
 
     def check_end(self) -> None:
         """Check how the processes have ended, and why.
@@ -203,8 +210,9 @@ class RosWorld:
         with self._started:
             deadline_s = time.monotonic() + _STOP_TIMEOUT_S + self._more_s
             whole = all(child.exit_code is None for child in self._required)
-            if is_ending or (whole and self._monitor.request_stop(
-                    _STOP_SERVICE_TIMEOUT_S + self._more_s)):
+            # Its answer may be lost.
+            if is_ending or (whole and (self._monitor.request_stop(
+                    _STOP_SERVICE_TIMEOUT_S + self._more_s) or self._monitor.is_stopping)):
                 # It is the last to end; a node that is left then is one that hangs.
                 while time.monotonic() < deadline_s and self._manager.exit_code is None:
                     self._monitor.spin(_SPIN_S)

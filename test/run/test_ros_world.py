@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The processes of a graph are ended when it cannot be started, and when its end is interrupted."""
 import contextlib
+import os
 import pathlib
+import signal
 import threading
 
 import pytest
@@ -126,6 +128,45 @@ def test_an_end_that_nobody_has_asked_for_is_a_failure(reason, monitor, started)
     with (pytest.raises(WorldError, match='the graph was taken down: imu was shut down')
           if reason else contextlib.nullcontext()):
         world.check_end()
+
+
+def test_a_process_may_have_ended_before_it_is_heard_that_the_graph_is_taken_down(
+        monitor, started, monkeypatch):
+    """As on a busy machine; one that ends by itself is told all the same."""
+    monkeypatch.setattr(ros_world, '_LAST_WORDS_S', 0.0)
+    monkeypatch.setattr(ros_world, '_STOP_TIMEOUT_S', 0.0)
+    heard = []
+
+    def hear(timeout_s):
+        heard.append(timeout_s)
+        monitor.is_stopping = len(heard) == 3
+
+    monkeypatch.setattr(monitor, 'spin', hear, raising=False)
+    with contextlib.closing(make()) as world, monkeypatch.context() as ended:
+        ended.setattr(Child, 'exit_code', 0)
+        with pytest.raises(WorldError, match='has ended with exit code 0'):
+            world.run(threading.Event())
+        heard.clear()
+        ended.setattr(ros_world, '_LAST_WORDS_S', PATIENCE_S)
+        assert not world.run(threading.Event())
+        assert world.was_stopped
+
+
+def test_the_manager_is_waited_for_also_if_its_answer_is_lost(monitor, started, monkeypatch):
+    def act(timeout_s):
+        monitor.is_stopping = True
+        return False
+
+    def end(timeout_s):
+        for child in started:
+            os.kill(child.pid, signal.SIGKILL)       # by itself
+            child.wait(PATIENCE_S)
+
+    monkeypatch.setattr(monitor, 'request_stop', act)
+    monkeypatch.setattr(monitor, 'spin', end, raising=False)
+    world = make()
+    world.close()
+    assert {child.exit_code for child in started} == {-signal.SIGKILL}
 
 
 def test_an_observer_gets_what_the_nodes_of_the_graph_report(monitor, started):
