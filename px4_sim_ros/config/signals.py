@@ -88,12 +88,14 @@ class Stop:
         self.asked = False
         self.number = 0        # which has come last
         self.hangs = ''        # why nobody will look at `asked`
+        self.has_left = False  # what hangs was left by an exception, whatever is told of it since
         if takes_over:
             _handle(self._on_signal)
 
     def _on_signal(self, number: int, frame: types.FrameType | None) -> None:
         self.asked, self.number = True, number
         if self.hangs:
+            self.has_left = True
             raise RunError(self.hangs)
 
 
@@ -111,7 +113,7 @@ def held_back() -> typing.Iterator[Stop]:
     try:
         yield stop
     except RunError:
-        if not (stop.asked and stop.hangs):
+        if not stop.has_left:
             raise              # it is not that of a signal
     finally:
         for number, handler in before.items():

@@ -105,6 +105,22 @@ with signals.held_back():
 print('ends')
 '''
 
+# Comes while a block hangs, which is told to be back as its step is left.
+WHILE_A_BLOCK_HANGS = '''
+import os
+from px4_sim_ros.config import signals
+signals.raise_interrupt()
+try:
+    with signals.held_back() as stop:
+        stop.hangs = 'imu has been in its step'
+        try:
+            os.kill(os.getpid(), 2)
+        finally:
+            stop.hangs = ''
+except KeyboardInterrupt:
+    print('interrupted')
+'''
+
 # Comes in a function that C calls, and in a destructor.
 WHERE_NOTHING_IS_PASSED_ON = '''
 import ctypes, os, sys, time
@@ -205,6 +221,11 @@ def test_an_interrupt_that_python_cannot_pass_on_comes_again(place):
 def test_what_holds_signals_back_hands_them_on():
     result = ended('-c', HELD_BACK)
     assert (result.stdout, result.stderr) == ('inner\nouter True\ninterrupted\nends\n', '')
+
+
+def test_what_hangs_is_left_by_an_interrupt_also_if_it_seems_to_be_back_by_then():
+    result = ended('-c', WHILE_A_BLOCK_HANGS)
+    assert (result.stdout, result.stderr) == ('interrupted\n', '')
 
 
 def test_a_loop_that_is_told_of_it_is_not_interrupted():
