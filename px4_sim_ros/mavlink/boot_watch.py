@@ -95,7 +95,9 @@ class BootWatch:
         for its boot only.
         """
         own = _PROC / str(self._process)
-        paths = {*_SYSTEM_FILES, *(own / 'cwd').glob(_OWN_FILES)}
+        paths = {*_SYSTEM_FILES}
+        with contextlib.suppress(OSError):                       # it has just ended
+            paths |= {*(own / 'cwd').glob(_OWN_FILES)}
         for folder in _folders_of_commands(own):
             with contextlib.suppress(OSError):                   # there is none
                 _read_links(folder)

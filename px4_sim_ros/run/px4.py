@@ -229,10 +229,13 @@ class Px4Process(Child):
         """
         if not self._goes_first or self.exit_code is not None:
             return
-        for thread in pathlib.Path(f'/proc/{self.pid}/task').glob('*'):
+        threads: list[str] = []
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):      # it has just ended
+            threads = os.listdir(f'/proc/{self.pid}/task')
+        for thread in map(int, threads):
             with contextlib.suppress(ProcessLookupError):      # it has just ended
-                os.sched_setscheduler(int(thread.name), os.SCHED_OTHER, os.sched_param(0))
-                os.sched_setaffinity(int(thread.name), range(os.cpu_count() or 1))
+                os.sched_setscheduler(thread, os.SCHED_OTHER, os.sched_param(0))
+                os.sched_setaffinity(thread, range(os.cpu_count() or 1))
 
     def kill(self) -> None:
         """End its whole session, and keep what it has written."""

@@ -14,6 +14,7 @@ import psutil
 import pytest
 from px4_flight import NEEDS_FIFO
 
+from px4_sim_ros.mavlink import boot_watch
 from px4_sim_ros.mavlink.boot_watch import BootWatch, _is_at_rest, _Thread
 from px4_sim_ros.mavlink.shared_core import SharedCore
 
@@ -146,6 +147,17 @@ def test_the_script_goes_on_when_two_looks_are_alike(monkeypatch):
         assert watch.settle()
         stopped = [state == psutil.STATUS_STOPPED for state in states]
         assert stopped == [True] * 4 + [False] * (len(stopped) - 4)
+
+
+def test_one_that_ends_while_its_files_are_looked_up_is_no_error(monkeypatch):
+    def gone(path, pattern):
+        raise FileNotFoundError
+
+    monkeypatch.setattr(boot_watch, 'process_at', lambda address: None)
+    monkeypatch.setattr(pathlib.Path, 'glob', gone)
+    watch = BootWatch(('127.0.0.1', 4711))
+    watch.load_files()
+    assert not watch.is_booting and watch.settle()
 
 
 def test_one_that_never_rests_is_given_up():

@@ -29,6 +29,26 @@ def core_of(instance, cores, monkeypatch):
     return int(command[2])
 
 
+def test_one_that_ends_before_its_threads_are_looked_up_is_asked_in_vain():
+    ended = subprocess.Popen(['true'])
+    ended.wait()
+    signals = []
+
+    class Process:
+        pid = ended.pid
+
+        def poll(self):
+            return None                # as before it was waited for elsewhere
+
+        def send_signal(self, number):
+            signals.append(number)
+
+    px4 = Px4Process.of('PX4', Process())
+    px4._goes_first = True
+    px4.ask_to_end()
+    assert signals == [signal.SIGTERM]
+
+
 @pytest.mark.parametrize(('cores', 'expected'), [
     ((0, 1), [1, 1, 1]), ((0, 1, 2, 3), [3, 2, 1, 3]), ((5, 7, 9), [9, 7, 9]), ((4,), [None])])
 def test_each_instance_keeps_to_a_core_while_they_last(cores, expected, monkeypatch):
