@@ -92,6 +92,15 @@ class Stop:
         if takes_over:
             _handle(self._on_signal)
 
+    def note_hang(self, sentence: str) -> None:
+        """Take note, in another thread, of why nobody will look at `asked`; '' when that is over.
+
+        What hangs is left by the next of them, or now if one has come before.
+        """
+        self.hangs = sentence
+        if sentence and self.asked and not self.has_left:
+            os.kill(os.getpid(), self.number)
+
     def _on_signal(self, number: int, frame: types.FrameType | None) -> None:
         self.asked, self.number = True, number
         if self.hangs:

@@ -136,7 +136,7 @@ class CoreWorld:
         # Not in the midst of a step: it would be recorded without its end.
         with signals.held_back() as signal:
             def on_hang(block: str, hangs: bool, sentence: str) -> None:
-                signal.hangs = sentence if hangs else ''
+                signal.note_hang(sentence if hangs else '')
                 print(sentence, file=sys.stderr, flush=True)
 
             try:

@@ -121,6 +121,22 @@ except KeyboardInterrupt:
     print('interrupted')
 '''
 
+# Comes before it is known that a block hangs.
+BEFORE_A_BLOCK_HANGS = '''
+import os, threading
+from px4_sim_ros.config import signals
+signals.raise_interrupt()
+try:
+    with signals.held_back() as stop:
+        os.kill(os.getpid(), 2)
+        print(stop.asked, flush=True)
+        threading.Thread(target=stop.note_hang, args=['imu has been in its step']).start()
+        while True:
+            pass
+except KeyboardInterrupt:
+    print('interrupted')
+'''
+
 # Comes in a function that C calls, and in a destructor.
 WHERE_NOTHING_IS_PASSED_ON = '''
 import ctypes, os, sys, time
@@ -226,6 +242,11 @@ def test_what_holds_signals_back_hands_them_on():
 def test_what_hangs_is_left_by_an_interrupt_also_if_it_seems_to_be_back_by_then():
     result = ended('-c', WHILE_A_BLOCK_HANGS)
     assert (result.stdout, result.stderr) == ('interrupted\n', '')
+
+
+def test_what_hangs_is_left_by_an_interrupt_that_came_before_that_was_known():
+    result = ended('-c', BEFORE_A_BLOCK_HANGS)
+    assert (result.stdout, result.stderr) == ('True\ninterrupted\n', '')
 
 
 def test_a_loop_that_is_told_of_it_is_not_interrupted():
