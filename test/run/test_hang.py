@@ -14,6 +14,7 @@ pytestmark = pytest.mark.slow       # starts processes and waits
 # It begins to hang after a second of flight.
 BLOCKS = '''
 import os
+import signal
 import threading
 import time
 from px4_sim_ros.step.model_blocks import SensorBlock
@@ -39,7 +40,9 @@ class Napping(Endless):
     def turn(self):
         if not os.path.exists('slept'):
             open('slept', 'w').close()
-            time.sleep(0.3)
+            time.sleep(0.15)                       # for a look
+            os.kill(os.getpid(), signal.SIGSTOP)
+            time.sleep(0.15)                       # for another one
             open('woken', 'w').close()
 '''
 HERE = [number for number, line in enumerate(BLOCKS.splitlines(), 1) if '# here' in line]
@@ -93,8 +96,7 @@ def test_a_process_that_was_suspended_is_not_blamed(fly, tmp_path):
     """All of it stood still, not this block."""
     with fly('Napping', '--mode', 'core') as process:
         wait_for_line(process, 'begins')
-        process.send_signal(signal.SIGSTOP)
-        os.waitpid(process.pid, os.WUNTRACED)
+        os.waitpid(process.pid, os.WUNTRACED)      # it stops itself, in the midst of its step
         assert not (tmp_path / 'woken').exists()
         time.sleep(1.5)
         process.send_signal(signal.SIGCONT)
