@@ -15,6 +15,8 @@ from px4_sim_ros.recording.bag.reader import vehicles_of
 
 INSTANCES = 15, 16, 90
 INSTANCE = INSTANCES[0]
+# Of whom something is lost in flight, however late.
+LONG = {'mission': 'hover'}
 
 pytestmark = pytest.mark.slow       # starts processes and waits
 
@@ -225,7 +227,7 @@ def test_sim_stop_ends_all(fleet, here):
 
 def test_an_autopilot_that_has_gone_is_named_and_the_others_fly_on(fleet, tmp_path):
     summary = tmp_path / 'summary.json'
-    file = fleet(good={}, bad={'when_gone': 'go_on'})
+    file = fleet(good={}, bad={'when_gone': 'go_on', **LONG})
     with running(command('fly', '--fleet', file, '--mode', 'composed', '--summary',
                          summary)) as process:
         wait_for_line(process, 'bad: armed')
@@ -240,7 +242,7 @@ def test_an_autopilot_that_has_gone_is_named_and_the_others_fly_on(fleet, tmp_pa
 
 
 def test_an_autopilot_that_has_gone_holds_the_world(fleet):
-    with running(command('fly', '--fleet', fleet(good={}, bad={}), '--mode', 'separate'
+    with running(command('fly', '--fleet', fleet(good=LONG, bad=LONG), '--mode', 'separate'
                          )) as process:
         wait_for_line(process, 'bad: armed')
         children = family(process.pid)
@@ -255,7 +257,7 @@ def test_an_autopilot_that_has_gone_holds_the_world(fleet):
 
 @pytest.mark.parametrize('who', ['bravo', 'manager'])
 def test_a_process_is_named_when_it_has_ended(who, fleet):
-    with running(command('fly', '--fleet', fleet(alpha={}, bravo={}), '--mode', 'separate'
+    with running(command('fly', '--fleet', fleet(alpha=LONG, bravo=LONG), '--mode', 'separate'
                          )) as process:
         wait_for_line(process, 'bravo: armed')
         children = family(process.pid)
