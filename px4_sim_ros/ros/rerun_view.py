@@ -37,6 +37,8 @@ from px4_sim_ros.viewing.rerun_target import NODE as VIEWER_NODE
 from px4_sim_ros.viewing.rerun_target import RerunTarget
 
 POSE = 'ground_truth/pose'
+# Which is made of poses here.
+_TRUTH = 'ground_truth/odom'
 # Of wall time. What is said has no simulated time of its own: it gets that of the last pose.
 _TAKE_S = 0.05
 _MOST_LINES = 100
@@ -140,7 +142,7 @@ class RerunView:
         self._motion = PoseMotion()
         self._sorter = RunSorter()
         self._pose_us = 0
-        self._newest_us = self._ripe_us = 0
+        self._newest_us = self._ripe_us = self._known_us = 0
         self._told: dict[str, str] = {}
         # Before the first run.
         self._lines: typing.Any = collections.deque(maxlen=_MOST_LINES)
@@ -214,7 +216,7 @@ class RerunView:
 
     def _begin_run(self, messages: list[Stamped]) -> None:
         self._end_run()
-        self._newest_us = self._ripe_us = 0
+        self._newest_us = self._ripe_us = self._known_us = 0
         self._stream = self._target.open_run(self._configuration.vehicle.name)
         self._log, self._motion = RerunLog(self._stream, self._configuration), PoseMotion()
         for message in messages:
@@ -235,7 +237,11 @@ class RerunView:
 
     def _show(self, until_us: int) -> None:
         if self._log is not None:
-            self._log.add(self._with_motion(self._collector.take(until_us)))
+            shown = self._with_motion(self._collector.take(until_us, [POSE]))
+            if _TRUTH in shown:
+                self._known_us = round(shown[_TRUTH]['position_m'].time_s[-1] * US_PER_S)
+            # All else waits for the truth beside which it is shown: it is known two poses late.
+            self._log.add(shown | self._collector.take(self._known_us))
             self._target.check(self._stream)
 
     def _with_motion(self, series: _AllSeries) -> _AllSeries:

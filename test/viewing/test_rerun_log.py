@@ -26,7 +26,7 @@ from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.ros import qos
 from px4_sim_ros.ros.message_types import message_class
-from px4_sim_ros.ros.rerun_view import POSE, RerunView
+from px4_sim_ros.ros.rerun_view import POSE, RerunView, Stamped
 from px4_sim_ros.ros.session import ros_node
 from px4_sim_ros.step import side_topics
 from px4_sim_ros.viewing.rerun_bag import write_vehicle
@@ -404,6 +404,27 @@ def test_portions_are_the_same_as_the_whole(flight, read):
     again = written(folder / 'portions.rrd', configuration, parts)
     assert again.values == read.values
     assert again.static == read.static
+
+
+def test_a_portion_of_a_stream_ends_where_the_truth_is_known(flight, tmp_path):
+    """What is measured later waits for the truth beside it."""
+    configuration, _, folder = flight
+    bag = BagReader(folder / 'bag')
+    with ros_node('viewed') as node:
+        view = RerunView(node, configuration, RerunTarget(str(tmp_path / 'live.rrd')))
+        view._begin_run([])
+        poses_us = []
+        for message in bag.messages():
+            if message.topic in (POSE, 'baro'):
+                view._add(Stamped(message.topic, message.time_us, message.data))
+            if message.topic == POSE:
+                poses_us.append(message.time_us)
+                if not len(poses_us) % 7:
+                    view._show(message.time_us)
+        view._end_run()
+    seen = Read(tmp_path / 'live.rrd')
+    entity = '/sensors/barometer/height_from_pressure/truth'
+    assert seen.scalars(entity)[0] == poses_us[2:-2]
 
 
 def test_a_vehicle_with_other_rotors_is_reported(flight):

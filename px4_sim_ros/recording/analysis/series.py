@@ -157,15 +157,18 @@ class SeriesCollector:
         for field, read in self._reads[topic].items():
             self._values[topic][field].append(read(message))
 
-    def take(self, until_us: float = math.inf) -> dict[str, dict[str, Series]]:
+    def take(
+        self, until_us: float = math.inf, topics: typing.Collection[str] | None = None,
+    ) -> dict[str, dict[str, Series]]:
         """Return and drop what was added, by topic and field; topics without messages have none.
 
         :param until_us: later messages are kept for the next call
+        :param topics: which; all without it
         """
         taken = {}
         for name, times_us in self._times_us.items():
             count = bisect.bisect_right(times_us, until_us)
-            if count:
+            if count and (topics is None or name in topics):
                 time_s = np.array(times_us[:count]) / US_PER_S
                 columns = self._values[name]
                 taken[name] = {field: Series(time_s, np.array(column[:count], float))
