@@ -15,7 +15,7 @@ import time
 import typing
 
 from px4_sim_ros.config.child_prefix import own_module
-from px4_sim_ros.run.processes import Child
+from px4_sim_ros.run.processes import Child, NotStartedError
 
 _LONGEST = 256
 
@@ -43,7 +43,7 @@ class WorldForks:
         """Start a `world` with these arguments.
 
         :param log: a file for all that it prints; without one it prints to ours
-        :raises RuntimeError: there is nobody who could
+        :raises NotStartedError: there is nobody who could
         """
         asked = {'arguments': list(arguments), 'log': str(log or '')}
         try:
@@ -61,16 +61,16 @@ class WorldForks:
     def wait_for_pid(self, fork: _Fork) -> int:
         """Return the process id of one that was asked for.
 
-        :raises RuntimeError: there is nobody who could start it
+        :raises NotStartedError: there is nobody who could start it
         """
         while not fork.known_pid:
             if not self._read(None):
                 raise self._gone()
         return fork.known_pid
 
-    def _gone(self) -> RuntimeError:
+    def _gone(self) -> NotStartedError:
         self._origin.stop()
-        return RuntimeError(
+        return NotStartedError(
             f'{self._origin.name} has ended with exit code {self._origin.exit_code}')
 
     def exit_code(self, fork: _Fork, timeout_s: float | None) -> int | None:

@@ -17,8 +17,12 @@ from px4_sim_ros.config.child_prefix import die_with_parent
 _STOP_TIMEOUT_S = 4.0
 
 
+class NotStartedError(RuntimeError):
+    """There is nobody who could start a process."""
+
+
 class _Process(typing.Protocol):
-    """What is needed of subprocess.Popen."""
+    """What is needed of subprocess.Popen; `pid` may raise NotStartedError."""
 
     @property
     def pid(self) -> int: ...
@@ -94,7 +98,7 @@ class Child:
     def send_kill(self) -> None:
         """End its whole session, and do not wait."""
         # What it started and left behind, if anything: its session was made for it alone.
-        with contextlib.suppress(ProcessLookupError):
+        with contextlib.suppress(ProcessLookupError, NotStartedError):
             os.killpg(self._process.pid, signal.SIGKILL)
 
     def kill(self) -> None:

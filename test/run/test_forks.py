@@ -16,6 +16,7 @@ import pytest
 from px4_sim_ros.config.ros_environment import ros_environment
 from px4_sim_ros.ros import world_forks
 from px4_sim_ros.run.forks import WorldForks
+from px4_sim_ros.run.processes import Child, stop_all
 
 PATIENCE_S = 30.0
 
@@ -84,6 +85,17 @@ def test_the_origin_of_one_that_ends_after_the_starter_ends_in_order():
     with origin:
         world_forks._tell(origin, 4711, 0)
         assert world_forks._serve(origin) is None
+
+
+def test_the_others_are_ended_if_one_was_never_started(forks, tmp_path):
+    with subprocess.Popen(
+            ['sh', '-c', "trap '' TERM; echo; sleep 60"], stdout=subprocess.PIPE,
+            start_new_session=True) as process:
+        assert process.stdout.readline() == b'\n'
+        asked = forks.start('imu', ['imu'], tmp_path / 'log')
+        forks._origin.kill()
+        stop_all([asked, Child.of('stubborn', process)], 0.0)
+        assert process.wait(PATIENCE_S) == -signal.SIGKILL
 
 
 def test_what_cannot_be_started_is_an_error(forks):
