@@ -70,7 +70,7 @@ class Block:
         self.log: typing.Callable[[bool, str], None] = _ignore
         """Is given whether it is a warning, and a sentence for the user."""
         self.acts_ahead = False
-        """Set by the block that the command of a step does not reach in the step after it."""
+        """Set by the block that takes commands if it has no use yet for that of the step before."""
         self.wants_new_begin = False
         """Set by the block that finishes a step if its vehicle is to begin again with the next."""
 
