@@ -186,7 +186,7 @@ def test_the_ceiling_of_a_real_px4_and_a_flight_that_acts_ahead(tmp_path):
     file = tmp_path / 'bench.json'
     result = run('bench', '--quick', '--only', 'core/px4/late-commands', '--json', file)
     assert result.returncode == 0, result.stderr
-    assert re.search(r'^core, commands a step late  [0-9.]+  [0-9.]+$', result.stdout, re.M)
+    assert re.search(r'^core, commands a step late +[0-9.]+ +[0-9.]+$', result.stdout, re.M)
     figures = json.loads(file.read_text())
     for kind in 'ceiling', 'core/px4/late-commands':
         flight, = figures['kinds'][kind]['rounds']
