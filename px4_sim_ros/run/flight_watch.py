@@ -225,6 +225,7 @@ class StartedAutopilot:
                 begins_again = ended and self._is_wanted_again and not self._is_given_up()
                 if begins_again:
                     self._on_new(self._end_text())
+                    self._stop()       # it keeps what it has written, also of one that was killed
                     self._start()
             if not begins_again and (self._is_missing or ended):
                 self.has_failed = bool(self._on_gone())

@@ -1,9 +1,12 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
 """What `fly` writes and says at the end of a flight, however it ends."""
+import itertools
 import json
 import os
 import signal
+import threading
+import types
 import unittest.mock
 
 import pytest
@@ -12,8 +15,9 @@ from px4_sim_ros.cli import command_line, fly, fly_summary
 from px4_sim_ros.config import signal_mask, signals
 from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.mavlink.pilot_events import Event, MissionError
-from px4_sim_ros.run import flight
+from px4_sim_ros.run import flight, flight_watch
 from px4_sim_ros.run.flight_record import FlightRecord, WorldStatus
+from px4_sim_ros.step.attendance import ALWAYS
 
 
 @pytest.fixture
@@ -109,3 +113,38 @@ def test_an_interrupt_while_an_autopilot_starts_leaves_none(handlers, monkeypatc
     assert len(ended) == 1
     world.close.assert_called()
     world.run.assert_not_called()
+
+
+def test_one_that_was_killed_is_done_with_before_another_is_started(monkeypatch):
+    """What a PX4 has written is kept then, and its folder in memory is gone."""
+    notes, is_second = [], threading.Event()
+
+    class Autopilot:
+        name = 'PX4'
+
+        def __init__(self, number):
+            self.number, self.exit_code = number, -signal.SIGKILL if number == 1 else None
+            notes.append(('starts', number))
+            if number == 2:
+                is_second.set()
+
+        def stop(self):
+            notes.append(('is ended', self.number))
+
+    numbers = itertools.count(1)
+    monkeypatch.setattr(
+        flight_watch, 'start_autopilot', lambda *given: Autopilot(next(numbers)))
+    autopilot = flight_watch.StartedAutopilot(
+        types.SimpleNamespace(
+            namespace='', autopilot='px4', px4=None, presence=ALWAYS,
+            hil=types.SimpleNamespace(on_waiting='begin_again', instance=0),
+            configuration=types.SimpleNamespace(
+                world=types.SimpleNamespace(vehicle='iris', scenario='none'))),
+        types.SimpleNamespace(status=lambda namespace: types.SimpleNamespace(
+            steps=1, link={}, link_count=lambda name: 0)),
+        flight_watch.FlightWatch(lambda event: None, has_scenario=False), lambda: True)
+    try:
+        assert is_second.wait(30.0)
+    finally:
+        autopilot.end()
+    assert notes == [('starts', 1), ('is ended', 1), ('starts', 2), ('is ended', 2)]
