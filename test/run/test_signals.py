@@ -152,7 +152,8 @@ def lose(place):
 signals.raise_interrupt()
 try:
     lose(sys.argv[1])
-    time.sleep(60)
+    for _ in range(600):       # a signal just before a call of the system does not end it
+        time.sleep(0.1)
 except KeyboardInterrupt:
     print('interrupted')
 '''
