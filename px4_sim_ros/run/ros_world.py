@@ -180,10 +180,14 @@ class RosWorld:
 
     def _hears_of_end(self) -> bool:
         """Return whether the manager takes the graph down: on a busy machine it is heard late."""
+        return self._hears(self._ends)
+
+    def _hears(self, said: typing.Callable[[], bool]) -> bool:
+        """Take in what nodes say until it is what is waited for, for a while; return whether."""
         deadline_s = time.monotonic() + _LAST_WORDS_S
-        while not self._ends() and time.monotonic() < deadline_s:
+        while not said() and time.monotonic() < deadline_s:
             self._monitor.spin(_SPIN_S)
-        return self._ends()
+        return said()
 
     def check_end(self) -> None:
         """Check how the processes have ended, and why.
@@ -220,9 +224,7 @@ class RosWorld:
 
     def _hear_last_words(self) -> None:
         """Take in what nodes have said at their end: on a busy machine it is there after it."""
-        deadline_s = time.monotonic() + _LAST_WORDS_S
-        while self._manager.exit_code == 0 and not self._is_over and time.monotonic() < deadline_s:
-            self._monitor.spin(_SPIN_S)
+        self._hears(lambda: self._is_over or self._manager.exit_code != 0)
         self._monitor.take_rest()
 
     def _on_report(self, node: str, time_us: int, values: dict[str, str]) -> None:
