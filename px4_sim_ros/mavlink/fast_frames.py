@@ -95,19 +95,30 @@ class FramePacker(_Frames):
 class FrameReader(_Frames):
     """Reads one type of message."""
 
+    def __init__(self, message: type[mavlink.MAVLink_message]) -> None:
+        super().__init__(message)
+        self.values: typing.Callable[[bytes], tuple[typing.Any, ...]] = self._layout.unpack
+        """Returns the values of a payload, in the order of the wire."""
+
     def read(self, data: bytes) -> tuple[int, tuple[typing.Any, ...]] | None:
         """Return the sender's system id and the values of a frame, in the order of the wire.
+
+        None if the bytes are anything else than one whole and sound frame of this type.
+        """
+        found = self.payload(data)
+        return None if found is None else (found[0], self.values(found[1]))
+
+    def payload(self, data: bytes) -> tuple[int, bytes] | None:
+        """Return the sender's system id and the payload of a frame, with the zeros at its end.
 
         None if the bytes are anything else than one whole and sound frame of this type.
         """
         size = len(data)
         if size <= _SHORTEST_BYTES or data[0] != _MARKER or data[2] or data[7:10] != self._id:
             return None
-        layout, length = self._layout, data[1]
-        if size != length + _SHORTEST_BYTES or length > layout.size:
+        length = data[1]
+        if size != length + _SHORTEST_BYTES or length > self._layout.size:
             return None
         if _check_sum(self._extra, _check_sum(data[1:-2])) != data[-2] | data[-1] << 8:
             return None
-        if length == layout.size:
-            return data[5], layout.unpack_from(data, _HEADER_BYTES)
-        return data[5], layout.unpack(data[_HEADER_BYTES:-2].ljust(layout.size, b'\0'))
+        return data[5], data[_HEADER_BYTES:-2].ljust(self._layout.size, b'\0')

@@ -4,18 +4,40 @@
 from __future__ import annotations
 
 import math
+import struct
 import typing
 
 from pymavlink.dialects.v20 import common as mavlink
 
 from px4_sim_ros.mavlink.fast_frames import FrameReader
 from px4_sim_ros.mavlink.hil_codec import ActuatorControls, ModeFlag
+from px4_sim_ros.model.quickly import quickly
 
 # As a plain number: operations on flags take a microsecond each.
 _ARMED = int(ModeFlag.ARMED)
 
+_controls_of = quickly(ActuatorControls)
+
+# Of a payload: after the time and the flags, 16 floats of 32 bits.
+_CONTROLS = slice(16, 80)
+_BITS_OF_1 = int.from_bytes(struct.pack('<f', 1.0), 'little')
+_SIGNS, _ALL_BUT_SIGNS, _UP_TO_SIGNS = (
+    int.from_bytes(bits.to_bytes(4, 'little') * 16, 'little')
+    for bits in (1 << 31, (1 << 31) - 1, (1 << 31) - 1 - _BITS_OF_1))
+
 # Takes the kind of something odd and a sentence about it.
 Remark = typing.Callable[[str, str], None]
+
+
+def _is_any_beyond_1(controls: bytes) -> bool:
+    """Return whether a control is not within [-1, 1], or NaN.
+
+    Without their signs 32-bit floats are in the order of their bits as whole numbers, and NaN is
+    after all others. So all of them are compared at once, in half of the time of `min` and `max`:
+    added to what is above 1, a number that is large enough overflows into the place of its sign.
+    """
+    signless = int.from_bytes(controls, 'little') & _ALL_BUT_SIGNS
+    return signless + _UP_TO_SIGNS & _SIGNS != 0
 
 
 class HilDecoder:
@@ -55,11 +77,14 @@ class HilDecoder:
 
     def controls(self, data: bytes) -> list[ActuatorControls]:
         """Return the actuator controls completed by `data`; other messages are skipped."""
-        if not self._mav.buf and (frame := self._controls_frames.read(data)) is not None:
-            system, values = frame         # the time, flags, 16 controls, the mode
+        if not self._mav.buf and (frame := self._controls_frames.payload(data)) is not None:
+            system, payload = frame
             if system == self._system:
-                return [ActuatorControls(
-                    values[0], values[18] & _ARMED != 0, self._all_limited(values[2:18]))]
+                values = self._controls_frames.values(payload)   # time, flags, controls, mode
+                controls = values[2:18]
+                if _is_any_beyond_1(payload[_CONTROLS]):
+                    controls = self._all_limited(controls)
+                return [_controls_of((values[0], values[18] & _ARMED != 0, controls))]
         found = []
         for message in self._mav.parse_buffer(data) or ():
             kind = message.get_type()
@@ -107,10 +132,7 @@ class HilDecoder:
             self._remark('mavlink1', f'{kind} came in as MAVLink 1; such messages are read, too,'
                          ' and counted as mavlink1_messages')
 
-    def _all_limited(self, controls: typing.Sequence[float]) -> tuple[float, ...]:
-        # A sum with NaN in it is NaN, which min and max would not show.
-        if min(controls) >= -1.0 and max(controls) <= 1.0 and not math.isnan(sum(controls)):
-            return tuple(controls)
+    def _all_limited(self, controls: typing.Iterable[float]) -> tuple[float, ...]:
         return tuple(self._limited(u) for u in controls)
 
     def _limited(self, control: float) -> float:

@@ -36,6 +36,8 @@ _TRUSTED_REPLIES = 50
 _GAP_TIMEOUT_S = 0.25
 # Wall time without frames until a HEARTBEAT is sent; PX4 complains after a second without bytes.
 HEARTBEAT_PERIOD_S = 0.5
+# As plain names: an attribute of an enumeration takes as long as three calls, in each step.
+_WAITING, _FREEWHEEL, _LOCKED, _STALLED = LinkState
 # Wall time that the owner of an autopilot has to restart it when time starts over.
 RESTART_S = 3.0
 
@@ -133,9 +135,9 @@ class Lockstep:
 
         :raises StallError: the autopilot is silent and `on_stall` is `fail`
         """
-        if self._matcher.sent_us != time_us or self.report.state is LinkState.WAITING:
+        if self._matcher.sent_us != time_us or self.report.state is _WAITING:
             self.begin(time_us, frames)
-        if self.report.state is LinkState.WAITING:
+        if self.report.state is _WAITING:
             return self._without_autopilot()
         if not self._boot.has_settled():
             return None
@@ -144,7 +146,7 @@ class Lockstep:
         is_wanted = self._matcher.answered_us != NONE_US
         reply = self._wait_for_reply(time_us)
         self.waited_s += time.perf_counter() - started_s
-        if self.report.state is not LinkState.FREEWHEEL:       # there it has waited long enough
+        if self.report.state is not _FREEWHEEL:       # there it has waited long enough
             self._boot.lengthen_step(self._sent_s)
         if self._has_gone():
             self.note_gap('the autopilot has gone')
@@ -174,7 +176,7 @@ class Lockstep:
         self._is_off = is_off
         if not is_off:
             self._send_heartbeat_if_due()
-        elif self.state is not LinkState.WAITING:
+        elif self.state is not _WAITING:
             self._command = DISARMED
             self.let_go()
         self.steps += 1
@@ -211,7 +213,7 @@ class Lockstep:
 
         One that has got no frame yet has not begun a run; it is the next one.
         """
-        if self.state is not LinkState.WAITING and self._matcher.sent_us != NONE_US:
+        if self.state is not _WAITING and self._matcher.sent_us != NONE_US:
             self._retire()
         self._reset_counters()
         self.report.reset()
@@ -223,9 +225,9 @@ class Lockstep:
 
     def let_go(self) -> None:
         """Serve the autopilot no longer: it has no power, or its vehicle has left the world."""
-        if self.state is not LinkState.WAITING:
+        if self.state is not _WAITING:
             self._retire()
-            self.report.enter(LinkState.WAITING)
+            self.report.enter(_WAITING)
 
     def _retire(self) -> None:
         self._server.retire_client()
@@ -258,7 +260,7 @@ class Lockstep:
 
     def _connect(self) -> bool:
         """Return whether an autopilot is connected; take one that waits to be."""
-        if self.report.state is not LinkState.WAITING:
+        if self.report.state is not _WAITING:
             return True
         if not self._server.accept():
             if self._server.retired:
@@ -269,7 +271,7 @@ class Lockstep:
         self._begin_connection()
         self._has_begun = True
         self._sent_s = time.perf_counter()
-        self.report.enter(LinkState.FREEWHEEL)
+        self.report.enter(_FREEWHEEL)
         self.report.add_event('an autopilot has connected')
         self._boot.begin()
         return True
@@ -288,7 +290,7 @@ class Lockstep:
 
         :param step: the thread of the step; None: it shares no core any more
         """
-        if self.state is not LinkState.WAITING:
+        if self.state is not _WAITING:
             self._boot.look_last(step)
 
     def _without_autopilot(self) -> ActuatorControls | None:
@@ -301,7 +303,7 @@ class Lockstep:
     def _has_gone(self) -> bool:
         if self._server.connected:
             return False
-        self.report.enter(LinkState.WAITING)
+        self.report.enter(_WAITING)
         self.report.add_event('the autopilot has gone; waiting for the next one')
         return True
 
@@ -331,7 +333,7 @@ class Lockstep:
         if reply is not None:
             self._lock(time_us)
             return reply
-        was_locked = self.report.state is LinkState.LOCKED
+        was_locked = self.report.state is _LOCKED
         server, matcher = self._server, self._matcher
         timeout_s = self._reply_timeout_s()
         deadline = Deadline(timeout_s)
@@ -352,17 +354,17 @@ class Lockstep:
 
     def _reply_timeout_s(self) -> float:
         """Return how long a step waits for its reply, in seconds of wall time."""
-        if self.report.state is LinkState.LOCKED and not self._untrusted:
+        if self.report.state is _LOCKED and not self._untrusted:
             timeout_s = self._parameters.reply_timeout_s
             return min(timeout_s, _GAP_TIMEOUT_S) if self._gap_expected else timeout_s
-        if self.report.state is LinkState.FREEWHEEL and not self._matcher.is_out_of_step:
+        if self.report.state is _FREEWHEEL and not self._matcher.is_out_of_step:
             return 0.0 if self._boot.is_watched else self._parameters.freewheel_pause_s
         return self._step_s
 
     def _lock(self, time_us: int) -> None:
         self._unanswered_us, self._replied_s = NONE_US, time.monotonic()
-        if self.report.state is not LinkState.LOCKED:
-            self.report.enter(LinkState.LOCKED)
+        if self.report.state is not _LOCKED:
+            self.report.enter(_LOCKED)
             self.report.add_event('the autopilot replies')
 
     # Stalls
@@ -372,13 +374,13 @@ class Lockstep:
 
         :raises StallError: the autopilot is silent and `on_stall` is `fail`
         """
-        if self._unanswered_us == NONE_US and self.state is not LinkState.FREEWHEEL:
+        if self._unanswered_us == NONE_US and self.state is not _FREEWHEEL:
             self._unanswered_us = time_us
         if was_locked:
             self.note_gap('the step was not answered in time')
             self.misses += 1
             self._untrusted = _TRUSTED_REPLIES
-            self.report.enter(LinkState.STALLED)
+            self.report.enter(_STALLED)
         if self._is_silent():
             sentence = (f'the autopilot has not replied to t = {seconds_text(self._unanswered_us)}'
                         f' within {self._parameters.reply_timeout_s:g} s')
@@ -397,4 +399,4 @@ class Lockstep:
     def _is_silent(self) -> bool:
         """Return whether the link is stalled for good, not just for a short gap."""
         silent_s = time.monotonic() - self._replied_s
-        return self.state is LinkState.STALLED and silent_s >= self._parameters.reply_timeout_s
+        return self.state is _STALLED and silent_s >= self._parameters.reply_timeout_s

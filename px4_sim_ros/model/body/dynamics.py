@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 import struct
 import typing
 
@@ -36,12 +37,15 @@ from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.errors import DivergedError
 from px4_sim_ros.model.frames import Quaternion, Vector
 from px4_sim_ros.model.inputs import BatteryStatus
+from px4_sim_ros.model.quickly import quickly
 from px4_sim_ros.model.random_streams import NormalStream
 from px4_sim_ros.model.rotation import cross, difference, matrix, multiply, to_world
 from px4_sim_ros.model.sensors.noise import GaussMarkov
 from px4_sim_ros.model.timebase import US_PER_S, seconds_text
 from px4_sim_ros.model.truth import Truth
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
+
+_truth_of = quickly(Truth)
 
 _NOTHING = (0.0, 0.0, 0.0)
 _EAST_DEG = 90.0       # the heading of body axes that are those of the world
@@ -86,6 +90,7 @@ class Dynamics:
             memory.inputs[6:], memory.inputs[:3], memory.inputs[3:6],
             no_anchors(len(self._plant.feet)))
         self._held.references[:] = vehicle.rest
+        self._bus = (0.0, 0.0)                 # voltage and current, with the last truth
         self.state = [
             *slope.place_above(
                 parameters.start_east_m, parameters.start_north_m, rest.height_m), *_NOTHING,
@@ -95,21 +100,28 @@ class Dynamics:
             *(self._battery.initial(parameters.initial_charge) if self._battery else ())]
         self._half_step_s = 0.5 * step_us / US_PER_S
         self._shakings = _shakings(parameters, vehicle, step_us, seed)
-        self._is_rk4 = parameters.integrator == 'rk4'
         self._substeps = parameters.substeps
         self._adaptive = (
             None if parameters.integrator in FIXED
             else _adaptive(parameters, vehicle, len(self.state)))
+        self._hold = functools.partial(
+            struct.Struct(f'{len(memory.inputs)}d').pack_into, memory.all.data, 0)
         numbers = len(memory.all) - memory.state_at
         self._numbers = functools.partial(
             struct.Struct(f'{numbers}d').unpack_from, memory.all.data, 8 * memory.state_at)
-        self._angles, self._outputs = (
-            at - memory.state_at for at in (memory.angles_at, memory.outputs_at))
+        self._motion, self._bus_and_ring = _readers(
+            self._actuators, self._servos, self._packs,
+            *(at - memory.state_at for at in (memory.angles_at, memory.outputs_at)))
         self._wheels = WheelReader.of_memory(vehicle, memory)
         # What is compiled or loaded is so now, not in the first step.
         if self._adaptive is not None:
             self._compile()
-        self._advance = advance_of(memory, self._plant, self._held.anchors)
+        advance, is_rk4 = advance_of(memory, self._plant, self._held.anchors), (
+            parameters.integrator == 'rk4')
+        self._advance = functools.partial(
+            advance, step_us // self._substeps / US_PER_S, self._substeps, is_rk4)
+        self._set_outputs = functools.partial(advance, step_us / US_PER_S, 0, is_rk4)
+        self._look = functools.partial(advance, 0.0, 0, is_rk4)
         self.truth()
 
     def _compile(self) -> None:
@@ -143,18 +155,17 @@ class Dynamics:
         :param wind_enu: velocity of the air
         :raises DivergedError: the motion has left all bounds
         """
-        self._memory.inputs[:] = *wind_enu, *self.force_enu, *references
+        self._hold(*wind_enu, *self.force_enu, *references)
         if self._is_in_vortex_ring:
             for rotor, shaking in zip(self._plant.rotors, self._shakings):
                 rotor[SHAKING] = shaking.next()
         if self._adaptive is None:
-            is_valid = self._advance(
-                self._step_us // self._substeps / US_PER_S, self._substeps, self._is_rk4)
-            self.time_us += self._step_us
-            return self._truth(is_valid)
-        self._adapt(self._adaptive)
+            is_valid = self._advance()
+        else:
+            self._adapt(self._adaptive)
+            is_valid = self._set_outputs()
         self.time_us += self._step_us
-        return self._truth(self._advance(self._step_us / US_PER_S, 0, self._is_rk4))
+        return self._truth(is_valid)
 
     def _adapt(self, integrator: Adaptive) -> None:
         """Integrate the state over one step."""
@@ -177,20 +188,15 @@ class Dynamics:
 
         :raises DivergedError: it has left all bounds
         """
-        return self._truth(self._advance(0.0, 0, self._is_rk4))
+        return self._truth(self._look())
 
     def _truth(self, is_valid: bool) -> Truth:
         x = self._numbers()
-        angles, outputs = self._angles, self._outputs
-        self._bus = x[outputs + BUS_VOLTAGE], x[outputs + BUS_CURRENT]
-        self._is_in_vortex_ring = x[outputs + IN_VORTEX_RING] > 0.0
+        self._bus, in_vortex_ring = self._bus_and_ring(x)
+        self._is_in_vortex_ring = in_vortex_ring > 0.0
         if not is_valid:
             raise self._diverged()
-        truth = Truth(
-            self.time_us, x[POSITION], x[ATTITUDE], x[outputs:outputs + 3], x[RATE],
-            x[outputs + 3:outputs + 6], x[outputs + 6:outputs + 9], x[ROTORS:self._actuators],
-            x[angles:outputs], x[self._actuators:self._servos], x[self._servos:self._packs],
-            self._wheels and self._wheels.of(x))
+        truth = _truth_of((self.time_us, *self._motion(x), self._wheels and self._wheels.of(x)))
         return truth if self._center is _NOTHING else self._of_origin(truth)
 
     def battery(self) -> BatteryStatus | None:
@@ -244,6 +250,23 @@ class Dynamics:
         """Return the state of the packs."""
         charges: list[float] = self.state[self._packs:].tolist()
         return charges
+
+
+def _readers(
+    actuators: int, servos: int, packs: int, angles: int, outputs: int,
+) -> tuple[operator.itemgetter[typing.Any], operator.itemgetter[typing.Any]]:
+    """Return what reads the parts of a `Truth`, and voltage, current and vortex ring.
+
+    Each takes the numbers from the state on, and is given where the parts of these begin.
+    """
+    velocity, acceleration, angular_acceleration = (
+        slice(outputs + i, outputs + i + 3) for i in (0, 3, 6))
+    return operator.itemgetter(
+        POSITION, ATTITUDE, velocity, RATE, acceleration, angular_acceleration,
+        slice(ROTORS, actuators), slice(angles, outputs), slice(actuators, servos),
+        slice(servos, packs),
+    ), operator.itemgetter(
+        slice(outputs + BUS_VOLTAGE, outputs + BUS_CURRENT + 1), outputs + IN_VORTEX_RING)
 
 
 def _level(heading_deg: float) -> Quaternion:

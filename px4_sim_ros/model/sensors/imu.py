@@ -9,6 +9,7 @@ import typing
 from px4_sim_ros.model.frames import Quaternion, Vector
 from px4_sim_ros.model.inputs import STILL, SensorInputs
 from px4_sim_ros.model.parameters import Parameters, parameter
+from px4_sim_ros.model.quickly import quickly
 from px4_sim_ros.model.random_streams import NormalStream
 from px4_sim_ros.model.rotation import cross, matrix, to_body, to_world
 from px4_sim_ros.model.sensors.imu_means import ImuMeans
@@ -76,6 +77,9 @@ class ImuMeasurement(typing.NamedTuple):
     rate_variance: float
 
 
+_measurement_of = quickly(ImuMeasurement)
+
+
 def specific_force_flu(
     truth: Truth, rotation: tuple[float, ...], gravity_m_s2: float, earth_rate_flu: Vector,
 ) -> Vector:
@@ -85,10 +89,14 @@ def specific_force_flu(
 
     :param rotation: of the truth's attitude, body to world, from `rotation.matrix`
     """
-    gx, gy, gz = to_body(rotation, (0.0, 0.0, gravity_m_s2))
     ax, ay, az = truth.acceleration_flu
-    cx, cy, cz = cross(earth_rate_flu, truth.velocity_flu)
-    return ax + gx + 2.0 * cx, ay + gy + 2.0 * cy, az + gz + 2.0 * cz
+    vx, vy, vz = truth.velocity_flu
+    ex, ey, ez = earth_rate_flu
+    # The last row of the rotation is the world's z axis in body axes.
+    return (
+        ax + rotation[6] * gravity_m_s2 + 2.0 * (ey * vz - ez * vy),
+        ay + rotation[7] * gravity_m_s2 + 2.0 * (ez * vx - ex * vz),
+        az + rotation[8] * gravity_m_s2 + 2.0 * (ex * vy - ey * vx))
 
 
 def lever_arm_acceleration(truth: Truth, position_m: Vector) -> Vector:
@@ -144,13 +152,10 @@ class Imu:
         rate = wx + ex, wy + ey, wz + ez
         if self._means is not None:
             force, rate = self._means.of(truth, rotation, force, rate)
-        return ImuMeasurement(
-            truth.time_us,
-            self._accel.sense(force, truth),
-            self._gyro.sense(rate, truth),
-            self._accel.variance,
-            self._gyro.variance,
-        )
+        accel, gyro = self._accel, self._gyro
+        return _measurement_of((
+            truth.time_us, accel.sense(force, truth), gyro.sense(rate, truth),
+            accel.variance, gyro.variance))
 
     def skip(self, samples: int) -> None:
         """Let so many samples go by: the noise goes on."""
