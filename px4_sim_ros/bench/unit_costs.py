@@ -23,8 +23,8 @@ from px4_sim_ros.bench.trivial_peer import Answers
 from px4_sim_ros.config.blocks import block_configuration
 from px4_sim_ros.config.child_prefix import own_module
 from px4_sim_ros.config.configuration import Configuration, load_configuration
-from px4_sim_ros.mavlink.hil_block import HilFrames
 from px4_sim_ros.mavlink.hil_decoder import HilDecoder
+from px4_sim_ros.mavlink.hil_frames import HilFrames
 from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.model.body.dynamics import Dynamics
 from px4_sim_ros.model.body.integrators import INTEGRATOR_NAMES, DynamicsParameters

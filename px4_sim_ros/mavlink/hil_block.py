@@ -4,145 +4,34 @@
 from __future__ import annotations
 
 import contextlib
-import functools
-import itertools
 import typing
 
 import psutil
-from pymavlink.dialects.v20 import common as mavlink
 
 from px4_sim_ros.mavlink.battery_link import BatteryLink
 from px4_sim_ros.mavlink.client_process import process_at
 from px4_sim_ros.mavlink.cores import shared_core_of
-from px4_sim_ros.mavlink.hil_codec import ActuatorControls, HilEncoder
-from px4_sim_ros.mavlink.hil_optional import distance_message, flow_message, odometry_message
+from px4_sim_ros.mavlink.hil_codec import ActuatorControls
+from px4_sim_ros.mavlink.hil_frames import HilFrames
 from px4_sim_ros.mavlink.hil_server import HilServer, port_of
 from px4_sim_ros.mavlink.link_state import HilParameters, LinkReport, LinkState
 from px4_sim_ros.mavlink.lockstep import Lockstep
 from px4_sim_ros.mavlink.other_cores import OtherCores
 from px4_sim_ros.mavlink.ports import check_port_is_free
 from px4_sim_ros.mavlink.shared_core import SharedCore
-from px4_sim_ros.model.arrivals import Arrivals
 from px4_sim_ros.model.faults.action import Faults
 from px4_sim_ros.model.faults.links import AutopilotOff, AutopilotPaused
 from px4_sim_ros.model.timebase import is_due
-from px4_sim_ros.model.truth import Truth
 from px4_sim_ros.step.block import Block, BlockConfiguration, BlockStatus, Inputs, Outputs
 from px4_sim_ros.step.graph import COMMAND, FAULTS
+
+if typing.TYPE_CHECKING:       # a process that has no motion does without it
+    from px4_sim_ros.mavlink.early_frames import EarlyFrames
 
 TRUTH_PERIOD_US = 20_000
 """Of HIL_STATE_QUATERNION. PX4 asks for 5 ms, and logs true positions every 20 ms."""
 
 _WORTH_A_WARNING = LinkState.STALLED, LinkState.WAITING
-
-
-class HilFrames:
-    """Turns the measurements of a step into the frames that an autopilot gets.
-
-    PX4 advances its clock with the HIL_SENSOR of id 0 and with nothing else. So it is sent in every
-    step, if need be with no measurement at all. All other messages PX4 stamps with its clock when
-    they come. They come before a later HIL_SENSOR: before the next one their stamp is the time of
-    their measurement, and with a delay it is as much later.
-    """
-
-    def __init__(self, configuration: BlockConfiguration[HilParameters]) -> None:
-        world, graph = configuration.world, configuration.graph
-        # The topics of each kind, in the order of PX4's ids of the sensors.
-        topics: dict[str, list[str]] = {}
-        for name in graph.nodes[configuration.name].inputs:
-            topics.setdefault(graph.topics[name].kind, []).append(name)
-        self.first_imu, *further_imus = topics['imu/data_raw']
-        self._first_magnetometer, *further_magnetometers = topics['mag']
-        self._further = list(enumerate(itertools.zip_longest(
-            further_imus, further_magnetometers, fillvalue=''), 1))
-        encoder = self._encoder = HilEncoder(world.atmosphere())
-        self._local_frame, self._geoid_height_m = world.local_frame(), world.geoid_height_m
-        self._groups = {
-            name: sensor for kind, sensor in (
-                ('mag', 'magnetometer'), ('baro', 'barometer'), ('airspeed', 'airspeed'))
-            for name in topics.get(kind, ())}
-        self._delays_us, self._step_us = world.delays_us, world.step_us
-        flow_period_us = world.period_us('optical_flow')
-        # What comes later, in this order: the topic, its sensor, and what makes its frame.
-        self._makers: list[tuple[str, str, typing.Callable[[typing.Any], bytes]]] = [
-            (name, name, functools.partial(
-                encoder.gps, geoid_height_m=world.geoid_height_m,
-                satellites=configuration.parameters.satellites, gps_id=i))
-            for i, name in enumerate(topics['gps/fix'])]
-        for name, kind, message_of in (
-                ('range', 'range_finder', distance_message),
-                ('optical_flow', 'optical_flow', lambda flow: flow_message(
-                    flow._replace(period_us=flow_period_us))),
-                ('visual_odometry', 'visual_odometry', odometry_message)):
-            if name in topics:
-                self._makers.append((name, kind, functools.partial(_frame, encoder, message_of)))
-        self.reset()
-
-    def reset(self) -> None:
-        """Forget what is on its way."""
-        self._clock_us = 0              # of an autopilot that has got the last HIL_SENSOR
-        self._late_frames: dict[str, Arrivals[bytes]] = {}
-        self._late_groups: dict[str, Arrivals[typing.Any]] = {
-            topic: self._arrivals(kind) for topic, kind in self._groups.items()
-            if self._delays_us[kind]}
-
-    def _arrivals(self, kind: str) -> Arrivals[typing.Any]:
-        return Arrivals(self._delays_us.get(kind, 0), self._step_us)
-
-    def of(self, time_us: int, inputs: Inputs) -> bytes:
-        """Return the frames that arrive in a step; further HIL_SENSORs come after the first.
-
-        :param inputs: what was measured, by topic
-        """
-        encoder = self._encoder
-        frames = b''
-        for late in self._late_frames.values():
-            for frame in late.take(self._clock_us):
-                frames += frame
-        self._clock_us = time_us
-        if self._late_groups:
-            inputs = self._arrived(time_us, inputs)
-        get = inputs.get
-        frames += encoder.sensor(
-            time_us, get(self.first_imu), get(self._first_magnetometer), get('baro'),
-            get('airspeed'))
-        for i, (imu, magnetometer) in self._further:
-            if imu in inputs or magnetometer in inputs:
-                frames += encoder.sensor(time_us, get(imu), get(magnetometer), sensor_id=i)
-        return frames
-
-    def keep(self, inputs: Inputs) -> None:
-        """Make the frames of a step that arrive in a later one: the autopilot works meanwhile."""
-        for name, kind, frame_of in self._makers:
-            if name in inputs:
-                self._keep(name, kind, inputs[name].time_us, frame_of(inputs[name]))
-
-    def keep_truth(self, truth: Truth) -> None:
-        """Make the frame of the true motion, which arrives in the next step."""
-        self._keep('truth', 'truth', truth.time_us, self._encoder.truth(
-            truth, self._local_frame.to_geodetic(truth.position_enu), self._geoid_height_m))
-
-    def _keep(self, name: str, kind: str, time_us: int, frame: bytes) -> None:
-        if name not in self._late_frames:
-            self._late_frames[name] = self._arrivals(kind)
-        self._late_frames[name].put(time_us, frame)
-
-    def _arrived(self, time_us: int, inputs: Inputs) -> dict[str, typing.Any]:
-        """Return inputs with what arrives now in the place of what was measured now."""
-        arrived = dict(inputs)
-        for topic, late in self._late_groups.items():
-            if (measured := arrived.pop(topic, None)) is not None:
-                late.put(time_us, measured)
-            if found := late.take(time_us):
-                arrived[topic] = found[-1]
-        return arrived
-
-
-def _frame(
-    encoder: HilEncoder, message_of: typing.Callable[[typing.Any], mavlink.MAVLink_message],
-    measurement: typing.Any,
-) -> bytes:
-    return encoder.frame(message_of(measurement))
 
 
 class _Link(typing.NamedTuple):
@@ -165,6 +54,7 @@ class HilBlock(Block):
         super().__init__(configuration)
         hil = self._hil = configuration.parameters
         self._hil_frames = HilFrames(configuration)
+        self._early_frames: EarlyFrames | None = None
         self._has_faults = FAULTS in configuration.graph.nodes[configuration.name].inputs
         self._begins_again = hil.on_waiting == 'begin_again'
         self._link: _Link | None = None
@@ -253,6 +143,21 @@ class HilBlock(Block):
             self._hil_frames.keep_truth(inputs['ground_truth/odom'])
         if is_served and 'battery_state' in inputs:
             link.battery.send(inputs['battery_state'], link.server.peer_host)
+
+    def look_ahead(
+        self, time_us: int, blocks: typing.Sequence[Block | None], values: Inputs,
+    ) -> None:
+        """Send the frames of the next step as soon as the reply to this one is there, if possible.
+
+        Whoever shares a core with the autopilot would not gain by it, and faults may come first.
+        """
+        if self._has_faults or self._hil.shares_core:
+            return
+        if self._early_frames is None:
+            from px4_sim_ros.mavlink.early_frames import EarlyFrames
+            self._early_frames = EarlyFrames(self._hil_frames, self.configuration.vehicle)
+        if self._early_frames.prepare(time_us, blocks, values):
+            self.link.lockstep.look_ahead(time_us, self._early_frames.after)
 
     def _look_for_faults(self, faults: Faults) -> None:
         """See whether a scenario lets the autopilot stand still, or without power."""

@@ -17,6 +17,7 @@ next one.
 from __future__ import annotations
 
 import time
+import typing
 
 from pymavlink.dialects.v20 import common as mavlink
 
@@ -40,6 +41,10 @@ HEARTBEAT_PERIOD_S = 0.5
 _WAITING, _FREEWHEEL, _LOCKED, _STALLED = LinkState
 # Wall time that the owner of an autopilot has to restart it when time starts over.
 RESTART_S = 3.0
+
+
+FramesAfter = typing.Callable[[ActuatorControls], bytes]
+"""Returns the frames of the step that follows a reply."""
 
 
 class StallError(RunError):
@@ -68,6 +73,7 @@ class Lockstep:
         self._is_off = False                     # it has no power
         self.steps = 0
         self.misses = 0
+        self.early_steps = 0                     # whose frames were sent before they had begun
         self.unanswered = 0                      # steps that began after an autopilot's first reply
         self.waited_s = 0.0                      # wall time in `send` and in waits for replies
         self._boot.spent_s = 0.0
@@ -85,6 +91,9 @@ class Lockstep:
         self._replied_s = 0.0                    # wall time of the last reply
         self._held_us = NONE_US                 # step that is held because of a stall
         self._held_reply: ActuatorControls | None = None   # what came for it meanwhile
+        self._frames_after: FramesAfter | None = None      # makes those of the next step
+        self._next_us = NONE_US                 # step that this is about
+        self._early: bytes | None = None        # frames of the next step that have been sent
 
     @property
     def state(self) -> LinkState:
@@ -113,18 +122,44 @@ class Lockstep:
         Returns whether an autopilot is connected that has got an earlier step.
         """
         self.report.time_us, self._is_off = time_us, False
-        if not self._connect() or self._matcher.sent_us == time_us:
+        if not self._connect():
             return False
+        early, self._early = self._early, None
+        if self._matcher.sent_us == time_us:
+            if early is not None and early != frames:
+                self.note_gap('its frames had been sent before something else was measured')
+            return early is not None
         is_first = self._matcher.sent_us == NONE_US
         if is_first:
             self._boot.begin_first_step()
-        # On few cores the kernel may run the autopilot before `send` returns.
         started_s = time.perf_counter()
-        self._server.send(frames)
-        self._sent_s = started_s
-        self._matcher.add_step(time_us)
+        self._send(time_us, frames)
         self.waited_s += time.perf_counter() - started_s
         return not is_first
+
+    def _send(self, time_us: int, frames: bytes) -> None:
+        # On few cores the kernel may run the autopilot before `send` returns.
+        self._sent_s = time.perf_counter()
+        self._server.send(frames)
+        self._matcher.add_step(time_us)
+
+    def look_ahead(self, time_us: int, frames_after: FramesAfter) -> None:
+        """Send the frames of the next step as soon as the reply to this one has come.
+
+        :param time_us: of the next step
+        :param frames_after: makes them of the reply; none, if they are made when their step comes
+        """
+        # One that leaves out replies may not be asked for the next one.
+        if self.state is _LOCKED and not (self._untrusted or self._gap_expected):
+            self._next_us, self._frames_after = time_us, frames_after
+
+    def _send_early(self, reply: ActuatorControls) -> None:
+        """Send the frames that follow a reply, if they can be made by now."""
+        frames_after, self._frames_after = self._frames_after, None
+        if frames_after is not None and (frames := frames_after(reply)):
+            self._send(self._next_us, frames)
+            self._early = frames
+            self.early_steps += 1
 
     def exchange(self, time_us: int, frames: bytes) -> ActuatorControls | None:
         """Return the command that ends the step at `time_us`; send `frames` if not sent yet.
@@ -195,8 +230,9 @@ class Lockstep:
         is_connected = self._connect()
         self._boot.spent_s = boot_s   # what is waited here is no time of a step
         if is_connected:
-            reply = self._matcher.reply_to(self._held_us, self._server.receive(0.0))
-            self._held_reply = reply or self._held_reply
+            if self._early is None:       # else its reply comes, which is read in its step
+                reply = self._matcher.reply_to(self._held_us, self._server.receive(0.0))
+                self._held_reply = reply or self._held_reply
             self._has_gone()
             self._send_heartbeat_if_due()
 
@@ -343,6 +379,8 @@ class Lockstep:
             if not data:
                 self._send_heartbeat_if_due()
             reply = matcher.reply_to(time_us, data)
+            if reply is not None:
+                self._send_early(reply)
             if matcher.answered_us != answered_us:
                 self._lock(time_us)
             if reply is not None or not server.connected:

@@ -132,6 +132,11 @@ class ClockDriver:
         """Simulated over wall time; 0 is as fast as possible."""
         return self.clock.speed_factor
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether the next step begins as soon as the one that is under way is complete."""
+        return self.clock.goes_on
+
     def begin(self) -> int | None:
         """Return the time of the step that begins now; None while none may begin."""
         return self.clock.begin()

@@ -119,6 +119,17 @@ class Block:
     def reach(self, time_us: int) -> None:
         """Take note that a step has come for which it has acted ahead."""
 
+    def look_ahead(
+        self, time_us: int, blocks: typing.Sequence[Block | None], values: Inputs,
+    ) -> None:
+        """Prepare for the next step, which begins as soon as this one is complete.
+
+        Only who has outputs to come from `finish` is asked, before that is called.
+
+        :param blocks: that act before this one then, in their order; None: it is stopped
+        :param values: the last ones, by topic
+        """
+
     def leave(self) -> None:
         """Let go whoever is connected: its vehicle has left the world, and may join it again."""
 

@@ -67,6 +67,12 @@ class LockstepClock:
         self.time_us += self.step_us
         return self.time_us
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether the next step begins as soon as the one that is under way is complete."""
+        return self._allowed is None and not (self.is_held or self.speed_factor or (
+            self._limit_us is not None and self.at_limit))
+
     def published(self) -> None:
         """Count the wall time since the step began as work of the owner, who has published it."""
         self.busy_s += time.monotonic() - self.begun_s

@@ -62,6 +62,11 @@ class DynamicsBlock(Block):
             c.parameters.command_delay_us, self._step_us)
         self.acts_ahead = self._commands.delay_us > 0
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether the motion is that of the commands and the wind alone, at once."""
+        return not (self._has_faults or self.acts_ahead)
+
     def begin_again(self, time_us: int) -> None:
         """Stand on the ground at another time."""
         self.reset()

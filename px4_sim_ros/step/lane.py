@@ -80,7 +80,7 @@ class Lane:
         self._index = 0                       # the row that is next
         self.is_under_way = False
         self._is_unfinished = False           # the block of that row has its reply to come
-        self._is_ahead = False                # blocks have acted for the next step
+        self._is_ahead = False                # the next step has been prepared for
         self._acts_ahead: tuple[str, int] | None = None     # which one does so now, and for when
         self._begins_again = bool(begin_us or by_hand)         # with the next step
         for slot in self.slots.values():
@@ -238,14 +238,31 @@ class Lane:
         return not slot.is_beside_bridge and slot.synchronizer is None and all(
             i.topic.publisher in self.slots for i in slot.local)
 
-    def act_ahead(self) -> None:
-        """Let blocks act for the next step while the autopilot is about this one, if they can."""
+    def look_ahead(self, *, is_next_certain: bool) -> None:
+        """Prepare for the next step while the autopilot is about this one.
+
+        :param is_next_certain: it begins as soon as this one is complete
+        """
         commanded = self._commanded
         if not self._is_unfinished or self._is_ahead or commanded is None or (
-                commanded.block is None or not commanded.block.acts_ahead):
+                commanded.block is None):
             return
         self._is_ahead = True
-        time_us, values = self.time_us + commanded.period_us, self.values.copy()
+        if commanded.block.acts_ahead:
+            self._act_ahead(commanded.period_us)
+        elif is_next_certain:
+            self._let_look_ahead(self._plan[self._index].slot)
+
+    def _let_look_ahead(self, finishing: Slot) -> None:
+        """Tell the block that finishes this step what the next one will be like."""
+        time_us = self.time_us + finishing.period_us
+        before = [slot.block for slot, _ in self._plan_of(time_us) if slot in self._need_no_reply]
+        if finishing.block is not None:
+            finishing.block.look_ahead(time_us, before, self.values)
+
+    def _act_ahead(self, period_us: int) -> None:
+        """Let blocks act for the next step, up to the first that needs the reply to this one."""
+        time_us, values = self.time_us + period_us, self.values.copy()
         for slot, names in self._plan_of(time_us):
             if slot not in self._need_no_reply:
                 break

@@ -3,6 +3,8 @@
 """Wind and sensors as blocks."""
 from __future__ import annotations
 
+import typing
+
 from px4_sim_ros.model.environment.downwash import WakeTarget
 from px4_sim_ros.model.environment.wind import Wind, wind_at
 from px4_sim_ros.model.faults.chain import FaultChain
@@ -52,23 +54,24 @@ class SensorBlock(Block):
         self._spec = configuration.graph.nodes[self._name]
         self._output, = (
             t.name for t in configuration.graph.outputs(self._name) if not t.part_of)
+        self.model: typing.Any = None       # of this run
         self._has_inputs = bool(self._spec.held)
         self._has_faults = FAULTS in self._spec.inputs
 
     def reset(self) -> None:
         """Begin with the noise of time 0."""
         c = self.configuration
-        self._model = load(self._spec.model)(self._name, c.parameters, c.world)
+        self.model = load(self._spec.model)(self._name, c.parameters, c.world)
         self._faults = FaultChain(c.name, c.world, c.vehicle)
 
     def resume(self, time_us: int) -> None:
         """Go on with the noise that it would have if it had not been stopped."""
         self.reset()
-        self._model.skip(_samples(self.configuration, time_us))
+        self.model.skip(_samples(self.configuration, time_us))
 
     def step(self, time_us: int, inputs: Inputs) -> Outputs:
         """Return the measurement, if there is one."""
-        measurement = self._model.measure(
+        measurement = self.model.measure(
             inputs['ground_truth/odom'], _sensed(inputs) if self._has_inputs else STILL)
         if self._has_faults:
             measurement = self._faults.of(time_us, measurement, inputs[FAULTS])

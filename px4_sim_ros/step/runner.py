@@ -27,6 +27,10 @@ class Clock(typing.Protocol):
     def speed_factor(self) -> float:
         """Simulated over wall time, for which `begin` may sleep; 0: it never does."""
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether the next step begins as soon as the one that is under way is complete."""
+
     def begin(self) -> int | None:
         """Return the time of the step that begins now; None while none may begin."""
 
@@ -115,8 +119,10 @@ class Runner:
             return True
         if outbox:
             self.flush()       # the rest waits
+        is_next_certain = self.clock is not None and self.clock.goes_on and (
+            len(self.lanes) == 1 and self.attendance.is_constant)
         for lane in self.lanes.values():
-            lane.act_ahead()
+            lane.look_ahead(is_next_certain=is_next_certain)
         return was_anything_done
 
     def _begin(self, outbox: list[Output] | None = None) -> bool:

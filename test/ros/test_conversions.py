@@ -12,7 +12,7 @@ from rosgraph_msgs.msg import Clock
 
 from px4_sim_ros.config.blocks import block_configuration
 from px4_sim_ros.config.configuration import load_configuration
-from px4_sim_ros.mavlink.hil_block import HilFrames
+from px4_sim_ros.mavlink.hil_frames import HilFrames
 from px4_sim_ros.messages import codecs
 from px4_sim_ros.messages.stamps import serialised_stamp_us, set_stamp, stamp_us
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition

@@ -21,7 +21,7 @@ OF_SCENARIOS = ('model/faults/', 'model/scenario/', 'step/scenario_block.py', 'm
 # Of fleets, of a recorder, and of sensors that are late.
 OF_OTHERS = (('step/attendance.py', 'Attendance.has'), ('step/runner.py', 'Runner._say'),
              ('step/runner.py', 'Runner._end_presences'),
-             ('mavlink/hil_block.py', 'HilFrames._arrived'))
+             ('mavlink/hil_frames.py', 'HilFrames._with_late_groups'))
 # Enough for each period, of which 100 ms is the longest.
 FIRST_US, LAST_US = 200_000, 400_000
 

@@ -11,7 +11,7 @@ from pymavlink.dialects.v20 import common as mavlink
 
 from px4_sim_ros.config.blocks import block_configuration
 from px4_sim_ros.config.configuration import load_configuration
-from px4_sim_ros.mavlink.hil_block import HilFrames
+from px4_sim_ros.mavlink.hil_frames import HilFrames
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition
 from px4_sim_ros.model.sensors.airspeed import DifferentialPressureMeasurement
 from px4_sim_ros.model.sensors.barometer import PressureMeasurement

@@ -33,6 +33,7 @@ from px4_sim_ros.model.body.plant import Plant
 from px4_sim_ros.model.body.rotors import AXIS_Z, SHAKING, THRUST
 from px4_sim_ros.model.body.standing import Stand, stand
 from px4_sim_ros.model.body.wheel_reader import WheelReader
+from px4_sim_ros.model.code_cache import IS_PLAIN
 from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.errors import DivergedError
 from px4_sim_ros.model.frames import Quaternion, Vector
@@ -49,6 +50,15 @@ _truth_of = quickly(Truth)
 
 _NOTHING = (0.0, 0.0, 0.0)
 _EAST_DEG = 90.0       # the heading of body axes that are those of the world
+
+
+class Twin(typing.NamedTuple):
+    """A motion that follows another one, to be a step ahead of it."""
+
+    memory: Memory
+    plant: Plant                                 # its tables have to stay where they are
+    anchors: np.ndarray
+    advance: typing.Callable[[], bool]
 
 
 class Dynamics:
@@ -100,12 +110,10 @@ class Dynamics:
             *(self._battery.initial(parameters.initial_charge) if self._battery else ())]
         self._half_step_s = 0.5 * step_us / US_PER_S
         self._shakings = _shakings(parameters, vehicle, step_us, seed)
-        self._substeps = parameters.substeps
         self._adaptive = (
             None if parameters.integrator in FIXED
             else _adaptive(parameters, vehicle, len(self.state)))
-        self._hold = functools.partial(
-            struct.Struct(f'{len(memory.inputs)}d').pack_into, memory.all.data, 0)
+        self._hold = memory.hold
         numbers = len(memory.all) - memory.state_at
         self._numbers = functools.partial(
             struct.Struct(f'{numbers}d').unpack_from, memory.all.data, 8 * memory.state_at)
@@ -116,10 +124,10 @@ class Dynamics:
         # What is compiled or loaded is so now, not in the first step.
         if self._adaptive is not None:
             self._compile()
-        advance, is_rk4 = advance_of(memory, self._plant, self._held.anchors), (
-            parameters.integrator == 'rk4')
-        self._advance = functools.partial(
-            advance, step_us // self._substeps / US_PER_S, self._substeps, is_rk4)
+        is_rk4 = parameters.integrator == 'rk4'
+        self._of_a_step = step_us // parameters.substeps / US_PER_S, parameters.substeps, is_rk4
+        advance = advance_of(memory, self._plant, self._held.anchors)
+        self._advance = functools.partial(advance, *self._of_a_step)
         self._set_outputs = functools.partial(advance, step_us / US_PER_S, 0, is_rk4)
         self._look = functools.partial(advance, 0.0, 0, is_rk4)
         self.truth()
@@ -166,6 +174,29 @@ class Dynamics:
             is_valid = self._set_outputs()
         self.time_us += self._step_us
         return self._truth(is_valid)
+
+    # Ahead of its time.
+
+    @property
+    def is_predictable(self) -> bool:
+        """Whether a twin can have its motion."""
+        return self._adaptive is None and not IS_PLAIN
+
+    def twin(self, imu: np.ndarray) -> Twin:
+        """Return what moves as this does, and feels what an IMU does.
+
+        :param imu: the numbers of the IMU, see `felt`
+        """
+        memory, plant, anchors = Memory(self._plant), self._plant.copy(), self.anchors.copy()
+        advance = functools.partial(
+            advance_of(memory, plant, anchors, imu), *self._of_a_step)
+        return Twin(memory, plant, anchors, advance)
+
+    def lets_follow(self, twin: Twin) -> bool:
+        """Let a twin be where this is; return whether it goes on as this does."""
+        twin.memory.all[:] = self._memory.all
+        twin.anchors[:] = self._held.anchors
+        return not self._is_in_vortex_ring and self._center is _NOTHING
 
     def _adapt(self, integrator: Adaptive) -> None:
         """Integrate the state over one step."""

@@ -21,6 +21,7 @@ from px4_sim_ros.model.body.battery import (
     pack_rates,
 )
 from px4_sim_ros.model.body.contact import contact_wrench, move_anchors
+from px4_sim_ros.model.body.felt import feel
 from px4_sim_ros.model.body.motion_memory import (
     BUS_CURRENT,
     BUS_VOLTAGE,
@@ -75,7 +76,7 @@ _rk4 = compiled(integrators.rk4_in_place, inline=True)
 def advance(
     memory: np.ndarray, constants: np.ndarray, rotors: np.ndarray, surfaces: np.ndarray,
     actuators: np.ndarray, packs: np.ndarray, feet: np.ndarray, anchors: np.ndarray,
-    work: np.ndarray, substep_s: float, substeps: int, is_rk4: bool,
+    work: np.ndarray, imu: np.ndarray, substep_s: float, substeps: int, is_rk4: bool,
 ) -> bool:
     """Integrate a state over equal substeps by `rk4` or `euler`, and set the outputs.
 
@@ -88,6 +89,7 @@ def advance(
         acceleration in FLU, voltage (V) and current (A) of the bus, out of all packs, 1 if a rotor
         is in its vortex ring, and the current (A) out of each pack
     :param anchors: of the feet
+    :param imu: numbers of an IMU, see `felt`; none: what it would read is not wanted
     :param substep_s: length of a substep, s
     :param substeps: with none the state is as it was, or integrated by another method: wheels
         turn for the length of one
@@ -102,6 +104,8 @@ def advance(
     wheels = memory[outputs_at + OUTPUTS + len(packs):]
     if len(wheels):
         _turn_wheels(wheels, x, plant, substep_s * max(1, substeps))
+    if len(imu):
+        feel(imu, x, memory[outputs_at:], constants)
     return _is_bounded(x)
 
 

@@ -10,6 +10,7 @@ import typing
 import numpy as np
 
 from px4_sim_ros.model import machine_code
+from px4_sim_ros.model.body.felt import NO_IMU
 from px4_sim_ros.model.body.motion import advance
 from px4_sim_ros.model.body.motion_memory import Memory
 from px4_sim_ros.model.body.plant import Plant
@@ -19,12 +20,14 @@ Advance = typing.Callable[[float, int, bool], bool]
 """Takes the length of the substeps (s), their number, and whether the method is `rk4`."""
 
 
-def advance_of(memory: Memory, plant: Plant, anchors: np.ndarray) -> Advance:
+def advance_of(
+    memory: Memory, plant: Plant, anchors: np.ndarray, imu: np.ndarray = NO_IMU,
+) -> Advance:
     """Return `motion.advance` for these arrays, which have to stay where they are."""
     if IS_PLAIN:
-        return functools.partial(advance, memory.all, *plant, anchors, memory.work)
+        return functools.partial(advance, memory.all, *plant, anchors, memory.work, imu)
     tables = (memory.all, plant.rotors, plant.surfaces, plant.actuators, plant.feet, anchors,
-              memory.work)
+              memory.work, imu)
     assert all(array.flags.c_contiguous for array in (*tables, plant.constants, plant.packs))
     shape = [n for table in tables for n in table.shape] + [len(plant.packs)]
     # Few arguments: each takes its time in each step.
@@ -50,9 +53,10 @@ def _address(constants: np.dtype[typing.Any], pack: np.dtype[typing.Any]) -> int
             return advance(
                 carray(where[0], shape[0]), carray(constants, 1),
                 carray(where[1], (shape[1], shape[2])), carray(where[2], (shape[3], shape[4])),
-                carray(where[3], (shape[5], shape[6])), carray(packs, shape[13]),
+                carray(where[3], (shape[5], shape[6])), carray(packs, shape[14]),
                 carray(where[4], (shape[7], shape[8])), carray(where[5], (shape[9], shape[10])),
-                carray(where[6], (shape[11], shape[12])), substep_s, substeps, is_rk4)
+                carray(where[6], (shape[11], shape[12])), carray(where[7], shape[13]), substep_s,
+                substeps, is_rk4)
 
         of_constants, of_packs = (t.CPointer(numba.from_dtype(d)) for d in (constants, pack))
         return t.boolean(

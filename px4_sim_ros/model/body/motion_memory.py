@@ -8,6 +8,8 @@ The state is an array: position (m) and velocity (m/s) in ENU, attitude (w, x, y
 """
 from __future__ import annotations
 
+import functools
+import struct
 import typing
 
 import numpy as np
@@ -53,6 +55,9 @@ class Memory:
         self.rotor_angles_rad = self.all[self.angles_at:self.outputs_at]
         self.pack_currents_a = self.all[self.outputs_at + OUTPUTS:self.wheels_at]
         self.work = np.zeros((WORK_ROWS, len(self.state)))
+        self.hold: typing.Callable[..., None] = functools.partial(
+            struct.Struct(f'{self.state_at}d').pack_into, self.all.data, 0)
+        """Sets all that holds over the step, given as numbers."""
 
 
 def layout(rotors: int, actuators: int, packs: int) -> tuple[int, int, int]:

@@ -80,23 +80,27 @@ class ImuMeasurement(typing.NamedTuple):
 _measurement_of = quickly(ImuMeasurement)
 
 
-def specific_force_flu(
-    truth: Truth, rotation: tuple[float, ...], gravity_m_s2: float, earth_rate_flu: Vector,
-) -> Vector:
-    """Return what an ideal accelerometer at the centre of mass reads, in FLU.
+def ideal_sample(
+    rotation: tuple[float, ...], velocity_flu: Vector, acceleration_flu: Vector, rate_flu: Vector,
+    gravity_m_s2: float, earth_rate_flu: Vector,
+) -> tuple[Vector, Vector]:
+    """Return what an ideal IMU at the centre of mass reads: specific force and rate, in FLU.
 
-    It is a + 2 W x v - g, with the acceleration a over an Earth that turns by W.
+    The force is a + 2 W x v - g, with the acceleration a over an Earth that turns by W. It is
+    compiled as well, for `body.felt`.
 
-    :param rotation: of the truth's attitude, body to world, from `rotation.matrix`
+    :param rotation: of the attitude, body to world, from `rotation.matrix`
     """
-    ax, ay, az = truth.acceleration_flu
-    vx, vy, vz = truth.velocity_flu
     ex, ey, ez = earth_rate_flu
+    vx, vy, vz = velocity_flu
+    ax, ay, az = acceleration_flu
+    wx, wy, wz = rate_flu
     # The last row of the rotation is the world's z axis in body axes.
     return (
         ax + rotation[6] * gravity_m_s2 + 2.0 * (ey * vz - ez * vy),
         ay + rotation[7] * gravity_m_s2 + 2.0 * (ez * vx - ex * vz),
-        az + rotation[8] * gravity_m_s2 + 2.0 * (ex * vy - ey * vx))
+        az + rotation[8] * gravity_m_s2 + 2.0 * (ex * vy - ey * vx),
+    ), (wx + ex, wy + ey, wz + ez)
 
 
 def lever_arm_acceleration(truth: Truth, position_m: Vector) -> Vector:
@@ -142,20 +146,34 @@ class Imu:
     def measure(self, truth: Truth, inputs: SensorInputs = STILL) -> ImuMeasurement:
         """Return the sample whose time is the truth's."""
         rotation = matrix(truth.attitude)
-        earth = ex, ey, ez = to_body(rotation, self._earth_rate_enu)
-        force = specific_force_flu(
-            truth, rotation, self._gravity.at(truth.position_enu[2]), earth)
-        wx, wy, wz = truth.rate_flu
+        force, rate = ideal_sample(
+            rotation, truth.velocity_flu, truth.acceleration_flu, truth.rate_flu,
+            self._gravity.at(truth.position_enu[2]), to_body(rotation, self._earth_rate_enu))
         if self._position is not None:
             x, y, z = lever_arm_acceleration(truth, self._position)
             force = force[0] + x, force[1] + y, force[2] + z
-        rate = wx + ex, wy + ey, wz + ez
         if self._means is not None:
             force, rate = self._means.of(truth, rotation, force, rate)
         accel, gyro = self._accel, self._gyro
         return _measurement_of((
             truth.time_us, accel.sense(force, truth), gyro.sense(rate, truth),
             accel.variance, gyro.variance))
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether a sample is the motion of the centre of mass as it is now, with noise."""
+        return self._position is None and self._means is None and all(
+            triad.is_plain for triad in (self._accel, self._gyro))
+
+    def draw(self) -> tuple[float, ...]:
+        """Return the noise of the next sample: 6 numbers of each `VectorNoise`."""
+        return self._accel.draw() + self._gyro.draw()
+
+    def plain_sample(self, time_us: int, force: Vector, rate: Vector) -> ImuMeasurement | None:
+        """Return the sample of a plain IMU that has noise already; None beyond its range."""
+        if not (self._accel.holds(force) and self._gyro.holds(rate)):
+            return None
+        return _measurement_of((time_us, force, rate, self._accel.variance, self._gyro.variance))
 
     def skip(self, samples: int) -> None:
         """Let so many samples go by: the noise goes on."""
@@ -180,9 +198,10 @@ class _Triad:
         vibration: RotorVibration | None,
     ) -> None:
         self._axes = None if axes == _IDENTITY else axes
-        self._add_noise, self.skip = noise.add_to, noise.skip
-        self._convert = converter.read
+        self._add_noise, self.skip, self.draw = noise.add_to, noise.skip, noise.draw
+        self._convert, self.holds = converter.read, converter.holds
         self._vibration = vibration
+        self.is_plain = self._axes is None and vibration is None and not converter.resolution
         self.variance = noise.variance
 
     def sense(self, body: Vector, truth: Truth) -> Vector:

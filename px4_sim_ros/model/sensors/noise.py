@@ -87,19 +87,29 @@ class VectorNoise:
         self._bias = None if random_walk == turn_on == 0.0 else GaussMarkovVector(
             random_walk, correlation_time_s, turn_on, period_s,
             NormalStream(seed, f'{name}/bias'))
+        self._drawn: tuple[float, ...] | None = None
+
+    def draw(self) -> tuple[float, ...]:
+        """Return the next sample's bias and white noise, which it has whenever it is taken."""
+        if self._drawn is None:
+            # Without a bias nothing is to change, not even the sign of a zero.
+            a, b, c = (-0.0, -0.0, -0.0) if self._bias is None else self._bias.next()
+            n, m, k = self._stream.next3()
+            sigma = self._sigma
+            self._drawn = a, b, c, sigma * n, sigma * m, sigma * k
+        return self._drawn
 
     def add_to(self, value: Vector) -> Vector:
         """Return `value` with the noise of the next sample."""
         x, y, z = value
-        if self._bias is not None:
-            a, b, c = self._bias.next()
-            x, y, z = x + a, y + b, z + c
-        sigma = self._sigma
-        n, m, k = self._stream.next3()
-        return x + sigma * n, y + sigma * m, z + sigma * k
+        a, b, c, n, m, k = self._drawn or self.draw()
+        self._drawn = None
+        return x + a + n, y + b + m, z + c + k
 
     def skip(self, samples: int) -> None:
         """Let so many samples go by."""
+        if self._drawn is not None and samples:
+            self._drawn, samples = None, samples - 1
         self._stream.skip(3 * samples)
         if self._bias is not None:
             self._bias.skip(samples)
@@ -116,7 +126,12 @@ class Converter:
         # The last step within the limit.
         self._limit = math.floor(limit / resolution) * resolution if resolution else limit
         self._limit_squared = self._limit * self._limit
-        self._resolution = resolution
+        self.resolution = resolution
+
+    def holds(self, value: Vector) -> bool:
+        """Return whether a value is surely within the limit on each axis."""
+        x, y, z = value
+        return x * x + y * y + z * z <= self._limit_squared
 
     def read(self, value: Vector) -> Vector:
         """Return `value` within the limit and rounded to the nearest step."""
@@ -125,7 +140,7 @@ class Converter:
         if not x * x + y * y + z * z <= self._limit_squared:
             limit = self._limit
             x, y, z = (max(min(v, limit), -limit) for v in value)
-        step = self._resolution
+        step = self.resolution
         if step:
             remainder = math.remainder
             x, y, z = x - remainder(x, step), y - remainder(y, step), z - remainder(z, step)

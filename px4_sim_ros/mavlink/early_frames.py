@@ -1,0 +1,67 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""The frames of the next step, made as soon as the autopilot has answered this one.
+
+The autopilot waits for them, so what is between its answer and them decides how fast a flight is.
+Between two steps much is done that they do not need: this one is completed, blocks hand over their
+values, messages are prepared. So the sample of the IMU is made first, by `NextSample`, and sent;
+then the step is taken as ever, while the autopilot works. Its IMU has to read the same.
+
+That is possible in a step in which only the motion and one plain IMU act, which is four of five.
+"""
+from __future__ import annotations
+
+import typing
+
+from px4_sim_ros.mavlink.hil_codec import ActuatorControls
+from px4_sim_ros.mavlink.hil_frames import HilFrames
+from px4_sim_ros.model.body.next_sample import NextSample
+from px4_sim_ros.model.inputs import STILL
+from px4_sim_ros.model.sensors.imu import Imu
+from px4_sim_ros.model.vehicle.vehicle import Vehicle
+from px4_sim_ros.step.block import Block, Inputs
+from px4_sim_ros.step.dynamics_block import DynamicsBlock
+from px4_sim_ros.step.model_blocks import SensorBlock
+
+
+class EarlyFrames:
+    """Makes the frames of a step from the reply to the one before."""
+
+    def __init__(self, frames: HilFrames, vehicle: Vehicle) -> None:
+        self._frames, self._references = frames, vehicle.references
+        self._models: tuple[typing.Any, ...] = ()
+        self._sample: NextSample | None = None       # of these models
+        self._time_us = 0
+
+    def prepare(self, time_us: int, blocks: typing.Sequence[Block | None], values: Inputs) -> bool:
+        """Prepare for the next step; return whether its frames can be made early.
+
+        :param blocks: that act before the bridge then, in their order
+        :param values: the last ones, by topic
+        """
+        sample = self._sample_of(blocks)
+        wind = values.get('wind')
+        self._time_us = time_us
+        return (sample is not None and self._frames.can_be_early
+                and sample.prepare(time_us, STILL.wind_enu if wind is None else wind.velocity_enu))
+
+    def _sample_of(self, blocks: typing.Sequence[Block | None]) -> NextSample | None:
+        """Return what makes the sample of these blocks, None if it is not made early."""
+        if len(blocks) != 2:
+            return None
+        dynamics, imu = blocks
+        # A class of the user's may do anything else.
+        if type(dynamics) is not DynamicsBlock or type(imu) is not SensorBlock:
+            return None
+        models = dynamics.dynamics, imu.model        # of this run
+        if models != self._models:
+            self._models = models
+            self._sample = NextSample.of(*models) if (
+                dynamics.is_plain and type(imu.model) is Imu) else None
+        return self._sample
+
+    def after(self, reply: ActuatorControls) -> bytes:
+        """Return the frames that follow a reply; none: they are made when their step has come."""
+        assert self._sample is not None, 'prepare has said that they can be made'
+        sample = self._sample.after(self._references(reply.controls, reply.armed))
+        return b'' if sample is None else self._frames.early(self._time_us, sample)
