@@ -27,8 +27,8 @@ from px4_sim_ros.step.model_blocks import SensorBlock
 class EarlyFrames:
     """Makes the frames of a step from the reply to the one before."""
 
-    def __init__(self, frames: HilFrames, vehicle: Vehicle) -> None:
-        self._frames, self._references = frames, vehicle.references
+    def __init__(self, frames: HilFrames, vehicle: Vehicle, step_us: int) -> None:
+        self._frames, self._references, self._step_us = frames, vehicle.references, step_us
         self._models: tuple[typing.Any, ...] = ()
         self._sample: NextSample | None = None       # of these models
         self._time_us = 0
@@ -53,6 +53,7 @@ class EarlyFrames:
         # A class of the user's may do anything else.
         if type(dynamics) is not DynamicsBlock or type(imu) is not SensorBlock:
             return None
+        self._dynamics = dynamics
         models = dynamics.dynamics, imu.model        # of this run
         if models != self._models:
             self._models = models
@@ -63,5 +64,6 @@ class EarlyFrames:
     def after(self, reply: ActuatorControls) -> bytes:
         """Return the frames that follow a reply; none: they are made when their step has come."""
         assert self._sample is not None, 'prepare has said that they can be made'
-        sample = self._sample.after(self._references(reply.controls, reply.armed))
+        sample = self._sample.after(self._dynamics.references_after(
+            self._references(reply.controls, reply.armed), self._time_us - self._step_us))
         return b'' if sample is None else self._frames.early(self._time_us, sample)

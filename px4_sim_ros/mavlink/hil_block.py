@@ -155,7 +155,8 @@ class HilBlock(Block):
             return
         if self._early_frames is None:
             from px4_sim_ros.mavlink.early_frames import EarlyFrames
-            self._early_frames = EarlyFrames(self._hil_frames, self.configuration.vehicle)
+            c = self.configuration
+            self._early_frames = EarlyFrames(self._hil_frames, c.vehicle, c.world.step_us)
         if self._early_frames.prepare(time_us, blocks, values):
             self.link.lockstep.look_ahead(time_us, self._early_frames.after)
 

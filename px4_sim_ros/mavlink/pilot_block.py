@@ -127,6 +127,11 @@ class PilotBlock(Block):
         self._first_enu: Vector | None = None      # the first estimate
         self._status: AutopilotStatus | None = None        # that was told last
 
+    def acts_at(self, time_us: int) -> bool:
+        """Return whether the autopilot may hear of it in a step, or the flight end."""
+        is_busy = self._has_scenario or self._is_station or self._is_by_hand or self._is_over
+        return is_busy or is_due(time_us, _PERIOD_US)
+
     def step(self, time_us: int, inputs: Inputs) -> Outputs | None:
         """Go on with the mission; return nothing, or hold the step when it is over."""
         assert self._pilot is not None, 'reset comes before the first step'

@@ -21,6 +21,10 @@ class Arrivals(typing.Generic[_Value]):
         """Send what was made at a time on its way."""
         self._waiting.append((time_us + self.delay_us, value))
 
+    def arrived(self, clock_us: int) -> list[_Value]:
+        """Return what has arrived by a time, and leave it there."""
+        return [value for arrival_us, value in self._waiting if arrival_us <= clock_us]
+
     def take(self, clock_us: int) -> list[_Value]:
         """Return what has arrived by a time, and forget it."""
         waiting = self._waiting

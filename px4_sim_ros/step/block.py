@@ -69,8 +69,6 @@ class Block:
         self.shares_process = True       # with other blocks of the step
         self.log: typing.Callable[[bool, str], None] = _ignore
         """Is given whether it is a warning, and a sentence for the user."""
-        self.acts_ahead = False
-        """Set by the block that takes commands if it has no use yet for that of the step before."""
         self.wants_new_begin = False
         """Set by the block that finishes a step if its vehicle is to begin again with the next."""
 
@@ -107,17 +105,9 @@ class Block:
         """
         raise RunError(f'{self.configuration.name}: step has returned no outputs')
 
-    def act_ahead(self, time_us: int, inputs: Inputs) -> Outputs | None:
-        """Act as `step` does, while the autopilot is about the step before this one.
-
-        `reach` is called when the step has come.
-
-        :param inputs: those of `step`, but that the command is one step older
-        """
-        return self.step(time_us, inputs)
-
-    def reach(self, time_us: int) -> None:
-        """Take note that a step has come for which it has acted ahead."""
+    def acts_at(self, time_us: int) -> bool:
+        """Return whether a step at a time does anything that others may notice."""
+        return True
 
     def look_ahead(
         self, time_us: int, blocks: typing.Sequence[Block | None], values: Inputs,
@@ -126,7 +116,7 @@ class Block:
 
         Only who has outputs to come from `finish` is asked, before that is called.
 
-        :param blocks: that act before this one then, in their order; None: it is stopped
+        :param blocks: that act before this one then, in their order; None: one is stopped
         :param values: the last ones, by topic
         """
 

@@ -60,31 +60,28 @@ class DynamicsBlock(Block):
         self._references: typing.Sequence[float] = self._rest
         self._commands: Arrivals[typing.Sequence[float]] = Arrivals(
             c.parameters.command_delay_us, self._step_us)
-        self.acts_ahead = self._commands.delay_us > 0
+        self._is_late = self._commands.delay_us > 0
 
     @property
     def is_plain(self) -> bool:
-        """Whether the motion is that of the commands and the wind alone, at once."""
-        return not (self._has_faults or self.acts_ahead)
+        """Whether the motion is that of commands and wind alone, with no fault."""
+        return not self._has_faults
 
     def begin_again(self, time_us: int) -> None:
         """Stand on the ground at another time."""
         self.reset()
         self.dynamics.time_us = time_us
 
-    def step(self, time_us: int, inputs: Inputs, *, is_ahead: bool = False) -> Outputs:
-        """Integrate up to `time_us`; return the truth, battery and wake when they are due.
-
-        :param is_ahead: the command of the step before is still to come; `reach` is called later
-        """
+    def step(self, time_us: int, inputs: Inputs) -> Outputs:
+        """Integrate up to `time_us`; return the truth, battery and wake when they are due."""
         references = inputs.get(COMMAND, self._rest)
         if len(references) != len(self._rest):
             vehicle = self.configuration.vehicle
             what = 'rotors' if vehicle.is_multirotor else 'actuators'
             raise RunError(f'{COMMAND}: {len(references)} velocities came, and the vehicle'
                            f' {vehicle.name} has {len(self._rest)} {what}')
-        if self.acts_ahead:
-            references = self._late(references, time_us - self._step_us, is_ahead)
+        if self._is_late:
+            references = self._late(references, time_us - self._step_us)
         wind = inputs.get('wind')
         if self._has_faults:
             references = self._with_faults(time_us, references, inputs.get(FAULTS, ()))
@@ -97,28 +94,27 @@ class DynamicsBlock(Block):
         if self._wake_source is not None and is_due(time_us, self._wake_period_us):
             outputs[WAKE] = self._wake_source.wake(
                 truth, self.dynamics.lift_n(self._wake_source.rotors))
-        if not is_ahead:
-            self.reach(time_us)
-        return outputs
-
-    def act_ahead(self, time_us: int, inputs: Inputs) -> Outputs:
-        """Integrate up to `time_us` before the command of the step before is there."""
-        return self.step(time_us, inputs, is_ahead=True)
-
-    def reach(self, time_us: int) -> None:
-        """Let the fingerprint be that at the end of the step."""
         self._digest.update(self.dynamics.inputs_and_state)
         if self.past_fingerprints is not None:
             self.past_fingerprints.append((time_us, self.fingerprint))
+        return outputs
 
     def _late(
-        self, references_rad_s: typing.Sequence[float], time_us: int, is_ahead: bool,
+        self, references_rad_s: typing.Sequence[float], time_us: int,
     ) -> typing.Sequence[float]:
-        """Send a command on its way; return that which has reached the motors by a time."""
-        self._commands.put(time_us - self._step_us if is_ahead else time_us, references_rad_s)
+        """Send the command of a time on its way; return that which has reached the motors."""
+        self._commands.put(time_us, references_rad_s)
         for arrived in self._commands.take(time_us):
             self._references = arrived
         return self._references
+
+    def references_after(
+        self, references_rad_s: typing.Sequence[float], time_us: int,
+    ) -> typing.Sequence[float]:
+        """Return what reaches the motors by a time if that is the command of that time."""
+        if not self._is_late:
+            return references_rad_s
+        return next(reversed(self._commands.arrived(time_us)), self._references)
 
     def _with_faults(
         self, time_us: int, references_rad_s: typing.Sequence[float], faults: Faults,

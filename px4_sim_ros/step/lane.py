@@ -8,14 +8,13 @@ sending its frames.
 """
 from __future__ import annotations
 
-import itertools
 import math
 import time
 import typing
 
 from px4_sim_ros.model.timebase import is_due
 from px4_sim_ros.step.attendance import Change
-from px4_sim_ros.step.block import NO_OUTPUTS, Inputs, Outputs
+from px4_sim_ros.step.block import NO_OUTPUTS, Block, Inputs, Outputs
 from px4_sim_ros.step.graph import CLOCK, WAKE
 from px4_sim_ros.step.slot import Slot
 from px4_sim_ros.step.synchronizer import StampSynchronizer
@@ -55,9 +54,6 @@ class Lane:
         """
         self.vehicle, self.command = vehicle, command
         self.slots = {slot.name: slot for slot in slots}
-        self._need_no_reply = frozenset(
-            itertools.takewhile(self._needs_no_reply, self.slots.values()))
-        self._commanded = next((slot for slot in self._need_no_reply if slot.is_commanded), None)
         self._held = {
             i.topic.name for slot in self.slots.values() for i in slot.local if i.is_held}
         self._cycle_us = math.lcm(*(
@@ -80,8 +76,7 @@ class Lane:
         self._index = 0                       # the row that is next
         self.is_under_way = False
         self._is_unfinished = False           # the block of that row has its reply to come
-        self._is_ahead = False                # the next step has been prepared for
-        self._acts_ahead: tuple[str, int] | None = None     # which one does so now, and for when
+        self._has_looked_ahead = False        # at the next step, in this one
         self._begins_again = bool(begin_us or by_hand)         # with the next step
         for slot in self.slots.values():
             slot.reset(begin_us)
@@ -105,14 +100,13 @@ class Lane:
         if self._begins_again:
             self._begin_again()
         self.time_us, self._plan, self._index = time_us, self._plan_of(time_us), 0
-        self.is_under_way, self._is_ahead = True, False
+        self.is_under_way, self._has_looked_ahead = True, False
 
     def _begin_again(self) -> None:
         """Let the vehicle begin as at time 0, while time goes on."""
         self._begins_again = False
         self.values.clear()
         for slot in self.slots.values():
-            slot.ahead = None
             if slot.block is not None:
                 slot.block.begin_again(self.time_us or self._begin_us)
         self._note(self._by_hand)
@@ -151,12 +145,7 @@ class Lane:
             if slot.synchronizer is not None and slot.synchronizer.lacking:
                 return self._index > first
             if slot.block is not None and slot.next_us == time_us:
-                outputs = slot.ahead
-                if outputs is None:
-                    outputs = self._step(slot, slot.block.step, time_us, names, values)
-                else:
-                    slot.ahead = None
-                    slot.block.reach(time_us)
+                outputs = self._step(slot, slot.block, time_us, names, values)
                 slot.last_us, slot.next_us = time_us, time_us + slot.period_us
                 now_s = time.perf_counter()
                 slot.busy_s += now_s - since_s
@@ -187,8 +176,7 @@ class Lane:
         return True
 
     def _step(
-        self, slot: Slot, act: typing.Callable[[int, Inputs], Outputs | None], time_us: int,
-        names: tuple[str, ...], values: Inputs,
+        self, slot: Slot, block: Block, time_us: int, names: tuple[str, ...], values: Inputs,
     ) -> Outputs | None:
         inputs = {}
         for name in names:                    # a comprehension would take twice as long
@@ -197,7 +185,7 @@ class Lane:
         if slot.synchronizer is not None:
             inputs |= slot.synchronizer.take()
             inputs.pop(CLOCK, None)           # no more than the time
-        return act(time_us, inputs)
+        return block.step(time_us, inputs)
 
     def _skip(self, slot: Slot) -> None:
         """Let a time pass at which a sensor that is stopped would have measured."""
@@ -233,45 +221,21 @@ class Lane:
 
     # The next step.
 
-    def _needs_no_reply(self, slot: Slot) -> bool:
-        """Return whether a block does not speak with the autopilot, and gets all from here."""
-        return not slot.is_beside_bridge and slot.synchronizer is None and all(
-            i.topic.publisher in self.slots for i in slot.local)
-
-    def look_ahead(self, *, is_next_certain: bool) -> None:
-        """Prepare for the next step while the autopilot is about this one.
-
-        :param is_next_certain: it begins as soon as this one is complete
-        """
-        commanded = self._commanded
-        if not self._is_unfinished or self._is_ahead or commanded is None or (
-                commanded.block is None):
+    def look_ahead(self) -> None:
+        """Let the block that is about this step prepare for the next one, which follows at once."""
+        if not self._is_unfinished or self._has_looked_ahead:
             return
-        self._is_ahead = True
-        if commanded.block.acts_ahead:
-            self._act_ahead(commanded.period_us)
-        elif is_next_certain:
-            self._let_look_ahead(self._plan[self._index].slot)
-
-    def _let_look_ahead(self, finishing: Slot) -> None:
-        """Tell the block that finishes this step what the next one will be like."""
+        self._has_looked_ahead = True
+        finishing = self._plan[self._index].slot
         time_us = self.time_us + finishing.period_us
-        before = [slot.block for slot, _ in self._plan_of(time_us) if slot in self._need_no_reply]
+        before = []
+        for slot, _ in self._plan_of(time_us):
+            if slot is finishing:
+                break
+            if slot.block is None or slot.block.acts_at(time_us):
+                before.append(slot.block)
         if finishing.block is not None:
             finishing.block.look_ahead(time_us, before, self.values)
-
-    def _act_ahead(self, period_us: int) -> None:
-        """Let blocks act for the next step, up to the first that needs the reply to this one."""
-        time_us, values = self.time_us + period_us, self.values.copy()
-        for slot, names in self._plan_of(time_us):
-            if slot not in self._need_no_reply:
-                break
-            if slot.block is not None:
-                self._acts_ahead, started_s = (slot.name, time_us), time.perf_counter()
-                slot.ahead = self._step(slot, slot.block.act_ahead, time_us, names, values)
-                slot.busy_s += time.perf_counter() - started_s
-                values.update(slot.ahead or {})
-        self._acts_ahead = None
 
     # What is due.
 
@@ -295,8 +259,8 @@ class Lane:
     def next_block(self) -> tuple[str, int]:
         """The block that is next or acts just now, and the time it acts for; '' at the end."""
         # Another thread asks: the step goes on meanwhile.
-        plan, index, ahead = self._plan, self._index, self._acts_ahead
-        return ahead or (plan[index].slot.name if index < len(plan) else '', self.time_us)
+        plan, index = self._plan, self._index
+        return plan[index].slot.name if index < len(plan) else '', self.time_us
 
     def waits_for(self, name: str) -> tuple[int, dict[str, int]]:
         """Return the next time of a block, and what it still lacks with the last stamp of each."""

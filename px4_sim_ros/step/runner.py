@@ -119,10 +119,9 @@ class Runner:
             return True
         if outbox:
             self.flush()       # the rest waits
-        is_next_certain = self.clock is not None and self.clock.goes_on and (
-            len(self.lanes) == 1 and self.attendance.is_constant)
-        for lane in self.lanes.values():
-            lane.look_ahead(is_next_certain=is_next_certain)
+        if len(self.lanes) == 1 and self.attendance.is_constant and (
+                self.clock is not None and self.clock.goes_on):
+            self._first.look_ahead()
         return was_anything_done
 
     def _begin(self, outbox: list[Output] | None = None) -> bool:

@@ -6,8 +6,8 @@ from __future__ import annotations
 import typing
 
 from px4_sim_ros.model.world import WorldParameters
-from px4_sim_ros.step.block import Block, Outputs
-from px4_sim_ros.step.graph import BRIDGE, CLOCK, COMMAND, Graph, NodeSpec
+from px4_sim_ros.step.block import Block
+from px4_sim_ros.step.graph import BRIDGE, CLOCK, Graph, NodeSpec
 from px4_sim_ros.step.schedule import inputs_of, period_of
 from px4_sim_ros.step.synchronizer import StampSynchronizer
 
@@ -27,7 +27,6 @@ class Slot:
         self.block: Block | None = None
         self.is_sensor = bool(spec.model)     # the others go on while it is stopped
         self.is_beside_bridge = BRIDGE in (spec.name, spec.beside)
-        self.is_commanded = COMMAND in spec.inputs and bool(spec.block)
         self.period_us = period_of(spec, world)
         self.inputs = inputs_of(spec, graph, world)
         self.outputs = tuple(t.name for t in graph.outputs(spec.name) if not t.part_of)
@@ -48,7 +47,6 @@ class Slot:
         self.last_us = self.skipped * self.period_us   # when it has acted last
         self.next_us = self.last_us + self.period_us   # and when it acts next
         self.missed_steps = False             # it was stopped for a while; a new run ends that
-        self.ahead: Outputs | None = None     # what it has put out for the next step already
         if self.synchronizer is not None:
             self.synchronizer.reset(begin_us)
 
@@ -59,6 +57,6 @@ class Slot:
 
     def stop(self) -> None:
         """Take the block away; the steps go on without a sensor, and wait for any other."""
-        self.block = self.ahead = None
+        self.block = None
         if not self.is_sensor and self.last_us > 0:
             self.missed_steps, self.next_us = True, self.period_us
