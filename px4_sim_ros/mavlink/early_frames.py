@@ -42,7 +42,7 @@ class EarlyFrames:
         sample = self._sample_of(blocks)
         wind = values.get('wind')
         self._time_us = time_us
-        return (sample is not None and self._frames.can_be_early
+        return (sample is not None and self._frames.can_be_early(time_us)
                 and sample.prepare(time_us, STILL.wind_enu if wind is None else wind.velocity_enu))
 
     def _sample_of(self, blocks: typing.Sequence[Block | None]) -> NextSample | None:

@@ -96,10 +96,13 @@ class HilFrames:
 
     # Before the step has come.
 
-    @property
-    def can_be_early(self) -> bool:
-        """Whether a step may have no other frame than the HIL_SENSOR of one IMU, and late ones."""
-        return not (self._further or self._late_groups)
+    def can_be_early(self, time_us: int) -> bool:
+        """Return whether a HIL_SENSOR of one IMU is all that a step has beside late frames.
+
+        That is if nothing else measures in it.
+        """
+        return not self._further and not any(
+            late.arrived(time_us) for late in self._late_groups.values())
 
     def early(self, time_us: int, imu: ImuMeasurement) -> bytes:
         """Return the frames of the next step, in which nothing else will be measured."""

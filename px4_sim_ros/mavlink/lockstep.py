@@ -124,7 +124,7 @@ class Lockstep:
         self.report.time_us, self._is_off = time_us, False
         if not self._connect():
             return False
-        early, self._early = self._early, None
+        early, self._early, self._frames_after = self._early, None, None
         if self._matcher.sent_us == time_us:
             if early is not None and early != frames:
                 self.note_gap('its frames had been sent before something else was measured')

@@ -13,8 +13,8 @@ from scripted_flight import ScriptedWorld
 
 from px4_sim_ros.autopilot.process import Autopilot
 from px4_sim_ros.config.blocks import block_configuration
-from px4_sim_ros.mavlink.hil_frames import HilFrames
 from px4_sim_ros.mavlink.hil_decoder import HilDecoder
+from px4_sim_ros.mavlink.hil_frames import HilFrames
 from px4_sim_ros.mavlink.pilot_link import pilot_port
 
 HOST = '127.0.0.1'

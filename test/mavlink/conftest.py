@@ -54,20 +54,27 @@ class Link:
 
     def __init__(self, server: HilServer, step_us: int, parameters: HilParameters) -> None:
         self.lockstep = Lockstep(server, parameters, step_us)
-        self._encoder = HilEncoder()
+        self._encoder, self._made = HilEncoder(), {}
 
     def begin(self, time_us):
-        """Send a HIL_SENSOR of this time."""
-        self.lockstep.begin(time_us, self._frames(time_us))
+        """Send a HIL_SENSOR of this time; return whether the autopilot has got an earlier one."""
+        return self.lockstep.begin(time_us, self._frames(time_us))
 
     def exchange(self, time_us):
         """Exchange a HIL_SENSOR of this time."""
         return self.lockstep.exchange(time_us, self._frames(time_us))
 
     def _frames(self, time_us):
-        zero = (0.0, 0.0, 0.0)
-        imu = ImuMeasurement(time_us, (0.0, 0.0, 9.8), zero, 0.0, 0.0)
-        return self._encoder.sensor(time_us, imu)
+        """Return a HIL_SENSOR of this time, the same as often as it is asked for."""
+        if time_us not in self._made:
+            zero = (0.0, 0.0, 0.0)
+            imu = ImuMeasurement(time_us, (0.0, 0.0, 9.8), zero, 0.0, 0.0)
+            self._made[time_us] = self._encoder.sensor(time_us, imu)
+        return self._made[time_us]
+
+    def look_ahead(self, time_us):
+        """Let the frames of a step be sent on the reply to the one before."""
+        self.lockstep.look_ahead(time_us, lambda reply: self._frames(time_us))
 
     def service_until(self, condition) -> None:
         """Service the idle link until a condition holds."""

@@ -15,8 +15,8 @@ from pymavlink.dialects.v20 import common as mavlink
 from px4_sim_ros.config.blocks import block_configuration
 from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.mavlink import hil_codec
-from px4_sim_ros.mavlink.hil_frames import HilFrames
 from px4_sim_ros.mavlink.hil_codec import HilEncoder
+from px4_sim_ros.mavlink.hil_frames import HilFrames
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition
 from px4_sim_ros.model.sensors.airspeed import DifferentialPressureMeasurement
 from px4_sim_ros.model.sensors.barometer import PressureMeasurement

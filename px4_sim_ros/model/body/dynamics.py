@@ -110,6 +110,7 @@ class Dynamics:
             *(self._battery.initial(parameters.initial_charge) if self._battery else ())]
         self._half_step_s = 0.5 * step_us / US_PER_S
         self._shakings = _shakings(parameters, vehicle, step_us, seed)
+        self._drawn: list[float] = []          # from them, for the next step
         self._adaptive = (
             None if parameters.integrator in FIXED
             else _adaptive(parameters, vehicle, len(self.state)))
@@ -165,8 +166,8 @@ class Dynamics:
         """
         self._hold(*wind_enu, *self.force_enu, *references)
         if self._is_in_vortex_ring:
-            for rotor, shaking in zip(self._plant.rotors, self._shakings):
-                rotor[SHAKING] = shaking.next()
+            self._plant.rotors[:, SHAKING] = self._draw_shakings()
+            self._drawn.clear()
         if self._adaptive is None:
             is_valid = self._advance()
         else:
@@ -196,7 +197,15 @@ class Dynamics:
         """Let a twin be where this is; return whether it goes on as this does."""
         twin.memory.all[:] = self._memory.all
         twin.anchors[:] = self._held.anchors
-        return not self._is_in_vortex_ring and self._center is _NOTHING
+        twin.plant.rotors[:] = self._plant.rotors
+        if self._is_in_vortex_ring:
+            twin.plant.rotors[:, SHAKING] = self._draw_shakings()
+        return self._center is _NOTHING
+
+    def _draw_shakings(self) -> list[float]:
+        """Return how the rotors are shaken in the next step, whenever that is taken."""
+        self._drawn = self._drawn or [shaking.next() for shaking in self._shakings]
+        return self._drawn
 
     def _adapt(self, integrator: Adaptive) -> None:
         """Integrate the state over one step."""
