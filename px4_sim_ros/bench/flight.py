@@ -45,8 +45,6 @@ _MISSION = Mission('bench', (TakeOff(up_m=HEIGHT_M), Hold(duration_s=1e5), Land(
 # within 45 s, and comes down as the battery is used up, to the ground at 110 s. That is over an
 # Earth at rest: nobody holds it level, and in 20 s it turns over with one that rotates.
 _TRIVIAL_SHARE = 1.03
-# A step, of commands that are late.
-_LATE_US = 4000
 # Longest window in simulated time.
 _MOST_S = 90.0
 
@@ -178,8 +176,6 @@ def measure(settings: FlightSettings) -> dict[str, typing.Any]:
             'manager': {'speed_factor': 0.0}, 'hil_bridge': {'instance': settings.instance}}
         if settings.kind.autopilot == 'trivial':
             overrides[''] = {'earth_rate_rad_s': 0.0}
-        if settings.kind.late_commands:
-            overrides['dynamics'] = {'command_delay_us': _LATE_US}
         if settings.kind.recorder:
             overrides.setdefault('', {})['recorder'] = True
             overrides['recorder'] = {'folder': str(folder / 'bag')}

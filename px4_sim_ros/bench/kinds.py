@@ -39,7 +39,6 @@ class Kind(typing.NamedTuple):
     recorder: bool = False
     all_cores: bool = False     # PX4 runs on all cores, whatever is asked for
     subscriber: bool = False    # somebody outside subscribes to every topic of the step
-    late_commands: bool = False     # they act a step later, and ours acts a step ahead
 
     @property
     def name(self) -> str:
@@ -47,8 +46,7 @@ class Kind(typing.NamedTuple):
         name = self.mode if self.mode in OTHERS else f'{self.mode}/{self.autopilot}'
         return (name + ('/recorder' if self.recorder else '')
                 + ('/all-cores' if self.all_cores else '')
-                + ('/subscriber' if self.subscriber else '')
-                + ('/late-commands' if self.late_commands else ''))
+                + ('/subscriber' if self.subscriber else ''))
 
     @property
     def as_it_comes(self) -> Kind:
@@ -71,10 +69,7 @@ FLIGHTS_ON_ALL_CORES = tuple(
     Kind(mode, 'px4').as_it_comes for mode in MODES if mode != 'separate')
 FLIGHTS_WITH_SUBSCRIBER = tuple(
     Kind('composed', autopilot, subscriber=True) for autopilot in ('trivial', 'px4'))
-FLIGHTS_WITH_LATE_COMMANDS = tuple(
-    Kind(mode, 'px4', late_commands=True) for mode in MODES if mode != 'separate')
-ALL = (*CEILINGS, *PEER_KINDS, *FLIGHTS, *FLIGHTS_ON_ALL_CORES, *FLIGHTS_WITH_SUBSCRIBER,
-       *FLIGHTS_WITH_LATE_COMMANDS)
+ALL = (*CEILINGS, *PEER_KINDS, *FLIGHTS, *FLIGHTS_ON_ALL_CORES, *FLIGHTS_WITH_SUBSCRIBER)
 
 
 def selected(

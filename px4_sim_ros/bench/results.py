@@ -11,7 +11,6 @@ from px4_sim_ros.bench.kinds import (
     CEILING,
     CEILING_KIND,
     CEILING_ON_ALL_CORES,
-    FLIGHTS_WITH_LATE_COMMANDS,
     FLIGHTS_WITH_SUBSCRIBER,
     JMAVSIM,
     SIH,
@@ -26,7 +25,6 @@ _CORE, _COMPOSED = Kind('core', 'px4'), Kind('composed', 'px4')
 _COMPARED = (
     (_COMPOSED, _CORE), (Kind('composed', 'trivial'), Kind('core', 'trivial')),
     *((kind, kind._replace(subscriber=False)) for kind in FLIGHTS_WITH_SUBSCRIBER),
-    *((kind, kind._replace(late_commands=False)) for kind in FLIGHTS_WITH_LATE_COMMANDS),
     *((ours, Kind(peer, 'px4').as_it_comes)
       for ours in (_CORE, _COMPOSED, _CORE.as_it_comes, _COMPOSED.as_it_comes)
       for peer in (JMAVSIM, SIH)))

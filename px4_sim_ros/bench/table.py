@@ -50,11 +50,9 @@ def beside_peers(results: Results) -> list[tuple[str, ...]]:
         ('simulator', 'PX4 as in flights', 'of the ceiling', 'PX4 as it comes',
          'of its ceiling')]
     for mode in (*MODES, *PEERS, CEILING):
-        rows += [
-            _beside_peers(name, found.get(kind), found.get(kind.as_it_comes))
-            for name, kind in ((mode, Kind(mode, 'px4')), (
-                f'{mode}, commands a step late', Kind(mode, 'px4', late_commands=True)))
-            if {kind, kind.as_it_comes} & found.keys()]
+        kind = Kind(mode, 'px4')
+        if {kind, kind.as_it_comes} & found.keys():
+            rows.append(_beside_peers(mode, found.get(kind), found.get(kind.as_it_comes)))
     return rows if len(rows) > 1 else []
 
 

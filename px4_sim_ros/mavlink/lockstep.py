@@ -153,10 +153,10 @@ class Lockstep:
         if self.state is _LOCKED and not (self._untrusted or self._gap_expected):
             self._next_us, self._frames_after = time_us, frames_after
 
-    def _send_early(self, reply: ActuatorControls) -> None:
-        """Send the frames that follow a reply, if they can be made by now."""
-        frames_after, self._frames_after = self._frames_after, None
-        if frames_after is not None and (frames := frames_after(reply)):
+    def _send_early(self, frames: bytes) -> None:
+        """Send the frames of the next step, if they could be made."""
+        self._frames_after = None
+        if frames:
             self._send(self._next_us, frames)
             self._early = frames
             self.early_steps += 1
@@ -379,8 +379,8 @@ class Lockstep:
             if not data:
                 self._send_heartbeat_if_due()
             reply = matcher.reply_to(time_us, data)
-            if reply is not None:
-                self._send_early(reply)
+            if reply is not None and self._frames_after is not None:
+                self._send_early(self._frames_after(reply))
             if matcher.answered_us != answered_us:
                 self._lock(time_us)
             if reply is not None or not server.connected:

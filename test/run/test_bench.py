@@ -182,13 +182,13 @@ def test_a_flight_that_fails_is_told_in_one_sentence(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.px4
-def test_the_ceiling_of_a_real_px4_and_a_flight_that_acts_ahead(tmp_path):
+def test_a_real_px4_and_its_ceiling(tmp_path):
     file = tmp_path / 'bench.json'
-    result = run('bench', '--quick', '--only', 'core/px4/late-commands', '--json', file)
+    result = run('bench', '--quick', '--only', 'core/px4', '--json', file)
     assert result.returncode == 0, result.stderr
-    assert re.search(r'^core, commands a step late +[0-9.]+ +[0-9.]+$', result.stdout, re.M)
+    assert re.search(r'^core +[0-9.]+ +[0-9.]+$', result.stdout, re.M)
     figures = json.loads(file.read_text())
-    for kind in 'ceiling', 'core/px4/late-commands':
+    for kind in 'ceiling', 'core/px4':
         flight, = figures['kinds'][kind]['rounds']
         assert flight['height_m'] == pytest.approx(10.0, abs=1.0)
         assert flight['misses'] == 0
@@ -217,10 +217,8 @@ def test_patterns_choose_kinds_and_px4_brings_its_ceilings():
     for schedule in ('one-core', 'all-cores'):
         assert names('sih*', peers=['sih'], schedule=schedule) == ['sih/all-cores']
     assert names('*mav*', schedule='all-cores', peers=kinds.PEERS) == ['jmavsim']
-    assert len(names()) == 2 + 3 * 3 * 2 + 2 + 2 + 2
+    assert len(names()) == 2 + 3 * 3 * 2 + 2 + 2
     assert names('*/subscriber', px4=False) == ['composed/trivial/subscriber']
-    assert names('*/late-commands') == [
-        *both, 'core/px4/late-commands', 'composed/px4/late-commands']
     assert len(names(peers=kinds.PEERS)) == len(names()) + 3
     assert len(names(px4=False)) == 3 * 2 * 2 + 1
     assert names('core/*', px4=False) == [

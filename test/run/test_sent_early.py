@@ -41,7 +41,8 @@ def answer(time_us):
 def flown(instance, speed_factor=0.0, **changes):
     """Return frames, fingerprint, the first gap, and how many steps were sent early."""
     shared = {'': {}, 'manager': {'speed_factor': speed_factor},
-              'hil_bridge': {'instance': instance}} | changes
+              # So long the first reply is waited for: a busy machine may need it.
+              'hil_bridge': {'instance': instance, 'freewheel_pause_s': 1.0}} | changes
     stop = threading.Event()
 
     def observe(time_us, values):
