@@ -13,7 +13,6 @@ from px4_sim_ros.mavlink.hil_codec import HilEncoder
 from px4_sim_ros.mavlink.hil_optional import distance_message, flow_message, odometry_message
 from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.model.arrivals import Arrivals
-from px4_sim_ros.model.sensors.imu import ImuMeasurement
 from px4_sim_ros.model.truth import Truth
 from px4_sim_ros.step.block import BlockConfiguration, Inputs
 
@@ -64,7 +63,7 @@ class HilFrames:
         """Forget what is on its way."""
         self._clock_us = 0              # of an autopilot that has got the last HIL_SENSOR
         self._arrived: bytes | None = None      # before the next one, once that is known
-        self._early: tuple[int, ImuMeasurement, bytes] | None = None
+        self._early: tuple[int, Inputs, bytes] | None = None
         self._late_frames: dict[str, Arrivals[bytes]] = {}
         self._late_groups: dict[str, Arrivals[typing.Any]] = {
             topic: self._arrivals(kind) for topic, kind in self._groups.items()
@@ -80,41 +79,54 @@ class HilFrames:
         """
         early, self._early = self._early, None
         frames, self._arrived, self._clock_us = self._before_sensor(), None, time_us
-        if early is not None and self._is_as_expected(early, time_us, inputs):
-            return early[2]
-        encoder = self._encoder
+        sent = early[2] if early and self._is_as_expected(early, time_us, inputs) else b''
         if self._late_groups:
             inputs = self._with_late_groups(time_us, inputs)
-        get = inputs.get
-        frames += encoder.sensor(
-            time_us, get(self.first_imu), get(self._first_magnetometer), get('baro'),
-            get('airspeed'))
+        if sent:
+            return sent
+        frames += self._sensor(time_us, inputs)
         for i, (imu, magnetometer) in self._further:
             if imu in inputs or magnetometer in inputs:
-                frames += encoder.sensor(time_us, get(imu), get(magnetometer), sensor_id=i)
+                frames += self._encoder.sensor(
+                    time_us, inputs.get(imu), inputs.get(magnetometer), sensor_id=i)
         return frames
 
     # Before the step has come.
 
     def can_be_early(self, time_us: int) -> bool:
-        """Return whether a HIL_SENSOR of one IMU is all that a step has beside late frames.
+        """Return whether all that a step has is one HIL_SENSOR, beside late frames.
 
-        That is if nothing else measures in it.
+        What is in it was measured at its time.
         """
         return not self._further and not any(
             late.arrived(time_us) for late in self._late_groups.values())
 
-    def early(self, time_us: int, imu: ImuMeasurement) -> bytes:
-        """Return the frames of the next step, in which nothing else will be measured."""
-        frames = self._before_sensor() + self._encoder.sensor(time_us, imu)
-        self._early = time_us, imu, frames
+    def is_at_once(self, topic: str) -> bool:
+        """Return whether a measurement is in the frames of its own step."""
+        return topic == self.first_imu or (
+            topic in self._groups and topic not in self._late_groups)
+
+    def early(self, time_us: int, inputs: Inputs) -> bytes:
+        """Return the frames of the next step.
+
+        :param inputs: what will be measured then, by topic, as far as it is in them
+        """
+        frames = self._before_sensor() + self._sensor(time_us, inputs)
+        self._early = time_us, inputs, frames
         return frames
 
+    def _sensor(self, time_us: int, inputs: Inputs) -> bytes:
+        """Return the first HIL_SENSOR of a step."""
+        get = inputs.get
+        return self._encoder.sensor(
+            time_us, get(self.first_imu), get(self._first_magnetometer), get('baro'),
+            get('airspeed'))
+
     def _is_as_expected(
-        self, early: tuple[int, ImuMeasurement, bytes], time_us: int, inputs: Inputs,
+        self, early: tuple[int, Inputs, bytes], time_us: int, inputs: Inputs,
     ) -> bool:
-        return (time_us, inputs.get(self.first_imu)) == early[:2] and (
-            self._groups.keys().isdisjoint(inputs))
+        return early[0] == time_us and early[1] == {
+            topic: measured for topic, measured in inputs.items() if self.is_at_once(topic)}
 
     def _before_sensor(self) -> bytes:
         """Return the late frames that arrive before the next HIL_SENSOR."""

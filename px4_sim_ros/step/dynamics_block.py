@@ -17,7 +17,7 @@ from px4_sim_ros.model.errors import RunError
 from px4_sim_ros.model.faults.action import Faults
 from px4_sim_ros.model.faults.chain import FaultChain
 from px4_sim_ros.model.faults.motion import BodyInputs
-from px4_sim_ros.model.inputs import STILL
+from px4_sim_ros.model.inputs import STILL, BatteryStatus
 from px4_sim_ros.model.timebase import is_due
 from px4_sim_ros.model.vehicle.sections import LOW_CHARGE
 from px4_sim_ros.step.block import (
@@ -29,6 +29,11 @@ from px4_sim_ros.step.block import (
 )
 from px4_sim_ros.step.graph import COMMAND, FAULTS, WAKE
 from px4_sim_ros.step.repeatability import FINGERPRINT
+
+
+def published(battery: BatteryStatus | None) -> BatteryStatus | None:
+    """Return what all others get of a battery."""
+    return None if battery is None else battery.with_32_bits()
 
 
 class DynamicsBlock(Block):
@@ -67,6 +72,10 @@ class DynamicsBlock(Block):
         """Whether the motion is that of commands and wind alone, with no fault."""
         return not self._has_faults
 
+    def measures_battery_at(self, time_us: int) -> bool:
+        """Return whether a step puts out the state of the battery."""
+        return is_due(time_us, self._battery_period_us)
+
     def begin_again(self, time_us: int) -> None:
         """Stand on the ground at another time."""
         self.reset()
@@ -88,9 +97,8 @@ class DynamicsBlock(Block):
         truth = self.dynamics.step(
             references, STILL.wind_enu if wind is None else wind.velocity_enu)
         outputs: Outputs = {'ground_truth/odom': truth}
-        if is_due(time_us, self._battery_period_us):
-            battery = self.dynamics.battery()
-            outputs['battery_state'] = None if battery is None else battery.with_32_bits()
+        if self.measures_battery_at(time_us):
+            outputs['battery_state'] = published(self.dynamics.battery())
         if self._wake_source is not None and is_due(time_us, self._wake_period_us):
             outputs[WAKE] = self._wake_source.wake(
                 truth, self.dynamics.lift_n(self._wake_source.rotors))

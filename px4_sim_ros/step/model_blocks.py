@@ -52,7 +52,7 @@ class SensorBlock(Block):
         super().__init__(configuration)
         self._name = configuration.name
         self._spec = configuration.graph.nodes[self._name]
-        self._output, = (
+        self.output, = (
             t.name for t in configuration.graph.outputs(self._name) if not t.part_of)
         self.model: typing.Any = None       # of this run
         self._has_inputs = bool(self._spec.held)
@@ -61,6 +61,7 @@ class SensorBlock(Block):
     def reset(self) -> None:
         """Begin with the noise of time 0."""
         c = self.configuration
+        self._ahead: tuple[int, typing.Any] | None = None
         self.model = load(self._spec.model)(self._name, c.parameters, c.world)
         self._faults = FaultChain(c.name, c.world, c.vehicle)
 
@@ -71,13 +72,26 @@ class SensorBlock(Block):
 
     def step(self, time_us: int, inputs: Inputs) -> Outputs:
         """Return the measurement, if there is one."""
-        measurement = self.model.measure(
-            inputs['ground_truth/odom'], _sensed(inputs) if self._has_inputs else STILL)
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None and ahead[0] == time_us:
+            measurement = ahead[1]
+        else:
+            measurement = self._measured(inputs)
         if self._has_faults:
             measurement = self._faults.of(time_us, measurement, inputs[FAULTS])
             if measurement is None:
                 return NO_OUTPUTS
-        return {self._output: measurement}
+        return {self.output: measurement}
+
+
+    def _measured(self, inputs: Inputs) -> typing.Any:
+        return self.model.measure(
+            inputs['ground_truth/odom'], _sensed(inputs) if self._has_inputs else STILL)
+
+    def measure_ahead(self, time_us: int, inputs: Inputs) -> typing.Any:
+        """Return the measurement of a step that has not come yet, for which it is kept."""
+        self._ahead = time_us, self._measured(inputs)
+        return self._ahead[1]
 
 
 def _samples(configuration: BlockConfiguration[Parameters], time_us: int) -> int:

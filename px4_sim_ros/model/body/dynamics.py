@@ -6,7 +6,6 @@ from __future__ import annotations
 import functools
 import math
 import operator
-import struct
 import typing
 
 import numpy as np
@@ -115,9 +114,7 @@ class Dynamics:
             None if parameters.integrator in FIXED
             else _adaptive(parameters, vehicle, len(self.state)))
         self._hold = memory.hold
-        numbers = len(memory.all) - memory.state_at
-        self._numbers = functools.partial(
-            struct.Struct(f'{numbers}d').unpack_from, memory.all.data, 8 * memory.state_at)
+        self._numbers = memory.numbers
         self._motion, self._bus_and_ring = _readers(
             self._actuators, self._servos, self._packs,
             *(at - memory.state_at for at in (memory.angles_at, memory.outputs_at)))
@@ -202,6 +199,16 @@ class Dynamics:
             twin.plant.rotors[:, SHAKING] = self._draw_shakings()
         return self._center is _NOTHING
 
+    def truth_of(self, twin: Twin) -> Truth:
+        """Return the motion of a twin that is a step ahead."""
+        return self._motion_in(twin.memory.numbers(), self.time_us + self._step_us)
+
+    def battery_of(self, twin: Twin) -> BatteryStatus | None:
+        """Return the battery of a twin that is a step ahead; None if the vehicle has none."""
+        bus, _ = self._bus_and_ring(twin.memory.numbers())
+        return self._battery_in(
+            bus, twin.memory.state[self._packs:].tolist(), self.time_us + self._step_us)
+
     def _draw_shakings(self) -> list[float]:
         """Return how the rotors are shaken in the next step, whenever that is taken."""
         self._drawn = self._drawn or [shaking.next() for shaking in self._shakings]
@@ -236,15 +243,24 @@ class Dynamics:
         self._is_in_vortex_ring = in_vortex_ring > 0.0
         if not is_valid:
             raise self._diverged()
-        truth = _truth_of((self.time_us, *self._motion(x), self._wheels and self._wheels.of(x)))
+        truth = self._motion_in(x, self.time_us)
         return truth if self._center is _NOTHING else self._of_origin(truth)
+
+    def _motion_in(self, numbers: tuple[float, ...], time_us: int) -> Truth:
+        return _truth_of((
+            time_us, *self._motion(numbers), self._wheels and self._wheels.of(numbers)))
 
     def battery(self) -> BatteryStatus | None:
         """Return the battery at the time of the last truth; None if the vehicle has none."""
+        return self._battery_in(self._bus, self._charges(), self.time_us)
+
+    def _battery_in(
+        self, bus: tuple[float, float], charges: list[float], time_us: int,
+    ) -> BatteryStatus | None:
         if self._battery is None:
             return None
-        charge_ah = self._battery.charge_ah(self._charges())
-        return BatteryStatus(self.time_us, *self._bus, charge_ah, self._battery.model.capacity_ah)
+        return BatteryStatus(
+            time_us, *bus, self._battery.charge_ah(charges), self._battery.model.capacity_ah)
 
     def lift_n(self, rotors: typing.Iterable[int]) -> float:
         """Return the thrust of these rotors along body z at the time of the last truth."""

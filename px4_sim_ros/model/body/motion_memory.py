@@ -58,6 +58,10 @@ class Memory:
         self.hold: typing.Callable[..., None] = functools.partial(
             struct.Struct(f'{self.state_at}d').pack_into, self.all.data, 0)
         """Sets all that holds over the step, given as numbers."""
+        self.numbers: typing.Callable[[], tuple[float, ...]] = functools.partial(
+            struct.Struct(f'{len(self.all) - self.state_at}d').unpack_from, self.all.data,
+            self.all.itemsize * self.state_at)
+        """Returns the state and all that follows it."""
 
 
 def layout(rotors: int, actuators: int, packs: int) -> tuple[int, int, int]:

@@ -16,7 +16,9 @@ import numpy as np
 from px4_sim_ros.model.body.dynamics import Dynamics
 from px4_sim_ros.model.body.felt import NUMBERS, SAMPLE
 from px4_sim_ros.model.frames import Vector
+from px4_sim_ros.model.inputs import BatteryStatus
 from px4_sim_ros.model.sensors.imu import Imu, ImuMeasurement
+from px4_sim_ros.model.truth import Truth
 
 _BYTES = 8            # of a number
 
@@ -42,6 +44,14 @@ class NextSample:
     def of(cls, dynamics: Dynamics, imu: Imu) -> NextSample | None:
         """Return it; None if there is no machine code for what the two do."""
         return cls(dynamics, imu) if dynamics.is_predictable and imu.is_plain else None
+
+    def truth(self) -> Truth:
+        """Return the motion at the end of the next step, once that of the IMU is known."""
+        return self._dynamics.truth_of(self._twin)
+
+    def battery(self) -> BatteryStatus | None:
+        """Return the battery then."""
+        return self._dynamics.battery_of(self._twin)
 
     def prepare(self, time_us: int, wind_enu: Vector) -> bool:
         """Follow the motion up to now; return whether the next step can be taken.
