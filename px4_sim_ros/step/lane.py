@@ -54,6 +54,9 @@ class Lane:
         """
         self.vehicle, self.command = vehicle, command
         self.slots = {slot.name: slot for slot in slots}
+        # Somebody else may change what passes through another process.
+        self._is_whole = all(slot.synchronizer is None for slot in self.slots.values()) and all(
+            i.topic.publisher in self.slots for slot in self.slots.values() for i in slot.local)
         self._held = {
             i.topic.name for slot in self.slots.values() for i in slot.local if i.is_held}
         self._cycle_us = math.lcm(*(
@@ -223,7 +226,7 @@ class Lane:
 
     def look_ahead(self) -> None:
         """Let the block that is about this step prepare for the next one, which follows at once."""
-        if not self._is_unfinished or self._has_looked_ahead:
+        if not self._is_unfinished or self._has_looked_ahead or not self._is_whole:
             return
         self._has_looked_ahead = True
         finishing = self._plan[self._index].slot

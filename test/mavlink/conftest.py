@@ -54,7 +54,7 @@ class Link:
 
     def __init__(self, server: HilServer, step_us: int, parameters: HilParameters) -> None:
         self.lockstep = Lockstep(server, parameters, step_us)
-        self._encoder, self._made = HilEncoder(), {}
+        self._encoder, self._early = HilEncoder(), {}
 
     def begin(self, time_us):
         """Send a HIL_SENSOR of this time; return whether the autopilot has got an earlier one."""
@@ -65,16 +65,17 @@ class Link:
         return self.lockstep.exchange(time_us, self._frames(time_us))
 
     def _frames(self, time_us):
-        """Return a HIL_SENSOR of this time, the same as often as it is asked for."""
-        if time_us not in self._made:
-            zero = (0.0, 0.0, 0.0)
-            imu = ImuMeasurement(time_us, (0.0, 0.0, 9.8), zero, 0.0, 0.0)
-            self._made[time_us] = self._encoder.sensor(time_us, imu)
-        return self._made[time_us]
+        """Return a HIL_SENSOR of this time, or what was made of it before."""
+        if time_us in self._early:
+            return self._early.pop(time_us)
+        zero = (0.0, 0.0, 0.0)
+        imu = ImuMeasurement(time_us, (0.0, 0.0, 9.8), zero, 0.0, 0.0)
+        return self._encoder.sensor(time_us, imu)
 
     def look_ahead(self, time_us):
         """Let the frames of a step be sent on the reply to the one before."""
-        self.lockstep.look_ahead(time_us, lambda reply: self._frames(time_us))
+        self._early[time_us] = frames = self._frames(time_us)
+        self.lockstep.look_ahead(time_us, lambda reply: frames)
 
     def service_until(self, condition) -> None:
         """Service the idle link until a condition holds."""
