@@ -149,9 +149,10 @@ class HilBlock(Block):
     ) -> None:
         """Send the frames of the next step as soon as the reply to this one is there, if possible.
 
-        Whoever shares a core with the autopilot would not gain by it, and faults may come first.
+        Whoever shares a core with the autopilot would not gain by it, faults may come first, and
+        a class of the user's may send something else.
         """
-        if self._has_faults or self._hil.shares_core:
+        if self._has_faults or self._hil.shares_core or type(self) is not HilBlock:
             return
         if self._early_frames is None:
             from px4_sim_ros.mavlink.early_frames import EarlyFrames
