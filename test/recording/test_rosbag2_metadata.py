@@ -1,6 +1,7 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
 """The file metadata.yaml, as rosbag2 writes and reads it."""
+import bags
 import pytest
 import yaml
 
@@ -65,17 +66,10 @@ def test_the_quality_of_service_is_the_same_as_that_of_a_channel(latched):
     assert '&' not in text      # an anchor, which not every reader knows
 
 
-def test_it_is_whole_at_any_time(tmp_path, monkeypatch):
+def test_it_is_whole_at_any_time(tmp_path):
     before = written(tmp_path, [file_info('a_0.mcap', 4000)])
-
-    def fail(content, file, *arguments, **keywords):
-        file.write('rosbag2_bagf')
-        raise OSError('no room')
-
-    with monkeypatch.context() as patch:
-        patch.setattr('yaml.dump', fail)
-        with pytest.raises(OSError, match='no room'):
-            written(tmp_path, [file_info('a_0.mcap', 4000, 8000)])
+    with bags.largest_file(100), pytest.raises(OSError, match='File too large'):
+        written(tmp_path, [file_info('a_0.mcap', 4000, 8000)])
     assert [path.name for path in tmp_path.iterdir()] == ['metadata.yaml']
     assert written(tmp_path, [file_info('a_0.mcap', 4000)]) == before
 

@@ -8,6 +8,7 @@ by itself. The records that are rare are the library's.
 from __future__ import annotations
 
 import collections
+import itertools
 import struct
 import typing
 import zlib
@@ -20,7 +21,6 @@ from mcap.records import (
     Attachment,
     AttachmentIndex,
     Channel,
-    Chunk,
     ChunkIndex,
     DataEnd,
     Footer,
@@ -42,6 +42,9 @@ _MESSAGE_OPCODE = int(Opcode.MESSAGE)         # as a plain number: it is packed 
 _OPCODE_AND_LENGTH = struct.calcsize('<BQ')
 _MESSAGE_LENGTH = _MESSAGE.size - _OPCODE_AND_LENGTH
 _INDEX = struct.Struct('<BQHI')
+# Opcode, length of what follows; first and last time, uncompressed size and check sum.
+_CHUNK = struct.Struct('<BQQQQI')
+_TEXT_LENGTH, _SIZE = struct.Struct('<I'), struct.Struct('<Q')
 _FOOTER = struct.Struct('<BQQQ')
 _FOOTER_LENGTH = 20
 _COMPRESSED: dict[str, typing.Callable[[bytes], bytes]] = {
@@ -51,8 +54,10 @@ _COMPRESSED: dict[str, typing.Callable[[bytes], bytes]] = {
 class TakenChunk(typing.NamedTuple):
     """The messages of a chunk, before they are written."""
 
-    parts: list[bytes]
+    content: bytes
+    check_sum: int
     entries: dict[int, list[int]]          # by channel: time and offset of each message
+    indexes: list[bytes]                   # a record for each channel
 
 
 class McapFile:
@@ -79,7 +84,9 @@ class McapFile:
         self.before_full_chunk: typing.Callable[[], None] = lambda: None
         """Is called before a chunk is written without a flush."""
         self._begin_chunk()
-        stream.write(MAGIC)
+        self.size = 0
+        """Of what was written."""
+        self._put(MAGIC)
         self._write(Header('ros2', library))
 
     def _begin_chunk(self) -> None:
@@ -153,44 +160,46 @@ class McapFile:
         self.write_chunk(self.take_chunk())
         self._stream.flush()
 
-    def take_chunk(self) -> TakenChunk:
-        """Return the chunk as it is, and begin another one.
+    def take_chunk(self) -> TakenChunk | None:
+        """Return the chunk as it is, None without messages, and begin another one.
 
-        Whoever writes it, in another thread too, writes chunks in their order.
+        Whoever writes it, in another thread too, writes chunks in their order. What takes Python
+        long is done here: two threads that both run it take longer than one after the other.
         """
         if not self._index:
-            return TakenChunk([], {})      # what is written once stays for the next one
-        chunk = TakenChunk(self._parts, self._index)
+            return None                    # what is written once stays for the next one
+        content, entries = b''.join(self._parts), self._index
         self._begin_chunk()
-        return chunk
+        return TakenChunk(content, zlib.crc32(content), entries, list(
+            itertools.starmap(_index_record, entries.items())))
 
-    def write_chunk(self, chunk: TakenChunk) -> None:
-        """Write a chunk; it is left out while there is no message in it.
+    def write_chunk(self, chunk: TakenChunk | None) -> None:
+        """Write a chunk, if there is one.
 
         :raises OSError: it cannot be written
         """
-        if not chunk.entries:
+        if chunk is None:
             return
-        content = b''.join(chunk.parts)
         compression = '' if self._compression == 'none' else self._compression
-        data = _COMPRESSED[compression](content)
+        size, data = len(chunk.content), _COMPRESSED[compression](chunk.content)
         first_ns = min(min(its[::2]) for its in chunk.entries.values())
         last_ns = max(max(its[::2]) for its in chunk.entries.values())
-        offset, length = self._write(Chunk(
-            compression=compression, data=data, message_start_time=first_ns,
-            message_end_time=last_ns, uncompressed_crc=zlib.crc32(content),
-            uncompressed_size=len(content)))
-        indexes, offsets, end = [], {}, offset + length
-        for channel, its in chunk.entries.items():
-            indexes.append(_index_record(channel, its))
+        name = compression.encode()
+        rest = _TEXT_LENGTH.pack(len(name)) + name + _SIZE.pack(len(data))
+        head = _CHUNK.pack(
+            Opcode.CHUNK, _CHUNK.size - _OPCODE_AND_LENGTH + len(rest) + len(data), first_ns,
+            last_ns, size, chunk.check_sum)
+        offset, length = self.size, len(head) + len(rest) + len(data)
+        offsets, end = {}, offset + length
+        for channel, index in zip(chunk.entries, chunk.indexes):
             offsets[channel] = end
-            end += len(indexes[-1])
-        self._stream.write(b''.join(indexes))
+            end += len(index)
+        self._put(b''.join((head, rest, data, *chunk.indexes)))
         self._chunks.append(ChunkIndex(
             message_start_time=first_ns, message_end_time=last_ns, chunk_start_offset=offset,
             chunk_length=length, message_index_offsets=offsets,
             message_index_length=end - offset - length, compression=compression,
-            compressed_size=len(data), uncompressed_size=len(content)))
+            compressed_size=len(data), uncompressed_size=size))
         self._first_ns = min(first_ns, self._first_ns) if self._counts else first_ns
         self._last_ns = max(last_ns, self._last_ns)
         for channel, its in chunk.entries.items():
@@ -205,7 +214,7 @@ class McapFile:
         """
         self.write_chunk(self.take_chunk())
         self._write(DataEnd(0))
-        start = self._stream.tell()
+        start = self.size
         summary, groups = b'', b''
         for opcode, records in self._summary():
             group = b''.join(map(_bytes_of, records))
@@ -214,11 +223,11 @@ class McapFile:
             summary += group
         offsets_start = start + len(summary)
         footer = _FOOTER.pack(Opcode.FOOTER, _FOOTER_LENGTH, start, offsets_start)
-        self._stream.write(summary + groups)
+        self._put(summary + groups)
         self._write(Footer(
             summary_start=start, summary_offset_start=offsets_start,
             summary_crc=zlib.crc32(footer, zlib.crc32(summary + groups))))
-        self._stream.write(MAGIC)
+        self._put(MAGIC)
 
     def _summary(self) -> list[tuple[Opcode, typing.Sequence[McapRecord]]]:
         statistics = Statistics(
@@ -236,9 +245,13 @@ class McapFile:
     def _write(self, record: McapRecord) -> tuple[int, int]:
         """Write a record; return its offset and length."""
         data = _bytes_of(record)
-        offset = self._stream.tell()
-        self._stream.write(data)
+        offset = self.size
+        self._put(data)
         return offset, len(data)
+
+    def _put(self, data: bytes) -> None:
+        self._stream.write(data)
+        self.size += len(data)
 
 
 def end_without_summary() -> bytes:

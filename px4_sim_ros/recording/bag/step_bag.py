@@ -18,13 +18,14 @@ from px4_sim_ros.step.lane import Output
 
 # Of wall time. What comes beside the steps gets the time of the last step, and is not to be late.
 _BESIDE_EVERY_S = 0.025
-# Outputs, some twenty steps of one vehicle. At once they take a third less than one by one, since
-# the caches of the processor have the code then; more at once bring no more.
-_AT_ONCE = 100
 
 
 class StepWriter:
-    """Writes the steps that are complete into a bag, from the outputs of blocks."""
+    """Writes each step into a bag as soon as it is complete, from the outputs of blocks.
+
+    The next step has been sent to the autopilot then, and to write one takes less than an answer.
+    Several at once would take less each, but more together than there is time for.
+    """
 
     def __init__(
         self, writer: BagWriter, graph: Graph, world: WorldParameters,
@@ -47,8 +48,6 @@ class StepWriter:
         self._attendance = attendance or Attendance()
         self._commands = 0                 # that have come of the step
         self._step: list[Output] = []      # that is not complete
-        self._waiting: list[list[Output] | Message] = []       # complete, and not written
-        self._count = 0                    # of outputs and messages in them
         self._is_open = True
         self.complete_us = 0       # up to which time all steps have come
         self.problem = ''          # why it has stopped writing, as a sentence
@@ -71,41 +70,26 @@ class StepWriter:
                 self._end_step()
 
     def _end_step(self) -> None:
-        """Take the step that is complete, and write if there is enough or it has to be."""
         step, self._step = self._step, []
         self.complete_us, self._commands = step[0].time_us, 0
-        if not self._is_open:
-            return
-        self._waiting.append(step)
-        self._count += len(step)
-        if self._count >= _AT_ONCE or self.complete_us > self._writer.flush_at_us:
-            self._write_waiting()
+        if self._is_open:
+            try:
+                self._writer.write_all(self.complete_us, itertools.chain.from_iterable(
+                    [self._publications[output.vehicle].of(output) for output in step]))
+            except OSError as error:
+                self._fail(error)
 
-    def write(self, messages: typing.Sequence[Message]) -> None:
+    def write(self, messages: typing.Iterable[Message]) -> None:
         """Write messages beside the steps, after those that are complete, if that is possible."""
-        if not self._is_open:
-            return
-        self._waiting += messages
-        self._count += len(messages)
-        if self._count >= _AT_ONCE:        # time may stand still
-            self._write_waiting()
-
-    def _write_waiting(self) -> None:
-        waiting, self._waiting, self._count = self._waiting, [], 0
-        try:
-            for its in waiting:
-                if isinstance(its, Message):
-                    self._writer.write(*its)
-                else:
-                    self._writer.write_all(its[0].time_us, itertools.chain.from_iterable(
-                        [self._publications[output.vehicle].of(output) for output in its]))
-        except OSError as error:
-            self._fail(error)
+        for message in messages:
+            if self._is_open:
+                try:
+                    self._writer.write(*message)
+                except OSError as error:
+                    self._fail(error)
 
     def close(self) -> None:
         """Finish the bag; a second time nothing happens."""
-        if self._is_open:
-            self._write_waiting()
         if not self._is_open:
             return
         self._is_open = False

@@ -244,7 +244,7 @@ class BagWriter:
         return _Counts(self._last_us, self._in_file, {
             topic: self._channels[name].written for name, topic in self._topics.items()})
 
-    def _flush(self, chunk: TakenChunk, counts: _Counts) -> None:
+    def _flush(self, chunk: TakenChunk | None, counts: _Counts) -> None:
         """Flush what was taken; the steps may go on meanwhile."""
         self._file.write_chunk(chunk)
         self._stream.flush()
@@ -254,7 +254,7 @@ class BagWriter:
         self._files[-1].last_us, self._files[-1].messages = counts.last_us, counts.in_file
         rosbag2_metadata.write(
             self.folder, self._files, counts.by_topic, self._custom_data, is_final=is_final)
-        self._flushed_bytes = self._stream.tell()
+        self._flushed_bytes = self._file.size
         self.flushed_us = counts.last_us
 
     @contextlib.contextmanager
