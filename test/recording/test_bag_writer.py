@@ -152,13 +152,13 @@ def test_a_new_file_after_so_many_bytes(compression, tmp_path):
 
 
 def test_a_file_that_is_still_empty_begins_where_the_one_before_ends(tmp_path, monkeypatch):
-    noted, write = [], rosbag2_metadata.write
+    noted, replace = [], rosbag2_metadata.replace
 
-    def note(folder, *arguments, **keywords):
-        write(folder, *arguments, **keywords)
+    def note(folder, text):
+        replace(folder, text)
         noted.append(metadata(folder)['files'])
 
-    monkeypatch.setattr(rosbag2_metadata, 'write', note)
+    monkeypatch.setattr(rosbag2_metadata, 'replace', note)
     write_bag(tmp_path / 'bag', 3 * S, split_duration_s=1.0)
     empty = [files for files in noted if len(files) > 1 and not files[-1]['message_count']]
     assert len(empty) == 2

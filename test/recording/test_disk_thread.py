@@ -103,10 +103,10 @@ def test_a_failure_leaves_no_thread(ends, disk, tmp_path, monkeypatch):
     bags.write_all(writer, bags.messages_of(run, 100_000))
     disk.wait()
 
-    def fail(*arguments):
+    def fail():
         raise OSError(errno.ENOSPC, 'No space left on device')
 
-    monkeypatch.setattr(writer._file, 'write_chunk', fail)
+    monkeypatch.setattr(writer._file, 'take_chunk', lambda: fail)
     bags.write_all(writer, bags.messages_of(run, 200_000, 100_000))
     with pytest.raises(OSError, match='No space left on device'):
         if ends == 'begin':

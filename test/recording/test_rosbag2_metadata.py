@@ -17,10 +17,11 @@ def file_info(name, *times_us):
 
 
 def written(folder, files, topics=TOPICS):
-    rosbag2_metadata.write(folder, files, topics, {'key': 'value'}, is_final=False)
-    unfinished = yaml.safe_load((folder / 'metadata.yaml').read_text())
-    rosbag2_metadata.write(folder, files, topics, {'key': 'value'}, is_final=True)
-    assert yaml.safe_load((folder / 'metadata.yaml').read_text()) == unfinished
+    unfinished, final = (
+        rosbag2_metadata.text_of(files, topics, {'key': 'value'}, is_final=is_final)
+        for is_final in (False, True))
+    assert yaml.safe_load(final) == yaml.safe_load(unfinished)
+    rosbag2_metadata.replace(folder, final)
     return yaml.safe_load((folder / 'metadata.yaml').read_text())['rosbag2_bagfile_information']
 
 

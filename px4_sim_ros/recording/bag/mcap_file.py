@@ -8,6 +8,7 @@ by itself. The records that are rare are the library's.
 from __future__ import annotations
 
 import collections
+import functools
 import itertools
 import struct
 import typing
@@ -47,17 +48,8 @@ _CHUNK = struct.Struct('<BQQQQI')
 _TEXT_LENGTH, _SIZE = struct.Struct('<I'), struct.Struct('<Q')
 _FOOTER = struct.Struct('<BQQQ')
 _FOOTER_LENGTH = 20
-_COMPRESSED: dict[str, typing.Callable[[bytes], bytes]] = {
-    '': bytes, 'lz4': lz4.frame.compress, 'zstd': zstandard.compress}
-
-
-class TakenChunk(typing.NamedTuple):
-    """The messages of a chunk, before they are written."""
-
-    content: bytes
-    check_sum: int
-    entries: dict[int, list[int]]          # by channel: time and offset of each message
-    indexes: list[bytes]                   # a record for each channel
+_COMPRESS: dict[str, typing.Callable[[bytes], bytes]] = {
+    'lz4': lz4.frame.compress, 'zstd': zstandard.compress}
 
 
 class McapFile:
@@ -150,60 +142,58 @@ class McapFile:
         self._size += _MESSAGE_SIZE + length
         if self._size > self._chunk_bytes:
             self.before_full_chunk()
-            self.write_chunk(self.take_chunk())
+            self.take_chunk()()
 
     def flush(self) -> None:
         """Write the chunk, and flush the stream.
 
         :raises OSError: it cannot be written
         """
-        self.write_chunk(self.take_chunk())
+        self.take_chunk()()
         self._stream.flush()
 
-    def take_chunk(self) -> TakenChunk | None:
-        """Return the chunk as it is, None without messages, and begin another one.
+    def take_chunk(self) -> typing.Callable[[], None]:
+        """Return what writes the chunk as it is, if there is a message in it; begin another one.
 
-        Whoever writes it, in another thread too, writes chunks in their order. What takes Python
-        long is done here: two threads that both run it take longer than one after the other.
+        It may be called in another thread, when the one before is done, and raises OSError if the
+        chunk cannot be written. What can be done before is done: two threads that run Python wait
+        for one another at each call of the system.
         """
         if not self._index:
-            return None                    # what is written once stays for the next one
+            return _do_nothing             # what is written once stays for the next chunk
         content, entries = b''.join(self._parts), self._index
         self._begin_chunk()
-        return TakenChunk(content, zlib.crc32(content), entries, list(
-            itertools.starmap(_index_record, entries.items())))
+        if self._compression == 'none':
+            return functools.partial(self._put, self._laid_out(content, '', content, entries))
+        return functools.partial(self._compress_chunk, content, entries)
 
-    def write_chunk(self, chunk: TakenChunk | None) -> None:
-        """Write a chunk, if there is one.
+    def _compress_chunk(self, content: bytes, entries: dict[int, list[int]]) -> None:
+        compressed = _COMPRESS[self._compression](content)
+        self._put(self._laid_out(content, self._compression, compressed, entries))
 
-        :raises OSError: it cannot be written
-        """
-        if chunk is None:
-            return
-        compression = '' if self._compression == 'none' else self._compression
-        size, data = len(chunk.content), _COMPRESSED[compression](chunk.content)
-        first_ns = min(min(its[::2]) for its in chunk.entries.values())
-        last_ns = max(max(its[::2]) for its in chunk.entries.values())
+    def _laid_out(
+        self, content: bytes, compression: str, data: bytes, entries: dict[int, list[int]],
+    ) -> bytes:
+        """Return a chunk that follows now, with the indexes of its messages; take note of it."""
+        times_ns = [time_ns for its in entries.values() for time_ns in its[::2]]
+        first_ns, last_ns = min(times_ns), max(times_ns)
         name = compression.encode()
         rest = _TEXT_LENGTH.pack(len(name)) + name + _SIZE.pack(len(data))
-        head = _CHUNK.pack(
-            Opcode.CHUNK, _CHUNK.size - _OPCODE_AND_LENGTH + len(rest) + len(data), first_ns,
-            last_ns, size, chunk.check_sum)
-        offset, length = self.size, len(head) + len(rest) + len(data)
-        offsets, end = {}, offset + length
-        for channel, index in zip(chunk.entries, chunk.indexes):
-            offsets[channel] = end
-            end += len(index)
-        self._put(b''.join((head, rest, data, *chunk.indexes)))
+        length = _CHUNK.size + len(rest) + len(data)
+        head = _CHUNK.pack(Opcode.CHUNK, length - _OPCODE_AND_LENGTH, first_ns, last_ns,
+                           len(content), zlib.crc32(content))
+        indexes = [_index_record(channel, its) for channel, its in entries.items()]
+        ends = itertools.accumulate(map(len, indexes), initial=self.size + length)
         self._chunks.append(ChunkIndex(
-            message_start_time=first_ns, message_end_time=last_ns, chunk_start_offset=offset,
-            chunk_length=length, message_index_offsets=offsets,
-            message_index_length=end - offset - length, compression=compression,
-            compressed_size=len(data), uncompressed_size=size))
+            message_start_time=first_ns, message_end_time=last_ns, chunk_start_offset=self.size,
+            chunk_length=length, message_index_offsets=dict(zip(entries, ends)),
+            message_index_length=sum(map(len, indexes)), compression=compression,
+            compressed_size=len(data), uncompressed_size=len(content)))
         self._first_ns = min(first_ns, self._first_ns) if self._counts else first_ns
         self._last_ns = max(last_ns, self._last_ns)
-        for channel, its in chunk.entries.items():
+        for channel, its in entries.items():
             self._counts[channel] = self._counts.get(channel, 0) + len(its) // 2
+        return b''.join((head, rest, data, *indexes))
 
     # The end.
 
@@ -212,7 +202,7 @@ class McapFile:
 
         :raises OSError: they cannot be written
         """
-        self.write_chunk(self.take_chunk())
+        self.take_chunk()()
         self._write(DataEnd(0))
         start = self.size
         summary, groups = b'', b''
@@ -252,6 +242,10 @@ class McapFile:
     def _put(self, data: bytes) -> None:
         self._stream.write(data)
         self.size += len(data)
+
+
+def _do_nothing() -> None:
+    pass
 
 
 def end_without_summary() -> bytes:

@@ -3,6 +3,7 @@
 """The file `metadata.yaml` of a rosbag2 folder, version 9 (Jazzy)."""
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import json
@@ -54,27 +55,35 @@ def qos_text(latched: bool) -> str:
     return yaml.safe_dump(qos_profiles(latched), sort_keys=False)
 
 
-def write(
-    folder: pathlib.Path, files: typing.Sequence[FileInfo],
-    topics: typing.Mapping[TopicInfo, int], custom_data: dict[str, str], *, is_final: bool,
-) -> None:
+def replace(folder: pathlib.Path, text: bytes) -> None:
     """Replace the file atomically, so that it is complete at any time.
 
-    Until it is final it is JSON, which is YAML as well and is written several times as fast.
-
-    :param topics: how many messages there are of each
     :raises OSError: it cannot be written; the one before stays
     """
-    text = (_yaml if is_final else _json)(files, topics, custom_data).encode()
-    new = folder / f'{FILE_NAME}.new'
+    path = f'{folder}/{FILE_NAME}'
+    new = f'{path}.new'
     try:
-        # As bytes: each call of the system less is one turn less with the steps.
+        # Few calls of the system: at each of them the thread of the disk waits for the steps.
         with open(new, 'wb', buffering=len(text)) as file:
             file.write(text)
-        new.replace(folder / FILE_NAME)
+        os.replace(new, path)
     except OSError:
-        new.unlink(missing_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(new)
         raise
+
+
+def text_of(
+    files: typing.Sequence[FileInfo], topics: typing.Mapping[TopicInfo, int],
+    custom_data: dict[str, str], *, is_final: bool,
+) -> bytes:
+    """Return the text of the file.
+
+    Until it is final it is JSON, which is YAML as well and is made many times as fast.
+
+    :param topics: how many messages there are of each
+    """
+    return (_yaml if is_final else _json)(files, topics, custom_data).encode()
 
 
 def _yaml(
@@ -90,7 +99,7 @@ def _json(
     files: typing.Sequence[FileInfo], topics: typing.Mapping[TopicInfo, int],
     custom_data: dict[str, str],
 ) -> str:
-    # In the thread of the disk, with steps that wait for it: what never changes is made once.
+    # A step waits for it: what never changes is made once.
     counts = ', '.join(f'{{"topic_metadata": {_topic_json(topic)}, "message_count": {count}}}'
                        for topic, count in topics.items())
     return json.dumps(_content(files, [], custom_data)).replace(

@@ -15,7 +15,7 @@ from px4_sim_ros.model.timebase import US_PER_S, seconds_text
 from px4_sim_ros.recording.bag import message_definitions, rosbag2_metadata, schema
 from px4_sim_ros.recording.bag.disk_thread import AtOnce, Disk
 from px4_sim_ros.recording.bag.fleet_description import FleetDescription
-from px4_sim_ros.recording.bag.mcap_file import McapFile, TakenChunk, end_without_summary
+from px4_sim_ros.recording.bag.mcap_file import McapFile, end_without_summary
 from px4_sim_ros.recording.bag.rosbag2_metadata import FileInfo, TopicInfo
 from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.step import side_topics
@@ -54,14 +54,6 @@ class _Channel:
         self.every = every         # of so many messages one is recorded; 0: none
         self.id = 0                # in the file
         self.seen = self.written = 0
-
-
-class _Counts(typing.NamedTuple):
-    """How much there is up to a flush."""
-
-    last_us: int
-    in_file: int               # messages in the file that is open
-    by_topic: dict[TopicInfo, int]
 
 
 class BagWriter:
@@ -170,7 +162,7 @@ class BagWriter:
         with self._truncate_on_failure():
             self._disk.wait()
             self._disk.begin(functools.partial(
-                self._flush, self._file.take_chunk(), self._flushed_counts()))
+                self._flush, self._file.take_chunk(), self._metadata(), self._last_us))
 
     def _wait(self) -> None:
         with self._truncate_on_failure():
@@ -183,8 +175,7 @@ class BagWriter:
         """
         self._wait()
         with self._truncate_on_failure():
-            self._file.flush()
-            self._note_flushed(self._flushed_counts(), is_final=True)
+            self._flush(self._file.take_chunk(), self._metadata(is_final=True), self._last_us)
         self._finish_file()
         self._disk.close()
 
@@ -209,8 +200,7 @@ class BagWriter:
             self._file.add_metadata(METADATA, self._custom_data)
             self._file.add_attachment(RUN_ATTACHMENT, 'application/yaml', self._run_text)
             self._register_channels()
-            self._stream.flush()
-            self._note_flushed(self._flushed_counts())
+            self._flush(self._file.take_chunk(), self._metadata(), self._last_us)
 
     def _register_channels(self) -> None:
         """Register a channel for each topic in the file that begins."""
@@ -239,23 +229,21 @@ class BagWriter:
             self._stream.flush()
         self._stream.close()
 
-    def _flushed_counts(self) -> _Counts:
-        """Return what is on disk after a flush that begins now."""
-        return _Counts(self._last_us, self._in_file, {
-            topic: self._channels[name].written for name, topic in self._topics.items()})
+    def _metadata(self, is_final: bool = False) -> bytes:
+        """Return the metadata after a flush that begins now."""
+        self._files[-1].last_us, self._files[-1].messages = self._last_us, self._in_file
+        return rosbag2_metadata.text_of(self._files, {
+            topic: self._channels[name].written for name, topic in self._topics.items()
+        }, self._custom_data, is_final=is_final)
 
-    def _flush(self, chunk: TakenChunk | None, counts: _Counts) -> None:
+    def _flush(
+        self, write_chunk: typing.Callable[[], None], metadata: bytes, last_us: int,
+    ) -> None:
         """Flush what was taken; the steps may go on meanwhile."""
-        self._file.write_chunk(chunk)
+        write_chunk()
         self._stream.flush()
-        self._note_flushed(counts)
-
-    def _note_flushed(self, counts: _Counts, is_final: bool = False) -> None:
-        self._files[-1].last_us, self._files[-1].messages = counts.last_us, counts.in_file
-        rosbag2_metadata.write(
-            self.folder, self._files, counts.by_topic, self._custom_data, is_final=is_final)
-        self._flushed_bytes = self._file.size
-        self.flushed_us = counts.last_us
+        rosbag2_metadata.replace(self.folder, metadata)
+        self._flushed_bytes, self.flushed_us = self._file.size, last_us
 
     @contextlib.contextmanager
     def _truncate_on_failure(self) -> typing.Iterator[None]:
