@@ -6,6 +6,7 @@ import errno
 import bags
 import pytest
 
+from px4_sim_ros.recording.bag.channel import Channel
 from px4_sim_ros.recording.bag.reader import Message
 from px4_sim_ros.recording.bag.step_bag import StepBag
 from px4_sim_ros.step.graph import CLOCK, COMMAND
@@ -21,15 +22,20 @@ class Writer:
 
     def __init__(self, room=1000):
         self.written, self.room, self.closed = [], room, 0
+        self.channels = {}
+        for name in bags.description().graph.topics:
+            self.channels[name] = Channel(1)
+            self.channels[name].id = len(self.channels)
 
     def write(self, topic, time_us, data):
-        self.write_all(time_us, [(topic, data)])
+        if len(self.written) == self.room:
+            raise OSError(errno.ENOSPC, 'No space left on device')
+        self.written.append((topic, time_us))
 
-    def write_all(self, time_us, messages):
-        for topic, _ in messages:
-            if len(self.written) == self.room:
-                raise OSError(errno.ENOSPC, 'No space left on device')
-            self.written.append((topic, time_us))
+    def write_all(self, time_us, records):
+        names = {channel.id: name for name, channel in self.channels.items()}
+        for channel, _ in records:
+            self.write(names[channel], time_us, b'')
 
     def close(self):
         self.closed += 1

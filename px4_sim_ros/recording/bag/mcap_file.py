@@ -34,14 +34,21 @@ from mcap.records import (
     SummaryOffset,
 )
 
+from px4_sim_ros.messages.cdr import Before
+
 MAGIC = struct.pack('<8B', 137, 77, 67, 65, 80, 48, 13, 10)
 
 # Opcode, length of what follows; channel, sequence, time of log and of publication.
 _MESSAGE = struct.Struct('<BQHIQQ')
-_pack_message, _MESSAGE_SIZE = _MESSAGE.pack, _MESSAGE.size
-_MESSAGE_OPCODE = int(Opcode.MESSAGE)         # as a plain number: it is packed in half of the time
-_OPCODE_AND_LENGTH = struct.calcsize('<BQ')
+_BEGINNING = struct.Struct('<BQ')
+_OPCODE_AND_LENGTH = _BEGINNING.size
 _MESSAGE_LENGTH = _MESSAGE.size - _OPCODE_AND_LENGTH
+BEFORE_MESSAGE = Before(
+    lambda size: _BEGINNING.pack(Opcode.MESSAGE, _MESSAGE_LENGTH + size), 'HIQQ')
+"""What a record has before its message: channel, number in it, and twice the time in ns."""
+
+# Channel, and the whole record.
+MessageRecord = tuple[int, bytes]
 _INDEX = struct.Struct('<BQHI')
 # Opcode, length of what follows; first and last time, uncompressed size and check sum.
 _CHUNK = struct.Struct('<BQQQQI')
@@ -135,14 +142,23 @@ class McapFile:
         :param sequence: its number in the channel
         :raises OSError: the chunk was full and cannot be written
         """
-        length = len(data)
-        self._parts += _pack_message(
-            _MESSAGE_OPCODE, _MESSAGE_LENGTH + length, channel, sequence, time_ns, time_ns), data
-        self._index[channel] += time_ns, self._size
-        self._size += _MESSAGE_SIZE + length
-        if self._size > self._chunk_bytes:
-            self.before_full_chunk()
-            self.take_chunk()()
+        self.add_all(time_ns, (message_record(channel, time_ns, sequence, data),))
+
+    def add_all(self, time_ns: int, records: typing.Iterable[MessageRecord]) -> int:
+        """Add messages of a time to the chunk; return how many.
+
+        :raises OSError: the chunk was full and cannot be written
+        """
+        count = 0
+        for channel, record in records:
+            self._parts.append(record)
+            self._index[channel] += time_ns, self._size
+            self._size += len(record)
+            count += 1
+            if self._size > self._chunk_bytes:
+                self.before_full_chunk()
+                self.take_chunk()()
+        return count
 
     def flush(self) -> None:
         """Write the chunk, and flush the stream.
@@ -242,6 +258,15 @@ class McapFile:
     def _put(self, data: bytes) -> None:
         self._stream.write(data)
         self.size += len(data)
+
+
+def message_record(channel: int, time_ns: int, sequence: int, data: bytes) -> MessageRecord:
+    """Return the record of a message, with its channel.
+
+    :param sequence: its number in the channel
+    """
+    return channel, _MESSAGE.pack(
+        Opcode.MESSAGE, _MESSAGE_LENGTH + len(data), channel, sequence, time_ns, time_ns) + data
 
 
 def _do_nothing() -> None:

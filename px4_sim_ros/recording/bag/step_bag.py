@@ -3,14 +3,13 @@
 """Records outputs of blocks by value, in the process and in the thread that runs the steps."""
 from __future__ import annotations
 
-import itertools
 import time
 import typing
 
-from px4_sim_ros.messages.publications import Publications
 from px4_sim_ros.model.errors import sentence
 from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.recording.bag.reader import Message
+from px4_sim_ros.recording.bag.step_records import StepRecords
 from px4_sim_ros.recording.bag.writer import BagWriter
 from px4_sim_ros.step.attendance import Attendance
 from px4_sim_ros.step.graph import COMMAND, Graph
@@ -41,9 +40,7 @@ class StepWriter:
         """
         self._writer, self._on_failure = writer, on_failure
         # The clock is of no vehicle.
-        self._publications = {'': Publications(graph, world)} | {
-            vehicle: Publications(*its, vehicle=vehicle)
-            for vehicle, its in (vehicles or {}).items()}
+        self._records = StepRecords({'': (graph, world), **(vehicles or {})}, writer.channels)
         self._vehicles = tuple(vehicles or ('',))
         self._attendance = attendance or Attendance()
         self._commands = 0                 # that have come of the step
@@ -66,6 +63,8 @@ class StepWriter:
             self._step.append(output)
             if values is not None and COMMAND in values:
                 self._commands += 1
+            elif len(self._step) > 1:
+                continue                   # the first may be the last if nobody is there
             if self._commands == self._attendance.count(self._vehicles, time_us):
                 self._end_step()
 
@@ -74,8 +73,8 @@ class StepWriter:
         self.complete_us, self._commands = step[0].time_us, 0
         if self._is_open:
             try:
-                self._writer.write_all(self.complete_us, itertools.chain.from_iterable(
-                    [self._publications[output.vehicle].of(output) for output in step]))
+                self._writer.write_all(
+                    self.complete_us, self._records.of(self.complete_us, step))
             except OSError as error:
                 self._fail(error)
 

@@ -13,9 +13,15 @@ from px4_sim_ros import __version__
 from px4_sim_ros.config.recording import RecorderParameters, recorded
 from px4_sim_ros.model.timebase import US_PER_S, seconds_text
 from px4_sim_ros.recording.bag import message_definitions, rosbag2_metadata, schema
+from px4_sim_ros.recording.bag.channel import NS_PER_US, Channel
 from px4_sim_ros.recording.bag.disk_thread import AtOnce, Disk
 from px4_sim_ros.recording.bag.fleet_description import FleetDescription
-from px4_sim_ros.recording.bag.mcap_file import McapFile, end_without_summary
+from px4_sim_ros.recording.bag.mcap_file import (
+    McapFile,
+    MessageRecord,
+    end_without_summary,
+    message_record,
+)
 from px4_sim_ros.recording.bag.rosbag2_metadata import FileInfo, TopicInfo
 from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.step import side_topics
@@ -23,7 +29,6 @@ from px4_sim_ros.step.graph import qualified
 
 RUN_ATTACHMENT = 'run.yaml'
 METADATA = 'px4_sim_ros'
-_NS_PER_US = 1000
 _BYTES_PER_MB = 1_000_000
 # A chunk ends with a flush; this only bounds it.
 _CHUNK_BYTES = 16 * 1024 * 1024
@@ -43,17 +48,6 @@ def _topic(run: RunDescription, name: str) -> TopicInfo:
     return TopicInfo(
         run.full_name(name), type_name, message_definitions.type_hash(type_name),
         name in side_topics.RECORDED and side_topics.RECORDED[name].latched)
-
-
-class _Channel:
-    """A topic that is written."""
-
-    __slots__ = 'every', 'id', 'seen', 'written'
-
-    def __init__(self, every: int) -> None:
-        self.every = every         # of so many messages one is recorded; 0: none
-        self.id = 0                # in the file
-        self.seen = self.written = 0
 
 
 class BagWriter:
@@ -78,9 +72,10 @@ class BagWriter:
         self._run_text = run.to_yaml().encode()
         self._parameters = parameters
         self._topics = topics_of(run)
-        self._channels = {
-            qualified(vehicle, name): _Channel(every) for vehicle, one in run.members.items()
+        self.channels = {
+            qualified(vehicle, name): Channel(every) for vehicle, one in run.members.items()
             for name, every in recorded(one.graph, parameters).items()}
+        """By name of the topic in the graph, with the namespace before it."""
         self._custom_data = {
             f'{METADATA}.schema_version': str(run.schema_version),
             f'{METADATA}.version': __version__, f'{METADATA}.mode': run.mode,
@@ -106,28 +101,23 @@ class BagWriter:
         :param time_us: simulated time; that of topics of the step must not decrease
         :raises OSError: a flush has failed
         """
-        self.write_all(time_us, ((topic, data),))
+        self.write_all(time_us, self._records(topic, time_us, data))
 
-    def write_all(self, time_us: int, messages: typing.Iterable[tuple[str, bytes]]) -> None:
-        """Write the messages of a time, as `write` does one.
+    def _records(self, topic: str, time_us: int, data: bytes) -> typing.Iterator[MessageRecord]:
+        channel = self.channels[topic]
+        if (number := channel.take()) is not None:
+            yield message_record(channel.id, time_us * NS_PER_US, number, data)
 
-        :param messages: the topic of each, and its bytes
+    def write_all(self, time_us: int, records: typing.Iterable[MessageRecord]) -> None:
+        """Write messages of a time, which must not decrease.
+
+        :param records: they are asked for when what was before is counted
         :raises OSError: a flush has failed
         """
         if time_us > self.flush_at_us:
             self._flush_before(time_us)
-        # All of a step pass here: what is the same for all is looked up once.
-        channels, add, time_ns = self._channels, self._file.add_message, time_us * _NS_PER_US
-        count = 0
         try:
-            for topic, data in messages:
-                channel = channels[topic]
-                seen = channel.seen
-                channel.seen = seen + 1
-                if channel.every and not seen % channel.every:
-                    add(channel.id, time_ns, channel.written, data)
-                    channel.written += 1
-                    count += 1
+            count = self._file.add_all(time_us * NS_PER_US, records)
         except OSError:      # a chunk was full and was flushed
             self._truncate()
             raise
@@ -210,7 +200,7 @@ class BagWriter:
                 name, 'ros2msg', message_definitions.definition(name).encode())
             for name in sorted(types)}
         for name, topic in self._topics.items():
-            self._channels[name].id = self._file.add_channel(
+            self.channels[name].id = self._file.add_channel(
                 topic.name, 'cdr', schemas[topic.type], {
                     'offered_qos_profiles': rosbag2_metadata.qos_text(topic.latched),
                     'topic_type_hash': topic.type_hash})
@@ -233,7 +223,7 @@ class BagWriter:
         """Return the metadata after a flush that begins now."""
         self._files[-1].last_us, self._files[-1].messages = self._last_us, self._in_file
         return rosbag2_metadata.text_of(self._files, {
-            topic: self._channels[name].written for name, topic in self._topics.items()
+            topic: self.channels[name].written for name, topic in self._topics.items()
         }, self._custom_data, is_final=is_final)
 
     def _flush(
