@@ -59,6 +59,15 @@ _COMPRESS: dict[str, typing.Callable[[bytes], bytes]] = {
     'lz4': lz4.frame.compress, 'zstd': zstandard.compress}
 
 
+class _Chunk(typing.NamedTuple):
+    """The messages of a chunk, before they are written."""
+
+    parts: list[bytes]
+    size: int
+    check_sum: int
+    entries: dict[int, list[int]]          # by channel: time and offset of each message
+
+
 class McapFile:
     """A file that is being written; its messages are in chunks, which are indexed."""
 
@@ -90,7 +99,7 @@ class McapFile:
 
     def _begin_chunk(self) -> None:
         self._parts: list[bytes] = []
-        self._size = 0                             # of the parts
+        self._size = self._check_sum = 0           # of the parts
         self._index: dict[int, list[int]] = collections.defaultdict(list)
 
     # What is written once.
@@ -113,8 +122,13 @@ class McapFile:
         return len(self._channels)
 
     def _add_to_chunk(self, record: McapRecord) -> None:
-        self._parts.append(_bytes_of(record))
-        self._size += len(self._parts[-1])
+        self._put_in_chunk(_bytes_of(record))
+
+    def _put_in_chunk(self, record: bytes) -> None:
+        self._parts.append(record)
+        self._size += len(record)
+        # Here it is in the caches still; of the whole chunk it would delay the step that flushes.
+        self._check_sum = zlib.crc32(record, self._check_sum)
 
     def add_metadata(self, name: str, values: dict[str, str]) -> None:
         """Write names and texts.
@@ -151,9 +165,8 @@ class McapFile:
         """
         count = 0
         for channel, record in records:
-            self._parts.append(record)
             self._index[channel] += time_ns, self._size
-            self._size += len(record)
+            self._put_in_chunk(record)
             count += 1
             if self._size > self._chunk_bytes:
                 self.before_full_chunk()
@@ -177,39 +190,43 @@ class McapFile:
         """
         if not self._index:
             return _do_nothing             # what is written once stays for the next chunk
-        content, entries = b''.join(self._parts), self._index
+        chunk = _Chunk(self._parts, self._size, self._check_sum, self._index)
         self._begin_chunk()
         if self._compression == 'none':
-            return functools.partial(self._put, self._laid_out(content, '', content, entries))
-        return functools.partial(self._compress_chunk, content, entries)
+            return functools.partial(self._put, self._laid_out(chunk, '', chunk.parts, chunk.size))
+        return functools.partial(self._compress, chunk)
 
-    def _compress_chunk(self, content: bytes, entries: dict[int, list[int]]) -> None:
-        compressed = _COMPRESS[self._compression](content)
-        self._put(self._laid_out(content, self._compression, compressed, entries))
+    def _compress(self, chunk: _Chunk) -> None:
+        data = _COMPRESS[self._compression](b''.join(chunk.parts))
+        self._put(self._laid_out(chunk, self._compression, [data], len(data)))
 
     def _laid_out(
-        self, content: bytes, compression: str, data: bytes, entries: dict[int, list[int]],
+        self, chunk: _Chunk, compression: str, data: typing.Iterable[bytes], size: int,
     ) -> bytes:
-        """Return a chunk that follows now, with the indexes of its messages; take note of it."""
+        """Return a chunk that follows now, with the indexes of its messages; take note of it.
+
+        :param data: what it holds, compressed, of so many bytes
+        """
+        entries = chunk.entries
         times_ns = [time_ns for its in entries.values() for time_ns in its[::2]]
         first_ns, last_ns = min(times_ns), max(times_ns)
         name = compression.encode()
-        rest = _TEXT_LENGTH.pack(len(name)) + name + _SIZE.pack(len(data))
-        length = _CHUNK.size + len(rest) + len(data)
+        rest = _TEXT_LENGTH.pack(len(name)) + name + _SIZE.pack(size)
+        length = _CHUNK.size + len(rest) + size
         head = _CHUNK.pack(Opcode.CHUNK, length - _OPCODE_AND_LENGTH, first_ns, last_ns,
-                           len(content), zlib.crc32(content))
+                           chunk.size, chunk.check_sum)
         indexes = [_index_record(channel, its) for channel, its in entries.items()]
         ends = itertools.accumulate(map(len, indexes), initial=self.size + length)
         self._chunks.append(ChunkIndex(
             message_start_time=first_ns, message_end_time=last_ns, chunk_start_offset=self.size,
             chunk_length=length, message_index_offsets=dict(zip(entries, ends)),
             message_index_length=sum(map(len, indexes)), compression=compression,
-            compressed_size=len(data), uncompressed_size=len(content)))
+            compressed_size=size, uncompressed_size=chunk.size))
         self._first_ns = min(first_ns, self._first_ns) if self._counts else first_ns
         self._last_ns = max(last_ns, self._last_ns)
         for channel, its in entries.items():
             self._counts[channel] = self._counts.get(channel, 0) + len(its) // 2
-        return b''.join((head, rest, data, *indexes))
+        return b''.join((head, rest, *data, *indexes))
 
     # The end.
 
