@@ -27,7 +27,7 @@ from mcap.reader import make_reader
 
 from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.model.errors import ParameterError
-from px4_sim_ros.recording.bag.disk_thread import AtOnce, DiskThread
+from px4_sim_ros.recording.bag.disk_thread import AtOnce, DiskThread, ThreadIfLong
 from px4_sim_ros.recording.bag.message_definitions import definition
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.replaced_file import ReplacedFile
@@ -40,7 +40,7 @@ WITH_EACH_DISK = pytest.mark.usefixtures('disk')
 COMPRESSIONS = pytest.mark.parametrize('compression', ['none', 'lz4', 'zstd'])
 
 
-@pytest.fixture(params=[AtOnce, DiskThread])
+@pytest.fixture(params=[AtOnce, DiskThread, ThreadIfLong])
 def disk(request, monkeypatch):
     """Let bags be flushed at once, or while more is written."""
     monkeypatch.setattr('bags.new_disk', request.param)
