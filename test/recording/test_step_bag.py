@@ -6,9 +6,11 @@ import errno
 import bags
 import pytest
 
+from px4_sim_ros.messages.publications import Publications
+from px4_sim_ros.model.sensors.imu import ImuMeasurement
 from px4_sim_ros.recording.bag.channel import Channel
 from px4_sim_ros.recording.bag.reader import Message
-from px4_sim_ros.recording.bag.step_bag import StepBag
+from px4_sim_ros.recording.bag.step_bag import StepBag, StepWriter
 from px4_sim_ros.step.graph import CLOCK, COMMAND
 from px4_sim_ros.step.lane import Output
 
@@ -94,6 +96,35 @@ def test_what_comes_beside_the_steps_stays_in_its_place_between_them():
         assert writer.written[-3:] == [
             (topic, index * STEP_US) for topic in (CLOCK, COMMAND, '/rosout')]
     assert len(writer.written) == 9
+
+
+@pytest.mark.parametrize('values', [
+    {}, {'every': 3}, {'topics': 'imu/data_raw sensors/absence'}])
+def test_records_of_a_step_have_the_bytes_of_its_messages_one_by_one(values, tmp_path):
+    """Numbers, texts, and a sensor that has measured nothing; all of each message or a part."""
+    run, folders = bags.description(), []
+    outputs = [output for index in range(1, 100) for output in (
+        step(index)[0], Output(index * STEP_US, 'gps', None),
+        Output(index * STEP_US, 'imu', {'imu/data_raw': ImuMeasurement(
+            index * STEP_US, (0.1, 0.2, index), (0.3, 0.4, 0.5), 0.01, 0.02)}), step(index)[1])]
+
+    def begin(name):
+        folders.append(tmp_path / name / 'bag')
+        return bags.begin_bag(folders[-1], run, flush_us=100_000, **values)
+
+    steps = StepWriter(
+        begin('steps'), run.graph, run.world, lambda error: pytest.fail(str(error)))
+    for output in outputs:
+        steps.send([output])
+    steps.close()
+    writer, publications = begin('messages'), Publications(run.graph, run.world)
+    for output in outputs:
+        for topic, data in publications.of(output):
+            writer.write(topic, output.time_us, data)
+    writer.close()
+    found, expected = ({path.name: path.read_bytes() for path in folder.iterdir()}
+                       for folder in folders)
+    assert found == expected
 
 
 @pytest.mark.parametrize('room', [0, 3])

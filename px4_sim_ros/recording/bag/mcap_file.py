@@ -122,13 +122,10 @@ class McapFile:
         return len(self._channels)
 
     def _add_to_chunk(self, record: McapRecord) -> None:
-        self._put_in_chunk(_bytes_of(record))
-
-    def _put_in_chunk(self, record: bytes) -> None:
-        self._parts.append(record)
-        self._size += len(record)
-        # Here it is in the caches still; of the whole chunk it would delay the step that flushes.
-        self._check_sum = zlib.crc32(record, self._check_sum)
+        data = _bytes_of(record)
+        self._parts.append(data)
+        self._size += len(data)
+        self._check_sum = zlib.crc32(data, self._check_sum)
 
     def add_metadata(self, name: str, values: dict[str, str]) -> None:
         """Write names and texts.
@@ -166,7 +163,10 @@ class McapFile:
         count = 0
         for channel, record in records:
             self._index[channel] += time_ns, self._size
-            self._put_in_chunk(record)
+            self._parts.append(record)
+            self._size += len(record)
+            # It is in the caches still; of the whole chunk it would delay the step that flushes.
+            self._check_sum = zlib.crc32(record, self._check_sum)
             count += 1
             if self._size > self._chunk_bytes:
                 self.before_full_chunk()

@@ -40,12 +40,13 @@ class StepRecords:
         """Yield the messages of a step that are recorded."""
         time_ns = time_us * NS_PER_US
         for output in outputs:
-            recorded = self._recorded[output.vehicle]
-            for name, value in values_of(output).items():
+            _, _, values, vehicle = output
+            recorded = self._recorded[vehicle]
+            for name, value in (values or values_of(output)).items():
                 if name not in recorded:
                     recorded[name] = [
                         (self._channels[its.topic], its.period_us, its.encode.packer(value))
-                        for its in self._publications[output.vehicle][name]]
+                        for its in self._publications[vehicle][name]]
                 for channel, period_us, packed in recorded[name]:
                     if not time_us % period_us and (number := channel.take()) is not None:
                         channel_id = channel.id
