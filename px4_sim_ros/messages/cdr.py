@@ -9,6 +9,7 @@ bytes on the wire are the same.
 """
 from __future__ import annotations
 
+import itertools
 import re
 import struct
 import typing
@@ -31,17 +32,39 @@ class _Leaf(typing.NamedTuple):
     form: str            # of one number
 
 
+class Before(typing.NamedTuple):
+    """What is packed before each message, in one go with it."""
+
+    constant: typing.Callable[[int], bytes]    # from the size of the message in bytes
+    form: str                                  # of the numbers after that, as `struct` has it
+
+
+class Packer(typing.Protocol):
+    """Makes a message from the time in microseconds, a value, and the numbers before it."""
+
+    def __call__(
+        self, time_us: int, value: typing.Any, before: tuple[int, ...] = (), /,
+    ) -> bytes:
+        """Return the message."""
+
+
+NOTHING_BEFORE = Before(lambda size: b'', '')
+
+
 class Layout:
     """The offsets of the numbers in messages with the same texts and sequence lengths.
 
     The message begins with a stamp: it is a Clock, or its first field is a Header.
     """
 
-    def __init__(self, message: typing.Any, fields: typing.Sequence[str]) -> None:
+    def __init__(
+        self, message: typing.Any, fields: typing.Sequence[str], before: Before = NOTHING_BEFORE,
+    ) -> None:
         """Serialise a message as the template.
 
         :param fields: those whose numbers change, in the order of the message; `pose.pose`
             means all numbers in it
+        :param before: what `pack` puts before the message
         """
         walk = _Walk(message)
         self._texts = tuple(text for _, _, text in walk.texts)
@@ -51,42 +74,67 @@ class Layout:
         chosen = [leaf for leaf in walk.leaves if any(
             leaf.path == field or leaf.path.startswith((f'{field}.', f'{field}['))
             for field in fields)]
-        self._lay_out(bytes(walk.data), _neighbours(chosen))
+        self._lay_out(bytes(walk.data), _neighbours(chosen), before)
+        self._pack_numbers = self.packer(lambda numbers: numbers)
         self._start = chosen[0].offset if chosen else 0
         self._unpack = struct.Struct(_format(chosen)).unpack_from
         self._read_stamp = _STAMP.unpack_from
         self.numbers: tuple[float, ...] = self._unpack(walk.data, self._start)
         """Those of the message that it was made from."""
 
-    def _lay_out(self, template: bytes, runs: typing.Sequence[typing.Sequence[_Leaf]]) -> None:
+    def _lay_out(
+        self, template: bytes, runs: typing.Sequence[typing.Sequence[_Leaf]], before: Before,
+    ) -> None:
         """Prepare to pack a message at once: what never changes is in it as texts."""
         at = STAMP_OFFSET + _STAMP.size
-        form = f'<{STAMP_OFFSET}s{_STAMP.format[1:]}'
-        self._head = template[:STAMP_OFFSET]
+        self._first, self._head = before.constant(len(template)), template[:STAMP_OFFSET]
+        form = f'<{len(self._first)}s{before.form}{STAMP_OFFSET}s{_STAMP.format[1:]}'
         self._constants: list[bytes] = []      # before each run of numbers, and after the last
-        self._runs: list[slice] = []           # of the numbers
-        first = 0
+        self._ends: list[int] = []             # of the runs, in the numbers
         for run in runs:
             self._constants.append(template[at:run[0].offset])
-            self._runs.append(slice(first, first + len(run)))
-            first += len(run)
+            self._ends.append((self._ends[-1] if self._ends else 0) + len(run))
             form += f'{len(self._constants[-1])}s{_format(run)[1:]}'
             at = run[0].offset + struct.calcsize(_format(run))
         self._constants.append(template[at:])
         self._pack = struct.Struct(f'{form}{len(self._constants[-1])}s').pack
 
-    def pack(self, time_us: int, numbers: typing.Sequence[float]) -> bytes:
-        """Return a message with this stamp and these numbers."""
-        seconds, nanoseconds = time_us // US_PER_S, time_us % US_PER_S * 1000
-        constants = self._constants
-        if len(constants) == 2:                # so it is with most messages
-            return self._pack(
-                self._head, seconds, nanoseconds, constants[0], *numbers, constants[1])
-        values: list[float | bytes] = [constants[0]]
-        for its, constant in zip(self._runs, constants[1:]):
-            values += numbers[its]
-            values.append(constant)
-        return self._pack(self._head, seconds, nanoseconds, *values)
+    def packer(self, numbers: typing.Callable[[typing.Any], typing.Sequence[float]]) -> Packer:
+        """Return what packs messages with the numbers of values.
+
+        :param numbers: returns those of a value
+        """
+        pack, first, head = self._pack, self._first, self._head
+        constant, *others = self._constants
+        if len(self._ends) == 1:               # so it is with most messages
+            last, = others
+
+            def packed(time_us: int, value: typing.Any, before: tuple[int, ...] = ()) -> bytes:
+                return pack(
+                    first, *before, head, time_us // US_PER_S, time_us % US_PER_S * 1000, constant,
+                    *numbers(value), last)
+            return packed
+        runs = [(slice(*its), after) for its, after in zip(
+            itertools.pairwise([0, *self._ends]), others)]
+
+        def packed_in_runs(time_us: int, value: typing.Any, before: tuple[int, ...] = ()) -> bytes:
+            all_of_them = numbers(value)
+            values: list[float | bytes] = [constant]
+            for its, after in runs:
+                values += all_of_them[its]
+                values.append(after)
+            return pack(
+                first, *before, head, time_us // US_PER_S, time_us % US_PER_S * 1000, *values)
+        return packed_in_runs
+
+    def pack(
+        self, time_us: int, numbers: typing.Sequence[float], before: tuple[int, ...] = (),
+    ) -> bytes:
+        """Return a message with this stamp and these numbers.
+
+        :param before: the numbers of what is before it
+        """
+        return self._pack_numbers(time_us, numbers, before)
 
     def unpack(self, data: bytes) -> tuple[int, tuple[float, ...]] | None:
         """Return stamp and numbers of a message; None if it does not match the template."""

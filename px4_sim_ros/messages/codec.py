@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import typing
 
-from px4_sim_ros.messages.cdr import Layout
+from px4_sim_ros.messages.cdr import NOTHING_BEFORE, Before, Layout, Packer
 from px4_sim_ros.messages.stamps import serialised_stamp_us
 
 Numbers = tuple[float, ...]
@@ -38,20 +38,27 @@ class Codec(typing.NamedTuple):
 class Encoder:
     """Makes the messages of one topic; all its values are alike in what is no number."""
 
-    def __init__(self, codec: Codec, frame: str | None = None) -> None:
+    def __init__(
+        self, codec: Codec, frame: str | None = None, before: Before = NOTHING_BEFORE,
+    ) -> None:
         """Begin; how messages look follows from the first value.
 
         :param frame: in the place of that of the codec
+        :param before: what is put before each message
         """
-        self._codec = codec
-        self._frame = frame
-        self._layout: Layout | None = None
+        self._codec, self._frame, self._before = codec, frame, before
+        self._pack: Packer | None = None
 
     def __call__(self, time_us: int, value: typing.Any) -> bytes:
         """Return a serialised message."""
-        if self._layout is None:
-            self._layout = Layout(self.message(value), self._codec.fields)
-        return self._layout.pack(time_us, self._codec.numbers(value))
+        return self.packer(value)(time_us, value)
+
+    def packer(self, value: typing.Any) -> Packer:
+        """Return what makes messages of values like the first one that was given."""
+        if self._pack is None:
+            self._pack = Layout(self.message(value), self._codec.fields, self._before).packer(
+                self._codec.numbers)
+        return self._pack
 
     def message(self, value: typing.Any) -> typing.Any:
         """Return a message with all that is no number."""

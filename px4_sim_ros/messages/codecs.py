@@ -8,6 +8,7 @@ import typing
 from rosgraph_msgs.msg import Clock
 
 from px4_sim_ros.messages import measurements
+from px4_sim_ros.messages.cdr import NOTHING_BEFORE, Before
 from px4_sim_ros.messages.codec import Codec, Decoder, Encoder
 from px4_sim_ros.messages.texts import TEXTS, TextDecoder, TextEncoder
 from px4_sim_ros.messages.truth import ACCEL, JOINTS, ODOMETRY, POSE, REFERENCES
@@ -27,12 +28,16 @@ CODECS: dict[str, Codec] = measurements.CODECS | {
 }
 
 
-def encoder(topic: Topic) -> Encoder | TextEncoder:
-    """Return what makes the messages of a topic."""
+def encoder(topic: Topic, before: Before = NOTHING_BEFORE) -> Encoder | TextEncoder:
+    """Return what makes the messages of a topic.
+
+    :param before: what is put before each message
+    """
     if topic.kind in TEXTS:
-        return TextEncoder(TEXTS[topic.kind])
+        return TextEncoder(TEXTS[topic.kind], before)
     index = kind_and_index(topic.publisher)[1]
-    return Encoder(CODECS[topic.kind], measurements.frame_of_instance(topic) if index else None)
+    return Encoder(
+        CODECS[topic.kind], measurements.frame_of_instance(topic) if index else None, before)
 
 
 def decoder(

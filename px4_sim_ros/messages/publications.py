@@ -8,14 +8,68 @@ import typing
 from std_msgs.msg import Header
 
 from px4_sim_ros.messages import codecs
+from px4_sim_ros.messages.cdr import NOTHING_BEFORE, Before, Packer
 from px4_sim_ros.messages.codec import Codec, Encoder
 from px4_sim_ros.messages.texts import TextEncoder
 from px4_sim_ros.model.world import WorldParameters
+from px4_sim_ros.step.block import Outputs
 from px4_sim_ros.step.graph import ABSENCE, Graph, qualified
 from px4_sim_ros.step.lane import Output
 
 _ABSENCE = Codec(
     lambda sensor: Header(frame_id=sensor), (), lambda sensor: (), lambda time_us, n, frame: frame)
+
+
+class AbsenceEncoder:
+    """Makes the messages that sensors have no measurement."""
+
+    def __init__(self, sensors: typing.Iterable[str], before: Before) -> None:
+        """Begin.
+
+        :param before: what is put before each message
+        """
+        self._encoders = {sensor: Encoder(_ABSENCE, before=before) for sensor in sensors}
+
+    def __call__(self, time_us: int, sensor: str, before: tuple[int, ...] = ()) -> bytes:
+        """Return a serialised message.
+
+        :param before: the numbers of what is before it
+        """
+        return self._encoders[sensor].packer(sensor)(time_us, sensor, before)
+
+    def packer(self, sensor: str) -> Packer:
+        """Return what makes messages, whatever the sensor."""
+        return self.__call__
+
+
+class Publication(typing.NamedTuple):
+    """A topic that carries a value, or a part of it."""
+
+    topic: str                 # with the namespace of the vehicle
+    period_us: int
+    encode: Encoder | TextEncoder | AbsenceEncoder
+
+
+def publications_of(
+    graph: Graph, world: WorldParameters, vehicle: str = '', before: Before = NOTHING_BEFORE,
+) -> dict[str, list[Publication]]:
+    """Return by the topic that blocks know a value by which topics carry it.
+
+    :param vehicle: the namespace of theirs, if the topics are to have it
+    :param before: what is put before each message
+    """
+    found = {ABSENCE: [Publication(
+        qualified(vehicle, ABSENCE), 1, AbsenceEncoder(graph.sensors, before))]}
+    for name, topic in graph.topics.items():
+        found.setdefault(topic.value, []).append(Publication(
+            qualified(vehicle, name), topic.period_us(world.step_us, world.periods_us),
+            codecs.encoder(topic, before)))
+    return found
+
+
+def values_of(output: Output) -> Outputs:
+    """Return the values of an output; that of a sensor without a measurement is its name."""
+    return {ABSENCE: output.block} if output.values is None else output.values
 
 
 class Publications:
@@ -31,24 +85,13 @@ class Publications:
             change. None: all
         :param vehicle: the namespace of theirs, if the topics are to have it
         """
-        self._wanted, self._absence = wanted, qualified(vehicle, ABSENCE)
-        # By the topic that blocks know a value by: each topic that carries it, or a part of it.
-        self._topics: dict[str, list[tuple[str, int, Encoder | TextEncoder]]] = {}
-        for name, topic in graph.topics.items():
-            self._topics.setdefault(topic.value, []).append(
-                (qualified(vehicle, name), topic.period_us(world.step_us, world.periods_us),
-                 codecs.encoder(topic)))
-        self._absences = {sensor: Encoder(_ABSENCE) for sensor in graph.sensors}
+        self._wanted = wanted
+        self._topics = publications_of(graph, world, vehicle)
 
     def of(self, output: Output) -> typing.Iterator[tuple[str, bytes]]:
         """Yield the topics and messages of an output."""
-        time_us, block, values, _ = output
-        wanted = self._wanted
-        if values is None:
-            if wanted is None or self._absence in wanted:
-                yield self._absence, self._absences[block](time_us, block)
-            return
-        for value_name, value in values.items():
+        time_us, wanted = output.time_us, self._wanted
+        for value_name, value in values_of(output).items():
             for name, period_us, encode in self._topics[value_name]:
                 if (wanted is None or name in wanted) and not time_us % period_us:
                     yield name, encode(time_us, value)

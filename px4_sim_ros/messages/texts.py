@@ -12,7 +12,7 @@ import typing
 
 from rcl_interfaces.msg import Log
 
-from px4_sim_ros.messages.cdr import Layout
+from px4_sim_ros.messages.cdr import NOTHING_BEFORE, Before, Layout, Packer
 from px4_sim_ros.model.environment.downwash import Wake
 from px4_sim_ros.model.scenario.situation import AutopilotState
 from px4_sim_ros.step.graph import AUTOPILOT_STATE, FAULTS, WAKE, WAKES
@@ -70,20 +70,32 @@ def read_text(kind: str, text: str) -> typing.Any:
 class TextEncoder:
     """Makes the messages of one topic."""
 
-    def __init__(self, codec: TextCodec) -> None:
-        """Begin; the first message follows from the first value."""
-        self._codec = codec
+    def __init__(self, codec: TextCodec, before: Before = NOTHING_BEFORE) -> None:
+        """Begin; the first message follows from the first value.
+
+        :param before: what is put before each message
+        """
+        self._codec, self._before = codec, before
         self._value: typing.Any = None
         self._layout: Layout | None = None
 
-    def __call__(self, time_us: int, value: typing.Any) -> bytes:
-        """Return a serialised message."""
+    def __call__(
+        self, time_us: int, value: typing.Any, before: tuple[int, ...] = (),
+    ) -> bytes:
+        """Return a serialised message.
+
+        :param before: the numbers of what is before it
+        """
         if self._layout is None or value is not self._value:
             self._value = value
             self._layout = Layout(Log(
                 level=_INFO, name=self._codec.name,
-                msg=json.dumps(self._codec.to_plain(value))), ())
-        return self._layout.pack(time_us, ())
+                msg=json.dumps(self._codec.to_plain(value))), (), self._before)
+        return self._layout.pack(time_us, (), before)
+
+    def packer(self, value: typing.Any) -> Packer:
+        """Return what makes messages, whatever the value."""
+        return self.__call__
 
 
 class TextDecoder:

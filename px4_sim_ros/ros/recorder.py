@@ -19,7 +19,7 @@ from px4_sim_ros.config.recording import RecorderParameters
 from px4_sim_ros.messages.diagnostics import ERROR, OK
 from px4_sim_ros.messages.stamps import serialised_stamp_us, stamp_us
 from px4_sim_ros.model.errors import ParameterError
-from px4_sim_ros.recording.bag.disk_thread import DiskThread
+from px4_sim_ros.recording.bag.disk_thread import ThreadIfLong
 from px4_sim_ros.recording.bag.fleet_description import FleetDescription, read_run_file
 from px4_sim_ros.recording.bag.folder import make_folder, new_folder
 from px4_sim_ros.recording.bag.reader import Message
@@ -110,7 +110,7 @@ class RecorderNode(PollingNode, GraphNode):
         self._discard()
         self._folder = make_folder(self._next_folder())
         # By value it is written where the steps are run, otherwise in a thread anyway.
-        disk = DiskThread() if self._gets_values else None
+        disk = ThreadIfLong() if self._gets_values else None
         writer = BagWriter(self._folder, self._run, self._own, disk)
         self._recordings += 1
         self._bag = self._begin(writer)

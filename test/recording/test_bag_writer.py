@@ -27,10 +27,10 @@ from mcap.reader import make_reader
 
 from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.model.errors import ParameterError
-from px4_sim_ros.recording.bag import rosbag2_metadata
-from px4_sim_ros.recording.bag.disk_thread import AtOnce, DiskThread
+from px4_sim_ros.recording.bag.disk_thread import AtOnce, DiskThread, ThreadIfLong
 from px4_sim_ros.recording.bag.message_definitions import definition
 from px4_sim_ros.recording.bag.reader import BagReader
+from px4_sim_ros.recording.bag.replaced_file import ReplacedFile
 from px4_sim_ros.recording.bag.run_description import BagError
 from px4_sim_ros.recording.bag.writer import BagWriter, topics_of
 from px4_sim_ros.step import side_topics
@@ -40,7 +40,7 @@ WITH_EACH_DISK = pytest.mark.usefixtures('disk')
 COMPRESSIONS = pytest.mark.parametrize('compression', ['none', 'lz4', 'zstd'])
 
 
-@pytest.fixture(params=[AtOnce, DiskThread])
+@pytest.fixture(params=[AtOnce, DiskThread, ThreadIfLong])
 def disk(request, monkeypatch):
     """Let bags be flushed at once, or while more is written."""
     monkeypatch.setattr('bags.new_disk', request.param)
@@ -152,13 +152,13 @@ def test_a_new_file_after_so_many_bytes(compression, tmp_path):
 
 
 def test_a_file_that_is_still_empty_begins_where_the_one_before_ends(tmp_path, monkeypatch):
-    noted, write = [], rosbag2_metadata.write
+    noted, replace = [], ReplacedFile.replace
 
-    def note(folder, *arguments, **keywords):
-        write(folder, *arguments, **keywords)
-        noted.append(metadata(folder)['files'])
+    def note(file, text):
+        replace(file, text)
+        noted.append(metadata(tmp_path / 'bag')['files'])
 
-    monkeypatch.setattr(rosbag2_metadata, 'write', note)
+    monkeypatch.setattr(ReplacedFile, 'replace', note)
     write_bag(tmp_path / 'bag', 3 * S, split_duration_s=1.0)
     empty = [files for files in noted if len(files) > 1 and not files[-1]['message_count']]
     assert len(empty) == 2

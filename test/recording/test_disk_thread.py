@@ -8,7 +8,7 @@ import bags
 import pytest
 
 from px4_sim_ros.recording.bag import writer as bag_writer
-from px4_sim_ros.recording.bag.disk_thread import AtOnce, DiskThread
+from px4_sim_ros.recording.bag.disk_thread import AtOnce, DiskThread, ThreadIfLong
 
 S = 1_000_000
 PATIENCE_S = 20.0
@@ -70,12 +70,12 @@ def test_a_bag_has_the_same_bytes_without_it(chunk_bytes, values, tmp_path, monk
     """Also when chunks are full before they are flushed."""
     monkeypatch.setattr(bag_writer, '_CHUNK_BYTES', chunk_bytes)
     written = []
-    for new_disk in AtOnce, DiskThread:
+    for new_disk in AtOnce, DiskThread, ThreadIfLong:
         monkeypatch.setattr('bags.new_disk', new_disk)
         folder = tmp_path / new_disk.__name__ / 'bag'
         bags.write_bag(folder, S, flush_us=100_000, **values)
         written.append({path.name: path.read_bytes() for path in folder.iterdir()})
-    assert written[0] == written[1]
+    assert written[0] == written[1] == written[2]
 
 
 def test_what_fails_is_raised_once_and_then_it_goes_on():
@@ -95,6 +95,30 @@ def test_what_fails_is_raised_once_and_then_it_goes_on():
     assert done == [2]
 
 
+def test_only_what_takes_long_is_done_in_the_thread(monkeypatch):
+    """As long as it does."""
+    now_s, threads = [0.0], []
+    monkeypatch.setattr('time.perf_counter', lambda: now_s[0])
+    disk = ThreadIfLong()
+
+    def work(duration_s):
+        now_s[0] += duration_s
+        threads.append(threading.current_thread() is threading.main_thread())
+
+    for duration_s in 1e-4, 6e-3, 7e-3, 1e-4, 1e-4:
+        disk.begin(lambda duration_s=duration_s: work(duration_s))
+    disk.close()
+    assert threads == [True, True, False, False, True]
+
+
+def test_what_fails_at_once_is_raised_at_once():
+    disk = ThreadIfLong()
+    with pytest.raises(ZeroDivisionError):
+        disk.begin(lambda: 1 // 0)
+    disk.wait()
+    disk.close()
+
+
 @pytest.mark.parametrize('ends', ['close', 'begin'])
 def test_a_failure_leaves_no_thread(ends, disk, tmp_path, monkeypatch):
     """Whether it is found by the next flush, or only at the end."""
@@ -103,10 +127,10 @@ def test_a_failure_leaves_no_thread(ends, disk, tmp_path, monkeypatch):
     bags.write_all(writer, bags.messages_of(run, 100_000))
     disk.wait()
 
-    def fail(*arguments):
+    def fail():
         raise OSError(errno.ENOSPC, 'No space left on device')
 
-    monkeypatch.setattr(writer._file, 'write_chunk', fail)
+    monkeypatch.setattr(writer._file, 'take_chunk', lambda: fail)
     bags.write_all(writer, bags.messages_of(run, 200_000, 100_000))
     with pytest.raises(OSError, match='No space left on device'):
         if ends == 'begin':

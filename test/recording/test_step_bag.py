@@ -6,7 +6,9 @@ import errno
 import bags
 import pytest
 
-from px4_sim_ros.recording.bag import step_bag
+from px4_sim_ros.messages.publications import Publications
+from px4_sim_ros.model.sensors.imu import ImuMeasurement
+from px4_sim_ros.recording.bag.channel import Channel
 from px4_sim_ros.recording.bag.reader import Message
 from px4_sim_ros.recording.bag.step_bag import StepBag, StepWriter
 from px4_sim_ros.step.graph import CLOCK, COMMAND
@@ -20,18 +22,22 @@ class Writer:
 
     flushed_us = 0
 
-    def __init__(self, room=1000, flush_at_us=0):
-        self.flush_at_us = flush_at_us
+    def __init__(self, room=1000):
         self.written, self.room, self.closed = [], room, 0
+        self.channels = {}
+        for name in bags.description().graph.topics:
+            self.channels[name] = Channel(1)
+            self.channels[name].id = len(self.channels)
 
     def write(self, topic, time_us, data):
-        self.write_all(time_us, [(topic, data)])
+        if len(self.written) == self.room:
+            raise OSError(errno.ENOSPC, 'No space left on device')
+        self.written.append((topic, time_us))
 
-    def write_all(self, time_us, messages):
-        for topic, _ in messages:
-            if len(self.written) == self.room:
-                raise OSError(errno.ENOSPC, 'No space left on device')
-            self.written.append((topic, time_us))
+    def write_all(self, time_us, records):
+        names = {channel.id: name for name, channel in self.channels.items()}
+        for channel, _ in records:
+            self.write(names[channel], time_us, b'')
 
     def close(self):
         self.closed += 1
@@ -80,45 +86,45 @@ def test_what_comes_beside_the_steps_has_the_time_of_the_last_one():
     assert writer.written[2] == ('/rosout', STEP_US)
 
 
-def test_steps_wait_until_there_are_some_or_a_flush_is_due(monkeypatch):
-    monkeypatch.setattr(step_bag, '_AT_ONCE', 6)
-    writer = Writer(flush_at_us=4 * STEP_US)
+def test_what_comes_beside_the_steps_stays_in_its_place_between_them():
+    writer = Writer()
     bag = bag_of(writer)
-    counts = []
-    for index in range(1, 8):
+    for index in range(1, 4):
         bag.send(step(index))
-        counts.append(len(writer.written))
-    # Three steps, then the two that a flush is due with; from there on it is due with each.
-    assert counts == [0, 0, 6, 6, 10, 12, 14]
-    assert bag.complete_us == 7 * STEP_US
+        bag.write([Message('/rosout', bag.complete_us, b'')])
+        # Nothing waits for more to come.
+        assert writer.written[-3:] == [
+            (topic, index * STEP_US) for topic in (CLOCK, COMMAND, '/rosout')]
+    assert len(writer.written) == 9
 
 
-def test_what_comes_while_time_stands_still_does_not_pile_up():
-    writer = Writer(flush_at_us=4 * STEP_US)
-    bag = bag_of(writer)
-    bag.send(step(1))
-    for _ in range(150):
-        bag.write([Message('/rosout', STEP_US, b'')])
-    assert len(writer.written) == 100
+@pytest.mark.parametrize('values', [
+    {}, {'every': 3}, {'topics': 'imu/data_raw sensors/absence'}])
+def test_records_of_a_step_have_the_bytes_of_its_messages_one_by_one(values, tmp_path):
+    """Numbers, texts, and a sensor that has measured nothing; all of each message or a part."""
+    run, folders = bags.description(), []
+    outputs = [output for index in range(1, 100) for output in (
+        step(index)[0], Output(index * STEP_US, 'gps', None),
+        Output(index * STEP_US, 'imu', {'imu/data_raw': ImuMeasurement(
+            index * STEP_US, (0.1, 0.2, index), (0.3, 0.4, 0.5), 0.01, 0.02)}), step(index)[1])]
 
+    def begin(name):
+        folders.append(tmp_path / name / 'bag')
+        return bags.begin_bag(folders[-1], run, flush_us=100_000, **values)
 
-def test_a_bag_has_the_same_bytes_however_many_steps_are_written_at_once(tmp_path, monkeypatch):
-    """What comes beside the steps stays in its place between them."""
-    run, found = bags.description(), []
-    for count in 1, 6, 1000:
-        monkeypatch.setattr(step_bag, '_AT_ONCE', count)
-        folder = tmp_path / str(count) / 'bag'
-        writer = bags.begin_bag(folder, run, flush_us=100_000, split_duration_s=0.3)
-        steps = StepWriter(writer, run.graph, run.world, lambda error: pytest.fail(str(error)))
-        for index in range(1, 200):
-            steps.send(step(index))
-            if index % 7 == 0:
-                data = bags.serialised('rcl_interfaces/msg/Log')
-                steps.write([Message('/rosout', steps.complete_us, data)])
-        steps.close()
-        found.append({path.name: path.read_bytes() for path in folder.iterdir()})
-    assert len(found[0]) == 4
-    assert found[0] == found[1] == found[2]
+    steps = StepWriter(
+        begin('steps'), run.graph, run.world, lambda error: pytest.fail(str(error)))
+    for output in outputs:
+        steps.send([output])
+    steps.close()
+    writer, publications = begin('messages'), Publications(run.graph, run.world)
+    for output in outputs:
+        for topic, data in publications.of(output):
+            writer.write(topic, output.time_us, data)
+    writer.close()
+    found, expected = ({path.name: path.read_bytes() for path in folder.iterdir()}
+                       for folder in folders)
+    assert found == expected
 
 
 @pytest.mark.parametrize('room', [0, 3])

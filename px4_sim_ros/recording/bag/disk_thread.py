@@ -1,11 +1,17 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""Waits for the disk in a thread of its own, so that the steps do not."""
+"""Waits for the disk in a thread of its own, so that the steps do not, where it takes long."""
 from __future__ import annotations
 
+import functools
 import queue
 import threading
+import time
 import typing
+
+# Of wall time. The steps lose half of it to a thread that does its part on the autopilot's core
+# and takes turns with them for Python; a disk that others use takes many times as long.
+_MOMENT_S = 1e-3
 
 
 class Disk(typing.Protocol):
@@ -74,3 +80,33 @@ class DiskThread:
                 self._answers.put(error)
             else:
                 self._answers.put(None)
+
+
+class ThreadIfLong:
+    """Does at once what takes a moment, and in a thread what is going to take long, as before."""
+
+    def __init__(self) -> None:
+        """Start the thread."""
+        self._thread = DiskThread()
+        self._takes_long = False           # as the last one did
+
+    def begin(self, work: typing.Callable[[], None]) -> None:
+        """Begin something, when what was begun before is done."""
+        self._thread.wait()
+        if self._takes_long:
+            self._thread.begin(functools.partial(self._do, work))
+        else:
+            self._do(work)
+
+    def _do(self, work: typing.Callable[[], None]) -> None:
+        started_s = time.perf_counter()
+        work()
+        self._takes_long = time.perf_counter() - started_s > _MOMENT_S
+
+    def wait(self) -> None:
+        """Wait until it is done; what it has raised is raised here, once."""
+        self._thread.wait()
+
+    def close(self) -> None:
+        """Wait until it is done, whatever becomes of it, and end the thread."""
+        self._thread.close()

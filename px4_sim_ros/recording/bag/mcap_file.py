@@ -8,6 +8,8 @@ by itself. The records that are rare are the library's.
 from __future__ import annotations
 
 import collections
+import functools
+import itertools
 import struct
 import typing
 import zlib
@@ -20,7 +22,6 @@ from mcap.records import (
     Attachment,
     AttachmentIndex,
     Channel,
-    Chunk,
     ChunkIndex,
     DataEnd,
     Footer,
@@ -33,25 +34,37 @@ from mcap.records import (
     SummaryOffset,
 )
 
+from px4_sim_ros.messages.cdr import Before
+
 MAGIC = struct.pack('<8B', 137, 77, 67, 65, 80, 48, 13, 10)
 
 # Opcode, length of what follows; channel, sequence, time of log and of publication.
 _MESSAGE = struct.Struct('<BQHIQQ')
-_pack_message, _MESSAGE_SIZE = _MESSAGE.pack, _MESSAGE.size
-_MESSAGE_OPCODE = int(Opcode.MESSAGE)         # as a plain number: it is packed in half of the time
-_OPCODE_AND_LENGTH = struct.calcsize('<BQ')
+_BEGINNING = struct.Struct('<BQ')
+_OPCODE_AND_LENGTH = _BEGINNING.size
 _MESSAGE_LENGTH = _MESSAGE.size - _OPCODE_AND_LENGTH
+BEFORE_MESSAGE = Before(
+    lambda size: _BEGINNING.pack(Opcode.MESSAGE, _MESSAGE_LENGTH + size), 'HIQQ')
+"""What a record has before its message: channel, number in it, and twice the time in ns."""
+
+# Channel, and the whole record.
+MessageRecord = tuple[int, bytes]
 _INDEX = struct.Struct('<BQHI')
+# Opcode, length of what follows; first and last time, uncompressed size and check sum.
+_CHUNK = struct.Struct('<BQQQQI')
+_TEXT_LENGTH, _SIZE = struct.Struct('<I'), struct.Struct('<Q')
 _FOOTER = struct.Struct('<BQQQ')
 _FOOTER_LENGTH = 20
-_COMPRESSED: dict[str, typing.Callable[[bytes], bytes]] = {
-    '': bytes, 'lz4': lz4.frame.compress, 'zstd': zstandard.compress}
+_COMPRESS: dict[str, typing.Callable[[bytes], bytes]] = {
+    'lz4': lz4.frame.compress, 'zstd': zstandard.compress}
 
 
-class TakenChunk(typing.NamedTuple):
+class _Chunk(typing.NamedTuple):
     """The messages of a chunk, before they are written."""
 
     parts: list[bytes]
+    size: int
+    check_sum: int
     entries: dict[int, list[int]]          # by channel: time and offset of each message
 
 
@@ -79,12 +92,14 @@ class McapFile:
         self.before_full_chunk: typing.Callable[[], None] = lambda: None
         """Is called before a chunk is written without a flush."""
         self._begin_chunk()
-        stream.write(MAGIC)
+        self.size = 0
+        """Of what was written."""
+        self._put(MAGIC)
         self._write(Header('ros2', library))
 
     def _begin_chunk(self) -> None:
         self._parts: list[bytes] = []
-        self._size = 0                             # of the parts
+        self._size = self._check_sum = 0           # of the parts
         self._index: dict[int, list[int]] = collections.defaultdict(list)
 
     # What is written once.
@@ -107,8 +122,10 @@ class McapFile:
         return len(self._channels)
 
     def _add_to_chunk(self, record: McapRecord) -> None:
-        self._parts.append(_bytes_of(record))
-        self._size += len(self._parts[-1])
+        data = _bytes_of(record)
+        self._parts.append(data)
+        self._size += len(data)
+        self._check_sum = zlib.crc32(data, self._check_sum)
 
     def add_metadata(self, name: str, values: dict[str, str]) -> None:
         """Write names and texts.
@@ -136,65 +153,80 @@ class McapFile:
         :param sequence: its number in the channel
         :raises OSError: the chunk was full and cannot be written
         """
-        length = len(data)
-        self._parts += _pack_message(
-            _MESSAGE_OPCODE, _MESSAGE_LENGTH + length, channel, sequence, time_ns, time_ns), data
-        self._index[channel] += time_ns, self._size
-        self._size += _MESSAGE_SIZE + length
-        if self._size > self._chunk_bytes:
-            self.before_full_chunk()
-            self.write_chunk(self.take_chunk())
+        self.add_all(time_ns, (message_record(channel, time_ns, sequence, data),))
+
+    def add_all(self, time_ns: int, records: typing.Iterable[MessageRecord]) -> int:
+        """Add messages of a time to the chunk; return how many.
+
+        :raises OSError: the chunk was full and cannot be written
+        """
+        count = 0
+        for channel, record in records:
+            self._index[channel] += time_ns, self._size
+            self._parts.append(record)
+            self._size += len(record)
+            # It is in the caches still; of the whole chunk it would delay the step that flushes.
+            self._check_sum = zlib.crc32(record, self._check_sum)
+            count += 1
+            if self._size > self._chunk_bytes:
+                self.before_full_chunk()
+                self.take_chunk()()
+        return count
 
     def flush(self) -> None:
         """Write the chunk, and flush the stream.
 
         :raises OSError: it cannot be written
         """
-        self.write_chunk(self.take_chunk())
+        self.take_chunk()()
         self._stream.flush()
 
-    def take_chunk(self) -> TakenChunk:
-        """Return the chunk as it is, and begin another one.
+    def take_chunk(self) -> typing.Callable[[], None]:
+        """Return what writes the chunk as it is, if there is a message in it; begin another one.
 
-        Whoever writes it, in another thread too, writes chunks in their order.
+        It may be called in another thread, when the one before is done, and raises OSError if the
+        chunk cannot be written. What can be done before is done: two threads that run Python wait
+        for one another at each call of the system.
         """
         if not self._index:
-            return TakenChunk([], {})      # what is written once stays for the next one
-        chunk = TakenChunk(self._parts, self._index)
+            return _do_nothing             # what is written once stays for the next chunk
+        chunk = _Chunk(self._parts, self._size, self._check_sum, self._index)
         self._begin_chunk()
-        return chunk
+        if self._compression == 'none':
+            return functools.partial(self._put, self._laid_out(chunk, '', chunk.parts, chunk.size))
+        return functools.partial(self._compress, chunk)
 
-    def write_chunk(self, chunk: TakenChunk) -> None:
-        """Write a chunk; it is left out while there is no message in it.
+    def _compress(self, chunk: _Chunk) -> None:
+        data = _COMPRESS[self._compression](b''.join(chunk.parts))
+        self._put(self._laid_out(chunk, self._compression, [data], len(data)))
 
-        :raises OSError: it cannot be written
+    def _laid_out(
+        self, chunk: _Chunk, compression: str, data: typing.Iterable[bytes], size: int,
+    ) -> bytes:
+        """Return a chunk that follows now, with the indexes of its messages; take note of it.
+
+        :param data: what it holds, compressed, of so many bytes
         """
-        if not chunk.entries:
-            return
-        content = b''.join(chunk.parts)
-        compression = '' if self._compression == 'none' else self._compression
-        data = _COMPRESSED[compression](content)
-        first_ns = min(min(its[::2]) for its in chunk.entries.values())
-        last_ns = max(max(its[::2]) for its in chunk.entries.values())
-        offset, length = self._write(Chunk(
-            compression=compression, data=data, message_start_time=first_ns,
-            message_end_time=last_ns, uncompressed_crc=zlib.crc32(content),
-            uncompressed_size=len(content)))
-        indexes, offsets, end = [], {}, offset + length
-        for channel, its in chunk.entries.items():
-            indexes.append(_index_record(channel, its))
-            offsets[channel] = end
-            end += len(indexes[-1])
-        self._stream.write(b''.join(indexes))
+        entries = chunk.entries
+        times_ns = [time_ns for its in entries.values() for time_ns in its[::2]]
+        first_ns, last_ns = min(times_ns), max(times_ns)
+        name = compression.encode()
+        rest = _TEXT_LENGTH.pack(len(name)) + name + _SIZE.pack(size)
+        length = _CHUNK.size + len(rest) + size
+        head = _CHUNK.pack(Opcode.CHUNK, length - _OPCODE_AND_LENGTH, first_ns, last_ns,
+                           chunk.size, chunk.check_sum)
+        indexes = [_index_record(channel, its) for channel, its in entries.items()]
+        ends = itertools.accumulate(map(len, indexes), initial=self.size + length)
         self._chunks.append(ChunkIndex(
-            message_start_time=first_ns, message_end_time=last_ns, chunk_start_offset=offset,
-            chunk_length=length, message_index_offsets=offsets,
-            message_index_length=end - offset - length, compression=compression,
-            compressed_size=len(data), uncompressed_size=len(content)))
+            message_start_time=first_ns, message_end_time=last_ns, chunk_start_offset=self.size,
+            chunk_length=length, message_index_offsets=dict(zip(entries, ends)),
+            message_index_length=sum(map(len, indexes)), compression=compression,
+            compressed_size=size, uncompressed_size=chunk.size))
         self._first_ns = min(first_ns, self._first_ns) if self._counts else first_ns
         self._last_ns = max(last_ns, self._last_ns)
-        for channel, its in chunk.entries.items():
+        for channel, its in entries.items():
             self._counts[channel] = self._counts.get(channel, 0) + len(its) // 2
+        return b''.join((head, rest, *data, *indexes))
 
     # The end.
 
@@ -203,9 +235,9 @@ class McapFile:
 
         :raises OSError: they cannot be written
         """
-        self.write_chunk(self.take_chunk())
+        self.take_chunk()()
         self._write(DataEnd(0))
-        start = self._stream.tell()
+        start = self.size
         summary, groups = b'', b''
         for opcode, records in self._summary():
             group = b''.join(map(_bytes_of, records))
@@ -214,11 +246,11 @@ class McapFile:
             summary += group
         offsets_start = start + len(summary)
         footer = _FOOTER.pack(Opcode.FOOTER, _FOOTER_LENGTH, start, offsets_start)
-        self._stream.write(summary + groups)
+        self._put(summary + groups)
         self._write(Footer(
             summary_start=start, summary_offset_start=offsets_start,
             summary_crc=zlib.crc32(footer, zlib.crc32(summary + groups))))
-        self._stream.write(MAGIC)
+        self._put(MAGIC)
 
     def _summary(self) -> list[tuple[Opcode, typing.Sequence[McapRecord]]]:
         statistics = Statistics(
@@ -236,9 +268,26 @@ class McapFile:
     def _write(self, record: McapRecord) -> tuple[int, int]:
         """Write a record; return its offset and length."""
         data = _bytes_of(record)
-        offset = self._stream.tell()
-        self._stream.write(data)
+        offset = self.size
+        self._put(data)
         return offset, len(data)
+
+    def _put(self, data: bytes) -> None:
+        self._stream.write(data)
+        self.size += len(data)
+
+
+def message_record(channel: int, time_ns: int, sequence: int, data: bytes) -> MessageRecord:
+    """Return the record of a message, with its channel.
+
+    :param sequence: its number in the channel
+    """
+    return channel, _MESSAGE.pack(
+        Opcode.MESSAGE, _MESSAGE_LENGTH + len(data), channel, sequence, time_ns, time_ns) + data
+
+
+def _do_nothing() -> None:
+    pass
 
 
 def end_without_summary() -> bytes:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import os
 import pathlib
@@ -15,6 +16,7 @@ from px4_sim_ros.config.resources import DUMPER, LOADER
 
 FILE_NAME = 'metadata.yaml'
 _VERSION = 9
+_TOPICS = 'topics_with_message_count'
 _NS_PER_US = 1000
 _FOREVER = {'sec': 9223372036, 'nsec': 854775807}
 
@@ -52,33 +54,52 @@ def qos_text(latched: bool) -> str:
     return yaml.safe_dump(qos_profiles(latched), sort_keys=False)
 
 
-def write(
-    folder: pathlib.Path, files: typing.Sequence[FileInfo],
-    topics: typing.Mapping[TopicInfo, int], custom_data: dict[str, str], *, is_final: bool,
-) -> None:
-    """Replace the file atomically, so that it is complete at any time.
+def text_of(
+    files: typing.Sequence[FileInfo], topics: typing.Mapping[TopicInfo, int],
+    custom_data: dict[str, str], *, is_final: bool,
+) -> bytes:
+    """Return the text of the file.
 
-    Until it is final it is JSON, which is YAML as well and is written several times as fast.
+    Until it is final it is JSON, which is YAML as well and is made many times as fast.
 
     :param topics: how many messages there are of each
-    :raises OSError: it cannot be written; the one before stays
     """
-    content = _content(files, topics, custom_data)
-    new = folder / f'{FILE_NAME}.new'
-    try:
-        with open(new, 'w', encoding='utf-8') as file:
-            if is_final:
-                yaml.dump(content, file, DUMPER, sort_keys=False)
-            else:
-                file.write(json.dumps(content))
-        new.replace(folder / FILE_NAME)
-    except OSError:
-        new.unlink(missing_ok=True)
-        raise
+    return (_yaml if is_final else _json)(files, topics, custom_data).encode()
+
+
+def _yaml(
+    files: typing.Sequence[FileInfo], topics: typing.Mapping[TopicInfo, int],
+    custom_data: dict[str, str],
+) -> str:
+    return yaml.dump(_content(files, [
+        {'topic_metadata': _topic(topic), 'message_count': count}
+        for topic, count in topics.items()], custom_data), Dumper=DUMPER, sort_keys=False)
+
+
+def _json(
+    files: typing.Sequence[FileInfo], topics: typing.Mapping[TopicInfo, int],
+    custom_data: dict[str, str],
+) -> str:
+    # A step waits for it: what never changes is made once.
+    counts = ', '.join(f'{{"topic_metadata": {_topic_json(topic)}, "message_count": {count}}}'
+                       for topic, count in topics.items())
+    return json.dumps(_content(files, [], custom_data)).replace(
+        f'"{_TOPICS}": []', f'"{_TOPICS}": [{counts}]', 1)
+
+
+@functools.cache
+def _topic_json(topic: TopicInfo) -> str:
+    return json.dumps(_topic(topic))
+
+
+def _topic(topic: TopicInfo) -> dict[str, typing.Any]:
+    return {'name': topic.name, 'type': topic.type, 'serialization_format': 'cdr',
+            'offered_qos_profiles': qos_profiles(topic.latched),
+            'type_description_hash': topic.type_hash}
 
 
 def _content(
-    files: typing.Sequence[FileInfo], topics: typing.Mapping[TopicInfo, int],
+    files: typing.Sequence[FileInfo], topics: list[dict[str, typing.Any]],
     custom_data: dict[str, str],
 ) -> dict[str, typing.Any]:
     filled = [file for file in files if file.messages]
@@ -90,13 +111,7 @@ def _content(
         'duration': {'nanoseconds': (last_us - first_us) * _NS_PER_US},
         'starting_time': {'nanoseconds_since_epoch': first_us * _NS_PER_US},
         'message_count': sum(file.messages for file in files),
-        'topics_with_message_count': [
-            {'topic_metadata': {
-                'name': topic.name, 'type': topic.type, 'serialization_format': 'cdr',
-                'offered_qos_profiles': qos_profiles(topic.latched),
-                'type_description_hash': topic.type_hash},
-             'message_count': count}
-            for topic, count in topics.items()],
+        _TOPICS: topics,
         'compression_format': '',       # chunks are compressed by MCAP, not by rosbag2
         'compression_mode': '',
         'relative_file_paths': [file.name for file in files],

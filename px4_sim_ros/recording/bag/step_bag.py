@@ -3,14 +3,13 @@
 """Records outputs of blocks by value, in the process and in the thread that runs the steps."""
 from __future__ import annotations
 
-import itertools
 import time
 import typing
 
-from px4_sim_ros.messages.publications import Publications
 from px4_sim_ros.model.errors import sentence
 from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.recording.bag.reader import Message
+from px4_sim_ros.recording.bag.step_records import StepRecords
 from px4_sim_ros.recording.bag.writer import BagWriter
 from px4_sim_ros.step.attendance import Attendance
 from px4_sim_ros.step.graph import COMMAND, Graph
@@ -18,13 +17,14 @@ from px4_sim_ros.step.lane import Output
 
 # Of wall time. What comes beside the steps gets the time of the last step, and is not to be late.
 _BESIDE_EVERY_S = 0.025
-# Outputs, some twenty steps of one vehicle. At once they take a third less than one by one, since
-# the caches of the processor have the code then; more at once bring no more.
-_AT_ONCE = 100
 
 
 class StepWriter:
-    """Writes the steps that are complete into a bag, from the outputs of blocks."""
+    """Writes each step into a bag as soon as it is complete, from the outputs of blocks.
+
+    The next step has been sent to the autopilot then, and to write one takes less than an answer.
+    Several at once would take less each, but more together than there is time for.
+    """
 
     def __init__(
         self, writer: BagWriter, graph: Graph, world: WorldParameters,
@@ -40,15 +40,11 @@ class StepWriter:
         """
         self._writer, self._on_failure = writer, on_failure
         # The clock is of no vehicle.
-        self._publications = {'': Publications(graph, world)} | {
-            vehicle: Publications(*its, vehicle=vehicle)
-            for vehicle, its in (vehicles or {}).items()}
+        self._records = StepRecords({'': (graph, world), **(vehicles or {})}, writer.channels)
         self._vehicles = tuple(vehicles or ('',))
         self._attendance = attendance or Attendance()
         self._commands = 0                 # that have come of the step
         self._step: list[Output] = []      # that is not complete
-        self._waiting: list[list[Output] | Message] = []       # complete, and not written
-        self._count = 0                    # of outputs and messages in them
         self._is_open = True
         self.complete_us = 0       # up to which time all steps have come
         self.problem = ''          # why it has stopped writing, as a sentence
@@ -67,45 +63,32 @@ class StepWriter:
             self._step.append(output)
             if values is not None and COMMAND in values:
                 self._commands += 1
+            elif len(self._step) > 1:
+                continue                   # the first may be the last if nobody is there
             if self._commands == self._attendance.count(self._vehicles, time_us):
                 self._end_step()
 
     def _end_step(self) -> None:
-        """Take the step that is complete, and write if there is enough or it has to be."""
         step, self._step = self._step, []
         self.complete_us, self._commands = step[0].time_us, 0
-        if not self._is_open:
-            return
-        self._waiting.append(step)
-        self._count += len(step)
-        if self._count >= _AT_ONCE or self.complete_us > self._writer.flush_at_us:
-            self._write_waiting()
+        if self._is_open:
+            try:
+                self._writer.write_all(
+                    self.complete_us, self._records.of(self.complete_us, step))
+            except OSError as error:
+                self._fail(error)
 
-    def write(self, messages: typing.Sequence[Message]) -> None:
+    def write(self, messages: typing.Iterable[Message]) -> None:
         """Write messages beside the steps, after those that are complete, if that is possible."""
-        if not self._is_open:
-            return
-        self._waiting += messages
-        self._count += len(messages)
-        if self._count >= _AT_ONCE:        # time may stand still
-            self._write_waiting()
-
-    def _write_waiting(self) -> None:
-        waiting, self._waiting, self._count = self._waiting, [], 0
-        try:
-            for its in waiting:
-                if isinstance(its, Message):
-                    self._writer.write(*its)
-                else:
-                    self._writer.write_all(its[0].time_us, itertools.chain.from_iterable(
-                        [self._publications[output.vehicle].of(output) for output in its]))
-        except OSError as error:
-            self._fail(error)
+        for message in messages:
+            if self._is_open:
+                try:
+                    self._writer.write(*message)
+                except OSError as error:
+                    self._fail(error)
 
     def close(self) -> None:
         """Finish the bag; a second time nothing happens."""
-        if self._is_open:
-            self._write_waiting()
         if not self._is_open:
             return
         self._is_open = False

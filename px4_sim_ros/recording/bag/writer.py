@@ -13,9 +13,16 @@ from px4_sim_ros import __version__
 from px4_sim_ros.config.recording import RecorderParameters, recorded
 from px4_sim_ros.model.timebase import US_PER_S, seconds_text
 from px4_sim_ros.recording.bag import message_definitions, rosbag2_metadata, schema
+from px4_sim_ros.recording.bag.channel import NS_PER_US, Channel
 from px4_sim_ros.recording.bag.disk_thread import AtOnce, Disk
 from px4_sim_ros.recording.bag.fleet_description import FleetDescription
-from px4_sim_ros.recording.bag.mcap_file import McapFile, TakenChunk, end_without_summary
+from px4_sim_ros.recording.bag.mcap_file import (
+    McapFile,
+    MessageRecord,
+    end_without_summary,
+    message_record,
+)
+from px4_sim_ros.recording.bag.replaced_file import ReplacedFile
 from px4_sim_ros.recording.bag.rosbag2_metadata import FileInfo, TopicInfo
 from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.step import side_topics
@@ -23,7 +30,6 @@ from px4_sim_ros.step.graph import qualified
 
 RUN_ATTACHMENT = 'run.yaml'
 METADATA = 'px4_sim_ros'
-_NS_PER_US = 1000
 _BYTES_PER_MB = 1_000_000
 # A chunk ends with a flush; this only bounds it.
 _CHUNK_BYTES = 16 * 1024 * 1024
@@ -43,25 +49,6 @@ def _topic(run: RunDescription, name: str) -> TopicInfo:
     return TopicInfo(
         run.full_name(name), type_name, message_definitions.type_hash(type_name),
         name in side_topics.RECORDED and side_topics.RECORDED[name].latched)
-
-
-class _Channel:
-    """A topic that is written."""
-
-    __slots__ = 'every', 'id', 'seen', 'written'
-
-    def __init__(self, every: int) -> None:
-        self.every = every         # of so many messages one is recorded; 0: none
-        self.id = 0                # in the file
-        self.seen = self.written = 0
-
-
-class _Counts(typing.NamedTuple):
-    """How much there is up to a flush."""
-
-    last_us: int
-    in_file: int               # messages in the file that is open
-    by_topic: dict[TopicInfo, int]
 
 
 class BagWriter:
@@ -86,9 +73,10 @@ class BagWriter:
         self._run_text = run.to_yaml().encode()
         self._parameters = parameters
         self._topics = topics_of(run)
-        self._channels = {
-            qualified(vehicle, name): _Channel(every) for vehicle, one in run.members.items()
+        self.channels = {
+            qualified(vehicle, name): Channel(every) for vehicle, one in run.members.items()
             for name, every in recorded(one.graph, parameters).items()}
+        """By name of the topic in the graph, with the namespace before it."""
         self._custom_data = {
             f'{METADATA}.schema_version': str(run.schema_version),
             f'{METADATA}.version': __version__, f'{METADATA}.mode': run.mode,
@@ -97,12 +85,13 @@ class BagWriter:
         self._files: list[FileInfo] = []
         self.flush_at_us = run.world.step_us
         """Whatever is of a later time lets all before it be flushed."""
+        self._metadata_file = ReplacedFile(folder / rosbag2_metadata.FILE_NAME)
         self.flushed_us = 0        # up to which time all is on disk
         self._last_us = 0
         try:
             self._open()
         except OSError:
-            self._disk.close()
+            self._let_go()
             with contextlib.suppress(OSError):
                 folder.rmdir()
             raise
@@ -114,28 +103,23 @@ class BagWriter:
         :param time_us: simulated time; that of topics of the step must not decrease
         :raises OSError: a flush has failed
         """
-        self.write_all(time_us, ((topic, data),))
+        self.write_all(time_us, self._records(topic, time_us, data))
 
-    def write_all(self, time_us: int, messages: typing.Iterable[tuple[str, bytes]]) -> None:
-        """Write the messages of a time, as `write` does one.
+    def _records(self, topic: str, time_us: int, data: bytes) -> typing.Iterator[MessageRecord]:
+        channel = self.channels[topic]
+        if (number := channel.take()) is not None:
+            yield message_record(channel.id, time_us * NS_PER_US, number, data)
 
-        :param messages: the topic of each, and its bytes
+    def write_all(self, time_us: int, records: typing.Iterable[MessageRecord]) -> None:
+        """Write messages of a time, which must not decrease.
+
+        :param records: they are asked for when what was before is counted
         :raises OSError: a flush has failed
         """
         if time_us > self.flush_at_us:
             self._flush_before(time_us)
-        # All of a step pass here: what is the same for all is looked up once.
-        channels, add, time_ns = self._channels, self._file.add_message, time_us * _NS_PER_US
-        count = 0
         try:
-            for topic, data in messages:
-                channel = channels[topic]
-                seen = channel.seen
-                channel.seen = seen + 1
-                if channel.every and not seen % channel.every:
-                    add(channel.id, time_ns, channel.written, data)
-                    channel.written += 1
-                    count += 1
+            count = self._file.add_all(time_us * NS_PER_US, records)
         except OSError:      # a chunk was full and was flushed
             self._truncate()
             raise
@@ -170,7 +154,7 @@ class BagWriter:
         with self._truncate_on_failure():
             self._disk.wait()
             self._disk.begin(functools.partial(
-                self._flush, self._file.take_chunk(), self._flushed_counts()))
+                self._flush, self._file.take_chunk(), self._metadata(), self._last_us))
 
     def _wait(self) -> None:
         with self._truncate_on_failure():
@@ -183,10 +167,13 @@ class BagWriter:
         """
         self._wait()
         with self._truncate_on_failure():
-            self._file.flush()
-            self._note_flushed(self._flushed_counts(), is_final=True)
+            self._flush(self._file.take_chunk(), self._metadata(is_final=True), self._last_us)
         self._finish_file()
+        self._let_go()
+
+    def _let_go(self) -> None:
         self._disk.close()
+        self._metadata_file.close()
 
     def end_text(self, reason: str) -> str:
         """Return why the recording ends too early, as a sentence."""
@@ -197,7 +184,11 @@ class BagWriter:
         # Until it has messages it begins and ends where the file before has ended.
         info = FileInfo(
             f'{self.folder.name}_{len(self._files)}.mcap', self._last_us, self._last_us)
-        self._stream = open(self.folder / info.name, 'xb')     # noqa: SIM115
+        try:
+            self._stream = open(self.folder / info.name, 'xb')     # noqa: SIM115
+        except OSError:
+            self._let_go()         # those before are whole
+            raise
         self._files.append(info)
         self._flushed_bytes = 0
         self._in_file = 0          # how many messages
@@ -209,8 +200,7 @@ class BagWriter:
             self._file.add_metadata(METADATA, self._custom_data)
             self._file.add_attachment(RUN_ATTACHMENT, 'application/yaml', self._run_text)
             self._register_channels()
-            self._stream.flush()
-            self._note_flushed(self._flushed_counts())
+            self._flush(self._file.take_chunk(), self._metadata(), self._last_us)
 
     def _register_channels(self) -> None:
         """Register a channel for each topic in the file that begins."""
@@ -220,7 +210,7 @@ class BagWriter:
                 name, 'ros2msg', message_definitions.definition(name).encode())
             for name in sorted(types)}
         for name, topic in self._topics.items():
-            self._channels[name].id = self._file.add_channel(
+            self.channels[name].id = self._file.add_channel(
                 topic.name, 'cdr', schemas[topic.type], {
                     'offered_qos_profiles': rosbag2_metadata.qos_text(topic.latched),
                     'topic_type_hash': topic.type_hash})
@@ -239,23 +229,21 @@ class BagWriter:
             self._stream.flush()
         self._stream.close()
 
-    def _flushed_counts(self) -> _Counts:
-        """Return what is on disk after a flush that begins now."""
-        return _Counts(self._last_us, self._in_file, {
-            topic: self._channels[name].written for name, topic in self._topics.items()})
+    def _metadata(self, is_final: bool = False) -> bytes:
+        """Return the metadata after a flush that begins now."""
+        self._files[-1].last_us, self._files[-1].messages = self._last_us, self._in_file
+        return rosbag2_metadata.text_of(self._files, {
+            topic: self.channels[name].written for name, topic in self._topics.items()
+        }, self._custom_data, is_final=is_final)
 
-    def _flush(self, chunk: TakenChunk, counts: _Counts) -> None:
+    def _flush(
+        self, write_chunk: typing.Callable[[], None], metadata: bytes, last_us: int,
+    ) -> None:
         """Flush what was taken; the steps may go on meanwhile."""
-        self._file.write_chunk(chunk)
+        write_chunk()
         self._stream.flush()
-        self._note_flushed(counts)
-
-    def _note_flushed(self, counts: _Counts, is_final: bool = False) -> None:
-        self._files[-1].last_us, self._files[-1].messages = counts.last_us, counts.in_file
-        rosbag2_metadata.write(
-            self.folder, self._files, counts.by_topic, self._custom_data, is_final=is_final)
-        self._flushed_bytes = self._stream.tell()
-        self.flushed_us = counts.last_us
+        self._metadata_file.replace(metadata)
+        self._flushed_bytes, self.flushed_us = self._file.size, last_us
 
     @contextlib.contextmanager
     def _truncate_on_failure(self) -> typing.Iterator[None]:
@@ -267,7 +255,7 @@ class BagWriter:
 
     def _truncate(self) -> None:
         """Truncate the file to what `metadata.yaml` counts, and write a footer."""
-        self._disk.close()
+        self._let_go()
         # Not by the stream: closing it would flush its buffer once more.
         self._stream.raw.close()
         path = self.folder / self._files[-1].name
