@@ -27,10 +27,10 @@ from mcap.reader import make_reader
 
 from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.recording.bag import rosbag2_metadata
 from px4_sim_ros.recording.bag.disk_thread import AtOnce, DiskThread, ThreadIfLong
 from px4_sim_ros.recording.bag.message_definitions import definition
 from px4_sim_ros.recording.bag.reader import BagReader
-from px4_sim_ros.recording.bag.replaced_file import ReplacedFile
 from px4_sim_ros.recording.bag.run_description import BagError
 from px4_sim_ros.recording.bag.writer import BagWriter, topics_of
 from px4_sim_ros.step import side_topics
@@ -152,13 +152,13 @@ def test_a_new_file_after_so_many_bytes(compression, tmp_path):
 
 
 def test_a_file_that_is_still_empty_begins_where_the_one_before_ends(tmp_path, monkeypatch):
-    noted, replace = [], ReplacedFile.replace
+    noted, replace = [], rosbag2_metadata.replace
 
-    def note(file, text):
-        replace(file, text)
-        noted.append(metadata(tmp_path / 'bag')['files'])
+    def note(folder, text):
+        replace(folder, text)
+        noted.append(metadata(folder)['files'])
 
-    monkeypatch.setattr(ReplacedFile, 'replace', note)
+    monkeypatch.setattr(rosbag2_metadata, 'replace', note)
     write_bag(tmp_path / 'bag', 3 * S, split_duration_s=1.0)
     empty = [files for files in noted if len(files) > 1 and not files[-1]['message_count']]
     assert len(empty) == 2

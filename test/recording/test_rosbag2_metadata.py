@@ -1,6 +1,7 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
 """The file metadata.yaml, as rosbag2 writes and reads it."""
+import bags
 import pytest
 import yaml
 
@@ -20,8 +21,8 @@ def written(folder, files, topics=TOPICS):
         rosbag2_metadata.text_of(files, topics, {'key': 'value'}, is_final=is_final)
         for is_final in (False, True))
     assert yaml.safe_load(final) == yaml.safe_load(unfinished)
-    (folder / 'metadata.yaml').write_bytes(final)
-    return yaml.safe_load(final)['rosbag2_bagfile_information']
+    rosbag2_metadata.replace(folder, final)
+    return yaml.safe_load((folder / 'metadata.yaml').read_text())['rosbag2_bagfile_information']
 
 
 def test_times_and_counts_of_all_files(tmp_path):
@@ -64,6 +65,14 @@ def test_the_quality_of_service_is_the_same_as_that_of_a_channel(latched):
     text = rosbag2_metadata.qos_text(latched)
     assert yaml.safe_load(text) == rosbag2_metadata.qos_profiles(latched)
     assert '&' not in text      # an anchor, which not every reader knows
+
+
+def test_it_is_whole_at_any_time(tmp_path):
+    before = written(tmp_path, [file_info('a_0.mcap', 4000)])
+    with bags.largest_file(100), pytest.raises(OSError, match='File too large'):
+        written(tmp_path, [file_info('a_0.mcap', 4000, 8000)])
+    assert [path.name for path in tmp_path.iterdir()] == ['metadata.yaml']
+    assert written(tmp_path, [file_info('a_0.mcap', 4000)]) == before
 
 
 def test_names_of_files_that_are_found_are_in_the_order_of_their_numbers(tmp_path):

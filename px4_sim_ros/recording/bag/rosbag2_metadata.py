@@ -3,6 +3,7 @@
 """The file `metadata.yaml` of a rosbag2 folder, version 9 (Jazzy)."""
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import json
@@ -52,6 +53,24 @@ def qos_profiles(latched: bool) -> list[dict[str, typing.Any]]:
 def qos_text(latched: bool) -> str:
     """Return the same as the YAML text that a channel of an MCAP file carries."""
     return yaml.safe_dump(qos_profiles(latched), sort_keys=False)
+
+
+def replace(folder: pathlib.Path, text: bytes) -> None:
+    """Replace the file atomically, so that it is complete at any time.
+
+    :raises OSError: it cannot be written; the one before stays
+    """
+    path = f'{folder}/{FILE_NAME}'
+    new = f'{path}.new'
+    try:
+        # Few calls of the system: at each of them the thread of the disk waits for the steps.
+        with open(new, 'wb', buffering=len(text)) as file:
+            file.write(text)
+        os.replace(new, path)
+    except OSError:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(new)
+        raise
 
 
 def text_of(

@@ -22,7 +22,6 @@ from px4_sim_ros.recording.bag.mcap_file import (
     end_without_summary,
     message_record,
 )
-from px4_sim_ros.recording.bag.replaced_file import ReplacedFile
 from px4_sim_ros.recording.bag.rosbag2_metadata import FileInfo, TopicInfo
 from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.step import side_topics
@@ -85,13 +84,12 @@ class BagWriter:
         self._files: list[FileInfo] = []
         self.flush_at_us = run.world.step_us
         """Whatever is of a later time lets all before it be flushed."""
-        self._metadata_file = ReplacedFile(folder / rosbag2_metadata.FILE_NAME)
         self.flushed_us = 0        # up to which time all is on disk
         self._last_us = 0
         try:
             self._open()
         except OSError:
-            self._let_go()
+            self._disk.close()
             with contextlib.suppress(OSError):
                 folder.rmdir()
             raise
@@ -169,11 +167,7 @@ class BagWriter:
         with self._truncate_on_failure():
             self._flush(self._file.take_chunk(), self._metadata(is_final=True), self._last_us)
         self._finish_file()
-        self._let_go()
-
-    def _let_go(self) -> None:
         self._disk.close()
-        self._metadata_file.close()
 
     def end_text(self, reason: str) -> str:
         """Return why the recording ends too early, as a sentence."""
@@ -184,11 +178,7 @@ class BagWriter:
         # Until it has messages it begins and ends where the file before has ended.
         info = FileInfo(
             f'{self.folder.name}_{len(self._files)}.mcap', self._last_us, self._last_us)
-        try:
-            self._stream = open(self.folder / info.name, 'xb')     # noqa: SIM115
-        except OSError:
-            self._let_go()         # those before are whole
-            raise
+        self._stream = open(self.folder / info.name, 'xb')     # noqa: SIM115
         self._files.append(info)
         self._flushed_bytes = 0
         self._in_file = 0          # how many messages
@@ -242,7 +232,7 @@ class BagWriter:
         """Flush what was taken; the steps may go on meanwhile."""
         write_chunk()
         self._stream.flush()
-        self._metadata_file.replace(metadata)
+        rosbag2_metadata.replace(self.folder, metadata)
         self._flushed_bytes, self.flushed_us = self._file.size, last_us
 
     @contextlib.contextmanager
@@ -255,7 +245,7 @@ class BagWriter:
 
     def _truncate(self) -> None:
         """Truncate the file to what `metadata.yaml` counts, and write a footer."""
-        self._let_go()
+        self._disk.close()
         # Not by the stream: closing it would flush its buffer once more.
         self._stream.raw.close()
         path = self.folder / self._files[-1].name
