@@ -117,11 +117,11 @@ class Runner:
         if is_complete:
             self._complete()
             return True
-        if outbox:
-            self.flush()       # the rest waits
         if len(self.lanes) == 1 and self.attendance.is_constant and (
                 self.clock is not None and self.clock.goes_on):
             self._first.look_ahead()
+        if outbox:
+            self.flush()       # the rest waits
         return was_anything_done
 
     def _begin(self, outbox: list[Output] | None = None) -> bool:
