@@ -19,6 +19,7 @@ from px4_sim_ros.mavlink.hil_frames import HilFrames
 from px4_sim_ros.model.body.next_sample import NextSample
 from px4_sim_ros.model.inputs import STILL
 from px4_sim_ros.model.sensors.imu import Imu
+from px4_sim_ros.model.timebase import is_due
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.step.block import Block, Inputs
 from px4_sim_ros.step.dynamics_block import DynamicsBlock, published
@@ -87,7 +88,7 @@ class EarlyFrames:
     def _measured(self, sample: NextSample) -> dict[str, typing.Any]:
         """Return what the other sensors measure."""
         inputs = self._held | {'ground_truth/odom': sample.truth()}
-        if self._dynamics.measures_battery_at(self._time_us):
+        if is_due(self._time_us, self._dynamics.battery_period_us):
             inputs['battery_state'] = published(sample.battery())
         return {sensor.output: sensor.measure_ahead(self._time_us, inputs)
                 for sensor in self._sensors}

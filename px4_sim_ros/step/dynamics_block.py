@@ -42,7 +42,7 @@ class DynamicsBlock(Block):
     def __init__(self, configuration: BlockConfiguration[DynamicsParameters]) -> None:
         super().__init__(configuration)
         self._rest = configuration.vehicle.rest
-        self._battery_period_us = configuration.world.periods_us['battery']
+        self.battery_period_us = configuration.world.periods_us['battery']
         self._has_wake = WAKE in configuration.graph.topics
         self._wake_period_us = configuration.world.periods_us['wind']
         self._has_faults = FAULTS in configuration.graph.nodes[configuration.name].inputs
@@ -72,10 +72,6 @@ class DynamicsBlock(Block):
         """Whether the motion is that of commands and wind alone, with no fault."""
         return not self._has_faults
 
-    def measures_battery_at(self, time_us: int) -> bool:
-        """Return whether a step puts out the state of the battery."""
-        return is_due(time_us, self._battery_period_us)
-
     def begin_again(self, time_us: int) -> None:
         """Stand on the ground at another time."""
         self.reset()
@@ -97,7 +93,7 @@ class DynamicsBlock(Block):
         truth = self.dynamics.step(
             references, STILL.wind_enu if wind is None else wind.velocity_enu)
         outputs: Outputs = {'ground_truth/odom': truth}
-        if self.measures_battery_at(time_us):
+        if is_due(time_us, self.battery_period_us):
             outputs['battery_state'] = published(self.dynamics.battery())
         if self._wake_source is not None and is_due(time_us, self._wake_period_us):
             outputs[WAKE] = self._wake_source.wake(
