@@ -90,5 +90,7 @@ class EarlyFrames:
         inputs = self._held | {'ground_truth/odom': sample.truth()}
         if is_due(self._time_us, self._dynamics.battery_period_us):
             inputs['battery_state'] = published(sample.battery())
-        return {sensor.output: sensor.measure_ahead(self._time_us, inputs)
-                for sensor in self._sensors}
+        measured: dict[str, typing.Any] = {}
+        for sensor in self._sensors:
+            measured |= sensor.step_ahead(self._time_us, inputs)
+        return measured

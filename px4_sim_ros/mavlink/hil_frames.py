@@ -17,6 +17,14 @@ from px4_sim_ros.model.truth import Truth
 from px4_sim_ros.step.block import BlockConfiguration, Inputs
 
 
+class _Early(typing.NamedTuple):
+    """Frames that were made before their step."""
+
+    time_us: int
+    inputs: Inputs             # what was to be measured
+    frames: bytes
+
+
 class HilFrames:
     """Turns the measurements of a step into the frames that an autopilot gets.
 
@@ -62,8 +70,7 @@ class HilFrames:
     def reset(self) -> None:
         """Forget what is on its way."""
         self._clock_us = 0              # of an autopilot that has got the last HIL_SENSOR
-        self._arrived: bytes | None = None      # before the next one, once that is known
-        self._early: tuple[int, Inputs, bytes] | None = None
+        self._early: _Early | None = None
         self._late_frames: dict[str, Arrivals[bytes]] = {}
         self._late_groups: dict[str, Arrivals[typing.Any]] = {
             topic: self._arrivals(kind) for topic, kind in self._groups.items()
@@ -78,17 +85,22 @@ class HilFrames:
         :param inputs: what was measured, by topic
         """
         early, self._early = self._early, None
-        frames, self._arrived, self._clock_us = self._before_sensor(), None, time_us
-        sent = early[2] if early and self._is_as_expected(early, time_us, inputs) else b''
+        if early is not None and early.time_us == time_us:
+            return self._as_sent(early, inputs)
+        frames = b''
+        for late in self._late_frames.values():
+            for frame in late.take(self._clock_us):
+                frames += frame
+        self._clock_us = time_us
         if self._late_groups:
             inputs = self._with_late_groups(time_us, inputs)
-        if sent:
-            return sent
-        frames += self._sensor(time_us, inputs)
+        encoder, get = self._encoder, inputs.get
+        frames += encoder.sensor(
+            time_us, get(self.first_imu), get(self._first_magnetometer), get('baro'),
+            get('airspeed'))
         for i, (imu, magnetometer) in self._further:
             if imu in inputs or magnetometer in inputs:
-                frames += self._encoder.sensor(
-                    time_us, inputs.get(imu), inputs.get(magnetometer), sensor_id=i)
+                frames += encoder.sensor(time_us, get(imu), get(magnetometer), sensor_id=i)
         return frames
 
     # Before the step has come.
@@ -111,30 +123,16 @@ class HilFrames:
 
         :param inputs: what will be measured then, by topic, as far as it is in them
         """
-        frames = self._before_sensor() + self._sensor(time_us, inputs)
-        self._early = time_us, inputs, frames
+        frames = self.of(time_us, inputs)
+        self._early = _Early(time_us, inputs, frames)
         return frames
 
-    def _sensor(self, time_us: int, inputs: Inputs) -> bytes:
-        """Return the first HIL_SENSOR of a step."""
-        get = inputs.get
-        return self._encoder.sensor(
-            time_us, get(self.first_imu), get(self._first_magnetometer), get('baro'),
-            get('airspeed'))
-
-    def _is_as_expected(
-        self, early: tuple[int, Inputs, bytes], time_us: int, inputs: Inputs,
-    ) -> bool:
-        return early[0] == time_us and early[1] == {
-            topic: measured for topic, measured in inputs.items() if self.is_at_once(topic)}
-
-    def _before_sensor(self) -> bytes:
-        """Return the late frames that arrive before the next HIL_SENSOR."""
-        if self._arrived is None:
-            self._arrived = b''.join([
-                frame for late in self._late_frames.values()
-                for frame in late.take(self._clock_us)])
-        return self._arrived
+    def _as_sent(self, early: _Early, inputs: Inputs) -> bytes:
+        """Return the frames that were sent; none if something else was measured after all."""
+        if self._late_groups:
+            self._with_late_groups(early.time_us, inputs)
+        measured = {topic: value for topic, value in inputs.items() if self.is_at_once(topic)}
+        return early.frames if measured == early.inputs else b''
 
     # What comes later.
 

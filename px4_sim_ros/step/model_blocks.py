@@ -61,7 +61,7 @@ class SensorBlock(Block):
     def reset(self) -> None:
         """Begin with the noise of time 0."""
         c = self.configuration
-        self._ahead: tuple[int, typing.Any] | None = None
+        self._ahead_us, self._ahead = -1, NO_OUTPUTS      # outputs of a step that is to come
         self.model = load(self._spec.model)(self._name, c.parameters, c.world)
         self._faults = FaultChain(c.name, c.world, c.vehicle)
 
@@ -72,11 +72,10 @@ class SensorBlock(Block):
 
     def step(self, time_us: int, inputs: Inputs) -> Outputs:
         """Return the measurement, if there is one."""
-        ahead, self._ahead = self._ahead, None
-        if ahead is not None and ahead[0] == time_us:
-            measurement = ahead[1]
-        else:
-            measurement = self._measured(inputs)
+        if time_us == self._ahead_us:
+            return self._ahead
+        measurement = self.model.measure(
+            inputs['ground_truth/odom'], _sensed(inputs) if self._has_inputs else STILL)
         if self._has_faults:
             measurement = self._faults.of(time_us, measurement, inputs[FAULTS])
             if measurement is None:
@@ -84,14 +83,11 @@ class SensorBlock(Block):
         return {self.output: measurement}
 
 
-    def _measured(self, inputs: Inputs) -> typing.Any:
-        return self.model.measure(
-            inputs['ground_truth/odom'], _sensed(inputs) if self._has_inputs else STILL)
-
-    def measure_ahead(self, time_us: int, inputs: Inputs) -> typing.Any:
-        """Return the measurement of a step that has not come yet, for which it is kept."""
-        self._ahead = time_us, self._measured(inputs)
-        return self._ahead[1]
+    def step_ahead(self, time_us: int, inputs: Inputs) -> Outputs:
+        """Return the outputs of a step that has not come yet, which are kept for it."""
+        self._ahead = self.step(time_us, inputs)
+        self._ahead_us = time_us
+        return self._ahead
 
 
 def _samples(configuration: BlockConfiguration[Parameters], time_us: int) -> int:

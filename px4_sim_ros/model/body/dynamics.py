@@ -201,7 +201,9 @@ class Dynamics:
 
     def truth_of(self, twin: Twin) -> Truth:
         """Return the motion of a twin that is a step ahead."""
-        return self._motion_in(twin.memory.numbers(), self.time_us + self._step_us)
+        x = twin.memory.numbers()
+        return _truth_of((self.time_us + self._step_us, *self._motion(x),
+                          self._wheels and self._wheels.of(x)))
 
     def battery_of(self, twin: Twin) -> BatteryStatus | None:
         """Return the battery of a twin that is a step ahead; None if the vehicle has none."""
@@ -243,12 +245,8 @@ class Dynamics:
         self._is_in_vortex_ring = in_vortex_ring > 0.0
         if not is_valid:
             raise self._diverged()
-        truth = self._motion_in(x, self.time_us)
+        truth = _truth_of((self.time_us, *self._motion(x), self._wheels and self._wheels.of(x)))
         return truth if self._center is _NOTHING else self._of_origin(truth)
-
-    def _motion_in(self, numbers: tuple[float, ...], time_us: int) -> Truth:
-        return _truth_of((
-            time_us, *self._motion(numbers), self._wheels and self._wheels.of(numbers)))
 
     def battery(self) -> BatteryStatus | None:
         """Return the battery at the time of the last truth; None if the vehicle has none."""

@@ -3,6 +3,7 @@
 """Errors that sensors have in common: white noise, Gauss-Markov bias, the converter's limits."""
 from __future__ import annotations
 
+import itertools
 import math
 
 from px4_sim_ros.model.frames import Vector
@@ -83,28 +84,30 @@ class VectorNoise:
         self._stream = NormalStream(seed, name)
         self._sigma = noise_density / math.sqrt(period_s)
         self.variance = self._sigma * self._sigma      # of the white part of one sample
+        self._next_numbers = self._stream.next3
         # The bias has a stream of its own, so that the white noise is the same without it.
         self._bias = None if random_walk == turn_on == 0.0 else GaussMarkovVector(
             random_walk, correlation_time_s, turn_on, period_s,
             NormalStream(seed, f'{name}/bias'))
-        self._drawn: tuple[float, ...] | None = None
+        # Without one nothing is to change, not even the sign of a zero.
+        self._next_bias = (
+            itertools.repeat((-0.0, -0.0, -0.0)).__next__ if self._bias is None
+            else self._bias.next)
+        self._drawn: tuple[Vector, Vector] | None = None      # bias and numbers of the next sample
 
     def draw(self) -> tuple[float, ...]:
         """Return the next sample's bias and white noise, which it has whenever it is taken."""
-        if self._drawn is None:
-            # Without a bias nothing is to change, not even the sign of a zero.
-            a, b, c = (-0.0, -0.0, -0.0) if self._bias is None else self._bias.next()
-            n, m, k = self._stream.next3()
-            sigma = self._sigma
-            self._drawn = a, b, c, sigma * n, sigma * m, sigma * k
-        return self._drawn
+        self._drawn = bias, (n, m, k) = self._drawn or (self._next_bias(), self._next_numbers())
+        sigma = self._sigma
+        return *bias, sigma * n, sigma * m, sigma * k
 
     def add_to(self, value: Vector) -> Vector:
         """Return `value` with the noise of the next sample."""
         x, y, z = value
-        a, b, c, n, m, k = self._drawn or self.draw()
+        (a, b, c), (n, m, k) = self._drawn or (self._next_bias(), self._next_numbers())
         self._drawn = None
-        return x + a + n, y + b + m, z + c + k
+        sigma = self._sigma
+        return x + a + sigma * n, y + b + sigma * m, z + c + sigma * k
 
     def skip(self, samples: int) -> None:
         """Let so many samples go by."""
