@@ -42,7 +42,6 @@ _WAITING, _FREEWHEEL, _LOCKED, _STALLED = LinkState
 # Wall time that the owner of an autopilot has to restart it when time starts over.
 RESTART_S = 3.0
 
-
 FramesAfter = typing.Callable[[ActuatorControls], bytes]
 """Returns the frames of the step that follows a reply."""
 
@@ -132,9 +131,8 @@ class Lockstep:
         is_first = self._matcher.sent_us == NONE_US
         if is_first:
             self._boot.begin_first_step()
-        started_s = time.perf_counter()
         self._send(time_us, frames)
-        self.waited_s += time.perf_counter() - started_s
+        self.waited_s += time.perf_counter() - self._sent_s
         return not is_first
 
     def _send(self, time_us: int, frames: bytes) -> None:
