@@ -9,6 +9,7 @@ from px4_sim_ros.model.vehicle.vehicle import References
 from px4_sim_ros.step.block import Block
 from px4_sim_ros.step.driven import DrivenRunner
 from px4_sim_ros.step.graph import COMMAND
+from px4_sim_ros.step.runner import EVERYBODY
 
 
 class _Bridge(Block):
@@ -31,7 +32,7 @@ class Step:
 class ScriptedWorld:
     """All blocks of a graph but the link, stepped one by one."""
 
-    is_used = True         # as a port
+    heard = EVERYBODY         # as a port
 
     def __init__(self, configuration, send=lambda outputs: None):
         """Stand on the ground at time 0.

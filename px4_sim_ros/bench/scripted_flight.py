@@ -14,6 +14,7 @@ from px4_sim_ros.step.block import Block, BlockConfiguration, Inputs, Outputs
 from px4_sim_ros.step.driven import DrivenRunner
 from px4_sim_ros.step.graph import COMMAND
 from px4_sim_ros.step.lane import Output
+from px4_sim_ros.step.runner import EVERYBODY
 
 
 class ScriptedFlight(typing.NamedTuple):
@@ -51,7 +52,7 @@ class _ConstantCommand(Block):
 class _Keeper:
     """A port that keeps what leaves by it."""
 
-    is_used = True
+    heard = EVERYBODY
 
     def __init__(self) -> None:
         self.outputs: list[list[Output]] = []

@@ -13,7 +13,7 @@ from px4_sim_ros.model.world import WorldParameters
 from px4_sim_ros.step.attendance import Attendance
 from px4_sim_ros.step.graph import ABSENCE, NODES, Graph, Topic, qualified, spec_of
 from px4_sim_ros.step.lane import Lane, Output
-from px4_sim_ros.step.runner import Runner
+from px4_sim_ros.step.runner import EVERYBODY, NOBODY, Runner
 from px4_sim_ros.step.slot import Slot
 
 if typing.TYPE_CHECKING:
@@ -50,6 +50,7 @@ class BlockHost:
         # By vehicle; none: no node of its was configured. Those of '' have the clock.
         self._publications: dict[str, Publications] = {}
         self._wanted: dict[str, _Publish] = {}     # topics with a subscriber
+        self._heard: typing.Container[str] = NOBODY      # nodes that have one, by their full names
         self._last: dict[str, Output] = {}         # of each block
         self.recording: StepBag | None = None      # what records the steps by value
 
@@ -154,22 +155,28 @@ class BlockHost:
     # The port.
 
     @property
-    def is_used(self) -> bool:
-        """Whether somebody subscribes to a topic, or records the steps."""
-        return bool(self._wanted) or self.recording is not None
+    def heard(self) -> typing.Container[str]:
+        """The full names of the nodes to whose topics somebody subscribes; all for a recorder."""
+        return self._heard if self.recording is None else EVERYBODY
 
     def refresh(self) -> None:
         """See which topics somebody subscribes to."""
         self._wanted.clear()
-        for node in self.nodes.values():
-            self._note_wanted(node.step_publishers, node.vehicle)
-        if self._driver is not None:
-            self._note_wanted(self._driver.publishers)
+        heard = {name for name, node in self.nodes.items()
+                 if self._find_wanted(node.step_publishers, node.vehicle)}
+        if self._driver is not None and self._find_wanted(self._driver.publishers):
+            heard.add('manager')
+        # What another process needs may have to be published again.
+        is_whole = all(lane.is_whole for lane in self.runner.lanes.values())
+        self._heard = heard if is_whole or not heard else EVERYBODY
 
-    def _note_wanted(self, publishers: typing.Mapping[str, typing.Any], vehicle: str = '') -> None:
-        for name, publisher in publishers.items():
-            if publisher.handle.get_subscription_count():
-                self._wanted[qualified(vehicle, name)] = publisher.handle.publish_raw
+    def _find_wanted(self, publishers: typing.Mapping[str, typing.Any], vehicle: str = '') -> bool:
+        """Note the topics with a subscriber; return whether there is any."""
+        found = {qualified(vehicle, name): publisher.handle.publish_raw
+                 for name, publisher in publishers.items()
+                 if publisher.handle.get_subscription_count()}
+        self._wanted |= found
+        return bool(found)
 
     def send(self, outputs: typing.Sequence[Output]) -> None:
         """Publish outputs for those who subscribe to them."""

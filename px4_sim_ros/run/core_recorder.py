@@ -34,6 +34,7 @@ from px4_sim_ros.step.attendance import Attendance
 from px4_sim_ros.step.block import BlockStatus
 from px4_sim_ros.step.graph import qualified
 from px4_sim_ros.step.lane import Output
+from px4_sim_ros.step.runner import EVERYBODY
 
 
 class CoreRecorder:
@@ -62,8 +63,7 @@ class CoreRecorder:
             Attendance({name: its.presence for name, its in run.members.items()}))
         self._events: list[tuple[str, str]] = []         # of the step under way
 
-    is_used = True
-    """A port that wants everything."""
+    heard = EVERYBODY
 
     @property
     def problem(self) -> str:

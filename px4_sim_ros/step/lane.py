@@ -12,10 +12,11 @@ import math
 import time
 import typing
 
+from px4_sim_ros.model.quickly import quickly
 from px4_sim_ros.model.timebase import is_due
 from px4_sim_ros.step.attendance import Change
 from px4_sim_ros.step.block import NO_OUTPUTS, Block, Inputs, Outputs
-from px4_sim_ros.step.graph import CLOCK, WAKE
+from px4_sim_ros.step.graph import CLOCK, WAKE, qualified
 from px4_sim_ros.step.slot import Slot
 from px4_sim_ros.step.synchronizer import StampSynchronizer
 
@@ -32,10 +33,14 @@ class Output(typing.NamedTuple):
     vehicle: str = ''          # its namespace; that of the clock and of one alone has no name
 
 
+_output_of = quickly(Output)
+
+
 class _Row(typing.NamedTuple):
     """What is done at a time."""
 
     slot: Slot
+    full_name: str             # of the block, with the namespace of the vehicle
     names: tuple[str, ...]     # of the local values that the block is given
 
 
@@ -55,7 +60,7 @@ class Lane:
         self.vehicle, self.command = vehicle, command
         self.slots = {slot.name: slot for slot in slots}
         # Somebody else may change what passes through another process.
-        self._is_whole = all(slot.synchronizer is None for slot in self.slots.values()) and all(
+        self.is_whole = all(slot.synchronizer is None for slot in self.slots.values()) and all(
             i.topic.publisher in self.slots for slot in self.slots.values() for i in slot.local)
         self._held = {
             i.topic.name for slot in self.slots.values() for i in slot.local if i.is_held}
@@ -133,18 +138,19 @@ class Lane:
             if slot.block is not None:
                 slot.block.leave()
 
-    def go_on(self, outbox: list[Output] | None) -> bool:
+    def go_on(self, outbox: list[Output], heard: typing.Container[str]) -> bool:
         """Go on until a reply or an input is awaited, or the step is complete.
 
-        :param outbox: takes what was put out; None: nobody elsewhere wants it
+        :param outbox: takes what was put out
+        :param heard: the full names of the blocks whose outputs it takes
         :return: whether anything was done; if not, there is something to wait for
         """
-        if self._is_unfinished and not self._finish(outbox):
+        if self._is_unfinished and not self._finish(outbox, heard):
             return False
         first, time_us, values = self._index, self.time_us, self.values
         # What is done between two blocks counts for the second.
         since_s = time.perf_counter()
-        for slot, names in self._plan[first:] if first else self._plan:
+        for slot, full_name, names in self._plan[first:] if first else self._plan:
             if slot.synchronizer is not None and slot.synchronizer.lacking:
                 return self._index > first
             if slot.block is not None and slot.next_us == time_us:
@@ -166,8 +172,8 @@ class Lane:
                 outputs = None
             else:
                 return self._index > first    # it is stopped, or was for a while
-            if outbox is not None:
-                outbox.append(Output(time_us, slot.name, outputs, self.vehicle))
+            if full_name in heard:
+                outbox.append(_output_of((time_us, slot.name, outputs, self.vehicle)))
             self._index += 1
         if self.command is not None:
             if self.command.lacking:
@@ -204,9 +210,9 @@ class Lane:
             if name not in self._held:
                 self.values.pop(name, None)
 
-    def _finish(self, outbox: list[Output] | None) -> bool:
+    def _finish(self, outbox: list[Output], heard: typing.Container[str]) -> bool:
         """Get the outputs of the block that is about a step; return whether they are there."""
-        slot = self._plan[self._index].slot
+        slot, full_name, _ = self._plan[self._index]
         if slot.block is None or slot.missed_steps:
             return False
         started_s = time.perf_counter()
@@ -215,8 +221,8 @@ class Lane:
         if outputs is None:
             return False
         self.values.update(outputs)
-        if outbox is not None:
-            outbox.append(Output(self.time_us, slot.name, outputs, self.vehicle))
+        if full_name in heard:
+            outbox.append(_output_of((self.time_us, slot.name, outputs, self.vehicle)))
         self._is_unfinished = False
         self._begins_again = slot.block.wants_new_begin
         self._index += 1
@@ -226,13 +232,13 @@ class Lane:
 
     def look_ahead(self) -> None:
         """Let the block that is about this step prepare for the next one, which follows at once."""
-        if not self._is_unfinished or self._has_looked_ahead or not self._is_whole:
+        if not self._is_unfinished or self._has_looked_ahead or not self.is_whole:
             return
         self._has_looked_ahead = True
         finishing = self._plan[self._index].slot
         time_us = self.time_us + finishing.period_us
         before = []
-        for slot, _ in self._plan_of(time_us):
+        for slot, _, _ in self._plan_of(time_us):
             if slot is finishing:
                 break
             if slot.block is None or slot.block.acts_at(time_us):
@@ -250,7 +256,7 @@ class Lane:
                 self._plans.clear()
             plan = self._plans[phase_us] = tuple(
                 # What is of the step before is there in all but the first.
-                _Row(slot, tuple(dict.fromkeys(
+                _Row(slot, qualified(self.vehicle, slot.name), tuple(dict.fromkeys(
                     i.topic.value for i in slot.local
                     if i.is_held or i.delay_us or i.is_due(time_us))))
                 for slot in self.slots.values() if is_due(time_us, slot.period_us))

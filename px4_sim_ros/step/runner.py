@@ -42,11 +42,21 @@ class Port(typing.Protocol):
     """Where outputs leave the process."""
 
     @property
-    def is_used(self) -> bool:
-        """Whether anybody elsewhere wants anything; if not, nothing is sent."""
+    def heard(self) -> typing.Container[str]:
+        """The full names of the nodes whose outputs somebody elsewhere wants."""
 
     def send(self, outputs: typing.Sequence[Output]) -> None:
         """Publish outputs for those elsewhere who want them."""
+
+
+class _Everybody:
+    def __contains__(self, name: object) -> bool:
+        return True
+
+
+NOBODY: typing.Container[str] = ()
+EVERYBODY: typing.Container[str] = _Everybody()
+"""Of a port that wants all outputs."""
 
 
 class Runner:
@@ -105,14 +115,14 @@ class Runner:
 
         :return: whether anything was done; if not, there is something to wait for
         """
-        outbox = self._outbox if self._port is not None and self._port.is_used else None
-        if not self._is_under_way and not self._begin(outbox):
+        heard = NOBODY if self._port is None else self._port.heard
+        if not self._is_under_way and not self._begin(heard):
             self.flush()
             return False
         was_anything_done, is_complete = False, True
         for lane in self.lanes.values():
             if lane.is_under_way:
-                was_anything_done |= lane.go_on(outbox)
+                was_anything_done |= lane.go_on(self._outbox, heard)
                 is_complete &= not lane.is_under_way
         if is_complete:
             self._complete()
@@ -120,11 +130,10 @@ class Runner:
         if len(self.lanes) == 1 and self.attendance.is_constant and (
                 self.clock is not None and self.clock.goes_on):
             self._first.look_ahead()
-        if outbox:
-            self.flush()       # the rest waits
+        self.flush()           # the rest waits
         return was_anything_done
 
-    def _begin(self, outbox: list[Output] | None = None) -> bool:
+    def _begin(self, heard: typing.Container[str] = NOBODY) -> bool:
         """Begin the next step, if there is one."""
         said: dict[str, dict[str, typing.Any]] = {}
         if self.clock is not None:
@@ -132,8 +141,7 @@ class Runner:
             if time_us is None:
                 return False
             begun = self._present(time_us)
-            if outbox is not None or self.wakes is not None:
-                said = self._say(time_us, begun, outbox)
+            said = self._say(time_us, begun, heard)
         else:
             begun = self._next()
             if not begun:
@@ -149,16 +157,13 @@ class Runner:
         return True
 
     def _say(
-        self, time_us: int, begun: list[Lane], outbox: list[Output] | None,
+        self, time_us: int, begun: list[Lane], heard: typing.Container[str],
     ) -> dict[str, dict[str, typing.Any]]:
         """Put out what comes from the clock; return by vehicle what is not the time itself."""
-        if self.wakes is None:
-            if outbox is not None:
-                outbox.append(Output(time_us, 'manager', {CLOCK: time_us}))
-            return {}
-        said = {vehicle: {WAKES: wakes}
-                for vehicle, wakes in self.wakes.give(time_us, begun).items()}
-        if outbox is not None:
+        said = {} if self.wakes is None else {
+            vehicle: {WAKES: wakes} for vehicle, wakes in self.wakes.give(time_us, begun).items()}
+        if 'manager' in heard:
+            outbox = self._outbox
             outbox.append(Output(time_us, 'manager', {CLOCK: time_us, **said.get('', {})}))
             outbox += [Output(time_us, 'manager', values, vehicle)
                        for vehicle, values in said.items() if vehicle]

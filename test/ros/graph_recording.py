@@ -26,6 +26,7 @@ from px4_sim_ros.ros.session import make_executor
 from px4_sim_ros.run.core_world import CoreWorld
 from px4_sim_ros.run.forks import WorldForks
 from px4_sim_ros.step import graph
+from px4_sim_ros.step.runner import EVERYBODY
 
 INSTANCE = 80
 STEP_US = 4000
@@ -127,7 +128,7 @@ class RecordingPort:
         self._publications = Publications(configuration.graph, configuration.world)
         self._recording = recording
 
-    is_used = True
+    heard = EVERYBODY
 
     def send(self, outputs):
         for output in outputs:

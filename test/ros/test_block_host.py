@@ -12,7 +12,8 @@ from px4_sim_ros.model.sensors.imu import ImuMeasurement
 from px4_sim_ros.model.truth import Truth
 from px4_sim_ros.ros.block_host import BlockHost
 from px4_sim_ros.step.graph import ABSENCE, CLOCK, COMMAND
-from px4_sim_ros.step.lane import Output
+from px4_sim_ros.step.lane import Lane, Output
+from px4_sim_ros.step.slot import Slot
 
 CONFIGURATION = load_configuration(None, {})
 GRAPH = CONFIGURATION.graph
@@ -111,6 +112,28 @@ def test_nothing_is_published_for_whoever_has_left(process):
     process.host.refresh()
     process.host.send(OUTPUTS)
     assert process.sent() == {}
+
+
+def test_whose_outputs_are_heard(process):
+    """A recorder gets them all."""
+    def heard():
+        return {name for name in GRAPH.nodes if name in process.host.heard}
+
+    assert heard() == set()
+    process.subscribe('imu/data_raw')
+    assert heard() == {'imu'}
+    process.subscribe('ground_truth/pose', CLOCK)
+    assert heard() == {'imu', 'dynamics', 'manager'}
+    process.host.recording = types.SimpleNamespace()
+    assert heard() == set(GRAPH.nodes)
+
+
+def test_what_goes_to_another_process_is_kept_to_be_repeated(process):
+    """Also if its subscriber is not there for a moment."""
+    imu = Slot(GRAPH.nodes['imu'], GRAPH, CONFIGURATION.world, ['ground_truth/odom'])
+    process.host.runner.place_lanes([Lane('', [imu])])
+    process.subscribe(CLOCK)
+    assert all(name in process.host.heard for name in GRAPH.nodes)
 
 
 def test_a_value_goes_to_all_topics_that_carry_a_part_of_it(process):

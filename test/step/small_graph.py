@@ -8,7 +8,7 @@ from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.step.block import Block
 from px4_sim_ros.step.clock import LockstepClock
 from px4_sim_ros.step.graph import CLOCK, Graph, NodeSpec, Topic
-from px4_sim_ros.step.runner import Runner
+from px4_sim_ros.step.runner import EVERYBODY, Runner
 from px4_sim_ros.step.schedule import Input
 from px4_sim_ros.step.slot import Slot
 from px4_sim_ros.step.synchronizer import StampSynchronizer
@@ -104,7 +104,7 @@ class Process:
             self.blocks[name].reset()
             self.slots[name].block = self.blocks[name]
 
-    is_used = True
+    heard = EVERYBODY
 
     def send(self, outputs):
         self.sent += outputs

@@ -103,6 +103,18 @@ def test_all_is_sent_before_a_reply_is_awaited(whole):
     assert not whole.clock.under_way
 
 
+def test_what_nobody_hears_does_not_leave(whole):
+    whole.heard = {'fan', 'pilot'}
+    whole.step(2)
+    assert whole.sent_by() == [(4000, 'pilot'), (8000, 'fan'), (8000, 'pilot')]
+    whole.heard = {'manager'}
+    whole.step(1)
+    assert whole.sent_by()[3:] == [(12_000, 'manager')]
+    whole.heard = ()
+    whole.step(1)
+    assert len(whole.sent) == 4
+
+
 def test_the_reply_leaves_while_the_next_is_awaited(whole):
     whole.clock.resume()
     whole.runner.run()
