@@ -61,12 +61,6 @@ def matrix(q: Quaternion) -> tuple[float, ...]:
     )
 
 
-def up_in_body(q: Quaternion) -> Vector:
-    """Return the world's z axis in body axes: the last row of `matrix`."""
-    w, x, y, z = q
-    return 2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)
-
-
 def to_world(r: tuple[float, ...], v: Vector) -> Vector:
     """Turn a body vector into world axes; `r` is from `matrix`."""
     x, y, z = v
