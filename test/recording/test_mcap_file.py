@@ -8,7 +8,12 @@ import pytest
 from mcap.reader import make_reader
 from mcap.writer import MCAP0_MAGIC, CompressionType, Writer
 
-from px4_sim_ros.recording.bag.mcap_file import MAGIC, McapFile, end_without_summary
+from px4_sim_ros.recording.bag.mcap_file import (
+    MAGIC,
+    McapFile,
+    end_without_summary,
+    message_record,
+)
 
 LIBRARY = 'us 1.0'
 VALUES = {'run': '1', 'where': 'zurich'}
@@ -32,7 +37,7 @@ def ours(flushed, compression, chunk_bytes):
         file.add_channel(f'/topic_{i}', 'cdr', schemas[i % 2], {'qos': 'reliable'})
     for its in flushed:
         for message in its:
-            file.add_message(*message)
+            file.add_all(message[1], [message_record(*message)])
         file.flush()
     file.finish()
     return stream.getvalue()
@@ -76,7 +81,7 @@ def test_a_file_that_was_cut_after_a_chunk_can_be_read():
     schema = file.add_schema('pkg/msg/A', 'ros2msg', b'float64 x')
     file.add_channel('/topic', 'cdr', schema, {})
     for i in range(100):
-        file.add_message(1, i, i, b'1234')
+        file.add_all(i, [message_record(1, i, i, b'1234')])
     file.flush()
     stream.write(end_without_summary())
     reader = make_reader(io.BytesIO(stream.getvalue()))

@@ -147,14 +147,6 @@ class McapFile:
 
     # Messages.
 
-    def add_message(self, channel: int, time_ns: int, sequence: int, data: bytes) -> None:
-        """Add a message to the chunk.
-
-        :param sequence: its number in the channel
-        :raises OSError: the chunk was full and cannot be written
-        """
-        self.add_all(time_ns, (message_record(channel, time_ns, sequence, data),))
-
     def add_all(self, time_ns: int, records: typing.Iterable[MessageRecord]) -> int:
         """Add messages of a time to the chunk; return how many.
 
