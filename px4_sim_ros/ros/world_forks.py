@@ -18,6 +18,7 @@ if __name__ == '__main__':
 import contextlib
 import ctypes
 import gc
+import importlib
 import json
 import os
 import selectors
@@ -28,11 +29,13 @@ import typing
 
 import setproctitle
 
-# What `world` imports, but for rclpy.
-import px4_sim_ros.config.configuration
-import px4_sim_ros.messages.codecs
-import px4_sim_ros.step.runner  # noqa: F401
-
+# What `world` and its nodes import, but for rclpy.
+_LOADED_ONCE = (
+    'diagnostic_msgs.msg', 'lifecycle_msgs.srv', 'rcl_interfaces.srv', 'std_msgs.msg',
+    'std_srvs.srv', 'type_description_interfaces.srv', 'px4_sim_ros.config.configuration',
+    'px4_sim_ros.mavlink.hil_block', 'px4_sim_ros.messages.codecs',
+    'px4_sim_ros.model.faults.actions', 'px4_sim_ros.step.dynamics_block',
+    'px4_sim_ros.step.runner')
 _LONGEST = 1 << 16
 _PR_SET_PDEATHSIG = 1
 _kept: list[ctypes.c_char_p] = []       # C code has their addresses
@@ -96,6 +99,8 @@ def _set_title(*words: str) -> None:
 
 def main() -> int:
     """Run from the command line: one argument, the number of the socket."""
+    for module in _LOADED_ONCE:
+        importlib.import_module(module)
     gc.freeze()
     with socket.socket(fileno=int(sys.argv[1])) as starter:
         process = _serve(starter)
