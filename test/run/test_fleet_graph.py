@@ -84,7 +84,7 @@ def test_vehicles_are_added_removed_and_restarted_while_others_fly(
         'in_reserve': True}), tmp_path / 'bag'
     summary = tmp_path / 'summary.json'
     # So slow that nobody has landed before it is told to leave, however busy the machine is.
-    with running(command('fly', '--fleet', file, '--mode', mode, '--speed-factor', 0.5, '--record',
+    with running(command('fly', '--fleet', file, '--mode', mode, '--speed-factor', 0.3, '--record',
                          bag, '--summary', summary)) as process:
         wait_for_line(process, 'bravo: ready to fly')
         for words, sentence in (
