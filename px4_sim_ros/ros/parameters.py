@@ -65,20 +65,34 @@ def declare(node: Node, name: str) -> None:
     """
     infos = WorldParameters.infos() | graph.load(graph.spec_of(name).parameters).infos()
     for key, default in _defaults(node, name).items():
-        value = default
-        if node.has_parameter(key):
-            value = _like(default, node.get_parameter(key).value)
-            node.undeclare_parameter(key)
         info = infos[key.partition('.')[0]]
         unit = f" [{info['unit']}]" if info['unit'] else ''
         words = {'description': f"{info['description']}{unit}",
                  'additional_constraints': range_text(info)}
+        describe = _describer(node, key, default)
         try:
-            node.declare_parameter(key, value, ParameterDescriptor(
-                **words, **_range(default, info)), ignore_override=True)
+            describe(ParameterDescriptor(**words, **_range(default, info)))
         except InvalidParameterValueException:
             # `read` refuses it, in one sentence.
-            node.declare_parameter(key, value, ParameterDescriptor(**words), ignore_override=True)
+            describe(ParameterDescriptor(**words))
+
+
+def _describer(
+    node: Node, key: str, default: typing.Any,
+) -> typing.Callable[[ParameterDescriptor], object]:
+    """Return what gives a parameter its descriptor; it has the default if nothing was given."""
+    value = default
+    if node.has_parameter(key):
+        given = node.get_parameter(key)
+        value = _like(default, given.value)
+        if value is given.value:
+            # To declare it again takes twice as long: all who listen are told.
+            def describe(descriptor: ParameterDescriptor) -> None:
+                descriptor.type = given.type_.value
+                node.set_descriptor(key, descriptor)
+            return describe
+        node.undeclare_parameter(key)
+    return lambda descriptor: node.declare_parameter(key, value, descriptor, ignore_override=True)
 
 
 def _defaults(node: Node, name: str) -> FlatParameters:
