@@ -6,6 +6,8 @@ import pathlib
 from setuptools import find_packages, setup
 
 PACKAGE = 'px4_sim_ros'
+# `colcon build --symlink-install` runs a link to this file, in a folder without the lists.
+ROOT = pathlib.Path(__file__).resolve().parent
 
 
 def folder(name):
@@ -32,7 +34,7 @@ setup(
     extras_require={'rerun': ['rerun-sdk'], 'campaign': ['pyarrow', 'cma'],
                     'real': ['pyulog', 'allantools', 'pyarrow'],
                     'dask': ['distributed'], 'test': ['pytest'], 'flight': [
-        'pytest', *(line for line in pathlib.Path('requirements.txt').read_text().splitlines()
+        'pytest', *(line for line in (ROOT / 'requirements.txt').read_text().splitlines()
                     if not line.startswith('#'))]},
     package_data={'px4_sim_ros.bench': ['ceiling.c']},
     zip_safe=False,

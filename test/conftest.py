@@ -41,6 +41,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 # Tests that use ROS, and their children, find each other as the commands do.
 os.environ.setdefault('FASTRTPS_DEFAULT_PROFILES_FILE', str(ROOT / 'config' / 'fastdds.xml'))
+os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'SYSTEM_DEFAULT'
 # Child processes import the package as well.
 os.environ['PYTHONPATH'] = os.pathsep.join(
     [str(ROOT), *filter(None, [os.environ.get('PYTHONPATH')])])

@@ -131,14 +131,30 @@ def test_one_that_is_missing_is_named_before_anything_starts(package, words, mon
 
 
 @pytest.fixture
-def given(monkeypatch):
-    """Return what setup.py gives to setuptools."""
+def run_setup(monkeypatch):
+    """Return a function: what setup.py in a folder gives to setuptools."""
     import setuptools  # takes a while to load
-    given = {}
-    monkeypatch.setattr(setuptools, 'setup', given.update)
-    monkeypatch.chdir(ROOT)
-    runpy.run_path('setup.py')
-    return given
+
+    def given_in(folder):
+        given = {}
+        monkeypatch.setattr(setuptools, 'setup', given.update)
+        monkeypatch.chdir(folder)
+        runpy.run_path('setup.py')
+        return given
+    return given_in
+
+
+@pytest.fixture
+def given(run_setup):
+    return run_setup(ROOT)
+
+
+def test_colcon_builds_with_links(given, run_setup, tmp_path):
+    """`--symlink-install` runs it among links to what is installed, and to nothing else."""
+    for name in ('setup.py', 'setup.cfg', 'px4_sim_ros', 'resource', 'config', 'launch'):
+        (tmp_path / name).symlink_to(ROOT / name)
+    linked = run_setup(tmp_path)
+    assert linked['packages'] and linked == given
 
 
 def test_colcon_finds_pytest(given):

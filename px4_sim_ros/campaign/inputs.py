@@ -211,10 +211,11 @@ def shares(sampling: str, seed: int, runs: int, inputs: int) -> np.ndarray:
     if sampling == RANDOM:
         return np.random.Generator(np.random.PCG64(seed)).random((runs, inputs))
     from scipy.stats import qmc
+    generator = np.random.default_rng(seed)     # `rng=` is not known before SciPy 1.15
     if sampling == LATIN_HYPERCUBE:
-        return np.asarray(qmc.LatinHypercube(inputs, rng=seed).random(runs))
+        return np.asarray(qmc.LatinHypercube(inputs, seed=generator).random(runs))
     # As many as are balanced: a power of two.
-    balanced = qmc.Sobol(inputs, rng=seed).random_base2(max(runs - 1, 1).bit_length())
+    balanced = qmc.Sobol(inputs, seed=generator).random_base2(max(runs - 1, 1).bit_length())
     return np.asarray(balanced)[:runs]
 
 

@@ -172,7 +172,6 @@ class Search:
         :param report: called with each flight that is worse than all before
         :raises ParameterError: cma is not installed, too little varies, or there is no such margin
         """
-        check_installed('cma')
         expectations = len(self._campaign.scenario.get('expect') or ())
         if not 1 <= margin <= expectations:
             raise ParameterError(f'margin = {margin}: must be the number of an expectation, and the'
@@ -180,6 +179,7 @@ class Search:
         if self._drawn < 2:
             raise ParameterError('worst: at least two inputs must vary; `campaign limit` finds the'
                                  ' limit of one')
+        check_installed('cma')
         settings = self._campaign.settings
         # It takes 0 for a seed of the clock.
         strategy = _cma().CMAEvolutionStrategy([0.5] * self._drawn, 0.3, {

@@ -10,9 +10,12 @@ from px4_sim_ros.config.resources import config_directory
 
 # What Fast DDS calls the file of its settings: to Jazzy, and since Kilted.
 _PROFILES = 'FASTRTPS_DEFAULT_PROFILES_FILE', 'FASTDDS_DEFAULT_PROFILES_FILE'
+_RANGE = 'ROS_AUTOMATIC_DISCOVERY_RANGE'
 _CHOICES = (
-    'FASTDDS_BUILTIN_TRANSPORTS', 'ROS_AUTOMATIC_DISCOVERY_RANGE', 'ROS_LOCALHOST_ONLY',
-    'ROS_STATIC_PEERS', 'ROS_DISCOVERY_SERVER')
+    'FASTDDS_BUILTIN_TRANSPORTS', _RANGE, 'ROS_LOCALHOST_ONLY', 'ROS_STATIC_PEERS',
+    'ROS_DISCOVERY_SERVER')
+# What `setup.bash` of an installed ROS 2 sets where nothing is set: nobody has chosen it.
+_SET_BY_ROS = _RANGE, 'SUBNET'
 
 
 def ros_environment() -> dict[str, str]:
@@ -21,7 +24,9 @@ def ros_environment() -> dict[str, str]:
     A user who has set anything about discovery keeps those settings.
     """
     environment = dict(os.environ) | one_thread.ENVIRONMENT
-    if any(name in environment for name in (*_PROFILES, *_CHOICES)):
+    settings = {item for item in environment.items() if item[0] in (*_PROFILES, *_CHOICES)}
+    if settings - {_SET_BY_ROS}:
         return environment
     profile = str(config_directory() / 'fastdds.xml')
-    return dict.fromkeys(_PROFILES, profile) | environment
+    # With SUBNET, also by default, ROS tells the network of them whatever the profile says.
+    return environment | dict.fromkeys(_PROFILES, profile) | {_RANGE: 'SYSTEM_DEFAULT'}

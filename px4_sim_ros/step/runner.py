@@ -141,7 +141,8 @@ class Runner:
             if time_us is None:
                 return False
             begun = self._present(time_us)
-            said = self._say(time_us, begun, heard)
+            if self.wakes is not None or 'manager' in heard:
+                said = self._say(time_us, begun, heard)
         else:
             begun = self._next()
             if not begun:

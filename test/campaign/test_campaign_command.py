@@ -160,6 +160,7 @@ def test_what_is_wrong_is_told_before_anything_flies(
 
 def test_campaign_limit_and_worst_leave_their_results_beside_each_other(
         file, flown, here, tmp_path, monkeypatch):
+    pytest.importorskip('cma')
     monkeypatch.chdir(tmp_path)
     searches = (['limit', '--input', 'weather.speed_m_s'], ['worst'])
     for (word, *options), out in ((s, o) for o in ([], ['--out', 'o']) for s in searches):

@@ -142,7 +142,7 @@ def test_failed_runs_and_a_sample_are_recorded(conduct, tmp_path):
 
 
 def test_the_tables_have_all_rows(conduct, tmp_path, monkeypatch):
-    from pyarrow import parquet
+    parquet = pytest.importorskip('pyarrow.parquet')
     folder = folder_of(tmp_path / 'c')
     conduct(folder)
     assert conducting.write_tables(folder) == []

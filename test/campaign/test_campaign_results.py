@@ -177,6 +177,7 @@ def test_a_limit_that_is_not_there(executor, name, bounds, sentence):
 
 def test_nothing_is_said_of_a_package_that_is_not_needed(monkeypatch):
     """As in a fresh environment, which has no matplotlib."""
+    pytest.importorskip('cma')
     for name in [name for name in sys.modules if name.split('.')[0] == 'cma']:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, 'matplotlib', None)
@@ -188,6 +189,7 @@ def test_nothing_is_said_of_a_package_that_is_not_needed(monkeypatch):
 
 def test_the_least_margin_is_found(executor):
     """A margin with its least value, 1, at a known place."""
+    pytest.importorskip('cma')
     def bowl(job):
         speed_m_s, from_deg = (job.scenario['weather'][k] for k in ('speed_m_s', 'from_deg'))
         answer = row_of(job)

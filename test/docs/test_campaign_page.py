@@ -75,6 +75,7 @@ def test_the_executor_of_the_page_flies(tmp_path, monkeypatch):
 
 
 def test_the_folder_has_what_the_page_says(tmp_path):
+    pytest.importorskip('pyarrow')
     from px4_sim_ros.campaign.campaign_report import write_report
     folder = Folder.make(tmp_path / 'c', campaign(), None)
     with concurrent.futures.ThreadPoolExecutor(1) as executor:

@@ -72,7 +72,8 @@ def test_the_code_is_short(page, most):
 def as_ros_comes():
     """Return the environment without any choice of ours for DDS."""
     return {name: value for name, value in os.environ.items()
-            if name not in ('FASTRTPS_DEFAULT_PROFILES_FILE', 'FASTDDS_DEFAULT_PROFILES_FILE')}
+            if name not in ('FASTRTPS_DEFAULT_PROFILES_FILE', 'FASTDDS_DEFAULT_PROFILES_FILE',
+                            'ROS_AUTOMATIC_DISCOVERY_RANGE')}
 
 
 @pytest.mark.slow

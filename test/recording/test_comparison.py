@@ -82,7 +82,7 @@ def test_the_same_messages_are_identical(pair):
 def test_one_bit_of_one_field_is_found(pair):
     def flip(message):
         covariance = message.orientation_covariance.copy()
-        covariance.view('u8')[3] ^= 1
+        covariance.view('u8')[3:4] ^= 1
         message.orientation_covariance = covariance
 
     found = pair(functools.partial(

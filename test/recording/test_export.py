@@ -37,7 +37,7 @@ def test_each_topic_with_signals_is_a_table(here, bag, tmp_path):
 
 
 def test_parquet_has_the_same_numbers_of_the_topics_that_are_asked_for(here, bag, tmp_path):
-    from pyarrow import parquet
+    parquet = pytest.importorskip('pyarrow.parquet')
     words = '--topics', 'baro', 'ground_truth/odom', '--every', 2
     for form in 'csv', 'parquet':
         result = here('export', bag, '-o', tmp_path / form, '--format', form, *words)

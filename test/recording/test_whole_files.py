@@ -1,6 +1,8 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
 """A file that cannot be written to its end leaves the one before, and nothing of itself."""
+import importlib.util
+
 import pytest
 from bags import largest_file
 
@@ -18,8 +20,11 @@ def write_interrupted(path):
 
 @pytest.mark.parametrize('write', [
     lambda path: whole_files.write(path, 'y' * 10_000), lambda path: tables.write_csv(path, ROWS),
-    lambda path: tables.write_parquet(path, [{**row, 'x': str(i) * 99} for i, row in
-                                             enumerate(ROWS)]),
+    pytest.param(
+        lambda path: tables.write_parquet(
+            path, [{**row, 'x': str(i) * 99} for i, row in enumerate(ROWS)]),
+        marks=pytest.mark.skipif(importlib.util.find_spec('pyarrow') is None,
+                                 reason='pyarrow is not installed')),
     write_interrupted])
 def test_what_fails_leaves_the_file_of_before(write, tmp_path):
     path = tmp_path / 'a.txt'

@@ -88,11 +88,15 @@ def no_daemon_is_left():
 
 
 def says(expected, *words):
-    """Run a ros2 tool until it prints a text: its discovery may need several tries."""
-    deadline_s, said = time.monotonic() + 60.0, ''
+    """Run a ros2 tool until it prints a text: its discovery may need several tries.
+
+    Each has more time than the one before, for machines that are busy.
+    """
+    deadline_s, patience_s, said = time.monotonic() + 120.0, 4.0, ''
     while time.monotonic() < deadline_s:
+        patience_s *= 2.0
         with running([ROS2, *words], env=os.environ | {'PYTHONUNBUFFERED': '1'}) as process:
-            timer = threading.Timer(8.0, process.terminate)
+            timer = threading.Timer(patience_s, process.terminate)
             timer.start()
             for line in process.stdout:
                 said += line

@@ -1,0 +1,96 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""Whose settings of discovery hold for the processes of a graph, and who hears of these."""
+import os
+import socket
+import subprocess
+import sys
+
+import psutil
+import pytest
+
+from px4_sim_ros.config.resources import config_directory
+from px4_sim_ros.config.ros_environment import ros_environment
+
+PROFILE = 'FASTRTPS_DEFAULT_PROFILES_FILE'
+RANGE = 'ROS_AUTOMATIC_DISCOVERY_RANGE'
+# As `setup.bash` of an installed ROS 2 leaves it.
+SOURCED = {RANGE: 'SUBNET'}
+# Two that are done as soon as one has found the other.
+_PAIR = """
+import rclpy, time
+contexts = [rclpy.Context() for _ in range(2)]
+for context in contexts:
+    rclpy.init(args=[], context=context)
+nodes = [rclpy.create_node(f'node_{i}', context=c) for i, c in enumerate(contexts)]
+while len(nodes[0].get_node_names()) < 2:
+    time.sleep(0.01)
+"""
+
+
+@pytest.fixture
+def environment(monkeypatch):
+    """Return a function: what the processes of a graph get where nothing but these is set."""
+    kept = {name: value for name, value in os.environ.items() if name == 'ROS_DOMAIN_ID'
+            or not name.startswith(('ROS_', 'FASTRTPS_', 'FASTDDS_'))}
+
+    def with_settings(settings):
+        monkeypatch.setattr(os, 'environ', kept | settings)
+        return ros_environment()
+    return with_settings
+
+
+@pytest.mark.parametrize('settings', [{}, {'ROS_DOMAIN_ID': '7'}, SOURCED])
+def test_who_has_chosen_nothing_gets_our_profile(settings, environment):
+    assert environment(settings)[PROFILE] == str(config_directory() / 'fastdds.xml')
+
+
+@pytest.mark.parametrize('name, value', [
+    (RANGE, 'SYSTEM_DEFAULT'), (RANGE, 'LOCALHOST'), ('ROS_STATIC_PEERS', '192.168.0.7'),
+    ('ROS_DISCOVERY_SERVER', '192.168.0.7:11811'), ('FASTDDS_BUILTIN_TRANSPORTS', 'UDPv4')])
+def test_a_choice_holds(name, value, environment):
+    chosen = SOURCED | {name: value}
+    found = environment(chosen)
+    assert PROFILE not in found and found.items() >= chosen.items()
+
+
+def test_it_is_the_same_for_the_children_of_a_child(environment):
+    once = environment(SOURCED)
+    assert environment(once) == once
+
+
+@pytest.fixture
+def heard():
+    """Return a function: how much nodes have told the network since it was called last."""
+    group, port = '239.255.0.1', 7400 + 250 * int(os.environ['ROS_DOMAIN_ID'])
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as ear:
+        ear.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        ear.bind((group, port))
+        for addresses in psutil.net_if_addrs().values():
+            for address in (a.address for a in addresses if a.family == socket.AF_INET):
+                ear.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP,
+                               socket.inet_aton(group) + socket.inet_aton(address))
+        ear.setblocking(False)
+
+        def datagrams():
+            found = 0
+            while True:
+                try:
+                    ear.recv(65536)
+                except BlockingIOError:
+                    return found
+                found += 1
+        yield datagrams
+
+
+@pytest.mark.slow
+def test_no_other_machine_hears_of_a_graph(environment, heard):
+    """They find each other by unicast alone. As ROS 2 comes, all of the network is told."""
+    def find_each_other(settings):
+        subprocess.run([sys.executable, '-c', _PAIR], env=settings, check=True, timeout=60)
+        return heard()
+
+    ours = environment(SOURCED)
+    if not find_each_other(os.environ):
+        pytest.skip('there is no network to tell')
+    assert find_each_other(ours) == 0
