@@ -48,6 +48,7 @@ from px4_sim_ros.recording.bag.folder import new_folder
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import RunDescription, with_run_file
 from px4_sim_ros.run import autopilots, remapping
+from px4_sim_ros.run.embedded import check_embedded
 from px4_sim_ros.run.flight_plan import VehiclePlan, optional_nodes
 from px4_sim_ros.run.launch_arguments import ARGUMENTS, REPLAY_ARGUMENTS
 from px4_sim_ros.run.launch_viewers import check_viewers, viewers
@@ -191,9 +192,13 @@ def begin(
 
     None if Ctrl-C came while the motion was compiled: the launch ends by itself.
 
-    :raises ParameterError: there is a graph already, or another flight has an instance
+    :raises ParameterError: the embedded autopilot cannot fly what is wanted, there is a graph
+        already, or another flight has an instance
     :raises PortTakenError: naming the port and, where the system shows it, its holder
     """
+    for vehicle in vehicles:
+        if vehicle.autopilot == 'embedded':
+            check_embedded(vehicle.configuration)
     with domain_claim.claim_start() as held:
         held.enter_context(autopilots.claim(vehicles))
         try:

@@ -278,9 +278,13 @@ class Lane:
         lacking: dict[str, int] = {}
         if slot.synchronizer is not None:
             lacking = {n: slot.synchronizer.last_us[n] for n in sorted(slot.synchronizer.lacking)}
+        # One that holds the step has begun it, and has put out nothing.
+        unfinished = self._plan[self._index].slot if self._is_unfinished else None
         for i in slot.local:
             publisher = self.slots.get(i.topic.publisher)
-            if publisher is not None and i.is_due(time_us) and (
-                    publisher.last_us < time_us - i.delay_us):
-                lacking[i.topic.name] = publisher.last_us or -1
+            if publisher is None or not i.is_due(time_us):
+                continue
+            last_us = publisher.last_us - publisher.period_us * (publisher is unfinished)
+            if last_us < time_us - i.delay_us:
+                lacking[i.topic.name] = last_us or -1
         return time_us, lacking

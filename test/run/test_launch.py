@@ -269,6 +269,17 @@ def test_sensors_are_stopped_and_started_with_the_tools_of_ros_2():
         assert process.wait(10) == 0
 
 
+@pytest.mark.parametrize('mode', ['composed', 'separate'])
+def test_time_stands_still_when_the_scenario_is_over(mode, tmp_path):
+    """That is no failure, and it is said why."""
+    file = tmp_path / 'short.yaml'
+    file.write_text('{vehicle: iris, mission: hover, end: {at_s: 1}}')
+    with launch(f'mode:={mode}', f'scenario:={file}') as process:
+        said = wait_for_line(process, 'the scenario is over')
+        assert not any('[ERROR]' in line for line in said)
+        assert interrupt(process) < 5.0
+
+
 @pytest.mark.px4
 def test_px4_flies_under_launch():
     with running(
@@ -332,6 +343,7 @@ def test_rviz_that_is_not_installed():
     ('params_file:=none.yaml', 'parameter file none.yaml: No such file or directory'),
     ('mission:=none.yaml', 'mission file none.yaml: No such file or directory'),
     ('vehicle:=none.yaml', 'vehicle file none.yaml: No such file or directory'),
+    ('vehicle:=plane', 'vehicle plane: the embedded autopilot controls multirotors only'),
     ('profile:=none.yaml', 'parameter file none.yaml: No such file or directory'),
     ('wind:=breeze', "wind = 'breeze': must be one of none, constant, gust"),
     ('record:=/', 'record /: exists already; name a folder that does not'),

@@ -246,3 +246,14 @@ def deliver(process, topic, time_us, value):
             process.put(name, topic, time_us, value)
     if process.command is not None and topic == 'command':
         process.command.put(topic, time_us, lambda: value)
+
+
+def test_those_behind_one_that_holds_the_step_wait_for_it():
+    process = Process()
+    process.step(2)
+    process.blocks['body'].finishes, process.blocks['body'].has_reply = True, False
+    process.step()
+    assert process.runner.waits_for('compass') == (12_000, {'truth': 8000})
+    process.blocks['body'].has_reply = True
+    process.run()
+    assert process.runner.waits_for('compass') == (16_000, {'truth': 12_000})
