@@ -178,9 +178,12 @@ class FlightMonitor:
             self._executor.spin_once(timeout_sec=timeout_s)
         self._tell()
 
-    def take_rest(self) -> None:
-        """Take in all that has come and was not told yet: a spin may leave some for the next."""
-        self.spin(0.0)
+    def take_rest(self, timeout_s: float = 0.0) -> None:
+        """Take in all that has come and was not told yet, waiting for it up to a time.
+
+        A spin may leave some for the next. What a process has said is gone soon after its end.
+        """
+        self.spin(timeout_s)
         for subscription, tell in self._hearers.items():
             for data in taken(subscription):
                 tell(deserialize_message(data, subscription.msg_type))

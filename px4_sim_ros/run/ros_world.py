@@ -219,7 +219,7 @@ class RosWorld:
                     _STOP_SERVICE_TIMEOUT_S + self._more_s) or self._monitor.is_stopping)):
                 # It is the last to end; a node that is left then is one that hangs.
                 while time.monotonic() < deadline_s and self._manager.exit_code is None:
-                    self._monitor.spin(_SPIN_S)
+                    self._monitor.take_rest(_SPIN_S)
                 self._hear_last_words()
 
     def _hear_last_words(self) -> None:

@@ -36,7 +36,7 @@ class Monitor:
         """Find no manager."""
         return False
 
-    def take_rest(self):
+    def take_rest(self, timeout_s=0.0):
         """Find nothing."""
 
     def close(self):
@@ -157,13 +157,14 @@ def test_the_manager_is_waited_for_also_if_its_answer_is_lost(monitor, started, 
         monitor.is_stopping = True
         return False
 
-    def end(timeout_s):
-        for child in started:
+    def end(timeout_s=0.0):
+        for child in started if timeout_s else ():
             os.kill(child.pid, signal.SIGKILL)       # by itself
             child.wait(PATIENCE_S)
 
     monkeypatch.setattr(monitor, 'request_stop', act)
-    monkeypatch.setattr(monitor, 'spin', end, raising=False)
+    monkeypatch.setattr(monitor, 'take_rest', end)
+    monkeypatch.setattr(monitor, 'spin', lambda timeout_s: None, raising=False)
     world = make()
     world.close()
     assert {child.exit_code for child in started} == {-signal.SIGKILL}
