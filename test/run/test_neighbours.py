@@ -191,9 +191,10 @@ def test_three_at_once(own_domains, hop, tmp_path, domains):
             assert f'ROS_DOMAIN_ID = {DOMAIN}: a graph runs in this domain already' in said
 
 
-def test_stop_ends_a_flight_well(instance, here, tmp_path):
+@pytest.mark.parametrize('mode', ['composed', 'separate'])
+def test_stop_ends_a_flight_well(mode, instance, here, tmp_path):
     """Whoever stops it: there is a summary and a report, as after a landing."""
-    words = command('fly', '--mode', 'separate', '--mission', 'hover', '--instance', instance,
+    words = command('fly', '--mode', mode, '--mission', 'hover', '--instance', instance,
                     '--speed-factor', 2, '--report', tmp_path / 'flight.html',
                     '--summary', tmp_path / 'summary.json')
     with running(words) as process:
