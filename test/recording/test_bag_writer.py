@@ -61,8 +61,8 @@ def counts_of(run, messages):
 
 
 @WITH_EACH_DISK
-@pytest.mark.parametrize('compression, namespace', [
-    ('none', ''), ('lz4', ''), ('zstd', ''), ('none', 'north/two')])
+@COMPRESSIONS
+@pytest.mark.parametrize('namespace', ['', 'north/two'])
 def test_what_was_written_is_read(compression, namespace, tmp_path):
     run = description(namespace)
     messages = write_bag(tmp_path / 'bag', S + 500_000, run, compression=compression)

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow       # starts processes and waits
 
 # What has a graph as users start it by default is compared for long; how else it may be cut and
 # shuffled, over a take-off and three seconds of flight.
-DURATION_US, SHORT_US = 8_000_000, 4_000_000
+DURATION_US, SHORT_US = 12_000_000, 4_000_000
 # A recorder in another process may be matched some steps late. The noise of those steps still
 # counts: a stream that began otherwise would stay otherwise.
 FIRST_US = ARMED_FROM_US
