@@ -23,7 +23,7 @@ from px4_sim_ros.bench.worklog import Window
 from px4_sim_ros.config import instance_claim
 from px4_sim_ros.config.child_prefix import own_module
 from px4_sim_ros.config.configuration import Configuration, load_configuration
-from px4_sim_ros.config.signals import raise_interrupt
+from px4_sim_ros.config.signals import raise_interrupt, unwrapped
 from px4_sim_ros.mavlink.hil_server import port_of
 from px4_sim_ros.mavlink.pilot_events import Event
 from px4_sim_ros.model.environment.environment import Environment
@@ -253,7 +253,8 @@ def main(arguments: typing.Sequence[str] | None = None) -> int:
     description, path = sys.argv[1:] if arguments is None else arguments
     raise_interrupt()
     try:
-        result = measure(FlightSettings.from_json(description))
+        with unwrapped():
+            result = measure(FlightSettings.from_json(description))
     except KeyboardInterrupt:
         return 130
     except (ParameterError, OSError, RuntimeError) as error:

@@ -56,7 +56,7 @@ def main(arguments: typing.Sequence[str]) -> int:
     collector.release()
     try:
         signals.raise_interrupt()
-        with own_instance(of_px4=autopilot == 'px4') as instance:
+        with signals.unwrapped(), own_instance(of_px4=autopilot == 'px4') as instance:
             for line in sys.stdin:
                 print(json.dumps(answer(line, instance, pathlib.Path(folder))), file=rows,
                       flush=True)

@@ -17,6 +17,7 @@ from px4_sim_ros.bench.machine import Machine
 from px4_sim_ros.bench.results import Results
 from px4_sim_ros.cli import output
 from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED
+from px4_sim_ros.config import signals
 from px4_sim_ros.config.compile_ahead import compile_ahead
 from px4_sim_ros.config.resources import check_writable
 from px4_sim_ros.model.errors import ParameterError
@@ -65,7 +66,7 @@ def bench(options: argparse.Namespace) -> int:
         return output.failed('bench', error, BAD_INPUT)
     machine = Machine.here(px4.build if px4 else None)
     try:
-        with tempfile.TemporaryDirectory() as folder:
+        with signals.unwrapped(), tempfile.TemporaryDirectory() as folder:
             if px4 is not None:
                 _say_who_is_missing(there)
             results = _measure(options, chosen, machine, pathlib.Path(folder), str(jmavsim or ''))

@@ -21,6 +21,7 @@ from px4_sim_ros.cli import output
 from px4_sim_ros.cli.campaign_progress import CampaignProgress, summary
 from px4_sim_ros.cli.campaign_refly import refly
 from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED
+from px4_sim_ros.config import signals
 from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.run.flight_plan import AUTOPILOTS
 from px4_sim_ros.run.px4 import REPEATABLE, SCHEDULES, Px4
@@ -91,7 +92,8 @@ def campaign(options: argparse.Namespace) -> int:
                                      + ', '.join(f'`campaign {action}`' for action in actions))
         # They have none before: whether they were given is known by that.
         options.executor, options.scheduler = options.executor or THREADS, options.scheduler or ''
-        return _ACTIONS.get(word, _fly)(options, *(rest if word in counts else [word]))
+        with signals.unwrapped():
+            return _ACTIONS.get(word, _fly)(options, *(rest if word in counts else [word]))
     except ParameterError as error:
         return output.failed('campaign', error, BAD_INPUT)
     except (OSError, RuntimeError) as error:
@@ -112,7 +114,7 @@ def _fly(options: argparse.Namespace, name: str) -> int:
     folder = Folder.make(options.out or pathlib.Path('campaigns') / campaign.name, campaign, px4)
     progress = CampaignProgress(runs)
     try:
-        with opened(options.executor, workers, options.scheduler) as found:
+        with signals.unwrapped(), opened(options.executor, workers, options.scheduler) as found:
             if found.note:
                 progress.print(found.note)
             outcome = conducting.conduct(

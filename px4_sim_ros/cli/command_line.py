@@ -47,15 +47,11 @@ def main(arguments: typing.Sequence[str] | None = None) -> int:
     try:
         signals.raise_interrupt()
         try:
-            code = _run(sys.argv[1:])
+            with signals.unwrapped():
+                code = _run(sys.argv[1:])
         finally:
             output.flush()
     except KeyboardInterrupt:      # before or after what a command takes care of
-        code = INTERRUPTED
-    except (RuntimeError, ImportError) as error:
-        # So Python passes on what is raised while a class is made (3.11), or a module in C loaded.
-        if not isinstance(error.__cause__, signals.Interrupted):
-            raise
         code = INTERRUPTED
     return UNREAD if output.is_unread() else code
 

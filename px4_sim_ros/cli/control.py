@@ -14,6 +14,7 @@ import yaml
 from px4_sim_ros.cli import output
 from px4_sim_ros.cli.arguments import namespace, speed_factor
 from px4_sim_ros.cli.exit_codes import FAILED, INTERRUPTED
+from px4_sim_ros.config import signals
 from px4_sim_ros.model.errors import did_you_mean
 from px4_sim_ros.step import graph
 
@@ -176,7 +177,8 @@ def run(options: argparse.Namespace) -> int:
     control = Control(options.namespace)
     with contextlib.closing(control):
         try:
-            _VERBS[options.command](control, options)
+            with signals.unwrapped():
+                _VERBS[options.command](control, options)
             if options.command == 'status' and options.json:
                 print(json.dumps(control.status.values() | {'sentence': control.status.sentence}))
             elif options.command not in ('stop', 'sensor', 'vehicle', 'fault'):

@@ -9,6 +9,7 @@ import typing
 
 from px4_sim_ros.cli import output
 from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED
+from px4_sim_ros.config import signals
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.recording.bag.run_description import BagError
 from px4_sim_ros.run import settings
@@ -47,7 +48,8 @@ def is_what_if(options: argparse.Namespace, found: settings.Settings) -> bool:
 def run(command: str, action: typing.Callable[[], int]) -> int:
     """Return the exit code of an action, or that of how it fails, which is told in a sentence."""
     try:
-        return action()
+        with signals.unwrapped():
+            return action()
     except (BagError, ParameterError) as error:
         return output.failed(command, error, BAD_INPUT)
     except KeyboardInterrupt:

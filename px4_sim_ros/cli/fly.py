@@ -17,7 +17,7 @@ from px4_sim_ros.cli.arguments import instance, namespace, speed_factor
 from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED, INTERRUPTED
 from px4_sim_ros.cli.list import ListAction
 from px4_sim_ros.cli.progress import Progress
-from px4_sim_ros.config import node_overrides
+from px4_sim_ros.config import node_overrides, signals
 from px4_sim_ros.config.configuration import Configuration
 from px4_sim_ros.config.resources import check_page, check_writable
 from px4_sim_ros.mavlink.hil_server import port_of
@@ -148,7 +148,7 @@ def _conduct(
     """Fly; return the exit code, and why the flight has failed, '' if it has not."""
     vehicles = plan.vehicles(configuration)
     try:
-        with contextlib.closing(Progress(
+        with signals.unwrapped(), contextlib.closing(Progress(
                 sum(v.mission.events for v in vehicles if v.mission))) as progress:
             conduct(
                 plan, configuration, record, folder, on_event=progress.show,

@@ -64,6 +64,23 @@ def raise_interrupt() -> None:
     sys.unraisablehook = note_lost
 
 
+@contextlib.contextmanager
+def unwrapped() -> typing.Iterator[None]:
+    """Raise an Interrupted as it was where Python passes it on as the cause of another error.
+
+    That is a RuntimeError while a class is made (3.11), an ImportError while a module in C is
+    loaded: whoever takes a RuntimeError for a failure would take the interrupt for one.
+
+    :raises Interrupted: it came there
+    """
+    try:
+        yield
+    except (RuntimeError, ImportError) as error:
+        if isinstance(error.__cause__, Interrupted):
+            raise error.__cause__ from None
+        raise
+
+
 def leave_interrupt_to(loop: asyncio.AbstractEventLoop) -> None:
     """Let a loop that hears of signals by a file descriptor, as that of launch, be told only so.
 

@@ -73,6 +73,20 @@ def run(arguments):
 command_line._run = run
 sys.exit(command_line.main())
 '''
+# Comes in a command while a class is made.
+IN_A_COMMAND = '''
+import importlib, os, sys
+from px4_sim_ros.cli import command_line
+class Field:
+    def __set_name__(self, owner, name):
+        os.kill(os.getpid(), 2)
+def make_class(*arguments):
+    class Owner:
+        field = Field()
+module, name, *sys.argv[1:] = sys.argv[1:]
+setattr(importlib.import_module(module), name, make_class)
+sys.exit(command_line.main())
+'''
 # What `raise_interrupt` and what `Stop` makes of a signal.
 HANDLERS = '''
 import os, sys
@@ -227,6 +241,17 @@ def test_the_exit_code_is_told_wherever_the_signal_came(program, tmp_path):
     (tmp_path / 'ends.py').write_text(program)
     result = ended('-m', 'ends', cwd=tmp_path)
     assert (result.returncode, result.stderr) == (130, '')
+
+
+@pytest.mark.parametrize('words', [
+    ('px4_sim_ros.run.flight', '_make_world', 'fly', '--mode', 'core'),
+    ('px4_sim_ros.cli.replay', 'vehicles_of', 'replay', 'bag'),
+    ('px4_sim_ros.cli.bench', '_measure', 'bench'),
+    ('px4_sim_ros.campaign.conduct', 'conduct', 'campaign', 'wind_limit')])
+def test_a_command_takes_an_interrupt_for_no_failure_wherever_it_came(words, tmp_path):
+    result = ended('-c', IN_A_COMMAND, *words, cwd=tmp_path)
+    assert result.returncode == 130
+    assert result.stderr.splitlines()[-1] == f'{words[2]}: interrupted'
 
 
 @pytest.mark.parametrize('place', ['callback', 'destructor'])
