@@ -12,6 +12,7 @@ from rclpy.exceptions import InvalidNamespaceException
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
+from px4_sim_ros.config import signals
 from px4_sim_ros.config.ros_environment import ros_environment
 from px4_sim_ros.model.errors import ParameterError
 
@@ -31,7 +32,8 @@ def ros_session(arguments: typing.Sequence[str] = ()) -> typing.Iterator[None]:
     """
     os.environ.update(ros_environment())
     try:
-        rclpy.init(args=list(arguments), signal_handler_options=SignalHandlerOptions.NO)
+        with signals.held_back():
+            rclpy.init(args=list(arguments), signal_handler_options=SignalHandlerOptions.NO)
     except RuntimeError as error:
         raise ParameterError(str(error)) from error
     try:
@@ -51,7 +53,9 @@ def ros_node(
     """
     with ros_session(arguments):
         try:
-            node = rclpy.create_node(name, namespace=namespace)
+            with signals.held_back():      # what rclpy has made by half complains when deleted
+                rclpy.get_global_executor()
+                node = rclpy.create_node(name, namespace=namespace)
         except InvalidNamespaceException:
             raise ParameterError(
                 f'namespace {namespace!r}: must be a ROS namespace such as uav1') from None
@@ -70,7 +74,7 @@ def make_executor() -> typing.Any:
     """Return the executor with the shortest way from a publisher to a callback."""
     try:
         from rclpy.experimental import EventsExecutor
-    except ImportError:
+    except ModuleNotFoundError:      # an interrupted import is another ImportError
         from rclpy.executors import SingleThreadedExecutor
         return SingleThreadedExecutor()
     return EventsExecutor()

@@ -39,7 +39,7 @@ def write_parquet(path: pathlib.Path, rows: Rows) -> bool:
     try:
         import pyarrow
         from pyarrow import parquet
-    except ImportError:
+    except ModuleNotFoundError:
         return False
     columns = {name: _of_one_type([row.get(name) for row in rows]) for name in columns_of(rows)}
     with whole_files.replaced(path) as new:
