@@ -182,7 +182,8 @@ def record_processes(groups, duration_us, folder, overrides=OVERRIDES):
             assert recording.wait_until(time_us - AHEAD_US, 60.0), 'the recording has stopped'
         return scripted_controls(time_us)
 
-    parameters = write_configuration(folder, load_configuration(None, overrides))
+    configuration = load_configuration(None, overrides)
+    parameters = write_configuration(folder, configuration)
     recording = Recording()
     rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
     node = rclpy.create_node('recorder')
@@ -206,7 +207,7 @@ def record_processes(groups, duration_us, folder, overrides=OVERRIDES):
             executor.spin_once(timeout_sec=0.05)
             assert all(child.exit_code is None for child in children), 'a part has ended'
             assert time.monotonic() < deadline_s, 'the graph has not come up'
-        autopilot = connect(INSTANCE, controls)
+        autopilot = connect(configuration.nodes['hil_bridge'].instance, controls)
         # There is no order between topics: wait for the last message of each.
         while not all((topic, duration_us) in recording for topic in RECORDED):
             until_s = time.monotonic() + 0.1       # to look after each message takes longer
@@ -261,7 +262,7 @@ def record_shuffled(duration_us, folder, monkeypatch, seed, overrides=OVERRIDES)
                 for host in hosts:
                     host.refresh()
             if bridge.active and autopilot is None:
-                autopilot = connect(INSTANCE)
+                autopilot = connect(configuration.nodes['hil_bridge'].instance)
             # Now and then nothing is delivered, so that messages of several hops pile up.
             order.shuffle(pool)
             while pool and order.random() < 0.7:

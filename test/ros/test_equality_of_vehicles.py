@@ -19,12 +19,14 @@ from px4_sim_ros.messages.stamps import serialised_stamp_us
 
 pytestmark = pytest.mark.slow       # starts processes and waits
 
+INSTANCE = 79
 DURATION_US = 2_400_000
 VEHICLES = 'standard_vtol', 'rover_ackermann'
 
 
 def overrides_of(vehicle):
-    return OVERRIDES | {'': OVERRIDES[''] | {'vehicle': vehicle}}
+    return OVERRIDES | {'': OVERRIDES[''] | {'vehicle': vehicle},
+                        'hil_bridge': OVERRIDES['hil_bridge'] | {'instance': INSTANCE}}
 
 
 @pytest.fixture(scope='module', params=VEHICLES)
