@@ -14,7 +14,17 @@ import numpy as np
 from px4_sim_ros.autopilot.estimator import Estimator
 from px4_sim_ros.model.frames import Quaternion, Vector
 from px4_sim_ros.model.parameters import Parameters, parameter
-from px4_sim_ros.model.rotation import conjugate, cross, matrix, multiply, normalised
+from px4_sim_ros.model.rotation import (
+    conjugate,
+    cross,
+    difference,
+    dot,
+    matrix,
+    multiply,
+    normalised,
+    scaled,
+    total,
+)
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 
 _MAX_INTEGRAL_M_S2 = 8.0
@@ -89,7 +99,7 @@ class Controller:
     def velocity_to(self, target: Vector, position: Vector) -> Vector:
         """Return the velocity that leads to a position, within the limits."""
         p = self._parameters
-        x, y, z = (p.position_gain_hz * (t - s) for t, s in zip(target, position))
+        x, y, z = scaled(p.position_gain_hz, difference(target, position))
         scale = min(1.0, p.max_horizontal_speed_m_s / max(math.hypot(x, y), 1e-9))
         return x * scale, y * scale, min(max(z, -p.max_descent_speed_m_s), p.max_climb_speed_m_s)
 
@@ -113,37 +123,37 @@ class Controller:
 
     def _acceleration(self, estimate: Estimator, velocity: Vector, dt: float) -> Vector:
         p = self._parameters
-        error = tuple(s - v for s, v in zip(velocity, estimate.velocity))
+        error = difference(velocity, estimate.velocity)
         # What limits the way to a velocity does not limit what holds it: in wind, in thin air and
         # at a low voltage the integral is more than either limit.
-        x, y, z = (p.velocity_gain_hz * e for e in error)
+        x, y, z = scaled(p.velocity_gain_hz, error)
         scale = min(1.0, p.max_horizontal_acceleration_m_s2 / max(math.hypot(x, y), 1e-9))
         limit, most = p.max_vertical_acceleration_m_s2, _MAX_INTEGRAL_M_S2
-        ix, iy, iz = (
-            min(max(i + p.velocity_integral_gain_hz2 * dt * e, -most), most)
-            for i, e in zip(self._integral, error))
-        self._integral = ix, iy, iz
+        ix, iy, iz = self._integral = _within(most, total(
+            self._integral, scaled(p.velocity_integral_gain_hz2 * dt, error)))
         return x * scale + ix, y * scale + iy, max(min(max(z, -limit), limit) + iz, -most)
 
     def _torque(self, estimate: Estimator, attitude: Quaternion) -> Vector:
         p = self._parameters
         w, x, y, z = multiply(conjugate(estimate.attitude), attitude)
         gain = math.copysign(2.0 * p.attitude_gain_hz, w)
-        limit = p.max_rate_rad_s
-        errors = tuple(
-            min(max(gain * e, -limit), limit) - r for e, r in zip((x, y, z), estimate.rate))
-        gains = p.rate_gain_hz, p.rate_gain_hz, p.yaw_rate_gain_hz
-        inertia = self._body.inertia_kg_m2
-        lx, ly, lz = (i * r for i, r in zip(inertia, estimate.rate))      # angular momentum
-        coupling = cross(estimate.rate, (lx, ly, lz))
-        tx, ty, tz = (i * g * e + c for i, g, e, c in zip(inertia, gains, errors, coupling))
-        return tx, ty, tz
+        rate = estimate.rate
+        ex, ey, ez = difference(_within(p.max_rate_rad_s, scaled(gain, (x, y, z))), rate)
+        ix, iy, iz = self._body.inertia_kg_m2
+        cx, cy, cz = cross(rate, (ix * rate[0], iy * rate[1], iz * rate[2]))
+        return (ix * p.rate_gain_hz * ex + cx, iy * p.rate_gain_hz * ey + cy,
+                iz * p.yaw_rate_gain_hz * ez + cz)
+
+
+def _within(limit: float, v: Vector) -> Vector:
+    x, y, z = v
+    return (min(max(x, -limit), limit), min(max(y, -limit), limit), min(max(z, -limit), limit))
 
 
 def _attitude_along(force: Vector, yaw: float) -> Quaternion:
     """Return the attitude whose z axis points along `force`, turned to a heading."""
-    norm = math.sqrt(sum(f * f for f in force)) or 1.0
-    x, y, z = (f / norm for f in force)
+    norm = math.sqrt(dot(force, force)) or 1.0
+    x, y, z = force[0] / norm, force[1] / norm, force[2] / norm
     # The shortest turn from world z to the force, after the heading.
     tilt = normalised((1.0 + z, -y, x, 0.0)) if z > -0.999 else (0.0, 1.0, 0.0, 0.0)
     heading = (math.cos(0.5 * yaw), 0.0, 0.0, math.sin(0.5 * yaw))

@@ -17,10 +17,12 @@ from px4_sim_ros.model.environment.magnetic_field import field_enu_t
 from px4_sim_ros.model.frames import Quaternion, Vector, vector
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.rotation import (
+    difference,
     from_rotation_vector,
     matrix,
     multiply,
     normalised,
+    scaled,
     to_body,
     to_world,
     wrap_rad,
@@ -91,8 +93,7 @@ class Estimator:
             self._time_us = self._started_us = time_us
         dt = (time_us - self._time_us) * 1e-6
         self._time_us = time_us
-        wx, wy, wz = (w - b for w, b in zip(rate, self._gyro_bias))
-        self.rate = wx, wy, wz
+        wx, wy, wz = self.rate = difference(rate, self._gyro_bias)
         if not self.aligned:
             self._align(force, (time_us - self._started_us) * 1e-6)
             return
@@ -136,8 +137,8 @@ class Estimator:
             self._fix.add(self._first_fix.to_local(fix))
             return
         p = self._parameters
-        ex, ey, _ = (m - s for m, s in zip(self.frame.to_local(fix), self.position))
-        dx, dy, dz = (m - s for m, s in zip(velocity, self.velocity))
+        ex, ey, _ = difference(self.frame.to_local(fix), self.position)
+        dx, dy, dz = difference(velocity, self.velocity)
         (px, py, pz), (vx, vy, vz) = self.position, self.velocity
         gain, coupling = p.velocity_gain_hz * dt, p.position_to_velocity_gain_hz2 * dt
         self.position = (
@@ -150,10 +151,8 @@ class Estimator:
     def _turn(self, correction: Vector) -> None:
         """Turn the attitude by a small rotation in the world; learn the gyro bias from it."""
         self._set_attitude(multiply(from_rotation_vector(correction), self.attitude))
-        gain = self._parameters.gyro_bias_gain_hz
-        x, y, z = (
-            b - gain * c for b, c in zip(self._gyro_bias, to_body(self._rotation, correction)))
-        self._gyro_bias = x, y, z
+        self._gyro_bias = difference(self._gyro_bias, scaled(
+            self._parameters.gyro_bias_gain_hz, to_body(self._rotation, correction)))
 
     def _set_attitude(self, attitude: Quaternion) -> None:
         self.attitude = normalised(attitude)

@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 import sys
-
-import tqdm
+import typing
 
 from px4_sim_ros.mavlink.pilot_events import Event
 from px4_sim_ros.model.scenario.happening import Happening
@@ -15,8 +14,10 @@ class Bar:
     """A bar on a terminal, plain lines otherwise."""
 
     def __init__(self, total: int, unit: str) -> None:
-        self._bar = (
-            tqdm.tqdm(total=total, unit=unit, file=sys.stdout) if sys.stdout.isatty() else None)
+        self._bar: typing.Any = None
+        if sys.stdout.isatty():
+            import tqdm  # it takes a while
+            self._bar = tqdm.tqdm(total=total, unit=unit, file=sys.stdout)
 
     def print(self, line: str) -> None:
         """Print a line that stays."""

@@ -7,8 +7,6 @@ import contextlib
 import errno
 import socket
 
-import psutil
-
 LOCAL = '127.0.0.1'
 _KINDS = {'TCP': socket.SOCK_STREAM, 'UDP': socket.SOCK_DGRAM}
 
@@ -26,6 +24,7 @@ def _port_taken(protocol: str, port: int) -> PortTakenError:
 
 def _holder_of(protocol: str, port: int) -> str:
     """Return which process has a port, as far as the system shows it."""
+    import psutil  # it takes a while, and most often nobody has it
     state = psutil.CONN_LISTEN if protocol == 'TCP' else psutil.CONN_NONE
     for connection in psutil.net_connections(protocol.lower()):
         if connection.status == state and connection.laddr and connection.laddr.port == port:
