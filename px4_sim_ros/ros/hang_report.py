@@ -35,13 +35,14 @@ class HangReport:
 
     def __call__(self, block: str, hangs: bool, sentence: str) -> None:
         """Take note, in another thread, that a block hangs or is back."""
-        self._stop.hangs = sentence if hangs else ''
+        is_left = self._stop.asked       # who has asked for the end before may be gone
+        self._stop.note_hang(sentence if hangs else '')
         # What a logger looks up takes thousands of turns, and the block gives each of them up late.
         sys.setswitchinterval(_SOON_S if hangs else self._usual_s)
         logger = self._host.nodes[block].get_logger()
         if not hangs:
             logger.info(sentence)
-        elif self._is_failure():
+        elif self._is_failure() and not is_left:
             signal.pthread_kill(self._thread_id, signal.SIGTERM)
         else:
             logger.error(sentence)

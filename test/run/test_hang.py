@@ -73,6 +73,17 @@ def test_a_block_that_hangs_is_named(mode, who, fly):
         assert wait_gone(children, 0.0) == []
 
 
+@pytest.mark.parametrize('mode', ['composed', 'separate'])
+@pytest.mark.parametrize('line', ['begins', 'has been in its step'])
+def test_it_ends_with_whoever_started_it(mode, line, fly):
+    """Also if that is killed before it is known that a block hangs."""
+    with fly('Endless', '--mode', mode) as process:
+        wait_for_line(process, line)
+        children = family(process.pid)
+        process.kill()
+        assert wait_gone(children, 8.0) == []
+
+
 @pytest.mark.parametrize('mode', ['core', 'composed'])
 def test_one_that_comes_back_flies_on(mode, fly):
     with fly('Sleepy', '--mode', mode) as process:
