@@ -117,7 +117,7 @@ def test_px4_repeats_itself_in_every_mode(fly, monkeypatch):
     fly = functools.partial(
         fly, '--px4-schedule', 'repeatable', autopilot='px4', instance=PX4_INSTANCE)
     found = [fly('--mode', mode) for mode in (*MODES, 'core')]
-    assert all(summary['repeatable'] for summary in found), found
+    assert not any(reasons := [summary['not_repeatable_because'] for summary in found]), reasons
     assert len({summary['fingerprint'] for summary in found}) == 1
     compare_ulogs = runpy.run_path(f'{EXAMPLES}/compare_ulogs.py')
     first, *others = (log_of(summary) for summary in found)
@@ -191,7 +191,7 @@ def test_two_px4s_at_once_repeat_themselves(tmp_path):
             printed, _ = flight.communicate(timeout=240)
             assert flight.returncode == 0, printed
     found = [json.loads((tmp_path / f'{instance}.json').read_text()) for instance in instances]
-    assert all(summary['repeatable'] for summary in found), found
+    assert not any(reasons := [summary['not_repeatable_because'] for summary in found]), reasons
     assert len({summary['fingerprint'] for summary in found}) == 1
 
 
@@ -239,7 +239,7 @@ def test_px4_repeats_itself_after_a_reset_in_flight(fly, tmp_path):
             assert process.returncode == 0
         found.append(json.loads(file.read_text()))
     assert len({summary['fingerprint'] for summary in found}) == 1
-    assert all(summary['repeatable'] for summary in found), found
+    assert not any(reasons := [summary['not_repeatable_because'] for summary in found]), reasons
 
 
 @pytest.mark.slow
@@ -253,7 +253,7 @@ def test_px4_repeats_itself_on_a_core_that_is_full(fly):
     with busy_loop(shared_core_of(PX4_INSTANCE)):
         found = [fly() for _ in range(2)]
     assert [summary['fingerprint'] for summary in found] == 2 * [alone['fingerprint']]
-    assert all(summary['repeatable'] for summary in found)
+    assert not any(reasons := [summary['not_repeatable_because'] for summary in found]), reasons
 
 
 @contextlib.contextmanager
