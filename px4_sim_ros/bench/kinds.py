@@ -6,15 +6,6 @@ from __future__ import annotations
 import fnmatch
 import typing
 
-from px4_sim_ros.config.instance_claim import is_claimed
-from px4_sim_ros.mavlink.battery_link import PAYLOAD_PORT
-from px4_sim_ros.mavlink.hil_server import port_of
-from px4_sim_ros.mavlink.pilot_link import (
-    AUTOPILOT_PORT,
-    INSTANCES_WITH_PILOT_PORT,
-    pilot_port,
-)
-from px4_sim_ros.mavlink.ports import LOCAL, check_port_is_free
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.run.flight_plan import MODES
 from px4_sim_ros.run.px4 import ALL_CORES, ONE_CORE
@@ -25,10 +16,6 @@ CEILING, JMAVSIM, SIH = 'ceiling', 'jmavsim', 'sih'
 PEERS = JMAVSIM, SIH
 # What is not ours, and flown by PX4 only.
 OTHERS = *PEERS, CEILING
-_INSTANCES = range(INSTANCES_WITH_PILOT_PORT - 1, -1, -1)
-_GROUND_STATION_PORT = 18570         # of PX4
-PAYLOAD_REMOTE_PORT = 14030          # to which PX4 sends what is for a camera
-_UDP_PORTS = AUTOPILOT_PORT, PAYLOAD_PORT, PAYLOAD_REMOTE_PORT, _GROUND_STATION_PORT
 
 
 class Kind(typing.NamedTuple):
@@ -113,30 +100,3 @@ def selected(
 
 def _matching(pattern: str, kinds: typing.Iterable[Kind]) -> list[Kind]:
     return [kind for kind in kinds if fnmatch.fnmatchcase(kind.name, pattern)]
-
-
-def free_instance() -> int:
-    """Return an instance whose ports are free.
-
-    :raises ParameterError: there is none
-    """
-    for instance in _INSTANCES:
-        if is_free(instance):
-            return instance
-    raise ParameterError('the ports of all PX4 instances from 0 to 9 are in use')
-
-
-def is_free(instance: int) -> bool:
-    """Return whether no flight has an instance, nor anybody one of its ports."""
-    return not is_claimed(instance) and has_free_ports(instance)
-
-
-def has_free_ports(instance: int) -> bool:
-    """Return whether the ports of link, pilot, autopilot, battery and ground station are free."""
-    try:
-        check_port_is_free('TCP', LOCAL, port_of(instance))
-        for port in (pilot_port(instance), *(port + instance for port in _UDP_PORTS)):
-            check_port_is_free('UDP', LOCAL, port)
-    except OSError:
-        return False
-    return True

@@ -16,11 +16,12 @@ import typing
 
 from pymavlink.dialects.v20 import common as mavlink
 
-from px4_sim_ros.bench.kinds import JMAVSIM, PAYLOAD_REMOTE_PORT, SIH
+from px4_sim_ros.bench.kinds import JMAVSIM, SIH
 from px4_sim_ros.bench.worklog import WorkLog
 from px4_sim_ros.mavlink.hil_server import port_of
 from px4_sim_ros.mavlink.ports import LOCAL, bound_socket
 from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.run.instances import PAYLOAD_REMOTE_PORT
 from px4_sim_ros.run.processes import Child
 from px4_sim_ros.run.px4 import Px4
 

@@ -12,11 +12,12 @@ import typing
 import tqdm
 
 from px4_sim_ros.bench.flight import FlightError, FlightSettings
-from px4_sim_ros.bench.kinds import OTHERS, PEERS, Kind, free_instance
+from px4_sim_ros.bench.kinds import OTHERS, PEERS, Kind
 from px4_sim_ros.bench.results import Round
 from px4_sim_ros.bench.unit_costs import calibration_us
 from px4_sim_ros.config.child_prefix import own_module
 from px4_sim_ros.run.flight_plan import MODES
+from px4_sim_ros.run.instances import own_instance
 from px4_sim_ros.run.processes import Child
 
 # To take a graph and an autopilot down.
@@ -65,22 +66,24 @@ def run_rounds(plan: RoundPlan, repeat: int) -> list[Round]:
                 plan.folder, {})
             bar.update()
             modes = [mode for mode in MODES if any(kind.mode == mode for kind in flights)]
-            start = _run('the start', [
-                'px4_sim_ros.bench.start_up', str(free_instance()), *modes], plan.folder, {})
+            with own_instance(of_px4=True, flies_here=False) as instance:
+                start = _run('the start', [
+                    'px4_sim_ros.bench.start_up', str(instance), *modes], plan.folder, {})
             rounds.append(Round(**alone, **start, flights=flights))
     return [dataclasses.replace(each, flights={kind: each.flights[kind] for kind in kinds})
             for each in rounds]
 
 
 def _flight(plan: RoundPlan, kind: Kind) -> dict[str, typing.Any]:
-    settings = plan.flight._replace(kind=kind, instance=free_instance())
     # PX4 writes its log on the cores that fly; its parameters and folders are not to be kept.
     environment = {'PX4_PARAM_SDLOG_BACKEND': '0', 'ROS_HOME': str(plan.folder / 'ros')}
     if kind.mode in OTHERS:
         environment['PX4_PARAM_SIM_BAT_ENABLE'] = '1'       # they have no battery for it
     before_us = calibration_us(_CALIBRATION_S)
-    figures = _run(kind.name, ['px4_sim_ros.bench.flight', settings.to_json()],
-                   plan.folder, environment)
+    with own_instance(of_px4=True, flies_here=False) as instance:
+        settings = plan.flight._replace(kind=kind, instance=instance)
+        figures = _run(kind.name, ['px4_sim_ros.bench.flight', settings.to_json()],
+                       plan.folder, environment)
     after_us = calibration_us(_CALIBRATION_S)
     return figures | {'calibration_us': 0.5 * (before_us + after_us)}
 

@@ -18,10 +18,10 @@ import tempfile
 import typing
 
 from px4_sim_ros.campaign.flown import KilledAutopilotError, LostRunError, fly
-from px4_sim_ros.campaign.instances import own_instance
 from px4_sim_ros.campaign.jobs import Job
 from px4_sim_ros.config import signals
 from px4_sim_ros.model.errors import ParameterError, RunError, sentence
+from px4_sim_ros.run.instances import own_instance
 
 
 def answer(line: str, instance: int, within: pathlib.Path) -> dict[str, typing.Any]:

@@ -13,7 +13,6 @@ from px4_sim_ros.campaign import conduct as conducting
 from px4_sim_ros.campaign import executors
 from px4_sim_ros.campaign.executors import EXECUTORS, THREADS, ExecutorEndedError, opened
 from px4_sim_ros.campaign.folder import Folder, Px4Build
-from px4_sim_ros.campaign.instances import most_at_once
 from px4_sim_ros.campaign.jobs import Row
 from px4_sim_ros.campaign.plan import Campaign
 from px4_sim_ros.campaign.statistics import CONFIDENCE, at_least, runs_to_show
@@ -24,6 +23,7 @@ from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED
 from px4_sim_ros.config import signals
 from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.run.flight_plan import AUTOPILOTS
+from px4_sim_ros.run.instances import most_at_once
 from px4_sim_ros.run.px4 import REPEATABLE, SCHEDULES, Px4
 
 _USAGE = """\

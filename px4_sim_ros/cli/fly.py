@@ -12,18 +12,17 @@ import sys
 import tempfile
 import typing
 
-from px4_sim_ros.cli import fly_fleet, fly_plan, fly_summary, output, same_flight
-from px4_sim_ros.cli.arguments import instance, namespace, speed_factor
+from px4_sim_ros.cli import arguments, fly_fleet, fly_plan, fly_summary, output, same_flight
 from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED, INTERRUPTED
 from px4_sim_ros.cli.list import ListAction
 from px4_sim_ros.cli.progress import Progress
-from px4_sim_ros.config import node_overrides, signals
+from px4_sim_ros.config import domain_claim, node_overrides, signals
 from px4_sim_ros.config.configuration import Configuration
 from px4_sim_ros.config.resources import check_page, check_writable
 from px4_sim_ros.mavlink.hil_server import port_of
 from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.model.errors import ParameterError, sentence
-from px4_sim_ros.run import autopilots, px4_memory, remapping, settings
+from px4_sim_ros.run import autopilots, instances, px4_memory, remapping, settings
 from px4_sim_ros.run.fleet_record import FleetRecord
 from px4_sim_ros.run.flight import conduct
 from px4_sim_ros.run.flight_plan import AUTOPILOTS, MODES, FlightPlan, VehiclePlan
@@ -52,11 +51,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--scenario', help='name in config/scenarios, or a path: what happens in'
                         ' the flight, and what has to hold')
     parser.add_argument('--seed', type=int, help='seed of all random streams')
-    parser.add_argument('--speed-factor', type=speed_factor, metavar='X|max',
+    parser.add_argument('--speed-factor', type=arguments.speed_factor, metavar='X|max',
                         help='simulated over wall time; max by default')
-    parser.add_argument('--instance', type=instance,
-                        help='as PX4: TCP port 4560 + instance')
-    parser.add_argument('--namespace', type=namespace, default='',
+    parser.add_argument('--instance', type=arguments.instance,
+                        help='as PX4: TCP port 4560 + instance; the first free one by default')
+    parser.add_argument('--namespace', type=arguments.namespace, default='',
                         help='of all nodes and relative topics, such as uav1')
     fly_fleet.add_arguments(parser)
     settings.add_arguments(parser)
@@ -93,14 +92,19 @@ def _fly(
         bag = options.record
         if bag is None and (options.report is not None or (expectation and expectation.reference)):
             bag = folder / 'flight'
-        plan, configuration = fly_plan.prepared(options, bag, fleet)
+        elsewhere = _free_domain(options, held)
+        instance = _free_instance(options, held)
+        plan, configuration = fly_plan.prepared(options, bag, fleet, instance)
+        if instance and instance == configuration.of_node('hil_bridge', HilParameters).instance:
+            elsewhere.append(f'instance 0 is in use: this flight has instance {instance}')
         check_writable('summary', options.summary)
         check_page('report', options.report)
         vehicles = plan.vehicles(configuration)
         held.enter_context(autopilots.claim(vehicles))
     except (ParameterError, OSError) as error:
         return output.failed('fly', error, BAD_INPUT)
-    for remark in [*fly_plan.remarks(vehicle.configuration for vehicle in vehicles),
+    for remark in [*elsewhere,
+                   *fly_plan.remarks(vehicle.configuration for vehicle in vehicles),
                    *px4_memory.remarks_on(vehicles)]:
         print(f'fly: {remark}', file=sys.stderr)
     record = FlightRecord()
@@ -128,6 +132,32 @@ def _fly(
     if has_begun and options.report is not None:
         is_written &= fly_summary.write_report(record.recording, options.report)
     return code if is_written else code or FAILED
+
+
+def _free_domain(options: argparse.Namespace, held: contextlib.ExitStack) -> list[str]:
+    """Choose a ROS domain without a graph where the user names none.
+
+    :return: a sentence if that is not domain 0
+    :raises ParameterError: all are in use
+    """
+    if options.mode == 'core' or os.environ.get('ROS_DOMAIN_ID'):
+        return []
+    held.enter_context(domain_claim.choose())
+    domain = os.environ.get('ROS_DOMAIN_ID')
+    return [f'ROS domain 0 is in use: this graph has ROS_DOMAIN_ID={domain}'] if domain else []
+
+
+def _free_instance(options: argparse.Namespace, held: contextlib.ExitStack) -> int:
+    """Return a free instance, for where the user names none.
+
+    An autopilot of the user has its own instance, and a fleet chooses those of its vehicles.
+
+    :raises ParameterError: all are in use
+    """
+    is_fleet = options.fleet is not None or options.vehicles is not None
+    if is_fleet or options.instance is not None or options.autopilot == 'none':
+        return 0
+    return held.enter_context(instances.first_free())
 
 
 def _expectation(options: argparse.Namespace) -> Expectation | None:

@@ -35,14 +35,16 @@ _LONG_HOLD_S = 120.0             # of hover, which a plausible pack lasts for
 
 def prepared(
     options: argparse.Namespace, bag: str | pathlib.Path | None, fleet: Fleet | None,
+    instance: int,
 ) -> tuple[FlightPlan, Configuration]:
     """Return what is to be flown, and the parameters of the vehicle, of several the first.
 
     :param bag: where it is recorded; None unless the parameters ask for a recording
+    :param instance: of one vehicle unless parameters or options say otherwise
     :raises ParameterError: something is wrong
     """
     if fleet is None:
-        configuration = _configuration(options, bag)
+        configuration = _configuration(options, bag, instance)
         return _plan(options, configuration), configuration
     vehicles = fleet_plan.plans(fleet, options.autopilot, FleetOptions(
         options.params_file, _overrides(options, bag),
@@ -59,17 +61,19 @@ def prepared(
 
 
 def _configuration(
-    options: argparse.Namespace, bag: str | pathlib.Path | None,
+    options: argparse.Namespace, bag: str | pathlib.Path | None, instance: int,
 ) -> Configuration:
     """Return the parameters of the flight.
 
     :param bag: where it is recorded; None unless the parameters ask for a recording
+    :param instance: unless parameters or options say otherwise
     :raises ParameterError: one of them is wrong, or there is such a recording already
     """
     configuration = load_configuration(
         options.params_file, _overrides(options, bag), options.namespace,
-        base=_base(options.autopilot, options.px4_schedule)
-        | profile_parameters(options.profile))
+        base=laid_over(_base(options.autopilot, options.px4_schedule),
+                       {'hil_bridge': {'instance': instance}},
+                       profile_parameters(options.profile)))
     _check_vehicle(configuration, options.autopilot)
     return configuration
 

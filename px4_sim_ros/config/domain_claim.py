@@ -61,6 +61,30 @@ def _taken(role: str, domain: int) -> ParameterError:
         f'{held_names.holder(_name(role, domain))}; {_free_domain()}')
 
 
+def choose() -> contextlib.ExitStack:
+    """Give this process a domain without a graph, unless its user has chosen one.
+
+    Others that choose do not get it until the result is closed.
+
+    :raises ParameterError: all are in use
+    """
+    with contextlib.ExitStack() as stack:
+        if os.environ.get('ROS_DOMAIN_ID'):
+            return stack.pop_all()
+        for domain in 0, *_DOMAINS:
+            reserved = held_names.hold(_name('reserved', domain))
+            if reserved is None:
+                continue
+            stack.enter_context(reserved)
+            if _is_free(domain):
+                if domain:
+                    os.environ['ROS_DOMAIN_ID'] = str(domain)
+                return stack.pop_all()
+            stack.close()
+    raise ParameterError(f'ROS_DOMAIN_ID: a graph runs in each domain from 0 to {_DOMAINS[-1]};'
+                         ' end one')
+
+
 def claim_start() -> contextlib.ExitStack:
     """Hold the right to start a graph; its clock is for one of its processes.
 

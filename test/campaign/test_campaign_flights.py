@@ -21,10 +21,10 @@ from px4_sim_ros.campaign import conduct as conducting
 from px4_sim_ros.campaign import flown, slots
 from px4_sim_ros.campaign.executors import opened
 from px4_sim_ros.campaign.folder import Folder
-from px4_sim_ros.campaign.instances import own_instance
 from px4_sim_ros.campaign.jobs import Job
 from px4_sim_ros.run import flight_watch
 from px4_sim_ros.run.autopilots import start_autopilot
+from px4_sim_ros.run.instances import own_instance
 from px4_sim_ros.run.px4 import REPEATABLE, Px4
 
 pytestmark = pytest.mark.slow          # starts processes and waits

@@ -33,6 +33,7 @@ from px4_sim_ros.mavlink.hil_codec import HilEncoder
 from px4_sim_ros.mavlink.hil_server import port_of
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.sensors.imu import ImuMeasurement
+from px4_sim_ros.run.instances import PAYLOAD_REMOTE_PORT, own_instance
 from px4_sim_ros.run.processes import Child
 from px4_sim_ros.step import graph
 
@@ -241,9 +242,8 @@ def test_a_jmavsim_that_was_not_built_is_told(tmp_path):
         peers.find_jmavsim(str(tmp_path))
 
 
-def test_the_time_of_a_peer_is_that_of_its_px4(tmp_path):
+def test_the_time_of_a_peer_is_that_of_its_px4(instance, tmp_path):
     """Whoever flies it: PX4 says what time it is, and how high it is."""
-    instance = kinds.free_instance()
     world = peers.PeerWorld(kinds.SIH, instance, '', tmp_path)
     stop = threading.Event()
     thread = threading.Thread(target=world.run, args=(stop,))
@@ -251,7 +251,7 @@ def test_the_time_of_a_peer_is_that_of_its_px4(tmp_path):
     px4 = mavlink.MAVLink(None, srcSystem=instance + 1, srcComponent=1)
     try:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as link:
-            link.connect(('127.0.0.1', kinds.PAYLOAD_REMOTE_PORT + instance))
+            link.connect(('127.0.0.1', PAYLOAD_REMOTE_PORT + instance))
             link.send(px4.global_position_int_encode(7, 0, 0, 0, 10_250, 0, 0, 0, 0).pack(px4))
             link.send(px4.attitude_encode(12_004, 0, 0, 0, 0, 0, 0).pack(px4))
             deadline_s = time.monotonic() + 10.0
@@ -267,11 +267,15 @@ def test_the_time_of_a_peer_is_that_of_its_px4(tmp_path):
 
 
 def test_an_instance_that_is_in_use_is_not_taken():
-    free = kinds.free_instance()
-    assert 0 <= free < 10
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
-        other.bind(('127.0.0.1', 14540 + free))
-        assert kinds.free_instance() != free
+    """Neither one with a port that is bound, nor one that another benchmark has reserved."""
+    with own_instance(of_px4=True, flies_here=False) as free:
+        assert 0 < free < 10
+        with own_instance(of_px4=True, flies_here=False) as other:
+            assert other != free
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as program:
+        program.bind(('127.0.0.1', 14540 + free))
+        with own_instance(of_px4=True) as other:
+            assert other != free
 
 
 @pytest.mark.parametrize(('words', 'name'), [

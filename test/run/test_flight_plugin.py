@@ -14,11 +14,11 @@ import yaml
 from px4_flight import NEEDS_FIFO
 
 from px4_sim_ros.campaign import statistics
-from px4_sim_ros.campaign.instances import own_instance
 from px4_sim_ros.config.instance_claim import is_claimed
 from px4_sim_ros.config.resources import named_files
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.run import px4
+from px4_sim_ros.run.instances import own_instance
 from px4_sim_ros.testing import motor, px4_of_test, sensor, words
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]

@@ -22,6 +22,7 @@ from commands import (
     wait_for_ends,
     wait_for_line,
     wait_gone,
+    write_hop,
 )
 from report_flights import fly, rewritten
 
@@ -119,6 +120,32 @@ def test_an_instance_is_of_one_flight(instance, other_instance, tmp_path, here):
         interrupt(first)
         assert first.communicate()[1].endswith('fly: interrupted\n')
     assert not is_claimed(instance)
+
+
+def test_a_flight_without_an_instance_takes_the_first_that_is_free(
+        here, monkeypatch, tmp_path):
+    """Others have instance 0 and ROS domain 0 meanwhile; the bits are the same."""
+    hop = write_hop(tmp_path, 0.3)
+    monkeypatch.delenv('ROS_DOMAIN_ID')
+    flown = {}
+    with contextlib.ExitStack() as others:
+        for name in 'instance/0', '0/clock':
+            if name_held := held_names.hold(name):      # otherwise another run of tests has it
+                others.enter_context(name_held)
+        for mode in 'core', 'composed':
+            summary = tmp_path / f'{mode}.json'
+            result = (here if mode == 'core' else run)(
+                'fly', '--mode', mode, '--mission', hop, '--summary', summary)
+            assert result.returncode == 0, result.stderr
+            instance = re.search(
+                r'^fly: instance 0 is in use: this flight has instance ([1-9])$',
+                result.stderr, re.M)
+            domain = re.search(
+                r'^fly: ROS domain 0 is in use: this graph has ROS_DOMAIN_ID=([1-9]\d*)$',
+                result.stderr, re.M)
+            assert instance and bool(domain) == (mode == 'composed'), result.stderr
+            flown[mode] = json.loads(summary.read_text())['fingerprint']
+    assert flown['core'] == flown['composed']
 
 
 def test_who_only_looks_is_in_nobodys_way(instance, monkeypatch):
