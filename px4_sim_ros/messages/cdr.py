@@ -30,6 +30,7 @@ class _Leaf(typing.NamedTuple):
     path: str
     offset: int
     form: str            # of one number
+    after: int           # the end of what is before it; from there to `offset` is padding
 
 
 class Before(typing.NamedTuple):
@@ -168,9 +169,7 @@ def _neighbours(leaves: typing.Sequence[_Leaf]) -> list[list[_Leaf]]:
     runs: list[list[_Leaf]] = []
     for leaf in leaves:
         last = runs[-1][-1] if runs else None
-        end = last.offset + struct.calcsize(last.form) if last else -1
-        size = struct.calcsize(leaf.form)
-        if leaf.offset == end + -(end - len(_HEADER)) % size:
+        if last and leaf.after == last.offset + struct.calcsize(last.form):
             runs[-1].append(leaf)
         else:
             runs.append([leaf])
@@ -214,9 +213,9 @@ class _Walk:
             text = value.encode() + b'\0'
             self._constant(_LENGTH.pack(len(text)) + text)
         elif kind in _FORMATS:
-            form = f'<{_FORMATS[kind]}'
+            form, after = f'<{_FORMATS[kind]}', len(self.data)
             self._align(struct.calcsize(form))
-            self.leaves.append(_Leaf(path, len(self.data), form[1:]))
+            self.leaves.append(_Leaf(path, len(self.data), form[1:], after))
             # An octet of a message object is of type bytes.
             self.data += value if isinstance(value, bytes) else struct.pack(form, value)
         else:

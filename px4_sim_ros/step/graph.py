@@ -143,7 +143,8 @@ TOPICS: dict[str, Topic] = {topic.name: topic for topic in (
     Topic('baro', 'sensor_msgs/msg/FluidPressure', 'barometer', 'barometer',
           meaning='static pressure in Pa'),
     Topic('gps/fix', 'sensor_msgs/msg/NavSatFix', 'gps', 'gps',
-          meaning='position over the WGS-84 ellipsoid, with the accuracy that is reported'),
+          meaning='position over the WGS-84 ellipsoid, with the accuracy that is reported; of the'
+          ' service GPS'),
     Topic('gps/vel', 'geometry_msgs/msg/TwistStamped', 'gps', 'gps',
           meaning='velocity in ENU', part_of='gps/fix'),
     Topic('airspeed', 'sensor_msgs/msg/FluidPressure', 'airspeed', 'airspeed',

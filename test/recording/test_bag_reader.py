@@ -351,13 +351,14 @@ def test_a_bag_of_another_version(lacking, package, writer, whole, tmp_path):
     """Of another version anything may be different."""
     def other(text):
         content = yaml.safe_load(text) | {
-            'schema_version': 7, 'versions': {'px4_sim_ros': package}}
+            'schema_version': schema.VERSION + 1, 'versions': {'px4_sim_ros': package}}
         content.pop(lacking, None)
         return yaml.safe_dump(content)
 
     bag = bag_rewritten(tmp_path / 'bag', whole, run=other)
     with pytest.raises(BagError, match=(
-            rf'^bag {bag}: its schema has version 7 and this is for version {schema.VERSION};'
+            rf'^bag {bag}: its schema has version {schema.VERSION + 1} and this is for version'
+            rf' {schema.VERSION};'
             rf' {writer} has written it and can read it$')):
         BagReader(bag)
 

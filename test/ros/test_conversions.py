@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 from rclpy.serialization import deserialize_message, serialize_message
 from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import NavSatStatus
 
 from px4_sim_ros.config.blocks import block_configuration
 from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.mavlink.hil_frames import HilFrames
-from px4_sim_ros.messages import codecs
+from px4_sim_ros.messages import autopilot, codecs
+from px4_sim_ros.messages.codec import Encoder
 from px4_sim_ros.messages.stamps import serialised_stamp_us, set_stamp, stamp_us
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition
 from px4_sim_ros.model.inputs import BatteryStatus, WindSample
@@ -25,6 +27,7 @@ from px4_sim_ros.model.sensors.magnetometer import MagneticFieldMeasurement
 from px4_sim_ros.model.sensors.optical_flow import FlowMeasurement
 from px4_sim_ros.model.sensors.range_finder import DIRECTIONS, RangeMeasurement
 from px4_sim_ros.model.sensors.visual_odometry import VisualOdometryMeasurement
+from px4_sim_ros.model.telemetry import Estimate
 from px4_sim_ros.model.truth import Truth, WheelMotion
 from px4_sim_ros.ros.message_types import message_class
 from px4_sim_ros.step import graph
@@ -79,6 +82,53 @@ def received(name, value):
     # Others serialise as rclpy does, with anything in the gaps between fields.
     assert repr(decode(bytes(serialize_message(deserialised(name, data))))) == repr(first)
     return first
+
+
+# A value of each kind of message that has numbers, none of which is 0.
+VALUES = {
+    'wind': WindSample(TIME_US, (THIRD, -2.0, 0.5)),
+    'imu/data_raw': ImuMeasurement(TIME_US, (THIRD, 2.0, 3.0), (4.0, THIRD, 6.0), 0.01, 0.002),
+    'mag': MagneticFieldMeasurement(TIME_US, (2e-5, THIRD * 1e-5, -4e-5), 1e-14),
+    'baro': PressureMeasurement(TIME_US, 95000.0 + THIRD, 1.0),
+    'gps/fix': GnssMeasurement(
+        TIME_US, GeodeticPosition(47.1 + THIRD, 8.5, 535.3), (THIRD, -2.0, 0.5), 0.5, 2.0),
+    'airspeed': AIRSPEED, 'range': range_measurement(THIRD), 'optical_flow': FLOW,
+    'visual_odometry': VISUAL_ODOMETRY, '/clock': None, 'ground_truth/odom': TRUTH,
+    'ground_truth/accel': TRUTH, 'ground_truth/pose': TRUTH, 'joint_states': TRUTH,
+    'battery_state': BatteryStatus(TIME_US, 11.1, 20.0, 2.0, 5.0),
+    'actuators/command': TRUTH.rotor_speeds_rad_s,
+    'autopilot/odometry': Estimate(
+        TIME_US, (THIRD, 2.0, 3.0), (4.0, THIRD, 6.0), (0.5, -0.5, THIRD, 0.1), (7.0, THIRD, 9.0))}
+VALUES['gps/vel'] = VALUES['gps/fix']
+ALL_CODECS = codecs.CODECS | {'autopilot/odometry': autopilot.ESTIMATE}
+
+
+def fields_in(message, path=''):
+    """Yield all fields of a message that are no message, with their names."""
+    for name in message.get_fields_and_field_types():
+        field = getattr(message, name)
+        if hasattr(field, 'get_fields_and_field_types'):
+            yield from fields_in(field, f'{path}{name}.')
+        else:
+            yield path + name, field
+
+
+# 1 to 8 letters: so each number stands at each distance from what is before it.
+@pytest.mark.parametrize('letters', range(1, 9))
+@pytest.mark.parametrize('kind', ALL_CODECS)
+def test_each_field_is_packed(kind, letters):
+    """What is no number of the codec is as in its message, whatever stands between its numbers."""
+    codec, value = ALL_CODECS[kind], VALUES[kind]
+    encoder = Encoder(codec, 'f' * letters if kind != '/clock' else None)
+    wanted = encoder.message(value)
+    packed = deserialize_message(encoder(TIME_US, value), type(wanted))
+    found, numbers = dict(fields_in(packed)), []
+    for name, field in fields_in(wanted):
+        if any(f'{name}.'.startswith(f'{number}.') for number in codec.fields):
+            numbers += np.ravel(found[name]).tolist()
+        elif 'stamp' not in name and kind != '/clock':
+            assert np.array_equal(found[name], field, equal_nan=name == 'temperature'), name
+    assert np.allclose(numbers, codec.numbers(value), rtol=1e-7, atol=0.0, equal_nan=True)
 
 
 def joined(*names, value):
@@ -137,16 +187,10 @@ def test_rotor_speeds_survive_exactly(name, value, is_read_as):
     assert received(name, value) == is_read_as
 
 
-@pytest.mark.parametrize('name, value', [
-    ('imu/data_raw', ImuMeasurement(TIME_US, (THIRD, 2.0, 3.0), (4.0, THIRD, 6.0), 0.01, 0.002)),
-    ('mag', MagneticFieldMeasurement(TIME_US, (2e-5, THIRD * 1e-5, -4e-5), 1e-14)),
-    ('baro', PressureMeasurement(TIME_US, 95000.0 + THIRD, 1.0)),
-    ('airspeed', AIRSPEED),
-    ('visual_odometry', VISUAL_ODOMETRY),
-    ('wind', WindSample(TIME_US, (THIRD, -2.0, 0.5))),
-])
-def test_measurements_survive_exactly(name, value):
-    assert received(name, value) == value
+@pytest.mark.parametrize('name', [
+    'imu/data_raw', 'mag', 'baro', 'airspeed', 'visual_odometry', 'wind'])
+def test_measurements_survive_exactly(name):
+    assert received(name, VALUES[name]) == VALUES[name]
 
 
 def test_flow_survives_but_for_the_period_that_no_message_carries():
@@ -217,9 +261,9 @@ def test_visual_odometry_tells_what_it_knows():
 
 
 def test_a_fix_survives_in_two_messages():
-    value = GnssMeasurement(
-        TIME_US, GeodeticPosition(47.1 + THIRD, 8.5, 535.3), (THIRD, -2.0, 0.5), 0.5, 2.0)
+    value = VALUES['gps/fix']
     assert joined('gps/fix', 'gps/vel', value=value) == {'gps/fix': value}
+    assert sent('gps/fix', value).status.service == NavSatStatus.SERVICE_GPS
 
 
 def test_the_imu_says_that_it_has_no_orientation():

@@ -13,14 +13,15 @@ import json
 from px4_sim_ros.recording.bag.message_definitions import definition
 from px4_sim_ros.step import graph, side_topics
 
-VERSION = 6
+VERSION = 7
 # Recordings of these versions are read as well: since then only these topics mean more or else.
 CHANGED_SINCE = {1: frozenset({'joint_states', 'visual_odometry'}),
                  2: frozenset({graph.FAULTS, graph.AUTOPILOT_STATE}),
                  3: frozenset({side_topics.ESTIMATE.name, side_topics.SET_POINT.name,
                                side_topics.AUTOPILOT_STATUS.name, graph.AUTOPILOT_STATE}),
                  4: frozenset({graph.WAKE, graph.WAKES}),
-                 5: frozenset({'joint_states'})}
+                 5: frozenset({'joint_states'}),
+                 6: frozenset({'gps/fix'})}
 
 
 def changed_between(one: int, other: int) -> frozenset[str]:
