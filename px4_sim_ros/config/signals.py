@@ -81,11 +81,13 @@ def unwrapped() -> typing.Iterator[None]:
         raise
 
 
-def leave_interrupt_to(loop: asyncio.AbstractEventLoop) -> None:
+def leave_to(loop: asyncio.AbstractEventLoop, end: typing.Callable[[int], object]) -> None:
     """Let a loop that hears of signals by a file descriptor, as that of launch, be told only so.
 
     Python raises KeyboardInterrupt besides, in whatever the loop is about, which is lost: launch
     would wait for ever for a process whose end it was just told of.
+
+    :param end: called with the number of the others while the loop runs
     """
     def interrupt(number: int, frame: types.FrameType | None) -> None:
         if not loop.is_running():
@@ -94,6 +96,10 @@ def leave_interrupt_to(loop: asyncio.AbstractEventLoop) -> None:
     if (threading.current_thread() is threading.main_thread()
             and signal.getsignal(signal.SIGINT) is signal.default_int_handler):
         signal.signal(signal.SIGINT, interrupt)
+        for number in _SIGNALS:
+            if signal.getsignal(number) == signal.SIG_DFL:
+                signal.signal(
+                    number, lambda number, frame: end(number) if loop.is_running() else None)
         _ignore_at_exit()
 
 

@@ -34,7 +34,7 @@ from px4_sim_ros.step import side_topics
 from px4_sim_ros.step.attendance import Change
 
 _SPIN_S = 0.05
-# Launch sends SIGTERM after 3 s.
+# Launch kills it 10 s after a Ctrl-C, and to end a PX4 takes 4 s at most.
 _OUTLAST_S = 2.0
 
 

@@ -10,6 +10,7 @@ import dataclasses
 import os
 import pathlib
 import shlex
+import signal
 import tempfile
 import typing
 
@@ -24,6 +25,7 @@ from launch.events import Shutdown
 from launch.events.process import ProcessExited
 from launch.launch_context import LaunchContext
 from launch.launch_description_entity import LaunchDescriptionEntity
+from launch.utilities import AsyncSafeSignalManager
 from launch_ros.actions import Node
 
 from px4_sim_ros.config import domain_claim, node_overrides, signals
@@ -57,8 +59,8 @@ from px4_sim_ros.run.replay import prepare, survey
 from px4_sim_ros.step.pacing import speed_factor
 from px4_sim_ros.viewing.rerun_target import OPEN
 
-# Ctrl-C has to end everything within 5 s: SIGINT at once, then these.
-_SIGTERM_AFTER_S, _SIGKILL_AFTER_S = '4', '1'
+# Codes of a process that has ended as it was asked to.
+_AS_ASKED = 0, -signal.SIGINT, -signal.SIGTERM
 
 
 def _given(
@@ -129,7 +131,7 @@ def actions(context: LaunchContext, vehicle: str) -> list[LaunchDescriptionEntit
     remapping.check(remaps, configuration.graph)
     px4_dir = given['px4_dir'] or os.environ.get('PX4_DIR', '')
     px4 = Px4.find(px4_dir, given['px4_schedule']) if given['autopilot'] == 'px4' else None
-    begun = begin([VehiclePlan('', configuration, given['autopilot'], px4, mission)])
+    begun = begin(context, [VehiclePlan('', configuration, given['autopilot'], px4, mission)])
     if begun is None:
         return []
     folder, claim = begun
@@ -141,7 +143,7 @@ def actions(context: LaunchContext, vehicle: str) -> list[LaunchDescriptionEntit
         configuration = with_run_file(configuration, run, pathlib.Path(folder.name))
     file = write_configuration(pathlib.Path(folder.name), configuration)
     return [
-        *surroundings(folder, claim),
+        *surroundings(claim),
         *_world(given, configuration, file, essential, own_classes, remaps),
         *_autopilot(given, px4, configuration),
         *viewers(given, configuration, file, bounded(given)),
@@ -156,7 +158,7 @@ def replay_actions(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     """
     given = {name: context.launch_configurations[name] for name in REPLAY_ARGUMENTS}
     check_viewers(given)
-    folder = tempfile.TemporaryDirectory(prefix=f'{PACKAGE}_')
+    folder = _own_folder(context)
     bag = BagReader(given['bag'])
     claim = domain_claim.claim_start()
     replay = prepare(
@@ -168,7 +170,7 @@ def replay_actions(context: LaunchContext) -> list[LaunchDescriptionEntity]:
         configuration = _in_real_time(configuration)
     file = write_configuration(pathlib.Path(folder.name), configuration)
     return [
-        *surroundings(folder, claim),
+        *surroundings(claim),
         *viewers(given, configuration, file, bounded(given)),
         *_world(given, configuration, file, required),
         *essential(Node(
@@ -186,7 +188,7 @@ def _in_real_time(configuration: Configuration) -> Configuration:
 
 
 def begin(
-    vehicles: typing.Sequence[VehiclePlan],
+    context: LaunchContext, vehicles: typing.Sequence[VehiclePlan],
 ) -> tuple[tempfile.TemporaryDirectory, contextlib.ExitStack] | None:
     """Return a folder for the files of a flight, and the right to start its graph and autopilots.
 
@@ -205,21 +207,34 @@ def begin(
             compile_ahead()
         except KeyboardInterrupt:
             return None
-        return tempfile.TemporaryDirectory(prefix=f'{PACKAGE}_'), held.pop_all()
+        return _own_folder(context), held.pop_all()
 
 
-def surroundings(
-    folder: tempfile.TemporaryDirectory, claim: contextlib.ExitStack,
-) -> list[LaunchDescriptionEntity]:
-    """Return what sets the environment of a launch, and leave Ctrl-C to it.
+def _own_folder(context: LaunchContext) -> tempfile.TemporaryDirectory:
+    """Return a folder that goes with the launch, which SIGTERM and SIGHUP end as Ctrl-C does."""
+    loop = asyncio.get_running_loop()
 
-    :param folder: its files, which are removed at its end
-    :param claim: given up then
-    """
+    def end(number: int) -> None:
+        loop.call_soon_threadsafe(context.emit_event_sync, Shutdown(
+            reason=signal.Signals(number).name))
+
+    signals.leave_to(loop, end)
+    # Launch cancels itself at a SIGTERM, without an end of its processes, and offers no other way.
+    manager = getattr(AsyncSafeSignalManager, '_AsyncSafeSignalManager__current', None)
+    if manager is not None:
+        manager.handle(signal.SIGTERM, None)
+    folder = tempfile.TemporaryDirectory(prefix=f'{PACKAGE}_')
     # Not when the launch shuts down: a process that has just begun reads its parameters then.
-    atexit.register(claim.close)
     atexit.register(folder.cleanup)
-    signals.leave_interrupt_to(asyncio.get_running_loop())
+    return folder
+
+
+def surroundings(claim: contextlib.ExitStack) -> list[LaunchDescriptionEntity]:
+    """Return what sets the environment of a launch.
+
+    :param claim: given up at its end
+    """
+    atexit.register(claim.close)
     environment = ros_environment()
     return [
         *(SetEnvironmentVariable(name, environment[name])
@@ -227,12 +242,11 @@ def surroundings(
 
 
 def bounded(given: typing.Mapping[str, str]) -> dict[str, typing.Any]:
-    """Return what every process has: it ends in time, and with the launch if that is killed.
+    """Return what every process has: it ends with the launch if that is killed.
 
     :param given: the arguments, with the level of its log
     """
-    return {'sigterm_timeout': _SIGTERM_AFTER_S, 'sigkill_timeout': _SIGKILL_AFTER_S,
-            'prefix': shlex.join(SIGNALS_WAIT + die_with_parent()),
+    return {'prefix': shlex.join(SIGNALS_WAIT + die_with_parent()),
             'ros_arguments': ['--log-level', given['log_level']]}
 
 
@@ -245,17 +259,17 @@ def essential(process: ExecuteProcess) -> list[LaunchDescriptionEntity]:
 def required(process: ExecuteProcess) -> list[LaunchDescriptionEntity]:
     """Return a process and what ends the launch if it fails; it may end well before others do."""
     def end(event: ProcessExited, context: LaunchContext) -> EmitEvent | None:
-        return _end_launch(event, context) if event.returncode else None
+        return _end_launch(event, context) if event.returncode not in _AS_ASKED else None
 
     return [process, RegisterEventHandler(OnProcessExit(target_action=process, on_exit=end))]
 
 
 def _end_launch(event: ProcessExited, context: LaunchContext) -> EmitEvent:
-    """End the launch, with exit code 1 if the process has failed.
+    """End the launch, with exit code 1 if the process has failed, also while the launch ends.
 
     :raises RuntimeError: it has; that is how launch is told
     """
-    if event.returncode and not context.is_shutdown:
+    if event.returncode not in (_AS_ASKED if context.is_shutdown else (0,)):
         raise RuntimeError(f'{event.process_name} has ended with exit code {event.returncode}')
     return EmitEvent(event=Shutdown(reason='a part has ended'))
 

@@ -51,14 +51,14 @@ def fleet_actions(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     own_classes = node_overrides.parse(
         given['nodes'].split(',') if given['nodes'] else (), first.graph.nodes)
     plan = flight_plan(fleet, given['mode'], vehicles, own_classes)
-    begun = begin(vehicles)
+    begun = begin(context, vehicles)
     if begun is None:
         return []
     folder, claim = begun
     description = describe(plan, first)
     parameters, file = write_files(plan, first, description, pathlib.Path(folder.name))
     return [
-        *surroundings(folder, claim),
+        *surroundings(claim),
         *_world(given, description, parameters, file, optional_nodes(first),
                 node_overrides.arguments(own_classes, own_classes)),
         *(action for vehicle in vehicles if vehicle.autopilot != 'none'

@@ -243,16 +243,49 @@ def test_the_wind_is_set_in_flight_with_the_tools_of_ros_2():
         assert interrupt(process) < 5.0
 
 
-@pytest.mark.parametrize('number', [signal.SIGTERM, signal.SIGKILL])
 @pytest.mark.parametrize('mode', ['composed', 'separate'])
-def test_whatever_ends_the_launch_ends_its_processes(mode, number):
+def test_a_launch_that_is_killed_takes_its_processes_with_it(mode):
     with launch(f'mode:={mode}') as process:
         wait_for_line(process, 'armed')
         children = family(process.pid)
         assert len(children) > 2
-        process.send_signal(number)
+        process.kill()
         assert wait_gone(children, 8.0) == []
         assert port_is_free(INSTANCE)
+
+
+@pytest.mark.parametrize('mode, number', [
+    ('composed', signal.SIGTERM), ('separate', signal.SIGTERM), ('composed', signal.SIGHUP)])
+def test_a_launch_that_is_asked_to_end_leaves_nothing(mode, number, tmp_path, foreground):
+    with launch(f'mode:={mode}', env=os.environ | {'TMPDIR': str(tmp_path)}) as process:
+        wait_for_line(process, 'armed')
+        assert list(tmp_path.glob('px4_sim_ros_*'))
+        children = family(process.pid)
+        process.send_signal(number)
+        said = process.stdout.read()
+        assert (process.wait(10), list(tmp_path.iterdir())) == (0, []), said
+        assert wait_gone(children, 1.0) == []
+
+
+# How it ends at a SIGINT, and then the launch.
+@pytest.mark.parametrize('at_sigint, code', [
+    ('lambda *_: sys.exit(0)', 0), ('lambda *_: sys.exit(3)', 1),
+    ('lambda *_: os.kill(os.getpid(), signal.SIGKILL)', 1), ('signal.SIG_DFL', 0)])
+def test_a_part_that_fails_while_the_launch_ends_is_a_failure(at_sigint, code, tmp_path):
+    """It has the exit code of no part alone: the other ends first, and well."""
+    from launch import LaunchDescription, LaunchService
+    from launch.actions import ExecuteProcess
+
+    from px4_sim_ros.run.launching import essential
+    ready = tmp_path / 'ready'
+    os.mkfifo(ready)
+    last = (f'import os, signal, sys; signal.signal(signal.SIGINT, {at_sigint});'
+            f'open({str(ready)!r}, "w").close(); signal.pause()')
+    service = LaunchService(noninteractive=True)
+    for script in (last, f'open({str(ready)!r}).read()'):
+        service.include_launch_description(LaunchDescription(
+            essential(ExecuteProcess(cmd=[sys.executable, '-c', script]))))
+    assert service.run() == code
 
 
 def test_sensors_are_stopped_and_started_with_the_tools_of_ros_2():

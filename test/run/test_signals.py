@@ -190,15 +190,17 @@ made(BlockNode)
 made(ManagerNode)
 sys.exit(world.main([]))
 '''
-# Comes in a task of a loop that is told of it, and when that loop has ended.
+# Come in a task of a loop that is told of them, and when that loop has ended.
 IN_A_LOOP = '''
 import asyncio, os
 from px4_sim_ros.config import signals
 async def run():
-    signals.leave_interrupt_to(asyncio.get_running_loop())
-    os.kill(os.getpid(), 2)
+    signals.leave_to(asyncio.get_running_loop(), print)
+    for number in 2, 15, 1:
+        os.kill(os.getpid(), number)
     print('goes on')
 asyncio.new_event_loop().run_until_complete(run())
+os.kill(os.getpid(), 15)
 try:
     os.kill(os.getpid(), 2)
 except KeyboardInterrupt:
@@ -277,7 +279,7 @@ def test_what_hangs_is_left_by_an_interrupt_that_came_before_that_was_known():
 
 def test_a_loop_that_is_told_of_it_is_not_interrupted():
     result = ended('-c', IN_A_LOOP)
-    assert (result.stdout, result.stderr) == ('goes on\ninterrupted\n', '')
+    assert (result.stdout, result.stderr) == ('15\n1\ngoes on\ninterrupted\n', '')
 
 
 @pytest.mark.parametrize('number', [1, 2, 15])
