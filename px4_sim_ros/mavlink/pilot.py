@@ -130,9 +130,10 @@ class Pilot:
     def _take_off(self, item: TakeOff, home: Home) -> Course[None]:
         altitude = home.frame.origin.ellipsoid_altitude_m + item.up_m
         nan = math.nan
+        # Where it is commanded to climb, and not where wind has taken it until it says armed.
+        east, north, _ = self._offset(home)
         yield from self.command(mavlink.MAV_CMD_NAV_TAKEOFF, 0, 0, 0, nan, nan, nan, altitude)
         yield from self.arming()
-        east, north, _ = self._offset(home)
         yield from self._arrive((east, north, item.up_m), home)
 
     def arming(self) -> Course[None]:

@@ -80,6 +80,19 @@ def test_take_off_comes_before_arming(fly, autopilot):
     assert addressed == {(autopilot.system_id, 1)}
 
 
+def test_a_take_off_ends_above_where_it_was_commanded(fly, autopilot, events):
+    """Wind may move the vehicle by a metre until the pilot hears that it is armed."""
+    def blow():
+        if autopilot.armed and not any(event.text == 'armed' for event in events):
+            autopilot.place[0] = autopilot.start[0] + 1.0
+        elif autopilot.armed:
+            autopilot.place[0] = autopilot.start[0]
+    autopilot.on_tick = blow
+    fly()
+    target, = (event.target_enu for event in events if event.target_enu)
+    assert target == pytest.approx((0.0, 0.0, 10.0))
+
+
 def test_go_to_is_a_reposition(fly, autopilot):
     """COMMAND_INT with 1e-7 degrees and the altitude above mean sea level, keeping the yaw."""
     fly(TakeOff(10.0), GoTo(200.0, -100.0, 30.0), Land())
