@@ -83,8 +83,11 @@ def _margins(rows: typing.Sequence[Row], margins: dict[str, str]) -> str:
             low, middle, high = np.quantile(found, (0.05, 0.5, 0.95))
             plots.append(heading(meaning) + figure(_histogram(rows, name, meaning)) + paragraph(
                 f'5 % of the runs are below {low:.4g}, half below {middle:.4g}, 95 % below'
-                f' {high:.4g}; the least is {found.min():.4g}.'))
-    return paragraph('How far a run stayed from failing; below 0 it has failed.') + ''.join(
+                f' {high:.4g}; the least is {found.min():.4g}. '
+                f'{statistics.without_margin(rows, name)}'))
+    return paragraph(
+        'How far a run stayed from failing, at worst, over what was flown; at or below 0 it has'
+        ' failed.') + ''.join(
         plots) if plots else NOTHING_TO_PLOT
 
 
@@ -94,9 +97,10 @@ def _histogram(rows: typing.Sequence[Row], name: str, meaning: str) -> go.Figure
     edges = np.histogram_bin_edges(statistics.numbers(rows, name)[:, 0], bins='auto')
     for outcome, colour in _COLOURS.items():
         values = statistics.numbers([r for r in rows if r['outcome'] == outcome], name)[:, 0]
-        plot.add_trace(go.Histogram(
-            x=values, name=outcome, marker={'color': colour}, xbins={
-                'start': edges[0], 'end': edges[-1], 'size': edges[1] - edges[0]}))
+        counts, _ = np.histogram(values, edges)        # Plotly's own leaves out the greatest value
+        plot.add_trace(go.Bar(
+            x=(edges[:-1] + edges[1:]) / 2, y=counts, width=np.diff(edges), name=outcome,
+            marker={'color': colour}))
     plot.add_vline(x=0, line={'color': TRUTH_COLOUR, 'dash': 'dot'})
     plot.update_layout(barmode='stack', xaxis={'title': {'text': f'margin: {meaning}'}},
                        yaxis={'title': {'text': 'runs'}})
@@ -114,7 +118,8 @@ def _fails(
               _recording(folder, row), row['fingerprint'])
              for row in worst[:_WORST]]
     return _scatter_of(rows, names, margins) + heading('The worst runs') + paragraph(
-        f'campaign refly {folder.path} RUN flies one again.') + table(
+        'Those that failed come first, by their least margin of any expectation. `campaign refly'
+        f' {folder.path} RUN` flies one again.') + table(
         ('run', 'outcome', *names, *(f'margin: {meaning}' for meaning in margins.values()),
          'why', 'recording', 'fingerprint'), cells)
 

@@ -19,6 +19,7 @@ from px4_sim_ros.config.configuration import Configuration, checked_scenario
 from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.mavlink.pilot_events import MissionError
 from px4_sim_ros.model.errors import RunError
+from px4_sim_ros.model.scenario.happening import Verdicts
 from px4_sim_ros.model.scenario.scenario import Scenario
 from px4_sim_ros.model.scenario.situation import Situation
 from px4_sim_ros.model.timebase import US_PER_S
@@ -160,7 +161,9 @@ def _flown(job: Job, configuration: Configuration, folder: pathlib.Path) -> Row:
     if px4 and record.status.steps == 0:
         raise LostRunError('PX4 has not connected')
     record.mission_flown = watch.flown
-    return _row(record, figures, _failure(watch, started, scenario), px4) | {
+    # A flight that has not come to its end was judged as far as it was flown.
+    judged = world.scenario.course.verdicts() if watch.verdicts is None else watch.verdicts
+    return _row(record, judged, figures, _failure(watch, started, scenario), px4) | {
         PATH: figures.path.path(job.number)}
 
 
@@ -190,18 +193,27 @@ def _failure(watch: FlightWatch, started: StartedAutopilot, scenario: Scenario) 
     return ''
 
 
-def _row(record: FlightRecord, figures: _Figures, failure: str, px4: Px4 | None) -> Row:
+def _row(
+    record: FlightRecord, judged: Verdicts, figures: _Figures, failure: str, px4: Px4 | None,
+) -> Row:
     holds = not failure and record.verdicts is not None and not record.failed
-    row: Row = {
+    return {
         'outcome': 'held' if holds else 'failed',
-        'failure': failure or '; '.join(verdict.text for verdict in record.failed)}
-    for i, verdict in enumerate(record.verdicts or (), 1):
-        row |= {f'expect_{i}': verdict.expectation, f'holds_{i}': verdict.holds,
-                f'margin_{i}': verdict.margin, f'unit_{i}': verdict.unit}
-    return row | figures.columns() | {
+        'failure': failure or '; '.join(verdict.text for verdict in record.failed),
+        **_judged(judged), **figures.columns(),
         'mission_flown': record.mission_flown, 'fingerprint': record.status.fingerprint,
         'repeatable': not record.unrepeatable, 'not_repeatable_because': record.unrepeatable,
         'flying_s': record.status.wall_time_s, 'versions': _versions(px4)}
+
+
+def _judged(verdicts: Verdicts) -> Row:
+    """Return the columns of the expectations."""
+    row: Row = {}
+    for i, verdict in enumerate(verdicts, 1):
+        row |= {f'expect_{i}': verdict.expectation, f'holds_{i}': verdict.holds,
+                f'margin_{i}': verdict.margin, f'unit_{i}': verdict.unit,
+                f'time_s_{i}': verdict.time_s, f'left_s_{i}': verdict.left_s}
+    return row
 
 
 @functools.cache

@@ -65,7 +65,8 @@ def _by_value(
     shares = {value: statistics.success(group) for value, group in groups.items()}
     return table(('value', 'holds', *(f'margin: {meaning}' for meaning in margins.values())), [
         (value, shares[value].text, *(
-            _mean_text(statistics.mean(statistics.numbers(groups[value], column)[:, 0]))
+            _mean_text(statistics.mean(statistics.numbers(groups[value], column)[:, 0]),
+                       len(groups[value]))
             for column in margins))
         for value in sorted(groups, key=lambda value: (shares[value].share, value))], 1)
 
@@ -74,11 +75,12 @@ def _text(value: typing.Any) -> str:
     return f'{value:.4g}' if isinstance(value, float) else str(value)
 
 
-def _mean_text(mean: statistics.Mean) -> str:
+def _mean_text(mean: statistics.Mean, runs: int) -> str:
     if not mean.runs:
         return ''
     return f'{mean.mean:.4g}' + (
-        f' ({mean.low:.4g} to {mean.high:.4g})' if mean.runs > 1 else '')
+        f' ({mean.low:.4g} to {mean.high:.4g})' if mean.runs > 1 else '') + (
+        f', of {mean.runs} of {runs}' if mean.runs < runs else '')
 
 
 def _groups(rows: typing.Sequence[Row], name: str) -> list[list[Row]]:

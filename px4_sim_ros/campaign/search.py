@@ -15,8 +15,8 @@ from px4_sim_ros.campaign.jobs import Job, Row, row_in
 from px4_sim_ros.campaign.plan import Campaign, Run
 from px4_sim_ros.model.errors import ParameterError, check_installed, did_you_mean
 
-# Of a margin that a flight does not have: farther off than any that is measured.
-_NO_MARGIN = 1e9
+# In place of a margin that a flight does not have: beyond all that are measured.
+_HOLDS, _FAILS = 1e9, -1e9
 
 
 class Case(typing.NamedTuple):
@@ -168,6 +168,9 @@ class Search:
     ) -> tuple[Case, float]:
         """Return the flight with the least margin that CMA-ES finds, all with the same noise.
 
+        One that fails by a yes or no, without a margin, is worse than all that have one; its is
+        infinite.
+
         :param margin: the number of its expectation, from 1 on
         :param report: called with each flight that is worse than all before
         :raises ParameterError: cma is not installed, too little varies, or there is no such margin
@@ -196,12 +199,12 @@ class Search:
             for case, value in zip(cases, found):
                 if worst is None or value < worst[1]:
                     worst = case, value
-                    if value < _NO_MARGIN:
-                        report(case, value)
+                    if value < _HOLDS:
+                        report(case, _told(value))
         assert worst is not None, 'at least one generation was flown'
-        if worst[1] == _NO_MARGIN:
+        if worst[1] == _HOLDS:
             raise ParameterError(f'margin {margin}: no flight has one')
-        return worst
+        return worst[0], _told(worst[1])
 
 
 def _cma() -> typing.Any:
@@ -221,4 +224,10 @@ def _all_hold(cases: Sequence) -> bool:
 
 def _margin(row: Row, number: int) -> float:
     value = row.get(f'margin_{number}')
-    return _NO_MARGIN if value is None or math.isnan(value) else float(value)
+    if value is None:
+        return _FAILS if row.get(f'holds_{number}') is False else _HOLDS
+    return float(value)
+
+
+def _told(margin: float) -> float:
+    return -math.inf if margin == _FAILS else margin

@@ -124,15 +124,29 @@ def _is_number(value: typing.Any) -> bool:
 
 
 def margins(rows: typing.Sequence[Row]) -> dict[str, str]:
-    """Return the columns of margins that there are, with what they are margins of."""
-    found: dict[str, str] = {}
+    """Return the columns of margins that there are, with what they are margins of.
+
+    Of a condition on several quantities a margin may have another unit in another run.
+    """
+    meanings: dict[str, str] = {}
+    units: dict[str, dict[str, None]] = {}
     for row in rows:
         for name in row:
-            number = name.removeprefix('margin_')
-            if name.startswith('margin_') and row[name] is not None and name not in found:
-                unit = f", {row[f'unit_{number}']}" if row[f'unit_{number}'] else ''
-                found[name] = row[f'expect_{number}'] + unit
-    return found
+            if name.startswith('margin_') and row[name] is not None:
+                number = name.removeprefix('margin_')
+                meanings.setdefault(name, row[f'expect_{number}'])
+                units.setdefault(name, {})[row[f'unit_{number}'] or '1'] = None
+    return {name: meaning + ('' if [*units[name]] == ['1'] else f", {' or '.join(units[name])}")
+            for name, meaning in meanings.items()}
+
+
+def without_margin(rows: typing.Sequence[Row], margin: str) -> str:
+    """Return how many runs have no number in a column of margins, as a sentence, '' for none."""
+    number = margin.removeprefix('margin_')
+    found = [row.get(f'holds_{number}') for row in rows if not _is_number(row.get(margin))]
+    return '' if not found else (
+        f'{len(found)} of {len(rows)} runs have no such margin: {found.count(True)} hold,'
+        f' {found.count(False)} fail, {found.count(None)} were not judged.')
 
 
 def worst_margin(row: Row) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import math
 import pathlib
 import typing
 
@@ -52,10 +53,14 @@ def worst(
           opened(options.executor, workers, options.scheduler) as flying):
         search = Search(campaign, px4, flying, keep)
         case, margin = search.worst(number, lambda case, margin: print(
-            f'margin {margin:.4g}: {said(case.run)}', flush=True))
-    print(f'least margin {margin:.4g} after {search.flights} flights')
+            f'margin {_text(margin)}: {said(case.run)}', flush=True))
+    print(f'least margin {_text(margin)} after {search.flights} flights')
     _leave(folder, f'worst_{number}', case, px4)
     return 0
+
+
+def _text(margin: float) -> str:
+    return 'none, it fails by a yes or no' if math.isinf(margin) else f'{margin:.4g}'
 
 
 @contextlib.contextmanager

@@ -270,7 +270,8 @@ class FlightRecord:
             return {}
         return {'events': self._happenings, 'expectations': [
             {'text': v.text, 'holds': v.holds, 'margin': v.margin, 'unit': v.unit,
-             'time_s': None if v.time_us is None else v.time_us / US_PER_S}
+             'time_s': v.time_s, 'left_s': v.left_s,
+             'extreme_time_s': None if v.extreme_us is None else v.extreme_us / US_PER_S}
             for v in self.verdicts or ()]}
 
     @property

@@ -159,7 +159,7 @@ class Flight:
         found = self._run(world, lambda s: (
             predicate(s) or s.time_us - start_us >= timeout_s * US_PER_S))
         if not predicate(found):
-            raise FlightError(f'within {timeout_s:g} s of simulated time it has not come;'
+            raise FlightError(f'condition not met within {timeout_s:g} s of simulated time;'
                               f' t = {found.time_us / US_PER_S:.3f} s: {_text(found)}')
         return found
 

@@ -13,7 +13,7 @@ from campaigns import GROUND, campaign, folder_of, row_of
 
 from px4_sim_ros.campaign import conduct as conducting
 from px4_sim_ros.campaign import search, statistics
-from px4_sim_ros.campaign.campaign_report import report
+from px4_sim_ros.campaign.campaign_report import _histogram, report
 from px4_sim_ros.campaign.comparison import compare
 from px4_sim_ros.campaign.executors import Opened
 from px4_sim_ros.campaign.search import Search
@@ -92,6 +92,87 @@ def test_the_page_has_what_the_rows_say(flown):
     assert worst['fingerprint'] in first
     # Without any run there is a page as well.
     assert 'There is nothing to plot' in report(folder_of(folder.path.with_name('e')))
+
+
+def of_table(margins):
+    """Return what flies runs with margins of a table; None fails by a yes or no."""
+    def fly(job):
+        answer, margin = row_of(job), margins[job.number - 1]
+        holds = margin is not None and margin > 0
+        answer['row'] |= {'outcome': 'held' if holds else 'failed', 'expect_1': 'calm',
+                          'holds_1': holds, 'margin_1': margin, 'unit_1': 'deg'}
+        return answer
+    return fly
+
+
+def test_every_figure_is_that_of_a_table_that_was_worked_out_by_hand(flown):
+    """Eight flights in 1 to 8 m/s of wind, four of which fail, one of them by a yes or no."""
+    vary = {'weather.speed_m_s': {'table': [1, 2, 3, 4, 5, 6, 7, 8]},
+            'vehicle': {'table': ['iris', 'x500'] * 4}}
+    folder = flown(fly=of_table([30, 25, 28, 10, -2, -0.2, -140, None]), runs=8, vary=vary)
+    rows, page = folder.rows(), report(folder)
+    # Clopper and Pearson, 4 of 8: sum of C(8, k) p^k (1 - p)^(8 - k) over k >= 4 is 2.5 % at `low`.
+    held = statistics.success(rows)
+    assert (held.held, held.runs) == (4, 8)
+    for share, alpha in ((held.low, 0.025), (1 - held.high, 0.025),
+                         (statistics.at_least(rows), 0.05)):
+        assert sum(math.comb(8, k) * share ** k * (1 - share) ** (8 - k)
+                   for k in range(4, 9)) == pytest.approx(alpha)
+    assert '<b>50.0%</b>' in page and '15.7% to 84.3%' in page and '<b>4</b>' in page
+    # Of seven margins in their order: at 0.05 * 6 = 0.3, 3 and 5.7, from 0 on.
+    assert ('5 % of the runs are below -98.6, half below 10, 95 % below 29.4; the least is -140. 1'
+            ' of 8 runs have no such margin: 0 hold, 1 fail, 0 were not judged.') in page
+    # Spearman: 1 - 6 * (36 + 9 + 9 + 0 + 9 + 9 + 36) / (7 * 48).
+    (influence,) = statistics.influences(rows, ['weather.speed_m_s'], 'margin_1')
+    assert influence.rank_correlation == pytest.approx(1 - 6 * 108 / 336)
+    assert '<td class="number">-0.93</td>' in page
+    # By value: x500 has 25, 10, -0.2 and none; Student's factor for three is 4.302653.
+    half = 4.302653 * np.std([25, 10, -0.2], ddof=1) / math.sqrt(3)
+    middle = (25 + 10 - 0.2) / 3
+    assert f'{middle:.4g} ({middle - half:.4g} to {middle + half:.4g}), of 3 of 4' in page
+    worst = page[page.index('The worst runs'):]
+    assert [int(n) for n in re.findall(r'scenarios/run_(\d+)\.yaml', worst)] == [
+        7, 5, 6, 8, 4, 2, 3, 1]
+    for trace, margins in zip(_histogram(rows, 'margin_1', 'calm').data, (
+            [30, 25, 28, 10], [-2, -0.2, -140])):
+        assert sum(trace.y) == len(margins)
+        for middle, count, width in zip(trace.x, trace.y, trace.width):
+            assert count == sum(-1e-9 <= m - middle + width / 2 < width or m == 30 == round(
+                middle + width / 2, 9) for m in margins)
+
+
+def test_two_campaigns_are_compared_as_by_hand(flown):
+    first = flown('a', fly=of_table([30, 25, 28, 10, -2, -0.2, -140, None]), runs=8)
+    second = flown('b', fly=of_table([29, -1, 31, 14, 3, -6.2, -130, 6]), runs=8)
+    lines = list(compare(first, second))
+    assert lines[0].split() == ['runs', 'of', 'both', '8']
+    assert '4 of 8, 50.0% (95% interval 15.7% to 84.3%)' in lines[1]
+    assert '5 of 8, 62.5% (95% interval 24.5% to 91.5%)' in lines[2]
+    # McNemar of 1 against 2: both tails are all of the binomial.
+    assert '1 fail, 2 hold in the second only; by chance as uneven with p = 1' in lines[3]
+    assert [line.split(':')[0] for line in lines if line.startswith('run ')] == [
+        'run 2 fails in the second', 'run 5 fails in the first', 'run 8 fails in the first']
+    # Of -1, -26, 3, 4, 5, -6, 10: mean -11/7, squares of deviations 863 - 121/7; Student's factor
+    # for seven 2.446912. Wilcoxon: ranks below 0 have the sum 1 + 5 + 7 = 13, as many or fewer have
+    # 60 of 128.
+    half = 2.446912 * math.sqrt((863 - 121 / 7) / 6 / 7)
+    margin, = (line for line in lines if line.startswith('margin_1'))
+    assert margin.split(maxsplit=1)[1] == (
+        f'-1.571 ({-11 / 7 - half:+.4g} to {-11 / 7 + half:+.4g}) in 7 runs, p = 0.938')
+
+
+def test_a_flight_that_fails_without_a_margin_is_the_worst(executor):
+    """The margin falls with the wind to 0.5 at 5 m/s; beyond that a yes or no fails."""
+    pytest.importorskip('cma')
+    def fly(job):
+        answer, speed_m_s = row_of(job), job.scenario['weather']['speed_m_s']
+        answer['row'] |= {'margin_1': 5.5 - speed_m_s, 'holds_1': True} if speed_m_s < 5 else {
+            'margin_1': None, 'holds_1': False}
+        return answer
+    case, margin = Search(campaign(runs=60, vary={
+        'weather.speed_m_s': {'uniform': [0, 6]}, 'weather.from_deg': {'uniform': [0, 360]}}),
+        None, Opened(executor, fly, 2, '')).worst(1, lambda case, margin: None)
+    assert case.run.inputs['weather.speed_m_s'] > 5 and margin == -math.inf
 
 
 def test_what_has_a_choice_is_told_by_value(flown):

@@ -8,7 +8,7 @@ import pytest
 
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.inputs import BatteryStatus
-from px4_sim_ros.model.scenario.condition import read_condition
+from px4_sim_ros.model.scenario.condition import read_condition, rounded
 from px4_sim_ros.model.scenario.course import Course
 from px4_sim_ros.model.scenario.scenario import Scenario
 from px4_sim_ros.model.scenario.situation import AutopilotState, Situation
@@ -18,9 +18,9 @@ STEP_US = 4000
 NOTHING = (0.0, 0.0, 0.0)
 
 
-def truth(time_us, height_m=0.0, tilt_deg=0.0, east_m=0.0, climb_m_s=0.0):
+def truth(time_us, height_m=0.0, tilt_deg=0.0, east_m=0.0, climb_m_s=0.0, north_m=0.0):
     half = math.radians(0.5 * tilt_deg)
-    return Truth(time_us, (east_m, 0.0, height_m), (math.cos(half), math.sin(half), 0.0, 0.0),
+    return Truth(time_us, (east_m, north_m, height_m), (math.cos(half), math.sin(half), 0.0, 0.0),
                  (0.0, 0.0, climb_m_s), NOTHING, NOTHING, NOTHING, (), ())
 
 
@@ -72,15 +72,22 @@ def test_the_estimate_is_compared_with_the_truth_from_the_start_on(content, marg
     assert not look(content, situation(height_m=5.0)).holds        # not known
 
 
-def flown(motion, expect, events=(), end=None, seconds=2.0, autopilot=AutopilotState):
-    """Return verdicts and what was done in a flight with a motion given by the time in s."""
+def flown(motion, expect, events=(), end=None, seconds=2.0, autopilot=AutopilotState,
+          says=('', 0.0), north_m=0.0):
+    """Return verdicts and what was done in a flight with a motion given by the time in s.
+
+    :param says: a text of the autopilot, and when it comes
+    """
     done = []
     scenario = Scenario.from_mapping('test', 'test', {
         'events': list(events), 'expect': expect, 'end': end or {'at_s': 1000}})
     course = Course(scenario, done.append)
     for k in range(1, round(seconds * 1e6 / STEP_US) + 1):
         time_us = k * STEP_US
-        course.step(time_us, truth(time_us, **motion(time_us * 1e-6)), None, autopilot())
+        state = autopilot()
+        if time_us == round(says[1] * 1e6):
+            state = state._replace(texts=says[:1])
+        course.step(time_us, truth(time_us, north_m=north_m, **motion(time_us * 1e-6)), None, state)
         if course.is_over:
             break
     return course.verdicts(), done, course
@@ -91,41 +98,115 @@ def climb(t):
     return {'height_m': t, 'climb_m_s': 1.0}
 
 
-@pytest.mark.parametrize(('expectation', 'holds', 'margin', 'time_s'), [
+@pytest.mark.parametrize(('expectation', 'holds', 'margin', 'time_s', 'extreme_s'), [
     # The height over the start, which is that of the first step.
-    ({'always': {'height_m': {'below': 5}}}, True, 5 - 1.996, 2.0),
-    ({'always': {'height_m': {'below': 1}}}, False, 0.0, 1.004),
-    ({'never': {'height_m': {'above': 3}}}, True, 3 - 1.996, 2.0),
-    ({'never': {'height_m': {'above': 1}}}, False, -0.004, 1.008),
-    ({'eventually': {'height_m': {'above': 1}}}, True, None, 1.008),
-    ({'eventually': {'height_m': {'above': 1}}, 'within_s': 1.5}, True, 1.5 - 1.004, 1.008),
-    ({'eventually': {'height_m': {'above': 1}}, 'within_s': 0.5}, False, 0.5 - 1.0, 0.504),
+    ({'always': {'height_m': {'below': 5}}}, True, 5 - 1.996, 2.0, 2.0),
+    ({'always': {'height_m': {'below': 1}}}, False, 1 - 1.996, 1.004, 2.0),
+    ({'never': {'height_m': {'above': 3}}}, True, 3 - 1.996, 2.0, 2.0),
+    ({'never': {'height_m': {'above': 1}}}, False, 1 - 1.996, 1.008, 2.0),
+    ({'eventually': {'height_m': {'above': 1}}}, True, 1.996 - 1, 1.008, 2.0),
+    ({'eventually': {'height_m': {'above': 1}}, 'within_s': 1.5}, True, 1.5 - 1, 1.008, 1.504),
+    ({'eventually': {'height_m': {'above': 1}}, 'within_s': 0.5}, False, 0.5 - 1.0, 0.504, 0.504),
     ({'always': {'height_m': {'below': 1}}, 'until': {'height_m': {'above': 0.9}}}, True,
-     1 - 0.9, 0.904),
-    ({'always': {'height_m': {'below': 1}}, 'until': {'height_m': {'above': 9}}}, False, 0.0,
-     1.004),
+     1 - 0.9, 0.904, 0.904),
+    ({'always': {'height_m': {'below': 1}}, 'until': {'height_m': {'above': 1.2}}}, False,
+     1 - 1.2, 1.004, 1.204),
+    ({'always': {'height_m': {'below': 1}}, 'until': {'height_m': {'above': 9}}}, False,
+     1 - 1.996, 1.004, 2.0),
     ({'always': {'height_m': {'below': 8}}, 'until': {'height_m': {'above': 9}}}, False, None,
-     None),
-    ({'always': {'height_m': {'above': 1}}, 'from_s': 1.5}, True, 0.496, 1.5),
+     None, None),
+    ({'always': {'height_m': {'above': 1}}, 'from_s': 1.5}, True, 0.496, 1.5, 1.5),
+    ({'always': {'height_m': {'above': 1}}, 'from_s': 0.5}, False, 0.496 - 1, 0.5, 0.5),
     ({'always': {'height_m': {'below': 1.4}}, 'after': {'height_m': {'above': 1}},
-      'within_s': 0.2}, True, 1.4 - 1.204, 1.208),
-    ({'always': {'height_m': {'below': 1}}, 'after': {'armed': True}}, True, None, None),
-    ({'eventually': {'height_m': {'above': 1}}, 'after': {'armed': True}}, False, None, None),
+      'within_s': 0.2}, True, 1.4 - 1.204, 1.208, 1.208),
+    ({'always': {'height_m': {'below': 1.11}}, 'after': {'height_m': {'above': 1}},
+      'within_s': 0.2}, False, 1.11 - 1.204, 1.116, 1.208),
+    ({'always': {'height_m': {'below': 1}}, 'after': {'armed': True}}, True, None, None, None),
+    ({'eventually': {'height_m': {'above': 1}}, 'after': {'armed': True}}, False, None, None,
+     None),
+    # Several conditions: of all the nearest to its bound; `never` asks that one does not hold.
+    ({'always': {'height_m': {'below': 1}, 'climb_m_s': {'below': 1.5}}}, False, 1 - 1.996, 1.004,
+     2.0),
+    ({'never': {'height_m': {'above': 1}, 'climb_m_s': {'above': 1.25}}}, True, 0.25, 0.756, 0.756),
+    ({'eventually': {'height_m': {'above': 1.5}, 'climb_m_s': {'above': 0.75}}}, True, 0.25, 1.508,
+     1.756),
+    # A part that is yes or no decides whether it holds; how bad it got is that of the other.
+    ({'always': {'height_m': {'below': 1}, 'armed': False}}, False, 1 - 1.996, 1.004, 2.0),
+    ({'always': {'height_m': {'below': 5}, 'armed': True}}, False, None, 0.004, 0.004),
+    ({'never': {'height_m': {'above': 1}, 'armed': True}}, True, None, 0.004, 0.004),
+    # Yes or no, and a time: what is left of it.
+    ({'eventually': {'text': 'here'}, 'from_s': 1.0, 'within_s': 0.75}, True, 0.25, 1.5, 1.5),
+    ({'eventually': {'text': 'here'}, 'from_s': 1.0, 'within_s': 0.25}, False, -0.25, 1.0, 1.0),
+    ({'eventually': {'text': 'there'}, 'within_s': 1.5}, False, None, 0.004, 0.004),
+    ({'eventually': {'text': 'here'}}, True, None, 1.5, 1.5),
 ])
-def test_an_expectation_is_judged_with_its_time_and_its_margin(expectation, holds, margin, time_s):
-    (verdict,), _, _ = flown(climb, [expectation])
+def test_an_expectation_is_judged_with_its_time_and_its_extreme(
+        expectation, holds, margin, time_s, extreme_s):
+    """A climb with 1 m/s for 2 s, in which the autopilot says `here` at 1.5 s."""
+    (verdict,), _, _ = flown(climb, [expectation], says=('here', 1.5))
     assert verdict.holds is holds, verdict.text
     if margin is None:
         assert verdict.margin is None
     else:
         assert verdict.margin == pytest.approx(margin, abs=1e-9)
-    assert verdict.time_us == (None if time_s is None else round(time_s * 1e6))
+        assert (margin > 0) is holds
+    assert (verdict.time_s, verdict.extreme_us) == (
+        time_s, None if extreme_s is None else round(extreme_s * 1e6))
 
 
-def test_a_verdict_is_a_sentence_with_time_value_and_bound():
-    (verdict,), _, _ = flown(climb, [{'always': {'height_m': {'below': 1.5}}}])
-    assert verdict.text == ('always height_m below 1.5: fails at t = 1.504000 s: height_m is 1.5 m,'
-                            ' margin 0 m')
+def tumble(most_deg):
+    """Tilt up to `most_deg` at 1 s and back, as a sine."""
+    return lambda t: {'tilt_deg': most_deg * math.sin(math.pi * t / 2)}
+
+
+def test_how_bad_it_got_orders_the_flights_and_not_when_it_began():
+    """Of flights that all exceed 40 deg: their greatest tilt."""
+    told = {}
+    for most_deg in 179, 40.2, 52, 138:
+        (verdict,), _, _ = flown(tumble(most_deg), [{'always': {'tilt_deg': {'below': 40}}}])
+        assert verdict.margin == pytest.approx(40 - most_deg, abs=1e-9)
+        assert verdict.extreme_us == 1_000_000 and not verdict.holds
+        # sin(pi t / 2) = 40 / most
+        first_s = math.asin(40 / most_deg) / (math.pi / 2)
+        assert verdict.time_s == pytest.approx(first_s, abs=0.004) and verdict.time_s >= first_s
+        told[most_deg] = verdict.margin
+    assert sorted(told, key=told.__getitem__) == [179, 138, 52, 40.2]
+
+
+def test_a_margin_is_of_what_was_flown():
+    """The flight ends before its greatest tilt."""
+    (verdict,), _, course = flown(
+        tumble(100), [{'always': {'tilt_deg': {'below': 40}}}],
+        end={'when': {'tilt_deg': {'above': 40}}})
+    assert course.is_over and verdict.margin == pytest.approx(0.0, abs=0.7)
+    assert verdict.time_us == course.situation.time_us
+
+
+@pytest.mark.parametrize(('expectation', 'text'), [
+    ({'always': {'height_m': {'below': 1.5}}},
+     'always height_m below 1.5: fails at t = 1.504000 s: height_m is 1.5 m; at worst, height_m is'
+     ' 1.996 m at t = 2.000000 s, margin -0.496 m'),
+    ({'always': {'height_m': {'below': 3}}},
+     'always height_m below 3: holds at t = 2.000000 s: height_m is 1.996 m, margin 1.004 m'),
+    ({'eventually': {'height_m': {'above': 1}}, 'within_s': 1.5},
+     'eventually height_m above 1 within 1.5 s: holds at t = 1.008000 s: height_m is 1.004 m;'
+     ' 0.496 s left; at best, height_m is 1.5 m at t = 1.504000 s, margin 0.5 m'),
+    ({'eventually': {'height_m': {'above': 1}}, 'within_s': 0.5},
+     'eventually height_m above 1 within 0.5 s: fails at t = 0.504000 s: condition not met; at'
+     ' best, height_m is 0.5 m; met 0.504 s late, margin -0.5 m'),
+    ({'eventually': {'north_m': {'above': 1}}},
+     'eventually north_m above 1: fails at t = 0.004000 s: condition not met; at best, north_m is 0'
+     ' m, margin -1 m')])
+def test_a_verdict_is_a_sentence_with_times_values_and_bound(expectation, text):
+    (verdict,), _, _ = flown(climb, [expectation], north_m=-1.64458e-26)
+    assert verdict.text == text
+
+
+@pytest.mark.parametrize(('value', 'text'), [
+    (-1.64458e-26, '0'), (0.0004, '0'), (-0.0006, '-0.001'), (40.2, '40.2'), (1.9999, '2'),
+    (-139.99999999, '-140'), (100 / 3, '33.333'), (123456.789, '123457'), (1e9, '1e+09')])
+def test_numbers_are_rounded_as_a_person_would(value, text):
+    assert rounded(value) == text
 
 
 EVENTS = [
@@ -221,8 +302,8 @@ def test_a_flight_whose_end_never_comes_ends_a_minute_after_its_mission():
         assert course.is_over and [verdict.holds for verdict in verdicts] == [True, False]
         assert verdicts[1].time_us == 60_004_000
         assert verdicts[1].text == (
-            'end when height_m above 1000: fails at t = 60.004000 s: it has not come within 60 s'
-            ' after the mission was over')
+            'end when height_m above 1000: fails at t = 60.004000 s: condition not met within'
+            ' 60 s after the end of the mission')
 
 
 def test_a_flight_with_a_time_of_its_end_goes_on_until_then():

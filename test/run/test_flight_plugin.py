@@ -144,7 +144,7 @@ def test_a_failure_leaves_recording_report_and_the_command_that_flies_it_again(t
              " 'test_bad.py::test_without_a_motor[embedded]'")
     assert f'again: {again}' in result.stdout
     assert (kept / 'again.txt').read_text() == f'{again}\n'
-    assert 'within 0.1 s of simulated time it has not come' in cases['test_too_late[embedded]']
+    assert 'condition not met within 0.1 s of simulated time' in cases['test_too_late[embedded]']
     assert 'the flight has not begun' in cases['test_nothing_was_flown[embedded]']
     assert 'fly: expected always height_m above 1: fails' in cases['embedded']
     assert 'fly: again: python -m px4_sim_ros fly' in cases['embedded']

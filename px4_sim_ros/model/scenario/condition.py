@@ -78,7 +78,12 @@ class Between:
 
 
 def _number(value: float, unit: str) -> str:
-    return f'{value:.6g} {unit}'.rstrip()
+    return f'{rounded(value)} {unit}'.rstrip()
+
+
+def rounded(value: float) -> str:
+    """Return a number for the user: six digits at most, and nothing below a thousandth."""
+    return f'{round(value, 3) + 0.0:.6g}'              # + 0.0: a zero has no sign
 
 
 @dataclasses.dataclass(frozen=True)

@@ -126,7 +126,7 @@ class Course:
         assert self._end.when is not None, 'an end has a time or a condition'
         self._in_vain = Verdict(
             f'end when {self._end.when.text}', False, None, '', situation.time_us,
-            f'it has not come within {_PATIENCE_US / US_PER_S:g} s after the mission was over')
+            f'condition not met within {_PATIENCE_US / US_PER_S:g} s after the end of the mission')
         return True
 
     def verdicts(self) -> Verdicts:

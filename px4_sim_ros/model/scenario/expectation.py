@@ -9,7 +9,7 @@ import typing
 
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.parameters import number
-from px4_sim_ros.model.scenario.condition import Condition, Found, read_condition
+from px4_sim_ros.model.scenario.condition import Condition, Found, read_condition, rounded
 from px4_sim_ros.model.scenario.happening import Verdict
 from px4_sim_ros.model.scenario.situation import Situation
 from px4_sim_ros.model.timebase import US_PER_S, exact_us
@@ -21,8 +21,8 @@ ALWAYS, NEVER, EVENTUALLY = KINDS = ('always', 'never', 'eventually')
 class Expectation:
     """A condition, and when it has to hold.
 
-    It counts from `from_us`, or once `after` has held, until `within_us` later, or until `until`
-    holds, which then has to come.
+    It counts from `from_us`, or once `after` has held, until `within_us` later, until `until`
+    holds, which then has to come, or to the end of the flight.
     """
 
     kind: str                      # of KINDS
@@ -52,15 +52,21 @@ class Expectation:
 
 
 class Watch:
-    """Judges an expectation in one flight."""
+    """Judges an expectation in one flight.
+
+    The margin is the robustness of signal temporal logic over what was flown of its time: of
+    `always` and `never` the least margin of the condition, of `eventually` the greatest (Donze and
+    Maler, Robust satisfaction of temporal logic over real-valued signals, 2010).
+    """
 
     def __init__(self, expectation: Expectation) -> None:
         """Begin before the flight."""
         self._expectation = expectation
         self._begun_us: int | None = None
-        self._is_over = False              # nothing that comes matters any more
-        self._worst: tuple[Found, int] | None = None
-        self._came_us: int | None = None   # when what is expected has come
+        self._is_over = False                          # its time
+        self._extreme: tuple[Found, int] | None = None
+        self._first: tuple[Found, int] | None = None   # violation, or when what is awaited came
+        self._late_us: int | None = None               # when that came, after its time
         self._until_came = expectation.until is None
 
     def look(self, situation: Situation) -> None:
@@ -71,7 +77,7 @@ class Watch:
         if self._begun_us is None:
             self._begun_us = now_us
         if e.within_us is not None and now_us - self._begun_us > e.within_us:
-            self._is_over = True
+            self._look_late(situation)
             return
         if e.until is not None and e.until.look(situation).holds:
             self._until_came = self._is_over = True
@@ -83,48 +89,79 @@ class Watch:
         return self._begun_us is not None or (situation.time_us >= e.from_us and (
             e.after is None or e.after.look(situation).holds))
 
+    def _look_late(self, situation: Situation) -> None:
+        """Note when what is awaited comes after its time."""
+        e = self._expectation
+        if e.kind != EVENTUALLY or self._first is not None:
+            self._is_over = True
+        elif e.condition.look(situation).holds:
+            self._late_us, self._is_over = situation.time_us, True
+
     def _judge(self, found: Found, now_us: int) -> None:
-        """Note the worst of what has to hold all the time, or that what is awaited has come."""
+        """Note the first violation and the worst, or when what is awaited has come and the best."""
         kind = self._expectation.kind
         if kind == NEVER:
             found = found._replace(holds=not found.holds, margin=-found.margin)
-        if self._worst is None or _is_worse(found, self._worst[0]) is (kind != EVENTUALLY):
-            self._worst = found, now_us
-        if kind == EVENTUALLY and found.holds:
-            self._came_us, self._is_over = now_us, True
-        elif kind != EVENTUALLY and not found.holds:
-            self._is_over = True
+        if self._first is None and found.holds is (kind == EVENTUALLY):
+            self._first = found, now_us
+        if self._extreme is None or (
+                _best_last(found) > _best_last(self._extreme[0]) if kind == EVENTUALLY
+                else _worst_first(found) < _worst_first(self._extreme[0])):
+            self._extreme = found, now_us
 
     def verdict(self) -> Verdict:
         """Return what has become of it by now."""
         e, text = self._expectation, self._expectation.text
-        if self._worst is None or self._begun_us is None:
+        if self._extreme is None:
             # Nothing had to hold yet; what has to come has not.
             holds = e.kind != EVENTUALLY and e.after is not None and self._until_came
             return Verdict(text, holds, None, '', None,
-                           'it was never asked for' if holds else 'its time has not come')
-        found, time_us = self._worst
-        if e.kind == EVENTUALLY:
-            return self._awaited(found, time_us)
+                           'its time never began' if holds else 'its time has not begun')
+        found, time_us = self._extreme
         margin = found.margin if found.is_measured else None
-        if found.holds and not self._until_came:
-            return Verdict(text, False, None, '', None, 'what it holds until has not come')
-        return Verdict(text, found.holds, margin, found.unit, time_us, found.value)
+        if e.kind == EVENTUALLY:
+            return self._awaited(margin)
+        if self._first is not None:
+            first, first_us = self._first
+            return Verdict(text, False, margin, found.unit, first_us, first.value,
+                           found.value, time_us)
+        if not self._until_came:
+            return Verdict(text, False, None, '', None, 'the condition of until was not met')
+        return Verdict(text, True, margin, found.unit, time_us, found.value, found.value, time_us)
 
-    def _awaited(self, found: Found, time_us: int) -> Verdict:
-        """Return the verdict on what has to come; the margin is the time that was left."""
-        e, begun_us = self._expectation, self._begun_us or 0
-        if self._came_us is None:
-            return Verdict(e.text, False, found.margin if found.is_measured else None, found.unit,
-                           time_us, f'it has not come; at best, {found.value}')
-        left_s = None
-        if e.within_us is not None:
-            left_s = (begun_us + e.within_us - self._came_us) / US_PER_S
-        return Verdict(e.text, True, left_s, 's', self._came_us, found.value)
+    def _awaited(self, margin: float | None) -> Verdict:
+        """Return the verdict on what has to come; of a yes or no the margin is the time left."""
+        assert self._extreme is not None, 'something was judged'
+        (found, time_us), text = self._extreme, self._expectation.text
+        came_us = self._first[1] if self._first is not None else self._late_us
+        left_s = self._left_s(came_us)
+        unit = found.unit
+        if margin is None and left_s is not None:
+            margin, unit = left_s, 's'
+        if self._first is None:
+            late = '' if left_s is None else f'; met {rounded(-left_s)} s late'
+            return Verdict(text, False, margin, unit, time_us,
+                           f'condition not met; at best, {found.value}{late}',
+                           found.value, time_us, left_s)
+        first, first_us = self._first
+        return Verdict(text, True, margin, unit, first_us, first.value,
+                       found.value, time_us, left_s)
+
+    def _left_s(self, came_us: int | None) -> float | None:
+        """Return the time that was left when what is awaited came, below 0 if it came late."""
+        within_us = self._expectation.within_us
+        if within_us is None or came_us is None or self._begun_us is None:
+            return None
+        return (self._begun_us + within_us - came_us) / US_PER_S
 
 
-def _is_worse(one: Found, other: Found) -> bool:
-    return (one.holds, one.margin) < (other.holds, other.margin)
+def _worst_first(found: Found) -> tuple[bool, bool, float]:
+    """Return the order of violations by how bad they are: those that are measured come first."""
+    return found.holds, not found.is_measured, found.margin
+
+
+def _best_last(found: Found) -> tuple[bool, float]:
+    return found.holds, found.margin
 
 
 _TIMES = 'from_s', 'within_s'
