@@ -7,13 +7,23 @@ ARGS ?=
 # Four at a time, since they often wait, a file to each, in the order of test/longest_first.py.
 PYTEST := $(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder
 
-.PHONY: fly test test-fast check verify bench soak pictures all-flights validation clean
+.PHONY: fly test test-fast test-long oracle check verify bench soak pictures all-flights validation clean
 
 fly: $(VENV)/.run
 	$(BIN)/python -m px4_sim_ros fly --report flight.html $(ARGS)
 
 test: $(VENV)/.test
 	$(PYTEST) $(ARGS)
+
+# What is too long for each push: the fingerprints of all that the package brings.
+test-long: $(VENV)/.test
+	LONG=1 $(PYTEST) -m long $(ARGS)
+
+# Writes the fingerprints that test-long compares with, after a change of bits that is meant.
+oracle: $(VENV)/.test
+	rm -f oracle.txt
+	LONG=1 ORACLE_OUT=$(CURDIR)/oracle.txt $(BIN)/python -m pytest -q test/run/test_oracle.py
+	LC_ALL=C sort -o test/run/oracle.txt oracle.txt && rm oracle.txt
 
 # What starts no processes: an answer in about two minutes on two cores.
 test-fast: $(VENV)/.test

@@ -80,6 +80,8 @@ def pytest_runtestloop():
 def pytest_collection_modifyitems(items):
     """Begin with the files that take longest; xdist is told to leave it at that."""
     longest_first.sort(items)
+    if not os.environ.get('LONG'):
+        items[:] = [item for item in items if not item.get_closest_marker('long')]
     if not os.environ.get('PX4_DIR'):
         for item in (item for item in items if item.get_closest_marker('px4')):
             item.add_marker(pytest.mark.skip('PX4_DIR does not point to a built PX4'))

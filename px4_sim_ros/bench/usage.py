@@ -59,7 +59,8 @@ class Usage:
         self._begun = {}
         for process in [self._own, *self._own.children(recursive=True)]:
             with contextlib.suppress(psutil.NoSuchProcess):
-                self._begun[process] = _cpu_s(process)
+                if not _is_of_start_script(process):
+                    self._begun[process] = _cpu_s(process)
         self._begun_s = time.monotonic()
 
     def end(self) -> list[ProcessUsage]:
@@ -73,6 +74,12 @@ class Usage:
                     name, 100.0 * (_cpu_s(process) - begun_s) / wall_s,
                     process.memory_info().rss / _BYTES_PER_MIB))
         return found
+
+
+def _is_of_start_script(process: psutil.Process) -> bool:
+    """Return whether PX4 has started a process: on a slow machine its shell may still run."""
+    parent = process.parent()
+    return parent is not None and name_of(parent.cmdline()) == 'px4'
 
 
 def _cpu_s(process: psutil.Process) -> float:

@@ -9,6 +9,7 @@ import re
 import signal
 import socket
 import struct
+import subprocess
 import threading
 import time
 
@@ -25,7 +26,7 @@ from px4_sim_ros.bench.kinds import CEILING_KIND, CEILING_ON_ALL_CORES, Kind
 from px4_sim_ros.bench.results import Results, Round
 from px4_sim_ros.bench.trivial_peer import Answers
 from px4_sim_ros.bench.unit_costs import CALIBRATION
-from px4_sim_ros.bench.usage import name_of
+from px4_sim_ros.bench.usage import Usage, name_of
 from px4_sim_ros.bench.worklog import Window, WorkLog
 from px4_sim_ros.cli import command_line
 from px4_sim_ros.config.configuration import load_configuration
@@ -285,6 +286,21 @@ def test_an_instance_that_is_in_use_is_not_taken():
     ('/x/build/bin/px4 -d -i 3', 'px4'), ('/tmp/y/ceiling port=4560', 'ceiling')])
 def test_processes_are_named_by_what_they_run(words, name):
     assert name_of(words.split()) == name
+
+
+def test_the_start_script_of_px4_is_no_process_of_the_flight(tmp_path):
+    px4 = tmp_path / 'px4'
+    px4.write_text('#!/bin/sh\nsleep 60 &\necho started\nwait\n')
+    px4.chmod(0o755)
+    # As the kernel runs a script its name is the interpreter's: PX4 is a binary.
+    with subprocess.Popen(['bash', '-c', f'exec -a {px4} sh {px4}'], stdout=subprocess.PIPE,
+                          text=True, start_new_session=True) as process:
+        assert process.stdout.readline() == 'started\n'
+        usage = Usage('world')
+        usage.begin()
+        names = [used.name for used in usage.end()]
+        os.killpg(process.pid, signal.SIGKILL)
+    assert sorted(names) == ['px4', 'world']
 
 
 # Figures
