@@ -9,13 +9,12 @@ import json
 import pathlib
 import typing
 
-import yaml
-
 from px4_sim_ros.cli import output
 from px4_sim_ros.cli.arguments import namespace, speed_factor
 from px4_sim_ros.cli.exit_codes import FAILED, INTERRUPTED
 from px4_sim_ros.config import signals
-from px4_sim_ros.model.errors import did_you_mean
+from px4_sim_ros.config.resources import parse_yaml
+from px4_sim_ros.model.errors import ParameterError, did_you_mean
 from px4_sim_ros.step import graph
 
 if typing.TYPE_CHECKING:
@@ -101,7 +100,10 @@ def _parameter(text: str) -> tuple[str, typing.Any]:
     name, equals, value = text.partition('=')
     if not equals or not name:
         raise argparse.ArgumentTypeError(f'{text!r}: must be PARAMETER=VALUE')
-    return name, yaml.safe_load(value)
+    try:
+        return name, parse_yaml(value, repr(text))
+    except ParameterError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 _VERBS: dict[str, typing.Callable[[Control, argparse.Namespace], None]] = {

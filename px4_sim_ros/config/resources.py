@@ -19,10 +19,31 @@ LOADER: typing.Any = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
 DUMPER: typing.Any = getattr(yaml, 'CSafeDumper', yaml.SafeDumper)
 
 
-class _UniqueKeys(LOADER):  # type: ignore[misc]
-    """Refuses a mapping that says something twice, of which YAML would take the last."""
+# Bounds of a YAML file: deeper ones exhaust the stack of libyaml, and aliases multiply.
+_MOST_BYTES = 4 << 20
+_MOST_DEPTH = 50
+_MOST_NODES = 200_000
+
+
+class _Loader(LOADER):  # type: ignore[misc]
+    """Reads YAML, but not a mapping with a key twice, and no dates: they stay texts.
+
+    A value that its tag does not allow is an error with its place.
+    """
+
+    yaml_implicit_resolvers: typing.ClassVar = {
+        first: [entry for entry in entries if not entry[0].endswith(':timestamp')]
+        for first, entries in LOADER.yaml_implicit_resolvers.items()}
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> object:
+        try:
+            return super().construct_object(node, deep)
+        except (ValueError, TypeError, LookupError, AttributeError) as error:
+            raise _no_value(node) from error
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[object, object]:
+        if not isinstance(node, yaml.MappingNode):        # but its tag says that it is one
+            raise _no_value(node)
         seen: set[str] = set()
         # A list or a mapping as a key is refused below.
         for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
@@ -32,6 +53,11 @@ class _UniqueKeys(LOADER):  # type: ignore[misc]
             seen.add(key.value)
         mapping: dict[object, object] = super().construct_mapping(node, deep)
         return mapping
+
+
+def _no_value(node: yaml.Node) -> yaml.YAMLError:
+    return yaml.constructor.ConstructorError(
+        None, None, f"the value is no {node.tag.rpartition(':')[2]}", node.start_mark)
 
 
 def config_directory() -> pathlib.Path:
@@ -135,13 +161,59 @@ def read_yaml(path: str | pathlib.Path, what: str) -> typing.Any:
     """Return the content of a YAML file.
 
     :param what: the kind of file, for the error sentence
-    :raises ParameterError: the file cannot be read or is no YAML
+    :raises ParameterError: the file cannot be read, is no YAML, or is beyond the bounds
     """
+    file = pathlib.Path(path).expanduser()
+    if file.exists() and not file.is_file() and not file.is_dir():
+        raise ParameterError(f'{what} {path}: is no regular file')
     try:
-        with open(pathlib.Path(path).expanduser(), encoding='utf-8') as file:
-            return yaml.load(file, _UniqueKeys)
+        with file.open('rb') as opened:
+            text = opened.read(_MOST_BYTES + 1)
     except OSError as error:
         raise ParameterError(f'{what} {path}: {error.strerror}') from error
+    return parse_yaml(text, f'{what} {path}', str(path))
+
+
+def parse_yaml(text: str | bytes, what: str, path: str = '') -> typing.Any:
+    """Return the content of a YAML text.
+
+    :param what: what the text is, for the error sentence
+    :param path: of the file that it is from, for the place in the sentence
+    :raises ParameterError: it is no YAML, or beyond the bounds
+    """
+    if len(text) > _MOST_BYTES:
+        raise ParameterError(f'{what}: must be at most {_MOST_BYTES >> 20} MiB')
+    try:
+        if isinstance(text, bytes):
+            text = text.decode()
+        _check_bounds(text)
+        return yaml.load(text, _Loader)
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        place = ' '.join(str(error).split())
-        raise ParameterError(f'{what} {path}: not YAML: {place}') from error
+        place = f'in "{path}",' if path else 'at'
+        reason = ' '.join(str(error).split()).replace('in "<unicode string>",', place)
+        raise ParameterError(f'{what}: not YAML: {reason}') from error
+
+
+def _check_bounds(text: str) -> None:
+    """Check how deep a text nests and how many values it has, before any is made.
+
+    :raises yaml.YAMLError: it is beyond the bounds, refers to itself, or is no YAML
+    """
+    sizes: dict[str | None, int] = {}         # of what anchors name
+    nested: list[list[typing.Any]] = [['', 0]]      # anchor and size of what is open
+    for event in yaml.parse(text, LOADER):
+        if isinstance(event, yaml.CollectionStartEvent):
+            nested.append([event.anchor, 1])
+        elif isinstance(event, yaml.CollectionEndEvent):
+            anchor, size = nested.pop()
+            nested[-1][1] += size
+            sizes[anchor] = size
+        elif isinstance(event, yaml.AliasEvent):
+            nested[-1][1] += sizes.get(event.anchor, _MOST_NODES)
+        elif isinstance(event, yaml.ScalarEvent):
+            nested[-1][1] += 1
+            sizes[event.anchor] = 1
+        if len(nested) > _MOST_DEPTH or nested[-1][1] > _MOST_NODES:
+            raise yaml.composer.ComposerError(
+                None, None, f'more than {_MOST_DEPTH} levels or {_MOST_NODES} values',
+                typing.cast(yaml.Mark, event.start_mark))

@@ -5,11 +5,8 @@ from __future__ import annotations
 
 import typing
 
-import yaml
-
 from px4_sim_ros.config.parameter_files import FlatParameters
-from px4_sim_ros.config.resources import LOADER, named_file, read_yaml
-from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.config.resources import named_file, parse_yaml, read_yaml
 
 if typing.TYPE_CHECKING:
     from px4_sim_ros.model.scenario.scenario import Scenario
@@ -41,10 +38,7 @@ def read_event(text: str) -> typing.Any:
 
     :raises ParameterError: it is no YAML
     """
-    try:
-        return yaml.load(text, LOADER)
-    except yaml.YAMLError as error:
-        raise ParameterError(f'fault {text!r}: not YAML') from error
+    return parse_yaml(text, f'fault {text!r}')
 
 
 def scenario_of(node: str, name: str) -> Scenario | None:

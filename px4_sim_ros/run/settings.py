@@ -11,9 +11,8 @@ import contextlib
 import pathlib
 import typing
 
-import yaml
-
 from px4_sim_ros.config.configuration import Configuration, load_configuration, profile_parameters
+from px4_sim_ros.config.resources import parse_yaml
 from px4_sim_ros.config.setting_names import Settings as Settings
 from px4_sim_ros.config.setting_names import node_and_key
 from px4_sim_ros.model.environment.wind import WIND_CHOICES
@@ -69,7 +68,4 @@ def _value(text: str, value: str) -> typing.Any:
     for number in int, float:
         with contextlib.suppress(ValueError):
             return number(value)
-    try:
-        return yaml.safe_load(value)
-    except yaml.YAMLError:
-        raise ParameterError(f'set {text!r}: the value is no YAML') from None
+    return parse_yaml(value, f'set {text!r}')

@@ -6,10 +6,11 @@ from __future__ import annotations
 import copy
 import dataclasses
 import math
+import os
 
 import pytest
 
-from px4_sim_ros.config.resources import config_directory, read_yaml
+from px4_sim_ros.config.resources import config_directory, parse_yaml, read_yaml
 from px4_sim_ros.config.vehicles_and_missions import load_vehicle
 from px4_sim_ros.model.errors import ParameterError, nearest
 from px4_sim_ros.model.parameters import Parameters, parameter
@@ -216,6 +217,43 @@ def test_vehicle_file_that_is_no_yaml(tmp_path):
     sentence = refusal(load_vehicle, str(path))
     assert sentence.startswith(f'vehicle file {path}: not YAML: ')
     assert 'line 2' in sentence
+
+
+LEVELS = 'more than 50 levels or 200000 values'
+
+
+@pytest.mark.parametrize(('text', 'problem'), [
+    ('[' * 50_000, f'not YAML: {LEVELS} in "FILE", line 1, column 50'),
+    ('- ' * 50_000, f'not YAML: {LEVELS} in "FILE", line 1, column 99'),
+    # Each line has ten times the values of the one before.
+    ('\n'.join(['a: &a 1', 'b: &b [' + '*a,' * 10 + ']', *(
+        f'{new}: &{new} [' + f'*{old},' * 10 + ']' for old, new in zip('bcdefgh', 'cdefghi'))]),
+     f'not YAML: {LEVELS} in "FILE", line 7, column 11'),
+    ('&a [*a]', f'not YAML: {LEVELS} in "FILE", line 1, column 5'),
+    ('a: 0x_', 'not YAML: the value is no int in "FILE", line 1, column 4'),
+    ('a: !!bool x', 'not YAML: the value is no bool in "FILE", line 1, column 4'),
+    ('a: !!map [1]', 'not YAML: the value is no map in "FILE", line 1, column 4'),
+    ('a: 1' + '0' * 5000, 'not YAML: the value is no int in "FILE", line 1, column 4'),
+    ('a: !!python/name:os.system x',
+     "not YAML: could not determine a constructor for the tag"
+     " 'tag:yaml.org,2002:python/name:os.system' in \"FILE\", line 1, column 4"),
+    ('#' * (4 * 2**20 + 1), 'must be at most 4 MiB')])
+def test_a_file_beyond_what_is_read_is_one_sentence(tmp_path, text, problem):
+    file = tmp_path / 'x.yaml'
+    file.write_text(text, encoding='utf-8')
+    assert refusal(read_yaml, file, 'fleet file') == f'fleet file {file}: {problem}'.replace(
+        'FILE', str(file))
+
+
+def test_a_date_is_a_text():
+    """Also one that there is not."""
+    assert parse_yaml('[2024-02-31, 2020-01-01]', 'x') == ['2024-02-31', '2020-01-01']
+
+
+def test_a_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / 'pipe')
+    assert refusal(read_yaml, tmp_path / 'pipe', 'fleet file') == (
+        f'fleet file {tmp_path}/pipe: is no regular file')
 
 
 @pytest.mark.parametrize('word, names, first', [

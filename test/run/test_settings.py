@@ -56,7 +56,7 @@ def test_they_reach_the_configuration():
 @pytest.mark.parametrize(('words', 'sentence'), [
     (('--set', 'wind.speed_m_s'), 'must be \\[NODE.\\]PARAMETER=VALUE'),
     (('--set', '=3'), 'must be \\[NODE.\\]PARAMETER=VALUE'),
-    (('--set', 'seed=[1'), 'the value is no YAML'),
+    (('--set', 'seed=[1'), r"set 'seed=\[1': not YAML: "),
     (('--set', 'sead=3'), 'sead: unknown parameter; did you mean seed'),
     (('--set', 'seed=three'), "seed = 'three': must be a whole number"),
     (('--set', 'wint.speed_m_s=3'),

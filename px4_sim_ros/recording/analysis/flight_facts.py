@@ -7,10 +7,9 @@ import math
 import typing
 
 import numpy as np
-import yaml
 
 from px4_sim_ros.config.configuration import Configuration
-from px4_sim_ros.config.resources import LOADER
+from px4_sim_ros.config.resources import parse_yaml
 from px4_sim_ros.config.run_control import ManagerParameters
 from px4_sim_ros.model.body.integrators import DynamicsParameters
 from px4_sim_ros.model.environment.wind import WindParameters
@@ -31,8 +30,8 @@ Facts = list[tuple[str, str]]
 def _name_in(text: str) -> str:
     """Return the name that the text of a mission's file gives; '' for none."""
     try:
-        content = yaml.load(text, LOADER)
-    except yaml.YAMLError:
+        content = parse_yaml(text, 'mission')
+    except ParameterError:
         return ''
     return str(content['name']) if isinstance(content, dict) and 'name' in content else ''
 
@@ -43,8 +42,8 @@ def mission_waypoints(run: RunDescription, start_enu_m: typing.Sequence[float]) 
     :param start_enu_m: where the vehicle took off
     """
     try:
-        mission = Mission.from_mapping('mission', yaml.load(run.mission or 'null', LOADER))
-    except (ParameterError, yaml.YAMLError):
+        mission = Mission.from_mapping('mission', parse_yaml(run.mission or 'null', 'mission'))
+    except ParameterError:
         return []
     waypoints, north_m, east_m = [], 0.0, 0.0
     for item in mission.items:

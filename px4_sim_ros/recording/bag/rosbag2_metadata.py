@@ -13,7 +13,7 @@ import typing
 
 import yaml
 
-from px4_sim_ros.config.resources import DUMPER, LOADER
+from px4_sim_ros.config.resources import DUMPER, parse_yaml
 
 FILE_NAME = 'metadata.yaml'
 _VERSION = 9
@@ -155,10 +155,10 @@ def file_names(folder: pathlib.Path) -> list[str]:
     if not path.exists():
         return sorted((file.name for file in folder.glob('*.mcap')), key=_number)
     try:
-        content = yaml.load(path.read_bytes(), LOADER)
+        content = parse_yaml(path.read_bytes(), FILE_NAME)
         information = content['rosbag2_bagfile_information']
         names = [str(name) for name in information['relative_file_paths']]
-    except (yaml.YAMLError, KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f'{FILE_NAME} is no metadata of rosbag2') from error
     if information.get('storage_identifier') != 'mcap':
         raise ValueError(f"its storage is {information.get('storage_identifier')}, not mcap")

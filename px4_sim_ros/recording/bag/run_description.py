@@ -21,7 +21,7 @@ from px4_sim_ros.config.configuration import (
 )
 from px4_sim_ros.config.parameter_files import FlatParameters, default_parameters, flat_values
 from px4_sim_ros.config.recording import RecorderParameters
-from px4_sim_ros.config.resources import DUMPER, LOADER
+from px4_sim_ros.config.resources import DUMPER, parse_yaml
 from px4_sim_ros.config.scenarios import scenario_text
 from px4_sim_ros.config.vehicles_and_missions import flown_mission_text, vehicle_text
 from px4_sim_ros.model.errors import ParameterError
@@ -132,10 +132,7 @@ class RunDescription:
         :raises ParameterError: the text is damaged
         """
         name = f'vehicle {self.world.vehicle} of the recording'
-        try:
-            return Vehicle.from_mapping(name, yaml.load(self.vehicle, LOADER))
-        except yaml.YAMLError as error:
-            raise ParameterError(f'{name}: not YAML') from error
+        return Vehicle.from_mapping(name, parse_yaml(self.vehicle, name))
 
     def full_name(self, topic: str) -> str:
         """Return the absolute name of a topic."""
@@ -232,9 +229,9 @@ def load_description(bag: str | pathlib.Path, text: str | bytes) -> typing.Any:
     :raises BagError: it is no YAML
     """
     try:
-        return yaml.load(text, LOADER)
-    except (yaml.YAMLError, ValueError) as error:
-        raise _unreadable(bag, error) from error
+        return parse_yaml(text, f'bag {bag}: its description of the run cannot be read')
+    except ParameterError as error:
+        raise BagError(str(error)) from error
 
 
 def _unreadable(bag: str | pathlib.Path, error: Exception) -> BagError:
