@@ -9,7 +9,7 @@ import time
 from px4_sim_ros.viewing import rerun_target
 
 
-def _free_port():
+def free_port():
     with socket.socket() as probe:
         probe.bind(('127.0.0.1', 0))
         return probe.getsockname()[1]
@@ -18,7 +18,7 @@ def _free_port():
 @contextlib.contextmanager
 def listening(path):
     """Run a Rerun that takes what comes and writes it down; yield its URL and its process."""
-    port = _free_port()
+    port = free_port()
     with subprocess.Popen(
             [rerun_target._viewer_program(), '--save', path, '--bind', '127.0.0.1', '--port',
              str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:

@@ -9,7 +9,6 @@ components than itself. With SIM_BAT_ENABLE 0 it has no other.
 from __future__ import annotations
 
 import contextlib
-import socket
 
 from pymavlink.dialects.v20 import common as mavlink
 
@@ -21,6 +20,7 @@ from px4_sim_ros.mavlink.hil_fields import (
     packed,
     saturated,
 )
+from px4_sim_ros.mavlink.ports import LOCAL, bound_socket
 from px4_sim_ros.model.inputs import BatteryStatus
 
 # PX4's payload link of instance 0; each further instance has the next port.
@@ -33,17 +33,18 @@ _UNKNOWN = -1
 class BatteryLink:
     """Sends the state of the battery to PX4 twice a second of simulated time."""
 
-    def __init__(self, instance: int, cells: int) -> None:
+    def __init__(self, instance: int, cells: int, host: str = LOCAL) -> None:
         """Open a socket; PX4 need not listen yet.
 
         :param cells: in series; their voltage is taken to be equal
+        :param host: the address of this machine that it sends from
         """
         self._port = PAYLOAD_PORT + instance
         self._sent_us = -_PERIOD_US
         self._cells = min(cells, _MOST_CELLS)
         self._mav = mavlink.MAVLink(
             None, srcSystem=instance + 1, srcComponent=mavlink.MAV_COMP_ID_BATTERY)
-        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._socket = bound_socket('UDP', host, 0)
         self._socket.setblocking(False)
 
     def send(self, status: BatteryStatus | None, host: str | None) -> None:

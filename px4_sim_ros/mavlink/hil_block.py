@@ -82,7 +82,7 @@ class HilBlock(Block):
             hil, c = self._hil, self.configuration
             server = self.open_server()
             self._link = _Link(server, Lockstep(server, hil, c.world.step_us),
-                               BatteryLink(hil.instance, c.vehicle.cells))
+                               BatteryLink(hil.instance, c.vehicle.cells, hil.host))
         else:
             self._link.lockstep.reset()
         self._hil_frames.reset()

@@ -7,7 +7,9 @@ import importlib.util
 import os
 import pathlib
 import socket
+import subprocess
 import threading
+import time
 import typing
 import urllib.parse
 
@@ -26,6 +28,7 @@ _SCHEMES = 'rerun+http', 'rerun+https'
 # Where a spawned viewer listens.
 _OPENED = 'rerun+http://127.0.0.1:9876/proxy'
 _CONNECT_TIMEOUT_S = 2.0
+_LOOK_S = 0.05
 # A viewer that does not read its data blocks us no longer than this.
 _FLUSH_TIMEOUT_S = 3.0
 # Rerun itself blocks for ever when its writer has failed, or when another program listens.
@@ -104,9 +107,7 @@ class RerunTarget:
                 stream.save(_path_of_run(self._path, self._runs))
             else:
                 if self._text == OPEN:
-                    # One that is open already is used again: it outlives a run.
-                    rerun.spawn(recording=stream, connect=False, hide_welcome_screen=True,
-                                executable_path=_viewer_program())
+                    self._open_viewer()
                 # Rerun itself would retry for ten seconds, with messages in the terminal.
                 self._check_listens()
                 self._with_timeout(_CALL_TIMEOUT_S, lambda: stream.connect_grpc(
@@ -115,6 +116,30 @@ class RerunTarget:
             raise ViewerError(f'viewer {self._text}: {_first_line(error)}') from error
         stream.send_recording_name(name)
         return stream
+
+    def _open_viewer(self) -> None:
+        """Start a viewer that outlives this run, unless one is open already.
+
+        `rerun.spawn` would let it listen on all interfaces.
+
+        :raises OSError: it cannot be started, or does not listen in time
+        """
+        assert self._address is not None       # it is no file
+        host, port = self._address
+        viewer: subprocess.Popen[bytes] | None = None
+        deadline_s = time.monotonic() + _CALL_TIMEOUT_S
+        while True:
+            try:
+                return self._check_listens()
+            except OSError:
+                if viewer is None:
+                    viewer = subprocess.Popen(
+                        [_viewer_program() or 'rerun', '--bind', host, '--port', str(port),
+                         '--hide-welcome-screen', '--expect-data-soon'],
+                        stdin=subprocess.DEVNULL, start_new_session=True)
+                elif viewer.poll() is not None or time.monotonic() > deadline_s:
+                    raise
+            time.sleep(_LOOK_S)
 
     def check(self, stream: rerun.RecordingStream) -> None:
         """Check that the viewer or the disk still accepts the data of a run.

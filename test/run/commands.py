@@ -113,6 +113,12 @@ def family(pid):
     return psutil.Process(pid).children(recursive=True)
 
 
+def addresses(processes):
+    """Return the addresses of this machine at which processes can be reached."""
+    return {socket.laddr.ip for process in processes for socket in process.net_connections()
+            if not socket.raddr}
+
+
 def steps_of(bag):
     """Return the messages of the step of a recording."""
     reader = BagReader(bag)

@@ -8,8 +8,10 @@ import pty
 import signal
 import termios
 
+import psutil
 import pytest
 from commands import (
+    addresses,
     command,
     family,
     interrupt,
@@ -80,6 +82,7 @@ def test_a_signal_ends_everything_within_5_s(mode, number, tmp_path):
         wait_for_line(process, 'armed')
         children = family(process.pid)
         assert children and list(tmp_path.iterdir())
+        assert addresses([psutil.Process(process.pid), *children]) == {'127.0.0.1'}
         assert interrupt(process, number) < 5.0
         assert process.returncode == 130
         assert wait_gone(children, 0.0) == []

@@ -15,6 +15,7 @@ from xml.etree import ElementTree
 import psutil
 import pytest
 from commands import (
+    addresses,
     command,
     family,
     interrupt,
@@ -121,6 +122,7 @@ def test_it_flies_and_ctrl_c_ends_everything(mode):
     with launch(f'mode:={mode}', 'speed_factor:=max') as process:
         wait_for_line(process, 'disarmed')
         children = family(process.pid)
+        assert addresses(children) == {'127.0.0.1'}
         assert interrupt(process) < 5.0
         assert wait_gone(children, 1.0) == []
         assert port_is_free(INSTANCE)

@@ -13,9 +13,10 @@ import time
 import warnings
 
 import numpy as np
+import psutil
 import pytest
 from commands import command, run
-from headless_rerun import listening
+from headless_rerun import free_port, listening
 from report_flights import fly
 
 pytest.importorskip('rerun', reason='rerun-sdk is not installed')
@@ -227,6 +228,29 @@ def test_the_viewer_is_that_of_the_package(monkeypatch):
     printed = subprocess.run([rerun_target._viewer_program(), '--version'], capture_output=True,
                           text=True, check=True).stdout
     assert rerun.__version__ in printed
+
+
+@pytest.mark.slow
+def test_a_viewer_that_is_opened_listens_on_this_machine_only(monkeypatch, tmp_path):
+    program = tmp_path / 'headless'
+    program.write_text(f'#!/bin/sh\nexec {rerun_target._viewer_program()} --save {tmp_path}/f.rrd'
+                       ' "$@" > /dev/null 2>&1\n')
+    program.chmod(0o755)
+    monkeypatch.setattr(rerun_target, '_OPENED',
+                        f'rerun+http://127.0.0.1:{free_port()}/proxy')
+    monkeypatch.setattr(rerun_target, '_viewer_program', lambda: str(program))
+    monkeypatch.setenv('DISPLAY', ':0')
+    before = set(psutil.Process().children())
+    target = RerunTarget('rerun')
+    target.close_run(target.open_run('first'))
+    viewer, = set(psutil.Process().children()) - before
+    try:
+        target.close_run(target.open_run('again'))         # in the viewer that is open
+        assert {listener.laddr.ip for listener in viewer.net_connections()
+                if listener.status == psutil.CONN_LISTEN} == {'127.0.0.1'}
+    finally:
+        viewer.kill()
+        viewer.wait()
 
 
 # Viewers that go away or never answer.
