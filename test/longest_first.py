@@ -8,7 +8,8 @@ _FOLDER = os.path.dirname(__file__)
 FILES = (
     'run/test_fleet_graph.py', 'run/test_scenarios.py', 'run/test_downwash_flights.py',
     'verification/test_verification.py', 'run/test_fleet.py', 'run/test_recording.py',
-    'run/test_faults.py', 'run/test_fly.py', 'campaign/test_campaign_flights.py',
+    'run/test_faults.py', 'recording/test_browser.py', 'run/test_fly.py',
+    'campaign/test_campaign_flights.py',
     'run/test_neighbours.py', 'docs/test_examples.py', 'run/test_flight_plugin.py',
     'test_check.py', 'run/test_run_control.py', 'run/test_repeatable.py',
     'docs/test_own_code.py', 'ros/test_equality.py', 'run/test_fleet_attendance.py',

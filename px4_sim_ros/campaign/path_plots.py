@@ -64,7 +64,7 @@ def _lines(
     for outcome, found in chosen.items():
         if found:
             table = _table(found)
-            plot.add_trace(go.Scattergl(
+            plot.add_trace(go.Scatter(
                 x=table[:, columns[0]], y=table[:, columns[1]], name=outcome, mode='lines',
                 opacity=0.5, line={'color': colours[outcome], 'width': 1}, hoverinfo='skip'))
     return plot

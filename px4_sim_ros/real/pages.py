@@ -35,7 +35,7 @@ from px4_sim_ros.recording.report.report_page import (
 if typing.TYPE_CHECKING:
     import plotly.graph_objects as go
 
-_HEIGHT_PX, _RIGHT_PX, _POINTS = 320, 190, 4000
+_HEIGHT_PX, _KEY_PX, _RIGHT_PX, _POINTS = 320, 120, 190, 4000
 _SHARES = np.linspace(0.0, 1.0, 101)
 _COLOURS = (*COLOURS, TRUTH_COLOUR)
 
@@ -111,7 +111,7 @@ def _open_loop(found: Validated) -> str:
 def _distribution(errors: Errors, horizon: int, quantity: int) -> go.Figure:
     """Return which share of the starts has less than an error."""
     import plotly.graph_objects as go
-    plot = empty(_HEIGHT_PX, _RIGHT_PX)
+    plot = empty(_HEIGHT_PX + _KEY_PX, _RIGHT_PX)
     for (name, values), colour in zip(errors.ways.items(), _COLOURS):
         plot.add_trace(go.Scatter(
             x=np.quantile(values[horizon][:, quantity], _SHARES), y=_SHARES, name=name,
@@ -120,7 +120,8 @@ def _distribution(errors: Errors, horizon: int, quantity: int) -> go.Figure:
     plot.update_layout(
         xaxis={'title': {'text': f'error of {what.name}, {what.unit}'}, 'type': 'log'},
         yaxis={'title': {'text': 'share of starts below'}, 'range': [0, 1]},
-        legend={'orientation': 'h', 'y': 1.15})
+        # Above the plot: beside it, two of them in a row would have no room.
+        legend={'orientation': 'h', 'y': 1.02, 'yanchor': 'bottom'}, margin={'t': _KEY_PX, 'r': 20})
     return plot
 
 

@@ -20,12 +20,14 @@ from px4_sim_ros.recording.analysis.comparison import BagComparison, Difference
 from px4_sim_ros.recording.analysis.deviation import GROUPS, Deviation
 from px4_sim_ros.recording.analysis.integrator_study import TOLERANCE, IntegratorStudy
 from px4_sim_ros.recording.analysis.message_difference import value_text
+from px4_sim_ros.recording.report import report_page
 
 if typing.TYPE_CHECKING:       # it takes a third of a second to import
     from plotly.graph_objects import Figure
 
 _PLOTTED_POINTS = 4000         # of a curve
 _ROW_HEIGHT_PX = 220
+_MARGIN_PX = {'l': 66, 'r': 120, 't': 46, 'b': 48}
 _FLIGHT_PARTS = 'in the air', 'whole flight'
 
 
@@ -152,7 +154,9 @@ def write_plot(figure: Figure, path: str | pathlib.Path) -> None:
 
     :raises OSError: it cannot be written
     """
-    figure.write_html(path, include_plotlyjs=True)
+    title, figure.layout.title.text = figure.layout.title.text, None
+    pathlib.Path(path).write_text(report_page.page(title, '', [
+        report_page.Section('plot', 'Over time', report_page.figure(figure))]), encoding='utf-8')
 
 
 def thinned(time_s: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -170,7 +174,7 @@ def _rows(titles: list[str]) -> Figure:
     figure = make_subplots(rows=len(titles), cols=1, shared_xaxes=True, subplot_titles=titles,
                            vertical_spacing=0.2 / len(titles))
     figure.update_xaxes(title_text='simulated time, s', row=len(titles))
-    figure.update_layout(height=_ROW_HEIGHT_PX * len(titles), template='plotly_white')
+    figure.update_layout(height=_ROW_HEIGHT_PX * len(titles), template='none', margin=_MARGIN_PX)
     return figure
 
 

@@ -34,7 +34,7 @@ CONDITION_COLOURS = {
 _ROW_PX, _GAP_PX, _TOP_PX, _BOTTOM_PX = 180, 40, 46, 48
 # The title of the first row stands over the numbers of the marks.
 _NUMBERS_PX = 14
-_LEFT_PX, _RIGHT_PX = 66, 190
+_LEFT_PX, _RIGHT_PX = 66, 216
 _LEGEND_PX = 19                # of a line
 # Marks closer than this share of the time shown have their numbers in one place.
 _CLOSE = 0.016

@@ -27,7 +27,7 @@ _STYLE = """
 * { box-sizing: border-box; }
 body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper);
   max-width: 78rem; margin: 0 auto; padding: 1.5rem 1rem 4rem; }
-h1 { font-size: 1.7rem; line-height: 1.2; margin: 0 0 .2rem; }
+h1 { font-size: 1.7rem; line-height: 1.2; margin: 0 0 .2rem; overflow-wrap: anywhere; }
 h2 { font-size: 1.2rem; margin: 2.6rem 0 .6rem; }
 h3 { font-size: 1rem; margin: 1.4rem 0 .3rem; }
 p { max-width: 60rem; margin: .4rem 0; }
@@ -44,7 +44,7 @@ nav a { color: inherit; }
   font-variant-numeric: tabular-nums; }
 .tile span { color: var(--soft); font-size: 12.5px; }
 .plot { background: var(--card); border: 1px solid var(--grid); border-radius: 8px;
-  margin: .6rem 0; padding: .3rem; min-width: 0; overflow: hidden; }
+  margin: .6rem 0; padding: .3rem; min-width: 0; overflow: hidden; box-sizing: content-box; }
 .pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(28rem, 100%), 1fr));
   gap: 0 .8rem; }
 .table { overflow-x: auto; }
@@ -52,10 +52,15 @@ table { border-collapse: collapse; font-size: 13px; min-width: 60%; }
 th, td { text-align: left; vertical-align: top; padding: .22rem 1.2rem .22rem 0;
   border-bottom: 1px solid var(--grid); }
 th { color: var(--soft); font-weight: 500; }
-td { font-variant-numeric: tabular-nums; overflow-wrap: anywhere; }
+td { font-variant-numeric: tabular-nums; overflow-wrap: break-word; }
 td.number, th.number { text-align: right; white-space: nowrap; }
 .dot { display: inline-block; width: .6rem; height: .6rem; border-radius: 50%;
   margin-right: .4rem; }
+.key { display: none; color: var(--soft); font-size: 12.5px; }
+.key b { font-weight: 500; }
+.key span { white-space: nowrap; margin-right: .8rem; }
+@media (max-width: 40rem) { .key { display: block; } table { width: max-content; }
+  th, td { padding-right: .7rem; } td { max-width: 16rem; } }
 details { margin: .5rem 0; }
 summary { cursor: pointer; }
 pre { background: var(--card); border: 1px solid var(--grid); border-radius: 8px;
@@ -63,11 +68,48 @@ pre { background: var(--card); border: 1px solid var(--grid); border-radius: 8px
 """
 
 # Draws the figures in turn, follows the colour scheme of the system, and links the time axes of
-# all plots over time.
+# all plots over time. On a narrow screen a legend beside a plot would leave it no room: it stands
+# below, as text.
 _SCRIPT = """
 const dark = matchMedia('(prefers-color-scheme: dark)');
 const theme = () => THEMES[dark.matches ? 'dark' : 'light'];
-const all = [], timed = [];
+const narrow = matchMedia('(max-width: 40rem)');
+const all = [], timed = [], figures = new Map();
+function layoutOf(figure) {
+  const layout = structuredClone(figure.layout);
+  layout.template = theme();
+  if (narrow.matches) {
+    const {r = 80, l = 80} = layout.margin || {};
+    layout.margin = {...layout.margin, r: Math.min(r, 12), l: Math.min(l, 52)};
+    layout.showlegend = false;
+    for (const trace of figure.data)
+      if (trace.legend) layout[trace.legend] = {...layout[trace.legend], visible: false};
+  }
+  return layout;
+}
+const plain = html => new DOMParser().parseFromString(html, 'text/html').body.textContent;
+function key(figure, over_time) {
+  const place = document.createElement('div'), rows = new Map();
+  place.className = 'key';
+  for (const trace of figure.data) {
+    const name = trace.legend || 'legend', colour = (trace.line || {}).color;
+    if (trace.showlegend === false || !trace.name) continue;
+    const entry = document.createElement('span'), dot = document.createElement('i');
+    dot.className = 'dot';
+    dot.style.background = typeof colour === 'string' ? colour : (trace.marker || {}).color;
+    entry.append(dot, plain(trace.name));
+    if (!rows.has(name)) {
+      const row = document.createElement('div'), title = document.createElement('b');
+      // The titles of rows come first among the annotations.
+      if (over_time) title.textContent = plain(figure.layout.annotations[rows.size].text) + ': ';
+      row.append(title);
+      rows.set(name, row);
+    }
+    rows.get(name).append(entry);
+  }
+  place.append(...rows.values());
+  return place;
+}
 function follow(source) {
   const range = source.layout.xaxis.range;
   for (const div of timed) {
@@ -79,11 +121,12 @@ function follow(source) {
 async function drawAll() {
   for (const div of document.querySelectorAll('.plot')) {
     const figure = JSON.parse(div.nextElementSibling.textContent);
-    figure.layout.template = theme();
-    await Plotly.newPlot(div, figure.data, figure.layout, {
-      responsive: true, displaylogo: false, displayModeBar: 'hover',
+    await Plotly.newPlot(div, figure.data, layoutOf(figure), {
+      responsive: true, displaylogo: false, displayModeBar: narrow.matches ? false : 'hover',
       doubleClick: 'reset',
       modeBarButtonsToRemove: ['select2d', 'lasso2d', 'autoScale2d']});
+    if (figure.layout.showlegend !== false) div.after(key(figure, 'time' in div.dataset));
+    figures.set(div, figure);
     all.push(div);
     if ('time' in div.dataset) {
       timed.push(div);
@@ -92,9 +135,10 @@ async function drawAll() {
   }
   document.body.dataset.drawn = all.length;
 }
-dark.addEventListener('change', () => {
-  for (const div of all) Plotly.relayout(div, {template: theme()});
-});
+for (const query of [dark, narrow])
+  query.addEventListener('change', () => {
+    for (const div of all) Plotly.react(div, figures.get(div).data, layoutOf(figures.get(div)));
+  });
 drawAll();
 """
 
