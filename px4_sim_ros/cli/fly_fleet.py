@@ -8,7 +8,7 @@ import typing
 
 from px4_sim_ros.config.configuration import Configuration
 from px4_sim_ros.config.fleets import MOST_VEHICLES, SPACING_M, Fleet
-from px4_sim_ros.mavlink.link_state import HilParameters
+from px4_sim_ros.mavlink.link_state import TROUBLES, HilParameters
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.run.fleet_record import FleetRecord
 from px4_sim_ros.run.flight_plan import VehiclePlan
@@ -95,8 +95,10 @@ def print_vehicle(summary: dict[str, typing.Any]) -> None:
         if summary[key]:
             how = f'{verb} at {summary[key]:g} s, {how}'
     off = summary['position_error_at_landing_m']
+    troubles = [f'{name} {summary[name]}' for name in TROUBLES
+                if name == 'misses' or summary[name]]
     print(f"{summary['namespace']:28} {summary['vehicle']}, {summary['mission']},"
           f" {summary['autopilot']}: {how}{f', off by {off:g} m' if off is not None else ''},"
-          f" misses {summary['misses']}, fingerprint {summary['fingerprint']}")
+          f" {', '.join(troubles)}, fingerprint {summary['fingerprint']}")
     for verdict in summary.get('expectations', ()):
         print(f"{'':28} expected {verdict['text']}")

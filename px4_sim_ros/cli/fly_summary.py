@@ -12,6 +12,7 @@ import typing
 from px4_sim_ros.cli import fly_fleet
 from px4_sim_ros.config.configuration import Configuration
 from px4_sim_ros.config.scenarios import NONE
+from px4_sim_ros.mavlink.link_state import TROUBLES
 from px4_sim_ros.mavlink.pilot_events import place_text
 from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.run.flight_plan import FlightPlan
@@ -75,6 +76,9 @@ _LISTS: dict[str, tuple[str, typing.Callable[[dict[str, typing.Any]], str]]] = {
     'expectations': ('expected', lambda v: str(v['text'])),
 }
 
+# Troubles of the link that are printed also if there were none.
+_ALWAYS = 'misses', 'unanswered'
+
 
 def _print_summary(summary: dict[str, typing.Any]) -> None:
     for key, value in summary.items():
@@ -85,7 +89,8 @@ def _print_summary(summary: dict[str, typing.Any]) -> None:
         elif key == 'fleet':
             for vehicle in value:
                 fly_fleet.print_vehicle(vehicle)
-        elif value in (None, '', {}) or key == 'failure':
+        elif value in (None, '', {}) or key == 'failure' or (
+                key in TROUBLES and key not in _ALWAYS and not value):
             continue           # there is none, or it is said on stderr
         elif isinstance(value, dict):
             print(f'{key:28} ' + ', '.join(f'{k} {v:.2f}' for k, v in value.items()))

@@ -18,6 +18,7 @@ from px4_sim_ros.cli.graph_snapshot import (
     VehicleSnapshot,
 )
 from px4_sim_ros.config.resources import PACKAGE
+from px4_sim_ros.mavlink.link_state import TROUBLES
 from px4_sim_ros.messages.diagnostics import node_name, values_of
 from px4_sim_ros.messages.run_status import RunStatus
 from px4_sim_ros.messages.stamps import stamp_us
@@ -258,7 +259,7 @@ class SnapshotCollector:
         bridge = self._nodes.get(graph.qualified(vehicle, 'hil_bridge'), _Node(0))
         state = bridge.values.get('state') if vehicle else self.link_state
         counters = {key: int(text) for key, text in bridge.values.items()
-                    if key == 'replies' or key in terms.TROUBLES}
+                    if key == 'replies' or key in TROUBLES}
         interval = None if self._is_silent(bridge, now_s) else bridge.interval()
         return LinkSnapshot(
             state=None if self._is_silent(bridge, now_s) else state,

@@ -229,8 +229,8 @@ class HilBlock(Block):
     def _report(self, report: LinkReport) -> None:
         state = report.state
         if report.events:
-            for sentence in report.take_events():
-                self.log(state in _WORTH_A_WARNING, sentence)
+            for event in report.take_events():
+                self.log(*event)
         if self._reported_state is not state:
             if state is LinkState.WAITING:
                 self._other_cores.leave()

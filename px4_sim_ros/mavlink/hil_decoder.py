@@ -11,6 +11,7 @@ from pymavlink.dialects.v20 import common as mavlink
 
 from px4_sim_ros.mavlink.fast_frames import FrameReader
 from px4_sim_ros.mavlink.hil_codec import ActuatorControls, ModeFlag
+from px4_sim_ros.mavlink.link_state import Count
 from px4_sim_ros.model.quickly import quickly
 
 # As a plain number: operations on flags take a microsecond each.
@@ -24,9 +25,6 @@ _BITS_OF_1 = int.from_bytes(struct.pack('<f', 1.0), 'little')
 _SIGNS, _ALL_BUT_SIGNS, _UP_TO_SIGNS = (
     int.from_bytes(bits.to_bytes(4, 'little') * 16, 'little')
     for bits in (1 << 31, (1 << 31) - 1, (1 << 31) - 1 - _BITS_OF_1))
-
-# Takes the kind of something odd and a sentence about it.
-Remark = typing.Callable[[str, str], None]
 
 
 def _is_any_beyond_1(controls: bytes) -> bool:
@@ -44,17 +42,12 @@ class HilDecoder:
     """Finds the actuator controls in the bytes that an autopilot sends.
 
     The system that sends the first HEARTBEAT or HIL_ACTUATOR_CONTROLS of a connection is the
-    autopilot; controls of others are ignored. Every oddity is counted and remarked on.
+    autopilot; controls of others are ignored. Every oddity is counted.
     """
 
-    def __init__(self, remark: Remark = lambda kind, sentence: None) -> None:
-        self._remark = remark
+    def __init__(self, count: Count = lambda trouble, sentence: None) -> None:
+        self._count = count
         self._controls_frames = FrameReader(mavlink.MAVLink_hil_actuator_controls_message)
-        self.bad_messages = 0
-        self.unknown_messages = 0
-        self.foreign_messages = 0
-        self.mavlink1_messages = 0
-        self.limited_controls = 0
         self.begin_connection()
 
     def begin_connection(self) -> None:
@@ -62,24 +55,15 @@ class HilDecoder:
         self._mav = mavlink.MAVLink(None)
         # Without it a single wrong byte raises; with it the byte becomes BAD_DATA.
         self._mav.robust_parsing = True
-        self._system: int | None = None
+        self.system: int | None = None
+        """The system id of the autopilot, None before it has said something."""
         self.wants_truth = False
-
-    def counters(self) -> dict[str, int]:
-        """Return the counters of oddities, by name."""
-        return {
-            'bad_messages': self.bad_messages,
-            'unknown_messages': self.unknown_messages,
-            'foreign_messages': self.foreign_messages,
-            'mavlink1_messages': self.mavlink1_messages,
-            'limited_controls': self.limited_controls,
-        }
 
     def controls(self, data: bytes) -> list[ActuatorControls]:
         """Return the actuator controls completed by `data`; other messages are skipped."""
         if not self._mav.buf and (frame := self._controls_frames.payload(data)) is not None:
             system, payload = frame
-            if system == self._system:
+            if system == self.system:
                 values = self._controls_frames.values(payload)   # time, flags, controls, mode
                 controls = values[2:18]
                 if _is_any_beyond_1(payload[_CONTROLS]):
@@ -94,8 +78,8 @@ class HilDecoder:
                         message.time_usec,
                         bool(message.mode & _ARMED),
                         self._all_limited(message.controls)))
-            elif kind == 'HEARTBEAT' and self._system is None:
-                self._system = message.get_srcSystem()
+            elif kind == 'HEARTBEAT' and self.system is None:
+                self.system = message.get_srcSystem()
             elif kind == 'COMMAND_LONG' and (
                     message.command == mavlink.MAV_CMD_SET_MESSAGE_INTERVAL
                     and message.param1 == mavlink.MAVLINK_MSG_ID_HIL_STATE_QUATERNION):
@@ -108,29 +92,25 @@ class HilDecoder:
 
     def _is_from_autopilot(self, message: mavlink.MAVLink_message) -> bool:
         system = message.get_srcSystem()
-        if self._system is None:
-            self._system = system
-        if system == self._system:
+        if self.system is None:
+            self.system = system
+        if system == self.system:
             return True
-        self.foreign_messages += 1
-        self._remark('foreign', f'controls from system {system} are ignored: the autopilot is'
-                     f' system {self._system}')
+        self._count('foreign_messages', f'controls from system {system} are ignored, and counted'
+                    f' as foreign_messages: the autopilot is system {self.system}')
         return False
 
     def _count_odd(self, kind: str, message: mavlink.MAVLink_message) -> None:
-        """Count what a PX4 of today does not send."""
+        """Count what PX4 does not send."""
         if kind == 'BAD_DATA':
-            self.bad_messages += 1
-            self._remark('bad', f'{len(message.data)} bytes that are no MAVLink came in'
-                         f' ({message.reason}); they are counted as bad_messages')
+            self._count('bad_messages', f'{len(message.data)} bytes that are no MAVLink came in'
+                        f' ({message.reason}); they are counted as bad_messages')
         elif kind.startswith('UNKNOWN_'):
-            self.unknown_messages += 1
-            self._remark('unknown', f'message {kind.removeprefix("UNKNOWN_")} is none of the'
-                         ' common dialect; such are counted as unknown_messages')
+            self._count('unknown_messages', f'message {kind.removeprefix("UNKNOWN_")} is none of'
+                        ' the common dialect; such are counted as unknown_messages')
         elif message.get_msgbuf()[0] == mavlink.PROTOCOL_MARKER_V1:
-            self.mavlink1_messages += 1
-            self._remark('mavlink1', f'{kind} came in as MAVLink 1; such messages are read, too,'
-                         ' and counted as mavlink1_messages')
+            self._count('mavlink1_messages', f'{kind} came in as MAVLink 1; such messages are read,'
+                        ' too, and counted as mavlink1_messages')
 
     def _all_limited(self, controls: typing.Iterable[float]) -> tuple[float, ...]:
         return tuple(self._limited(u) for u in controls)
@@ -139,7 +119,6 @@ class HilDecoder:
         """Return a control within [-1, 1]; NaN, which means "off", becomes 0."""
         if -1.0 <= control <= 1.0:
             return control
-        self.limited_controls += 1
-        self._remark('limited', f'a control of {control:g} came in; such are limited to -1 .. 1'
-                     ' (NaN, which means "off", to 0) and counted as limited_controls')
+        self._count('limited_controls', f'a control of {control:g} came in; such are limited to'
+                    ' -1 .. 1 (NaN, which means "off", to 0) and counted as limited_controls')
         return 0.0 if math.isnan(control) else math.copysign(1.0, control)

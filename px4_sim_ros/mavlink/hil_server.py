@@ -9,11 +9,11 @@ import select
 import socket
 import termios
 import time
-import typing
 
 from pymavlink.dialects.v20 import common as mavlink
 
 from px4_sim_ros.mavlink.hil_fields import packed, simulator_mavlink
+from px4_sim_ros.mavlink.link_state import Count
 from px4_sim_ros.mavlink.ports import bound_socket
 from px4_sim_ros.mavlink.waiting_awake import WaitingAwake
 
@@ -55,10 +55,8 @@ class HilServer:
         self._client: socket.socket | None = None
         self._is_retired = False
         self._unsent = b''
-        self.dropped_sends = 0
-        self.refused_clients = 0
-        # Called with the address of each client that is refused.
-        self.on_refusal: typing.Callable[[str], None] = lambda address: None
+        self.count: Count = lambda trouble, sentence: None
+        """Counts what is dropped, and who is refused."""
         self._listener = bound_socket('TCP', host, port)
         self._listener.listen(1)
         self._listener.setblocking(False)
@@ -130,19 +128,23 @@ class HilServer:
         if self._client is None:
             return
         if self._unsent:
-            self.dropped_sends += 1
+            self._count_drop()
             data = self._unsent
         try:
             sent = self._client.send(data)
         except BlockingIOError:
             sent = 0
             if data is not self._unsent:
-                self.dropped_sends += 1
+                self._count_drop()
                 data = b''
         except OSError:
             self.drop_client()
             return
         self._unsent = data[sent:]
+
+    def _count_drop(self) -> None:
+        self.count('dropped_sends', 'the autopilot does not read what is sent to it; frames that'
+                   ' were dropped are counted as dropped_sends')
 
     @property
     def is_delivered(self) -> bool:
@@ -204,8 +206,8 @@ class HilServer:
         with contextlib.suppress(OSError):     # it does not read, or went away by itself
             client, (host, port) = self._listener.accept()
             with client:
-                self.refused_clients += 1
-                self.on_refusal(f'{host}:{port}')
+                self.count('refused_clients', f'a second autopilot from {host}:{port} was refused;'
+                           ' one is connected already')
                 client.setblocking(False)
                 client.send(_refusal())
                 client.shutdown(socket.SHUT_WR)    # an end, though we close what is not read

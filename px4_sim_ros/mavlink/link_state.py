@@ -15,6 +15,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import time
+import typing
 
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.timebase import seconds_text
@@ -52,11 +53,27 @@ class LinkState(enum.Enum):
     STALLED = 'STALLED'
 
 
+TROUBLES = ('misses', 'unanswered', 'late_replies', 'stale_replies', 'bad_messages',
+            'unknown_messages', 'foreign_messages', 'mavlink1_messages', 'limited_controls',
+            'dropped_sends', 'refused_clients')
+"""What the link counts that should not happen: each has a sentence and a number in the summary."""
+
+Count = typing.Callable[[str, str], None]
+"""Counts one of `TROUBLES`, and reports a sentence about the first of a connection."""
+
+
+class LinkEvent(typing.NamedTuple):
+    """Something that the link reports."""
+
+    is_warning: bool
+    sentence: str
+
+
 class LinkReport:
-    """The state of the link, the wall time spent in each state, and the events of the link."""
+    """The state of the link, the wall time spent in each state, its counters and events."""
 
     def __init__(self) -> None:
-        self.events: list[str] = []          # not yet taken
+        self.events: list[LinkEvent] = []    # not yet taken
         self.reset()
         self.begin_connection()
 
@@ -66,6 +83,8 @@ class LinkReport:
         self._reported: LinkState | None = None      # by the last `add_event`
         self._since_s = time.monotonic()
         self._spent_s = dict.fromkeys(LinkState, 0.0)
+        self._counts = dict.fromkeys(TROUBLES, 0)
+        self._is_troubled = False            # an event of trouble was reported, and not its end
         self.time_us = 0                     # of the step that was begun last
 
     def begin_connection(self) -> None:
@@ -81,23 +100,54 @@ class LinkReport:
         self._since_s = now
         self.state = state
 
+    @property
+    def counts(self) -> typing.Mapping[str, int]:
+        """How many there were of each of `TROUBLES`."""
+        return self._counts
+
+    def count(self, trouble: str, sentence: str) -> None:
+        """Count a trouble, and report the first of a connection."""
+        self._counts[trouble] += 1
+        self.add_remark(trouble, sentence)
+
+    def stall(self, sentence: str) -> None:
+        """Count a miss, and be STALLED; report the first of a connection."""
+        self._counts['misses'] += 1
+        self.enter(LinkState.STALLED)
+        if 'misses' not in self._remarked:
+            self._remarked |= {'misses', 'unanswered'}      # the sentence says both
+            self.add_event(sentence)
+
     def add_event(self, sentence: str) -> None:
-        """Report the state, unless it was the last one reported."""
-        if self.state is not self._reported:
-            self._reported = self.state
-            self._add(sentence)
+        """Report the state, unless it was the last one reported; a warning, if it is trouble.
+
+        So are the states that end the trouble, up to LOCKED.
+        """
+        if self.state is self._reported:
+            return
+        self._reported = self.state
+        self._is_troubled |= self.state in (LinkState.STALLED, LinkState.WAITING)
+        self._add(self._is_troubled, sentence)
+        self._is_troubled &= self.state is not LinkState.LOCKED
 
     def add_remark(self, kind: str, sentence: str) -> None:
         """Report something odd, once a connection and kind."""
         if kind not in self._remarked:
             self._remarked.add(kind)
-            self._add(sentence)
+            self._add(True, sentence)
 
-    def _add(self, sentence: str) -> None:
-        self.events.append(f'{self.state.value} at t = {seconds_text(self.time_us)}: {sentence}')
+    def add_silence(self, sentence: str) -> None:
+        """Report once a connection that an autopilot does not answer; its answer ends that."""
+        if 'silence' not in self._remarked:
+            self._is_troubled = True
+            self.add_remark('silence', sentence)
 
-    def take_events(self) -> list[str]:
-        """Return the sentences about the link since the last call."""
+    def _add(self, is_warning: bool, sentence: str) -> None:
+        self.events.append(LinkEvent(
+            is_warning, f'{self.state.value} at t = {seconds_text(self.time_us)}: {sentence}'))
+
+    def take_events(self) -> list[LinkEvent]:
+        """Return what there is to say about the link since the last call."""
         events, self.events = self.events, []
         return events
 

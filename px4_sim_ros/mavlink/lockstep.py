@@ -39,6 +39,8 @@ _GAP_TIMEOUT_S = 0.25
 HEARTBEAT_PERIOD_S = 0.5
 # As plain names: an attribute of an enumeration takes as long as three calls, in each step.
 _WAITING, _FREEWHEEL, _LOCKED, _STALLED = LinkState
+# Simulated time after which an autopilot that has answered no step is reported; PX4 needs 0.3 s.
+_LONGEST_BOOT_US = 10 * US_PER_S
 # Wall time that the owner of an autopilot has to restart it when time starts over.
 RESTART_S = 3.0
 
@@ -55,12 +57,12 @@ class Lockstep:
 
     def __init__(self, server: HilServer, parameters: HilParameters, step_us: int) -> None:
         self._server = server
-        self._server.on_refusal = self._on_refusal
         self._parameters = parameters
         self._step_s = step_us / US_PER_S
         self._mav = simulator_mavlink()
         self.report = LinkReport()
-        self._matcher = ReplyMatcher(self.report.add_remark)
+        self._matcher = ReplyMatcher(self.report.count)
+        self._server.count = self.report.count
         self._boot = Boot(server, parameters, self.note_gap)
         self._sent_s = 0.0                       # wall time of the last bytes sent
         self._retired_s = 0.0                    # wall time when time started over
@@ -71,19 +73,17 @@ class Lockstep:
         self._has_begun = False                  # an autopilot was there
         self._is_off = False                     # it has no power
         self.steps = 0
-        self.misses = 0
         self.early_steps = 0                     # whose frames were sent before they had begun
-        self.unanswered = 0                      # steps that began after an autopilot's first reply
         self.waited_s = 0.0                      # wall time in `send` and in waits for replies
         self._boot.spent_s = 0.0
         self._gap: Gap | None = None             # the first one
         self._matcher.reset_counters()
-        self._server.dropped_sends = self._server.refused_clients = 0
 
     def _begin_connection(self) -> None:
         self._matcher.begin_connection()
         self.report.begin_connection()
         self._command = DISARMED
+        self._connected_us = self.report.time_us
         self._untrusted = 0                      # replies that are still to come after a stall
         self._gap_expected = 0                   # replies that are still to come then
         self._unanswered_us = NONE_US           # first step without a reply since the last one
@@ -101,18 +101,13 @@ class Lockstep:
 
     @property
     def replies(self) -> int:
-        """How many controls have come in."""
+        """How many steps were answered in time."""
         return self._matcher.replies
 
     @property
     def wants_truth(self) -> bool:
         """Whether the autopilot has asked for HIL_STATE_QUATERNION."""
         return self._matcher.decoder.wants_truth
-
-    @property
-    def stale_replies(self) -> int:
-        """How many of them ended no step."""
-        return self._matcher.stale_replies
 
     def begin(self, time_us: int, frames: bytes) -> bool:
         """Send `frames` if an autopilot is connected, once for a time, and do not wait.
@@ -181,6 +176,9 @@ class Lockstep:
         self.waited_s += time.perf_counter() - started_s
         if self.report.state is not _FREEWHEEL:       # there it has waited long enough
             self._boot.lengthen_step(self._sent_s)
+        elif time_us - self._connected_us >= _LONGEST_BOOT_US:
+            self.report.add_silence('the autopilot is connected, and has answered no step since'
+                                    f' t = {seconds_text(self._connected_us)}')
         if self._has_gone():
             self.note_gap('the autopilot has gone')
             return self._without_autopilot()
@@ -196,7 +194,8 @@ class Lockstep:
             return None
         self.steps += 1
         if reply is None and is_wanted:
-            self.unanswered += 1
+            self.report.count('unanswered', 'the autopilot has not answered this step; such are'
+                              ' counted as unanswered')
         return self._command
 
     def skip(self, time_us: int, *, is_off: bool) -> ActuatorControls:
@@ -278,14 +277,9 @@ class Lockstep:
             'state': self.state.value,
             'steps': str(self.steps),
             'replies': str(self.replies),
-            'misses': str(self.misses),
-            'unanswered': str(self.unanswered),
+            **{name: str(count) for name, count in self.report.counts.items()},
             **({} if time_ratio is None else {'time_ratio': f'{time_ratio:.6f}'}),
-            'stale_replies': str(self.stale_replies),
-            **{name: str(count) for name, count in self._matcher.decoder.counters().items()},
             'waited_s': f'{self.waited_s:.6f}',
-            'dropped_sends': str(self._server.dropped_sends),
-            'refused_clients': str(self._server.refused_clients),
             'boot_s': f'{self._boot.spent_s:.6f}',
             **({key: str(value) for key, value in self._gap.values().items()} if self._gap else {}),
         } | {f'seconds_{k}': f'{v:.3f}' for k, v in self.report.state_seconds().items()}
@@ -355,10 +349,6 @@ class Lockstep:
             self._sent_s = now_s
             self._server.send(heartbeat(self._mav, mavlink.MAV_TYPE_GENERIC))
 
-    def _on_refusal(self, address: str) -> None:
-        self.report.add_remark('refusal', f'a second autopilot from {address} was refused; one is'
-                                ' connected already')
-
     # Replies
 
     def _wait_for_reply(self, time_us: int) -> ActuatorControls | None:
@@ -400,8 +390,15 @@ class Lockstep:
     def _lock(self, time_us: int) -> None:
         self._unanswered_us, self._replied_s = NONE_US, time.monotonic()
         if self.report.state is not _LOCKED:
+            again = (f" again; steps without an answer so far: {self.report.counts['unanswered']}"
+                     if self.report.state is _STALLED else '')
             self.report.enter(_LOCKED)
-            self.report.add_event('the autopilot replies')
+            self.report.add_event(f'the autopilot replies{again}')
+            system, expected = self._matcher.decoder.system, self._parameters.instance + 1
+            if system != expected:
+                self.report.add_remark('system', f'the autopilot is system {system}; that of'
+                                       f' instance {expected - 1} has to be system {expected}:'
+                                       ' pilot and battery speak to no other')
 
     # Stalls
 
@@ -414,15 +411,17 @@ class Lockstep:
             self._unanswered_us = time_us
         if was_locked:
             self.note_gap('the step was not answered in time')
-            self.misses += 1
+            self.report.stall(self._silence(self._reply_timeout_s()))
             self._untrusted = _TRUSTED_REPLIES
-            self.report.enter(_STALLED)
         if self._is_silent():
-            sentence = (f'the autopilot has not replied to t = {seconds_text(self._unanswered_us)}'
-                        f' within {self._parameters.reply_timeout_s:g} s')
+            sentence = self._silence(self._parameters.reply_timeout_s)
             if self._parameters.on_stall == 'fail':
                 raise StallError(sentence)
             self.report.add_event(sentence)
+
+    def _silence(self, bound_s: float) -> str:
+        return (f'the autopilot has not replied to t = {seconds_text(self._unanswered_us)}'
+                f' within {bound_s:g} s')
 
     def _is_held(self, time_us: int) -> bool:
         """Return whether `on_stall` holds a step; only its own reply frees it."""

@@ -3,14 +3,16 @@
 """Which of the controls that come in answer which step.
 
 Only controls with the time of a step that was sent, lately, and is not answered yet are a
-reply, and only the first ones. Controls with any other time are counted and change nothing.
+reply, and only the first ones. A late one says that the autopilot is in step; its command is not
+used. Controls with any other time change nothing.
 """
 from __future__ import annotations
 
 import collections
 
 from px4_sim_ros.mavlink.hil_codec import ActuatorControls
-from px4_sim_ros.mavlink.hil_decoder import HilDecoder, Remark
+from px4_sim_ros.mavlink.hil_decoder import HilDecoder
+from px4_sim_ros.mavlink.link_state import Count
 from px4_sim_ros.model.timebase import seconds_text
 
 # How many steps a reply may be late.
@@ -22,16 +24,15 @@ NONE_US = -1
 class ReplyMatcher:
     """Finds the reply to a step in the bytes that the autopilot sends, and counts the rest."""
 
-    def __init__(self, remark: Remark) -> None:
-        self._remark = remark
+    def __init__(self, count: Count) -> None:
+        self._count = count
         self.reset_counters()
         self.begin_connection()
 
     def reset_counters(self) -> None:
         """Count from 0."""
-        self.decoder = HilDecoder(self._remark)
-        self.replies = 0
-        self.stale_replies = 0
+        self.decoder = HilDecoder(self._count)
+        self.replies = 0                     # steps that were answered in time
 
     def begin_connection(self) -> None:
         """Forget the steps and the autopilot of the last connection; the counters go on."""
@@ -58,13 +59,19 @@ class ReplyMatcher:
         """Count the controls in `data` and return those that are the reply to `time_us`."""
         reply = None
         for controls in self.decoder.controls(data):
-            self.replies += 1
-            if self._is_reply(controls.time_us) and controls.time_us == time_us:
+            if not self._is_reply(controls.time_us):
+                self._count(
+                    'stale_replies', f'controls for t = {seconds_text(controls.time_us)} answer no'
+                    ' step that waits for an answer; such are counted as stale_replies')
+            elif controls.time_us == time_us:
                 reply = controls
+                self.replies += 1
                 if self._first_us[0] == NONE_US:
                     self._first_us = time_us, controls.time_us
-            else:
-                self.stale_replies += 1
+            elif self._first_us[0] != NONE_US:         # before that it boots
+                self._count(
+                    'late_replies', f'the answer to t = {seconds_text(controls.time_us)} came after'
+                    ' its step was over; such are counted as late_replies')
             if time_us != NONE_US != self._first_us[0]:
                 self._last_us = time_us, controls.time_us
         return reply
@@ -78,6 +85,4 @@ class ReplyMatcher:
             self.answered_us = time_us
             return True
         self.is_out_of_step = True
-        self._remark('time', f'controls for t = {seconds_text(time_us)} answer no step that waits'
-                     ' for an answer; such are counted as stale_replies')
         return False

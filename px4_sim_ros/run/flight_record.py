@@ -7,6 +7,7 @@ import dataclasses
 import math
 import typing
 
+from px4_sim_ros.mavlink.link_state import TROUBLES
 from px4_sim_ros.mavlink.pilot_events import Event
 from px4_sim_ros.model.encounters import Encounter, Nearest
 from px4_sim_ros.model.frames import Vector
@@ -255,8 +256,7 @@ class FlightRecord:
         """Return how the lockstep with the autopilot was, and whether the flight repeats."""
         return {
             'replies': self.status.link_count('replies'),
-            'misses': self.status.link_count('misses'),
-            'unanswered': self.status.link_count('unanswered'),
+            **{trouble: self.status.link_count(trouble) for trouble in TROUBLES},
             'time_ratio': self.status.time_ratio,
             'fingerprint': self.status.fingerprint,
             'repeatable': not self.unrepeatable,

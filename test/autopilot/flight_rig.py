@@ -34,7 +34,8 @@ class Rig:
         self.autopilot = Autopilot(instance, configuration.vehicle)
         self._world = ScriptedWorld(configuration)
         self._hil_frames = HilFrames(block_configuration(configuration, 'hil_bridge'))
-        self.decoder = HilDecoder()
+        self.troubles: list[str] = []        # of what it answers
+        self.decoder = HilDecoder(lambda trouble, sentence: self.troubles.append(sentence))
         self._references = (0.0,) * len(configuration.vehicle.rotors)
         self._mav = mavlink.MAVLink(None, srcSystem=245, srcComponent=191)
         self.system_id = instance + 1

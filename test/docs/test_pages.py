@@ -276,7 +276,7 @@ def test_sentences_of_the_link(instance, monkeypatch):
     values = default_parameters('hil_bridge')
     parameters = link_state.HilParameters.from_mapping('hil_bridge', {
         name: values[name] for name in link_state.HilParameters.infos()} | {
-            'on_stall': 'fail', 'freewheel_pause_s': 0.5, 'instance': instance})
+            'on_stall': 'fail', 'freewheel_pause_s': 0.5})
     monkeypatch.setattr(lockstep, 'RESTART_S', 0.0)
     with contextlib.ExitStack() as stack:
         port = hil_server.port_of(instance)
@@ -293,7 +293,7 @@ def test_sentences_of_the_link(instance, monkeypatch):
         link.reset()
         link.report.take_events()
         assert link.exchange(STEP_US, b'frames') is None
-        assert link.report.take_events() == [f'WAITING at t = 0.004000 s: {restart}']
+        assert link.report.take_events() == [(True, f'WAITING at t = 0.004000 s: {restart}')]
     refusal = 'This simulator already serves an autopilot'
     assert refusal in PX4.replace('\n', ' ')
     assert refusal.encode() in hil_server._refusal()

@@ -4,7 +4,7 @@
 
 The sentences are found in the source, without running it: texts that end in an exception, on
 stderr, in the log as a warning or an error, in a STATUSTEXT, in a diagnostic status that is not
-OK, in a call of `_remark`, or in an argument, a variable or a result with one of `NAMES`. What
+OK, in a call of `_count`, or in an argument, a variable or a result with one of `NAMES`. What
 varies is `…` in them.
 """
 import ast
@@ -104,7 +104,7 @@ class Package:
                 return call.args
         if (is_sentence(name_of(owner)) if name == 'append' else
                 'logger' in name_of(getattr(owner, 'func', owner)) if name in LOUD else
-                name in ('_remark', 'statustext_encode')
+                name in ('_count', 'statustext_encode')
                 or (name.endswith('Error') and name not in FAULTS)):
             return call.args
         # A callback has the name of what it calls, with an underscore perhaps.
@@ -191,7 +191,7 @@ def test_no_entry_is_about_everything_and_none_is_there_twice(sentences):
     "self.problem = problem or f'the disk {name} is full'", "Status(problem='the disk is full')",
     "self._give_up('the disk is full', 1)", "response.message = 'the disk is full'",
     "text = 'the disk is full' if name else ''; raise LostError(text)",
-    "sentences.append('the disk is full')", "self._remark('disk', 'the disk is full')"])
+    "sentences.append('the disk is full')", "self._count('disk', 'the disk is full')"])
 def test_sentences_are_found(code, tmp_path):
     (tmp_path / 'module.py').write_text(
         f"class C:\n  def _why(self):\n    return 'the disk is full'\n"

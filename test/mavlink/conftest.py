@@ -56,6 +56,15 @@ class Link:
         self.lockstep = Lockstep(server, parameters, step_us)
         self._encoder, self._early = HilEncoder(), {}
 
+    @property
+    def counts(self):
+        """Return the troubles of the link, by name."""
+        return self.lockstep.report.counts
+
+    def take_sentences(self):
+        """Return what the link has reported since the last call."""
+        return [event.sentence for event in self.lockstep.report.take_events()]
+
     def begin(self, time_us):
         """Send a HIL_SENSOR of this time; return whether the autopilot has got an earlier one."""
         return self.lockstep.begin(time_us, self._frames(time_us))
@@ -91,10 +100,11 @@ class Link:
 
 
 @pytest.fixture
-def make_link(server, instance):
+def make_link(server):
     """Return a function that makes a link with other parameters than the quick ones here."""
     def made(*, step_us=4000, **changes) -> Link:
-        values = {'host': HOST, 'instance': instance, 'reply_timeout_s': 0.1,
+        # The stand-in is system 1, whichever port is free.
+        values = {'host': HOST, 'instance': 0, 'reply_timeout_s': 0.1,
                   'freewheel_pause_s': 0.001, 'on_waiting': 'hold', 'on_stall': 'continue',
                   'shares_core': False, 'satellites': 10}
         return Link(server, step_us, HilParameters.from_mapping('hil_bridge', values | changes))

@@ -70,7 +70,7 @@ def test_an_autopilot_that_goes_in_between(make_locked, connect, how):
     link.begin(2 * STEP_US)
     getattr(first, how)()
     assert link.exchange(2 * STEP_US) is None
-    assert (link.state, link.lockstep.steps, link.lockstep.misses) == ('WAITING', 1, 0)
+    assert (link.state, link.lockstep.steps, link.counts['misses']) == ('WAITING', 1, 0)
     second = connect()
     link.begin(2 * STEP_US)
     assert link.exchange(2 * STEP_US) == DISARMED

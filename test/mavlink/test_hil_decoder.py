@@ -3,6 +3,7 @@
 """HIL_ACTUATOR_CONTROLS: bytes and limits, and what the decoder makes of rubbish."""
 from __future__ import annotations
 
+import collections
 import gc
 import math
 import tracemalloc
@@ -22,17 +23,29 @@ GOOD = controls_frame(4000, HALVES, mode=129)
 FOUND = (4000, True, HALVES)
 
 
+class CountingDecoder(HilDecoder):
+    """Keeps what it counts and says."""
+
+    def __init__(self):
+        self.counts, self.sentences = collections.Counter(), []
+        super().__init__(self._note)
+
+    def _note(self, trouble, sentence):
+        self.counts[trouble] += 1
+        self.sentences.append(sentence)
+
+
 def test_controls():
     """Time, armed and 16 controls."""
     assert GOOD.hex() == CONTROLS
-    assert HilDecoder().controls(GOOD) == [FOUND]
+    assert CountingDecoder().controls(GOOD) == [FOUND]
 
 
 @pytest.mark.parametrize(('mode', 'armed'), [
     (0, False), (1, False), (127, False), (128, True), (129, True), (255, True)])
 def test_armed_is_bit_128(mode, armed):
     """1 and 129 are what PX4 sends."""
-    found, = HilDecoder().controls(controls_frame(4000, mode=mode))
+    found, = CountingDecoder().controls(controls_frame(4000, mode=mode))
     assert found.armed is armed
 
 
@@ -41,10 +54,10 @@ def test_armed_is_bit_128(mode, armed):
     (-math.inf, -1.0, 1), (math.nan, 0.0, 1)])
 def test_controls_are_limited_and_counted(value, taken, limited):
     """NaN means off."""
-    decoder = HilDecoder()
+    decoder = CountingDecoder()
     found, = decoder.controls(controls_frame(4000, (0.5, value, 0.25)))
     assert found.controls == (0.5, taken, 0.25) + (0.0,) * 13
-    assert decoder.limited_controls == limited
+    assert decoder.counts['limited_controls'] == limited
 
 
 # What else comes over a link.
@@ -58,16 +71,16 @@ def spoilt(data, index):
 def test_messages_in_pieces(size):
     """However the stream is cut, nothing is lost."""
     stream = b''.join(controls_frame(t, HALVES) for t in range(0, 40_000, 4000))
-    decoder = HilDecoder()
+    decoder = CountingDecoder()
     found = [c.time_us for i in range(0, len(stream), size)
              for c in decoder.controls(stream[i:i + size])]
     assert found == list(range(0, 40_000, 4000))
-    assert decoder.bad_messages == 0
+    assert decoder.counts['bad_messages'] == 0
 
 
 def test_half_a_message_is_kept():
     """It is completed by what comes next."""
-    decoder = HilDecoder()
+    decoder = CountingDecoder()
     assert decoder.controls(GOOD[:40]) == []
     assert decoder.controls(GOOD[40:] + GOOD[:20]) == [FOUND]
     assert decoder.controls(GOOD[20:]) == [FOUND]
@@ -77,40 +90,40 @@ def test_half_a_message_is_kept():
     b'hello', b'\x00' * 300, spoilt(GOOD, 30), spoilt(GOOD, len(GOOD) - 1), spoilt(GOOD, 8)])
 def test_rubbish_before_and_between_messages(spoil):
     """It is skipped and counted."""
-    decoder = HilDecoder()
+    decoder = CountingDecoder()
     assert decoder.controls(spoil + GOOD + spoil + GOOD) == [FOUND, FOUND]
-    assert decoder.bad_messages == (0 if spoil == spoilt(GOOD, 8) else 2)
+    assert decoder.counts['bad_messages'] == (0 if spoil == spoilt(GOOD, 8) else 2)
 
 
 def test_other_messages_are_skipped():
     """PX4 says HEARTBEAT and COMMAND_LONG first; they are no errors."""
-    decoder = HilDecoder()
+    decoder = CountingDecoder()
     assert decoder.controls(mavlink_frames.px4_greeting() + GOOD) == [FOUND]
-    assert decoder.bad_messages == 0
+    assert decoder.counts['bad_messages'] == 0
 
 
 def test_mavlink_1_frames_do_not_hide_the_next():
     """Good or bad ones."""
     v1 = frame_v1(mavlink_frames.HEARTBEAT, mavlink_frames.heartbeat_payload())
-    decoder = HilDecoder()
+    decoder = CountingDecoder()
     assert decoder.controls(v1 + GOOD + spoilt(v1, 7) + GOOD) == [FOUND, FOUND]
-    assert decoder.bad_messages == 1
+    assert decoder.counts['bad_messages'] == 1
 
 
 @pytest.mark.parametrize('start', [b'\xfd', b'\xfe', b'\xfd\xff\x00', b'\xfe\xff', GOOD[:50]])
 def test_a_false_start_hides_only_a_few_messages(start):
     """What looks like a message takes the bytes after it along, at most 280 of them."""
-    decoder = HilDecoder()
+    decoder = CountingDecoder()
     stream = start + b''.join(controls_frame(t, HALVES) for t in range(8))
     found = [c.time_us for c in decoder.controls(stream)]
     assert found[-1:] == [7] and found == list(range(found[0], 8))
     assert found[0] * len(GOOD) <= 280 + len(GOOD)
-    assert decoder.bad_messages > 0
+    assert decoder.counts['bad_messages'] > 0
 
 
 def test_decoders_are_apart():
     """Half a message in one does not reach another."""
-    first, second = HilDecoder(), HilDecoder()
+    first, second = CountingDecoder(), CountingDecoder()
     first.controls(GOOD[:30])
     assert second.controls(GOOD) == [FOUND]
     assert first.controls(GOOD[30:]) == [FOUND]
@@ -120,12 +133,11 @@ def test_decoders_are_apart():
 
 def remarked(*streams):
     """Return a decoder and what it remarks on streams; each is a connection of its own."""
-    remarks = []
-    decoder = HilDecoder(lambda kind, sentence: remarks.append(sentence))
+    decoder = CountingDecoder()
     for stream in streams:
         decoder.begin_connection()
         decoder.controls(stream)
-    return decoder, remarks
+    return decoder, decoder.sentences
 
 
 def heartbeat(system):
@@ -138,8 +150,9 @@ def test_who_speaks_first_is_the_autopilot(first):
     """With HEARTBEAT or controls; controls of others are ignored."""
     decoder, remarks = remarked(
         first + GOOD + heartbeat(1) + GOOD + controls_frame(8000, HALVES, system=7))
-    assert decoder.foreign_messages == 2
-    assert remarks == ['controls from system 1 are ignored: the autopilot is system 7'] * 2
+    assert decoder.counts['foreign_messages'] == 2
+    assert remarks == ['controls from system 1 are ignored, and counted as foreign_messages: the'
+                       ' autopilot is system 7'] * 2
     found = decoder.controls(GOOD + controls_frame(8000, HALVES, system=7))
     assert [c.time_us for c in found] == [8000]
 
@@ -147,9 +160,9 @@ def test_who_speaks_first_is_the_autopilot(first):
 def test_other_messages_do_not_make_an_autopilot():
     """A ground station may ask for something first."""
     command = frame(mavlink_frames.COMMAND_LONG, bytes(33), system=255)
-    decoder = HilDecoder()
+    decoder = CountingDecoder()
     assert decoder.controls(command + GOOD) == [FOUND]
-    assert decoder.foreign_messages == 0
+    assert decoder.counts['foreign_messages'] == 0
 
 
 def test_the_next_connection_may_be_another_system():
@@ -158,24 +171,24 @@ def test_the_next_connection_may_be_another_system():
     decoder, _ = remarked(b'hello' + GOOD + other + GOOD[:30])
     decoder.begin_connection()
     assert decoder.controls(other) == [FOUND]
-    assert (decoder.bad_messages, decoder.foreign_messages) == (1, 1)
+    assert (decoder.counts['bad_messages'], decoder.counts['foreign_messages']) == (1, 1)
 
 
 def test_messages_of_another_dialect():
     """They cannot be checked; they are skipped and counted."""
     decoder, remarks = remarked(frame(54321, b'what is this') + GOOD)
-    assert (decoder.unknown_messages, decoder.bad_messages) == (1, 0)
+    assert (decoder.counts['unknown_messages'], decoder.counts['bad_messages']) == (1, 0)
     assert remarks == ['message 54321 is none of the common dialect; such are counted as'
                        ' unknown_messages']
 
 
 def test_mavlink_1_controls_are_read():
     """And counted."""
-    decoder = HilDecoder()
+    decoder = CountingDecoder()
     payload = mavlink_frames.controls_payload(4000, HALVES, mode=129)
     old = frame_v1(mavlink_frames.ACTUATOR_CONTROLS, payload)
     assert decoder.controls(old + GOOD + old) == [FOUND] * 3
-    assert decoder.mavlink1_messages == 2
+    assert decoder.counts['mavlink1_messages'] == 2
 
 
 @pytest.mark.parametrize(('stream', 'remark'), [

@@ -34,6 +34,8 @@ sys.stdin.read()
 def server(request, instance):
     """Return a server that sleeps while it waits, and one that does not at first."""
     server = HilServer(HOST, port_of(instance), stays_awake=request.param == 'awake')
+    server.counts = collections.Counter()
+    server.count = lambda trouble, sentence: server.counts.update([trouble])
     yield server
     server.close()
 
@@ -128,7 +130,7 @@ def test_nobody_is_connected(server):
     """Nothing to send to, nothing to receive."""
     server.send(b'nobody hears it')
     assert server.receive(0.0) == b''
-    assert server.dropped_sends == 0
+    assert server.counts['dropped_sends'] == 0
 
 
 def test_receive_times_out(greeted):
@@ -167,7 +169,7 @@ def test_sending_to_a_client_that_is_gone(greeted):
 def receive_until_refused(server, number):
     """Return what the first client sent until so many others have been refused."""
     received, deadline = b'', Deadline(TIME_LIMIT_S)
-    while server.refused_clients < number:
+    while server.counts['refused_clients'] < number:
         assert deadline.remaining_s
         received += server.receive(deadline.remaining_s)
     return received
@@ -176,14 +178,15 @@ def receive_until_refused(server, number):
 def test_a_second_client_gets_a_reason_and_is_refused(greeted, connect):
     """One sentence, the end of file, and the first one is served on."""
     server, first = greeted
-    refused = []
-    server.on_refusal = refused.append
+    sentences, count = [], server.count
+    server.count = lambda trouble, sentence: (count(trouble, sentence), sentences.append(sentence))
     second = connect()
     first.send(b'from the first')
     assert receive_until_refused(server, 1) == b'from the first'
     server.send(b'to the first')
     assert first.socket.recv(100) == b'to the first'
-    assert refused == [second.address]
+    assert sentences == [f'a second autopilot from {second.address} was refused; one is connected'
+                         ' already']
     message, = second.messages()
     assert message.get_type() == 'STATUSTEXT'
     assert message.text == 'This simulator already serves an autopilot'
@@ -218,7 +221,7 @@ def test_the_next_client_is_no_second_one(greeted, connect, last_words):
     assert received == last_words
     assert server.accept(TIME_LIMIT_S)
     assert server.receive(TIME_LIMIT_S).startswith(b'\xfd')
-    assert server.refused_clients == 0
+    assert server.counts['refused_clients'] == 0
 
 
 # A retired client
@@ -267,7 +270,7 @@ def test_the_next_client_takes_the_place_of_a_retired_one(greeted, connect):
     assert old.socket.recv(100) == b''
     server.send(b'to the new one')
     assert new.socket.recv(100) == b'to the new one'
-    assert server.refused_clients == 0
+    assert server.counts['refused_clients'] == 0
 
 
 # A client that does not read
@@ -305,13 +308,13 @@ def test_a_client_that_does_not_read(server, connect, frames):
     sends = 0
     watchdog = threading.Timer(3 * TIME_LIMIT_S, peer.reset)  # ends a send that blocks
     watchdog.start()
-    while server.dropped_sends < 20:
+    while server.counts['dropped_sends'] < 20:
         assert server.connected
         server.send(burst(sends, frames))
         sends += 1
     watchdog.cancel()
     reader = StrictReader(peer)
-    dropped, last, deadline = server.dropped_sends, sends, Deadline(TIME_LIMIT_S)
+    dropped, last, deadline = server.counts['dropped_sends'], sends, Deadline(TIME_LIMIT_S)
     while last not in reader.times:
         assert deadline.remaining_s, 'the link has not come back'
         reader.read()
@@ -326,7 +329,7 @@ def test_what_is_still_on_its_way_is_known(server, connect):
     assert server.is_delivered       # nobody is there
     peer = connect(receive_buffer=4096)
     assert server.accept(TIME_LIMIT_S)
-    while server.dropped_sends < 2:
+    while server.counts['dropped_sends'] < 2:
         server.send(burst(1, 3000))
     assert not server.is_delivered
     reader, deadline = StrictReader(peer), Deadline(TIME_LIMIT_S)

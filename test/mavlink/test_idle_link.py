@@ -30,7 +30,7 @@ def test_the_end_is_noticed(make_locked, connect, how):
     peer.reply(2 * STEP_US)
     getattr(peer, how)()
     link.service_until(lambda: link.state == 'WAITING')
-    assert link.lockstep.report.take_events()[-1] == (
+    assert link.take_sentences()[-1] == (
         'WAITING at t = 0.004000 s: the autopilot has gone; waiting for the next one')
     connect()
     link.service_until(lambda: link.state == 'FREEWHEEL')
@@ -44,7 +44,7 @@ def test_an_autopilot_that_connects_meanwhile(make_link, connect):
     assert link.state == 'WAITING'
     peer = connect()
     link.service_until(lambda: link.state == 'FREEWHEEL')
-    assert link.lockstep.report.take_events() == [
+    assert link.take_sentences() == [
         'FREEWHEEL at t = 0.000000 s: an autopilot has connected']
     assert link.exchange(STEP_US) == DISARMED
     assert peer.sensor_times() == [STEP_US]
@@ -60,7 +60,7 @@ def test_a_second_autopilot_is_refused(make_locked, connect):
     third = connect()
     link.service_until(lambda: link.lockstep.status()['refused_clients'] == '2')
     assert kinds(third.messages()) == ['STATUSTEXT']
-    assert link.lockstep.report.take_events()[2:] == [
+    assert link.take_sentences()[2:] == [
         f'LOCKED at t = 0.004000 s: a second autopilot from {second.address} was refused; one is'
         ' connected already']
     assert kinds(first.messages_so_far()) == ['HIL_SENSOR']
@@ -80,7 +80,7 @@ def test_a_second_autopilot_while_a_reply_is_awaited(make_locked, connect):
     first.sensor_times()
     first.start(refused_then_reply)
     assert link.exchange(2 * STEP_US).time_us == 2 * STEP_US
-    assert link.lockstep.misses == 0
+    assert link.counts['misses'] == 0
 
 
 # Late replies
@@ -91,9 +91,11 @@ def test_late_replies_are_counted_and_change_nothing(make_link, connect):
     link.exchange(STEP_US)
     for step, state in enumerate(('FREEWHEEL', 'LOCKED', 'STALLED'), start=1):
         assert link.state == state
-        stale = link.lockstep.stale_replies
+        trouble = {'LOCKED': 'stale_replies', 'STALLED': 'late_replies'}.get(state)
         peer.reply(step * STEP_US)
-        link.service_until(lambda stale=stale: link.lockstep.stale_replies == stale + 1)
+        # Of one that boots a late one is no trouble.
+        link.service_until(lambda name=trouble, time_us=step * STEP_US: link.counts[name] == 1
+                           if name else link.lockstep._matcher.answered_us == time_us)
         assert link.state == state
         if state == 'FREEWHEEL':
             peer.reply((step + 1) * STEP_US)
@@ -108,7 +110,7 @@ def test_the_reply_to_a_held_step_is_not_late(make_locked):
     link.service_until(lambda: link.lockstep.replies == 2)
     assert link.state == 'STALLED'
     assert link.exchange(2 * STEP_US).time_us == 2 * STEP_US
-    assert (link.state, link.lockstep.stale_replies) == ('LOCKED', 0)
+    assert (link.state, link.counts['stale_replies']) == ('LOCKED', 0)
     peer.reply(3 * STEP_US)
     assert link.exchange(3 * STEP_US).time_us == 3 * STEP_US
 
@@ -219,4 +221,4 @@ def test_on_waiting_run_when_the_autopilot_goes(make_locked):
     link, peer = make_locked(on_waiting='run')
     peer.close()
     assert [link.exchange(k * STEP_US) for k in (2, 3)] == [DISARMED] * 2
-    assert (link.state, link.lockstep.steps, link.lockstep.misses) == ('WAITING', 3, 0)
+    assert (link.state, link.lockstep.steps, link.counts['misses']) == ('WAITING', 3, 0)

@@ -45,7 +45,7 @@ def restarted(make_locked):
         link, old = make_locked(**changes)
         lock(link, old, 2 * STEP_US)
         old.messages_so_far()
-        link.lockstep.report.take_events()
+        link.take_sentences()
         link.lockstep.reset()
         return link, old
     return made
@@ -59,7 +59,7 @@ def test_nobody_is_connected(make_link, connect):
     assert (link.state, link.lockstep.steps) == ('WAITING', 0)
     peer = connect()
     lock(link, peer)
-    assert link.lockstep.report.take_events() == [
+    assert link.take_sentences() == [
         'FREEWHEEL at t = 0.004000 s: an autopilot has connected',
         'LOCKED at t = 0.004000 s: the autopilot replies']
 
@@ -101,7 +101,7 @@ def test_the_old_autopilot_is_restarted(restarted, connect):
     old.close()
     assert link.exchange(STEP_US) is None
     lock(link, connect())
-    assert link.lockstep.report.take_events() == [
+    assert link.take_sentences() == [
         'FREEWHEEL at t = 0.004000 s: an autopilot has connected',
         'LOCKED at t = 0.004000 s: the autopilot replies']
 
@@ -114,11 +114,11 @@ def test_the_old_autopilot_stays(restarted, on_waiting, monkeypatch):
     old.reply(STEP_US, 2 * STEP_US, 3 * STEP_US)       # no reply of its is of use
     expected = None if on_waiting == 'hold' else DISARMED
     assert [link.exchange(k * STEP_US) for k in (1, 2, 3)] == [expected] * 3
-    assert link.lockstep.report.take_events() == []
+    assert link.take_sentences() == []
     monkeypatch.setattr(lockstep, 'RESTART_S', 0.0)
     link.lockstep.service_idle_link()
     link.exchange(4 * STEP_US)
-    assert link.lockstep.report.take_events() == [restart(3 * STEP_US)]
+    assert link.take_sentences() == [restart(3 * STEP_US)]
     assert [m.get_type() for m in old.messages_so_far()] == ['HEARTBEAT'] * 5
     assert (link.state, link.lockstep.replies) == ('WAITING', 0)
     assert link.lockstep.steps == (0 if on_waiting == 'hold' else 4)
@@ -135,7 +135,7 @@ def test_the_next_autopilot_takes_its_place(restarted, connect, monkeypatch):
     lock(link, new, 2 * STEP_US)
     assert old.socket.recv(100) == b''
     assert link.lockstep.status()['refused_clients'] == '0'
-    assert link.lockstep.report.take_events() == [
+    assert link.take_sentences() == [
         restart(STEP_US), 'FREEWHEEL at t = 0.004000 s: an autopilot has connected',
         'LOCKED at t = 0.008000 s: the autopilot replies']
 
@@ -169,7 +169,7 @@ def test_again_and_again(restarted, connect, monkeypatch):
         link.lockstep.reset()
         link.exchange(STEP_US)
         link.exchange(STEP_US)
-        assert link.lockstep.report.take_events() == [restart(STEP_US)]
+        assert link.take_sentences() == [restart(STEP_US)]
     for _ in range(3):
         new = connect()
         exchange_until(link, STEP_US, lambda: link.state == 'FREEWHEEL')

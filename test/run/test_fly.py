@@ -23,6 +23,7 @@ from commands import (
     write_hop,
 )
 
+from px4_sim_ros.mavlink.link_state import TROUBLES
 from px4_sim_ros.model.code_cache import MOTION
 from px4_sim_ros.recording.bag.reader import BagReader
 
@@ -30,8 +31,8 @@ pytestmark = pytest.mark.slow       # starts processes and waits
 
 INSTANCE = 81
 KEYS = ['mode', 'autopilot', 'seed', 'sim_time_s', 'wall_time_s', 'real_time_factor',
-        'max_altitude_m', 'landed', 'position_error_at_landing_m', 'steps', 'replies', 'misses',
-        'unanswered', 'time_ratio', 'states']
+        'max_altitude_m', 'landed', 'position_error_at_landing_m', 'steps', 'replies', *TROUBLES,
+        'time_ratio', 'states']
 
 
 @pytest.mark.parametrize('mode, seed, up_m, arrivals', [

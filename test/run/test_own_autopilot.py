@@ -2,11 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """`fly --autopilot none`: the world waits for an autopilot that somebody else starts."""
 import json
+import math
 import signal
 import sys
 
 import pytest
 from commands import command, interrupt, running, wait_for_line
+from mavlink_frames import controls_frame
+from stand_in_autopilot import StandInAutopilot
 
 from px4_sim_ros.mavlink.hil_server import port_of
 from px4_sim_ros.run.processes import Child
@@ -76,3 +79,24 @@ def test_a_world_that_nobody_came_to_ends_when_it_is_stopped(here):
         process.wait(30)
         assert process.returncode == 0
         assert 'mission                      none' in process.stdout.read()
+
+
+@pytest.mark.parametrize('mode', ['core', 'composed'])
+def test_an_autopilot_that_is_out_of_step_and_wild_is_reported(mode, tmp_path):
+    """On the terminal once for each kind, and in the summary as numbers."""
+    file = tmp_path / 'summary.json'
+    with running(fly(mode, '--summary', file)) as process:
+        wait_for_line(process, WAITS)
+        autopilot = StandInAutopilot(port_of(INSTANCE))
+        autopilot.start(lambda time_us: [controls_frame(time_us + 1, (1500.0, math.nan))])
+        printed = wait_for_line(process, 'limited_controls') + wait_for_line(
+            process, 'stale_replies')
+        interrupt(process, signal.SIGINT)
+        autopilot.close()
+        text = ''.join(printed) + process.stdout.read()
+    assert text.count('answer no step that waits for an answer') == 1
+    assert text.count('a control of 1500 came in') == 1
+    summary = json.loads(file.read_text())
+    assert summary['replies'] == 0 < summary['stale_replies'] <= summary['steps']
+    assert summary['limited_controls'] == 2 * summary['stale_replies']
+    assert f"stale_replies                {summary['stale_replies']}" in text

@@ -41,12 +41,9 @@ SIM_RATE, WALL_RATE = 'Hz sim', 'Hz wall'      # own steps per second of simulat
 US_PER_OWN_STEP = 'µs/own step'                # busy time
 BUSY_SHARE = '% wall'                          # busy time as a share of wall time
 
-# Counters of the bridge that count errors; `replies` and `steps` do not.
 MISSES = 'misses'
 UNANSWERED = 'steps without an answer'
 TIME_RATIO = "simulated time over the autopilot's"
-TROUBLES = (MISSES, 'stale_replies', 'bad_messages', 'unknown_messages', 'foreign_messages',
-            'mavlink1_messages', 'limited_controls', 'dropped_sends', 'refused_clients')
 STATE_SECONDS = 'seconds_'                     # before the name of a state of the link
 
 # What is shown in which colour: states of the manager, of the link and of nodes.

@@ -6,11 +6,13 @@ Of a recorded flight or of a running graph; `lockstep_terms` defines the figures
 """
 from __future__ import annotations
 
+import itertools
 import math
 import typing
 
 import numpy as np
 
+from px4_sim_ros.mavlink.link_state import TROUBLES
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.recording.analysis import lockstep_terms as terms
 from px4_sim_ros.recording.analysis.counters import Counters
@@ -81,10 +83,10 @@ def busy_row(all_counters: typing.Mapping[str, Counters], step_us: int) -> Row:
 
 def trouble_row(bridge: Counters) -> Row:
     """Return the error counters of the link that are not 0."""
-    shown = [name for name in terms.TROUBLES if bridge.last(name) > 0]
+    shown = [name for name in TROUBLES if bridge.last(name) > 0]
     return Row(terms.title(terms.LINK_TROUBLES), 'so far', [
         Line(terms.counter_name(name), bridge.time_s, bridge.column(name), colour, steps=True)
-        for name, colour in zip(shown, COLOURS)])
+        for name, colour in zip(shown, itertools.cycle(COLOURS))])
 
 
 def _busy_s(name: str, own: Counters) -> dict[str, np.ndarray]:
@@ -158,6 +160,10 @@ def state_seconds(bridge: Counters) -> dict[str, float]:
 
 
 def troubles(bridge: Counters) -> dict[str, int]:
-    """Return the counters of the link that are not 0, and the misses in any case."""
-    return {name: int(bridge.last(name)) for name in terms.TROUBLES
-            if name in bridge.values and (name == terms.MISSES or bridge.last(name) > 0)}
+    """Return the counters of the link that are not 0, and the misses in any case.
+
+    Steps without an answer have a place of their own.
+    """
+    return {name: int(bridge.last(name)) for name in TROUBLES
+            if name in bridge.values and name != 'unanswered' and (
+                name == terms.MISSES or bridge.last(name) > 0)}
