@@ -34,6 +34,8 @@ _TRIES = 5
 _KNOWN_TIMEOUT_S = 1.0
 # The manager publishes its status twice a second.
 _SILENT_S = 3.0
+# How long a step may be overdue: a message that was lost is repeated meanwhile.
+_OVERDUE_S = 10.0
 # All nodes that a manager may manage.
 _MANAGED = graph.of_instances(
     {kind: spec.instances for kind, spec in graph.NODES.items()}).managed
@@ -222,11 +224,19 @@ class Control:
         :raises ControlError: something holds time back
         """
         run, count = self.status.run, self.statuses.count
+        steps, since_s = self.steps, time.monotonic()      # that were complete, and since when
+
+        def is_held() -> bool:
+            nonlocal steps, since_s
+            if self.state != RunState.OVERDUE or self.steps > steps:
+                steps, since_s = self.steps, time.monotonic()
+            # The first status may have been under way before the steps were asked for.
+            return self.statuses.count > count + 1 and self.state != RunState.RUNNING and (
+                self.state != RunState.OVERDUE or time.monotonic() - since_s > _OVERDUE_S)
 
         def over() -> bool:
-            # The first status may have been under way before the steps were asked for.
-            held = self.state != RunState.RUNNING and self.statuses.count > count + 1
-            return self.steps >= goal or held or self.status.run != run or self._is_silent()
+            return (self.steps >= goal or is_held() or self.status.run != run
+                    or self._is_silent())
 
         self.comes(over, math.inf)
         if self.steps < goal or self.status.run != run:

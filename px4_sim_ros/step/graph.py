@@ -191,8 +191,10 @@ NODES: dict[str, NodeSpec] = {spec.name: spec for spec in (
              (CLOCK, 'ground_truth/odom', 'battery_state', AUTOPILOT_STATE),
              previous=(AUTOPILOT_STATE,), held=('battery_state',), optional=True,
              beside='hil_bridge', node='px4_sim_ros.ros.scenario:ScenarioNode'),
+    # After dynamics as the scenario: what dynamics uses a step later may not come in this one.
     NodeSpec('scenario_player', 'px4_sim_ros.recording.playback:FaultPlaybackBlock',
-             'px4_sim_ros.config.recording:PlayerParameters', (CLOCK,), optional=True),
+             'px4_sim_ros.config.recording:PlayerParameters', (CLOCK, 'ground_truth/odom'),
+             optional=True),
     NodeSpec('imu', _SENSOR, f'{_SENSORS}.imu:ImuParameters',
              ('ground_truth/odom', 'ground_truth/accel', FAULTS), f'{_SENSORS}.imu:Imu',
              instances=3),

@@ -132,6 +132,28 @@ def test_steps_are_asked_for_once_and_their_answer_may_be_lost(here, manager, mo
     assert (result.returncode, result.stderr, len(lost)) == (0, '', 1)
 
 
+@pytest.mark.parametrize('heals', [True, False])
+def test_steps_that_are_overdue_may_still_be_taken(heals, here, manager, monkeypatch):
+    """A message that was lost is repeated."""
+    monkeypatch.setattr(control_client, '_OVERDUE_S', 2.0)
+
+    def stick():
+        for _ in range(4):       # more than count for a state that was under way
+            manager('OVERDUE', SENTENCE)
+            time.sleep(0.1)
+        if heals:
+            manager('PAUSED', 'PAUSED', 275)
+
+    manager('PAUSED', 'PAUSED')
+    call, sticks = manager.services['step'].callback, []
+    manager.services['step'].callback = lambda *both: sticks.append(
+        threading.Thread(target=stick)) or sticks[0].start() or call(*both)
+    result = here('step', 25)
+    sticks[0].join()
+    assert result.returncode == (0 if heals else 1)
+    assert (SENTENCE in result.stderr) != heals
+
+
 def test_steps_that_nobody_takes_are_no_success(here, manager, monkeypatch):
     monkeypatch.setattr(control_client, '_ANSWER_TIMEOUT_S', 1.0)
     manager('PAUSED', 'PAUSED')

@@ -91,7 +91,7 @@ def test_each_mode_gives_the_same_bits(mode, vehicles, flown, here, tmp_path):
             assert {m.topic for m in its.messages()} >= {m.topic for m in other.messages()}
 
 
-@pytest.mark.parametrize('mode', ['core', 'composed'])
+@pytest.mark.parametrize('mode', ['core', 'separate'])       # as in composed, and by messages
 def test_a_replay_of_one_has_the_wakes_of_the_others(mode, flown, here):
     result = (here if mode == 'core' else run)('replay', flown[0] / 'bag' / 'below', '--mode', mode)
     assert result.returncode == 0, result.stdout + result.stderr

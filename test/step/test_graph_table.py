@@ -32,6 +32,25 @@ def test_every_period_has_a_value():
     assert used == periods
 
 
+@pytest.mark.parametrize('name', [name for name, spec in graph.NODES.items() if spec.previous])
+def test_what_a_node_uses_a_step_later_comes_after_it_in_each_step(name):
+    """It would drop what comes before it has stepped, as of a time that is not its turn yet."""
+    def waits_for(publisher, seen):
+        spec = graph.NODES[publisher]
+        return publisher == name or publisher != 'manager' and any(     # begins the step
+            waits_for(other, {*seen, publisher})
+            for topic in set(spec.inputs) - set(spec.previous)
+            for other in publishers(topic) if other not in seen)
+
+    def publishers(topic):
+        found = graph.TOPICS[topic]
+        return {found.publisher, *filter(None, [found.instead])}
+
+    for topic in graph.NODES[name].previous:
+        for publisher in publishers(topic):
+            assert waits_for(publisher, set()), (topic, publisher)
+
+
 @pytest.mark.slow
 def test_a_launch_file_can_read_the_table_without_ros():
     code = ("import sys; sys.modules['rclpy'] = None\n"
