@@ -37,10 +37,10 @@ def test_what_a_node_uses_a_step_later_comes_after_it_in_each_step(name):
     """It would drop what comes before it has stepped, as of a time that is not its turn yet."""
     def waits_for(publisher, seen):
         spec = graph.NODES[publisher]
-        return publisher == name or publisher != 'manager' and any(     # begins the step
+        return publisher == name or (publisher != 'manager' and any(     # begins the step
             waits_for(other, {*seen, publisher})
             for topic in set(spec.inputs) - set(spec.previous)
-            for other in publishers(topic) if other not in seen)
+            for other in publishers(topic) if other not in seen))
 
     def publishers(topic):
         found = graph.TOPICS[topic]
