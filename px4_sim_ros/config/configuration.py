@@ -23,7 +23,7 @@ from px4_sim_ros.config.recording import RecorderParameters, recorded
 from px4_sim_ros.config.resources import named_file
 from px4_sim_ros.config.scenarios import NONE, load_scenario, settings_of
 from px4_sim_ros.config.vehicles_and_missions import load_vehicle
-from px4_sim_ros.model.errors import ParameterError, check_installed
+from px4_sim_ros.model.errors import ParameterError, check_installed, did_you_mean
 from px4_sim_ros.model.parameters import Parameters, unknown_key_error
 from px4_sim_ros.model.timebase import instance_name
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
@@ -149,8 +149,7 @@ def load_configuration(
     world = configured(_FIRST).world
     names = graph.of_instances(world.node_counts).nodes
     check_sections(params_file, given, [f'{absolute(namespace)}/{node}' for node in names])
-    for node in set(overrides) - set(names) - {''}:
-        raise ParameterError(f'{node}: there is no such node in this run; {_how_to_add(node)}')
+    check_nodes(overrides, names)
     nodes = {node: configured(node) for node in names}
     for name, configuration in nodes.items():
         _check_shared(name, configuration.world, world)
@@ -160,6 +159,19 @@ def load_configuration(
     if 'recorder' in nodes:
         recorded(found.graph, found.of_node('recorder', RecorderParameters))
     return found
+
+
+def check_nodes(
+    settings: typing.Mapping[str, FlatParameters], names: typing.Container[str],
+) -> None:
+    """Check that settings are for nodes of a run.
+
+    :param names: of these nodes
+    :raises ParameterError: naming one that it does not have, and what adds it
+    """
+    for node in settings:
+        if node and node not in names:
+            raise ParameterError(f'{node}: there is no such node in this run; {_how_to_add(node)}')
 
 
 def _check_alone(scenario: str, settings: typing.Mapping[str, FlatParameters]) -> None:
@@ -326,6 +338,9 @@ def _asked_for_by(kind: str) -> str:
 
 def _how_to_add(node: str) -> str:
     """Return the end of a sentence about a node that is missing: what adds it."""
+    if not graph.is_node(node):
+        return (did_you_mean(node, graph.NODES).removeprefix('; ')
+                or f"nodes are {', '.join(graph.NODES)}")
     spec = graph.spec_of(node)
     options = {'wind': '--wind constant', 'recorder': '--record DIR',
                'pilot': '--mission square'}

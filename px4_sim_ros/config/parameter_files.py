@@ -98,6 +98,9 @@ def sections_of(path: str | pathlib.Path) -> dict[str, typing.Any]:
         if not isinstance(values, dict):
             raise ParameterError(
                 f'parameter file {path}: section {pattern!r}: ros__parameters must be a mapping')
+        groups = [values, *(value for value in values.values() if isinstance(value, dict))]
+        for name in (name for group in groups for name, value in group.items() if value == {}):
+            raise ParameterError(f'parameter file {path}: section {pattern!r}: {name}: is empty')
         # What every ROS node has is none of ours.
         sections[str(pattern)] = {k: v for k, v in values.items() if k != 'use_sim_time'}
     return sections

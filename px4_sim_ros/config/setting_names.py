@@ -18,7 +18,7 @@ def node_and_key(owner: str, name: str) -> tuple[str, str]:
     :raises ParameterError: there is no such node
     """
     node, dot, key = name.partition('.')
-    if dot and _is_node(node):
+    if dot and graph.is_node(node):
         return node, key
     groups = [name for name, info in WorldParameters.infos().items()
               if info['type'].startswith('dict')]
@@ -27,11 +27,3 @@ def node_and_key(owner: str, name: str) -> tuple[str, str]:
             f"; nodes are {', '.join(graph.NODES)}")
         raise ParameterError(f'{owner}: there is no node {node}{hint}')
     return '', name      # of all nodes; a wrong name is refused where it is used
-
-
-def _is_node(name: str) -> bool:
-    try:
-        graph.spec_of(name)
-    except KeyError:
-        return False
-    return True

@@ -9,6 +9,7 @@ import typing
 
 # From here on a word, of 0 to 1, may be a name that is misspelt, or the beginning of one.
 _ALIKE, _BEGINS = 0.6, 0.85
+_LONGEST = 100         # of a value in a sentence
 _BEGUN = 0.92          # a whole name is nearer than a beginning
 
 
@@ -22,6 +23,12 @@ class RunError(RuntimeError):
 
 class DivergedError(RunError):
     """The motion has left all bounds: the step is too long, or a value is far off."""
+
+
+def shown(value: object) -> str:
+    """Return a value as a sentence shows it, cut if it is long."""
+    text = repr(value)
+    return text if len(text) <= _LONGEST else f'{text[:_LONGEST]} ...'
 
 
 def check_installed(package: str) -> None:

@@ -91,6 +91,8 @@ class Mission:
         """
         if not isinstance(content, dict) or set(content) != {'name', 'items'}:
             raise ParameterError(f'{owner}: must hold name and items and nothing else')
+        if not isinstance(content['name'], (str, int, float)):
+            raise ParameterError(f"{owner}: name = {content['name']!r}: must be a text")
         if not isinstance(content['items'], list):
             raise ParameterError(f"{owner}: items = {content['items']!r}: must be a list")
         items = tuple(
@@ -112,6 +114,7 @@ class Mission:
         if isinstance(item, dict) and len(item) == 1:
             (kind, values), = item.items()
             if kind in _ITEMS:
-                return _ITEMS[kind].from_mapping(f'{owner}.{kind}', values or {})
+                return _ITEMS[kind].from_mapping(
+                    f'{owner}.{kind}', {} if values is None else values)
             meant = did_you_mean(str(kind), _ITEMS)
         raise ParameterError(f"{owner} = {item!r}: must be one of {', '.join(_ITEMS)}{meant}")

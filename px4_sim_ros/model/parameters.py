@@ -14,9 +14,11 @@ import math
 import re
 import typing
 
-from px4_sim_ros.model.errors import ParameterError, did_you_mean, nearest
+from px4_sim_ros.model.errors import ParameterError, did_you_mean, nearest, shown
 
 _EXPONENTIAL = re.compile(r'[-+]?\d+(\.\d*)?[eE][-+]?\d+', re.ASCII)
+# Beyond these, squares and quotients of what is given leave the range of a float.
+_SMALLEST, _LARGEST = 1e-30, 1e30
 
 Scalar = float | int | str | bool
 Info = typing.Mapping[str, typing.Any]
@@ -82,10 +84,13 @@ def _is_number_for_all_but_yaml(value: typing.Any) -> bool:
 def _convert(name: str, value: typing.Any, kind: type[Scalar], info: Info) -> Scalar:
     """Return `value` as `kind`, checked against its range."""
     if kind is float and (_is_whole(value) or _is_number_for_all_but_yaml(value)):
-        value = float(value)
+        try:
+            value = float(value)
+        except OverflowError:
+            value = math.inf if value > 0 else -math.inf
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         words = {float: 'a number', int: 'a whole number', str: 'a text', bool: 'true or false'}
-        raise ParameterError(f'{name} = {value!r}: must be {words[kind]}')
+        raise ParameterError(f'{name} = {shown(value)}: must be {words[kind]}')
     if isinstance(value, str):
         allowed = not info['choices'] or value in info['choices']
     elif kind is bool:
@@ -97,9 +102,13 @@ def _convert(name: str, value: typing.Any, kind: type[Scalar], info: Info) -> Sc
             and (info['above'] is None or value > info['above'])
             and (info['maximum'] is None or value <= info['maximum'])
         )
+    if allowed and isinstance(value, float) and value and not (
+            _SMALLEST <= abs(value) <= _LARGEST):
+        raise ParameterError(f'{name} = {value!r}: must be 0, or in size at least {_SMALLEST:g} and'
+                             f' at most {_LARGEST:g}')
     if not allowed:
         meant = did_you_mean(value, info['choices']) if isinstance(value, str) else ''
-        raise ParameterError(f'{name} = {value!r}: must be {range_text(info)}{meant}')
+        raise ParameterError(f'{name} = {shown(value)}: must be {range_text(info)}{meant}')
     return value
 
 
@@ -162,7 +171,7 @@ class Parameters:
         :raises ParameterError: naming the parameter, the value and what is allowed
         """
         if not isinstance(values, typing.Mapping):
-            raise ParameterError(f'{owner} = {values!r}: must be a mapping')
+            raise ParameterError(f'{owner} = {shown(values)}: must be a mapping')
         kinds = cls._kinds()
         infos = cls.infos()
         for key in values:
@@ -191,7 +200,7 @@ class Parameters:
         origin, inner = typing.get_origin(kind), typing.get_args(kind)
         if origin is dict:
             if not isinstance(value, typing.Mapping):
-                raise ParameterError(f'{name} = {value!r}: must be a mapping')
+                raise ParameterError(f'{name} = {shown(value)}: must be a mapping')
             return {k: _convert(f'{name}.{k}', v, inner[1], info) for k, v in value.items()}
         if origin is tuple:
             if inner[1:] == (...,):            # one number, or as many as there are
@@ -199,7 +208,7 @@ class Parameters:
                 inner = inner[:1] * len(value)
             # An array is what rclpy gives.
             if not isinstance(value, (list, tuple, array.array)) or len(value) != len(inner):
-                raise ParameterError(f'{name} = {value!r}: must be {len(inner)} numbers')
+                raise ParameterError(f'{name} = {shown(value)}: must be {len(inner)} numbers')
             element = {**info, 'type': 'float'}
             return tuple(
                 _convert(f'{name}[{i}]', v, k, element)

@@ -9,14 +9,16 @@ import math
 import pathlib
 import typing
 
-from px4_sim_ros.config.configuration import Configuration, load_configuration
+from px4_sim_ros.config.configuration import Configuration, check_nodes, load_configuration
 from px4_sim_ros.config.fleets import Fleet, FleetVehicle
+from px4_sim_ros.config.parameter_files import default_parameters
 from px4_sim_ros.config.setting_names import Settings
 from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.model.body.integrators import DynamicsParameters
 from px4_sim_ros.model.encounters import reach_m
 from px4_sim_ros.model.environment.wind import WindParameters
 from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.parameters import unknown_key_error
 from px4_sim_ros.model.random_streams import derived_seed
 from px4_sim_ros.model.world import OF_VEHICLE, WorldParameters
 
@@ -86,7 +88,23 @@ def configurations(
         except ParameterError as error:
             raise ParameterError(f'fleet {fleet.name}: {vehicle.namespace}: {error}') from error
         found.append((whose, configuration))
+    _check_settings(fleet, {node for _, configuration in found for node in configuration.nodes})
     return found
+
+
+def _check_settings(fleet: Fleet, names: set[str]) -> None:
+    """Check that what a fleet sets is for a node of some vehicle; it need not be recorded.
+
+    :param names: of the nodes of all vehicles
+    :raises ParameterError: naming the node or the parameter that there is not
+    """
+    try:
+        check_nodes(fleet.settings, names | {'recorder'})
+        known = default_parameters('recorder')
+        for key in fleet.settings.get('recorder', {}).keys() - known.keys():
+            raise unknown_key_error('recorder', key, known)
+    except ParameterError as error:
+        raise ParameterError(f'fleet {fleet.name}: set: {error}') from error
 
 
 def _field_seed(first: Configuration) -> int:

@@ -301,6 +301,15 @@ def spec_of(node: str) -> NodeSpec:
     return dataclasses.replace(NODES[kind], name=node)
 
 
+def is_node(name: str) -> bool:
+    """Return whether some graph has a node of a name."""
+    try:
+        spec_of(name)
+    except KeyError:
+        return False
+    return True
+
+
 def load(path: str) -> typing.Any:
     """Import what `module:Name` names."""
     module, name = path.split(':')

@@ -155,6 +155,8 @@ def test_what_is_given_wins_over_the_file_and_the_file_over_the_base(tmp_path):
     ('5', 'must be a mapping of node names'),
     ('[imu]', 'must be a mapping of node names'),
     ('imu: {ros__parameters: 5}', "section 'imu': ros__parameters must be a mapping"),
+    ('imu: {ros__parameters: {seed: {}}}', "section 'imu': seed: is empty"),
+    ('imu: {ros__parameters: {periods_us: {imu: {}}}}', "section 'imu': imu: is empty"),
     ('imu: 5', "section 'imu' must hold ros__parameters and nothing else"),
     ('imu: {gyro_turn_on_bias: 0.1}', "section 'imu' must hold ros__parameters and nothing else"),
 ])

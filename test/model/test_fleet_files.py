@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fleet files: what they come to, and one clear sentence with its place for each mistake."""
 import math
+import re
 
 import pytest
 import yaml
@@ -176,6 +177,19 @@ def test_a_vehicle_that_does_not_fit(entry, sentence, tmp_path):
     with pytest.raises(ParameterError) as error:
         configured(fleet)
     assert str(error.value).startswith(f'fleet fleet: bravo: {sentence}')
+
+
+@pytest.mark.parametrize(('settings', 'sentence'), [
+    ({'wind.spedd': 2}, 'wind: there is no such node in this run; add it with --wind constant'),
+    ({'wind': 'constant', 'wind.spedd': 2},
+     'wind.spedd: unknown parameter; did you mean seed'),
+    ({'airspeed.offset_pa': 1.0},
+     'airspeed: there is no such node in this run; add it with --set instances.airspeed=1'),
+    ({'recorder.evry': 2}, 'recorder.evry: unknown parameter; did you mean every')])
+def test_what_all_are_set_and_none_has_is_refused(settings, sentence, tmp_path):
+    fleet = load({'vehicles': GOOD['vehicles'], 'set': settings}, tmp_path)
+    with pytest.raises(ParameterError, match=re.escape(sentence)):
+        configured(fleet)
 
 
 def test_whoever_does_what_the_sentence_says_has_a_rover_beside_a_quad(tmp_path):

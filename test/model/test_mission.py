@@ -86,6 +86,7 @@ def test_a_file_that_is_no_yaml(tmp_path, content):
 @pytest.mark.parametrize(('good', 'bad', 'sentence'), [
     # The file.
     ('name: there and back', '', 'mission file: must hold name and items and nothing else'),
+    ('name: there and back', 'name: null', 'mission file: name = None: must be a text'),
     ('name: ', 'speed: 3\nname: ', 'mission file: must hold name and items and nothing else'),
     # The items.
     ('hold:', 'wait:',
@@ -94,6 +95,7 @@ def test_a_file_that_is_no_yaml(tmp_path, content):
     ('take_off: {', 'take_of: {',
      "mission file: items[0] = {'take_of': {'up_m': 5}}: must be one of"
      ' take_off, hold, go_to, land; did you mean take_off'),
+    ('land: {}', 'land: 0', 'mission file: items[3].land = 0: must be a mapping'),
     ('land: {}', 'land', "mission file: items[3] = 'land': must be one of take_off, hold, go_to,"
      ' land'),
     ('- land: {}', '- {land: {}, hold: {duration_s: 1}}',
