@@ -104,9 +104,8 @@ def make_link(server):
     """Return a function that makes a link with other parameters than the quick ones here."""
     def made(*, step_us=4000, **changes) -> Link:
         # The stand-in is system 1, whichever port is free.
-        values = {'host': HOST, 'instance': 0, 'reply_timeout_s': 0.1,
-                  'freewheel_pause_s': 0.001, 'on_waiting': 'hold', 'on_stall': 'continue',
-                  'shares_core': False, 'satellites': 10}
+        values = dict(host=HOST, instance=0, reply_timeout_s=0.1, freewheel_pause_s=0.001,
+                      on_waiting='hold', on_stall='continue', shares_core=False, satellites=10)
         return Link(server, step_us, HilParameters.from_mapping('hil_bridge', values | changes))
     return made
 

@@ -203,6 +203,14 @@ def test_vehicle_file_that_is_no_mapping(nothing):
         ' rotor_model, rotors')
 
 
+@pytest.mark.parametrize('key', [5, None, 'MPC XY', 'mpc_xy_p'])
+def test_a_name_that_px4_cannot_have(key):
+    content = read_yaml(config_directory() / 'vehicles' / 'iris.yaml', 'vehicle file')
+    content['px4_parameters'] = {key: 1.0}
+    assert refusal(Vehicle.from_mapping, 'quad', content) == (
+        f'quad: px4_parameters.{key}: is no name of a parameter of PX4')
+
+
 def test_vehicle_file_that_does_not_exist(tmp_path):
     """By path and by name."""
     path = tmp_path / 'quad.yaml'

@@ -6,9 +6,10 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
+import re
 import typing
 
-from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.errors import ParameterError, shown
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.parameters import Parameters, number, parameter
 from px4_sim_ros.model.vehicle.checks import check_parts
@@ -83,7 +84,10 @@ def _whole_number(name: str, value: typing.Any) -> int:
 
 def _numbers(name: str, value: typing.Any) -> dict[str, float]:
     if not isinstance(value, dict):
-        raise ParameterError(f'{name} = {value!r}: must be a mapping of names to numbers')
+        raise ParameterError(f'{name} = {shown(value)}: must be a mapping of names to numbers')
+    for key in value:
+        if not isinstance(key, str) or not re.fullmatch('[A-Z][A-Z0-9_]*', key):
+            raise ParameterError(f'{name}.{key}: is no name of a parameter of PX4')
     # PX4 has whole numbers as well, which must stay what they are.
     return {key: entry if type(entry) is int else number(f'{name}.{key}', entry)
             for key, entry in value.items()}

@@ -76,10 +76,11 @@ def wheel_figures(vehicle: Vehicle, gravity_m_s2: float, step_s: float) -> Wheel
     body = body_figures(vehicle, gravity_m_s2, step_s)
     speed, base = top_speed_m_s(vehicle), base_m(vehicle)
     radius = base / math.tan(steering_rad(vehicle)) if base else 0.0
+    turn_m = radius or 0.5 * track_m(vehicle)
     return WheelFigures(
         **dataclasses.asdict(body),
         track_m=track_m(vehicle), base_m=base, top_speed_m_s=speed, turn_radius_m=radius,
-        yaw_rate_rad_s=speed / (radius or 0.5 * track_m(vehicle)),
+        yaw_rate_rad_s=speed / turn_m if turn_m else 0.0,
         grip_m_s2=(vehicle.contact_model.friction_coefficient * gravity_m_s2
                    * _load_share(vehicle)),
         tipping_m_s2=gravity_m_s2 * body.foot_margin_m / body.standing_height_m)
