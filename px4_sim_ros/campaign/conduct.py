@@ -157,6 +157,8 @@ class _Conductor:
 
     def _take(self, run: Run, answer: dict[str, typing.Any]) -> None:
         row, lost = None, answer.get('lost', '')
+        if answer.get('is_full'):      # it would lose those that fly for long, or write much
+            raise OSError(f'run {run.number}: {lost}')
         if not lost:
             with self._folder.writing():
                 row = self._row(run, answer)

@@ -18,7 +18,7 @@ from px4_sim_ros.config.compile_ahead import compile_ahead
 from px4_sim_ros.config.configuration import Configuration, checked_scenario
 from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.mavlink.pilot_events import MissionError
-from px4_sim_ros.model.errors import RunError
+from px4_sim_ros.model.errors import RunError, sentence
 from px4_sim_ros.model.scenario.happening import Verdicts
 from px4_sim_ros.model.scenario.scenario import Scenario
 from px4_sim_ros.model.scenario.situation import Situation
@@ -32,6 +32,7 @@ from px4_sim_ros.run.processes import stop_all
 from px4_sim_ros.run.px4 import Px4, described
 
 _DIRECT = 'px4_sim_ros.campaign.in_process:DirectBridge'
+_PROBLEM = 'recording_problem'
 
 
 class LostRunError(RunError):
@@ -88,12 +89,19 @@ def fly(job: Job, folder: pathlib.Path, instance: int) -> Row:
     scenario = write_files(folder, 'flown', job.scenario, job.vehicle)
     bag = folder / 'recording' if _is_recorded_at_once(job) else None
     row = _flown(job, configured(scenario, job.px4, instance, bag, job.recorder), folder)
-    if bag is None and job.records == FAILED and row['outcome'] == 'failed':
-        bag = folder / 'recording'
-        again = _flown(job, configured(scenario, job.px4, instance, bag, job.recorder), folder)
-        row['repeatable'] &= again['fingerprint'] == row['fingerprint']
-    row['recording'] = _kept(job, row, bag)
-    return row | {'wall_s': time.monotonic() - started_s}
+    # From here on the run is flown: that it cannot be recorded takes nothing away from its row.
+    problem = row.get(_PROBLEM, '')
+    try:
+        if bag is None and job.records == FAILED and row['outcome'] == 'failed':
+            bag = folder / 'recording'
+            again = _flown(
+                job, configured(scenario, job.px4, instance, bag, job.recorder), folder)
+            row['repeatable'] &= again['fingerprint'] == row['fingerprint']
+            problem = again[_PROBLEM]
+        row['recording'] = '' if problem else _kept(job, row, bag)
+    except (OSError, RunError) as error:
+        row['recording'], problem = '', sentence(error)
+    return row | {_PROBLEM: problem, 'wall_s': time.monotonic() - started_s}
 
 
 def _is_recorded_at_once(job: Job) -> bool:
@@ -114,7 +122,7 @@ def _kept(job: Job, row: Row, bag: pathlib.Path | None) -> str:
     shutil.rmtree(part, ignore_errors=True)      # of a worker that was killed
     shutil.rmtree(keep, ignore_errors=True)      # of a run that was lost after it was kept
     try:
-        shutil.move(bag, part)                   # maybe onto another disk, which may be full
+        shutil.copytree(bag, part)               # maybe onto another disk, which may be full
         part.rename(keep)
     except OSError:
         shutil.rmtree(part, ignore_errors=True)
@@ -161,6 +169,7 @@ def _flown(job: Job, configuration: Configuration, folder: pathlib.Path) -> Row:
     if px4 and record.status.steps == 0:
         raise LostRunError('PX4 has not connected')
     record.mission_flown = watch.flown
+    record.recording_problem = recorder.problem if recorder is not None else ''
     # A flight that has not come to its end was judged as far as it was flown.
     judged = world.scenario.course.verdicts() if watch.verdicts is None else watch.verdicts
     return _row(record, judged, figures, _failure(watch, started, scenario), px4) | {
@@ -201,7 +210,8 @@ def _row(
         'outcome': 'held' if holds else 'failed',
         'failure': failure or '; '.join(verdict.text for verdict in record.failed),
         **_judged(judged), **figures.columns(),
-        'mission_flown': record.mission_flown, 'fingerprint': record.status.fingerprint,
+        'mission_flown': record.mission_flown, _PROBLEM: record.recording_problem,
+        'fingerprint': record.status.fingerprint,
         'repeatable': not record.unrepeatable, 'not_repeatable_because': record.unrepeatable,
         'flying_s': record.status.wall_time_s, 'versions': _versions(px4)}
 

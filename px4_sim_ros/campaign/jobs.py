@@ -77,7 +77,7 @@ def configured(
     if px4 is not None:
         base |= schedule_parameters(px4[1])
     recorded = {} if bag is None else {
-        'recorder': {'folder': str(bag), **(recorder or {})}}
+        'recorder': {'folder': str(bag), 'on_failure': 'continue', **(recorder or {})}}
     found = load_configuration(None, {
         '': {'scenario': str(scenario), 'recorder': bag is not None},
         'hil_bridge': {'instance': instance}, **recorded}, base=base)

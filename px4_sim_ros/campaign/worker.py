@@ -9,6 +9,7 @@ if __name__ == '__main__':
     one_thread.choose()        # before what takes long to import
     collector.hold()
 
+import errno
 import json
 import os
 import pathlib
@@ -23,25 +24,29 @@ from px4_sim_ros.config import signals
 from px4_sim_ros.model.errors import ParameterError, RunError, sentence
 from px4_sim_ros.run.instances import own_instance
 
+_FULL = errno.ENOSPC, errno.EDQUOT, errno.EFBIG
+
 
 def answer(line: str, instance: int, within: pathlib.Path) -> dict[str, typing.Any]:
     """Return the answer to a line: a row, or why there is none.
 
-    `lost` says nothing about the run, which can be flown again, with `was_killed` at once;
-    `refused` is a wrong value.
+    `lost` says nothing about the run, which can be flown again, with `was_killed` at once; after
+    `is_full` there is no room for any. `refused` is a wrong value.
     """
     job = Job(*json.loads(line))
-    with tempfile.TemporaryDirectory(dir=within) as name:
-        folder = pathlib.Path(name)
-        os.environ['ROS_HOME'] = str(folder / 'ros')        # for what PX4 writes
-        try:
+    try:
+        with tempfile.TemporaryDirectory(dir=within) as name:
+            folder = pathlib.Path(name)
+            os.environ['ROS_HOME'] = str(folder / 'ros')        # for what PX4 writes
             return {'row': fly(job, folder, instance)}
-        except ParameterError as error:
-            return {'refused': str(error)}
-        except KilledAutopilotError as error:
-            return {'lost': sentence(error), 'was_killed': True}
-        except (LostRunError, RunError, OSError) as error:
-            return {'lost': sentence(error)}
+    except ParameterError as error:
+        return {'refused': str(error)}
+    except KilledAutopilotError as error:
+        return {'lost': sentence(error), 'was_killed': True}
+    except (LostRunError, RunError) as error:
+        return {'lost': sentence(error)}
+    except OSError as error:
+        return {'lost': sentence(error), 'is_full': error.errno in _FULL}
 
 
 def main(arguments: typing.Sequence[str]) -> int:

@@ -17,7 +17,7 @@ from px4_sim_ros.bench.machine import Machine
 from px4_sim_ros.bench.results import Results
 from px4_sim_ros.cli import output
 from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED
-from px4_sim_ros.config import signals
+from px4_sim_ros.config import signals, whole_files
 from px4_sim_ros.config.compile_ahead import compile_ahead
 from px4_sim_ros.config.resources import check_writable
 from px4_sim_ros.model.errors import ParameterError
@@ -123,10 +123,10 @@ def _report(
     if options.json:
         figures = {'machine': dataclasses.asdict(machine), 'quick': options.quick,
                    **results.to_json(), 'warnings': warnings}
-        options.json.write_text(json.dumps(figures, indent=2) + '\n', encoding='utf-8')
+        whole_files.write(options.json, json.dumps(figures, indent=2) + '\n')
         print(f'the figures are in {options.json}')
     if options.markdown:
-        options.markdown.write_text(f'{machine}\n\n{table.markdown(results)}', encoding='utf-8')
+        whole_files.write(options.markdown, f'{machine}\n\n{table.markdown(results)}')
         print(f'the tables are in {options.markdown}')
     if options.record_budget:
         budget.with_measured(str(machine), calibration_us, loops).save()

@@ -15,7 +15,7 @@ from px4_sim_ros.campaign.executors import EXECUTORS, THREADS, ExecutorEndedErro
 from px4_sim_ros.campaign.folder import Folder, Px4Build
 from px4_sim_ros.campaign.jobs import Row
 from px4_sim_ros.campaign.plan import Campaign
-from px4_sim_ros.campaign.statistics import CONFIDENCE, at_least, runs_to_show
+from px4_sim_ros.campaign.statistics import CONFIDENCE, at_least, runs_to_show, success
 from px4_sim_ros.cli import output
 from px4_sim_ros.cli.campaign_progress import CampaignProgress, summary
 from px4_sim_ros.cli.campaign_refly import refly
@@ -133,17 +133,22 @@ def _fly(options: argparse.Namespace, name: str) -> int:
     finally:
         progress.close()
     for line in summary(folder, outcome):
-        print(line)
-    _write(folder)
+        print(line, flush=True)        # before what is said on stderr
     for number, why in sorted(outcome.lost.items()):
-        print(f'campaign: run {number} was lost, the same command flies it: {why}',
+        print(f'campaign: run {number} did not complete; repeat the command to retry it: {why}',
               file=sys.stderr)
+    problems = [row['recording_problem'] for row in outcome.rows if row.get('recording_problem')]
+    if problems:
+        print(f'campaign: recordings that could not be kept: {len(problems)}; the last:'
+              f' {problems[-1]}', file=sys.stderr)
+    _write(folder)
     return FAILED if outcome.lost or not _is_shown(share, outcome.rows) else 0
 
 
 def _sentence(folder: Folder) -> str:
-    return (f'{len(folder.rows())} of {folder.campaign.settings.runs} runs are flown; the same'
-            ' command flies the others')
+    rows = folder.rows()
+    return (f'{len(rows)} of {folder.campaign.settings.runs} runs are flown, of which'
+            f' {success(rows).held} hold; the same command flies the others')
 
 
 def _is_shown(share: float, rows: typing.Sequence[Row]) -> bool:

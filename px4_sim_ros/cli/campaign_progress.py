@@ -32,6 +32,8 @@ class CampaignProgress(Bar):
                   f' {3600 * rate_1_s:.0f} flights/h, {left_s:.0f} s left', flush=True)
         if progress.lost:
             self.print(f'run {progress.run}: lost: {progress.lost}')
+        elif progress.row and progress.row.get('recording_problem'):
+            self.print(f"run {progress.run}: not recorded: {progress.row['recording_problem']}")
 
 
 def summary(folder: Folder, outcome: Outcome) -> typing.Iterator[str]:

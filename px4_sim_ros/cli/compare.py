@@ -16,6 +16,7 @@ import tqdm
 from px4_sim_ros.cli import by_vehicle, output
 from px4_sim_ros.cli.exit_codes import BAD_INPUT
 from px4_sim_ros.cli.terminal import console
+from px4_sim_ros.config import whole_files
 from px4_sim_ros.config.resources import check_page, check_writable
 from px4_sim_ros.model.errors import DivergedError, ParameterError
 from px4_sim_ros.recording.analysis.comparison import (
@@ -152,7 +153,7 @@ def _study(bag: BagReader, options: argparse.Namespace) -> int:
 
 
 def _write_json(path: pathlib.Path, content: dict[str, typing.Any]) -> None:
-    path.write_text(json.dumps(content, indent=2, allow_nan=False) + '\n', encoding='utf-8')
+    whole_files.write(path, json.dumps(content, indent=2, allow_nan=False) + '\n')
     print(f'the figures are in {path}')
 
 

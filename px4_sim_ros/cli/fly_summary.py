@@ -10,6 +10,7 @@ import sys
 import typing
 
 from px4_sim_ros.cli import fly_fleet
+from px4_sim_ros.config import whole_files
 from px4_sim_ros.config.configuration import Configuration
 from px4_sim_ros.config.scenarios import NONE
 from px4_sim_ros.mavlink.link_state import TROUBLES
@@ -46,7 +47,7 @@ def write_summary(summary: dict[str, typing.Any], path: pathlib.Path | None) -> 
     sys.stdout.flush()         # before what is said on stderr
     try:
         if path is not None:
-            path.write_text(json.dumps(summary, indent=2) + '\n', encoding='utf-8')
+            whole_files.write(path, json.dumps(summary, indent=2) + '\n')
     except OSError as error:
         print(f'fly: summary {path}: {sentence(error)}', file=sys.stderr)
         return False

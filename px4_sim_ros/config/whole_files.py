@@ -13,11 +13,16 @@ import typing
 def replaced(path: pathlib.Path) -> typing.Iterator[pathlib.Path]:
     """Yield the name under which a file is to be written that then takes the place of `path`.
 
-    What is written in part is removed if it fails.
+    What is written in part is removed if it fails. What is no file, such as a pipe, is written as
+    it is.
 
     :raises OSError: it cannot be written
     """
-    # In the same folder, so that it is on the same disk.
+    if path.exists() and not path.is_file():
+        yield path
+        return
+    # Where a link leads to, in the same folder, so that it is on the same disk.
+    path = path.resolve()
     new = path.with_name(f'.{path.name}')
     try:
         yield new

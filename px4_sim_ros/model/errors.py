@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import difflib
 import importlib.util
+import re
 import typing
 
 # From here on a word, of 0 to 1, may be a name that is misspelt, or the beginning of one.
@@ -81,5 +82,10 @@ def nearest_valid(values: typing.Sequence[int]) -> str:
 
 
 def sentence(error: Exception) -> str:
-    """Return the sentence of an error for the user; an OSError's is without its number."""
+    """Return the sentence of an error for the user; an OSError's is without its number.
+
+    Of a folder that could not be copied it is that of its first file.
+    """
+    if isinstance(error, OSError) and error.args and isinstance(error.args[0], list):
+        return re.sub(r"^\[Errno \d+\] |: '.*$", '', str(error.args[0][0][-1]))
     return getattr(error, 'strerror', None) or str(error)

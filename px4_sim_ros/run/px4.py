@@ -13,13 +13,14 @@ import pathlib
 import shlex
 import shutil
 import subprocess
+import sys
 import tempfile
 import typing
 
 from px4_sim_ros.config.parameter_files import FlatParameters
 from px4_sim_ros.config.resources import PACKAGE, try_to_make
 from px4_sim_ros.mavlink.cores import core_of, shared_core_of
-from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.run.processes import Child
 from px4_sim_ros.run.px4_memory import MEMORY
@@ -245,7 +246,11 @@ class Px4Process(Child):
         if self._memory is not None:
             memory, self._memory = self._memory, None
             (self._folder / CONSOLE).unlink()
-            shutil.copytree(memory, self._folder, symlinks=True, dirs_exist_ok=True)
+            try:
+                shutil.copytree(memory, self._folder, symlinks=True, dirs_exist_ok=True)
+            except OSError as error:       # the flight was flown
+                print(f'PX4: its files cannot be kept in {self._folder}: {sentence(error)}',
+                      file=sys.stderr)
             shutil.rmtree(memory)
 
 

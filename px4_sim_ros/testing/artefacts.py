@@ -11,6 +11,8 @@ import typing
 
 import pytest
 
+from px4_sim_ros.config import whole_files
+from px4_sim_ros.model.errors import sentence
 from px4_sim_ros.testing.px4_of_test import PX4, UNREPEATABLE
 
 if typing.TYPE_CHECKING:
@@ -40,13 +42,21 @@ def keep(item: pytest.Item, flight: Flight) -> str:
     """Keep what a flight has left, with a report; return what is to be said about it."""
     said, fingerprint = [*flight.said], flight.fingerprint
     flight.close()
-    folder = new_folder(item)
-    shutil.copytree(flight.folder, folder, symlinks=True, dirs_exist_ok=True)
-    if (folder / 'recording').is_dir():
-        _write_report(folder)
     if unrepeatable := dict(item.user_properties).get(UNREPEATABLE):
         fingerprint += f'; another flight may have another one: {unrepeatable}'
-    return '\n'.join([*said, f'fingerprint {fingerprint}', where_to_look(item, folder)])
+    said.append(f'fingerprint {fingerprint}')
+    try:
+        folder = folder_of(item)
+        shutil.copytree(flight.folder, folder, symlinks=True)
+        if (folder / 'recording').is_dir():
+            _write_report(folder)
+    except OSError as error:
+        return '\n'.join([*said, _not_kept(error), f'again: {shlex.join(_again(item))}'])
+    return '\n'.join([*said, where_to_look(item, folder)])
+
+
+def _not_kept(error: OSError) -> str:
+    return f'what the flight has left cannot be kept: {sentence(error)}'
 
 
 def where_to_look(item: pytest.Item, folder: pathlib.Path) -> str:
@@ -55,7 +65,10 @@ def where_to_look(item: pytest.Item, folder: pathlib.Path) -> str:
         if path.is_symlink():          # of PX4, to its build, which is no part of the flight
             path.unlink()
     again = shlex.join(_again(item))
-    (folder / _AGAIN).write_text(f'{again}\n', encoding='utf-8')
+    try:
+        whole_files.write(folder / _AGAIN, f'{again}\n')
+    except OSError as error:           # the verdict is not lost
+        return f'{_not_kept(error)}\nagain: {again}'
     return f'look at {folder}\nagain: {again}'
 
 

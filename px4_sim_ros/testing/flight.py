@@ -95,7 +95,8 @@ class Flight:
         found = load_configuration(None, {
             '': {'scenario': str(file), 'recorder': True},
             'hil_bridge': {'instance': self._plan.instance},
-            'recorder': {'folder': str(self.bag)}}, base=base)
+            # A full disk ends the recording, not the test.
+            'recorder': {'folder': str(self.bag), 'on_failure': 'continue'}}, base=base)
         if self._plan.px4 is None:
             check_embedded(found)
         return found

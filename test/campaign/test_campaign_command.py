@@ -59,9 +59,10 @@ def test_a_full_disk_is_one_sentence_and_the_same_command_goes_on(
         full = here(*words)
     before = Folder.read(tmp_path / 'c').rows()
     assert 1 < len(before) < 12
+    held = sum(row['outcome'] == 'held' for row in before)
     assert (full.returncode, full.stderr) == (
         1, f'campaign: out {tmp_path / "c"}: No space left on device; {len(before)} of 12 runs are'
-        ' flown; the same command flies the others\n')
+        f' flown, of which {held} hold; the same command flies the others\n')
     assert here(*words).returncode == 0
     rows = Folder.read(tmp_path / 'c').rows()
     assert [row['run'] for row in rows] == [*range(1, 13)]
@@ -101,7 +102,8 @@ def test_an_executor_that_has_ended_is_one_sentence_and_the_rows_stay(
     assert 1 <= len(rows) <= 3
     assert (told.returncode, told.stderr) == (
         1, f'campaign: the executor has ended: a run was cancelled; {len(rows)} of 12 runs are'
-        ' flown; the same command flies the others\n')
+        f" flown, of which {sum(row['outcome'] == 'held' for row in rows)} hold; the same command"
+        ' flies the others\n')
     assert len((tmp_path / 'c' / 'runs.csv').read_text().splitlines()) == len(rows) + 1
     assert here(*words).returncode == 0
     assert len(Folder.read(tmp_path / 'c').rows()) == 12

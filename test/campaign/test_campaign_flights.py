@@ -13,6 +13,7 @@ import time
 import psutil
 import pytest
 import yaml
+from bags import largest_file
 from campaigns import GROUND, campaign, folder_of
 from commands import command, family, interrupt, running, wait_for_line, wait_gone
 from px4_flight import NEEDS_FIFO
@@ -22,6 +23,7 @@ from px4_sim_ros.campaign import flown, slots
 from px4_sim_ros.campaign.executors import opened
 from px4_sim_ros.campaign.folder import Folder
 from px4_sim_ros.campaign.jobs import Job
+from px4_sim_ros.campaign.plan import Campaign
 from px4_sim_ros.run import flight_watch
 from px4_sim_ros.run.autopilots import start_autopilot
 from px4_sim_ros.run.instances import own_instance
@@ -79,6 +81,34 @@ def test_a_failed_run_leaves_its_recording_and_a_wrong_fingerprint_is_told(here,
     assert (again.returncode, again.stderr) == (
         1, 'campaign: run 2: the fingerprint was 0123456789abcdef and is'
         f" {second['fingerprint']}; all versions are the same\n")
+
+
+@pytest.mark.parametrize(('records', 'why'), [
+    ('failed', 'File exists'), ('always', 'File exists'), ('failed', 'File too large'),
+    ('always', 'File too large')])
+def test_a_recording_for_which_there_is_no_room_takes_no_verdict_away(
+        here, tmp_path, records, why):
+    """Two of three fail, and only what fails, or all, is to be recorded."""
+    file = tmp_path / 'some.yaml'
+    file.write_text(yaml.dump({
+        'scenario': GROUND, 'runs': 3, 'keep_every': int(records == 'always'),
+        'vary': {'expect.1.always.height_m.below': {'table': [1, -1, -2]}}}))
+    folder = folder_of(tmp_path / 'c', Campaign.load(str(file)))
+    if why == 'File exists':
+        (tmp_path / 'c' / 'recordings').touch()
+    with largest_file(75_000) if why == 'File too large' else contextlib.nullcontext():
+        conduct(folder)
+    rows = folder.rows()
+    assert [row['outcome'] for row in rows] == ['held', 'failed', 'failed']
+    assert [row['margin_1'] for row in rows] == pytest.approx([1, -1, -2])
+    assert not any(row['recording'] for row in rows)
+    recorded = 3 if records == 'always' else 2
+    assert sum(why in row['recording_problem'] for row in rows) == recorded
+    said = here('campaign', file, '--out', tmp_path / 'c')
+    assert said.returncode == 0 and 'held                         1 of 3' in said.stdout
+    assert said.stderr.startswith(
+        f'campaign: recordings that could not be kept: {recorded}; the last: ')
+    assert why in said.stderr
 
 
 def test_a_worker_that_is_killed_loses_no_run_and_leaves_nothing(tmp_path, monkeypatch):
@@ -192,7 +222,7 @@ def test_what_is_interrupted_goes_on_with_the_same_command(file, here, tmp_path,
         if number == signal.SIGINT:
             said = process.stdout.read()
             assert process.returncode == 130
-            assert 'of 3 runs are flown; the same command flies the others' in said
+            assert 'hold; the same command flies the others' in said
             assert 'Traceback' not in said
         assert wait_gone(children, 20) == []
     before = Folder.read(tmp_path / 'c').rows()

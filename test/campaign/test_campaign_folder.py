@@ -3,6 +3,7 @@
 """What ends a campaign loses no row, and no run has two: with runs that nobody flies."""
 import concurrent.futures
 import csv
+import json
 import sys
 
 import pytest
@@ -11,6 +12,8 @@ from campaigns import campaign, folder_of, row_of
 
 from px4_sim_ros.campaign import conduct as conducting
 from px4_sim_ros.campaign.folder import Folder
+from px4_sim_ros.campaign.jobs import Job
+from px4_sim_ros.campaign.worker import answer
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.recording.analysis.tables import NO_PARQUET
 
@@ -75,6 +78,19 @@ def test_a_full_disk_loses_no_row(conduct, tmp_path):
         conduct(folder)
     there = numbers(folder)
     assert 2 <= len(there) < 6
+    conduct(folder)
+    assert numbers(folder) == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_full_disk_of_a_worker_ends_it_before_it_loses_some_kinds_of_runs(conduct, tmp_path):
+    folder = folder_of(tmp_path / 'c')
+    run = Job.of(folder.campaign.run(3), None, 60.0)
+    with largest_file(10):
+        full = answer(json.dumps(run), 0, tmp_path)
+    assert full == {'lost': 'File too large', 'is_full': True}
+    with pytest.raises(OSError, match=r'^run 3: File too large$'):
+        conduct(folder, lambda job: full if job.number == 3 else row_of(job))
+    assert 3 not in numbers(folder)
     conduct(folder)
     assert numbers(folder) == [1, 2, 3, 4, 5, 6]
 

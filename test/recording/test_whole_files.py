@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A file that cannot be written to its end leaves the one before, and nothing of itself."""
 import importlib.util
+import os
 
 import pytest
 from bags import largest_file
 
+from px4_sim_ros.cli import compare, fly_summary
 from px4_sim_ros.config import whole_files
 from px4_sim_ros.recording.analysis import tables
 
@@ -18,6 +20,11 @@ def write_interrupted(path):
         raise KeyboardInterrupt
 
 
+def summary(path):
+    if not fly_summary.write_summary({'failure': 'x' * 10_000}, path):
+        raise OSError
+
+
 @pytest.mark.parametrize('write', [
     lambda path: whole_files.write(path, 'y' * 10_000), lambda path: tables.write_csv(path, ROWS),
     pytest.param(
@@ -25,6 +32,7 @@ def write_interrupted(path):
             path, [{**row, 'x': str(i) * 99} for i, row in enumerate(ROWS)]),
         marks=pytest.mark.skipif(importlib.util.find_spec('pyarrow') is None,
                                  reason='pyarrow is not installed')),
+    lambda path: summary(path), lambda path: compare._write_json(path, {'a': 'x' * 10_000}),
     write_interrupted])
 def test_what_fails_leaves_the_file_of_before(write, tmp_path):
     path = tmp_path / 'a.txt'
@@ -37,3 +45,15 @@ def test_what_fails_leaves_the_file_of_before(write, tmp_path):
         write(path)
         assert path.read_bytes() != b'before'
         assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_link_is_followed_and_a_pipe_is_written(tmp_path):
+    file, link, pipe = (tmp_path / name for name in ('file', 'link', 'pipe'))
+    link.symlink_to(file)
+    whole_files.write(link, 'through the link')
+    assert link.is_symlink() and file.read_text() == 'through the link'
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    whole_files.write(pipe, 'through the pipe')
+    assert os.read(reader, 99) == b'through the pipe' and pipe.is_fifo()
+    os.close(reader)

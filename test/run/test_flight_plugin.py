@@ -11,6 +11,7 @@ import xml.etree.ElementTree
 
 import pytest
 import yaml
+from bags import largest_file
 from px4_flight import NEEDS_FIFO
 
 from px4_sim_ros.campaign import statistics
@@ -19,7 +20,7 @@ from px4_sim_ros.config.resources import named_files
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.run import px4
 from px4_sim_ros.run.instances import own_instance
-from px4_sim_ros.testing import motor, px4_of_test, sensor, words
+from px4_sim_ros.testing import artefacts, motor, px4_of_test, sensor, words
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = (ROOT / 'docs' / 'flight_as_a_test.md').read_text(encoding='utf-8')
@@ -150,6 +151,26 @@ def test_a_failure_leaves_recording_report_and_the_command_that_flies_it_again(t
     assert 'fly: again: python -m px4_sim_ros fly' in cases['embedded']
     page = (tmp_path / 'flights' / 'ground.scenario.yaml__embedded' / 'report.html').read_text()
     assert 'height_m is 0 m, margin -1 m' in page
+
+
+def test_a_full_disk_takes_nothing_away_from_what_a_failure_says(tmp_path):
+    """Pytest itself would end with an error, and with it the verdicts of all tests."""
+    (tmp_path / 'flights').touch()
+    options = {'flights': str(tmp_path / 'flights'), 'plugins': []}
+    item = types.SimpleNamespace(
+        nodeid='test_a.py::test_a[embedded]', path=tmp_path / 'test_a.py', user_properties=[],
+        get_closest_marker=lambda name: None, config=types.SimpleNamespace(
+            getoption=options.get, invocation_params=types.SimpleNamespace(dir=tmp_path)))
+    flight = types.SimpleNamespace(
+        said=['armed'], fingerprint='0123456789abcdef', folder=tmp_path, close=lambda: None)
+    again = "again: python -m pytest 'test_a.py::test_a[embedded]'"
+    assert artefacts.keep(item, flight).splitlines() == [
+        'armed', 'fingerprint 0123456789abcdef',
+        'what the flight has left cannot be kept: File exists', again]
+    (tmp_path / 'flights').unlink()
+    with largest_file(10):
+        assert artefacts.where_to_look(item, tmp_path).splitlines() == [
+            'what the flight has left cannot be kept: File too large', again]
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ import threading
 
 import psutil
 import pytest
+from bags import largest_file
 from px4_flight import NEEDS_FIFO, complaints
 
 from px4_sim_ros.mavlink.cores import shared_core_of
@@ -128,8 +129,12 @@ def test_one_that_repeats_ends_with_who_has_started_it(tmp_path):
 
 @pytest.mark.slow
 @NEEDS_FIFO
-def test_what_one_that_repeats_prints_is_in_memory_while_it_runs(tmp_path):
-    """It would wait for the disk otherwise; a user reads it at the same place all the time."""
+@pytest.mark.parametrize('is_full', [False, True])
+def test_what_one_that_repeats_prints_is_in_memory_while_it_runs(is_full, tmp_path, capsys):
+    """It would wait for the disk otherwise; a user reads it at the same place all the time.
+
+    What does not fit on the disk at the end takes nothing away from the flight.
+    """
     binary = tmp_path / 'build' / 'bin' / 'px4'
     binary.parent.mkdir(parents=True)
     binary.write_text('#!/bin/sh\necho begun\nexec sleep 60\n')
@@ -143,9 +148,12 @@ def test_what_one_that_repeats_prints_is_in_memory_while_it_runs(tmp_path):
         memory = console.resolve().parent
         assert memory.parent == px4_module.MEMORY
     finally:
-        px4.stop()
-    assert not console.is_symlink() and console.read_text() == 'begun\n'
-    assert not memory.exists()
+        with largest_file(3) if is_full else contextlib.nullcontext():
+            px4.stop()
+    assert not console.is_symlink() and not memory.exists()
+    assert console.read_text() == ('beg' if is_full else 'begun\n')
+    assert capsys.readouterr().err == (
+        f'PX4: its files cannot be kept in {folder}: File too large\n' if is_full else '')
 
 
 def test_those_that_repeat_together_are_on_one_core(monkeypatch):

@@ -15,6 +15,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Group
 from rich.table import Table
 
+from px4_sim_ros.config import whole_files
 from px4_sim_ros.model.timebase import seconds_text
 from px4_sim_ros.recording.analysis.comparison import BagComparison, Difference
 from px4_sim_ros.recording.analysis.deviation import GROUPS, Deviation
@@ -155,8 +156,8 @@ def write_plot(figure: Figure, path: str | pathlib.Path) -> None:
     :raises OSError: it cannot be written
     """
     title, figure.layout.title.text = figure.layout.title.text, None
-    pathlib.Path(path).write_text(report_page.page(title, '', [
-        report_page.Section('plot', 'Over time', report_page.figure(figure))]), encoding='utf-8')
+    whole_files.write(pathlib.Path(path), report_page.page(title, '', [
+        report_page.Section('plot', 'Over time', report_page.figure(figure))]))
 
 
 def thinned(time_s: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

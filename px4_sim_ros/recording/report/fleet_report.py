@@ -9,6 +9,7 @@ import typing
 
 import numpy as np
 
+from px4_sim_ros.config import whole_files
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.recording.analysis.fleet_flight import FleetFlight, read_fleet
 from px4_sim_ros.recording.bag.reader import BagReader
@@ -39,7 +40,7 @@ def write_fleet_report(bag: BagReader, path: pathlib.Path) -> None:
     :raises BagError: the bag cannot be read
     :raises OSError: the page cannot be written
     """
-    path.write_text(fleet_report(bag), encoding='utf-8')
+    whole_files.write(path, fleet_report(bag))
 
 
 def fleet_report(bag: BagReader) -> str:

@@ -10,6 +10,7 @@ import typing
 
 import numpy as np
 
+from px4_sim_ros.config import whole_files
 from px4_sim_ros.config.configuration import Configuration
 from px4_sim_ros.recording.analysis import flight_facts
 from px4_sim_ros.recording.analysis.annotations import Mark, Waypoint
@@ -100,7 +101,7 @@ def write_report(bag: BagReader, path: pathlib.Path) -> None:
     :raises BagError: the bag cannot be read
     :raises OSError: the page cannot be written
     """
-    path.write_text(report(bag), encoding='utf-8')
+    whole_files.write(path, report(bag))
 
 
 def report(bag: BagReader) -> str:
