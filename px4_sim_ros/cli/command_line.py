@@ -10,7 +10,7 @@ import typing
 
 from px4_sim_ros.cli import control, output
 from px4_sim_ros.cli.arguments import ArgumentParser
-from px4_sim_ros.cli.exit_codes import INTERRUPTED, UNREAD
+from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED, INTERRUPTED, UNREAD
 from px4_sim_ros.config import collector, signals
 from px4_sim_ros.config.resources import own_arguments
 from px4_sim_ros.model.errors import did_you_mean
@@ -53,11 +53,19 @@ def main(arguments: typing.Sequence[str] | None = None) -> int:
             output.flush()
     except KeyboardInterrupt:      # before or after what a command takes care of
         code = INTERRUPTED
-    return UNREAD if output.is_unread() else code
+    if output.is_unread():
+        return UNREAD
+    return code or FAILED if output.report_failures() else code
 
 
 def _run(arguments: list[str]) -> int:
     own = own_arguments(arguments)
+    for argument in own:
+        # It becomes part of recordings, summaries and pages.
+        if not argument.isascii() and any('\ud800' <= c <= '\udfff' for c in argument):
+            print(f'px4_sim_ros: argument {argument!r}: is no {sys.getfilesystemencoding()}',
+                  file=sys.stderr)
+            return BAD_INPUT
     parser = ArgumentParser(prog='px4_sim_ros', description=__doc__)
     commands = parser.add_subparsers(dest='command', required=True, metavar='COMMAND')
     module: types.ModuleType | None = None

@@ -1,8 +1,9 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
-"""What a command prints; once nobody reads it any more, the command ends without a word.
+"""What a command prints, and what happens when it cannot be printed.
 
-That is an ordinary event: `| head` has what it wants, a pager was left, a terminal was closed.
+A reader that closes ends the command silently: `| head`, a pager, a closed terminal. If the device
+is full, the command does its work, reports that on standard error and fails.
 """
 from __future__ import annotations
 
@@ -21,6 +22,7 @@ from px4_sim_ros.model.errors import sentence
 # Of a pipe, and of a terminal.
 _GONE = errno.EPIPE, errno.EIO
 _unread = threading.Event()
+_failures: list[str] = []          # of writing, a sentence each
 
 
 class _Output(io.TextIOWrapper):
@@ -31,31 +33,30 @@ class _Output(io.TextIOWrapper):
     """
 
     def write(self, text: str, /) -> int:
-        """Write; to nowhere once the reader has gone."""
+        """Write; to nowhere after a failure."""
         try:
             return super().write(text)
         except OSError as error:
-            self._go_on_without_reader(error)
+            self._write_to_nowhere(error)
         return len(text)
 
     def flush(self) -> None:
-        """Flush; to nowhere once the reader has gone."""
+        """Flush; to nowhere after a failure."""
         try:
             super().flush()
         except OSError as error:
-            self._go_on_without_reader(error)
+            self._write_to_nowhere(error)
 
-    def _go_on_without_reader(self, error: OSError) -> None:
-        """Write to nowhere from now on, and end this process as a signal does.
-
-        :raises OSError: it is another failure
-        """
-        if error.errno not in _GONE:
-            raise error
+    def _write_to_nowhere(self, error: OSError) -> None:
+        """Write to nowhere from now on; end as by a signal if the reader has gone."""
+        stream = 'standard output' if self.fileno() == 1 else 'standard error'
         with open(os.devnull, 'wb') as nowhere:
             os.dup2(nowhere.fileno(), self.fileno())
-        _unread.set()
-        os.kill(os.getpid(), signal.SIGTERM)
+        if error.errno in _GONE:
+            _unread.set()
+            os.kill(os.getpid(), signal.SIGTERM)
+        else:
+            _failures.append(f'{stream} cannot be written: {error.strerror}')
 
 
 def watch() -> None:
@@ -64,15 +65,22 @@ def watch() -> None:
 
 
 def flush() -> None:
-    """Write what is printed and not written yet: it may be only then that nobody reads it."""
+    """Write what is printed and not written yet: it may fail only then."""
     with contextlib.ExitStack() as stack:
         stack.callback(sys.stderr.flush)
         stack.callback(sys.stdout.flush)
 
 
 def is_unread() -> bool:
-    """Return whether somebody who read what this process prints has gone."""
+    """Return whether a reader of what this process prints has closed."""
     return _unread.is_set()
+
+
+def report_failures() -> bool:
+    """Report what could not be printed on standard error; return whether there is any."""
+    for failure in _failures:
+        print(f'px4_sim_ros: {failure}', file=sys.stderr)
+    return bool(_failures)
 
 
 def interrupted(command: str) -> int:
@@ -91,6 +99,7 @@ def failed(command: str, error: Exception, code: int) -> int:
 def _watched(stream: typing.Any) -> typing.TextIO:
     if stream is None:                # it was closed before the start
         return open(os.devnull, 'w', encoding='utf-8')
+    # A terminal that cannot show a character shows its number.
     return _Output(
-        stream.buffer, stream.encoding, stream.errors, line_buffering=stream.line_buffering,
+        stream.buffer, stream.encoding, 'backslashreplace', line_buffering=stream.line_buffering,
         write_through=stream.write_through)

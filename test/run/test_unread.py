@@ -1,11 +1,12 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
 """A command that nobody reads any more ends without a word, and leaves nothing."""
+import json
 import os
 import subprocess
 
 import pytest
-from commands import command, family, port_is_free, wait_gone
+from commands import command, family, port_is_free, wait_gone, write_hop
 
 from px4_sim_ros.recording.bag.reader import BagReader
 
@@ -46,3 +47,31 @@ def test_without_standard_output_nothing_is_printed():
     closed = subprocess.run(['sh', '-c', '"$@" >&-', 'sh', *command('list')],
                             stderr=subprocess.PIPE, text=True, check=False)
     assert (closed.returncode, closed.stderr) == (0, '')
+
+
+def test_a_full_device_is_reported_and_the_flight_is_not_lost(instance, tmp_path):
+    summary = tmp_path / 'summary.json'
+    with open('/dev/full', 'w') as full:
+        flown = subprocess.run(
+            command('fly', '--mode', 'core', '--mission', write_hop(tmp_path, 0.3), '--instance',
+                    instance, '--summary', summary),
+            stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (flown.returncode, flown.stderr) == (
+        1, 'px4_sim_ros: standard output cannot be written: No space left on device\n')
+    assert json.loads(summary.read_text())['mission_flown']
+
+
+def test_a_name_that_is_no_utf8_is_refused():
+    refused = subprocess.run([*map(os.fsencode, command('fly', '--mission')), b'm\xff.yaml'],
+                             capture_output=True, text=True, check=False)
+    assert (refused.returncode, refused.stdout, refused.stderr) == (
+        2, '', r"px4_sim_ros: argument 'm\udcff.yaml': is no utf-8" '\n')
+
+
+def test_a_terminal_that_knows_ascii_only_shows_all(tmp_path):
+    """What it cannot show is shown as a number."""
+    mission = tmp_path / 'caf\xe9.yaml'
+    refused = subprocess.run(command('fly', '--mission', mission), capture_output=True, text=True,
+                             env=os.environ | {'PYTHONIOENCODING': 'ascii'}, check=False)
+    assert (refused.returncode, refused.stderr) == (
+        2, f'fly: mission file {tmp_path}/caf\\xe9.yaml: No such file or directory\n')
