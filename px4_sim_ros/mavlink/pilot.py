@@ -83,7 +83,8 @@ class Pilot:
             link.receive()
             if link.silent_s > _SILENCE_LIMIT_S:
                 raise MissionError(
-                    f'no MAVLink message on UDP port {link.port} for {link.silent_s:.0f} s')
+                    f'no MAVLink message on UDP port {link.port} for {link.silent_s:.0f} s'
+                    f"{link.ignored_sentence and '; '}{link.ignored_sentence}")
 
     def course(self, mission: Mission) -> Course[None]:
         """Fly a mission to its end.
