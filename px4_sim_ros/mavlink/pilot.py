@@ -84,7 +84,7 @@ class Pilot:
             if link.silent_s > _SILENCE_LIMIT_S:
                 raise MissionError(
                     f'no MAVLink message on UDP port {link.port} for {link.silent_s:.0f} s'
-                    f"{link.ignored_sentence and '; '}{link.ignored_sentence}")
+                    f"{link.remark and '; '}{link.remark}")
 
     def course(self, mission: Mission) -> Course[None]:
         """Fly a mission to its end.

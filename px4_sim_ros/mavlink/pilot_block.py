@@ -231,7 +231,7 @@ class PilotBlock(Block):
                 time_us, f'MAVLink system {link.stranger} talks to the autopilot as well')
         if link.ignored and not self._has_told_ignored:
             self._has_told_ignored = True
-            self.log(True, link.ignored_sentence)
+            self.log(True, link.remark)
 
     def _after_end(self, time_us: int) -> Outputs | None:
         """Tell that it is over, in the step that is held if one is: none comes after it."""

@@ -93,7 +93,7 @@ class PilotLink:
         self._is_shared_port = instance == INSTANCES_WITH_PILOT_PORT - 1
         self._own = bytes([self.system_id, _AUTOPILOT])        # as in the header of a frame
         self.ignored = 0                 # datagrams that were not from its autopilot
-        self.ignored_sentence = ''       # of the first of them
+        self.remark = ''       # of the first of them
         self._has_to_ask = instance >= INSTANCES_WITH_PILOT_PORT
         # Of the autopilot; None until it has sent something, unless it has to be asked for that.
         self._address = autopilot if self._has_to_ask else None
@@ -243,7 +243,7 @@ class PilotLink:
         self.ignored += 1
         if self.ignored == 1:
             (host, port), (own_host, own_port) = sender, self._only_from
-            self.ignored_sentence = (
+            self.remark = (
                 f'UDP port {self.port}: what comes from {host}:{port} is ignored; the autopilot of'
                 f' this instance sends from {own_host}:{own_port}')
 

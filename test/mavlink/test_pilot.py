@@ -383,7 +383,7 @@ def test_what_is_forged_is_ignored_counted_and_told(fly, autopilot, pilot, event
     assert [event.text for event in events] == [
         'ready to fly', 'armed', 'arrived at 0 m north, 0 m east, 10 m up', 'landed', 'disarmed']
     assert pilot.link.text == '' and pilot.link.ignored > len(forged)
-    assert pilot.link.ignored_sentence == (
+    assert pilot.link.remark == (
         f'UDP port {pilot.link.port}: what comes from {sender} is ignored; the autopilot of this'
         f' instance sends from {HOST}:{pilot.link.port - 14690 + 14580}')
 
@@ -392,7 +392,7 @@ def test_a_silent_autopilot_and_another_sender_are_told_together(pilot, monkeypa
     monkeypatch.setattr('px4_sim_ros.mavlink.pilot._SILENCE_LIMIT_S', 0.3)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
         other.sendto(b'x', (HOST, pilot.link.port))
-        with pytest.raises(MissionError, match=r' s; UDP port \d+: what comes from .* is ignored; '):
+        with pytest.raises(MissionError, match=r' s; UDP port \d+: what comes from .* is ignored'):
             pilot.fly(UP_AND_DOWN)
 
 
