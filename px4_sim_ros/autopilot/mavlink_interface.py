@@ -93,11 +93,17 @@ class MavlinkInterface:
                 elif kind == 'COMMAND_INT':
                     self._acknowledge(message, self._command_int(message))
                 else:
-                    self._refuse(kind)
+                    self._refuse(message)
 
-    def _refuse(self, kind: str) -> None:
+    def _refuse(self, message: mavlink.MAVLink_message) -> None:
         """Refuse what only PX4 does; sticks, which come many times a second, once."""
-        if kind == 'MISSION_COUNT':
+        kind = message.get_type()
+        if kind == 'PARAM_SET':
+            self._say_refused('there are no parameters')
+            self._send(self._mav.param_error_encode(
+                message.get_srcSystem(), message.get_srcComponent(), message.param_id.encode(), -1,
+                mavlink.MAV_PARAM_ERROR_DOES_NOT_EXIST))
+        elif kind == 'MISSION_COUNT':
             self._say_refused('there is no navigator to upload to')
             self._send(self._mav.mission_ack_encode(0, 0, mavlink.MAV_MISSION_UNSUPPORTED))
         elif kind == 'MANUAL_CONTROL' and not self._has_refused_sticks:

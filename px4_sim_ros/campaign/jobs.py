@@ -14,8 +14,9 @@ from px4_sim_ros.config.configuration import Configuration, checked_scenario, lo
 from px4_sim_ros.config.resources import DUMPER
 from px4_sim_ros.config.vehicles_and_missions import flown_mission
 from px4_sim_ros.model.errors import ParameterError, RunError
+from px4_sim_ros.run import px4_parameters
 from px4_sim_ros.run.embedded import check_embedded
-from px4_sim_ros.run.px4 import schedule_parameters
+from px4_sim_ros.run.px4 import Px4, schedule_parameters
 
 ALWAYS, FAILED, NEVER = 'always', 'failed', 'never'
 """Which recordings are kept."""
@@ -83,6 +84,9 @@ def configured(
         'hil_bridge': {'instance': instance}, **recorded}, base=base)
     if px4 is None:
         check_embedded(found)
+    else:
+        px4_parameters.environment(
+            Px4(pathlib.Path(px4[0])), found.world.vehicle, found.world.scenario)
     if (mission := flown_mission(found.world)) is not None:
         mission.check_fits(f'vehicle {found.vehicle.name}', found.vehicle.drives)
     checked_scenario(found)

@@ -11,7 +11,7 @@ import typing
 
 from px4_sim_ros.cli import output
 from px4_sim_ros.cli.arguments import namespace, speed_factor
-from px4_sim_ros.cli.exit_codes import FAILED, INTERRUPTED
+from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED, INTERRUPTED
 from px4_sim_ros.config import signals
 from px4_sim_ros.config.resources import parse_yaml
 from px4_sim_ros.model.errors import ParameterError, did_you_mean
@@ -90,10 +90,10 @@ def _vehicle(control: Control, options: argparse.Namespace) -> None:
 
 def _fault(control: Control, options: argparse.Namespace) -> None:
     event: dict[str, typing.Any] = {options.action: dict(options.parameters)}
-    for key in 'name', 'for_s':
+    for key in 'name', 'for_s', 'refused':
         if getattr(options, key) is not None:
             event[key] = getattr(options, key)
-    print(control.fault(json.dumps(event)))
+    print(control.fault(json.dumps(event, default=str)))
 
 
 def _parameter(text: str) -> tuple[str, typing.Any]:
@@ -165,6 +165,8 @@ def add_parsers(commands: typing.Any) -> None:
                                   metavar='PARAMETER=VALUE', help='such as motor=2')
     parsers['fault'].add_argument('--for', dest='for_s', type=float, metavar='S',
                                   help='how long it lasts, in simulated time')
+    parsers['fault'].add_argument('--refused', action='store_true', default=None,
+                                  help='the autopilot is expected to refuse it')
     parsers['fault'].add_argument('--name', help='by which `fault clear event=NAME` ends it')
     parsers['sensor'].add_argument('verb', choices=('start', 'stop', 'status'))
 
@@ -185,6 +187,8 @@ def run(options: argparse.Namespace) -> int:
                 print(json.dumps(control.status.values() | {'sentence': control.status.sentence}))
             elif options.command not in ('stop', 'sensor', 'vehicle', 'fault'):
                 print(control.summary())
+        except ParameterError as error:
+            return output.failed(options.command, error, BAD_INPUT)
         except RuntimeError as error:
             return output.failed(options.command, error, FAILED)
         except KeyboardInterrupt:

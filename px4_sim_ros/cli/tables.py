@@ -134,7 +134,7 @@ def actions() -> str:
     return _table(('action', 'what it does', 'parameters'), [
         (f'`{name}`', meaning(action),
          '; '.join(_action_parameter(key, info, action.DEFAULTS)
-                   for key, info in action.infos().items() if key != 'type'))
+                   for key, info in action.infos().items() if key not in action.INNER))
         for name, action in ACTIONS.items()])
 
 

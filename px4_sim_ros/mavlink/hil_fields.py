@@ -16,6 +16,12 @@ INT32_MIN, INT32_MAX = -0x8000_0000, 0x7FFF_FFFF
 FLOAT32_MAX = struct.unpack('<f', b'\xff\xff\x7f\x7f')[0]
 
 
+def enum_name(enum: str, number: int) -> str:
+    """Return the name of an entry of an enum of MAVLink, or the enum and the number."""
+    known = mavlink.enums[enum].get(number)
+    return str(known.name) if known else f'{enum} {number}'
+
+
 def saturated(value: float, low: int, high: int) -> int:
     """Return `value` rounded to a whole number within [low, high]; NaN gives 0."""
     if math.isnan(value):

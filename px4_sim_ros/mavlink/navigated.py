@@ -19,6 +19,7 @@ import typing
 
 from pymavlink.dialects.v20 import common as mavlink
 
+from px4_sim_ros.mavlink.hil_fields import enum_name
 from px4_sim_ros.mavlink.pilot_events import Course, Event, Home, MissionError, place_text
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.mission import GoTo, Hold, Land, Mission, TakeOff
@@ -223,9 +224,10 @@ def _upload(pilot: Pilot, items: typing.Sequence[_Item], home: Home) -> Course[N
         return link.mission_result is not None
 
     yield from pilot.until(is_taken, _UPLOAD_LIMIT_S, 'the autopilot has not taken the mission')
+    assert link.mission_result is not None, 'it was waited for'
     if link.mission_result != mavlink.MAV_MISSION_ACCEPTED:
-        result = mavlink.enums['MAV_MISSION_RESULT'][link.mission_result].name
-        raise MissionError(f'the autopilot refuses the mission: {result}')
+        result = enum_name('MAV_MISSION_RESULT', link.mission_result)
+        raise MissionError(f'the autopilot refuses the mission: {result}{pilot.last_words()}')
 
 
 def _message(pilot: Pilot, index: int, item: _Item, home: Home) -> mavlink.MAVLink_message:

@@ -13,6 +13,8 @@ import typing
 
 from pymavlink.dialects.v20 import common as mavlink
 
+from px4_sim_ros.mavlink.console import Console
+from px4_sim_ros.mavlink.hil_fields import enum_name
 from px4_sim_ros.mavlink.navigated import (
     ARRIVED_DISTANCE_M,
     NAVIGATED,
@@ -37,6 +39,7 @@ from px4_sim_ros.model.telemetry import TelemetryListener
 
 _SILENCE_LIMIT_S = 60.0          # wall time without any message
 _READY_LIMIT_S = 120.0           # this and the others are simulated times
+_REASON_S = 1.0                  # before it, in which PX4 says why it is not ready
 _ITEM_LIMIT_S = 180.0
 _COMMAND_RETRY_S = 1.0
 _ARRIVED_SPEED_M_S = 0.3
@@ -67,6 +70,9 @@ class Pilot:
         self._has_to_be_armed = False
         self._failsafe_mode: str | None = None
         self.link = PilotLink(instance, listener, system_type)
+        self.console, self._printed = Console(self.link.autopilot_port), 0
+        self._has_looked = False         # for the console
+        self._asks_at_s = math.inf       # why the autopilot is not ready
         load_proj()
 
     def close(self) -> None:
@@ -83,8 +89,7 @@ class Pilot:
             link.receive()
             if link.silent_s > _SILENCE_LIMIT_S:
                 raise MissionError(
-                    f'no MAVLink message on UDP port {link.port} for {link.silent_s:.0f} s'
-                    f"{link.remark and '; '}{link.remark}")
+                    f'no MAVLink message on UDP port {link.port} for {link.silent_s:.0f} s')
 
     def course(self, mission: Mission) -> Course[None]:
         """Fly a mission to its end.
@@ -96,16 +101,19 @@ class Pilot:
             mission.check_fits('the vehicle', self.link.vehicle_type in ROVERS)
         except ParameterError as error:
             raise MissionError(str(error)) from error
+        self.begin_item()
         if self._uploads or self.link.vehicle_type in NAVIGATED:
             yield from fly_navigated(self, mission, home)
             return
         for item in mission.items:
+            self.begin_item()
             yield from self._fly_item(item, home)
         if self._failure:
             raise MissionError(self._failure)
 
     def ready(self) -> Course[Home]:
         """Wait until the autopilot is ready to arm; return where it stands."""
+        self._asks_at_s = self.link.time_s + _READY_LIMIT_S - _REASON_S
         position_enu, geodetic = yield from self.until(
             self._place, _READY_LIMIT_S, 'the autopilot is not ready to arm')
         self.link.begin_flight()
@@ -115,8 +123,20 @@ class Pilot:
     def _place(self) -> tuple[Vector, GeodeticPosition] | None:
         """Return where the vehicle is, once it has said what it is and is ready to arm."""
         link = self.link
+        if link.is_px4 and not self._has_looked:
+            # It takes some milliseconds, in which the time of the autopilot goes on.
+            self._has_looked = True
+            self.begin_item()
+            return None
         if link.ready and link.vehicle_type and link.position_enu and link.geodetic:
             return link.position_enu, link.geodetic
+        if link.is_px4 and link.time_s >= self._asks_at_s:
+            self._asks_at_s = math.inf
+            self.begin_item()
+            # PX4 prints what keeps it from arming.
+            link.send(link.mav.command_long_encode(
+                link.system_id, _AUTOPILOT, mavlink.MAV_CMD_RUN_PREARM_CHECKS, 0,
+                0, 0, 0, 0, 0, 0, 0))
         return None
 
     def _fly_item(self, item: Item, home: Home) -> Course[None]:
@@ -157,7 +177,7 @@ class Pilot:
         else:
             text = self._failure = (
                 f'the vehicle has not held for {item.duration_s:g} s: it is {up_m:.1f} m up, and'
-                f' was {began_m:.1f} m{self._last_words()}')
+                f' was {began_m:.1f} m{self.last_words()}')
         self.report(Event(text, self.link.time_s, None, True))
 
     def _go_to(self, item: GoTo, home: Home) -> Course[None]:
@@ -269,7 +289,7 @@ class Pilot:
             # Time may jump from one message to the next: the condition is looked at first.
             if end_s is not None and link.time_s > end_s:
                 raise MissionError(
-                    f'{failure} after {limit_s:g} s of simulated time{self._last_words()}')
+                    f'{failure} after {limit_s:g} s of simulated time{self.last_words()}')
             yield
         return value
 
@@ -282,11 +302,28 @@ class Pilot:
         mode = link.mode if link.failsafe else None
         if mode is not None and mode != self._failsafe_mode:
             self.report(Event(
-                f'the autopilot is in a failsafe, mode {mode}{self._last_words()}', link.time_s))
+                f'the autopilot is in a failsafe, mode {mode}{self._last_text()}', link.time_s))
         self._failsafe_mode = mode
         if self._has_to_be_armed and not link.armed:
             raise MissionError(
-                f'the autopilot has disarmed before the end of the mission{self._last_words()}')
+                f'the autopilot has disarmed before the end of the mission{self.last_words()}')
 
-    def _last_words(self) -> str:
+    def last_words(self) -> str:
+        """Return the end of a sentence about what has failed: what the autopilot says of it."""
+        link, said = self.link, []
+        if link.refusal is not None:
+            command, result = link.refusal
+            said.append(f"it answers {enum_name('MAV_CMD', command)} with"
+                        f" {enum_name('MAV_RESULT', result)}")
+        if link.is_px4 and (words := self.console.words(self._printed)):
+            said.append(f'the console of PX4 has: {words}')
+        return self._last_text() + ''.join(f'; {words}' for words in said)
+
+    def _last_text(self) -> str:
         return f'; its last words were "{self.link.text}"' if self.link.text else ''
+
+    def begin_item(self) -> None:
+        """Leave out what the autopilot has said by now."""
+        self.link.refusal = None
+        if self.link.is_px4:
+            self._printed = self.console.size()

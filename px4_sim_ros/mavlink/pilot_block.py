@@ -16,11 +16,11 @@ from pymavlink.dialects.v20 import common as mavlink
 from px4_sim_ros.mavlink.pilot import Pilot
 from px4_sim_ros.mavlink.pilot_events import Course, Event, MissionError
 from px4_sim_ros.mavlink.pilot_link import PilotLink
-from px4_sim_ros.mavlink.scenario_words import message_of
+from px4_sim_ros.mavlink.requests import Requests
 from px4_sim_ros.mavlink.sticks import StickLine, joy_axes, manual_control
 from px4_sim_ros.model.faults.action import Faults
 from px4_sim_ros.model.faults.autopilot import Sticks
-from px4_sim_ros.model.faults.links import AutopilotOff, LinkLost
+from px4_sim_ros.model.faults.links import AutopilotOff, AutopilotPaused, LinkLost
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.rotation import difference
@@ -100,6 +100,7 @@ class PilotBlock(Block):
         self._pilot = Pilot(
             p.instance, self._report, self.telemetry, _SYSTEM_TYPES[p.speaks_as],
             uploads=p.missions == UPLOADED)
+        self._requests = Requests(self._pilot.link, self._pilot.console)
         self._course = self.course(self._pilot)
 
     def course(self, pilot: Pilot) -> Course[None]:
@@ -116,7 +117,7 @@ class PilotBlock(Block):
 
     def _begin(self) -> None:
         self._sentence = self._failure = ''
-        self._is_over = self._is_told = self._has_told_ignored = False
+        self._is_over = self._is_told = False
         self._sticks, self._is_by_hand = StickLine(), False
         self.over_us: int | None = None
         """The simulated time at which it was told that the mission is over."""
@@ -149,6 +150,8 @@ class PilotBlock(Block):
             link.discard()
         elif is_due(time_us, _PERIOD_US):
             link.receive_all(time_us / US_PER_S)
+            self._requests.look(time_us, stands_still=any(
+                isinstance(fault.action, AutopilotPaused) for fault in faults))
             if not self._is_over:
                 self._go_on()
             self._look_for_others(time_us)
@@ -180,9 +183,8 @@ class PilotBlock(Block):
         for fault in faults:
             if fault.since_us == time_us and isinstance(fault.action, AutopilotOff):
                 link.forget()
-            if fault.since_us == time_us and (message := message_of(
-                    link.mav, link.system_id, fault.action)) is not None:
-                link.send(message)
+            if fault.since_us == time_us:
+                self._requests.ask(fault, time_us)
 
     def take_sticks(self, sticks: Sticks) -> None:
         """Hold what a person does with the sticks; the flight is one that does not repeat."""
@@ -201,7 +203,7 @@ class PilotBlock(Block):
         """Return what the autopilot has said last: the same object while it is the same."""
         state = AutopilotState(
             link.mode, link.armed, link.on_ground, link.failsafe, self._items, self._is_over,
-            self._failure, tuple(link.texts), self._moved(link))
+            self._failure, tuple(link.texts), self._moved(link), self._requests.answers())
         link.texts.clear()
         if state != self._state:
             self._state = state
@@ -224,14 +226,9 @@ class PilotBlock(Block):
             self._sentence = self._failure
 
     def _look_for_others(self, time_us: int) -> None:
-        assert self._pilot is not None, 'there is one'
-        link = self._pilot.link
-        if link.stranger is not None and self._gap is None:
-            self._gap = Gap(
-                time_us, f'MAVLink system {link.stranger} talks to the autopilot as well')
-        if link.ignored and not self._has_told_ignored:
-            self._has_told_ignored = True
-            self.log(True, link.remark)
+        stranger = self._pilot.link.stranger if self._pilot is not None else None
+        if stranger is not None and self._gap is None:
+            self._gap = Gap(time_us, f'MAVLink system {stranger} talks to the autopilot as well')
 
     def _after_end(self, time_us: int) -> Outputs | None:
         """Tell that it is over, in the step that is held if one is: none comes after it."""
@@ -282,8 +279,7 @@ class PilotBlock(Block):
             return {}
         link = self._pilot.link
         return {AUTOPILOT_STATUS.name: self._status.text, ESTIMATE.name: link.estimates,
-                SET_POINT.name: link.set_points,
-                **({'ignored_datagrams': link.ignored} if link.ignored else {})}
+                SET_POINT.name: link.set_points}
 
     def values(self) -> dict[str, object]:
         """Return what it reports in numbers and names, also after it was closed."""

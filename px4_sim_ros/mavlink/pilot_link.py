@@ -52,7 +52,8 @@ _IN_FLIGHT = frozenset(message.id for message in (
     mavlink.MAVLink_sys_status_message, mavlink.MAVLink_extended_sys_state_message,
     mavlink.MAVLink_command_ack_message, mavlink.MAVLink_statustext_message,
     mavlink.MAVLink_mission_request_message, mavlink.MAVLink_mission_request_int_message,
-    mavlink.MAVLink_mission_ack_message, mavlink.MAVLink_high_latency2_message))
+    mavlink.MAVLink_mission_ack_message, mavlink.MAVLink_high_latency2_message,
+    mavlink.MAVLink_param_value_message, mavlink.MAVLink_param_error_message))
 # Where, and at what time, a flight begins; there may be no position yet.
 _BEFORE_FLIGHT = _IN_FLIGHT | {
     mavlink.MAVLink_attitude_message.id, mavlink.MAVLink_global_position_int_message.id}
@@ -80,20 +81,16 @@ class PilotLink:
         self._listener, self._system_type = listener, system_type
         self.is_cut = False              # what is sent is lost
         self.system_id = instance + 1
-        self.port = pilot_port(instance)
+        self.port, self.autopilot_port = pilot_port(instance), AUTOPILOT_PORT + instance
         self.mav = mavlink.MAVLink(
             None, srcSystem=245, srcComponent=mavlink.MAV_COMP_ID_ONBOARD_COMPUTER)
         self.mav.robust_parsing = True
         self._socket = bound_socket('UDP', LOCAL, self.port)
         self._buffer = memoryview(bytearray(65536))
         self._received: collections.deque[bytes] = collections.deque()     # and not parsed yet
-        autopilot = LOCAL, AUTOPILOT_PORT + instance
-        self._only_from = autopilot
-        # All later PX4s send to the last of these ports at first.
-        self._is_shared_port = instance == INSTANCES_WITH_PILOT_PORT - 1
-        self._own = bytes([self.system_id, _AUTOPILOT])        # as in the header of a frame
-        self.ignored = 0                 # datagrams that were not from its autopilot
-        self.remark = ''       # of the first of them
+        autopilot = LOCAL, self.autopilot_port
+        # Who alone is listened to: to the last of PX4's ports all later ones send at first.
+        self._only_from = autopilot if instance >= INSTANCES_WITH_PILOT_PORT - 1 else None
         self._has_to_ask = instance >= INSTANCES_WITH_PILOT_PORT
         # Of the autopilot; None until it has sent something, unless it has to be asked for that.
         self._address = autopilot if self._has_to_ask else None
@@ -116,12 +113,16 @@ class PilotLink:
         self.ready = False
         self.on_ground = True
         self.acknowledged: tuple[int, int] | None = None       # command and its result
+        self.refusal: tuple[int, int] | None = None            # command and result, the last
+        self.is_px4 = False
         self.text = ''
         self.stranger: int | None = None   # another system whose HEARTBEAT the autopilot passes on
         self.mode = ''
         self.failsafe = False
         # Since they were taken last.
         self.texts: collections.deque[str] = collections.deque(maxlen=_MOST_TEXTS)
+        self.answers: collections.deque[mavlink.MAVLink_message] = collections.deque(
+            maxlen=_MOST_TEXTS)                   # to what was asked
         self.vehicle_type = 0
         self.heading_deg = 0.0                      # clockwise from north
         self.item_wanted: int | None = None         # of a mission that is uploaded
@@ -141,7 +142,7 @@ class PilotLink:
         if self._listener is not None:
             ids |= {mavlink.MAVLink_attitude_quaternion_message.id}
         self._wanted = ids
-        accept_only(self._socket, ids, self._only_from[1] if self._is_shared_port else None)
+        accept_only(self._socket, ids, self._only_from and self._only_from[1])
 
     @property
     def silent_s(self) -> float:
@@ -195,19 +196,18 @@ class PilotLink:
     def _parse(self, data: bytes) -> None:
         # Two of three are one of these; pymavlink takes ten times as long.
         if (found := self._position.read(data)) is not None:
-            if data[5:7] == self._own:
+            if found[0] == self.system_id:
                 self._take_position(*found[1])
         elif (found := self._target.read(data)) is not None:
-            if data[5:7] == self._own:
+            if found[0] == self.system_id:
                 self._take_target(*found[1][:4])
         elif (found := self._turn.read(data)) is not None:
-            if data[5:7] == self._own:
+            if found[0] == self.system_id:
                 self._attitude = found[1][1:8]
         else:
             for message in self.mav.parse_buffer(data) or ():
                 if message.get_srcSystem() == self.system_id:
-                    if message.get_srcComponent() == _AUTOPILOT:
-                        self._take(message)
+                    self._take(message)
                 elif message.get_type() == 'HEARTBEAT':
                     self.stranger = message.get_srcSystem()
         if self.time_s >= self._next_heartbeat_s:
@@ -229,8 +229,7 @@ class PilotLink:
             for _ in range(_MOST_AT_ONCE):
                 size, sender = self._socket.recvfrom_into(
                     self._buffer, 0, socket.MSG_DONTWAIT)
-                if sender != self._only_from:
-                    self._ignore(sender)
+                if sender != self._only_from and self._only_from is not None:
                     continue
                 self._address, has_come = sender, True
                 data = frames_of(bytes(self._buffer[:size]), self._wanted)
@@ -238,14 +237,6 @@ class PilotLink:
                     self._received.append(data)
         if self._has_to_ask and not has_come:
             self.wake_receiver()
-
-    def _ignore(self, sender: tuple[str, int]) -> None:
-        self.ignored += 1
-        if self.ignored == 1:
-            (host, port), (own_host, own_port) = sender, self._only_from
-            self.remark = (
-                f'UDP port {self.port}: what comes from {host}:{port} is ignored; the autopilot of'
-                f' this instance sends from {own_host}:{own_port}')
 
     def _take_time(self, time_boot_ms: int) -> None:
         if not self._has_simulated_time:
@@ -273,6 +264,12 @@ class PilotLink:
             self.set_points += 1
             self._listener.on_set_point(SetPoint(time_boot_ms * 1000, place))
 
+    def _note_refusal(self, command: int, result: int) -> None:
+        if result not in (mavlink.MAV_RESULT_ACCEPTED, mavlink.MAV_RESULT_IN_PROGRESS):
+            self.refusal = command, result
+        elif self.refusal is not None and self.refusal[0] == command:
+            self.refusal = None
+
     def _take(self, m: mavlink.MAVLink_message) -> None:
         kind = m.get_type()
         # SYSTEM_TIME goes on without a position.
@@ -289,11 +286,12 @@ class PilotLink:
             self.geodetic = GeodeticPosition(
                 m.lat * 1e-7, m.lon * 1e-7, m.alt * 1e-3)
             self.heading_deg = m.hdg * 1e-2
-        elif kind == 'HEARTBEAT':
+        elif kind == 'HEARTBEAT' and m.get_srcComponent() == _AUTOPILOT:
             self.armed = bool(m.base_mode & mavlink.MAV_MODE_FLAG_SAFETY_ARMED)
             self.mode = mode_name(m.custom_mode)
             self.failsafe = m.system_status >= mavlink.MAV_STATE_CRITICAL
             self.vehicle_type = m.type
+            self.is_px4 = m.autopilot == mavlink.MAV_AUTOPILOT_PX4
         elif kind == 'SYS_STATUS':
             self.ready = bool(
                 m.onboard_control_sensors_health & mavlink.MAV_SYS_STATUS_PREARM_CHECK)
@@ -301,6 +299,10 @@ class PilotLink:
             self.on_ground = m.landed_state == mavlink.MAV_LANDED_STATE_ON_GROUND
         elif kind == 'COMMAND_ACK':
             self.acknowledged = m.command, m.result
+            self._note_refusal(m.command, m.result)
+            self.answers.append(m)
+        elif kind in ('PARAM_VALUE', 'PARAM_ERROR'):
+            self.answers.append(m)
         elif kind in ('MISSION_REQUEST', 'MISSION_REQUEST_INT'):
             self.item_wanted = m.seq
         elif kind == 'MISSION_ACK':

@@ -18,8 +18,12 @@ MODES = tuple(_NUMBERS)
 
 def mode_name(custom_mode: int) -> str:
     """Return the name of a mode, '' for one that is not known."""
-    main, sub = custom_mode >> 16 & 0xFF, custom_mode >> 24
-    return _SUB.get(sub, '') if main == _AUTO else _MAIN.get(main, '')
+    return mode_of(custom_mode >> 16 & 0xFF, custom_mode >> 24)
+
+
+def mode_of(main: float, sub: float) -> str:
+    """Return the name of a mode by main mode and sub-mode, '' for one that is not known."""
+    return _SUB.get(int(sub), '') if main == _AUTO else _MAIN.get(int(main), '')
 
 
 def auto_mode(name: str) -> int:

@@ -3,7 +3,6 @@
 """What a scenario says to the autopilot, as MAVLink messages."""
 from __future__ import annotations
 
-import struct
 import typing
 
 from pymavlink.dialects.v20 import common as mavlink
@@ -13,8 +12,6 @@ from px4_sim_ros.model.errors import ParameterError, did_you_mean
 from px4_sim_ros.model.faults.autopilot import (
     FAILURE_TYPES,
     FAILURE_UNITS,
-    INT32,
-    AutopilotParameter,
     Command,
     Mode,
     Px4Failure,
@@ -22,10 +19,11 @@ from px4_sim_ros.model.faults.autopilot import (
 from px4_sim_ros.model.scenario.condition import All, Condition, Is
 
 if typing.TYPE_CHECKING:       # a pilot without one does without all of its actions
-    from px4_sim_ros.model.scenario.scenario import Scenario
+    from px4_sim_ros.model.scenario.scenario import Event, Scenario
 
 _AUTOPILOT = mavlink.MAV_COMP_ID_AUTOPILOT1
-_COMMANDS = {entry.name: number for number, entry in mavlink.enums['MAV_CMD'].items()}
+_COMMANDS = {entry.name: number for number, entry in mavlink.enums['MAV_CMD'].items()
+             if not entry.name.endswith('_ENUM_END')}
 
 
 def _numbers(enum: str, names: typing.Iterable[str]) -> dict[str, int]:
@@ -39,13 +37,10 @@ _UNITS = _numbers('FAILURE_UNIT', FAILURE_UNITS)
 _TYPES = _numbers('FAILURE_TYPE', FAILURE_TYPES)
 
 
-def message_of(
-    mav: mavlink.MAVLink, system_id: int, action: object,
-) -> mavlink.MAVLink_message | None:
-    """Return what is to be sent for an action, None for one that says nothing.
-
-    PX4 takes the bytes of a whole number for the value of a parameter of that type.
-    """
+def command_of(
+    mav: mavlink.MAVLink, system_id: int, action: Command | Mode | Px4Failure,
+) -> mavlink.MAVLink_command_long_message:
+    """Return the command that an action gives."""
     if isinstance(action, Command):
         params = (*action.params, *[0.0] * (7 - len(action.params)))
         return mav.command_long_encode(
@@ -54,18 +49,9 @@ def message_of(
         return mav.command_long_encode(
             system_id, _AUTOPILOT, mavlink.MAV_CMD_DO_SET_MODE, 0,
             mavlink.MAV_MODE_FLAG_CUSTOM_MODE_ENABLED, *mode_numbers(action.to), 0, 0, 0, 0)
-    if isinstance(action, Px4Failure):
-        return mav.command_long_encode(
-            system_id, _AUTOPILOT, mavlink.MAV_CMD_INJECT_FAILURE, 0, _UNITS[action.unit],
-            _TYPES[action.type], action.instance, 0, 0, 0, 0)
-    if isinstance(action, AutopilotParameter):
-        value, kind = action.value, mavlink.MAV_PARAM_TYPE_REAL32
-        if action.type == INT32:
-            value, = struct.unpack('<f', struct.pack('<i', int(value)))
-            kind = mavlink.MAV_PARAM_TYPE_INT32
-        return mav.param_set_encode(
-            system_id, _AUTOPILOT, action.name.encode(), value, kind)
-    return None
+    return mav.command_long_encode(
+        system_id, _AUTOPILOT, mavlink.MAV_CMD_INJECT_FAILURE, 0, _UNITS[action.unit],
+        _TYPES[action.type], action.instance, 0, 0, 0, 0)
 
 
 def check(scenario: Scenario, owner: str) -> None:
@@ -74,29 +60,34 @@ def check(scenario: Scenario, owner: str) -> None:
     :raises ParameterError: one is not known
     """
     for event in scenario.events:
-        if isinstance(event.action, Command) and event.action.command not in _COMMANDS:
-            command = event.action.command
-            raise ParameterError(f'{owner}: event {event.name}: command = {command!r}: is no'
-                                 f' MAV_CMD{did_you_mean(command, _COMMANDS)}')
-        if isinstance(event.action, Mode):
-            _check_mode(f'{owner}: event {event.name}: to', event.action.to)
-    for condition in _conditions(scenario):
-        if isinstance(condition, Is) and isinstance(condition.wanted, str):
-            _check_mode(f'{owner}: mode', condition.wanted)
+        check_event(event, f'{owner}: event {event.name}')
+    for expectation in scenario.expectations:
+        for condition in (expectation.condition, expectation.after, expectation.until):
+            _check_condition(condition, owner)
+    if scenario.end is not None:
+        _check_condition(scenario.end.when, owner)
+
+
+def check_event(event: Event, owner: str) -> None:
+    """Check that MAVLink has the command, and PX4 the modes, of an event.
+
+    :raises ParameterError: one is not known
+    """
+    if isinstance(event.action, Command) and event.action.command not in _COMMANDS:
+        command = event.action.command
+        raise ParameterError(f'{owner}: command = {command!r}: is no'
+                             f' MAV_CMD{did_you_mean(command, _COMMANDS)}')
+    if isinstance(event.action, Mode):
+        _check_mode(f'{owner}: to', event.action.to)
+    _check_condition(event.when, owner)
+
+
+def _check_condition(condition: Condition | None, owner: str) -> None:
+    for part in condition.parts if isinstance(condition, All) else [condition]:
+        if isinstance(part, Is) and isinstance(part.wanted, str):
+            _check_mode(f'{owner}: mode', part.wanted)
 
 
 def _check_mode(owner: str, name: str) -> None:
     if name not in MODES:
         raise ParameterError(f'{owner} = {name!r}: must be one of {", ".join(MODES)}')
-
-
-def _conditions(scenario: Scenario) -> typing.Iterator[Condition]:
-    found = [event.when for event in scenario.events]
-    found += [condition for e in scenario.expectations
-              for condition in (e.condition, e.after, e.until)]
-    found += [scenario.end.when] if scenario.end is not None else []
-    for condition in found:
-        if isinstance(condition, All):
-            yield from condition.parts
-        elif condition is not None:
-            yield condition

@@ -14,7 +14,7 @@ from rcl_interfaces.msg import Log
 
 from px4_sim_ros.messages.cdr import NOTHING_BEFORE, Before, Layout, Packer
 from px4_sim_ros.model.environment.downwash import Wake
-from px4_sim_ros.model.scenario.situation import AutopilotState
+from px4_sim_ros.model.scenario.situation import Answer, AutopilotState
 from px4_sim_ros.step.graph import AUTOPILOT_STATE, FAULTS, WAKE, WAKES
 
 _INFO = 20
@@ -42,7 +42,9 @@ def _faults_from_plain(plain: typing.Any) -> typing.Any:
 def _state(plain: dict[str, typing.Any]) -> AutopilotState:
     moved = plain.get('moved_enu')        # not in recordings of version 3
     return AutopilotState(**plain | {
-        'texts': tuple(plain['texts']), 'moved_enu': None if moved is None else tuple(moved)})
+        'texts': tuple(plain['texts']), 'moved_enu': None if moved is None else tuple(moved),
+        # Not in recordings of version 6.
+        'answers': tuple(Answer(*answer) for answer in plain.get('answers', ()))})
 
 
 def _wake(plain: dict[str, typing.Any]) -> Wake:

@@ -16,6 +16,7 @@ from std_srvs.srv import Trigger
 
 from px4_sim_ros.config import domain_claim
 from px4_sim_ros.messages.run_status import RunState, RunStatus
+from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.ros.lifecycle_client import ManagedNode, Sequence, SequenceRunner
 from px4_sim_ros.ros.node_status import NodeStatus
 from px4_sim_ros.ros.session import ros_node
@@ -163,13 +164,14 @@ class Control:
         """Let the scenario do something more; return the name of the event.
 
         :param event: as in a scenario file, as YAML
-        :raises ControlError: it refused, did not answer, or there is no scenario
+        :raises ParameterError: naming what is wrong with it
+        :raises ControlError: it did not answer, or there is no scenario
         """
         request = SetParameters.Request(
             parameters=[Parameter('event', value=event).to_parameter_msg()])
         result = self._call(SetParameters, 'scenario/do', request).results[0]
         if not result.successful:
-            raise ControlError(result.reason)
+            raise ParameterError(result.reason)
         return str(result.reason)
 
     def vehicle(self, verb: str, name: str) -> str:

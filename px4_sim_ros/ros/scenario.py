@@ -11,6 +11,7 @@ from rcl_interfaces.srv import SetParameters
 
 from px4_sim_ros.config.configuration import NodeConfiguration
 from px4_sim_ros.config.scenarios import read_event
+from px4_sim_ros.mavlink.scenario_words import check_event
 from px4_sim_ros.messages.scenario_events import happening_message, over_message
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.scenario.happening import Happening, Verdicts
@@ -41,7 +42,7 @@ class ScenarioNode(BlockNode):
             try:
                 if not isinstance(self.block, ScenarioBlock):
                     raise ParameterError('fault: the node scenario is not configured')
-                name = self.block.do(read_event(given.value.string_value))
+                name = self.block.do(read_event(given.value.string_value), check_event)
                 result = SetParametersResult(successful=True, reason=name)
             except ParameterError as error:
                 result = SetParametersResult(successful=False, reason=str(error))

@@ -4,22 +4,25 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import pathlib
+import sys
 import typing
 
 from px4_sim_ros.config import instance_claim
 from px4_sim_ros.config.child_prefix import own_module
-from px4_sim_ros.config.scenarios import NONE, load_scenario
-from px4_sim_ros.config.vehicles_and_missions import load_vehicle
+from px4_sim_ros.config.scenarios import NONE
 from px4_sim_ros.mavlink.hil_server import port_of
 from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.mavlink.pilot_link import AUTOPILOT_PORT, pilot_port
 from px4_sim_ros.mavlink.ports import LOCAL, check_port_is_free
+from px4_sim_ros.run import px4_parameters
 from px4_sim_ros.run.flight_plan import VehiclePlan
 from px4_sim_ros.run.processes import Child
 from px4_sim_ros.run.px4 import (
     CONSOLE,
+    PARAMETER,
     Px4,
     Px4Process,
     check_run_folder,
@@ -33,17 +36,26 @@ def claim(vehicles: typing.Sequence[VehiclePlan]) -> contextlib.ExitStack:
 
     Its instances are those of no other flight until the result is closed.
 
-    :raises ParameterError: another flight has one of them, or a PX4 can have no folder, or cannot
-        boot
+    :raises ParameterError: another flight has one of them, or a PX4 can have no folder, cannot
+        boot, or cannot have a parameter that is to be set
     :raises PortTakenError: naming the port and, where the system shows it, its holder
     """
     with instance_claim.claim(vehicle.hil.instance for vehicle in vehicles) as held:
         for vehicle in vehicles:
             if vehicle.autopilot == 'px4':
+                assert vehicle.px4 is not None, 'it is the autopilot'
+                world = vehicle.configuration.world
+                px4_parameters.environment(vehicle.px4, world.vehicle, world.scenario)
                 check_run_folder()
                 check_socket(vehicle.hil.instance)
             check_ports(vehicle.hil, vehicle.autopilot, vehicle.mission is not None)
         return held.pop_all()
+
+
+@functools.cache
+def _say(remark: str) -> None:
+    """Print a sentence once: a campaign starts many."""
+    print(remark, file=sys.stderr, flush=True)
 
 
 def check_ports(hil: HilParameters, autopilot: str, is_piloted: bool) -> None:
@@ -74,7 +86,8 @@ def start_autopilot(
             'px4_sim_ros.autopilot.process', '--instance', str(instance), '--vehicle', vehicle))
     folder = new_run_folder(instance, ros_home)
     print(f'PX4 runs in {folder}; its console is {CONSOLE} there', flush=True)
-    more = {} if scenario == NONE else load_scenario(scenario).px4_parameters
-    # PX4's parameters are the user's to choose.
-    found = {**os.environ, **px4.environment(load_vehicle(vehicle), more), **px4.parameters}
-    return Px4Process(px4, instance, {**found, **(environment or {})}, folder)
+    ours = {name: value for name, value in os.environ.items() if not name.startswith(PARAMETER)}
+    its, remarks = px4_parameters.environment(px4, vehicle, scenario)
+    for remark in remarks:
+        _say(remark)
+    return Px4Process(px4, instance, {**ours, **its, **(environment or {})}, folder)

@@ -7,10 +7,14 @@ from px4_sim_ros.config.configuration import Configuration
 from px4_sim_ros.config.scenarios import NONE, load_scenario
 from px4_sim_ros.mavlink.pilot_block import UPLOADED, PilotParameters
 from px4_sim_ros.model.errors import ParameterError
-from px4_sim_ros.model.faults.autopilot import Mode, Sticks
+from px4_sim_ros.model.faults.autopilot import AutopilotParameter, Mode, Px4Failure, Sticks
 from px4_sim_ros.model.vehicle.checks import check_is_multirotor
 
-_NAMES = {Sticks: 'sticks', Mode: 'mode'}
+_BY_HAND = 'the embedded autopilot has no modes to fly by hand'
+_CANNOT = {
+    Sticks: f'sticks: {_BY_HAND}', Mode: f'mode: {_BY_HAND}',
+    AutopilotParameter: 'parameter: the embedded autopilot has none',
+    Px4Failure: 'px4_failure: the embedded autopilot has none'}
 
 
 def check_embedded(configuration: Configuration) -> None:
@@ -27,7 +31,6 @@ def check_embedded(configuration: Configuration) -> None:
     if configuration.world.scenario == NONE:
         return
     for event in load_scenario(configuration.world.scenario).events:
-        if name := _NAMES.get(type(event.action)):
-            raise ParameterError(
-                f'scenario {configuration.world.scenario}: event {event.name}: {name}: the embedded'
-                ' autopilot has no modes to fly by hand; fly with the autopilot px4')
+        if (reason := _CANNOT.get(type(event.action))) and not event.refused:
+            raise ParameterError(f'scenario {configuration.world.scenario}: event {event.name}:'
+                                 f' {reason}; fly with the autopilot px4')

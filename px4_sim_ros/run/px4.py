@@ -33,7 +33,8 @@ CONSOLE = 'px4.log'
 
 ONE_CORE, REPEATABLE, ALL_CORES = SCHEDULES = ('one-core', 'repeatable', 'all-cores')
 """How a PX4 runs: on a core of its own, there before all else, or wherever the system puts it."""
-_PARAMETER = 'PX4_PARAM_'         # begins the name of a variable that sets a parameter of PX4
+PARAMETER = 'PX4_PARAM_'
+"""The name of a variable that sets a parameter of PX4 begins with it."""
 _PRIORITY = 50
 # A thread that keeps the core to itself for so long does not sleep any more: the system ends PX4.
 _LONGEST_TURN_US = 5_000_000
@@ -112,20 +113,10 @@ class Px4:
         return on_core if self.schedule == ONE_CORE and len(self.cores) > 1 else []
 
     @staticmethod
-    def environment(
-        vehicle: Vehicle, more: typing.Mapping[str, float] | None = None,
-    ) -> dict[str, str]:
-        """Return what PX4 has to find in its environment in addition to ours.
-
-        :param more: parameters of PX4 besides those of the vehicle
-        """
-        parameters = {**vehicle.px4_parameters, **(more or {})}
-        if vehicle.battery is not None:
-            parameters['SIM_BAT_ENABLE'] = 0      # it gets the battery of the vehicle
-        return {
-            'PX4_SYS_AUTOSTART': str(vehicle.px4_airframe), 'PX4_SIM_MODEL': 'none',
-            'PX4_SIMULATOR': 'mavlink',
-            **{f'{_PARAMETER}{name}': f'{value:g}' for name, value in parameters.items()}}
+    def environment(vehicle: Vehicle) -> dict[str, str]:
+        """Return what PX4 has to find in its environment in addition to ours and parameters."""
+        return {'PX4_SYS_AUTOSTART': str(vehicle.px4_airframe), 'PX4_SIM_MODEL': 'none',
+                'PX4_SIMULATOR': 'mavlink'}
 
 
 def described(px4: Px4 | None) -> dict[str, typing.Any]:
@@ -140,7 +131,7 @@ def described(px4: Px4 | None) -> dict[str, typing.Any]:
 def parameters_set() -> dict[str, str]:
     """Return the variables of our environment that set parameters of PX4."""
     return {name: value for name, value in sorted(os.environ.items())
-            if name.startswith(_PARAMETER)}
+            if name.startswith(PARAMETER)}
 
 
 def command_line(words: typing.Iterable[str]) -> str:

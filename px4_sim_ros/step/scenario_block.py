@@ -16,7 +16,7 @@ from px4_sim_ros.model.faults.action import Subject
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.scenario.course import Course
 from px4_sim_ros.model.scenario.happening import Happening, Verdict
-from px4_sim_ros.model.scenario.scenario import read_now
+from px4_sim_ros.model.scenario.scenario import Event, read_now
 from px4_sim_ros.model.scenario.situation import AutopilotState
 from px4_sim_ros.step.block import Block, BlockConfiguration, BlockStatus, Inputs, Outputs
 from px4_sim_ros.step.graph import AUTOPILOT_STATE, FAULTS
@@ -72,11 +72,12 @@ class ScenarioBlock(Block):
             self.on_over(self.course.verdicts())
         return None if self._is_over and self._holds else {FAULTS: faults}
 
-    def do(self, entry: typing.Any) -> str:
+    def do(self, entry: typing.Any, check: typing.Callable[[Event, str], None]) -> str:
         """Do something more from the next step on, as an event of a file says; return its name.
 
         From then on nobody can say that the flight repeats.
 
+        :param check: checks what MAVLink has to know, as that of a file is
         :raises ParameterError: naming the place and what is allowed
         """
         names = self.course.names
@@ -87,6 +88,7 @@ class ScenarioBlock(Block):
             raise ParameterError(f'fault: name = {name!r}: must be one that no other event has')
         event = read_now('fault', name, entry, names)
         event.action.check('fault', self._subject)
+        check(event, 'fault')
         self.course.add(event)
         if self._gap is None:
             situation = self.course.situation

@@ -21,10 +21,11 @@ from px4_sim_ros.model.faults.autopilot import Clear
 from px4_sim_ros.model.scenario.condition import read_condition
 from px4_sim_ros.model.scenario.expectation import Expectation
 from px4_sim_ros.model.scenario.happening import Happening, Verdict, Verdicts
-from px4_sim_ros.model.scenario.scenario import Event, Scenario
+from px4_sim_ros.model.scenario.scenario import Event, Scenario, check_refused
 from px4_sim_ros.model.scenario.situation import Situation
 from px4_sim_ros.model.timebase import US_PER_S, exact_us
 from px4_sim_ros.recording.bag.run_description import RunDescription, with_run_file
+from px4_sim_ros.run import px4_parameters
 from px4_sim_ros.run.autopilots import start_autopilot
 from px4_sim_ros.run.core_recorder import CoreRecorder
 from px4_sim_ros.run.core_world import CoreWorld
@@ -99,40 +100,49 @@ class Flight:
             'recorder': {'folder': str(self.bag), 'on_failure': 'continue'}}, base=base)
         if self._plan.px4 is None:
             check_embedded(found)
+        else:
+            px4_parameters.environment(
+                self._plan.px4, found.world.vehicle, found.world.scenario)
         return found
 
     # What happens.
 
-    def at(self, time_s: float, action: Action, for_s: float | None = None, name: str = '') -> str:
+    def at(self, time_s: float, action: Action, for_s: float | None = None, name: str = '',
+           *, refused: bool = False) -> str:
         """Let an action begin at a time; return the name of the event.
 
+        :param refused: whether the autopilot is expected to refuse it
         :raises ParameterError: it does not fit the vehicle or the run
         """
-        return self._add(action, for_s, name, at_us=exact_us('at', time_s))
+        return self._add(action, for_s, name, refused, at_us=exact_us('at', time_s))
 
     def when(
         self, condition: dict[str, typing.Any], action: Action, for_s: float | None = None,
-        name: str = '',
+        name: str = '', *, refused: bool = False,
     ) -> str:
         """Let an action begin once a condition holds, as in a scenario file."""
-        return self._add(action, for_s, name, when=read_condition('when', condition, ANY_EVENT))
+        return self._add(
+            action, for_s, name, refused, when=read_condition('when', condition, ANY_EVENT))
 
-    def now(self, action: Action, for_s: float | None = None, name: str = '') -> str:
+    def now(self, action: Action, for_s: float | None = None, name: str = '',
+            *, refused: bool = False) -> str:
         """Let an action begin with the next step."""
-        return self._add(action, for_s, name, at_us=0)
+        return self._add(action, for_s, name, refused, at_us=0)
 
     def clear(self, name: str) -> None:
         """Undo what an event has done."""
         self.now(Clear(name))
 
     def _add(
-        self, action: Action, for_s: float | None, name: str, **when: typing.Any,
+        self, action: Action, for_s: float | None, name: str, refused: bool, **when: typing.Any,
     ) -> str:
         self._count += 1
         event = Event(name or str(self._count), action, **when,
-                      for_us=None if for_s is None else exact_us('for_s', for_s))
-        action.check(f'event {event.name}', self._subject)
-        scenario_words.check(Scenario('flight', (event,)), 'flight')
+                      for_us=None if for_s is None else exact_us('for_s', for_s), refused=refused)
+        owner = f'event {event.name}'
+        action.check(owner, self._subject)
+        check_refused(f'{owner}: refused', action, refused)
+        scenario_words.check_event(event, owner)
         if self._world is None:
             self._events.append(event)
         else:

@@ -40,6 +40,7 @@ from px4_sim_ros.model.vehicle.vehicle import MOST_ROTORS
 from px4_sim_ros.ros import recorder_watch
 from px4_sim_ros.ros.node_status import NodeStatus
 from px4_sim_ros.ros.overdue import find_overdue
+from px4_sim_ros.run import px4_parameters
 from px4_sim_ros.run.px4 import Px4
 from px4_sim_ros.run.settings import settings
 from px4_sim_ros.step import graph, pacing
@@ -235,14 +236,16 @@ def test_numbers_of_the_link():
 
 def test_what_px4_finds_in_its_environment(files):
     told = {name: value for name, value, _ in rows(PX4, 'variable |')}
-    ours = Px4.environment(load_vehicle('my_quad.yaml'))
+    px4 = Px4(files)                 # without a list of its parameters
+    ours, _ = px4_parameters.environment(px4, 'my_quad.yaml', 'none')
     assert ours['PX4_SYS_AUTOSTART'] == '10016'
     for name in 'PX4_SIM_MODEL', 'PX4_SIMULATOR', 'PX4_PARAM_SIM_BAT_ENABLE':
         assert re.match(rf'{ours[name]}\b', told[name])
     content = yaml.safe_load((files / 'my_quad.yaml').read_text())
     del content['battery']
     (files / 'without.yaml').write_text(yaml.safe_dump(content))
-    assert 'PX4_PARAM_SIM_BAT_ENABLE' not in Px4.environment(load_vehicle('without.yaml'))
+    ours, _ = px4_parameters.environment(px4, 'without.yaml', 'none')
+    assert 'PX4_PARAM_SIM_BAT_ENABLE' not in ours
     command = Px4(pathlib.Path('<build>'), 'all-cores').command(0)
     assert ' '.join(command).removeprefix('<build>/') in PX4
 

@@ -2,20 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a scenario says to the autopilot, as MAVLink has it; and the names of PX4's modes."""
 import math
-import struct
 
 import pytest
 from pymavlink.dialects.v20 import common as mavlink
 
 from px4_sim_ros.mavlink.px4_modes import MODES, auto_mode, mode_name
-from px4_sim_ros.mavlink.scenario_words import message_of
+from px4_sim_ros.mavlink.scenario_words import command_of
 from px4_sim_ros.model.faults.actions import read_action
 
 MAV = mavlink.MAVLink(None, srcSystem=245)
 
 
 def message(kind, **values):
-    return message_of(MAV, 3, read_action('test', kind, values, {}))
+    return command_of(MAV, 3, read_action('test', kind, values, {}))
 
 
 def test_a_command_has_its_number_its_parameters_and_zeros():
@@ -23,16 +22,6 @@ def test_a_command_has_its_number_its_parameters_and_zeros():
     assert (m.command, m.target_system, m.target_component) == (21, 3, 1)
     assert m.param1 == 1.5 and math.isnan(m.param2)
     assert [m.param3, m.param4, m.param5, m.param6, m.param7] == [0.0] * 5
-
-
-@pytest.mark.parametrize(('value', 'kind', 'layout'), [
-    (3, mavlink.MAV_PARAM_TYPE_INT32, '<i'), (-7, mavlink.MAV_PARAM_TYPE_INT32, '<i'),
-    (0.75, mavlink.MAV_PARAM_TYPE_REAL32, '<f')])
-def test_the_bytes_of_a_parameter_are_those_of_its_type(value, kind, layout):
-    """PX4 reads the four bytes as an integer if that is the type (MAVLink: encoded by bytes)."""
-    m = message('parameter', name='NAV_DLL_ACT', value=value)
-    assert (m.param_type, m.target_system) == (kind, 3)
-    assert struct.unpack(layout, struct.pack('<f', m.param_value)) == (value,)
 
 
 @pytest.mark.parametrize('kind', ['off', False])      # what YAML takes for off
@@ -51,10 +40,6 @@ def test_a_mode_is_set_by_its_numbers(name, main, sub):
     assert (m.command, m.target_system) == (mavlink.MAV_CMD_DO_SET_MODE, 3)
     assert (m.param1, m.param2, m.param3) == (
         mavlink.MAV_MODE_FLAG_CUSTOM_MODE_ENABLED, main, sub)
-
-
-def test_what_is_not_for_the_autopilot_says_nothing():
-    assert message('motor_off', motor=1) is None
 
 
 def test_the_modes_that_fly_by_themselves_survive():

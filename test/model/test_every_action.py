@@ -57,8 +57,9 @@ SHOWN = {
     'mavlink/test_scenario_words.py': {
         'mode': 'test_a_mode_is_set_by_its_numbers',
         'command': 'test_a_command_has_its_number_its_parameters_and_zeros',
-        'parameter': 'test_the_bytes_of_a_parameter_are_those_of_its_type',
         'px4_failure': 'test_a_failure_within_px4_has_its_unit_its_type_and_its_instance'},
+    'mavlink/test_requests.py': {
+        'parameter': 'test_a_parameter_is_set_with_the_type_that_it_has'},
     'model/test_scenario.py': {
         'clear': 'test_events_begin_and_end_when_they_should'},
     'run/test_scenarios.py': {

@@ -11,7 +11,7 @@ from px4_sim_ros.model.inputs import BatteryStatus
 from px4_sim_ros.model.scenario.condition import read_condition, rounded
 from px4_sim_ros.model.scenario.course import Course
 from px4_sim_ros.model.scenario.scenario import Scenario
-from px4_sim_ros.model.scenario.situation import AutopilotState, Situation
+from px4_sim_ros.model.scenario.situation import Answer, AutopilotState, Situation
 from px4_sim_ros.model.truth import Truth
 
 STEP_US = 4000
@@ -91,6 +91,52 @@ def flown(motion, expect, events=(), end=None, seconds=2.0, autopilot=AutopilotS
         if course.is_over:
             break
     return course.verdicts(), done, course
+
+
+def asked(answers, seconds, **more):
+    """Return the texts of verdicts and happenings on a command that is given at 1 s.
+
+    :param answers: of the autopilot, and when, in s
+    """
+    def say():
+        time_us = steps[0] = steps[0] + STEP_US
+        return AutopilotState(answers=tuple(
+            Answer('c', refusal) for at_s, refusal in answers if round(at_s * 1e6) == time_us))
+    steps = [0]
+    verdicts, done, _ = flown(lambda t: {}, [], [
+        {'name': 'c', 'at_s': 1, 'command': {'command': 'MAV_CMD_DO_WINCH'}, **more}],
+        seconds=seconds, autopilot=say)
+    return [v.text for v in verdicts], [h.text for h in done]
+
+
+COMMAND = 'c: command: command MAV_CMD_DO_WINCH'
+
+
+def test_an_event_that_was_taken_needs_no_verdict():
+    assert asked([(1.02, '')], 2.0) == ([], [COMMAND])
+
+
+def test_an_event_that_was_refused_fails_the_flight():
+    verdicts, done = asked([(1.02, 'MAV_RESULT_DENIED')], 2.0)
+    assert verdicts == [f'the autopilot takes event {COMMAND}: fails at t = 1.020000 s:'
+                        ' MAV_RESULT_DENIED']
+    assert done == [COMMAND, 'c is refused: MAV_RESULT_DENIED']
+
+
+@pytest.mark.parametrize(('answers', 'verdict'), [
+    ([(1.02, 'MAV_RESULT_DENIED')], 'holds at t = 1.020000 s: MAV_RESULT_DENIED'),
+    ([(1.02, '')], 'fails at t = 1.020000 s: the autopilot has taken it'),
+    ([], 'holds: the autopilot has not answered by the end of the flight')])
+def test_an_event_may_be_expected_to_be_refused(answers, verdict):
+    assert asked(answers, 2.1, refused=True)[0] == [
+        f'the autopilot refuses event {COMMAND}: {verdict}']
+
+
+def test_what_is_not_answered_at_the_end_was_refused_if_there_was_a_second_for_it():
+    assert asked([], 1.9)[0] == []
+    assert asked([], 2.1)[0] == [
+        f'the autopilot takes event {COMMAND}: fails: the autopilot has not answered by the end'
+        ' of the flight']
 
 
 def climb(t):

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """How a PX4 is started, without one."""
 import contextlib
+import json
+import lzma
 import os
 import pathlib
 import signal
@@ -17,6 +19,7 @@ from px4_flight import NEEDS_FIFO, complaints
 from px4_sim_ros.mavlink.cores import shared_core_of
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.run import px4 as px4_module
+from px4_sim_ros.run import px4_parameters
 from px4_sim_ros.run.px4 import Px4, Px4Process, schedule_parameters
 
 
@@ -154,6 +157,82 @@ def test_what_one_that_repeats_prints_is_in_memory_while_it_runs(is_full, tmp_pa
     assert console.read_text() == ('beg' if is_full else 'begun\n')
     assert capsys.readouterr().err == (
         f'PX4: its files cannot be kept in {folder}: File too large\n' if is_full else '')
+
+
+# Some of the parameters of two releases.
+V1_17 = {'EKF2_GPS_DELAY': 'Float', 'EKF2_GPS_POS_X': 'Float', 'COM_RC_OVERRIDE': 'Int32',
+         'COM_TAKEOFF_ACT': 'Int32', 'MPC_XY_P': 'Float', 'CAL_ACC0_ID': 'Int32',
+         'SIM_BAT_ENABLE': 'Int32', 'MC_AIRMODE': 'Int32'}
+V1_18 = {'SENS_GPS0_DELAY': 'Int32', 'SENS_GPS1_DELAY': 'Int32', 'SENS_GPS0_OFFX': 'Float',
+         'MAN_OVERRIDE_SPD': 'Float', 'MPC_XY_P': 'Float', 'SIM_BAT_ENABLE': 'Int32',
+         'MC_AIRMODE_LIM': 'Float', 'MC_AIRMODE_YAW': 'Int32'}
+
+
+@pytest.fixture
+def begun_with(tmp_path, monkeypatch):
+    """Return a function: what a PX4 of a release begins with, if this is asked for by its file."""
+    for variable in px4_module.parameters_set():
+        monkeypatch.delenv(variable)
+    monkeypatch.chdir(tmp_path)
+
+    def environment(types, asked, variables=()):
+        for variable, text in variables:
+            monkeypatch.setenv(variable, text)
+        extras = tmp_path / str(len(types)) / 'etc/extras'
+        extras.mkdir(parents=True, exist_ok=True)
+        (extras / 'parameters.json.xz').write_bytes(lzma.compress(json.dumps(
+            {'parameters': [{'name': name, 'type': kind} for name, kind in types.items()]}
+        ).encode()))
+        px4_parameters._types.cache_clear()
+        scenario = tmp_path / 'asked.yaml'
+        scenario.write_text(json.dumps({'px4': asked}))
+        found, remarks = px4_parameters.environment(
+            Px4(extras.parent.parent), 'iris', str(scenario))
+        return {name.removeprefix('PX4_PARAM_'): text for name, text in found.items()
+                if name.startswith('PX4_PARAM_') and name != 'PX4_PARAM_SIM_BAT_ENABLE'}, remarks
+    yield environment
+    px4_parameters._types.cache_clear()
+
+
+@pytest.mark.parametrize(('types', 'asked', 'found'), [
+    (V1_17, {'EKF2_GPS_DELAY': 10}, {'EKF2_GPS_DELAY': '10'}),
+    (V1_18, {'EKF2_GPS_DELAY': 10}, {'SENS_GPS0_DELAY': '10', 'SENS_GPS1_DELAY': '10'}),
+    (V1_17, {'SENS_GPS0_DELAY': 10}, {'EKF2_GPS_DELAY': '10'}),
+    (V1_18, {'EKF2_GPS_POS_X': 0.1}, {'SENS_GPS0_OFFX': '0.1'}),
+    (V1_18, {'COM_RC_OVERRIDE': 0}, {'MAN_OVERRIDE_SPD': '-1'}),
+    (V1_18, {'MC_AIRMODE': 2}, {'MC_AIRMODE_LIM': '1', 'MC_AIRMODE_YAW': '1'}),
+    # All digits: `param set` reads 1 from 1.31099e+06.
+    (V1_17, {'CAL_ACC0_ID': 1310988}, {'CAL_ACC0_ID': '1310988'}),
+    (V1_17, {'MPC_XY_P': 0.123456789}, {'MPC_XY_P': '0.123456789'}),
+    (V1_18, {'SIM_GZ_EN': 0}, {})])
+def test_a_parameter_is_set_under_the_name_that_px4_has(begun_with, types, asked, found):
+    """Those of 1.18 follow its own param_translation.cpp."""
+    assert begun_with(types, asked) == (found, [])
+
+
+@pytest.mark.parametrize(('asked', 'value'), [('COM_TAKEOFF_ACT', 1), ('COM_RC_OVERRIDE', 1)])
+def test_what_a_release_has_no_longer_is_said(begun_with, asked, value):
+    found, (remark,) = begun_with(V1_18, {asked: value})
+    assert found == {}
+    assert remark.endswith(
+        f'px4: {asked} = {value}: this PX4 has it no longer; it is not set')
+
+
+@pytest.mark.parametrize(('asked', 'variables', 'sentence'), [
+    ({'MPC_XY_PX': 1}, (), 'px4: MPC_XY_PX: PX4 has no such parameter; did you mean MPC_XY_P'),
+    ({'COM_RC_OVERRIDE': 3.7}, (),
+     'COM_RC_OVERRIDE = 3.7: must be a whole number of 32 bits: it is of type INT32'),
+    ({'CAL_ACC0_ID': 2**31}, (), 'CAL_ACC0_ID = 2147483648: must be a whole number of 32 bits'),
+    ({'SIM_GZ_EN': 1}, (), 'SIM_GZ_EN: PX4 has no such parameter'),
+    ({}, [('PX4_PARAM_NO_SUCH', '1')],
+     'environment variable PX4_PARAM_NO_SUCH: NO_SUCH: PX4 has no such parameter'),
+    ({}, [('PX4_PARAM_MPC_XY_P', 'much')],
+     'environment variable PX4_PARAM_MPC_XY_P: MPC_XY_P = much: must be a number of 32 bits')])
+def test_what_px4_would_not_take_is_refused_before_it_starts(
+        begun_with, asked, variables, sentence):
+    with pytest.raises(ParameterError) as error:
+        begun_with(V1_17, asked, variables)
+    assert sentence in str(error.value)
 
 
 def test_those_that_repeat_together_are_on_one_core(monkeypatch):

@@ -16,7 +16,7 @@ from geometry_msgs.msg import PoseStamped
 from graph_processes import GraphProcesses
 from rclpy.serialization import deserialize_message
 
-from px4_sim_ros.config.vehicles_and_missions import load_vehicle
+from px4_sim_ros.run import px4_parameters
 from px4_sim_ros.run.processes import Child
 from px4_sim_ros.run.px4 import Px4
 
@@ -54,7 +54,7 @@ class Flights:
         self.log = folder / 'px4.log'
         self.px4 = Child(
             'PX4', self._px4.command(INSTANCE), folder=folder, log=self.log,
-            environment=dict(os.environ) | self._px4.environment(load_vehicle('iris')))
+            environment=dict(os.environ) | px4_parameters.environment(self._px4, 'iris', 'none')[0])
 
     def console(self):
         """Return what PX4 has printed."""

@@ -183,11 +183,39 @@ def test_a_scenario_that_holds_ends_with_code_0(fly, write):
      "event 1: to = 'POSITION': must be one of MANUAL"),
     (GROUND | {'mission': 'hover', 'events': [{'at_s': 1, 'sticks': {'roll': 0.2}}]},
      'event 1: sticks: the embedded autopilot has no modes to fly by hand; fly with the autopilot'),
+    (GROUND | {'mission': 'hover', 'events': [
+        {'at_s': 1, 'parameter': {'name': 'MPC_XY_P', 'value': 1}}]},
+     'event 1: parameter: the embedded autopilot has none; fly with the autopilot px4'),
+    (GROUND | {'events': [{'at_s': 1, 'refused': True, 'note': {'text': 'x'}}]},
+     'events[0].refused: only a command, mode, parameter or px4_failure can be refused'),
+    (GROUND | {'events': [{'at_s': 1, 'parameter': {'name': 'MPC_XY_P', 'value': 99999999999}}]},
+     'value = 99999999999: must fit into 32 bits'),
+    (GROUND | {'events': [{'at_s': 1, 'parameter': {'name': 'MPC_XY_P', 'value': '1.0e+300'}}]},
+     'value = 1e+300: must be 0, or in size at least 1e-30'),
+    (GROUND | {'events': [{'at_s': 1, 'command': {
+        'command': 'MAV_CMD_NAV_LAND', 'params': [1, '-1e+300']}}]},
+     'params[1] = -1e+300: must be 0, or in size at least'),
 ])
 def test_a_file_that_is_wrong_is_refused_before_anything_starts(fly, write, content, sentence):
     code, summary, said = fly(write(content))
     assert code == 2 and not summary
     assert sentence in said and said.count('\n') == 1 and 'scenario' in said
+
+
+def test_what_the_autopilot_refuses_fails_the_flight_unless_that_is_expected(fly, write):
+    """The embedded autopilot knows neither this command nor a parameter."""
+    mode = {'command': 'MAV_CMD_DO_SET_MODE', 'params': [1, 3]}
+    file = write({'mission': [{'take_off': {'up_m': 0.4}}, {'land': {}}], 'events': [
+        {'at_s': 2.6, 'command': {'command': 'MAV_CMD_DO_WINCH'}},
+        {'at_s': 2.6, 'refused': True, 'command': mode},
+        {'at_s': 2.6, 'refused': True, 'parameter': {'name': 'MPC_XY_P', 'value': 1}}]})
+    code, summary, said = fly(file)
+    assert code == 1 and said.startswith(
+        'fly: expected the autopilot takes event 1: command: command MAV_CMD_DO_WINCH: fails at'
+        ' t = 2.6')
+    assert [(v['holds'], v['text'].partition(' s: ')[2]) for v in summary['expectations']] == [
+        (False, 'MAV_RESULT_UNSUPPORTED'), (True, 'MAV_RESULT_UNSUPPORTED'),
+        (True, 'MAV_PARAM_ERROR_DOES_NOT_EXIST')]
 
 
 def test_the_embedded_autopilot_is_refused_a_mission_to_upload(fly, write):
@@ -265,6 +293,20 @@ def test_a_link_that_is_lost_keeps_the_pilot_from_arming(fly, write):
     assert (code, said) == (0, ''), summary
 
 
+# What a file is refused as well.
+WRONG_BY_HAND = [
+    (['mode', 'to=HOLDD'], "fault: fault: to = 'HOLDD': must be one of MANUAL"),
+    (['command', 'command=MAV_CMD_XX'], "command = 'MAV_CMD_XX': is no MAV_CMD"),
+    (['command', 'command=MAV_CMD_ENUM_END'], 'is no MAV_CMD'),
+    (['command', 'command=MAV_CMD_NAV_LAND', 'params=[1e+300]'], 'at most 1e+30'),
+    (['parameter', 'name=MPC_XY_P', 'value=99999999999'], 'must fit into 32 bits'),
+    (['parameter', 'name=MPC_XY_P', 'value=1.0e+300'], 'at most 1e+30'),
+    (['parameter', 'name=MPC XY', 'value=1'], "name = 'MPC XY': must be 1 to 16 letters"),
+    (['parameter', 'name=MPC_XY_P', f'value=1{"0" * 400}'], 'must be a finite number'),
+    (['parameter', 'name=MPC_XY_P', 'value=2020-01-01'], 'must be a number'),
+    (['note', 'text=x', '--refused'], 'can be refused by the autopilot')]
+
+
 @pytest.mark.slow
 def test_a_fault_is_given_by_hand_and_replayed(here, instance, tmp_path):
     """In a graph that runs, by the command; what is wrong is refused in a sentence."""
@@ -275,7 +317,11 @@ def test_a_fault_is_given_by_hand_and_replayed(here, instance, tmp_path):
         wait_for_line(process, 'armed')
         wrong = here('fault', 'motor_off', 'motor=9')
         assert (wrong.returncode, wrong.stderr) == (
-            1, 'fault: fault.motor = 9: must be at most 4, as many as iris has\n')
+            2, 'fault: fault.motor = 9: must be at most 4, as many as iris has\n')
+        for words, sentence in WRONG_BY_HAND:
+            wrong = here('fault', *words)
+            assert (wrong.returncode, wrong.stderr.count('\n')) == (2, 1), wrong.stderr
+            assert sentence in wrong.stderr
         given = here('fault', 'sensor_bias', 'sensor=barometer', 'value=-50', '--name', 'leak')
         assert (given.returncode, given.stdout) == (0, 'leak\n'), given.stderr
         said = wait_for_line(process, 'leak: sensor_bias: sensor barometer, value -50')

@@ -59,8 +59,13 @@ class Action(Parameters):
 
     DEFAULTS: typing.ClassVar[typing.Mapping[str, typing.Any]] = {}
     """Of parameters that need not be given."""
+    INNER: typing.ClassVar[tuple[str, ...]] = ()
+    """Parameters that follow from others."""
     INSTANT: typing.ClassVar[bool] = False
     """Whether it is done at once, and lasts for no time."""
+
+    IS_ANSWERED: typing.ClassVar[bool] = False
+    """Whether it asks something of the autopilot, which may refuse it."""
 
     SILENCES: typing.ClassVar[bool] = False
     """Whether it may take a measurement away: its effect then returns None."""

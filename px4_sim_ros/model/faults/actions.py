@@ -104,14 +104,18 @@ def action_text(action: Action) -> str:
     """Return an action for the user, such as `motor_off: motor 2`, without its defaults."""
     name = _NAMES.get(type(action), type(action).__name__)
     values = ', '.join(f'{key} {_text(value)}' for key, value in vars(action).items()
-                       if value not in ('', (), action.DEFAULTS.get(key)))
+                       if value not in ('', (), action.DEFAULTS.get(key))
+                       and key not in action.INNER)
     return f'{name}: {values}' if values else name
 
 
 def _text(value: typing.Any) -> str:
     if isinstance(value, tuple):
         return ' '.join(map(_text, value)) if len(value) != 1 else _text(value[0])
-    return f'{value:g}' if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        short = f'{value:g}'
+        return short if float(short) == value else repr(value)
+    return str(value)
 
 
 def faults_to_plain(faults: Faults) -> list[dict[str, typing.Any]]:

@@ -5,19 +5,22 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 import typing
 
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.faults.action import AUTOPILOT, RECORD, Action, Effect, Onset
 from px4_sim_ros.model.parameters import parameter
 
-INT32, REAL32 = 'int32', 'real32'
 # The ends of the names in MAVLink's FAILURE_UNIT and FAILURE_TYPE.
 FAILURE_UNITS = (
     'gyro', 'accel', 'mag', 'baro', 'gps', 'optical_flow', 'vio', 'distance_sensor', 'airspeed',
     'battery', 'motor', 'servo', 'avoidance', 'rc_signal', 'mavlink_signal')
 FAILURE_TYPES = ('ok', 'off', 'stuck', 'garbage', 'wrong', 'slow', 'delayed', 'intermittent')
 _PARAMETERS = [f'param{i}' for i in range(1, 8)]
+INT32, REAL32 = 'int32', 'real32'
+_NAME = re.compile('[A-Za-z0-9_]{1,16}')
+_INT32_BOUND = 2**31
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,6 +43,8 @@ class Said(Action):
 @dataclasses.dataclass(frozen=True)
 class Command(Said):
     """A MAVLink command, as COMMAND_LONG, once."""
+
+    IS_ANSWERED = True
 
     command: str = parameter('name in MAV_CMD, such as MAV_CMD_NAV_LAND')
     params: tuple[float, ...] = parameter('its parameters from the first on; the others are 0')
@@ -71,23 +76,33 @@ def _is_none(value: typing.Any) -> bool:
 class AutopilotParameter(Said):
     """A parameter of the autopilot is set, by PARAM_SET."""
 
-    name: str = parameter('of the parameter, at most 16 characters')
-    value: float = parameter('a whole number for one of type INT32, otherwise with a point')
-    type: str = parameter('which follows from the value', choices=(INT32, REAL32))
+    IS_ANSWERED = True
+    INNER = ('type',)
+
+    name: str = parameter('of the parameter: 1 to 16 letters, digits and _')
+    value: float = parameter('a whole number for one of type INT32')
+    type: str = parameter('with which it is set at first', choices=(INT32, REAL32))
 
     @classmethod
     def from_mapping(cls, owner: str, values: typing.Mapping[str, typing.Any]) -> typing.Self:
         """Build and validate."""
         is_whole = isinstance(values.get('value'), int)
         built = super().from_mapping(owner, {'type': INT32 if is_whole else REAL32, **values})
-        if not 0 < len(built.name) <= 16:
-            raise ParameterError(f'{owner}.name = {built.name!r}: must have 1 to 16 characters')
+        if not _NAME.fullmatch(built.name):
+            raise ParameterError(
+                f'{owner}.name = {built.name!r}: must be 1 to 16 letters, digits and _')
+        value = values.get('value')
+        if isinstance(value, int) and not -_INT32_BOUND <= value < _INT32_BOUND:
+            raise ParameterError(f'{owner}.value = {value!r}: must fit into 32 bits:'
+                                 f' {-_INT32_BOUND} to {_INT32_BOUND - 1}')
         return built
 
 
 @dataclasses.dataclass(frozen=True)
 class Px4Failure(Said):
     """PX4's own `failure`, by MAV_CMD_INJECT_FAILURE; PX4 needs SYS_FAILURE_EN = 1 for it."""
+
+    IS_ANSWERED = True
 
     unit: str = parameter('what fails', choices=FAILURE_UNITS)
     type: str = parameter('how; ok ends it', choices=FAILURE_TYPES)
@@ -106,6 +121,8 @@ class Px4Failure(Said):
 @dataclasses.dataclass(frozen=True)
 class Mode(Said):
     """PX4 is put into another mode, by MAV_CMD_DO_SET_MODE, once."""
+
+    IS_ANSWERED = True
 
     to: str = parameter('its name, as in conditions')
 

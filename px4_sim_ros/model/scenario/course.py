@@ -13,10 +13,12 @@ from px4_sim_ros.model.inputs import BatteryStatus
 from px4_sim_ros.model.scenario.expectation import Expectation, Watch
 from px4_sim_ros.model.scenario.happening import Happening, Verdict, Verdicts
 from px4_sim_ros.model.scenario.scenario import End, Event, Scenario
-from px4_sim_ros.model.scenario.situation import AutopilotState, Situation
+from px4_sim_ros.model.scenario.situation import Answer, AutopilotState, Situation
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.model.truth import Truth
 
+_ANSWER_US = US_PER_S
+"""An autopilot that has not answered an event for so long, at the end, has refused it."""
 _PATIENCE_US = 60 * US_PER_S
 """How long after its mission a flight without a time of its end goes on."""
 
@@ -41,6 +43,8 @@ class Course:
         self._instant = False                      # something is in force for this step only
         self._mission_over_us: int | None = None
         self._in_vain: Verdict | None = None       # on what was to end the flight
+        self._asked: dict[str, Event] = {}         # what the autopilot answers, that has begun
+        self._answers: dict[str, tuple[int, str]] = {}     # when, and why not, by event
         self.faults: Faults = ()
         self.is_over = False
         self.situation: Situation | None = None    # the last
@@ -69,6 +73,8 @@ class Course:
         situation = self.situation = Situation(
             time_us, truth, self._start_enu, battery, autopilot, self._begun_us)
         self._end_what_is_over(time_us)
+        for answer in autopilot.answers:
+            self._take(answer, time_us)
         for event in [event for event in self._pending if _is_due(event, situation)]:
             self._pending.remove(event)
             self._begin(event, time_us)
@@ -84,6 +90,11 @@ class Course:
         for name in [name for name, us in self._until_us.items() if time_us >= us]:
             self._clear(name, time_us)
 
+    def _take(self, answer: Answer, time_us: int) -> None:
+        self._answers[answer.event] = time_us, answer.refusal
+        if answer.refusal:
+            self._report(Happening(time_us, f'{answer.event} is refused: {answer.refusal}'))
+
     def _clear(self, name: str, time_us: int) -> None:
         self._until_us.pop(name, None)
         left = tuple(fault for fault in self.faults if fault.name != name)
@@ -94,6 +105,8 @@ class Course:
     def _begin(self, event: Event, time_us: int) -> None:
         action = event.action
         self._begun_us[event.name] = time_us
+        if action.IS_ANSWERED:
+            self._asked[event.name] = event
         self._report(Happening(
             time_us, action.text if isinstance(action, Note) else event.text,
             restarts=isinstance(action, AutopilotOff)))
@@ -131,8 +144,25 @@ class Course:
 
     def verdicts(self) -> Verdicts:
         """Return what has become of the expectations by now."""
-        found = tuple(watch.verdict() for watch in self._watches)
-        return found if self._in_vain is None else (*found, self._in_vain)
+        found = [watch.verdict() for watch in self._watches]
+        found += filter(None, map(self._verdict_on, self._asked.values()))
+        return tuple(found) if self._in_vain is None else (*found, self._in_vain)
+
+    def _verdict_on(self, event: Event) -> Verdict | None:
+        """Return whether the autopilot has taken an event; None where nothing is wrong with it."""
+        time_us, refusal = self._answers.get(event.name, (None, ''))
+        now_us = self.situation.time_us if self.situation is not None else 0
+        if time_us is None:
+            if now_us - self._begun_us[event.name] < _ANSWER_US:
+                return None
+            refusal = 'the autopilot has not answered by the end of the flight'
+        if event.refused:
+            return Verdict(f'the autopilot refuses event {event.text}', bool(refusal), None, '',
+                           time_us, refusal or 'the autopilot has taken it')
+        if not refusal:
+            return None
+        return Verdict(
+            f'the autopilot takes event {event.text}', False, None, '', time_us, refusal)
 
 
 def _is_due(event: Event, situation: Situation) -> bool:

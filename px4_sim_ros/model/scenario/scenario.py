@@ -14,7 +14,7 @@ from px4_sim_ros.model.parameters import number, unknown_key_error
 from px4_sim_ros.model.scenario.condition import Condition, read_condition
 from px4_sim_ros.model.scenario.expectation import Expectation, read_expectation, time_us
 
-_EVENT_KEYS = 'name', 'at_s', 'when', 'for_s'
+_EVENT_KEYS = 'name', 'at_s', 'when', 'for_s', 'refused'
 _KEYS = ('vehicle', 'mission', 'seed', 'place', 'weather', 'set', 'px4', 'actions', 'events',
          'expect', 'end')
 
@@ -28,6 +28,7 @@ class Event:
     at_us: int | None = None           # simulated time
     when: Condition | None = None      # or once this holds
     for_us: int | None = None          # how long it lasts; None: to the end, or until it is cleared
+    refused: bool = False              # the autopilot is expected to refuse it
 
     @property
     def text(self) -> str:
@@ -141,12 +142,27 @@ def _event(
         raise ParameterError(f'{owner}.{kinds[0]}.event = {target!r}: there is no such event')
     if action.INSTANT and 'for_s' in entry:
         raise ParameterError(f'{owner}.for_s: {kinds[0]} is done at once')
+    refused = entry.get('refused', False)
+    check_refused(f'{owner}.refused', action, refused)
     others = [other for other in names if other != name]
     return Event(
         name, action,
         time_us(f'{owner}.at_s', entry['at_s']) if 'at_s' in entry else None,
         read_condition(f'{owner}.when', entry['when'], others) if 'when' in entry else None,
-        time_us(f'{owner}.for_s', entry['for_s']) if 'for_s' in entry else None)
+        time_us(f'{owner}.for_s', entry['for_s']) if 'for_s' in entry else None, refused)
+
+
+def check_refused(owner: str, action: Action, refused: typing.Any) -> None:
+    """Check that an action can be refused, if that is expected.
+
+    :param owner: what to call it in an error sentence
+    :raises ParameterError: it asks nothing of the autopilot
+    """
+    if not isinstance(refused, bool):
+        raise ParameterError(f'{owner} = {refused!r}: must be true or false')
+    if refused and not action.IS_ANSWERED:
+        raise ParameterError(f'{owner}: only a command, mode, parameter or px4_failure can be'
+                             ' refused by the autopilot')
 
 
 def read_now(owner: str, name: str, entry: typing.Any, names: typing.Collection[str]) -> Event:

@@ -13,6 +13,13 @@ from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.model.truth import Truth
 
 
+class Answer(typing.NamedTuple):
+    """What has become of an event that asks something of the autopilot."""
+
+    event: str
+    refusal: str                       # why it was not taken, '' if it was
+
+
 class AutopilotState(typing.NamedTuple):
     """What the autopilot has said last on its telemetry, and how far its mission is."""
 
@@ -25,6 +32,7 @@ class AutopilotState(typing.NamedTuple):
     failure: str = ''                  # why it was not flown, '' if it was, or is not over
     texts: tuple[str, ...] = ()        # that have come since the state before
     moved_enu: Vector | None = None    # by its estimate, from the first one; None before that
+    answers: tuple[Answer, ...] = ()   # that have come since the state before
 
 
 class Situation(typing.NamedTuple):

@@ -1,0 +1,72 @@
+# Copyright 2026 px4_sim_ros maintainers
+# SPDX-License-Identifier: Apache-2.0
+"""What PX4 complains of on its console: some reasons are nowhere else.
+
+PX4 sends STATUSTEXT to ground stations only, and answers a wrong parameter with a line of its
+console. The console is read where it goes into a file, as that of a PX4 that `fly` starts does.
+"""
+from __future__ import annotations
+
+import contextlib
+import pathlib
+import re
+import stat
+import typing
+
+_LINE = re.compile(r'(?:WARN|ERROR) +\[\w+\] .*')
+_MOST_LINES = 3
+_MOST_BYTES = 100_000
+
+
+class Console:
+    """The console of the process that has a UDP port of this machine."""
+
+    def __init__(self, port: int) -> None:
+        """Look for the process when it is needed first: that takes some milliseconds."""
+        self._port = port
+        self._process: int | None = None
+        self._has_looked = False
+
+    def size(self) -> int:
+        """Return how many bytes were printed by now, 0 if that is not known."""
+        path = self._file()
+        return path.stat().st_size if path else 0
+
+    def words(self, since: int) -> str:
+        """Return the last warnings and errors that were printed, '' for none.
+
+        :param since: after so many bytes
+        """
+        path = self._file()
+        if path is None:
+            return ''
+        with path.open('rb') as file:
+            file.seek(max(since, path.stat().st_size - _MOST_BYTES))
+            text = file.read().decode(errors='replace')
+        lines = (''.join(filter(str.isprintable, line)) for line in text.splitlines())
+        found = dict.fromkeys(' '.join(line.split()) for line in lines if _LINE.match(line))
+        return '; '.join(list(found)[-_MOST_LINES:])
+
+    def _file(self) -> pathlib.Path | None:
+        """Return the file that it goes into, None for none."""
+        if not self._has_looked or (
+                self._process is not None and not pathlib.Path(f'/proc/{self._process}').exists()):
+            self._has_looked, self._process = True, _holder_of(self._port)
+        return _console_of(self._process)
+
+
+def _console_of(process: int | None) -> pathlib.Path | None:
+    """Return the file that a process prints to, None for none, or a terminal."""
+    path = pathlib.Path(f'/proc/{process}/fd/1')
+    with contextlib.suppress(OSError):             # it has ended, or is of another user
+        if process is not None and stat.S_ISREG(path.stat().st_mode):
+            return path
+    return None
+
+
+def _holder_of(port: int) -> int | None:
+    """Return the process that has a UDP port, None for none that the system shows."""
+    import psutil  # it takes a while
+    return next((typing.cast('int | None', connection.pid)
+                 for connection in psutil.net_connections('udp')
+                 if connection.laddr and connection.laddr.port == port), None)
