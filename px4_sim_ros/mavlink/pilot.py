@@ -89,7 +89,8 @@ class Pilot:
             link.receive()
             if link.silent_s > _SILENCE_LIMIT_S:
                 raise MissionError(
-                    f'no MAVLink message on UDP port {link.port} for {link.silent_s:.0f} s')
+                    f'no MAVLink message on UDP port {link.port} for {link.silent_s:.0f} s'
+                    f"{link.remark and '; '}{link.remark}")
 
     def course(self, mission: Mission) -> Course[None]:
         """Fly a mission to its end.

@@ -117,7 +117,7 @@ class PilotBlock(Block):
 
     def _begin(self) -> None:
         self._sentence = self._failure = ''
-        self._is_over = self._is_told = False
+        self._is_over = self._is_told = self._has_told_ignored = False
         self._sticks, self._is_by_hand = StickLine(), False
         self.over_us: int | None = None
         """The simulated time at which it was told that the mission is over."""
@@ -226,9 +226,14 @@ class PilotBlock(Block):
             self._sentence = self._failure
 
     def _look_for_others(self, time_us: int) -> None:
-        stranger = self._pilot.link.stranger if self._pilot is not None else None
-        if stranger is not None and self._gap is None:
-            self._gap = Gap(time_us, f'MAVLink system {stranger} talks to the autopilot as well')
+        assert self._pilot is not None, 'there is one'
+        link = self._pilot.link
+        if link.stranger is not None and self._gap is None:
+            self._gap = Gap(
+                time_us, f'MAVLink system {link.stranger} talks to the autopilot as well')
+        if link.ignored and not self._has_told_ignored:
+            self._has_told_ignored = True
+            self.log(True, link.remark)
 
     def _after_end(self, time_us: int) -> Outputs | None:
         """Tell that it is over, in the step that is held if one is: none comes after it."""
@@ -279,7 +284,8 @@ class PilotBlock(Block):
             return {}
         link = self._pilot.link
         return {AUTOPILOT_STATUS.name: self._status.text, ESTIMATE.name: link.estimates,
-                SET_POINT.name: link.set_points}
+                SET_POINT.name: link.set_points,
+                **({'ignored_datagrams': link.ignored} if link.ignored else {})}
 
     def values(self) -> dict[str, object]:
         """Return what it reports in numbers and names, also after it was closed."""

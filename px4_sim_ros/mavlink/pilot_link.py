@@ -89,8 +89,12 @@ class PilotLink:
         self._buffer = memoryview(bytearray(65536))
         self._received: collections.deque[bytes] = collections.deque()     # and not parsed yet
         autopilot = LOCAL, self.autopilot_port
-        # Who alone is listened to: to the last of PX4's ports all later ones send at first.
-        self._only_from = autopilot if instance >= INSTANCES_WITH_PILOT_PORT - 1 else None
+        self._only_from = autopilot
+        # All later PX4s send to the last of these ports at first.
+        self._is_shared_port = instance == INSTANCES_WITH_PILOT_PORT - 1
+        self._own = bytes([self.system_id, _AUTOPILOT])        # as in the header of a frame
+        self.ignored = 0                 # datagrams that were not from its autopilot
+        self.remark = ''       # of the first of them
         self._has_to_ask = instance >= INSTANCES_WITH_PILOT_PORT
         # Of the autopilot; None until it has sent something, unless it has to be asked for that.
         self._address = autopilot if self._has_to_ask else None
@@ -142,7 +146,7 @@ class PilotLink:
         if self._listener is not None:
             ids |= {mavlink.MAVLink_attitude_quaternion_message.id}
         self._wanted = ids
-        accept_only(self._socket, ids, self._only_from and self._only_from[1])
+        accept_only(self._socket, ids, self._only_from[1] if self._is_shared_port else None)
 
     @property
     def silent_s(self) -> float:
@@ -196,18 +200,19 @@ class PilotLink:
     def _parse(self, data: bytes) -> None:
         # Two of three are one of these; pymavlink takes ten times as long.
         if (found := self._position.read(data)) is not None:
-            if found[0] == self.system_id:
+            if data[5:7] == self._own:
                 self._take_position(*found[1])
         elif (found := self._target.read(data)) is not None:
-            if found[0] == self.system_id:
+            if data[5:7] == self._own:
                 self._take_target(*found[1][:4])
         elif (found := self._turn.read(data)) is not None:
-            if found[0] == self.system_id:
+            if data[5:7] == self._own:
                 self._attitude = found[1][1:8]
         else:
             for message in self.mav.parse_buffer(data) or ():
                 if message.get_srcSystem() == self.system_id:
-                    self._take(message)
+                    if message.get_srcComponent() == _AUTOPILOT:
+                        self._take(message)
                 elif message.get_type() == 'HEARTBEAT':
                     self.stranger = message.get_srcSystem()
         if self.time_s >= self._next_heartbeat_s:
@@ -229,7 +234,8 @@ class PilotLink:
             for _ in range(_MOST_AT_ONCE):
                 size, sender = self._socket.recvfrom_into(
                     self._buffer, 0, socket.MSG_DONTWAIT)
-                if sender != self._only_from and self._only_from is not None:
+                if sender != self._only_from:
+                    self._ignore(sender)
                     continue
                 self._address, has_come = sender, True
                 data = frames_of(bytes(self._buffer[:size]), self._wanted)
@@ -237,6 +243,14 @@ class PilotLink:
                     self._received.append(data)
         if self._has_to_ask and not has_come:
             self.wake_receiver()
+
+    def _ignore(self, sender: tuple[str, int]) -> None:
+        self.ignored += 1
+        if self.ignored == 1:
+            (host, port), (own_host, own_port) = sender, self._only_from
+            self.remark = (
+                f'UDP port {self.port}: what comes from {host}:{port} is ignored; the autopilot of'
+                f' this instance sends from {own_host}:{own_port}')
 
     def _take_time(self, time_boot_ms: int) -> None:
         if not self._has_simulated_time:
@@ -286,7 +300,7 @@ class PilotLink:
             self.geodetic = GeodeticPosition(
                 m.lat * 1e-7, m.lon * 1e-7, m.alt * 1e-3)
             self.heading_deg = m.hdg * 1e-2
-        elif kind == 'HEARTBEAT' and m.get_srcComponent() == _AUTOPILOT:
+        elif kind == 'HEARTBEAT':
             self.armed = bool(m.base_mode & mavlink.MAV_MODE_FLAG_SAFETY_ARMED)
             self.mode = mode_name(m.custom_mode)
             self.failsafe = m.system_status >= mavlink.MAV_STATE_CRITICAL

@@ -362,28 +362,68 @@ def test_another_system_that_the_autopilot_hears_is_noted(fly, autopilot, pilot)
     assert pilot.link.stranger == 255
 
 
-def test_only_its_own_autopilot_is_heard_where_others_send_as_well(fly, autopilot, pilot, events):
-    """From instance 10 on PX4s send to the port of instance 9 at first."""
-    station = mavlink.MAVLink(None, srcSystem=255, srcComponent=190)
-    heartbeat = station.heartbeat_encode(mavlink.MAV_TYPE_GCS, 8, 0, 0, 4).pack(station)
+def test_what_is_forged_is_ignored_counted_and_told(fly, autopilot, pilot, events):
+    """All that ended a mission when it came from another port, in the name of its autopilot."""
+    forger = mavlink.MAVLink(None, srcSystem=autopilot.system_id, srcComponent=1)
+    forged = [message.pack(forger) for message in (
+        forger.heartbeat_encode(2, 12, 0, 0, mavlink.MAV_STATE_EMERGENCY),
+        forger.command_ack_encode(ARM, mavlink.MAV_RESULT_DENIED),
+        forger.local_position_ned_encode(4_000_000_000, 0, 0, 0, 0, 0, 0),
+        forger.statustext_encode(0, b'forged'))]
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
         other.bind((HOST, 0))
-        autopilot.on_tick = lambda: other.sendto(heartbeat, (HOST, pilot.link.port))
+
+        def forge():
+            for frame in forged:
+                other.sendto(frame, (HOST, pilot.link.port))
+
+        autopilot.on_tick = forge
         fly()
-        autopilot.close()
-    assert pilot.link.stranger is None
-    assert events[-1].text == 'disarmed'
+        sender = '{}:{}'.format(*other.getsockname())
+    assert [event.text for event in events] == [
+        'ready to fly', 'armed', 'arrived at 0 m north, 0 m east, 10 m up', 'landed', 'disarmed']
+    assert pilot.link.text == '' and pilot.link.ignored > len(forged)
+    assert pilot.link.remark == (
+        f'UDP port {pilot.link.port}: what comes from {sender} is ignored; the autopilot of this'
+        f' instance sends from {HOST}:{pilot.link.port - 14690 + 14580}')
+
+
+def test_a_silent_autopilot_and_another_sender_are_told_together(pilot, monkeypatch):
+    monkeypatch.setattr('px4_sim_ros.mavlink.pilot._SILENCE_LIMIT_S', 0.3)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
+        other.sendto(b'x', (HOST, pilot.link.port))
+        with pytest.raises(MissionError, match=r' s; UDP port \d+: what comes from .* is ignored'):
+            pilot.fly(UP_AND_DOWN)
+
+
+def test_the_port_that_later_instances_send_to_at_first_passes_its_own_autopilot_only(monkeypatch):
+    """A PX4 of instance 10 or more is no forger: the kernel drops what it sends."""
+    filters = []
+    monkeypatch.setattr('px4_sim_ros.mavlink.pilot_link.accept_only',
+                        lambda receiver, ids, from_port: filters.append(from_port))
+    monkeypatch.setattr('px4_sim_ros.mavlink.pilot_link.bound_socket',
+                        lambda *address: socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+    for instance in 8, 9, 10:
+        Pilot(instance, print).close()
+    assert filters == [None, 14589, None]
 
 
 def test_rubbish_and_strangers_are_ignored(fly, autopilot):
-    """Other systems and bytes that are no message."""
+    """Other systems, other components of its own, and bytes that are no message."""
     stranger = mavlink.MAVLink(None, srcSystem=99, srcComponent=1)
     denial = mavlink.MAVLink_command_ack_message(ARM, mavlink.MAV_RESULT_DENIED).pack(stranger)
     later = mavlink.MAVLink_local_position_ned_message(
         4_000_000_000, 0, 0, 0, 0, 0, 0).pack(stranger)
 
+    payload = mavlink.MAVLink(None, srcSystem=autopilot.system_id, srcComponent=191)
+    critical = payload.heartbeat_encode(18, 8, 0, 0, mavlink.MAV_STATE_CRITICAL).pack(payload)
+    elsewhere = payload.local_position_ned_encode(
+        4_000_000_000, 0, 0, 0, 0, 0, 0).pack(payload)
+
     def on_tick():
         autopilot.send(b'rubbish' + denial + later)
+        for frame in critical, elsewhere:
+            autopilot.send(frame)
 
     autopilot.on_tick = on_tick
     fly()
