@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import typing
 
 import psutil
@@ -14,13 +15,21 @@ from px4_sim_ros.mavlink.cores import shared_core_of
 from px4_sim_ros.mavlink.hil_codec import ActuatorControls
 from px4_sim_ros.mavlink.hil_frames import HilFrames
 from px4_sim_ros.mavlink.hil_server import HilServer, port_of
-from px4_sim_ros.mavlink.link_state import HilParameters, LinkReport, LinkState
+from px4_sim_ros.mavlink.link_state import (
+    MAX_HEIGHT,
+    MOVED,
+    HilParameters,
+    LinkReport,
+    LinkState,
+)
 from px4_sim_ros.mavlink.lockstep import Lockstep
 from px4_sim_ros.mavlink.other_cores import OtherCores
 from px4_sim_ros.mavlink.ports import check_port_is_free
 from px4_sim_ros.mavlink.shared_core import SharedCore
 from px4_sim_ros.model.faults.action import Faults
 from px4_sim_ros.model.faults.links import AutopilotOff, AutopilotPaused
+from px4_sim_ros.model.frames import Vector
+from px4_sim_ros.model.rotation import difference
 from px4_sim_ros.model.timebase import is_due
 from px4_sim_ros.step.block import Block, BlockConfiguration, BlockStatus, Inputs, Outputs
 from px4_sim_ros.step.graph import COMMAND, FAULTS
@@ -60,6 +69,7 @@ class HilBlock(Block):
         self._link: _Link | None = None
         self._counters: dict[str, str] = {}     # of a link that was closed
         self._frames = b''                  # of the step that waits for its command
+        self._forget_motion()
         self._is_exchanging = False         # a step was sent and not answered
         self._is_held = False
         self._is_on_core = False            # with the step, since the last one
@@ -68,13 +78,14 @@ class HilBlock(Block):
         # What the host sets, before `reset`.
         self.is_alone = True                # the process waits for no other autopilot
         self.shared_core = SharedCore(shared_core_of(hil.instance))    # if the parameters say so
-        self.on_state: typing.Callable[[LinkState], None] = lambda state: None
-        """Is given the state of the link when it has changed."""
+        self.on_state: typing.Callable[[LinkState, int], None] = lambda state, time_us: None
+        """Is given the state of the link when it has changed, and the simulated time."""
         check_port_is_free('TCP', hil.host, port_of(hil.instance))
 
     def reset(self) -> None:
         """Listen for an autopilot; one that is there already belongs to the run before."""
         self._has_first_imu = True          # whether it measured in the last step
+        self._forget_motion()
         self._is_exchanging = self._is_held = False
         self._faults: Faults = ()
         self._is_skipped = self._is_off = False      # no exchange: by a scenario
@@ -87,6 +98,11 @@ class HilBlock(Block):
             self._link.lockstep.reset()
         self._hil_frames.reset()
         self._report(self._link.lockstep.report)
+
+    def _forget_motion(self) -> None:
+        self._start_enu: Vector | None = None       # where the vehicle truly stood at first
+        self._place_enu: Vector | None = None       # and is
+        self._max_up_m = -math.inf
 
     def begin_again(self, time_us: int) -> None:
         """Hold the next step until another autopilot is there."""
@@ -121,6 +137,11 @@ class HilBlock(Block):
     def step(self, time_us: int, inputs: Inputs) -> None:
         """Send what was measured at `time_us`; the command comes from `finish`."""
         link = self.link
+        if (truth := inputs.get('ground_truth/odom')) is not None:
+            self._place_enu = place = truth.position_enu
+            self._start_enu = self._start_enu or place
+            if place[2] > self._max_up_m:
+                self._max_up_m = place[2]
         if self._has_faults:
             self._look_for_faults(inputs[FAULTS])
             if self._is_skipped:
@@ -223,8 +244,13 @@ class HilBlock(Block):
             self._link = None
 
     def counters(self) -> dict[str, str]:
-        """Return the counters of the link, also after it was closed."""
-        return self._link.lockstep.status() if self._link is not None else self._counters
+        """Return counters of the link and figures of the motion, also after it was closed."""
+        counters = self._link.lockstep.status() if self._link is not None else self._counters
+        if self._start_enu is None or self._place_enu is None:
+            return counters
+        moved = difference(self._place_enu, self._start_enu)
+        return counters | {MAX_HEIGHT: repr(self._max_up_m - self._start_enu[2]),
+                           **{key: repr(part) for key, part in zip(MOVED, moved)}}
 
     def _report(self, report: LinkReport) -> None:
         state = report.state
@@ -237,7 +263,7 @@ class HilBlock(Block):
             elif self._reported_state is LinkState.WAITING:
                 self._keep_off_its_cores()
             self._reported_state = state
-            self.on_state(state)
+            self.on_state(state, report.time_us)
 
     def _keep_off_its_cores(self) -> None:
         """Leave the cores of the autopilot that has connected to it, but for one that is shared."""

@@ -20,6 +20,12 @@ import typing
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.timebase import seconds_text
 
+MAX_HEIGHT = 'max_height_m'
+"""The key of the greatest true height over the place of the start, among what the bridge reports:
+it gets the truth of each step in each mode, whatever block has made it."""
+MOVED = 'east_m', 'north_m', 'up_m'
+"""The keys of where the vehicle truly is, from the place of the start."""
+
 
 @dataclasses.dataclass(frozen=True)
 class HilParameters(Parameters):
@@ -86,6 +92,7 @@ class LinkReport:
         self._counts = dict.fromkeys(TROUBLES, 0)
         self._is_troubled = False            # an event of trouble was reported, and not its end
         self.time_us = 0                     # of the step that was begun last
+        self.replied_s = 0.0                 # wall time of the last reply
 
     def begin_connection(self) -> None:
         """Report each kind of oddity again, as of a new connection."""
@@ -152,8 +159,10 @@ class LinkReport:
         return events
 
     def state_seconds(self) -> dict[str, float]:
-        """Return the wall time spent in each state so far."""
+        """Return the wall time spent in each state so far; LOCKED lasts to the last reply."""
         now = time.monotonic()
+        if self.state is LinkState.LOCKED:
+            now = max(self._since_s, self.replied_s)
         return {
             state.value: spent + (now - self._since_s if state is self.state else 0.0)
             for state, spent in self._spent_s.items()

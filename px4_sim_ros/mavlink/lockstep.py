@@ -87,7 +87,6 @@ class Lockstep:
         self._untrusted = 0                      # replies that are still to come after a stall
         self._gap_expected = 0                   # replies that are still to come then
         self._unanswered_us = NONE_US           # first step without a reply since the last one
-        self._replied_s = 0.0                    # wall time of the last reply
         self._held_us = NONE_US                 # step that is held because of a stall
         self._held_reply: ActuatorControls | None = None   # what came for it meanwhile
         self._frames_after: FramesAfter | None = None      # makes those of the next step
@@ -388,7 +387,7 @@ class Lockstep:
         return self._step_s
 
     def _lock(self, time_us: int) -> None:
-        self._unanswered_us, self._replied_s = NONE_US, time.monotonic()
+        self._unanswered_us, self.report.replied_s = NONE_US, time.monotonic()
         if self.report.state is not _LOCKED:
             again = (f" again; steps without an answer so far: {self.report.counts['unanswered']}"
                      if self.report.state is _STALLED else '')
@@ -433,5 +432,5 @@ class Lockstep:
 
     def _is_silent(self) -> bool:
         """Return whether the link is stalled for good, not just for a short gap."""
-        silent_s = time.monotonic() - self._replied_s
+        silent_s = time.monotonic() - self.report.replied_s
         return self.state is _STALLED and silent_s >= self._parameters.reply_timeout_s

@@ -36,6 +36,7 @@ from px4_sim_ros.step.side_topics import AUTOPILOT_STATUS, ESTIMATE, SET_POINT
 _PERIOD_US = 20_000
 _STATION = 'ground_station'
 UPLOADED = 'uploaded'
+_TRUTH = 'ground_truth/odom'
 _SYSTEM_TYPES = {'companion': mavlink.MAV_TYPE_ONBOARD_CONTROLLER,
                  _STATION: mavlink.MAV_TYPE_GCS}
 # What comes before the second step is answered is of the autopilot of the run before.
@@ -124,6 +125,9 @@ class PilotBlock(Block):
         self._gap: Gap | None = None
         self._begun_us = 0
         self._items = 0                    # of the mission, that are flown
+        # Where the vehicle truly stood at first, and is: for what is reported, not for the mission.
+        self._start_enu: Vector | None = None
+        self._place_enu: Vector | None = None
         self._state = AutopilotState()
         self._first_enu: Vector | None = None      # the first estimate
         self._status: AutopilotStatus | None = None        # that was told last
@@ -137,6 +141,9 @@ class PilotBlock(Block):
         """Go on with the mission; return nothing, or hold the step when it is over."""
         assert self._pilot is not None, 'reset comes before the first step'
         link = self._pilot.link
+        if (truth := inputs.get(_TRUTH)) is not None:
+            self._place_enu = truth.position_enu
+            self._start_enu = self._start_enu or self._place_enu
         if self._is_station:
             link.wake_receiver()
         faults: Faults = inputs[FAULTS] if self._has_scenario else ()
@@ -167,7 +174,9 @@ class PilotBlock(Block):
         """Tell of mode and flags, when they have changed, and of texts that have come."""
         status = AutopilotStatus(
             time_us, link.mode, link.armed, link.on_ground, link.failsafe)
-        if self._status is None or status[1:] != self._status[1:]:
+        # PX4 is landed when it is disarmed: its heartbeat, which says armed, is still to come.
+        is_stale = not (link.armed or link.on_ground)
+        if not is_stale and (self._status is None or status[1:] != self._status[1:]):
             self._status = status
             listener.on_status(status)
         for text in link.texts:
@@ -259,6 +268,8 @@ class PilotBlock(Block):
     def _report(self, event: Event) -> None:
         self._sentence = event.text
         self._items += event.ends_item
+        if self._place_enu is not None and self._start_enu is not None:
+            event = event._replace(place_enu=difference(self._place_enu, self._start_enu))
         self.on_event(event)
 
     def holds(self) -> str:

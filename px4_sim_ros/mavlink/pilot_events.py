@@ -20,6 +20,7 @@ class Event(typing.NamedTuple):
     time_s: float
     target_enu: Vector | None = None      # where it has arrived, from the place of take-off
     ends_item: bool = False               # an item of the mission is flown with it
+    place_enu: Vector | None = None       # where the vehicle truly was, from its place at first
 
 
 class Home(typing.NamedTuple):

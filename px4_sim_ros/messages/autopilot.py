@@ -68,8 +68,18 @@ def read_status(time_us: int, message: typing.Any) -> AutopilotStatus:
         values.get(key) == 'true' for key in ('armed', 'landed', 'failsafe')))
 
 
-def text_message(time_us: int, text: str) -> Log:
-    """Return a text of the autopilot as a line of the log."""
-    message = Log(level=Log.INFO, name=AUTOPILOT, msg=text)
+def line(time_us: int, who: str, text: str) -> Log:
+    """Return a line of the log with its simulated time."""
+    message = Log(level=Log.INFO, name=who, msg=text)
     set_stamp(message.stamp, time_us)
     return message
+
+
+def text_message(time_us: int, text: str) -> Log:
+    """Return a text of the autopilot as a line of the log."""
+    return line(time_us, AUTOPILOT, text)
+
+
+def link_text(state: str) -> str:
+    """Return what the log says of a new state of the link."""
+    return f'link {state}'

@@ -17,13 +17,15 @@ from px4_sim_ros.step.repeatability import OVER_US
 
 _NAME = 'pilot'
 _TARGET = 'target_east_m', 'target_north_m', 'target_up_m'
+_PLACE = 'place_east_m', 'place_north_m', 'place_up_m'
 
 
 def event_message(event: Event) -> DiagnosticStatus:
     """Return the message of an event."""
     values = {'time_s': repr(event.time_s)}
-    if event.target_enu is not None:
-        values |= {key: repr(float(part)) for key, part in zip(_TARGET, event.target_enu)}
+    for keys, vector in ((_TARGET, event.target_enu), (_PLACE, event.place_enu)):
+        if vector is not None:
+            values |= {key: repr(float(part)) for key, part in zip(keys, vector)}
     return diagnostic_status(_NAME, OK, event.text, values)
 
 
@@ -41,10 +43,10 @@ def read(message: DiagnosticStatus) -> Event | str:
     values = values_of(message)
     if OVER_US in values:
         return str(message.message)
-    target = typing.cast(
-        'tuple[float, float, float]', tuple(float(values[key]) for key in _TARGET)
-    ) if _TARGET[0] in values else None
-    return Event(message.message, float(values['time_s']), target)
+    target, place = (typing.cast(
+        'tuple[float, float, float]', tuple(float(values[key]) for key in keys)
+    ) if keys[0] in values else None for keys in (_TARGET, _PLACE))
+    return Event(message.message, float(values['time_s']), target, place_enu=place)
 
 
 def over_us(message: DiagnosticStatus) -> int | None:

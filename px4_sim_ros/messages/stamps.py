@@ -6,10 +6,12 @@ from __future__ import annotations
 import struct
 import typing
 
-from px4_sim_ros.model.timebase import US_PER_S
+from px4_sim_ros.model.timebase import US_PER_S, time_told_us
 
 # After the header that gives the byte order.
 STAMP_OFFSET = 4
+# No run takes thirty years, and no wall clock shows less.
+_WALL_US = 30 * 365 * 86_400 * US_PER_S
 _LITTLE, _BIG = struct.Struct('<iI'), struct.Struct('>iI')
 
 
@@ -35,6 +37,21 @@ def in_frame(message: typing.Any, frame_id: str) -> typing.Any:
 def stamp_us(stamp: Stamp) -> int:
     """Return the time of a builtin_interfaces/Time."""
     return stamp.sec * US_PER_S + stamp.nanosec // 1000
+
+
+def line_us(line: typing.Any, received_us: int) -> int:
+    """Return the simulated time of a line of `/rosout`.
+
+    It is in the text, or a stamp that is not of the wall clock, which rcutils sets.
+
+    :param line: a rcl_interfaces/Log
+    :param received_us: when it was received, for one that tells neither
+    """
+    told_us = time_told_us(line.msg)
+    if told_us is not None:
+        return told_us
+    time_us = stamp_us(line.stamp)
+    return time_us if 0 < time_us < _WALL_US else received_us
 
 
 def serialised_stamp_us(data: bytes) -> int:

@@ -15,7 +15,7 @@ from px4_sim_ros.model.errors import ParameterError, nearest_valid
 US_PER_S = 1_000_000
 
 _TELLS_TIME = 't = '
-_TIMED = re.compile(rf'^{_TELLS_TIME}\d+\.\d{{6}} s: ')
+_TIMED = re.compile(rf'^{_TELLS_TIME}(\d+)\.(\d{{6}}) s: ')
 _FURTHER = re.compile(r'(.+)_([1-9])')
 
 
@@ -66,6 +66,12 @@ def timed(sentence: str, time_us: int) -> str:
     if not time_us or _TELLS_TIME in sentence:
         return sentence
     return f'{_TELLS_TIME}{seconds_text(time_us)}: {sentence}'
+
+
+def time_told_us(sentence: str) -> int | None:
+    """Return the time that `timed` has put in front of a sentence, None for none."""
+    found = _TIMED.match(sentence)
+    return int(found[1]) * US_PER_S + int(found[2]) if found else None
 
 
 def untimed(sentence: str) -> str:

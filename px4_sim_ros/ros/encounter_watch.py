@@ -12,7 +12,7 @@ from rclpy.serialization import deserialize_message
 from rclpy.subscription import Subscription
 
 from px4_sim_ros.messages import codecs, encounter_events
-from px4_sim_ros.messages.stamps import set_stamp
+from px4_sim_ros.messages.autopilot import line
 from px4_sim_ros.model.encounters import Encounter, Encounters
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.ros import qos
@@ -90,10 +90,8 @@ class EncounterWatch:
 
     def _tell(self, encounter: Encounter) -> None:
         self._publisher.publish(encounter_events.encounter_message(encounter))
-        message = Log(
-            level=Log.INFO, name=f'{self._names[0]}.encounters', msg=encounter.text)
-        set_stamp(message.stamp, encounter.time_us)
-        self._log.publish(message)       # recordings have it
+        self._log.publish(line(            # recordings have it
+            encounter.time_us, f'{self._names[0]}.encounters', encounter.text))
 
     def _take(self) -> None:
         """Take in what has come from other processes."""

@@ -39,7 +39,7 @@ _POSE = graph.TOPICS['ground_truth/pose']
 class Listener(typing.NamedTuple):
     """Who is told what a vehicle does."""
 
-    on_position: typing.Callable[[int, Vector], None]
+    on_position: typing.Callable[[int, Vector], None] | None = None
     """Called with true positions in m, ENU, at the display rate, after the simulated time in us."""
     on_pilot: typing.Callable[[Event | str], None] = lambda event: None
     """Called with what the pilot has achieved, and with how its mission has ended: why it was not
@@ -82,7 +82,7 @@ class FlightMonitor:
         self._poses = {
             vehicle: self._node.create_polled_subscription(
                 PoseStamped, qualified(vehicle, _POSE.name), qos.LOOP)
-            for vehicle in listeners}
+            for vehicle, listener in listeners.items() if listener.on_position is not None}
         self._read_pose = codecs.decoder(
             _POSE, lambda data: deserialize_message(data, PoseStamped))
         self._hearers: dict[Subscription, typing.Callable[[typing.Any], None]] = {}
@@ -173,7 +173,9 @@ class FlightMonitor:
         for vehicle, subscription in self._poses.items():
             for data in taken(subscription):
                 pose = self._read_pose(data)
-                self._listeners[vehicle].on_position(pose.time_us, pose.position_enu)
+                on_position = self._listeners[vehicle].on_position
+                assert on_position is not None, 'only those that listen have a subscription'
+                on_position(pose.time_us, pose.position_enu)
         with signals.held_back():
             self._executor.spin_once(timeout_sec=timeout_s)
         self._tell()

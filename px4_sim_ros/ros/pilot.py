@@ -22,6 +22,7 @@ from px4_sim_ros.messages.joy import sticks_of
 from px4_sim_ros.messages.pilot_events import event_message, over_message
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.telemetry import AutopilotStatus, Estimate, SetPoint
+from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.ros import qos
 from px4_sim_ros.ros.block_node import BlockNode
 from px4_sim_ros.step import side_topics
@@ -76,8 +77,8 @@ class PilotNode(BlockNode):
         if self.get_logger().is_enabled_for(LoggingSeverity.INFO):
             self.get_logger().info(event.text)
         else:       # `fly` prints it, and a recording has it all the same
-            self._log_publisher.publish(
-                Log(level=Log.INFO, name=self.get_logger().name, msg=event.text))
+            self._log_publisher.publish(autopilot.line(
+                round(event.time_s * US_PER_S), self.get_logger().name, event.text))
 
     # What the autopilot says of itself.
 

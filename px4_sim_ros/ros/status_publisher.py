@@ -25,6 +25,7 @@ class StatusPublisher:
         """Begin; the publishers live as long as the node."""
         self._node, self._status = node, status
         self._published_s = 0.0
+        self._state = ''
         self._published: object = None       # what makes a change
         self._publisher = node.create_publisher(DiagnosticStatus, RUN_STATUS.name, qos.LATCHED)
         self._diagnostics = Diagnostics(node, lambda: self._diagnostic(self._status()))
@@ -47,6 +48,10 @@ class StatusPublisher:
         self._diagnostics.stop()
 
     def _publish(self, status: RunStatus) -> None:
+        if status.state == RunState.STOPPING != self._state:
+            # A recorder, which ends before this node, has the last counters of the run.
+            self._diagnostics.publish()
+        self._state = status.state
         self._published, self._published_s = _state_of(status), time.monotonic()
         self._publisher.publish(status_message(self._node, self._diagnostic(status)))
 

@@ -11,7 +11,7 @@ from rclpy.node import Node
 from rclpy.subscription import Subscription
 
 from px4_sim_ros.messages import vehicle_changes
-from px4_sim_ros.messages.stamps import set_stamp
+from px4_sim_ros.messages.autopilot import line
 from px4_sim_ros.ros import qos
 from px4_sim_ros.step import side_topics
 from px4_sim_ros.step.attendance import Change
@@ -32,9 +32,7 @@ class ChangeTeller:
         :param run: how many times time has begun at 0
         """
         self._publisher.publish(vehicle_changes.change_message(change, run))
-        line = Log(level=Log.INFO, name=f'{change.vehicle}.world', msg=change.text)
-        set_stamp(line.stamp, change.time_us)
-        self._log.publish(line)
+        self._log.publish(line(change.time_us, f'{change.vehicle}.world', change.text))
 
 
 def hear(node: Node, on_change: typing.Callable[[Change, int], None]) -> Subscription:

@@ -18,7 +18,7 @@ from px4_sim_ros.messages.cdr import serialised
 from px4_sim_ros.messages.codec import Encoder
 from px4_sim_ros.messages.diagnostic_status import diagnostic_status
 from px4_sim_ros.messages.diagnostics import OK, WARN
-from px4_sim_ros.messages.stamps import set_stamp
+from px4_sim_ros.messages.stamps import set_stamp, stamp_us
 from px4_sim_ros.model.errors import sentence
 from px4_sim_ros.model.telemetry import AutopilotStatus, Estimate, SetPoint, TelemetryListener
 from px4_sim_ros.recording.bag.disk_thread import ThreadIfLong
@@ -61,7 +61,7 @@ class CoreRecorder:
             {vehicle: (its.graph, its.world) for vehicle, its in run.members.items()}
             if isinstance(run, FleetDescription) else None,
             Attendance({name: its.presence for name, its in run.members.items()}))
-        self._events: list[tuple[str, str]] = []         # of the step under way
+        self._events: list[Log] = []         # of the step under way
 
     heard = EVERYBODY
 
@@ -88,10 +88,10 @@ class CoreRecorder:
         vehicle: str = '',
     ) -> None:
         """Record the counters, and what blocks report; once a simulated second is enough."""
-        factor = status.sim_time_s / status.wall_time_s if status.wall_time_s else 0.0
         manager = BlockStatus(False, '', {
             'steps': status.steps, 'sim_time_s': f'{status.sim_time_s:.6f}',
-            'wall_time_s': f'{status.wall_time_s:.6f}', 'real_time_factor': f'{factor:.3f}',
+            'wall_time_s': f'{status.wall_time_s:.6f}',
+            'real_time_factor': f'{status.real_time_factor():.3f}',
             'paced_s': f'{status.paced_s:.6f}'})
         for name, found in {'manager': manager, **blocks}.items():
             if found is not None:
@@ -105,25 +105,26 @@ class CoreRecorder:
         set_stamp(message.header.stamp, self._steps.complete_us)
         self._write_beside(side_topics.DIAGNOSTICS.name, serialised(message))
 
-    def add_event(self, text: str, who: str = 'pilot', vehicle: str = '') -> None:
-        """Record an event of the pilot, or of another one, with the step that is under way."""
+    def add_event(
+        self, time_us: int, text: str, who: str = 'pilot', vehicle: str = '',
+    ) -> None:
+        """Record an event of the pilot, or of another one, with the step of its time."""
         # As loggers of ROS have it.
-        self._events.append((qualified(vehicle, who).replace('/', '.'), text))
+        self._events.append(autopilot.line(
+            time_us, qualified(vehicle, who).replace('/', '.'), text))
 
     def close(self) -> None:
         """Finish the bag; a second time nothing happens.
 
         :raises OSError: its end cannot be written, and that ends the run
         """
-        self._write_events()
+        self._write_events(is_last=True)
         self._steps.close()
 
-    def _write_events(self) -> None:
-        events, self._events = self._events, []
-        for who, text in events:
-            message = Log(level=20, name=who, msg=text)        # INFO
-            set_stamp(message.stamp, self._steps.complete_us)
-            self._write_beside(side_topics.LOG.name, serialised(message))
+    def _write_events(self, *, is_last: bool = False) -> None:
+        while self._events and (
+                is_last or stamp_us(self._events[0].stamp) <= self._steps.complete_us):
+            self._write_beside(side_topics.LOG.name, serialised(self._events.pop(0)))
 
     def _write_beside(self, topic: str, data: bytes) -> None:
         self._steps.write([Message(topic, self._steps.complete_us, data)])

@@ -9,9 +9,11 @@ import typing
 from px4_sim_ros.config.blocks import make_blocks
 from px4_sim_ros.config.configuration import Configuration
 from px4_sim_ros.mavlink.hil_block import HilBlock
+from px4_sim_ros.mavlink.link_state import LinkState
 from px4_sim_ros.mavlink.pilot_block import PilotBlock
 from px4_sim_ros.mavlink.pilot_events import Event
 from px4_sim_ros.model.scenario.happening import Happening, Verdicts
+from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.step import side_topics
 from px4_sim_ros.step.attendance import ALWAYS, Change, Presence
 from px4_sim_ros.step.block import Block
@@ -56,8 +58,7 @@ class CoreVehicle:
         self.bridge = typing.cast(HilBlock, self.blocks['hil_bridge'])
         self.bridge.is_alone = is_alone
         if recorder is not None:
-            self.bridge.on_state = lambda state: recorder.add_side(
-                side_topics.LINK_STATE.name, state.value, self.namespace)
+            self.bridge.on_state = self._record_state
         self._pilot = typing.cast('PilotBlock | None', self.blocks.get('pilot'))
         self._flown_fingerprint = ''
         if self._pilot is not None:
@@ -77,7 +78,7 @@ class CoreVehicle:
     # What its blocks say.
 
     def _report(self, event: Event) -> None:
-        self._record(event.text, 'pilot')
+        self._record(round(event.time_s * US_PER_S), event.text, 'pilot')
         self._setup.on_pilot(event)
 
     def _note_over(self, failure: str) -> None:
@@ -91,23 +92,31 @@ class CoreVehicle:
             self._flown_fingerprint = self._fingerprint_now()
 
     def _happen(self, happening: Happening) -> None:
-        self._record(happening.text, 'scenario')
+        self._record(happening.time_us, happening.text, 'scenario')
         self._setup.on_scenario(happening)
 
     def _judge(self, verdicts: Verdicts) -> None:
+        situation = self.scenario.course.situation
+        time_us = situation.time_us if situation is not None else 0
         for verdict in verdicts:
-            self._record(verdict.text, 'scenario')
+            self._record(time_us, verdict.text, 'scenario')
         self._keep_fingerprint()
         self._setup.on_scenario(verdicts)
 
     def change(self, change: Change) -> None:
         """Take note that the vehicle joins the world or has left it."""
-        self._record(change.text, 'world')
+        self._record(change.time_us, change.text, 'world')
         self._setup.on_change(change)
 
-    def _record(self, text: str, who: str) -> None:
+    def _record_state(self, state: LinkState, time_us: int) -> None:
         if self._recorder is not None:
-            self._recorder.add_event(text, who, self.namespace)
+            from px4_sim_ros.messages.autopilot import link_text
+            self._recorder.add_side(side_topics.LINK_STATE.name, state.value, self.namespace)
+            self._record(time_us, link_text(state.value), 'hil_bridge')
+
+    def _record(self, time_us: int, text: str, who: str) -> None:
+        if self._recorder is not None:
+            self._recorder.add_event(time_us, text, who, self.namespace)
 
     # What is known of it.
 

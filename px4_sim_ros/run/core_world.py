@@ -178,7 +178,7 @@ class CoreWorld:
             return None
         return self._runner.lanes[namespace].values
 
-    def note(self, text: str) -> None:
-        """Record what somebody has noticed of the step that is complete."""
+    def note(self, time_us: int, text: str) -> None:
+        """Record an encounter of the step that is complete."""
         if self._recorder is not None:
-            self._recorder.add_event(text, 'encounters', self._first.namespace)
+            self._recorder.add_event(time_us, text, 'encounters', self._first.namespace)

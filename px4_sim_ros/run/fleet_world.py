@@ -56,15 +56,14 @@ def make(
     :param stack: notes the least distances, after the end of the world
     """
     lookout = Lookout(record, on_event)
-    records = {plan.namespace: record, **record.others}
     if plan.mode == 'core':
-        return _core(plan, configuration, flights, records, lookout, stack)
-    return _graph(plan, configuration, folder, flights, records, lookout)
+        return _core(plan, configuration, flights, lookout, stack)
+    return _graph(plan, configuration, folder, flights, lookout)
 
 
 def _core(
     plan: FlightPlan, configuration: Configuration, flights: typing.Mapping[str, FlightWatch],
-    records: typing.Mapping[str, FlightRecord], lookout: Lookout, stack: contextlib.ExitStack,
+    lookout: Lookout, stack: contextlib.ExitStack,
 ) -> CoreWorld:
     from px4_sim_ros.run.core_vehicle import VehicleSetup
     from px4_sim_ros.run.core_world import CoreWorld
@@ -76,15 +75,12 @@ def _core(
 
     def observe(time_us: int, values: typing.Mapping[str, typing.Any]) -> None:
         places: list[Vector | None] = []
-        for namespace, its in records.items():
-            its_values = world.values(namespace)
-            place = None
-            if its_values is not None:
-                place = its_values['ground_truth/odom'].position_enu
-                its.add_truth(time_us, place)
-            places.append(place)
+        for namespace in flights:
+            values_there = world.values(namespace)
+            places.append(None if values_there is None
+                          else values_there['ground_truth/odom'].position_enu)
         for encounter in encounters.step(time_us, places):
-            world.note(encounter.text)
+            world.note(encounter.time_us, encounter.text)
             lookout.take(encounter)
 
     first, *others = (
@@ -107,8 +103,7 @@ def _recorder(plan: FlightPlan, configuration: Configuration) -> CoreRecorder | 
 
 def _graph(
     plan: FlightPlan, configuration: Configuration, folder: pathlib.Path,
-    flights: typing.Mapping[str, FlightWatch], records: typing.Mapping[str, FlightRecord],
-    lookout: Lookout,
+    flights: typing.Mapping[str, FlightWatch], lookout: Lookout,
 ) -> RosWorld:
     from px4_sim_ros.ros.flight_monitor import Listener
     from px4_sim_ros.run.flight_plan import optional_nodes
@@ -116,8 +111,7 @@ def _graph(
 
     def listener(namespace: str) -> Listener:
         flight = flights[namespace]
-        return Listener(
-            records[namespace].add_truth, flight.take, flight.follow, flight.attend)
+        return Listener(None, flight.take, flight.follow, flight.attend)
 
     description = describe(plan, configuration)
     parameters, fleet = write_files(plan, configuration, description, folder)

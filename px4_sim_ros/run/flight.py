@@ -204,9 +204,7 @@ def _make_world(
             from px4_sim_ros.run.core_recorder import CoreRecorder
             core_recorder = CoreRecorder(configuration, run)
         return CoreWorld(
-            configuration, lambda time_us, values: record.add_truth(
-                time_us, values['ground_truth/odom'].position_enu),
-            core_recorder, plan.own_classes, pilot.take, pilot.follow)
+            configuration, None, core_recorder, plan.own_classes, pilot.take, pilot.follow)
     from px4_sim_ros.ros.flight_monitor import Listener
     from px4_sim_ros.run.ros_world import RosWorld
     file = write_configuration(folder, configuration)
@@ -216,7 +214,7 @@ def _make_world(
         stack.callback(viewer.stop)
     return RosWorld(
         plan.mode, [Member('', configuration.graph, configuration.world)], file,
-        {'': Listener(record.add_truth, pilot.take, pilot.follow)},
+        {'': Listener(None, pilot.take, pilot.follow)},
         optional=optional_nodes(configuration), own_classes=plan.own_classes, remaps=plan.remaps,
         viewer=viewer, namespace=plan.namespace)
 

@@ -7,16 +7,15 @@ import dataclasses
 import math
 import typing
 
-from px4_sim_ros.mavlink.link_state import TROUBLES
+from px4_sim_ros.mavlink.link_state import MAX_HEIGHT, MOVED, TROUBLES
 from px4_sim_ros.mavlink.pilot_events import Event
 from px4_sim_ros.model.encounters import Encounter, Nearest
 from px4_sim_ros.model.frames import Vector
-from px4_sim_ros.model.rotation import difference
 from px4_sim_ros.model.scenario.happening import Happening, Verdict, Verdicts
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.run.stay import Stay
-from px4_sim_ros.run.track import Track
 from px4_sim_ros.step.attendance import Change
+from px4_sim_ros.step.clock import real_time_factor
 from px4_sim_ros.step.repeatability import FINGERPRINT, first_gap, unrepeatable_because
 
 _LANDED_HEIGHT_M = 0.1
@@ -38,6 +37,17 @@ class WorldStatus:
     def link_count(self, key: str) -> int:
         """Return a counter of the link; 0 when it has not reported."""
         return int(self.link.get(key, 0))
+
+    @property
+    def max_height_m(self) -> float:
+        """The greatest true height over the place of the start, of all steps."""
+        return float(self.link.get(MAX_HEIGHT, 0.0))
+
+    @property
+    def moved_enu(self) -> Vector:
+        """Where the vehicle truly is, from the place of the start, m."""
+        east, north, up = (float(self.link.get(key, 0.0)) for key in MOVED)
+        return east, north, up
 
     @property
     def time_ratio(self) -> float | None:
@@ -66,9 +76,7 @@ class WorldStatus:
 
     def real_time_factor(self) -> float:
         """Return simulated over wall time; 0 before there is any."""
-        # The wall time begins at the end of the first step, which waits for the autopilot.
-        stepped_s = self.sim_time_s * (1.0 - 1.0 / max(self.steps, 1))
-        return stepped_s / self.wall_time_s if self.wall_time_s else 0.0
+        return real_time_factor(self.sim_time_s, self.steps, self.wall_time_s)
 
     def state_seconds(self) -> dict[str, float]:
         """Return the wall time in each state of the link."""
@@ -132,12 +140,7 @@ class FlightRecord:
 
     def reset(self) -> None:
         """Begin with nothing."""
-        self._start: Vector | None = None
-        self._position: Vector = (0.0, 0.0, 0.0)
-        self._max_height_m = 0.0
-        self._track = Track()
         self._arrivals: list[dict[str, typing.Any]] = []
-        self._unplaced: list[Event] = []               # arrivals of which the position is to come
         self.mission_flown = self.was_stopped = False
         self._happenings: list[dict[str, typing.Any]] = []
         self.verdicts: Verdicts | None = None          # of a scenario that has come to its end
@@ -157,47 +160,17 @@ class FlightRecord:
         self.new_begins += 1
         self._arrivals.clear()
 
-    def add_truth(self, time_us: int, position_enu: Vector) -> None:
-        """Take in a true position."""
-        self._start = self._start or position_enu
-        self._position = position_enu
-        self._max_height_m = max(self._max_height_m, position_enu[2] - self._start[2])
-        self._track.add(time_us, position_enu)
-        if self._unplaced:
-            self._place()
-
     def add_event(self, event: Event | Happening) -> None:
-        """Take in an event of the pilot, or one of the scenario.
-
-        Beside a graph positions and events come on ways of their own: the position of an event is
-        that of its time.
-        """
+        """Take in an event of the pilot, or one of the scenario."""
         if isinstance(event, Happening):
             self._happenings.append({'time_s': event.time_s, 'event': event.text})
         elif event.target_enu is not None:
-            self._unplaced.append(event)
-            self._place()
-
-    def _place(self) -> None:
-        while self._unplaced and (there := self._track.at(
-                round(self._unplaced[0].time_s * US_PER_S))) is not None:
-            self._arrivals.append(self._arrival(self._unplaced.pop(0), there))
-
-    def _arrival(self, event: Event, position_enu: Vector) -> dict[str, typing.Any]:
-        """Return how far from the target of an event the vehicle was."""
-        assert event.target_enu is not None, 'only arrivals have a place'
-        there = self._from_start(position_enu)
-        return {
-            'target_enu_m': list(event.target_enu),
-            'position_error_m': round(math.dist(there, event.target_enu), 3),
-            'altitude_error_m': round(there[2] - event.target_enu[2], 3),
-        }
+            self._arrivals.append(_arrival(event))
 
     @property
     def landed(self) -> bool:
         """Whether the mission was flown, and the vehicle is at rest where it began."""
-        return self.mission_flown and abs(
-            self._from_start(self._position)[2]) < _LANDED_HEIGHT_M
+        return self.mission_flown and abs(self.status.moved_enu[2]) < _LANDED_HEIGHT_M
 
     @property
     def has_succeeded(self) -> bool:
@@ -241,15 +214,13 @@ class FlightRecord:
 
     def of_motion(self) -> dict[str, typing.Any]:
         """Return where the vehicle was."""
-        east, north, _ = self._from_start(self._position)
+        east, north, _ = self.status.moved_enu
         return {
-            'max_altitude_m': round(self._max_height_m, 3),
+            'max_altitude_m': round(self.status.max_height_m, 3),
             'landed': self.landed,
             'position_error_at_landing_m': (
                 round(math.hypot(east, north), 3) if self.landed else None),
-            # The flight has ended before the next position came.
-            'arrivals': self._arrivals + [
-                self._arrival(event, self._position) for event in self._unplaced],
+            'arrivals': self._arrivals,
         }
 
     def of_link(self) -> dict[str, typing.Any]:
@@ -283,5 +254,12 @@ class FlightRecord:
             and not self.was_stopped,
             self.status.gap, self.status.fingerprint)
 
-    def _from_start(self, position_enu: Vector) -> Vector:
-        return difference(position_enu, self._start or position_enu)
+
+def _arrival(event: Event) -> dict[str, typing.Any]:
+    """Return when the vehicle was how far from the target of an event."""
+    assert event.target_enu is not None and event.place_enu is not None, 'it has both'
+    return {
+        'time_s': event.time_s, 'target_enu_m': list(event.target_enu),
+        'position_error_m': round(math.dist(event.place_enu, event.target_enu), 3),
+        'altitude_error_m': round(event.place_enu[2] - event.target_enu[2], 3),
+    }

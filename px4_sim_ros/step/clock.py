@@ -14,6 +14,14 @@ from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.step.pacing import Pacer
 
 
+def real_time_factor(sim_time_s: float, steps: float, wall_s: float) -> float:
+    """Return simulated over wall time; 0 before there is any.
+
+    The wall time begins at the end of the first step, which waits for the autopilot.
+    """
+    return sim_time_s * (1.0 - 1.0 / max(steps, 1)) / wall_s if wall_s > 0.0 else 0.0
+
+
 class LockstepClock:
     """Step k ends at k * step_us."""
 
@@ -167,5 +175,4 @@ class LockstepClock:
 
     def real_time_factor(self) -> float:
         """Return simulated over wall time since the end of the first step."""
-        simulated_s = max(self.steps - 1, 0) * self.step_us / US_PER_S
-        return simulated_s / self.wall_s if self.wall_s > 0.0 else 0.0
+        return real_time_factor(self.complete_us / US_PER_S, self.steps, self.wall_s)

@@ -220,7 +220,8 @@ NODES: dict[str, NodeSpec] = {spec.name: spec for spec in (
              optional=True),
     # All that reaches the autopilot comes from one process, in one order.
     NodeSpec('pilot', 'px4_sim_ros.mavlink.pilot_block:PilotBlock',
-             'px4_sim_ros.mavlink.pilot_block:PilotParameters', (CLOCK, FAULTS), optional=True,
+             'px4_sim_ros.mavlink.pilot_block:PilotParameters',
+             (CLOCK, 'ground_truth/odom', FAULTS), optional=True,
              beside='hil_bridge', node='px4_sim_ros.ros.pilot:PilotNode'),
     NodeSpec('hil_bridge', 'px4_sim_ros.mavlink.hil_block:HilBlock',
              'px4_sim_ros.mavlink.link_state:HilParameters',

@@ -33,8 +33,8 @@ DIAGNOSTICS = SideTopic(
     '/diagnostics', 'diagnostic_msgs/msg/DiagnosticArray',
     'each node: its counters and the wall time that it took')
 LOG = SideTopic(
-    '/rosout', 'rcl_interfaces/msg/Log', 'what nodes, the pilot and the autopilot have said',
-    latched=True)
+    '/rosout', 'rcl_interfaces/msg/Log',
+    'what nodes, the pilot and the autopilot have said, and each state of the link', latched=True)
 
 ESTIMATE = SideTopic(
     'autopilot/odometry', 'nav_msgs/msg/Odometry',

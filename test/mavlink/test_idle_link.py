@@ -12,6 +12,7 @@ from stand_in_autopilot import TIME_LIMIT_S, reply
 from px4_sim_ros.mavlink import lockstep
 from px4_sim_ros.mavlink.hil_codec import DISARMED
 from px4_sim_ros.mavlink.hil_server import Deadline
+from px4_sim_ros.mavlink.link_state import LinkReport, LinkState
 
 STEP_US = 4000
 
@@ -222,3 +223,16 @@ def test_on_waiting_run_when_the_autopilot_goes(make_locked):
     peer.close()
     assert [link.exchange(k * STEP_US) for k in (2, 3)] == [DISARMED] * 2
     assert (link.state, link.lockstep.steps, link.counts['misses']) == ('WAITING', 3, 0)
+
+
+def test_locked_lasts_to_the_last_answer(monkeypatch):
+    """What comes after the flight, as the end of a recording, is no time of the link."""
+    now_s = [10.0]
+    monkeypatch.setattr(time, 'monotonic', lambda: now_s[0])
+    report = LinkReport()
+    now_s[0] = 11.0
+    report.enter(LinkState.LOCKED)
+    report.replied_s = now_s[0] = 12.5
+    now_s[0] = 20.0
+    found = report.state_seconds()
+    assert (found['WAITING'], found['LOCKED']) == (1.0, 1.5)

@@ -15,7 +15,7 @@ from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 from stand_in_autopilot import connect
 
 from px4_sim_ros.config.configuration import load_configuration
-from px4_sim_ros.messages.stamps import serialised_stamp_us
+from px4_sim_ros.messages.stamps import serialised_stamp_us, stamp_us
 from px4_sim_ros.recording.bag.reader import BagReader
 from px4_sim_ros.recording.bag.run_description import RunDescription
 from px4_sim_ros.run.core_recorder import CoreRecorder
@@ -39,12 +39,12 @@ def bag(tmp_path_factory):
     recorder = CoreRecorder(configuration, run)
     world = CoreWorld(
         configuration, lambda time_us, _: time_us >= END_US and stop.set(), recorder)
-    recorder.add_event('a word')
+    recorder.add_event(4000, 'a word')
     autopilot = connect(INSTANCE)
     try:
         world.run(stop)
     finally:
-        recorder.add_event('the last word')
+        recorder.add_event(8000, 'the last word')
         world.close()
         autopilot.close()
     return folder
@@ -63,7 +63,9 @@ def expected(bag):
         assert [m.time_us for m in found[reader.run.full_name(name)]] == list(
             range(period_us, END_US + 1, period_us)), name
     assert reader.damage == ''
-    assert [reader.decode(m).msg for m in found['/rosout']] == ['a word', 'the last word']
+    lines = [(reader.decode(m).msg, stamp_us(reader.decode(m).stamp)) for m in found['/rosout']]
+    assert [line for line in lines if not line[0].startswith('link ')] == [
+        ('a word', 4000), ('the last word', 8000)]
     return found
 
 

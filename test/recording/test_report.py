@@ -221,16 +221,17 @@ def test_lockstep_comes_from_differences_of_counters(short, tmp_path):
     page = Page(report(bag))
     figure = page.time_figures()[-1]
     lines = {trace['name']: _numbers(trace['y']) for trace in figure['data']}
-    assert lines['of the last second'] == pytest.approx([1 / 1.5, 1 / 2.5, 1 / 3.5, 1 / 4.5])
+    assert lines['of the last second'] == pytest.approx(
+        [1 / 0.5, 1 / 1.5, 1 / 2.5, 1 / 3.5, 1 / 4.5])
     assert lines['since the start'] == pytest.approx([2.0, 1.0, 0.667, 0.5, 0.4])
-    assert lines['hil_bridge'] == pytest.approx([400.0] * 4, rel=1e-5)
-    assert lines['autopilot'] == pytest.approx([800.0] * 4, rel=1e-5)
-    assert lines['misses'] == [0, 0, 0, 1, 1]
+    assert lines['hil_bridge'] == pytest.approx([400.0] * 5, rel=1e-5)
+    assert lines['autopilot'] == pytest.approx([800.0] * 5, rel=1e-5)
+    assert lines['misses'] == [0, 0, 0, 0, 1, 1]
     assert page.fact('misses') == '1'
     assert page.fact('steps without an answer') == '15'
     assert page.fact("simulated time over the autopilot's") == '1.000'
-    assert page.fact('real-time factor') == '0.4'
-    assert page.fact('wall time in the states of the link') == 'LOCKED 5 s'
+    assert page.fact('real-time factor') == '0.40'
+    assert page.fact('wall time in the states of the link') == 'LOCKED 5.00 s'
 
 
 # Odd bags

@@ -139,7 +139,7 @@ class RecordingPort:
     def add_side(self, topic, text, vehicle=''):
         """Nothing: only the step is recorded."""
 
-    def add_event(self, text, who='pilot', vehicle=''):
+    def add_event(self, time_us, text, who='pilot', vehicle=''):
         """Nothing, either."""
 
     def add_status(self, status, blocks, vehicle=''):

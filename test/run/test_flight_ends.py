@@ -25,8 +25,8 @@ def end(instance, tmp_path, monkeypatch, capsys):
     """Return what lets a flight end; it returns exit code, texts, summary and pages."""
     def end(error, status, file=tmp_path / 'summary.json'):
         def conduct(plan, configuration, record, folder, **callbacks):
-            record.add_truth(0, (0.0, 0.0, 0.0))
-            record.add_event(Event('arrived', 1.0, (1.0, 2.0, 3.0)))
+            record.add_event(Event(
+                'arrived', 1.0, (1.0, 2.0, 3.0), place_enu=(1.0, 2.0, 3.0)))
             record.status = status
             if error is not None:
                 raise error

@@ -56,34 +56,17 @@ def test_up_to_the_first_step_nothing_has_a_cost(steps):
 
 def test_only_a_flight_that_has_landed_has_an_error_at_landing():
     record = FlightRecord()
-    record.add_truth(0, (0.0, 0.0, 0.0))
-    record.add_truth(STEP_US, (3.0, 4.0, 0.0))
+    record.status = WorldStatus(link={
+        'max_height_m': '7.5', 'east_m': '3.0', 'north_m': '4.0', 'up_m': '0.01'})
     assert record.summary({})['position_error_at_landing_m'] is None
     record.mission_flown = True
     assert record.summary({})['position_error_at_landing_m'] == 5.0
+    assert record.summary({})['max_altitude_m'] == 7.5
 
 
-def error_m(record):
-    return record.summary({})['arrivals'][0]['position_error_m']
-
-
-@pytest.mark.parametrize('comes_after', range(4))
-def test_an_arrival_is_where_the_vehicle_was_then(comes_after):
-    """Positions at the display rate come before the pilot's word, or after it."""
+def test_an_arrival_has_its_time_and_how_far_off_the_vehicle_was():
     record = FlightRecord()
-    for i in range(6):
-        if i == comes_after:
-            record.add_event(Event('arrived', 0.15, (0.0, 0.0, 9.0)))
-        # It climbs at 60 m/s: at 0.15 s it is at 9 m.
-        record.add_truth(round(i * 4e4), (0.0, 0.0, i * 2.4))
-    assert error_m(record) == 0.0
-    assert len(record.summary({})['arrivals']) == 1
-
-
-def test_a_word_that_comes_too_late_or_last_is_where_the_vehicle_was_first_or_last():
-    record = FlightRecord()
-    record.add_truth(40_000, (0.0, 0.0, 0.0))
-    record.add_truth(80_000, (0.0, 0.0, 2.0))
-    record.add_event(Event('arrived', 0.02, (0.0, 0.0, 0.0)))
-    record.add_event(Event('arrived', 0.1, (0.0, 0.0, 2.0)))
-    assert [a['position_error_m'] for a in record.summary({})['arrivals']] == [0.0, 0.0]
+    record.add_event(Event('arrived', 0.14, (0.0, 3.0, 9.0), place_enu=(4.0, 0.0, 9.5)))
+    assert record.summary({})['arrivals'] == [{
+        'time_s': 0.14, 'target_enu_m': [0.0, 3.0, 9.0],
+        'position_error_m': round((16.0 + 9.0 + 0.25) ** 0.5, 3), 'altitude_error_m': 0.5}]

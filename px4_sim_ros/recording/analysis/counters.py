@@ -7,9 +7,12 @@ import typing
 
 import numpy as np
 
+from px4_sim_ros.mavlink.link_state import TROUBLES
 from px4_sim_ros.messages.diagnostics import level_of, node_name, values_of
 from px4_sim_ros.messages.stamps import stamp_us
 from px4_sim_ros.model.timebase import US_PER_S
+
+_ADDED_UP = frozenset({'steps', *TROUBLES})
 
 
 class CounterSample(typing.NamedTuple):
@@ -51,6 +54,16 @@ def counters(
             if sample:
                 found.setdefault(node_name(namespace, status.name), []).append(sample)
     return {name: columns(found[name]) for name in nodes if name in found}
+
+
+def from_zero(found: Counters) -> Counters:
+    """Return the counters of a run with their beginning: all are 0 at time 0."""
+    def begun(name: str, column: np.ndarray) -> np.ndarray:
+        is_sum = name in _ADDED_UP or name.endswith('_s')
+        return np.concatenate(([0.0 if is_sum else np.nan], column))
+
+    return Counters(np.concatenate(([0.0], found.time_s)), {
+        name: begun(name, column) for name, column in found.values.items()})
 
 
 def counter_sample(status: typing.Any, time_us: int) -> CounterSample | None:

@@ -9,6 +9,7 @@ import typing
 import numpy as np
 
 from px4_sim_ros.messages.diagnostics import is_of, node_name
+from px4_sim_ros.messages.stamps import line_us
 from px4_sim_ros.model.encounters import NOWHERE, Encounters
 from px4_sim_ros.model.timebase import US_PER_S, untimed
 from px4_sim_ros.recording.analysis.counters import Counters, counters
@@ -68,9 +69,11 @@ def read_fleet(bag: BagReader) -> FleetFlight:
             positions[truths[topic]][time_us] = read(decode(data, kind))
         elif topic == side_topics.LOG.name:
             message = decode(data, side_topics.LOG.type)
-            said.append(Said(time_us / US_PER_S, message.name, untimed(message.msg)))
+            said.append(Said(
+                line_us(message, time_us) / US_PER_S, message.name, untimed(message.msg)))
         elif topic == side_topics.DIAGNOSTICS.name:
             diagnostics.append(decode(data, side_topics.DIAGNOSTICS.type))
+    said.sort(key=lambda one: one.time_s)
     times_us = sorted({time_us for its in positions.values() for time_us in its})
     path = {name: np.array([its.get(time_us, NOWHERE) for time_us in times_us],
                            float).reshape(-1, 3) for name, its in positions.items()}

@@ -9,9 +9,11 @@ import typing
 
 import numpy as np
 
-from px4_sim_ros.messages.autopilot import read_status
+from px4_sim_ros.mavlink.link_state import LinkState
+from px4_sim_ros.messages.autopilot import link_text, read_status
 from px4_sim_ros.messages.diagnostics import ERROR, is_of, level_of, node_name, values_of
-from px4_sim_ros.messages.stamps import stamp_us
+from px4_sim_ros.messages.run_status import RunState
+from px4_sim_ros.messages.stamps import line_us, stamp_us
 from px4_sim_ros.model.timebase import US_PER_S, untimed
 from px4_sim_ros.recording.analysis.annotations import Mark
 from px4_sim_ros.recording.analysis.series import AllSeries, Series, SeriesCollector
@@ -70,7 +72,7 @@ def marks(run: RunDescription, contents: BagContents) -> list[Mark]:
     found = [
         *_log_marks(run, side[side_topics.LOG.name]),
         *_autopilot_marks(side[side_topics.AUTOPILOT_STATUS.name]),
-        *_link_marks(side[side_topics.LINK_STATE.name]),
+        *_link_marks(_link_states(run, side)),
         *_run_marks(side[side_topics.RUN_STATUS.name]),
         *_diagnostic_marks(run, side[side_topics.DIAGNOSTICS.name]),
         *_stopped_sensor_marks(run, side[graph.ABSENCE])]
@@ -91,11 +93,10 @@ def _log_marks(
 ) -> typing.Iterator[Mark]:
     """Yield what pilot and scenario have logged, and all warnings and errors, each text once."""
     troubles = []
-    for time_us, message in log:
-        whose = message.name.rpartition('.')[0].replace('.', '/')
-        if run.namespace and whose not in ('', run.namespace):
-            continue                      # of another vehicle
-        text = untimed(message.msg)
+    for received_us, message in log:
+        if not _is_of(run, message.name):
+            continue
+        time_us, text = line_us(message, received_us), untimed(message.msg)
         # Loggers have the names of nodes, with their namespace: uav1.pilot.
         if message.level >= _LOG_WARNING:
             kind = 'error' if message.level >= _LOG_ERROR else 'warning'
@@ -124,24 +125,52 @@ def _each_once(troubles: typing.Iterable[tuple[int, str, str, str]]) -> typing.I
         yield _at(first_us, kind, name, text)
 
 
-def _link_marks(states: typing.Iterable[SideMessage]) -> typing.Iterator[Mark]:
+def _is_of(run: RunDescription, logger: str) -> bool:
+    """Return whether a logger is of the vehicle, or of none."""
+    whose = logger.rpartition('.')[0].replace('.', '/')
+    return not run.namespace or whose in ('', run.namespace)
+
+
+def _link_states(
+    run: RunDescription, side: typing.Mapping[str, list[SideMessage]],
+) -> list[tuple[int, str]]:
+    """Return the states of the link, each with its time.
+
+    Recordings up to version 6 have only texts without a stamp.
+    """
+    start = link_text('')
+    told = [(line_us(message, received_us), message.msg.removeprefix(start))
+            for received_us, message in side[side_topics.LOG.name]
+            if message.name.rpartition('.')[2] == 'hil_bridge' and message.msg.startswith(start)
+            and _is_of(run, message.name)]
+    return told or [(m.time_us, m.content.data) for m in side[side_topics.LINK_STATE.name]]
+
+
+def _link_marks(states: typing.Iterable[tuple[int, str]]) -> typing.Iterator[Mark]:
     last = ''
-    for time_us, message in states:
-        if message.data != last:
+    for time_us, state in states:
+        # How an autopilot connects and boots at first is of wall time.
+        if not last and state in (LinkState.WAITING.value, LinkState.FREEWHEEL.value):
+            continue
+        if state != last:
             yield _at(time_us, 'link', 'hil_bridge',
-                      f'{last} to {message.data}' if last else f'{message.data} at first')
-        last = message.data
+                      f'{last} to {state}' if last else f'{state} at first')
+        last = state
 
 
 def _run_marks(statuses: typing.Iterable[SideMessage]) -> typing.Iterator[Mark]:
-    """Yield the changes of the run's state."""
+    """Yield the changes of the run's state between its beginning and its end."""
     last = None
-    for time_us, message in statuses:
-        state = values_of(message).get('state', '')
-        if last is not None and state != last:
+    for received_us, message in statuses:
+        values = values_of(message)
+        state = values.get('state', '')
+        time_us = (round(float(values['sim_time_s']) * US_PER_S) if 'sim_time_s' in values
+                   else received_us)
+        is_error = level_of(message) >= ERROR
+        if last is not None and state != last and (
+                is_error or (time_us and state != RunState.STOPPING)):
             text = state if message.message in ('', state) else f'{state}: {message.message}'
-            kind = 'error' if level_of(message) >= ERROR else 'simulation'
-            yield _at(time_us, kind, 'manager', text)
+            yield _at(time_us, 'error' if is_error else 'simulation', 'manager', text)
         last = state
 
 
@@ -153,7 +182,8 @@ def _diagnostic_marks(
     The state of the run and that of the link have topics of their own.
     """
     troubles = []
-    for time_us, message in messages:
+    for _, message in messages:
+        time_us = stamp_us(message.header.stamp)
         for status in message.status:
             name, level = node_name(run.namespace, status.name), level_of(status)
             if level and is_of(run.namespace, status.name) and name != 'manager' and (

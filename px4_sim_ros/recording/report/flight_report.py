@@ -14,7 +14,7 @@ from px4_sim_ros.config import whole_files
 from px4_sim_ros.config.configuration import Configuration
 from px4_sim_ros.recording.analysis import flight_facts
 from px4_sim_ros.recording.analysis.annotations import Mark, Waypoint
-from px4_sim_ros.recording.analysis.counters import Counters, counters
+from px4_sim_ros.recording.analysis.counters import Counters, counters, from_zero
 from px4_sim_ros.recording.analysis.flight_events import (
     MOST_MARKS,
     BagContents,
@@ -125,7 +125,8 @@ def _page(data: _ReportData) -> str:
         _Part('sensors', 'Sensors against the truth', _statistics(data),
               sensor_rows(data.comparisons)),
         _Part('lockstep', 'Lockstep', lockstep_table(data.counters),
-              {'': lockstep_rows(data.counters, data.configuration.world.step_us)})]
+              {'': lockstep_rows({name: from_zero(own) for name, own in data.counters.items()},
+                                 data.configuration.world.step_us)})]
     lines = [line for part in parts for rows in part.figures.values()
              for row in rows for line in row.lines]
     points = _points(len(lines))

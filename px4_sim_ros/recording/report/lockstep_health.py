@@ -19,6 +19,7 @@ from px4_sim_ros.recording.analysis.counters import Counters
 from px4_sim_ros.recording.analysis.lockstep_terms import figure, ratio, us_per_step
 from px4_sim_ros.recording.report.plots import COLOURS, Line, Row
 from px4_sim_ros.recording.report.report_page import heading, paragraph, table
+from px4_sim_ros.step.clock import real_time_factor
 
 # A node publishes its counters once a second, and once more when it stops: too soon for a rate.
 _SHORTEST_S = 0.05
@@ -33,6 +34,9 @@ def _intervals(clock_s: np.ndarray) -> np.ndarray:
         if math.isfinite(at_s) and at_s - last_s >= _SHORTEST_S:
             kept.append(i)
             last_s = at_s
+    # Of a short run its whole is an interval.
+    if len(kept) == 1 and clock_s[-1] > clock_s[0]:
+        kept.append(len(clock_s) - 1)
     return np.array(kept, int)
 
 
@@ -92,7 +96,9 @@ def trouble_row(bridge: Counters) -> Row:
 def _busy_s(name: str, own: Counters) -> dict[str, np.ndarray]:
     """Return the busy time of a node, and that of the autopilot if it has blocked on it."""
     waited_s = own.column('waited_s')
-    parts = {name: terms.own_busy_s(own.column('busy_s'), waited_s)}
+    # The first step waits for the boot of the autopilot as well.
+    parts = {name: terms.own_busy_s(
+        own.column('busy_s') - np.nan_to_num(own.column('boot_s')), waited_s)}
     if np.isfinite(waited_s).any():
         parts[terms.AUTOPILOT] = waited_s
     return parts
@@ -122,17 +128,19 @@ def lockstep_facts(all_counters: typing.Mapping[str, Counters]) -> list[tuple[st
     facts: list[tuple[str, str]] = []
     if _MANAGER in all_counters:
         manager = all_counters[_MANAGER]
-        wall_s, paced_s, steps = map(manager.last, ('wall_time_s', 'paced_s', 'steps'))
+        wall_s, paced_s, steps, sim_s = map(manager.last, (
+            'wall_time_s', 'paced_s', 'steps', 'sim_time_s'))
         facts += [
-            (terms.WALL_TIME, f'{figure(wall_s)} s'),
-            (terms.REAL_TIME_FACTOR, figure(manager.last('real_time_factor'))),
+            (terms.WALL_TIME, f"{figure(wall_s, '.3f')} s"),
+            (terms.REAL_TIME_FACTOR, figure(real_time_factor(sim_s, steps, wall_s), '.2f')),
             (terms.STEP_TIME,
              f'{figure(float(us_per_step(wall_s, steps)))} µs, of which waiting for'
              f' the pace {figure(float(us_per_step(paced_s, steps)))} µs')]
     if _BRIDGE in all_counters:
         bridge = all_counters[_BRIDGE]
         facts += [(terms.LINK_STATES, ', '.join(
-            f'{state} {figure(spent_s)} s' for state, spent_s in state_seconds(bridge).items()))]
+            f"{state} {figure(spent_s, '.2f')} s"
+            for state, spent_s in state_seconds(bridge).items()))]
         facts += [(term, form.format(bridge.last(name))) for term, name, form in (
             (terms.UNANSWERED, 'unanswered', '{:.0f}'), (terms.TIME_RATIO, 'time_ratio', '{:.3f}')
         ) if name in bridge.values]
