@@ -64,6 +64,9 @@ def check(campaign: Campaign, px4: Px4Build) -> None:
     """
     _check_one(campaign, campaign.run_with(0, {}), px4, campaign.owner)
     for name, value in campaign.extremes():
+        if px4 is None and name.startswith('px4.'):
+            raise ParameterError(f'{campaign.owner}: vary.{name}: the embedded autopilot has no'
+                                 ' parameters; fly with the autopilot px4')
         what = f'{campaign.owner}: vary.{name}'
         _check_one(campaign, campaign.run_with(0, {name: value}), px4, f'{what} = {value!r}')
 

@@ -120,6 +120,8 @@ def test_a_file_that_is_wrong_is_refused(content, sentence):
     ({'expect.1.always.tilt_deg': {'uniform': [0, 1]}}, 'there is no expect in the scenario'),
     ({'weather': {'choice': [1]}}, 'vary.weather: must name a value within weather'),
     ({'place.home_latitude': {'uniform': [0, 1]}}, 'home_latitude: unknown parameter; did you'),
+    ({'px4.MPC_XY_P': {'table': [0.9, 1.0]}},
+     'vary.px4.MPC_XY_P: the embedded autopilot has no parameters; fly with the autopilot px4'),
 ])
 def test_what_cannot_vary_is_refused_before_anything_flies(vary, sentence):
     with pytest.raises(ParameterError) as error:

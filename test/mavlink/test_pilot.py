@@ -198,6 +198,18 @@ def test_a_command_that_is_never_accepted(fly, autopilot, command, name):
         f' its last words were "no, thanks"; it answers {name} with MAV_RESULT_DENIED')
 
 
+def test_what_px4_prints_meanwhile_is_in_the_sentence(fly, autopilot, pilot):
+    """A go_to beyond a geofence is accepted, and refused on the console only."""
+    autopilot.tick_s = 1.0
+    autopilot.result = lambda m: mavlink.MAV_RESULT_FAILED if m.command == GO_TO else 0
+    pilot.console.words = lambda since: 'WARN [navigator] Reposition is outside geofence'
+    with pytest.raises(MissionError) as error:
+        fly(TakeOff(10.0), GoTo(1.0, 2.0, 3.0), Land())
+    assert str(error.value).endswith(
+        '; it answers MAV_CMD_DO_REPOSITION with MAV_RESULT_FAILED; the console of PX4 has: WARN'
+        ' [navigator] Reposition is outside geofence')
+
+
 @pytest.mark.parametrize(('change', 'sentence'), [
     ({'ready': False}, 'the autopilot is not ready to arm after 120 s of simulated time'),
     ({'armed': False}, 'the autopilot has not armed after 180 s of simulated time'),

@@ -9,6 +9,19 @@ import pytest
 from commands import run
 from px4_flight import complaints
 
+# What PX4 takes, and what it does not: without sticks, of no module, and as SITL cannot.
+ASKED = {
+    'mission': [{'take_off': {'up_m': 3.0}}, {'hold': {'duration_s': 5.0}}, {'land': None}],
+    'px4': {'SENS_GPS0_DELAY': 10, 'EKF2_GPS_DELAY': 10}, 'end': {'at_s': 15},
+    'events': [
+        {'at_s': 8, 'parameter': {'name': 'MPC_XY_VEL_MAX', 'value': 5}},
+        {'at_s': 8, 'refused': True, 'parameter': {'name': 'MPC_XY_VEL_MX', 'value': 5}},
+        {'at_s': 8, 'refused': True, 'parameter': {'name': 'COM_RC_IN_MODE', 'value': 3.7}},
+        {'at_s': 9, 'mode': {'to': 'POSCTL'}},
+        {'at_s': 9, 'refused': True, 'command': {'command': 'MAV_CMD_DO_WINCH'}},
+        {'at_s': 9, 'px4_failure': {'unit': 'gps', 'type': 'ok'}},
+        {'at_s': 9, 'refused': True, 'px4_failure': {'unit': 'motor', 'type': 'slow'}},
+        {'at_s': 10, 'mode': {'to': 'AUTO_LOITER'}}]}
 INSTANCE = 0     # PX4 instances share no ports with those of the other tests
 
 pytestmark = [pytest.mark.slow, pytest.mark.px4]
@@ -36,3 +49,28 @@ def test_px4_flies_the_square(mode, tmp_path):
     replay = run('replay', bag)
     assert replay.returncode == 0, replay.stdout + replay.stderr
     assert 'common messages are bit-identical' in replay.stdout
+
+
+def test_what_px4_refuses_fails_the_flight_with_its_own_words(tmp_path):
+    """All but POSCTL without sticks is as the scenario says."""
+    scenario = tmp_path / 'asked.yaml'
+    scenario.write_text(json.dumps(ASKED))
+    result = run('fly', '--mode', 'core', '--autopilot', 'px4', '--instance', INSTANCE,
+                 '--scenario', scenario, '--summary', tmp_path / 'summary.json')
+    assert result.returncode == 1, result.stdout
+    found = {v['text'].split(':')[0].rpartition(' ')[2]: (v['holds'], v['text']) for v in
+             json.loads((tmp_path / 'summary.json').read_text())['expectations']}
+    assert {event: holds for event, (holds, _) in found.items()} == {
+        '2': True, '3': True, '4': False, '5': True, '7': True}
+    assert 'ERROR [mavlink] unknown param: MPC_XY_VEL_MX' in found['2'][1]
+    assert found['4'][1].endswith('MAV_RESULT_TEMPORARILY_REJECTED')
+    assert 'MAV_RESULT_TEMPORARILY_REJECTED' in result.stderr
+
+
+def test_a_name_that_px4_does_not_have_is_refused_before_it_starts(tmp_path):
+    scenario = tmp_path / 'asked.yaml'
+    scenario.write_text(json.dumps({'px4': {'NO_SUCH_PARAM': 1}}))
+    result = run('fly', '--mode', 'core', '--autopilot', 'px4', '--instance', INSTANCE,
+                 '--scenario', scenario)
+    assert (result.returncode, result.stdout) == (2, '')
+    assert 'px4: NO_SUCH_PARAM: PX4 has no such parameter' in result.stderr
