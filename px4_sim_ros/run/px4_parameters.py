@@ -88,7 +88,8 @@ def _asked(px4: Px4, vehicle: str, scenario: str) -> typing.Iterator[Asked]:
 
 def value_text(value: float) -> str:
     """Return a value for `param set`: all its digits, and none that a whole number has not."""
-    return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)
+    is_whole = float(value).is_integer() and abs(value) < 2**53
+    return str(int(value)) if is_whole else repr(value)
 
 
 def _fitted(asked: Asked, types: typing.Mapping[str, str]) -> dict[str, str]:

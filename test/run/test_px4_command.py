@@ -16,6 +16,8 @@ import pytest
 from bags import largest_file
 from px4_flight import NEEDS_FIFO, complaints
 
+from px4_sim_ros.config.resources import named_files
+from px4_sim_ros.config.vehicles_and_missions import load_vehicle
 from px4_sim_ros.mavlink.cores import shared_core_of
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.run import px4 as px4_module
@@ -208,6 +210,15 @@ def begun_with(tmp_path, monkeypatch):
 def test_a_parameter_is_set_under_the_name_that_px4_has(begun_with, types, asked, found):
     """Those of 1.18 follow its own param_translation.cpp."""
     assert begun_with(types, asked) == (found, [])
+
+
+def test_each_vehicle_has_its_parameters(tmp_path):
+    """As its file has them, whole numbers or not; here of a build without a list."""
+    for name in named_files('vehicles'):
+        found, remarks = px4_parameters.environment(Px4(tmp_path), name, 'none')
+        asked = load_vehicle(name).px4_parameters
+        assert remarks == []
+        assert {key: float(found[f'PX4_PARAM_{key}']) for key in asked} == asked
 
 
 @pytest.mark.parametrize(('asked', 'value'), [('COM_TAKEOFF_ACT', 1), ('COM_RC_OVERRIDE', 1)])
