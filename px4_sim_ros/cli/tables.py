@@ -165,6 +165,21 @@ def quantities() -> str:
     return _table(('quantity', 'what it is', 'asked for by'), rows)
 
 
+def exported_columns() -> str:
+    """Return the columns of the tables that `export` writes."""
+    from px4_sim_ros.recording.analysis.export import columns_of
+    from px4_sim_ros.recording.analysis.series import FIELDS
+    rows = []
+    for topic, fields in FIELDS.items():
+        columns = []
+        for field in fields:
+            names = columns_of(field, 4 if field.endswith('_wxyz') else 3)
+            columns.append(f'`{names[0]}`, ...' if names[0].endswith('.1')
+                           else ', '.join(f'`{name}`' for name in names))
+        rows.append(f"| `{topic}` | {', '.join(columns)} |")
+    return '\n'.join(['| topic | columns after `time_s` |', '| --- | --- |', *rows])
+
+
 def documents(root: pathlib.Path) -> list[pathlib.Path]:
     """Return all documents of a source tree."""
     return [root / 'README.md', *sorted((root / 'docs').glob('*.md'))]
@@ -173,7 +188,7 @@ def documents(root: pathlib.Path) -> list[pathlib.Path]:
 PARTS: dict[str, typing.Callable[[], str]] = {
     'commands': commands, 'topics': topics, 'parameters': parameters,
     'launch arguments': launch_arguments,
-    'picture': picture, 'recorded topics': recorded_topics,
+    'exported columns': exported_columns, 'picture': picture, 'recorded topics': recorded_topics,
     'topics beside': topics_beside, 'view topics': view_topics, 'budget': budget,
     'actions': actions, 'quantities': quantities, 'campaign': campaign_settings}
 

@@ -7,6 +7,10 @@ import pytest
 from bags import write_bag
 from rosbags.highlevel import AnyReader
 
+from px4_sim_ros.recording.analysis.export import columns_of
+from px4_sim_ros.recording.analysis.series import read_series
+from px4_sim_ros.recording.bag.reader import BagReader
+
 END_US = 200_000
 
 
@@ -59,3 +63,22 @@ def test_what_is_wrong_is_a_sentence(here, bag, tmp_path, words, sentence):
     assert result.returncode == 2
     assert result.stderr.startswith(f'export: {sentence}')
     assert not (tmp_path / 'tables').exists()
+
+
+@pytest.mark.parametrize('field, count, columns', [
+    ('geodetic_deg_m', 3, ['latitude_deg', 'longitude_deg', 'altitude_m']),
+    ('rotor_speed_rad_s', 1, ['rotor_speed_rad_s.1']),
+    ('rotor_speed_rad_s', 4, [f'rotor_speed_rad_s.{i}' for i in (1, 2, 3, 4)]),
+    ('rotor_speed_rad_s', 3, [f'rotor_speed_rad_s.{i}' for i in (1, 2, 3)]),
+    ('rotor_speed_reference_rad_s', 6,
+     [f'rotor_speed_reference_rad_s.{i}' for i in range(1, 7)]),
+    ('attitude_wxyz', 4, [f'attitude_wxyz.{axis}' for axis in 'wxyz']),
+    ('pressure_pa', 1, ['pressure_pa']), ('status', 1, ['status'])])
+def test_columns_have_the_same_names_for_any_number_of_rotors(field, count, columns):
+    assert columns_of(field, count) == columns
+
+
+def test_each_field_has_as_many_columns_as_parts(bag):
+    for fields in read_series(BagReader(bag)).values():
+        for field, series in fields.items():
+            assert len(columns_of(field, series.values.shape[1])) == series.values.shape[1], field

@@ -12,7 +12,11 @@ from px4_sim_ros.recording.analysis.series import FIELDS, Series, read_series
 from px4_sim_ros.recording.bag.reader import BagReader
 
 CSV, PARQUET = FORMATS = ('csv', 'parquet')
-_AXES = {3: 'xyz', 4: 'wxyz'}
+_NAMED = {'geodetic_deg_m': ('latitude_deg', 'longitude_deg', 'altitude_m')}
+# Of which a vehicle has any number: rotor_1 is the first of its file.
+_NUMBERED = 'rotor_', 'servo_', 'wheel_'
+_ONE = frozenset({'voltage_v', 'current_a', 'charge_ah', 'percentage', 'pressure_pa', 'range_m',
+                  'status'})
 
 
 def export(
@@ -46,11 +50,21 @@ def export(
     return files
 
 
+def columns_of(field: str, count: int) -> list[str]:
+    """Return the names of the columns of a field, of as many parts."""
+    if field in _NAMED:
+        return list(_NAMED[field])
+    if field.startswith(_NUMBERED):
+        return [f'{field}.{i}' for i in range(1, count + 1)]
+    if field in _ONE:
+        return [field]
+    axes = 'wxyz' if field.endswith('_wxyz') else 'xyz'
+    return [f'{field}.{axis}' for axis in axes[:count]]
+
+
 def _rows(fields: typing.Mapping[str, Series], every: int) -> list[dict[str, float]]:
     columns = {'time_s': next(iter(fields.values())).time_s[::every].tolist()}
     for name, series in fields.items():
-        count = series.values.shape[1]
-        axes = _AXES.get(count, [str(i) for i in range(1, count + 1)])
-        for i, axis in enumerate(axes):
-            columns[name if count == 1 else f'{name}.{axis}'] = series.values[::every, i].tolist()
+        for i, column in enumerate(columns_of(name, series.values.shape[1])):
+            columns[column] = series.values[::every, i].tolist()
     return [dict(zip(columns, values)) for values in zip(*columns.values())]
