@@ -14,6 +14,7 @@ import stat
 import typing
 
 _LINE = re.compile(r'(?:WARN|ERROR) +\[\w+\] .*')
+_COLOUR = re.compile(r'\x1b\[[\d;]*m')
 _MOST_LINES = 3
 _MOST_BYTES = 100_000
 
@@ -38,14 +39,7 @@ class Console:
         :param since: after so many bytes
         """
         path = self._file()
-        if path is None:
-            return ''
-        with path.open('rb') as file:
-            file.seek(max(since, path.stat().st_size - _MOST_BYTES))
-            text = file.read().decode(errors='replace')
-        lines = (''.join(filter(str.isprintable, line)) for line in text.splitlines())
-        found = dict.fromkeys(' '.join(line.split()) for line in lines if _LINE.match(line))
-        return '; '.join(list(found)[-_MOST_LINES:])
+        return '' if path is None else complaints(path, since)
 
     def _file(self) -> pathlib.Path | None:
         """Return the file that it goes into, None for none."""
@@ -53,6 +47,29 @@ class Console:
                 self._process is not None and not pathlib.Path(f'/proc/{self._process}').exists()):
             self._has_looked, self._process = True, _holder_of(self._port)
         return _console_of(self._process)
+
+
+def complaints(path: pathlib.Path, since: int = 0) -> str:
+    """Return the last warnings and errors in a console's file, '' for none.
+
+    :param since: after so many bytes
+    """
+    found = dict.fromkeys(line for line in _lines(path, since) if _LINE.match(line))
+    return '; '.join(list(found)[-_MOST_LINES:])
+
+
+def last_words(path: pathlib.Path) -> str:
+    """Return why one has ended: its complaints, or its last line where it has none."""
+    lines = list(filter(None, _lines(path)))
+    return complaints(path) or (lines[-1] if lines else '')
+
+
+def _lines(path: pathlib.Path, since: int = 0) -> list[str]:
+    with path.open('rb') as file:
+        file.seek(max(since, path.stat().st_size - _MOST_BYTES))
+        text = _COLOUR.sub('', file.read().decode(errors='replace'))
+    return [' '.join(''.join(filter(str.isprintable, line)).split())
+            for line in text.splitlines()]
 
 
 def _console_of(process: int | None) -> pathlib.Path | None:

@@ -325,5 +325,5 @@ class PilotLink:
             if m.wp_num != _NO_ITEM:
                 self.item_current = m.wp_num
         elif kind == 'STATUSTEXT':
-            self.text = m.text
-            self.texts.append(m.text)
+            self.text = ''.join(filter(str.isprintable, m.text))      # of a terminal's codes
+            self.texts.append(self.text)

@@ -78,12 +78,10 @@ class AutopilotSupervisor:
             self._autopilot.stop()
         self._autopilot = None
 
-    def autopilot_end(self) -> tuple[str, int] | None:
-        """Return the autopilot's name and exit code when it has ended."""
+    def ended_autopilot(self) -> Child | None:
+        """Return the autopilot when it has ended."""
         autopilot = self._autopilot
-        if autopilot is None or autopilot.exit_code is None:
-            return None
-        return autopilot.name, autopilot.exit_code
+        return None if autopilot is None or autopilot.exit_code is None else autopilot
 
 
 def supervise(
@@ -128,11 +126,10 @@ def supervise(
                 run = watch.run
                 if flown is not None and (news := flown.news()):
                     print(news, flush=True)
-                if (end := supervisor.autopilot_end()) is not None:
-                    name, exit_code = end
-                    if exit_code == 0:
+                if (ended := supervisor.ended_autopilot()) is not None:
+                    if ended.exit_code == 0:
                         return 0     # the graph was stopped
-                    print(f'{name} has ended with exit code {exit_code}', file=sys.stderr)
+                    print(ended.end_sentence, file=sys.stderr)
                     if not begins_again:
                         return 1
                     supervisor.restart()

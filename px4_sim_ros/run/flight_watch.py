@@ -234,7 +234,7 @@ class StartedAutopilot:
 
     def _end_text(self) -> str:
         assert self._autopilot is not None, 'it has ended'
-        return f'{self._autopilot.name} has ended with exit code {self._autopilot.exit_code}'
+        return self._autopilot.end_sentence
 
     def _is_given_up(self) -> bool:
         """Return whether one after the other has ended without a reply, as far as is known."""

@@ -74,6 +74,11 @@ class Child:
         return self._process.poll()
 
     @property
+    def end_sentence(self) -> str:
+        """How it has ended."""
+        return f'{self.name} has ended with exit code {self.exit_code}'
+
+    @property
     def was_killed(self) -> bool:
         """Whether a signal has ended it that nothing in it raises: of a user, or of the kernel."""
         return self.exit_code in (-signal.SIGKILL, -signal.SIGTERM)

@@ -19,6 +19,7 @@ import typing
 
 from px4_sim_ros.config.parameter_files import FlatParameters
 from px4_sim_ros.config.resources import PACKAGE, try_to_make
+from px4_sim_ros.mavlink.console import last_words
 from px4_sim_ros.mavlink.cores import core_of, shared_core_of
 from px4_sim_ros.model.errors import ParameterError, sentence
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
@@ -199,9 +200,19 @@ class Px4Process(Child):
         """Whether a signal has ended it that nothing in it raises: of a user, or of the kernel."""
         return super().was_killed or (self.exit_code == 0 and self._has_been_asked())
 
+    @property
+    def end_sentence(self) -> str:
+        """How it has ended, with the last words of its console if it has failed."""
+        why = last_words(self._console) if self.exit_code else ''
+        return f"{super().end_sentence}{why and ': '}{why}"
+
+    @property
+    def _console(self) -> pathlib.Path:
+        return (self._memory or self._folder) / CONSOLE
+
     def _has_been_asked(self) -> bool:
         """Return whether it got a SIGTERM, which it says: its exit code is that of a good end."""
-        return _ASKED_TO_END in ((self._memory or self._folder) / CONSOLE).read_bytes()
+        return _ASKED_TO_END in self._console.read_bytes()
 
     def ask_to_end(self) -> None:
         """Ask it to end, if it runs."""

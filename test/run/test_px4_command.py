@@ -132,6 +132,23 @@ def test_one_that_repeats_ends_with_who_has_started_it(tmp_path):
                 process.kill()
 
 
+@pytest.mark.parametrize('line, code, said', [
+    ('INFO  [px4] PX4 server already running for instance 0', 255,
+     ': INFO [px4] PX4 server already running for instance 0'),
+    ('ERROR [px4] no daemon\\nbye', 1, ': ERROR [px4] no daemon'), ('ERROR [px4] x', 0, '')])
+def test_a_px4_that_fails_says_why(line, code, said, tmp_path):
+    """As its console does, whose colours stay there; the first is that of a real one."""
+    binary = tmp_path / 'bin' / 'px4'
+    binary.parent.mkdir()
+    binary.write_text(
+        '#!/bin/sh\necho "INFO  [px4] instance: 0"\n'
+        f'printf "\\033[31m{line}\\033[0m\\n"\nexit {code}\n')
+    binary.chmod(0o755)
+    px4 = Px4Process(Px4(tmp_path, 'all-cores'), 0, os.environ, tmp_path)
+    assert px4.wait(10.0)
+    assert px4.end_sentence == f'PX4 has ended with exit code {code}{said}'
+
+
 @pytest.mark.slow
 @NEEDS_FIFO
 @pytest.mark.parametrize('is_full', [False, True])
