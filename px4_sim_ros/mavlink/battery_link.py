@@ -5,10 +5,13 @@
 BATTERY_STATUS goes over an ordinary MAVLink link, as that of a smart battery would: to PX4's
 onboard link for a payload. PX4 takes batteries of its own system only, and of other
 components than itself. With SIM_BAT_ENABLE 0 it has no other.
+
+There PX4 also says how it is while it answers no step: on the simulator link it does not.
 """
 from __future__ import annotations
 
 import contextlib
+import select
 
 from pymavlink.dialects.v20 import common as mavlink
 
@@ -20,6 +23,7 @@ from px4_sim_ros.mavlink.hil_fields import (
     packed,
     saturated,
 )
+from px4_sim_ros.mavlink.hil_server import Deadline
 from px4_sim_ros.mavlink.ports import LOCAL, bound_socket
 from px4_sim_ros.model.inputs import BatteryStatus
 
@@ -28,6 +32,9 @@ PAYLOAD_PORT = 14280
 _PERIOD_US = 500_000
 _MOST_CELLS = 10
 _UNKNOWN = -1
+# Wall time that PX4 has for an answer; it takes a millisecond.
+_ANSWER_S = 1.0
+_MOST_BYTES = 65536
 
 
 class BatteryLink:
@@ -44,6 +51,7 @@ class BatteryLink:
         self._cells = min(cells, _MOST_CELLS)
         self._mav = mavlink.MAVLink(
             None, srcSystem=instance + 1, srcComponent=mavlink.MAV_COMP_ID_BATTERY)
+        self._mav.robust_parsing = True
         self._socket = bound_socket('UDP', host, 0)
         self._socket.setblocking(False)
 
@@ -61,6 +69,31 @@ class BatteryLink:
         self._sent_us = status.time_us
         with contextlib.suppress(OSError):      # PX4 gets the next one
             self._socket.sendto(self.frame(status), (host, self._port))
+
+    def heartbeat(self, host: str | None) -> mavlink.MAVLink_heartbeat_message | None:
+        """Ask PX4 for a HEARTBEAT, and return it; None if none comes within a second.
+
+        :param host: where the autopilot is; None when there is none
+        """
+        if host is None:
+            return None
+        px4 = host, self._port
+        with contextlib.suppress(BlockingIOError):
+            while self._socket.recv(_MOST_BYTES):      # what it has said before
+                pass
+        with contextlib.suppress(OSError):             # no network leads there
+            self._socket.sendto(packed(self._mav, self._mav.command_long_encode(
+                self._mav.srcSystem, mavlink.MAV_COMP_ID_AUTOPILOT1,
+                mavlink.MAV_CMD_REQUEST_MESSAGE, 0,
+                mavlink.MAVLINK_MSG_ID_HEARTBEAT, 0, 0, 0, 0, 0, 0)), px4)
+            deadline = Deadline(_ANSWER_S)
+            while select.select([self._socket], [], [], deadline.remaining_s)[0]:
+                data, sender = self._socket.recvfrom(_MOST_BYTES)
+                for message in self._mav.parse_buffer(data) or () if sender == px4 else ():
+                    if message.get_type() == 'HEARTBEAT' and (
+                            message.autopilot == mavlink.MAV_AUTOPILOT_PX4):
+                        return message
+        return None
 
     def frame(self, status: BatteryStatus) -> bytes:
         """Return a BATTERY_STATUS."""

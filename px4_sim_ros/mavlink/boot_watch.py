@@ -46,6 +46,8 @@ LONGEST_S = 20.0
 _LOOK_S = 0.0005
 # States of a thread that goes on by itself: it runs, or waits for the disk.
 _BUSY = 'RD'
+# By a signal, or by a debugger.
+_STOPPED = 'Tt'
 # Where `stat` has the page faults for which the disk was read, its own and those of children that
 # have ended, counted from the state.
 _MAJOR_FAULTS, _MAJOR_FAULTS_OF_CHILDREN = 9, 10
@@ -243,6 +245,24 @@ def _is_at_rest(before: dict[str, _Thread], now: dict[str, _Thread]) -> bool:
     return _is_like(before, now) and all(
         now[name].switches > thread.switches
         for name, thread in before.items() if thread.looks_again)
+
+
+def rests(process: int) -> bool:
+    """Return whether no thread of a process acts, but to look for data, and it is not stopped."""
+    with contextlib.suppress(OSError):       # it has just ended
+        before = _threads_of(_PROC / str(process))
+        time.sleep(_LOOK_S)
+        state = (_PROC / str(process) / 'stat').read_text().rpartition(')')[2].split()[0]
+        return state not in _STOPPED and _is_like(before, _threads_of(_PROC / str(process)))
+    return False
+
+
+def _threads_of(process: pathlib.Path) -> dict[str, _Thread]:
+    """Return what the threads of a process are about.
+
+    :raises OSError: it has ended, or one of them has
+    """
+    return {thread.name: _read(thread) for thread in (process / 'task').iterdir()}
 
 
 def _read(thread: pathlib.Path) -> _Thread:

@@ -18,6 +18,7 @@ from px4_sim_ros.mavlink.hil_server import HilServer, port_of
 from px4_sim_ros.mavlink.link_state import (
     MAX_HEIGHT,
     MOVED,
+    WORTH_A_WARNING,
     HilParameters,
     LinkReport,
     LinkState,
@@ -39,8 +40,6 @@ if typing.TYPE_CHECKING:       # a process that has no motion does without it
 
 TRUTH_PERIOD_US = 20_000
 """Of HIL_STATE_QUATERNION. PX4 asks for 5 ms, and logs true positions every 20 ms."""
-
-_WORTH_A_WARNING = LinkState.STALLED, LinkState.WAITING
 
 
 class _Link(typing.NamedTuple):
@@ -92,8 +91,10 @@ class HilBlock(Block):
         if self._link is None:
             hil, c = self._hil, self.configuration
             server = self.open_server()
-            self._link = _Link(server, Lockstep(server, hil, c.world.step_us),
-                               BatteryLink(hil.instance, c.vehicle.cells, hil.host))
+            battery = BatteryLink(hil.instance, c.vehicle.cells, hil.host)
+            self._link = _Link(server, Lockstep(
+                server, hil, c.world.step_us,
+                lambda: battery.heartbeat(server.peer_host)), battery)
         else:
             self._link.lockstep.reset()
         self._hil_frames.reset()
@@ -291,4 +292,4 @@ class HilBlock(Block):
         if self._link is None:
             return None
         state = self._link.lockstep.state
-        return BlockStatus(state in _WORTH_A_WARNING, f'link {state.value}', self.counters())
+        return BlockStatus(state in WORTH_A_WARNING, f'link {state.value}', self.counters())

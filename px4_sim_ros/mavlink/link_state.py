@@ -9,6 +9,9 @@ FREEWHEEL  connected, no step answered yet: PX4 boots in simulated time, so step
 LOCKED     each step waits for its reply, with a bound.
 STALLED    connected but silent: steps go on with the last command, at most at real-time
            pace, until the next reply (or are held, or the run fails, as configured).
+TERMINATED silent, and a PX4 that says that it has terminated the flight, or was killed: steps go
+           on with the outputs of a flight controller, the disarmed ones, each after a short
+           pause.
 """
 from __future__ import annotations
 
@@ -57,6 +60,10 @@ class LinkState(enum.Enum):
     FREEWHEEL = 'FREEWHEEL'
     LOCKED = 'LOCKED'
     STALLED = 'STALLED'
+    TERMINATED = 'TERMINATED'
+
+
+WORTH_A_WARNING = frozenset((LinkState.WAITING, LinkState.STALLED, LinkState.TERMINATED))
 
 
 TROUBLES = ('misses', 'unanswered', 'late_replies', 'stale_replies', 'bad_messages',
@@ -133,7 +140,7 @@ class LinkReport:
         if self.state is self._reported:
             return
         self._reported = self.state
-        self._is_troubled |= self.state in (LinkState.STALLED, LinkState.WAITING)
+        self._is_troubled |= self.state in WORTH_A_WARNING
         self._add(self._is_troubled, sentence)
         self._is_troubled &= self.state is not LinkState.LOCKED
 

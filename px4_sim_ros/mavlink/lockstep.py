@@ -27,6 +27,7 @@ from px4_sim_ros.mavlink.hil_fields import heartbeat, simulator_mavlink
 from px4_sim_ros.mavlink.hil_server import Deadline, HilServer
 from px4_sim_ros.mavlink.link_state import HilParameters, LinkReport, LinkState
 from px4_sim_ros.mavlink.replies import NONE_US, ReplyMatcher
+from px4_sim_ros.mavlink.silence import Ask, Outputs, Silence
 from px4_sim_ros.model.errors import RunError
 from px4_sim_ros.model.timebase import US_PER_S, seconds_text
 from px4_sim_ros.step.repeatability import Gap
@@ -35,10 +36,13 @@ from px4_sim_ros.step.repeatability import Gap
 _TRUSTED_REPLIES = 50
 # Wall time that a step waits when the autopilot may have a reason not to answer.
 _GAP_TIMEOUT_S = 0.25
+# Wall time without a reply after which is looked whether the autopilot rests: a reply takes it
+# 0.2 ms, on a busy machine longer. One that rested lately without a reply is looked at sooner.
+_LOOK_AFTER_S, _LOOK_SOON_S = 0.02, 0.001
 # Wall time without frames until a HEARTBEAT is sent; PX4 complains after a second without bytes.
 HEARTBEAT_PERIOD_S = 0.5
 # As plain names: an attribute of an enumeration takes as long as three calls, in each step.
-_WAITING, _FREEWHEEL, _LOCKED, _STALLED = LinkState
+_WAITING, _FREEWHEEL, _LOCKED, _STALLED, _TERMINATED = LinkState
 # Simulated time after which an autopilot that has answered no step is reported; PX4 needs 0.3 s.
 _LONGEST_BOOT_US = 10 * US_PER_S
 # Wall time that the owner of an autopilot has to restart it when time starts over.
@@ -55,7 +59,14 @@ class StallError(RunError):
 class Lockstep:
     """Sends what is due at a time and returns the command that answers it."""
 
-    def __init__(self, server: HilServer, parameters: HilParameters, step_us: int) -> None:
+    def __init__(
+        self, server: HilServer, parameters: HilParameters, step_us: int,
+        ask: Ask = lambda: None,
+    ) -> None:
+        """Wait for an autopilot.
+
+        :param ask: asks PX4 for a HEARTBEAT
+        """
         self._server = server
         self._parameters = parameters
         self._step_s = step_us / US_PER_S
@@ -64,6 +75,7 @@ class Lockstep:
         self._matcher = ReplyMatcher(self.report.count)
         self._server.count = self.report.count
         self._boot = Boot(server, parameters, self.note_gap)
+        self._silence = Silence(server, ask)
         self._sent_s = 0.0                       # wall time of the last bytes sent
         self._retired_s = 0.0                    # wall time when time started over
         self._reset_counters()
@@ -83,6 +95,8 @@ class Lockstep:
         self._matcher.begin_connection()
         self.report.begin_connection()
         self._command = DISARMED
+        self._silence.begin_connection()
+        self._looked_at = 0                      # replies that are still to come after a look
         self._connected_us = self.report.time_us
         self._untrusted = 0                      # replies that are still to come after a stall
         self._gap_expected = 0                   # replies that are still to come then
@@ -184,6 +198,8 @@ class Lockstep:
         self._boot.look_for_gaps(time_us)
         if reply is not None:
             self._command = reply
+            if self._looked_at:
+                self._looked_at -= 1
             if self._untrusted:
                 self._untrusted -= 1
             if self._gap_expected:
@@ -192,7 +208,7 @@ class Lockstep:
             self._send_heartbeat_if_due()
             return None
         self.steps += 1
-        if reply is None and is_wanted:
+        if reply is None and is_wanted and self.state is not _TERMINATED:
             self.report.count('unanswered', 'the autopilot has not answered this step; such are'
                               ' counted as unanswered')
         return self._command
@@ -360,11 +376,19 @@ class Lockstep:
         server, matcher = self._server, self._matcher
         timeout_s = self._reply_timeout_s()
         deadline = Deadline(timeout_s)
+        look_after_s = HEARTBEAT_PERIOD_S if self.report.state is not _LOCKED else (
+            _LOOK_SOON_S if self._looked_at else _LOOK_AFTER_S)
+        is_final = False                 # it rests: what is not there now will not come
         while True:
             answered_us = matcher.answered_us
-            data = server.receive(min(timeout_s, HEARTBEAT_PERIOD_S))
+            data = server.receive(0.0 if is_final else min(timeout_s, look_after_s))
             if not data:
+                if is_final:
+                    self._looked_at = _TRUSTED_REPLIES
+                    self._take_outputs(time_us)
+                    return None
                 self._send_heartbeat_if_due()
+                is_final = self.report.state is _LOCKED and self._silence.is_final(time_us)
             reply = matcher.reply_to(time_us, data)
             if reply is not None and self._frames_after is not None:
                 self._send_early(self._frames_after(reply))
@@ -373,16 +397,28 @@ class Lockstep:
             if reply is not None or not server.connected:
                 return reply
             timeout_s = deadline.remaining_s
-            if timeout_s == 0.0:
-                self._count_timeout(time_us, was_locked)
+            if timeout_s == 0.0 and not is_final:
+                if self.report.state is not _TERMINATED:
+                    self._count_timeout(time_us, was_locked)
                 return None
+
+    def _take_outputs(self, time_us: int) -> None:
+        """Command what the outputs are in a step without an answer, as far as that is known."""
+        outputs = self._silence.outputs(time_us)
+        if outputs in (Outputs.DISARMED, Outputs.TERMINATED):
+            self._command = DISARMED
+        if outputs is Outputs.TERMINATED:
+            self.report.enter(_TERMINATED)
+            self.report.add_event('the autopilot has terminated the flight, or was killed, and'
+                                  ' answers no step; its outputs are the disarmed ones')
 
     def _reply_timeout_s(self) -> float:
         """Return how long a step waits for its reply, in seconds of wall time."""
         if self.report.state is _LOCKED and not self._untrusted:
             timeout_s = self._parameters.reply_timeout_s
             return min(timeout_s, _GAP_TIMEOUT_S) if self._gap_expected else timeout_s
-        if self.report.state is _FREEWHEEL and not self._matcher.is_out_of_step:
+        if self.report.state is _TERMINATED or (
+                self.report.state is _FREEWHEEL and not self._matcher.is_out_of_step):
             return 0.0 if self._boot.is_watched else self._parameters.freewheel_pause_s
         return self._step_s
 
@@ -390,7 +426,7 @@ class Lockstep:
         self._unanswered_us, self.report.replied_s = NONE_US, time.monotonic()
         if self.report.state is not _LOCKED:
             again = (f" again; steps without an answer so far: {self.report.counts['unanswered']}"
-                     if self.report.state is _STALLED else '')
+                     if self.report.state in (_STALLED, _TERMINATED) else '')
             self.report.enter(_LOCKED)
             self.report.add_event(f'the autopilot replies{again}')
             system, expected = self._matcher.decoder.system, self._parameters.instance + 1
@@ -410,15 +446,17 @@ class Lockstep:
             self._unanswered_us = time_us
         if was_locked:
             self.note_gap('the step was not answered in time')
-            self.report.stall(self._silence(self._reply_timeout_s()))
+            self.report.stall(self._silence_text(self._reply_timeout_s()))
             self._untrusted = _TRUSTED_REPLIES
         if self._is_silent():
-            sentence = self._silence(self._parameters.reply_timeout_s)
+            sentence = self._silence_text(self._parameters.reply_timeout_s)
             if self._parameters.on_stall == 'fail':
                 raise StallError(sentence)
             self.report.add_event(sentence)
+        if self.state is _STALLED:
+            self._take_outputs(time_us)
 
-    def _silence(self, bound_s: float) -> str:
+    def _silence_text(self, bound_s: float) -> str:
         return (f'the autopilot has not replied to t = {seconds_text(self._unanswered_us)}'
                 f' within {bound_s:g} s')
 

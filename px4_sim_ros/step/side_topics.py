@@ -25,7 +25,7 @@ NO_MEASUREMENT = SideTopic(
     'time at which the sensor frame_id, which is stopped, would have measured')
 LINK_STATE = SideTopic(
     'hil/state', 'std_msgs/msg/String',
-    'state of the link: WAITING, FREEWHEEL, LOCKED, STALLED', latched=True)
+    'state of the link: WAITING, FREEWHEEL, LOCKED, STALLED, TERMINATED', latched=True)
 RUN_STATUS = SideTopic(
     'sim/status', 'diagnostic_msgs/msg/DiagnosticStatus',
     'what the manager is about, its counters and the real-time factor', latched=True)

@@ -462,7 +462,7 @@ def test_state_seconds_add_up(make_link, connect):
     link.exchange(4 * STEP_US)             # STALLED, 0.004 s
     asked_s = time.monotonic()
     seconds = link.lockstep.report.state_seconds()
-    assert list(seconds) == ['WAITING', 'FREEWHEEL', 'LOCKED', 'STALLED']
+    assert list(seconds) == ['WAITING', 'FREEWHEEL', 'LOCKED', 'STALLED', 'TERMINATED']
     assert asked_s - made_s <= sum(seconds.values()) <= time.monotonic() - before_s
     assert seconds['FREEWHEEL'] >= 0.02
     assert seconds['LOCKED'] >= 0.1

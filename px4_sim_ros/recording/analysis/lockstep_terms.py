@@ -50,7 +50,7 @@ STATE_SECONDS = 'seconds_'                     # before the name of a state of t
 WELL, NOTABLE, TROUBLE, UNKNOWN = 'well', 'notable', 'trouble', 'unknown'
 SILENT = 'silent'
 _CONDITIONS = {None: UNKNOWN} | dict.fromkeys(('RUNNING', 'LOCKED', 'active'), WELL) | (
-    dict.fromkeys(('OVERDUE', 'STOPPED', 'STALLED', SILENT), TROUBLE))
+    dict.fromkeys(('OVERDUE', 'STOPPED', 'STALLED', 'TERMINATED', SILENT), TROUBLE))
 NOT_KNOWN = '-'
 
 Numbers = float | npt.NDArray[np.float64]
