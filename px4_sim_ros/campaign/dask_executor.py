@@ -19,6 +19,7 @@ from px4_sim_ros.campaign.executors import Opened
 from px4_sim_ros.campaign.slots import fly
 from px4_sim_ros.config import signals
 from px4_sim_ros.config.resources import PACKAGE
+from px4_sim_ros.mavlink.ports import LOCAL
 from px4_sim_ros.model.errors import ParameterError
 
 
@@ -37,7 +38,8 @@ def opened_on_dask(count: int, scheduler: str) -> typing.Iterator[Opened]:
         if not scheduler:
             with _undisturbed():
                 cluster = stack.enter_context(distributed.LocalCluster(
-                    n_workers=count, threads_per_worker=1, processes=True, dashboard_address=':0'))
+                    n_workers=count, threads_per_worker=1, processes=True,
+                    host=LOCAL, dashboard_address=f'{LOCAL}:0'))
                 client = stack.enter_context(distributed.Client(cluster))
         else:
             client = stack.enter_context(_client(scheduler))

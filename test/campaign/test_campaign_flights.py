@@ -280,6 +280,12 @@ def test_dask_flies_the_same_and_goes_on_after_a_run_that_kills_its_workers(
                 conducting.conduct(
                     folder, there.executor, there.fly, there.slots, lambda progress: None)
                 if executor == 'dask':
+                    # Scheduler, dashboard and workers: no other machine reaches them.
+                    listens = [c.laddr.ip for process in (psutil.Process(), *family(os.getpid()))
+                               for c in process.net_connections('tcp')
+                               if c.status == psutil.CONN_LISTEN]
+                    assert len(listens) >= 3 and set(listens) == {'127.0.0.1'}, listens
+                    assert ' http://127.0.0.1:' in there.note
                     killed = folder_of(tmp_path / 'killed', found)
                     outcome = conducting.conduct(
                         killed, there.executor, fly, there.slots, lambda progress: None)
