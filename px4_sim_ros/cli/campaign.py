@@ -16,7 +16,7 @@ from px4_sim_ros.campaign.folder import Folder, Px4Build
 from px4_sim_ros.campaign.jobs import Row
 from px4_sim_ros.campaign.plan import Campaign
 from px4_sim_ros.campaign.statistics import CONFIDENCE, at_least, runs_to_show, success
-from px4_sim_ros.cli import output
+from px4_sim_ros.cli import flown_again, output
 from px4_sim_ros.cli.campaign_progress import CampaignProgress, summary
 from px4_sim_ros.cli.campaign_refly import refly
 from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED
@@ -39,7 +39,7 @@ _FLOWN = 'FILE', 'limit', 'worst'
 _ONLY_OF = {
     'runs': ('FILE', 'worst'), 'at_least': ('FILE',), 'margin': ('worst',),
     'input': ('limit',), 'tolerance': ('limit',), 'repeats': ('limit',),
-    'px4_dir': (*_FLOWN, 'refly'), 'px4_schedule': (*_FLOWN, 'refly'),
+    'allow': ('refly',), 'px4_dir': (*_FLOWN, 'refly'), 'px4_schedule': (*_FLOWN, 'refly'),
     **dict.fromkeys(('seed', 'out', 'workers', 'executor', 'scheduler', 'autopilot'), _FLOWN)}
 
 
@@ -60,13 +60,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help='of Dask; without one there is a cluster on this machine')
     parser.add_argument('--autopilot', choices=AUTOPILOTS[:2], help='that of the file by default')
     parser.add_argument('--px4-dir',
-                        help='a PX4 source tree that was built, or its build folder; by default'
-                        ' PX4_DIR, and for refly that of the campaign')
+                        help='a PX4 source tree that was built, or its build folder; PX4_DIR by'
+                        ' default')
     parser.add_argument('--px4-schedule', choices=SCHEDULES, help='how a PX4 runs, as with'
                         f' fly; {REPEATABLE} by default, for refly as it was')
     parser.add_argument('--at-least', type=float, metavar='SHARE',
                         help=f'fail unless so many hold, with a confidence of {CONFIDENCE:g};'
                         ' that of the file by default')
+    flown_again.add_allow(parser)
+    parser.set_defaults(allow=None)
     parser.add_argument('--input', metavar='NAME', help='of limit: the input that is looked at')
     parser.add_argument('--tolerance', type=float, help='of limit: how near the two values are'
                         ' between which it lies; a hundredth of the range by default')

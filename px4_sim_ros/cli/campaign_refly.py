@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import argparse
 import os
-import pathlib
 import sys
 
 from px4_sim_ros.campaign.conduct import fly_again
 from px4_sim_ros.campaign.executors import THREADS, opened
 from px4_sim_ros.campaign.folder import Folder, Px4Build
 from px4_sim_ros.campaign.jobs import Row
+from px4_sim_ros.cli import flown_again
 from px4_sim_ros.cli.exit_codes import FAILED
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.run.px4 import Px4
@@ -23,7 +23,7 @@ def refly(options: argparse.Namespace, path: str, run: str) -> int:
     if not run.isdecimal():
         raise ParameterError(f'run {run!r}: must be the number of a run')
     px4 = _px4(options, folder)
-    with opened(THREADS, 1) as found:
+    with flown_again.only_allowed(options.allow or []), opened(THREADS, 1) as found:
         before, now = fly_again(folder, int(run), found.fly, px4)
     if before['fingerprint'] == now['fingerprint']:
         print(f"run {run}: the same flight, fingerprint {now['fingerprint']}")
@@ -34,7 +34,9 @@ def refly(options: argparse.Namespace, path: str, run: str) -> int:
 
 
 def _px4(options: argparse.Namespace, folder: Folder) -> Px4Build:
-    """Return which PX4 flies: that of the options, of the campaign, or where it is not, PX4_DIR.
+    """Return which PX4 flies: that of the options, or PX4_DIR.
+
+    The folder is data: the PX4 that it names is not started, unless the user names it too.
 
     :raises ParameterError: there is none, or one is named for nothing
     """
@@ -45,11 +47,11 @@ def _px4(options: argparse.Namespace, folder: Folder) -> Px4Build:
                     f'{name} = {value}: is for nothing: the embedded autopilot flies {folder.path}')
         return None
     build, schedule = folder.px4
-    if options.px4_dir:
-        build = options.px4_dir
-    elif not pathlib.Path(build).is_dir():
-        build = os.environ.get('PX4_DIR') or build
-    found = Px4.find(build, options.px4_schedule or schedule)
+    named = options.px4_dir or os.environ.get('PX4_DIR')
+    if not named:
+        raise ParameterError(f'px4_dir: {folder.path} was flown by {build}; --px4-dir or PX4_DIR'
+                             ' names the PX4 that may be started')
+    found = Px4.find(named, options.px4_schedule or schedule)
     return str(found.build), found.schedule
 
 

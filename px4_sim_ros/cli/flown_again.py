@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import os
 import pathlib
 import typing
 
@@ -11,6 +13,7 @@ from px4_sim_ros.cli import output
 from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED
 from px4_sim_ros.config import signals
 from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.model.faults.actions import ALLOWED
 from px4_sim_ros.recording.bag.run_description import BagError
 from px4_sim_ros.run import settings
 from px4_sim_ros.run.flight_plan import MODES
@@ -22,11 +25,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--mode', choices=MODES, default='core',
                         help='how the graph is run; the results are the same')
     parser.add_argument('--record', metavar='DIR', help='keep what comes of it as a recording')
+    add_allow(parser)
     settings.add_arguments(parser)
     parser.add_argument('--seed', type=int, help='seed of all random streams')
     parser.add_argument('--json', type=pathlib.Path, metavar='FILE', help='write the figures here')
     parser.add_argument('--plot', type=pathlib.Path, metavar='FILE.html',
                         help='write a plot of the deviation here')
+
+
+def add_allow(parser: argparse.ArgumentParser) -> None:
+    """Describe the option `--allow`."""
+    parser.add_argument('--allow', action='append', default=[], metavar='MODULE:CLASS',
+                        help='a class that what was recorded may import: an action or a block of'
+                        ' yours; can be given for several')
 
 
 def overrides(options: argparse.Namespace) -> settings.Settings:
@@ -45,10 +56,24 @@ def is_what_if(options: argparse.Namespace, found: settings.Settings) -> bool:
     return bool(found[''] or len(found) > 1 or options.profile)
 
 
-def run(command: str, action: typing.Callable[[], int]) -> int:
+@contextlib.contextmanager
+def only_allowed(paths: typing.Sequence[str]) -> typing.Iterator[None]:
+    """Let data import no other classes, in this process and in those that it starts."""
+    before = os.environ.get(ALLOWED)
+    os.environ[ALLOWED] = ','.join(paths)
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[ALLOWED]
+        else:
+            os.environ[ALLOWED] = before
+
+
+def run(command: str, options: argparse.Namespace, action: typing.Callable[[], int]) -> int:
     """Return the exit code of an action, or that of how it fails, which is told in a sentence."""
     try:
-        with signals.unwrapped():
+        with signals.unwrapped(), only_allowed(options.allow):
             return action()
     except (BagError, ParameterError) as error:
         return output.failed(command, error, BAD_INPUT)

@@ -28,6 +28,7 @@ from px4_sim_ros.config.vehicles_and_missions import flown_mission
 from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.mavlink.ports import PortTakenError
 from px4_sim_ros.model.errors import ParameterError, sentence
+from px4_sim_ros.model.faults.actions import check_allowed
 from px4_sim_ros.recording.analysis.comparison import compare_bags
 from px4_sim_ros.recording.bag.folder import new_folder
 from px4_sim_ros.recording.bag.reader import BagReader
@@ -50,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def refly(options: argparse.Namespace) -> int:
     """Fly it again and report; return the exit code."""
-    return flown_again.run('refly', lambda: _refly(options))
+    return flown_again.run('refly', options, lambda: _refly(options))
 
 
 def _refly(options: argparse.Namespace) -> int:
@@ -160,5 +161,8 @@ def _own_classes(
     """
     names = configuration.graph.nodes
     own = node_overrides.parse(given, names)
+    for name, path in run.own_classes.items():
+        if name not in own:
+            check_allowed(f'node {name}', path)
     return own | node_overrides.parse(
         (f'{name}={path}' for name, path in run.own_classes.items() if name not in own), names)

@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def replay(options: argparse.Namespace) -> int:
     """Fly a recording again and report; return the exit code."""
-    return flown_again.run('replay', lambda: _replay(options))
+    return flown_again.run('replay', options, lambda: _replay(options))
 
 
 def _replay(options: argparse.Namespace) -> int:

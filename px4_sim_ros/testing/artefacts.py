@@ -3,6 +3,7 @@
 """What a flight that has failed leaves, and how to fly it again."""
 from __future__ import annotations
 
+import dataclasses
 import os
 import pathlib
 import shlex
@@ -38,8 +39,13 @@ def new_folder(item: pytest.Item) -> pathlib.Path:
     return folder
 
 
-def keep(item: pytest.Item, flight: Flight) -> str:
-    """Keep what a flight has left, with a report; return what is to be said about it."""
+def keep(item: pytest.Item, flight: Flight, why: str) -> str:
+    """Keep what a flight has left, with a report; return what is to be said about it.
+
+    :param why: the test has failed
+    """
+    from px4_sim_ros.recording.bag.reader import RUN_FILE, BagReader
+    from px4_sim_ros.testing.flight import FILE
     said, fingerprint = [*flight.said], flight.fingerprint
     flight.close()
     if unrepeatable := dict(item.user_properties).get(UNREPEATABLE):
@@ -47,12 +53,20 @@ def keep(item: pytest.Item, flight: Flight) -> str:
     said.append(f'fingerprint {fingerprint}')
     try:
         folder = folder_of(item)
+        alone = flight.command(folder / FILE)
+        text = flight.write_scenario(
+            f'{item.nodeid} failed: {why}\nThe same flight without the test, up to where it ended;'
+            f' a Python assertion of the test is not judged:\n{alone}')
         shutil.copytree(flight.folder, folder, symlinks=True)
         if (folder / 'recording').is_dir():
+            # For `refly`: the recording was begun before it was known what would happen.
+            run = BagReader(folder / 'recording').run
+            whole_files.write(folder / 'recording' / RUN_FILE,
+                              dataclasses.replace(run, scenario=text).to_yaml())
             _write_report(folder)
     except OSError as error:
         return '\n'.join([*said, _not_kept(error), f'again: {shlex.join(_again(item))}'])
-    return '\n'.join([*said, where_to_look(item, folder)])
+    return '\n'.join([*said, where_to_look(item, folder), f'alone: {alone}'])
 
 
 def _not_kept(error: OSError) -> str:

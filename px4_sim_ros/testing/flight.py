@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import pathlib
 import signal
 import threading
@@ -11,15 +12,19 @@ import typing
 
 import yaml
 
+from px4_sim_ros.campaign.conduct import command
+from px4_sim_ros.config import whole_files
 from px4_sim_ros.config.compile_ahead import compile_ahead
 from px4_sim_ros.config.configuration import Configuration, load_configuration
+from px4_sim_ros.config.resources import DUMPER
 from px4_sim_ros.mavlink import scenario_words
 from px4_sim_ros.mavlink.pilot_events import Event as Achieved
-from px4_sim_ros.model.errors import RunError
+from px4_sim_ros.model.errors import ParameterError, RunError
 from px4_sim_ros.model.faults.action import Action, Subject
+from px4_sim_ros.model.faults.actions import is_own, name_of
 from px4_sim_ros.model.faults.autopilot import Clear
 from px4_sim_ros.model.scenario.condition import read_condition
-from px4_sim_ros.model.scenario.expectation import Expectation
+from px4_sim_ros.model.scenario.expectation import Expectation, read_expectation
 from px4_sim_ros.model.scenario.happening import Happening, Verdict, Verdicts
 from px4_sim_ros.model.scenario.scenario import Event, Scenario, check_refused
 from px4_sim_ros.model.scenario.situation import Situation
@@ -37,6 +42,8 @@ from px4_sim_ros.testing.words import ANY_EVENT
 
 # The flight is over when the test is: no scenario ends it before.
 _END_S = 604_800.0
+FILE = 'flight.yaml'
+"""What is flown, as a scenario, in the folder of the flight."""
 # Of wall time, for the step that is under way when a flight has hung.
 _STEP_LIMIT_S = 1.0
 
@@ -73,19 +80,21 @@ class Flight:
         """
         self.folder, self.bag = folder, folder / 'recording'
         self._plan = plan
-        file = folder / 'flight.yaml'
-        file.write_text(yaml.safe_dump({
+        self._file = folder / FILE
+        self._content = {
             'weather': {'wind': 'constant', 'speed_m_s': 0.0}, 'mission': 'hover',
-            **plan.scenario, 'end': {'at_s': _END_S}}), encoding='utf-8')
-        self._configuration = self._configured(file)
+            **plan.scenario, 'end': {'at_s': _END_S}}
+        whole_files.write(self._file, yaml.safe_dump(self._content))
+        self._configuration = self._configured(self._file)
         self._subject = Subject(
             self._configuration.vehicle, self._configuration.graph.blocks)
-        self._events: list[Event] = []             # before it begins
+        self._events: list[Event] = []
         self._expectations: list[Expectation] = []
+        self._demands: list[Expectation] = []      # of the test, that no watch judges
         self._world: CoreWorld | None = None
         self._open = contextlib.ExitStack()
         self._mission: str | None = None           # how it has ended, '' for well
-        self._count = 0
+        self._count = len(self._content.get('events') or ())
         self.said: list[str] = []
         """What pilot and scenario have reported, with the time."""
 
@@ -143,19 +152,25 @@ class Flight:
         action.check(owner, self._subject)
         check_refused(f'{owner}: refused', action, refused)
         scenario_words.check_event(event, owner)
-        if self._world is None:
-            self._events.append(event)
-        else:
+        if event.name in {one.name for one in self._events}:
+            raise ParameterError(f'event name = {name!r}: must be one that no other event has')
+        self._events.append(event)
+        if self._world is not None:
             self._world.scenario.course.add(event)
         return event.name
 
     def expect(self, expectation: Expectation) -> None:
         """Expect something from now on; it is judged at the end of the test."""
         scenario_words.check(Scenario('flight', (), (expectation,)), 'flight')
-        if self._world is None:
-            self._expectations.append(expectation)
-        else:
+        self._expectations.append(self._from_now(expectation))
+        if self._world is not None:
             self._world.scenario.course.expect(expectation)
+
+    def _from_now(self, expectation: Expectation) -> Expectation:
+        """Return one that means the same if it is expected from the beginning."""
+        time_us = self._time_us()
+        next_us = time_us + self._configuration.world.step_us if time_us else 0
+        return dataclasses.replace(expectation, from_us=max(expectation.from_us, next_us))
 
     # How far it goes.
 
@@ -189,9 +204,12 @@ class Flight:
 
         :raises FlightError: it was not flown, and why
         """
+        demand = self._from_now(read_expectation('finish', {'eventually': {'flown': True}}, ()))
+        self._demands.append(demand)
         found = self.run_until(lambda s: s.autopilot.is_over, timeout_s)
         if found.autopilot.failure:
             raise FlightError(found.autopilot.failure)
+        self._demands.remove(demand)
         return found
 
     def _run(
@@ -318,6 +336,42 @@ class Flight:
             failed = ['the flight has not begun, so nothing that is expected was judged']
         if failed:
             raise FlightError('\n'.join(failed))
+
+    def command(self, file: pathlib.Path) -> str:
+        """Return the command that flies a scenario as this flight, and compares the fingerprint."""
+        px4 = self._plan.px4
+        return command(
+            file, None if px4 is None else (str(px4.build), px4.schedule), self.fingerprint)
+
+    def write_scenario(self, head: str) -> str:
+        """Write what was flown as a scenario that flies alone, up to now; return its text.
+
+        What has begun begins at the time at which it did, what has not does not.
+
+        :param head: a comment
+        :raises OSError: it cannot be written
+        """
+        time_us = self._time_us() or self._configuration.world.step_us
+        begun_us = self.situation.begun_us if self._time_us() else {}
+        names = {event.name for event in self._events} | {
+            entry.get('name', str(i)) for i, entry in enumerate(
+                self._content.get('events') or (), 1)}
+        events = [dataclasses.replace(
+            event, when=None, at_us=begun_us.get(event.name, round(_END_S * US_PER_S)))
+            for event in self._events
+            if getattr(event.action, 'event', None) in (None, *names)]
+        own = {name_of(event.action): event.action.kind for event in events
+               if is_own(event.action)}
+        text = ''.join(f'# {line}'.rstrip() + '\n' for line in head.splitlines()) + yaml.dump({
+            **self._content, 'actions': {**(self._content.get('actions') or {}), **own},
+            'events': [*(self._content.get('events') or ()),
+                       *(event.to_mapping() for event in events)],
+            'expect': [*(self._content.get('expect') or ()), *(
+                expectation.to_mapping() for expectation in
+                (*self._expectations, *self._demands))],
+            'end': {'at_s': time_us / US_PER_S}}, Dumper=DUMPER, sort_keys=False)
+        whole_files.write(self._file, text)
+        return text
 
     def close(self) -> None:
         """End it; a second time nothing happens."""

@@ -117,7 +117,9 @@ def pytest_runtest_makereport(
     report = yield
     if report.when == 'call' and report.failed and _FLIGHT in item.stash:
         from px4_sim_ros.testing.artefacts import keep
-        report.sections.append(('flight', keep(item, item.stash[_FLIGHT])))
+        crash = getattr(report.longrepr, 'reprcrash', None)
+        report.sections.append(('flight', keep(
+            item, item.stash[_FLIGHT], getattr(crash, 'message', ''))))
     return report
 
 

@@ -218,12 +218,15 @@ def test_refly_flies_with_the_px4_of_this_machine_and_names_what_differs(
     assert (told.returncode, told.stderr) == (
         1, 'campaign: run 1: the fingerprint was a and is b; numba was 0.68.1 and is 0.69.0, px4'
         f' was 0123 and is 4567, PX4 was {old} one-core and is {new} one-core\n')
-    # Without the option, that of the campaign while it is there.
+    # The folder is data: the program that it names is not started.
+    monkeypatch.delenv('PX4_DIR', raising=False)
+    told = here('campaign', 'refly', folder.path, 1)
+    assert (told.returncode, told.stderr) == (
+        2, f'campaign: px4_dir: {folder.path} was flown by {old}; --px4-dir or PX4_DIR names the'
+        ' PX4 that may be started\n')
     monkeypatch.setenv('PX4_DIR', str(new))
     here('campaign', 'refly', folder.path, 1)
-    old.rename(tmp_path / 'gone')
-    here('campaign', 'refly', folder.path, 1)
-    assert [build for build, _ in jobs] == [str(new), str(old), str(new)]
+    assert [build for build, _ in jobs] == [str(new), str(new)]
     embedded = Folder.make(tmp_path / 'e', campaign(runs=1), None)
     told = here('campaign', 'refly', embedded.path, 1, '--px4-dir', new)
     assert (told.returncode, told.stderr) == (

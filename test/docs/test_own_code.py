@@ -174,11 +174,16 @@ def test_the_block_flies_in_lockstep_and_the_recording_tells_of_it(mode, folder,
 
 
 def assert_flown_again_with_it(folder, here):
-    """See that it is taken from the recording, and found where it was found then."""
-    again = run('refly', 'bag', cwd=folder)
+    """See that it is taken from the recording if that is allowed, and found where it was then."""
+    allow = '--allow', 'my_nodes:HoseBarometer'
+    refused = run('refly', 'bag', cwd=folder)
+    assert (refused.returncode, refused.stderr) == (
+        2, "refly: node barometer = 'my_nodes:HoseBarometer': data may not import a class that you"
+        f' have not allowed; {" ".join(allow)} allows it\n')
+    again = run('refly', 'bag', *allow, cwd=folder)
     assert (again.returncode, again.stderr) == (0, ''), again.stdout
     assert again.stdout.splitlines()[-1].endswith(' common messages are bit-identical')
-    elsewhere = here('refly', folder / 'bag')
+    elsewhere = here('refly', folder / 'bag', *allow)
     assert elsewhere.returncode == 2
     assert elsewhere.stderr.startswith(
         "refly: node barometer = 'my_nodes:HoseBarometer': my_nodes cannot be imported from ")

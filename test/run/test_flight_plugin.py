@@ -4,6 +4,7 @@
 import os
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 import types
@@ -27,13 +28,18 @@ PAGE = (ROOT / 'docs' / 'flight_as_a_test.md').read_text(encoding='utf-8')
 CODE = '\n'.join(re.findall(r'```python\n(.*?)```', PAGE, re.S))
 FAILING = '''
 import pytest
-from px4_sim_ros.testing import always, motor
+from px4_sim_ros.testing import always, eventually, motor, note, push
 
 @pytest.mark.flight(mission=[{'take_off': {'up_m': 2.0}}, {'land': {}}])
 def test_without_a_motor(flight):
     flight.expect(always({'tilt_deg': {'below': 20}}))
     flight.run_until(lambda s: s.height_m > 1.0, timeout_s=30)
+    pushed = flight.when({'height_m': {'above': 1.2}}, push(1, 0, 0), for_s=0.3)
+    flight.run_for(0.2)
+    flight.clear(pushed)
     flight.now(motor(2).off())
+    flight.expect(eventually({'height_m': {'above': 5}}, within_s=1))
+    flight.when({'height_m': {'above': 50}}, note('high'))
     flight.run_for(2.0)
     assert flight.misses == 0
 
@@ -149,6 +155,24 @@ def test_a_failure_leaves_recording_report_and_the_command_that_flies_it_again(t
     assert 'the flight has not begun' in cases['test_nothing_was_flown[embedded]']
     assert 'fly: expected always height_m above 1: fails' in cases['embedded']
     assert 'fly: again: python -m px4_sim_ros fly' in cases['embedded']
+    # Without pytest it fails the same way, and ends; so does what its recording flies again.
+    alone, = re.findall(rf'alone: python (.* --scenario {kept}/flight.yaml .*)', result.stdout)
+    again = subprocess.run([sys.executable, *shlex.split(alone)], cwd=ROOT, capture_output=True,
+                           text=True, timeout=100, check=False)
+    fingerprint = shlex.split(alone)[-1]
+    assert f'fingerprint                  {fingerprint}\n' in again.stdout
+    # Without a line `fly: expect ...`: the fingerprint is the same.
+    assert again.returncode == 1
+    assert [line.split()[:3] for line in again.stderr.splitlines()] == [
+        ['fly:', 'expected', 'always'], ['fly:', 'expected', 'eventually'],
+        ['fly:', 'again:', 'python']], again.stderr
+    again = subprocess.run(
+        [sys.executable, '-m', 'px4_sim_ros', 'refly', str(kept / 'recording')], cwd=ROOT,
+        capture_output=True, text=True, timeout=100, check=False)
+    # It ends when the scenario does, in the midst of the step that the test has still completed.
+    assert (again.returncode, again.stderr) == (1, ''), again.stdout
+    assert 'common messages are bit-identical' in again.stdout
+    assert f'the new flight: fingerprint {fingerprint}, ' in again.stdout
     page = (tmp_path / 'flights' / 'ground.scenario.yaml__embedded' / 'report.html').read_text()
     assert 'height_m is 0 m, margin -1 m' in page
 
@@ -162,9 +186,10 @@ def test_a_full_disk_takes_nothing_away_from_what_a_failure_says(tmp_path):
         get_closest_marker=lambda name: None, config=types.SimpleNamespace(
             getoption=options.get, invocation_params=types.SimpleNamespace(dir=tmp_path)))
     flight = types.SimpleNamespace(
-        said=['armed'], fingerprint='0123456789abcdef', folder=tmp_path, close=lambda: None)
+        said=['armed'], fingerprint='0123456789abcdef', folder=tmp_path, close=lambda: None,
+        command=lambda file: 'fly', write_scenario=lambda head: '')
     again = "again: python -m pytest 'test_a.py::test_a[embedded]'"
-    assert artefacts.keep(item, flight).splitlines() == [
+    assert artefacts.keep(item, flight, 'why').splitlines() == [
         'armed', 'fingerprint 0123456789abcdef',
         'what the flight has left cannot be kept: File exists', again]
     (tmp_path / 'flights').unlink()

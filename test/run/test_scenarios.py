@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Scenarios as they are flown: examples, modes, replay, verdicts, and actions of the user's."""
 import json
+import os
 import pathlib
 import re
 import shlex
@@ -12,6 +13,8 @@ from commands import command, run, running, wait_for_line
 from listening import listening
 from px4_flight import NEEDS_FIFO
 
+from px4_sim_ros.campaign.folder import Folder
+from px4_sim_ros.campaign.plan import Campaign
 from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.config.resources import named_files
 from px4_sim_ros.messages.scenario_events import read as read_event
@@ -255,7 +258,19 @@ def test_an_action_of_the_users_own_is_flown_and_replayed(
         found = {bag.deserialize(data, c.msgtype).fluid_pressure > 95000.0: t
                  for c, t, data in bag.messages(connections)}
     assert found[True] == 40_000_000 and found[False] == 80_000_000      # the last times
-    assert here('replay', tmp_path / 'bag').returncode == 0
+    assert here('replay', tmp_path / 'bag', '--allow', 'my_faults:Saturated').returncode == 0
+    # A recording is data, as the folder of a campaign is: what it would import has to be allowed.
+    folder = Folder.make(tmp_path / 'c', Campaign.from_mapping('c', 'campaign c', {
+        'scenario': yaml.safe_load(file.read_text()), 'runs': 1}), None)
+    (tmp_path / 'c' / 'runs.jsonl').write_text('{"run": 1, "fingerprint": "a"}\n')
+    monkeypatch.setenv('PYTHONPATH', str(tmp_path), prepend=os.pathsep)
+    (tmp_path / 'my_faults.py').write_text("raise SystemExit('it was run')", encoding='utf-8')
+    for words in (('replay', tmp_path / 'bag'), ('replay', '--mode', 'composed', tmp_path / 'bag'),
+                  ('campaign', 'refly', folder.path, 1)):
+        refused = run(*words)
+        assert refused.returncode, refused.stdout
+        assert "'my_faults:Saturated': data may not import a class" in refused.stderr
+        assert 'it was run' not in refused.stderr + refused.stdout
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import os
 import typing
 
 from px4_sim_ros.model.errors import ParameterError, did_you_mean
@@ -54,8 +55,25 @@ ACTIONS: dict[str, type[Action]] = {
     'note': autopilot.Note,
     'clear': autopilot.Clear,
 }
+ALLOWED = 'PX4_SIM_ROS_ALLOWED'
+"""The environment variable with the classes that data may import, each `module:Class`."""
 WHERE_LISTED = '`python -m px4_sim_ros list actions` names all'
 _NAMES = {action: name for name, action in ACTIONS.items()}
+
+
+def check_allowed(owner: str, path: str) -> None:
+    """Check that a class of the user's may be imported.
+
+    Whoever flies a file of theirs allows what it names. A recording and the folder of a campaign
+    are data: commands that read these put what the user has allowed into the environment, where
+    their processes have it as well.
+
+    :raises ParameterError: it may not
+    """
+    allowed = os.environ.get(ALLOWED)
+    if allowed is not None and path not in allowed.split(','):
+        raise ParameterError(f'{owner} = {path!r}: data may not import a class that you have not'
+                             f' allowed; --allow {path} allows it')
 
 
 def own_action(owner: str, path: typing.Any) -> type[Action]:
@@ -67,6 +85,7 @@ def own_action(owner: str, path: typing.Any) -> type[Action]:
     module, colon, name = path.partition(':') if isinstance(path, str) else ('', '', '')
     if not (module and colon and name):
         raise ParameterError(f'{owner} = {path!r}: must be module:Class')
+    check_allowed(owner, path)
     try:
         found = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
@@ -100,9 +119,19 @@ def meaning(action: type[Action]) -> str:
     return (action.__doc__ or '').partition('\n')[0]
 
 
+def name_of(action: Action) -> str:
+    """Return the name of an action, that of its class for one of the user's."""
+    return _NAMES.get(type(action), type(action).__name__)
+
+
+def is_own(action: Action) -> bool:
+    """Return whether an action is one of the user's, as opposed to one of `ACTIONS`."""
+    return type(action) not in _NAMES
+
+
 def action_text(action: Action) -> str:
     """Return an action for the user, such as `motor_off: motor 2`, without its defaults."""
-    name = _NAMES.get(type(action), type(action).__name__)
+    name = name_of(action)
     values = ', '.join(f'{key} {_text(value)}' for key, value in vars(action).items()
                        if value not in ('', (), action.DEFAULTS.get(key))
                        and key not in action.INNER)

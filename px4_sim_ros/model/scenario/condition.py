@@ -40,6 +40,9 @@ class Condition(typing.Protocol):
     def text(self) -> str:
         """What it says, for the user."""
 
+    def to_mapping(self) -> dict[str, typing.Any]:
+        """Return what `read_condition` reads."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Between:
@@ -76,6 +79,12 @@ class Between:
                   if math.isfinite(value)]
         return f"{self._name} {' and '.join(bounds)}"
 
+    def to_mapping(self) -> dict[str, typing.Any]:
+        """Return what a file says."""
+        bounds = {name: value for name, value in zip(_BOUNDS, (self.above, self.below))
+                  if math.isfinite(value)}
+        return {self.quantity: bounds | ({'event': self.event} if self.event else {})}
+
 
 def _number(value: float, unit: str) -> str:
     return f'{rounded(value)} {unit}'.rstrip()
@@ -104,6 +113,10 @@ class Is:
         """What it says."""
         return f'{self.quantity} is {_word(self.wanted)}'
 
+    def to_mapping(self) -> dict[str, typing.Any]:
+        """Return what a file says."""
+        return {self.quantity: self.wanted}
+
 
 @dataclasses.dataclass(frozen=True)
 class Says:
@@ -121,6 +134,10 @@ class Says:
         """What it says."""
         return f'the autopilot says {self.wanted!r}'
 
+    def to_mapping(self) -> dict[str, typing.Any]:
+        """Return what a file says."""
+        return {TEXT: self.wanted}
+
 
 @dataclasses.dataclass(frozen=True)
 class All:
@@ -137,6 +154,10 @@ class All:
     def text(self) -> str:
         """What they say."""
         return ', '.join(part.text for part in self.parts)
+
+    def to_mapping(self) -> dict[str, typing.Any]:
+        """Return what a file says."""
+        return {key: value for part in self.parts for key, value in part.to_mapping().items()}
 
 
 def _yes(holds: bool, value: str) -> Found:

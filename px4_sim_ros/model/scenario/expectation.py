@@ -46,6 +46,16 @@ class Expectation:
             parts.append(f'until {self.until.text}')
         return ' '.join(parts)
 
+    def to_mapping(self) -> dict[str, typing.Any]:
+        """Return what `read_expectation` reads."""
+        found: dict[str, typing.Any] = {self.kind: self.condition.to_mapping()}
+        if self.from_us:
+            found['from_s'] = self.from_us / US_PER_S
+        if self.within_us is not None:
+            found['within_s'] = self.within_us / US_PER_S
+        return found | {name: condition.to_mapping() for name, condition in (
+            ('after', self.after), ('until', self.until)) if condition is not None}
+
     def watch(self) -> Watch:
         """Return what judges it in a flight."""
         return Watch(self)

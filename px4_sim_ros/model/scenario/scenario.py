@@ -8,11 +8,18 @@ import typing
 
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.faults.action import AUTOPILOT, Action, Subject
-from px4_sim_ros.model.faults.actions import WHERE_LISTED, action_text, own_action, read_action
+from px4_sim_ros.model.faults.actions import (
+    WHERE_LISTED,
+    action_text,
+    name_of,
+    own_action,
+    read_action,
+)
 from px4_sim_ros.model.mission import Mission
 from px4_sim_ros.model.parameters import number, unknown_key_error
 from px4_sim_ros.model.scenario.condition import Condition, read_condition
 from px4_sim_ros.model.scenario.expectation import Expectation, read_expectation, time_us
+from px4_sim_ros.model.timebase import US_PER_S
 
 _EVENT_KEYS = 'name', 'at_s', 'when', 'for_s', 'refused'
 _KEYS = ('vehicle', 'mission', 'seed', 'place', 'weather', 'set', 'px4', 'actions', 'events',
@@ -34,6 +41,22 @@ class Event:
     def text(self) -> str:
         """What it does, for the user."""
         return f'{self.name}: {action_text(self.action)}'
+
+    def to_mapping(self) -> dict[str, typing.Any]:
+        """Return what a file says; an action of the user's is called as its class is."""
+        found: dict[str, typing.Any] = {'name': self.name}
+        if self.at_us is not None:
+            found['at_s'] = self.at_us / US_PER_S
+        if self.when is not None:
+            found['when'] = self.when.to_mapping()
+        if self.for_us is not None:
+            found['for_s'] = self.for_us / US_PER_S
+        if self.refused:
+            found['refused'] = True
+        return found | {name_of(self.action): {
+            key: list(value) if isinstance(value, tuple) else value
+            for key, value in dataclasses.asdict(self.action).items()
+            if key not in self.action.DEFAULTS or value != self.action.DEFAULTS[key]}}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -3,6 +3,7 @@
 """Reads bags that `writer` has written, also truncated and damaged ones."""
 from __future__ import annotations
 
+import contextlib
 import io
 import pathlib
 import struct
@@ -23,6 +24,8 @@ from px4_sim_ros.recording.bag.run_description import BagError, RunDescription
 from px4_sim_ros.recording.bag.writer import RUN_ATTACHMENT
 from px4_sim_ros.step import side_topics
 
+RUN_FILE = 'run.yaml'
+"""In the folder of a bag: a description of the run that takes the place of that in its file."""
 _NS_PER_US = 1000
 _LARGEST_RECORD = 2**30
 _OF_OTHERS = ''        # the name of all topics of other vehicles than the one that is read
@@ -90,6 +93,8 @@ class BagReader:
                 raise BagError(f'bag {folder}: {path.name} is missing')
         self._sizes = {path: path.stat().st_size for path in self.paths}
         description, channels = self._head()
+        with contextlib.suppress(FileNotFoundError):
+            description = read_description(files, (files / RUN_FILE).read_bytes())
         if vehicle not in description.members:
             vehicles = list(filter(None, description.members))
             if not vehicle:
