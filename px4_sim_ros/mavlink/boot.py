@@ -16,6 +16,7 @@ from px4_sim_ros.mavlink.client_process import StartScript
 from px4_sim_ros.mavlink.hil_server import Deadline, HilServer
 from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.model.timebase import US_PER_S, is_due
+from px4_sim_ros.step.hang_watch import waits
 
 # Wall time of a look whether an autopilot that boots has come to rest; others have a turn between.
 _REST_WAIT_S = 0.05
@@ -52,6 +53,7 @@ class Boot:
         """Whether an autopilot is connected whose boot is waited for."""
         return self._server.connected and self._watch is not None and self._watch.is_booting
 
+    @waits
     def may_begin(self) -> bool:
         """Wait for a while; return whether the one that has connected may get its first step."""
         peer = self._server.peer

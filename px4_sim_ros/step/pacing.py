@@ -85,8 +85,10 @@ class PaceWatch:
         if wall_s < _JUDGED_OVER_S:
             return ''
         self._since = now_s, steps, lost_s
-        self._is_told = lost_s - since_lost_s > _KEPT_WITHIN * wall_s
+        done = (steps - since_steps) * self._step_s / wall_s
+        # What was lost may have been lost before, and the steps may have caught up since.
+        self._is_told = lost_s - since_lost_s > _KEPT_WITHIN * wall_s and (
+            done < (1.0 - _KEPT_WITHIN) * speed_factor)
         if not self._is_told:
             return ''
-        done = (steps - since_steps) * self._step_s / wall_s
-        return f'{speed_factor:g} times real time is asked for, and this machine does {done:.2f}'
+        return f'{speed_factor:g} times real time is asked for, and this machine does {done:.3g}'

@@ -1,11 +1,14 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
 """An autopilot whose core is shared is looked at in flight, and a last time at its end."""
+import pathlib
 import types
 
 import pytest
 
 from px4_sim_ros.mavlink.boot import Boot
+from px4_sim_ros.step import hang_watch
+from px4_sim_ros.step.lane import Lane
 
 STEP_US, US_PER_S = 4000, 1_000_000
 DISK, SCHEDULE = '1 page faults, 0 bytes read, 0 bytes written', 'the step has not SCHED_RR'
@@ -85,3 +88,16 @@ def test_one_that_boots_is_not_looked_at(boot):
     assert fly(boot, 10.0, 10.0) == []
     boot.look_last(STEP_THREAD)
     assert boot.gaps == []
+
+
+def test_a_boot_that_is_waited_for_is_no_hang():
+    """The start of three PX4s was reported: has been in its step ... in Path.stat, pathlib.py."""
+    def called(*functions):
+        frame = None
+        for function in functions:
+            frame = types.SimpleNamespace(f_code=function.__code__, f_back=frame)
+        return frame
+
+    assert hang_watch._is_in_step(called(Lane._step, pathlib.Path.stat))
+    assert not hang_watch._is_in_step(called(Lane._step, Boot.may_begin, pathlib.Path.stat))
+    assert not hang_watch._is_in_step(called(pathlib.Path.stat))

@@ -53,7 +53,7 @@ def test_a_short_delay_is_caught_up_with():
 def test_a_machine_that_cannot_is_told_at_once_and_once():
     machine = Machine(10.0)
     machine.run(1.1, STEP_US * 1e-6 / 7.2)
-    assert machine.said == ['10 times real time is asked for, and this machine does 7.20']
+    assert machine.said == ['10 times real time is asked for, and this machine does 7.2']
     machine.run(10.0, STEP_US * 1e-6 / 7.2)
     assert len(machine.said) == 1
     machine.run(2.1, STEP_US * 1e-6 / 20.0)
@@ -61,7 +61,7 @@ def test_a_machine_that_cannot_is_told_at_once_and_once():
     assert len(machine.said) == 1      # no back and forth
     machine.speed_factor = 9.0
     machine.run(2.1, STEP_US * 1e-6 / 7.2)
-    assert machine.said[1:] == ['9 times real time is asked for, and this machine does 7.20']
+    assert machine.said[1:] == ['9 times real time is asked for, and this machine does 7.2']
 
 
 def test_what_holds_time_is_no_slow_machine():
@@ -84,3 +84,15 @@ def test_as_fast_as_possible_is_never_too_slow():
     machine = Machine(0.0)
     machine.run(5.0, 0.1)
     assert machine.said == []
+
+
+def test_a_speed_that_is_kept_is_not_reported_for_what_was_lost_once():
+    """It said: 0.5 times real time is asked for, and this machine does 0.50."""
+    now_s = [0.0]
+    watch = PaceWatch(4000, lambda: now_s[0])
+    assert watch.remark(0.5, 0, 0.0, True) == ''
+    now_s[0] = 2.0
+    assert watch.remark(0.5, 249, 0.11, True) == ''             # 0.498 times real time
+    now_s[0] = 4.0
+    assert watch.remark(0.5, 495, 0.22, True) == (
+        '0.5 times real time is asked for, and this machine does 0.492')
