@@ -114,7 +114,7 @@ class Lockstep:
 
     @property
     def replies(self) -> int:
-        """How many steps were answered in time."""
+        """How many steps were answered, in time or late."""
         return self._matcher.replies
 
     @property

@@ -32,7 +32,7 @@ class ReplyMatcher:
     def reset_counters(self) -> None:
         """Count from 0."""
         self.decoder = HilDecoder(self._count)
-        self.replies = 0                     # steps that were answered in time
+        self.replies = 0                     # steps that were answered, in time or late
 
     def begin_connection(self) -> None:
         """Forget the steps and the autopilot of the last connection; the counters go on."""
@@ -65,7 +65,6 @@ class ReplyMatcher:
                     ' step that waits for an answer; such are counted as stale_replies')
             elif controls.time_us == time_us:
                 reply = controls
-                self.replies += 1
                 if self._first_us[0] == NONE_US:
                     self._first_us = time_us, controls.time_us
             elif self._first_us[0] != NONE_US:         # before that it boots
@@ -83,6 +82,7 @@ class ReplyMatcher:
             while pending_us.popleft() != time_us:
                 pass
             self.answered_us = time_us
+            self.replies += 1
             return True
         self.is_out_of_step = True
         return False
