@@ -14,6 +14,8 @@ import typing
 
 import numpy as np
 
+from px4_sim_ros.model.vehicle.vehicle import MOST_ROTORS
+
 _ROLL, _PITCH, _YAW, _FIRST_FORCE = 0, 1, 2, 3
 _TINY = 1e-3                   # PX4 takes less for nothing
 _IDLE = 1e-6
@@ -27,7 +29,7 @@ def mixer(parameters: typing.Mapping[str, float]) -> np.ndarray | None:
         PX4 1.13, no axes of the rotors of a plane
     """
     count = int(parameters.get('CA_ROTOR_COUNT', 0))
-    if not count or any(f'CA_ROTOR{i}_{key}' not in parameters
+    if not 0 < count <= MOST_ROTORS or any(f'CA_ROTOR{i}_{key}' not in parameters
                         for i in range(count) for key in _KEYS):
         return None
     effects = np.zeros((6, count))

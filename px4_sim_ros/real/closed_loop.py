@@ -56,8 +56,8 @@ def _tracking(topics: Topics, flight: RealFlight) -> typing.Iterator[Figure]:
     topic, grid = 'vehicle_local_position_setpoint', _grid(flight)
     across, up = math.nan, math.nan
     if topics.has(topic):
-        times = topics.times_s(topic)
-        asked = between(times, topics.values(topic, 'y', 'x', 'z'), grid)    # NaN: not asked for
+        times, rows = topics.samples(topic, 'y', 'x', 'z', gaps=True)
+        asked = between(times, rows, grid)         # NaN: not asked for
         asked[:, 2] *= -1.0
         known = flight.usable & has_samples(times, grid)
         off = (flight.position_m - asked)[known]
@@ -72,20 +72,21 @@ def _tracking(topics: Topics, flight: RealFlight) -> typing.Iterator[Figure]:
 def _attitude(topics: Topics, flight: RealFlight) -> typing.Iterator[Figure]:
     """Yield how far attitude and rates are from what is asked for."""
     topic, grid = 'vehicle_attitude_setpoint', _grid(flight)
-    attitude = Rotation.from_quat(topics.values(
-        'vehicle_attitude', *(f'q[{i}]' for i in range(4))), scalar_first=True)
+    turned_s, turns = topics.samples(
+        'vehicle_attitude', *(f'q[{i}]' for i in range(4)), turns=True)
     tilt = np.degrees(np.arccos(np.clip(Rotation.from_quat(
         flight.attitude[flight.usable], scalar_first=True).apply((0.0, 0.0, 1.0))[:, 2], -1, 1)))
     off = math.nan
-    if topics.has(topic):
-        times = topics.times_s(topic)
-        asked = topics.values(topic, *(f'q_d[{i}]' for i in range(4)))
-        told = np.isfinite(asked).all(axis=1) & (np.abs(asked).sum(axis=1) > 0.0)
-        times, asked = times[told], asked[told]
+    times, asked = topics.samples(
+        topic, *(f'q_d[{i}]' for i in range(4)), gaps=True) if topics.has(topic) else (
+        np.zeros(0), np.zeros((0, 4)))
+    told = np.abs(np.linalg.norm(asked, axis=1) - 1.0) < 0.01     # NaN and 0: not asked for
+    times, asked = times[told], asked[told]
+    if len(times) > 1:
         inside = flight.usable & has_samples(times, grid)
         wanted = Slerp(times, Rotation.from_quat(asked, scalar_first=True))(grid[inside])
         down = np.array((0.0, 0.0, 1.0))
-        true = Slerp(topics.times_s('vehicle_attitude'), attitude)(grid[inside])
+        true = Slerp(turned_s, Rotation.from_quat(turns, scalar_first=True))(grid[inside])
         off = _rms(np.degrees(np.arccos(np.clip(np.sum(
             wanted.apply(down) * true.apply(down), axis=1), -1.0, 1.0))))
     yield Figure('tilt, mean', 'deg', float(tilt.mean()))

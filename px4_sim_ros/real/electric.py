@@ -6,6 +6,7 @@ Each is a least-squares problem of its own; intervals are those of `fit`.
 """
 from __future__ import annotations
 
+import math
 import typing
 
 import numpy as np
@@ -13,7 +14,7 @@ from scipy import optimize
 
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.real import open_loop, statics
-from px4_sim_ros.real.fit import BLOCK_S, Estimate, half_widths
+from px4_sim_ros.real.fit import BLOCK_S, SELDOM, Estimate, lasting_half_widths
 from px4_sim_ros.real.flight import RealFlight
 from px4_sim_ros.real.named import Content, changed, value_of
 
@@ -26,11 +27,12 @@ _S_PER_H = 3600.0
 
 
 def shaft_torque(
-    flights: typing.Sequence[RealFlight], content: Content,
+    flights: typing.Sequence[RealFlight], content: Content, thrust_share: float = 0.0,
 ) -> Estimate | str:
     """Return the torque of the shafts with which the model draws the logged current, or why not.
 
     :param content: of the vehicle file, with what is identified already: it sets rotor speeds
+    :param thrust_share: half width of the thrust coefficient / it; power tells only the product
     """
     told = [flight for flight in flights if flight.bus_current_a is not None]
     if not told:
@@ -38,7 +40,9 @@ def shaft_torque(
     if 'motor_model' not in content:
         return 'the vehicle file has no motor_model'
 
-    def errors(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def errors(
+        values: np.ndarray, told: typing.Sequence[RealFlight] = told,
+    ) -> tuple[np.ndarray, np.ndarray]:
         vehicle = Vehicle.from_mapping('vehicle', changed(content, {SHAFT_TORQUE: values[0]}))
         found, blocks, before = [], [], 0
         for flight in told:
@@ -53,8 +57,12 @@ def shaft_torque(
     solution = optimize.least_squares(
         lambda values: errors(values)[0], [begin], x_scale=[begin], bounds=(1e-6, np.inf),
         diff_step=1e-4)
-    return _estimate(content, SHAFT_TORQUE, float(solution.x[0]), half_widths(
-        solution.jac, solution.fun, errors(solution.x)[1])[0])
+    width = lasting_half_widths(solution.jac, solution.fun, errors(solution.x)[1])[0]
+    seldom = max(abs(float(np.linalg.lstsq(solution.jac, errors(
+        solution.x, flights_of)[0] - solution.fun, rcond=None)[0][0]))
+        for flights_of in zip(*(flight.perturbed()[0] for flight in told)))
+    return _estimate(content, SHAFT_TORQUE, float(solution.x[0]), float(np.linalg.norm((
+        width, SELDOM * seldom, thrust_share * solution.x[0]))))
 
 
 def resistance(flights: typing.Sequence[RealFlight], content: Content) -> Estimate | str:
@@ -82,7 +90,7 @@ def resistance(flights: typing.Sequence[RealFlight], content: Content) -> Estima
         before += int(numbers.max()) + 1
     table, voltage = np.concatenate(rows), np.concatenate(volts)
     values = np.linalg.lstsq(table, voltage, rcond=None)[0]
-    return _estimate(content, RESISTANCE, float(values[0]), half_widths(
+    return _estimate(content, RESISTANCE, float(values[0]), lasting_half_widths(
         table, voltage - table @ values, np.concatenate(blocks))[0])
 
 
@@ -98,6 +106,22 @@ def centre_of_mass(
     :param content: of the vehicle file, with the forces that are identified already
     """
     vehicle = Vehicle.from_mapping('vehicle', content)
+    found = _centres(flights, vehicle)
+    if len(found) < _LEAST_BLOCKS:
+        return ['the log is too short'] * 2
+    means = found.mean(axis=0)
+    seldom = np.max([np.abs(_centres(flights_of, vehicle).mean(axis=0) - means)
+                     for flights_of in zip(*(flight.perturbed()[0] for flight in flights))], axis=0)
+    widths = [math.hypot(float(lasting_half_widths(
+        np.ones((len(found), 1)), column, np.arange(len(found)))[0]), SELDOM * moved)
+        for column, moved in zip((found - means).T, seldom.tolist())]
+    return [Estimate(name, 0.0, float(mean), width) if abs(mean) > width else (
+        f'that of the file is within {mean:.2g} +- {width:.2g} m')
+        for name, mean, width in zip(CENTRE, means, widths)]
+
+
+def _centres(flights: typing.Sequence[RealFlight], vehicle: Vehicle) -> np.ndarray:
+    """Return where the rotors have no torque over each block, m forward and left, (blocks, 2)."""
     centres = []
     for flight in flights:
         motors = open_loop.drive(flight, vehicle)
@@ -106,15 +130,7 @@ def centre_of_mass(
             _, _, lift, roll, pitch, _, _ = statics.wrenches(
                 flight, vehicle, motors, np.arange(start, start + length, every)).mean(axis=0)
             centres.append((-pitch / lift, roll / lift))
-    if len(centres) < _LEAST_BLOCKS:
-        return ['the log is too short'] * 2
-    found = np.array(centres)
-    means = found.mean(axis=0)
-    widths = [float(half_widths(np.ones((len(found), 1)), column, np.arange(len(found)))[0])
-              for column in (found - means).T]
-    return [Estimate(name, 0.0, float(mean), width) if abs(mean) > width else (
-        f'that of the file is within {mean:.2g} +- {width:.2g} m')
-        for name, mean, width in zip(CENTRE, means, widths)]
+    return np.array(centres)
 
 
 def _estimate(content: Content, name: str, value: float, half_width: float) -> Estimate | str:

@@ -8,8 +8,13 @@ residuals (output error with multiple shooting; Jategaonkar 2015, Flight Vehicle
 Identification, chapter 4). Each kind of residual is weighted by its own spread.
 
 Residuals of one window, and of windows near each other, are not independent: they share the noise
-of their start, gusts, and what the model lacks. So intervals are those of the sandwich estimator
-over blocks of the flight (Liang & Zeger 1986), with Student's t for the number of blocks.
+of their start, gusts, drifts of the estimator, and what the model lacks. So intervals are those of
+a sandwich estimator whose middle is the variance at low frequency, from `_COSINES` cosines over the
+flight, with Student's t for as many (Mueller 2007; Lazarus, Lewis, Stock & Watson 2018).
+
+Set points of a log lack what is between them, and its signals lag by some milliseconds, which show
+in no residual. By how much estimates change with every other set point only, twice, and with
+signals that are late, is in the interval as well (`RealFlight.perturbed`).
 """
 from __future__ import annotations
 
@@ -34,6 +39,9 @@ _FAR = 2.0                     # times its spread: a residual beyond counts less
 _LOST = 1e6                    # a residual of a motion that has left all bounds
 # Two numbers do nearly the same to the motion below this singular value, of unit columns.
 _TOGETHER = 0.02
+# Fewer are honest about slower drifts and gusts, and give wider intervals.
+_COSINES = 4
+SELDOM = 2.0                  # times the change by every other set point
 EXPLAINED = 0.5               # of the changes of a rate, before torques are sought
 _NOTHING = 1e-9                # of the largest effect: none
 _DIFFERENCE = 1e-5             # of the scale of a number, for its derivative
@@ -153,6 +161,14 @@ class Problem:
                        [other for other in self.names if other != name], self.horizon_s,
                        self.turning)
 
+    def perturbed(self) -> tuple[list[Problem], list[Problem]]:
+        """Return the same with flights of `RealFlight.perturbed`."""
+        seldom, late = zip(*(window.flight.perturbed() for window in self.windows))
+        of_seldom, of_late = ([Problem(flights, self.content, self.names, self.horizon_s,
+                                       self.turning) for flights in zip(*kind)]
+                              for kind in (seldom, late))
+        return of_seldom, of_late
+
 
 def spreads(residuals: np.ndarray) -> np.ndarray:
     """Return the weights' spreads, (marks, k): one for each mark and kind of residual."""
@@ -194,11 +210,17 @@ def fit(
     problem = Problem(flights, content, kept, horizon_s, turning)
     values = problem.begin()
     widths = np.zeros(0)
+    least: dict[str, float] = {}
     while problem.names:
         found = untold(_jacobian(problem, values), problem.names)
         if found is None:
             values, widths = _solved(problem, values)
             found = widest(problem, values, widths)
+            if found is not None:
+                # What is not told stays as in the file, which may be wrong by so much.
+                least = {name: max(width, least.get(name, 0.0)) if width <= abs(value) else
+                         least.get(name, 0.0) for name, value, width in zip(
+                             problem.names, values.tolist(), widths.tolist())}
         if found is None:
             break
         refuse(*found)
@@ -208,7 +230,8 @@ def fit(
         raise ParameterError('the log determines none of the numbers that are sought')
     return Fit(
         tuple(Estimate(*found) for found in zip(
-            problem.names, problem.begin().tolist(), values.tolist(), widths.tolist())),
+            problem.names, problem.begin().tolist(), values.tolist(), np.maximum(widths, [
+                least.get(name, 0.0) for name in problem.names]).tolist())),
         tuple(refused), problem.count, problem.blocks, turning)
 
 
@@ -277,9 +300,17 @@ def _solved(problem: Problem, values: np.ndarray) -> tuple[np.ndarray, np.ndarra
             weighted, z, bounds=bounds, x_scale='jac', diff_step=_DIFFERENCE, ftol=1e-6,
             xtol=1e-6, max_nfev=40)
         z = solution.x
-    return z * problem.scales, problem.scales * half_widths(
-        solution.jac, solution.fun, np.repeat(
-            problem.block_of_residual(), len(solution.fun) // problem.count))
+    widths = lasting_half_widths(solution.jac, solution.fun, np.repeat(
+        problem.block_of_residual(), len(solution.fun) // problem.count))
+
+    def moved(other: Problem) -> np.ndarray:
+        change = (other.residuals(z * problem.scales) * weights).ravel() - solution.fun
+        found: np.ndarray = np.abs(np.linalg.lstsq(solution.jac, change, rcond=None)[0])
+        return found
+    seldom, late = ([moved(other) for other in kind] for kind in problem.perturbed())
+    full = np.asarray(problem.scales * np.sqrt(
+        widths ** 2 + (SELDOM * np.max(seldom, axis=0)) ** 2 + np.sum(np.square(late), axis=0)))
+    return z * problem.scales, full
 
 
 def half_widths(
@@ -298,6 +329,22 @@ def half_widths(
     covariance = bread @ (summed.T @ summed) @ bread * count / (count - 1)
     found: np.ndarray = stdtrit(count - numbers, 0.5 + 0.5 * CONFIDENCE) * np.sqrt(
         np.diag(covariance))
+    return found
+
+
+def lasting_half_widths(
+    jacobian: np.ndarray, residuals: np.ndarray, blocks: np.ndarray,
+) -> np.ndarray:
+    """Return `half_widths`, or wider ones if residuals last longer than a block."""
+    count = int(blocks.max()) + 1
+    summed = np.zeros((count, jacobian.shape[1]))
+    np.add.at(summed, blocks, jacobian * residuals[:, None])
+    cosines = min(_COSINES, count - 1)
+    waves = np.sqrt(2.0) * np.cos(np.pi * np.outer(
+        np.arange(1, cosines + 1), (np.arange(count) + 0.5) / count))
+    slow = stdtrit(cosines, 0.5 + 0.5 * CONFIDENCE) * np.sqrt(np.mean(
+        (waves @ summed @ np.linalg.inv(jacobian.T @ jacobian)) ** 2, axis=0))
+    found: np.ndarray = np.maximum(slow, half_widths(jacobian, residuals, blocks))
     return found
 
 

@@ -13,6 +13,9 @@ from px4_sim_ros.model.environment.environment import Environment
 from px4_sim_ros.model.environment.gravity import Gravity
 from px4_sim_ros.model.errors import ParameterError
 
+_BREAK_S = 600.0
+_LATE_S = 0.005                # the lag of a signal behind another that a log does not tell
+
 
 def standard_environment(altitude_m: float = 0.0) -> Environment:
     """Return standard gravity and the standard atmosphere at a home of some altitude."""
@@ -34,6 +37,8 @@ class RealFlight:
     rate_rad_s: np.ndarray             # (n, 3), FLU
     usable: np.ndarray                 # (n,), bool: in the air, all known, no gap and no reset
     commands: np.ndarray | None = None             # (n, rotors), 0..1, each held to the next
+    # Those from every other of the samples from which the commands are; None: nothing is between.
+    seldom_commands: np.ndarray | None = None      # (n, 2, rotors)
     rotor_speeds_rad_s: np.ndarray | None = None   # (n, rotors), measured
     bus_voltage_v: np.ndarray | None = None        # (n,)
     bus_current_a: np.ndarray | None = None        # (n,)
@@ -43,6 +48,7 @@ class RealFlight:
     environment: Environment = standard_environment()
     facts: tuple[tuple[str, str], ...] = ()        # name and text, for the page
     unknown: tuple[str, ...] = ()                  # a sentence each: what it cannot tell
+    repaired: str = ''                             # what was sorted and dropped in the log
     px4_tuning: tuple[tuple[str, float], ...] = ()  # parameters of its rate and attitude loops
 
     def __post_init__(self) -> None:
@@ -90,6 +96,22 @@ class RealFlight:
         starts: np.ndarray = first[broken[first + length + 1] == broken[first]]
         return starts
 
+    def perturbed(self) -> tuple[list[RealFlight], list[RealFlight]]:
+        """Return the flight with commands from every other sample, and with late signals.
+
+        What an estimate changes by these is an uncertainty of it that shows in no residual.
+        """
+        if self.seldom_commands is None or self.commands is None:
+            return [self, self], [self, self]
+        rows = np.arange(self.samples)
+
+        def late(values: np.ndarray) -> np.ndarray:
+            return between(rows + _LATE_S / self.period_s, values, rows)
+        return [dataclasses.replace(self, commands=self.seldom_commands[:, k]) for k in (0, 1)], [
+            dataclasses.replace(self, commands=late(self.commands)),
+            dataclasses.replace(self, position_m=late(self.position_m),
+                                velocity_m_s=late(self.velocity_m_s))]
+
     def part(self, first: int, last: int) -> RealFlight:
         """Return the flight with only the samples from `first` up to before `last`."""
         def cut(values: np.ndarray | None) -> typing.Any:
@@ -97,6 +119,44 @@ class RealFlight:
         return dataclasses.replace(self, start_s=self.start_s + first * self.period_s, **{
             field.name: cut(getattr(self, field.name)) for field in dataclasses.fields(self)
             if isinstance(getattr(self, field.name), np.ndarray)})
+
+
+class Kept(typing.NamedTuple):
+    """Which rows of a log are used, in the order of their times, and what was done for that."""
+
+    rows: np.ndarray           # indices
+    sorted: int                # rows that stood behind a later one
+    dropped: int
+
+
+def kept(times_s: np.ndarray, good: np.ndarray) -> Kept:
+    """Return the rows that are good, sorted by time, and one of each time.
+
+    A time that is more than `_BREAK_S` away from the others is wrong: a log has no such pause.
+
+    :param times_s: (n,), of rows as they stand in the log
+    :param good: (n,), bool: their values can be used
+    """
+    rows = np.flatnonzero(good & np.isfinite(times_s))
+    rows = rows[np.argsort(times_s[rows], kind='stable')]
+    rows = rows[np.diff(times_s[rows], prepend=-np.inf) > 0.0]
+    if len(rows):
+        pauses = np.flatnonzero(np.diff(times_s[rows]) > _BREAK_S) + 1
+        rows = max(np.split(rows, pauses), key=len)
+    stood = times_s[np.sort(rows)]
+    late = int(np.sum(stood < np.maximum.accumulate(stood)))
+    return Kept(rows, late, len(times_s) - len(rows))
+
+
+def repairs(name: str, done: typing.Mapping[str, Kept]) -> str:
+    """Return the sentence that counts what was sorted and dropped, '' if nothing was.
+
+    :param name: of the log
+    :param done: by what the rows are of
+    """
+    parts = [f'{what} {one.sorted} sorted, {one.dropped} dropped'
+             for what, one in done.items() if one.sorted or one.dropped]
+    return f'log {name}: repaired by time and value: {"; ".join(parts)}' if parts else ''
 
 
 def held(times_s: np.ndarray, values: np.ndarray, grid_s: np.ndarray) -> np.ndarray:

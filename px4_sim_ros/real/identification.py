@@ -61,7 +61,9 @@ def identified(
             if name_of in untold:
                 take(name_of, trim)
     if electric.SHAFT_TORQUE in names:
-        take(electric.SHAFT_TORQUE, electric.shaft_torque(turned, moved))
+        thrust = next((one.half_width / one.value for one in found.estimates
+                       if one.name == next(iter(NAMED))), 0.0)
+        take(electric.SHAFT_TORQUE, electric.shaft_torque(turned, moved, thrust))
     if electric.RESISTANCE in names:
         take(electric.RESISTANCE, electric.resistance(flights, content))
     tunings = [dict(flight.px4_tuning) for flight in flights]
@@ -77,7 +79,8 @@ def identified(
         f'{name}, from {len(flights)} log{"s" if len(flights) > 1 else ""}', tuple(estimates),
         tuple(untold.items()), found, _held_out(flights, content, found, horizon_s), pairs,
         [(flight.name, f'{fact}: {words}') for flight in flights for fact, words in flight.facts],
-        sorted({one for flight in flights for one in flight.unknown})), new
+        sorted({one for flight in flights for one in flight.unknown}),
+        [flight.repaired for flight in flights if flight.repaired]), new
 
 
 def _held_out(

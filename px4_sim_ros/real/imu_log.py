@@ -29,6 +29,7 @@ class ImuLog(typing.NamedTuple):
     gyro: np.ndarray               # (n, 3), rad/s
     airborne: np.ndarray           # (n,), bool
     facts: tuple[tuple[str, str], ...]
+    repaired: str = ''             # as `RealFlight.repaired`
 
     @property
     def period_s(self) -> float:
@@ -80,17 +81,16 @@ def read_imu(path: str | pathlib.Path) -> ImuLog:
     :raises ParameterError: it is no ULog, or has too few samples of an IMU
     """
     topics = Topics(pathlib.Path(path).expanduser())
-    times = topics.times_s(_TOPIC)
+    times, rows = topics.samples(_TOPIC, *(
+        f'{name}[{i}]' for name in ('accelerometer_m_s2', 'gyro_rad') for i in range(3)))
     rate_hz = 1.0 / float(np.median(np.diff(times)))
     if rate_hz < _LEAST_HZ:
         raise ParameterError(f'log {topics.name}: has {_TOPIC} at {rate_hz:.3g} Hz; noise takes at'
                              f' least {_LEAST_HZ:g} Hz')
     landed = 'vehicle_land_detected'
-    airborne = held(topics.times_s(landed), topics.values(landed, 'landed')[:, 0],
-                    times) < 0.5 if topics.has(landed) else np.ones(len(times), bool)
+    airborne = held(*topics.samples(landed, 'landed'), times)[:, 0] < 0.5 if topics.has(
+        landed) else np.ones(len(times), bool)
     return ImuLog(
-        topics.name, times,
-        topics.values(_TOPIC, *(f'accelerometer_m_s2[{i}]' for i in range(3))),
-        topics.values(_TOPIC, *(f'gyro_rad[{i}]' for i in range(3))), airborne,
+        topics.name, times, rows[:, :3], rows[:, 3:], airborne,
         (('hardware', str(topics.log.msg_info_dict.get('ver_hw', 'unknown'))),
-         ('samples of the IMU', f'{rate_hz:.0f} Hz')))
+         ('samples of the IMU', f'{rate_hz:.0f} Hz')), topics.repaired)

@@ -66,7 +66,8 @@ def validation_page(found: Validated) -> str:
         *([Section('closed', 'Closed loop', _closed_loop(found.closed_loop))]
           if found.closed_loop else []),
         Section('unknown', 'What the log does not determine', _list(_unknown(found))),
-        Section('facts', 'The log', table((), flight.facts))])
+        Section('facts', 'The log', table((), [
+            *flight.facts, *([('repaired', flight.repaired)] if flight.repaired else [])]))])
 
 
 def _closed_loop(rows: typing.Sequence[tuple[str, ...]]) -> str:
@@ -190,6 +191,7 @@ class Identified(typing.NamedTuple):
     pairs: list[tuple[str, list[statics.Pair], list[statics.Pair]]]    # by log: before, after
     facts: list[tuple[str, str]]
     unknown: list[str]
+    repaired: list[str]                    # a sentence for each log that was
 
 
 def identification_page(found: Identified) -> str:
@@ -207,7 +209,7 @@ def identification_page(found: Identified) -> str:
             ('number', 'why it stays as it was'), found.refused) + _list(found.unknown)),
         Section('held', 'Held-out parts', _held_out(found.held_out)),
         Section('statics', 'Steady flight', _before_and_after(found)),
-        Section('facts', 'The logs', table((), found.facts))])
+        Section('facts', 'The logs', table((), found.facts) + _list(found.repaired))])
 
 
 def _held_out(found: HeldOut | str) -> str:

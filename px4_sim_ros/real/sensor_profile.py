@@ -62,6 +62,8 @@ def sensed(path: pathlib.Path, vehicle: Vehicle) -> Sensed:
 
 def lines(found: Sensed) -> typing.Iterator[str]:
     """Yield the lines of a summary."""
+    if found.log.repaired:
+        yield found.log.repaired
     yield f'{found.log.name}: ' + ', '.join(f'{name}: {words}' for name, words in found.log.facts)
     for kind, unit in KINDS.items():
         noise, shaken = found.noise.get(kind), found.shaken(kind)

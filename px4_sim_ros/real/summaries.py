@@ -16,6 +16,8 @@ from px4_sim_ros.real.pages import Identified, Validated
 def of_validation(found: Validated) -> typing.Iterator[str]:
     """Yield the lines of a summary."""
     flight, errors = found.flight, found.errors
+    if flight.repaired:
+        yield flight.repaired
     yield (f'{flight.name}: {flight.usable_s:.1f} s of flight; mean errors of'
            f' {found.vehicle}')
     yield f"{'after':8}{'starts':8}{'':30}" + ''.join(
@@ -51,11 +53,12 @@ def validation_json(found: Validated) -> dict[str, typing.Any]:
         'steady': {pair.name: {'unit': pair.unit, 'log': pair.log, 'model': pair.model}
                    for pair in found.pairs},
         'closed_loop': {row[0]: list(row[1:]) for row in found.closed_loop},
-        'unknown': list(found.flight.unknown)}
+        'unknown': list(found.flight.unknown), 'repaired': found.flight.repaired}
 
 
 def of_identification(found: Identified) -> typing.Iterator[str]:
     """Yield the lines of a summary."""
+    yield from found.repaired
     for one in found.estimates:
         yield (f'{one.name:42} {one.before:10.4g} -> {one.value:10.4g} +- {one.half_width:.2g}'
                f' {NAMED[one.name].unit}').rstrip()
@@ -85,7 +88,7 @@ def identification_json(found: Identified) -> dict[str, typing.Any]:
         'numbers': {one.name: {
             'unit': NAMED[one.name].unit, 'before': one.before, 'value': one.value,
             'low': one.low, 'high': one.high} for one in found.estimates},
-        'not_told': dict(found.refused),
+        'not_told': dict(found.refused), 'repaired': found.repaired,
         'held_out': held if isinstance(held := found.held_out, str) else {
             'turning': held.turning} | {name: {
                 f'{horizon:g} s': dict(zip([q.name for q in QUANTITIES], means[i].tolist()))

@@ -13,6 +13,7 @@ import typing
 
 import numpy as np
 from scipy.interpolate import CubicHermiteSpline
+from scipy.ndimage import binary_dilation
 from scipy.spatial.transform import Rotation, Slerp
 
 from px4_sim_ros.model import frames
@@ -20,13 +21,28 @@ from px4_sim_ros.model.errors import ParameterError, check_installed
 from px4_sim_ros.model.timebase import US_PER_S
 from px4_sim_ros.model.vehicle.vehicle import MOST_ROTORS
 from px4_sim_ros.real import allocation
-from px4_sim_ros.real.flight import RealFlight, between, has_samples, held, standard_environment
+from px4_sim_ros.real.flight import (
+    Kept,
+    RealFlight,
+    between,
+    has_samples,
+    held,
+    kept,
+    repairs,
+    standard_environment,
+)
 
 _PERIOD_S = 0.01
 _NEAR_GROUND_S = 2.0           # after take-off and before landing: ground effect, feet
+_MOST = 1e6                    # a value beyond is none that a flight has
+_HIGHEST_M = 20e3              # of a place from which vehicles fly
+_OFF_UNIT = 0.01               # of a quaternion
 _FEW_LOST = 20.0               # times the distance of two samples of the IMU: no gap yet
 # Gains and filters; MC_AT_ is what finds gains by itself in flight.
 _TUNING = re.compile(r'MC_(?!AT_)|IMU_(D?GYRO|ACCEL)_CUTOFF$')
+_POSITION, _ATTITUDE = 'vehicle_local_position', 'vehicle_attitude'
+_RATE, _IMU = 'vehicle_angular_velocity', 'sensor_combined'
+_ACCEL = tuple(f'accelerometer_m_s2[{i}]' for i in range(3))
 _RESETS = 'xy_reset_counter', 'z_reset_counter', 'vxy_reset_counter', 'vz_reset_counter'
 
 
@@ -49,44 +65,79 @@ class Topics:
             raise ParameterError(f'log {path}: no ULog: {error}') from error
         self.name = path.stem
         self._found = {(data.name, data.multi_id): data.data for data in self.log.data_list}
+        self._repairs: dict[str, Kept] = {}
+        # A damaged file has text and worse in their place.
+        self.parameters = {name: float(value) for name, value in
+                           self.log.initial_parameters.items() if _is_number(value)}
 
     def has(self, topic: str) -> bool:
-        """Return whether there are samples of it."""
-        return (topic, 0) in self._found and len(self._found[topic, 0]['timestamp']) > 1
+        """Return whether there are two rows of it at least."""
+        return len(self._of(topic).get('timestamp', ())) > 1
 
-    def times_s(self, topic: str) -> np.ndarray:
-        """Return the times of a topic, that of the sample where it has one."""
+    @property
+    def repaired(self) -> str:
+        """The sentence that counts the rows that were sorted and dropped, '' without any."""
+        return repairs(self.name, self._repairs)
+
+    def samples(
+        self, topic: str, *fields: str, gaps: bool = False, turns: bool = False,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the times of a topic, s, and fields of it as columns, (n, fields).
+
+        Times are those of the samples where the topic has them. They ascend: rows are sorted, and
+        those that cannot be used are left out, see `repaired`.
+
+        :param gaps: a row may have values that are not finite
+        :param turns: the fields are a quaternion
+        :raises ParameterError: fewer than two rows of it can be used
+        """
         data = self._of(topic)
+        if not self.has(topic):
+            raise ParameterError(f'log {self.name}: has no {topic}')
         times = data.get('timestamp_sample', data['timestamp'])
         times = times if times.all() else data['timestamp']
-        found: np.ndarray = times.astype(float) / US_PER_S
-        return found
-
-    def values(self, topic: str, *fields: str) -> np.ndarray:
-        """Return fields of a topic as columns."""
-        data = self._of(topic)
-        missing = [field for field in fields if field not in data]
-        if missing:
-            raise ParameterError(f'log {self.name}: {topic} has no {missing[0]}')
-        return np.stack([data[field].astype(float) for field in fields], axis=1)
+        values = self._columns(topic, *fields)
+        good = np.ones(len(values), bool) if gaps else (np.abs(values) <= _MOST).all(axis=1)
+        if turns:
+            good &= np.abs(np.linalg.norm(values, axis=1) - 1.0) <= _OFF_UNIT
+        found = kept(times.astype(float) / US_PER_S, good)
+        before = self._repairs.get(topic)
+        if before is None or found.dropped > before.dropped:
+            self._repairs[topic] = found
+        if len(found.rows) < 2:
+            raise ParameterError(f'log {self.name}: {topic} has {len(found.rows)} rows that can be'
+                                 f' used, of {len(values)}; it takes 2')
+        return times[found.rows].astype(float) / US_PER_S, values[found.rows]
 
     def motors(self) -> list[str]:
         """Return the fields of `actuator_motors` that are not NaN throughout, as without a motor.
 
         :raises ParameterError: all are
         """
-        data = self._of('actuator_motors')
-        fields = [f'control[{i}]' for i in range(MOST_ROTORS)]
-        found = [field for field in fields if field in data and np.isfinite(data[field]).any()]
+        topic = 'actuator_motors'
+        fields = [field for field in (f'control[{i}]' for i in range(MOST_ROTORS))
+                  if field in self._of(topic)]
+        found = [field for field in fields if np.isfinite(self._columns(topic, field)).any()]
         if not found:
             raise ParameterError(f'log {self.name}: actuator_motors has no motor that is commanded')
         return found
 
+    def _columns(self, topic: str, *fields: str) -> np.ndarray:
+        data = self._of(topic)
+        for field in fields:
+            if field not in data:
+                raise ParameterError(f'log {self.name}: {topic} has no {field}')
+            if data[field].dtype.kind not in 'fiu':
+                raise ParameterError(f'log {self.name}: {topic}.{field} has text, and no numbers')
+        return np.stack([data[field].astype(float) for field in fields], axis=1)
+
     def _of(self, topic: str) -> dict[str, np.ndarray]:
-        if not self.has(topic):
-            raise ParameterError(f'log {self.name}: has no {topic}')
-        found: dict[str, np.ndarray] = self._found[topic, 0]
+        found: dict[str, np.ndarray] = self._found.get((topic, 0), {})
         return found
+
+
+def _is_number(value: typing.Any) -> bool:
+    return isinstance(value, (int, float)) and math.isfinite(value)
 
 
 class _Commands(typing.NamedTuple):
@@ -95,6 +146,7 @@ class _Commands(typing.NamedTuple):
     values: np.ndarray             # (n, rotors)
     usable: np.ndarray             # (n,)
     source: str
+    seldom: np.ndarray             # (n, 2, rotors), see `RealFlight.seldom_commands`
     check: str                     # how well they are rebuilt, '' if they are not
 
 
@@ -107,51 +159,53 @@ def read_ulog(path: pathlib.Path) -> RealFlight:
     :raises ParameterError: pyulog is not installed, it is no ULog, or it lacks a topic
     """
     topics = Topics(path)
-    motion = ('vehicle_local_position', 'vehicle_attitude', 'vehicle_angular_velocity')
-    spans = [topics.times_s(topic) for topic in motion]
+    moved = topics.samples(_POSITION, 'x', 'y', 'z', 'vx', 'vy', 'vz')
+    turned = topics.samples(_ATTITUDE, *(f'q[{i}]' for i in range(4)), turns=True)
+    times, frd = topics.samples(_RATE, *(f'xyz[{i}]' for i in range(3)))
+    spans = [moved[0], turned[0], times]
     first, last = max(times[0] for times in spans), min(times[-1] for times in spans)
+    if last - first < _PERIOD_S:
+        raise ParameterError(f'log {topics.name}: {_POSITION}, {_ATTITUDE} and {_RATE} have no time'
+                             ' in common')
     grid = np.arange(first, last, _PERIOD_S)
     grid = grid[grid <= last]                      # by rounding, one may be behind it
     usable = np.ones(len(grid), bool)
-    for times in spans:
-        usable &= has_samples(times, grid)
-    position, velocity = _translation(topics, grid)
+    for span in spans:
+        usable &= has_samples(span, grid)
+    position, velocity = _translation(*moved, grid)
     commands = _commands(topics, grid)
     usable &= _in_air(topics, grid) & ~_reset(topics, grid) & commands.usable
     battery = _battery(topics, grid)
-    altitude = topics.values(motion[0], 'ref_alt')[-1, 0]
-    rates = np.array([frames.frd_to_flu(rate) for rate in topics.values(
-        motion[2], 'xyz[0]', 'xyz[1]', 'xyz[2]')])
+    altitude = topics.samples(_POSITION, 'ref_alt', gaps=True)[1][-1, 0]
+    rates = np.array([frames.frd_to_flu(rate) for rate in frd])
     force = _specific_force(topics, grid)
     if force is not None:
-        usable &= has_samples(topics.times_s('sensor_combined'), grid, _FEW_LOST)
+        usable &= has_samples(topics.samples(_IMU, *_ACCEL)[0], grid, _FEW_LOST)
     return RealFlight(
-        topics.name, _PERIOD_S, position, velocity, _attitude(topics, grid),
-        between(spans[2], rates, grid), usable, commands=commands.values,
+        topics.name, _PERIOD_S, position, velocity, _attitude(*turned, grid),
+        between(times, rates, grid), usable, commands=commands.values,
+        seldom_commands=commands.seldom,
         bus_voltage_v=None if battery is None else battery[:, 0],
         bus_current_a=None if battery is None else battery[:, 1],
         wind_m_s=_wind(topics, grid), specific_force_m_s2=force, start_s=float(grid[0]),
-        environment=standard_environment(altitude if math.isfinite(altitude) else 0.0),
+        environment=standard_environment(altitude if abs(altitude) <= _HIGHEST_M else 0.0),
         facts=tuple(_facts(topics, commands)), unknown=tuple(_unknown(topics)),
-        px4_tuning=tuple(_tuning(topics)))
+        repaired=topics.repaired, px4_tuning=tuple(_tuning(topics)))
 
 
-def _translation(topics: Topics, grid: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _translation(
+    times: np.ndarray, rows: np.ndarray, grid: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
     """Return position and velocity in ENU, by cubics through positions with these velocities."""
-    topic = 'vehicle_local_position'
-    times = topics.times_s(topic)
-    rows = topics.values(topic, 'x', 'y', 'z', 'vx', 'vy', 'vz')
     position, velocity = (np.array([frames.ned_to_enu(row) for row in part])
                           for part in (rows[:, :3], rows[:, 3:]))
     return CubicHermiteSpline(times, position, velocity)(grid), between(times, velocity, grid)
 
 
-def _attitude(topics: Topics, grid: np.ndarray) -> np.ndarray:
-    topic = 'vehicle_attitude'
-    wxyz = np.array([frames.quaternion_enu_flu_to_ned_frd(q) for q in topics.values(
-        topic, 'q[0]', 'q[1]', 'q[2]', 'q[3]')])
+def _attitude(times: np.ndarray, rows: np.ndarray, grid: np.ndarray) -> np.ndarray:
+    wxyz = np.array([frames.quaternion_enu_flu_to_ned_frd(q) for q in rows])
     turns = Rotation.from_quat(wxyz, scalar_first=True)
-    found: np.ndarray = Slerp(topics.times_s(topic), turns)(grid).as_quat(scalar_first=True)
+    found: np.ndarray = Slerp(times, turns)(grid).as_quat(scalar_first=True)
     return found
 
 
@@ -160,52 +214,55 @@ def _in_air(topics: Topics, grid: np.ndarray) -> np.ndarray:
     topic = 'vehicle_land_detected'
     if not topics.has(topic):
         return np.ones(len(grid), bool)
-    landed = held(topics.times_s(topic), topics.values(topic, 'landed')[:, 0], grid) > 0.5
+    landed = held(*topics.samples(topic, 'landed'), grid)[:, 0] > 0.5
     margin = round(_NEAR_GROUND_S / _PERIOD_S)
-    near = np.convolve(landed, np.ones(2 * margin + 1), 'same') > 0.5
-    found: np.ndarray = ~near
+    found: np.ndarray = ~binary_dilation(landed, np.ones(2 * margin + 1, bool))
     return found
 
 
 def _reset(topics: Topics, grid: np.ndarray) -> np.ndarray:
     """Return between which samples the estimator jumped, or had no velocity."""
-    topic = 'vehicle_local_position'
-    times = topics.times_s(topic)
-    counts = topics.values(topic, *_RESETS)
+    times, counts = topics.samples(_POSITION, *_RESETS)
+    valid = topics.samples(_POSITION, 'v_xy_valid', 'v_z_valid')[1]
     after = np.clip(np.searchsorted(times, grid, side='right'), 1, len(times) - 1)
     jumped = (counts[after] != counts[after - 1]).any(axis=1)
-    valid = topics.values(topic, 'v_xy_valid', 'v_z_valid')
     found: np.ndarray = jumped | (valid[after] < 0.5).any(axis=1) | (valid[after - 1] < 0.5).any(
         axis=1)
     return found
 
 
 def _commands(topics: Topics, grid: np.ndarray) -> _Commands:
-    parameters = topics.log.initial_parameters
-    factor = parameters.get('THR_MDL_FAC', 0.0)
-    mix = allocation.mixer(parameters)
+    factor = topics.parameters.get('THR_MDL_FAC', 0.0)
+    mix = allocation.mixer(topics.parameters)
     # A command is held to the next sample of the grid: half way is what it is on average.
     middle = grid + 0.5 * _PERIOD_S
     torque, thrust = 'vehicle_torque_setpoint', 'vehicle_thrust_setpoint'
     if mix is not None and topics.has(torque) and topics.has(thrust):
         xyz = 'xyz[0]', 'xyz[1]', 'xyz[2]'
-        times = topics.times_s(torque)
-        set_points = topics.values(torque, *xyz), between(
-            topics.times_s(thrust), topics.values(thrust, *xyz), times)
-        shares = allocation.motors(mix, *set_points)
+        times, torques = topics.samples(torque, *xyz)
+        shares = allocation.motors(
+            mix, torques, between(*topics.samples(thrust, *xyz), times))
         return _Commands(
             allocation.thrust_model(between(times, shares, middle), factor),
             has_samples(times, grid), f'rebuilt from set points by the control allocation,'
-            f' {1.0 / np.median(np.diff(times)):.0f} Hz', _check(topics, times, shares))
+            f' {1.0 / np.median(np.diff(times)):.0f} Hz',
+            allocation.thrust_model(_seldom(times, shares, middle), factor),
+            _check(topics, times, shares))
     topic = 'actuator_motors'
     if not topics.has(topic):
         raise ParameterError(f'log {topics.name}: has no {topic}, and no set points with the'
                              ' parameters of a control allocation, as PX4 1.13 and later log them')
-    times = topics.times_s(topic)
-    rows = np.nan_to_num(topics.values(topic, *topics.motors()))      # NaN: PX4 stops it
+    times, rows = topics.samples(topic, *topics.motors(), gaps=True)
+    rows = np.nan_to_num(rows)                     # NaN: PX4 stops it
+    sent = allocation.thrust_model(np.clip(rows, 0.0, 1.0), factor)
     return _Commands(
-        between(times, allocation.thrust_model(np.clip(rows, 0.0, 1.0), factor), middle),
-        has_samples(times, grid), f'{topic}, {1.0 / np.median(np.diff(times)):.0f} Hz', '')
+        between(times, sent, middle), has_samples(times, grid),
+        f'{topic}, {1.0 / np.median(np.diff(times)):.0f} Hz', _seldom(times, sent, middle), '')
+
+
+def _seldom(times: np.ndarray, rows: np.ndarray, grid: np.ndarray) -> np.ndarray:
+    """Return what every other row says, the even and the odd ones, (n, 2, columns)."""
+    return np.stack([between(times[k::2], rows[k::2], grid) for k in (0, 1)], axis=1)
 
 
 def _check(topics: Topics, times: np.ndarray, shares: np.ndarray) -> str:
@@ -213,7 +270,7 @@ def _check(topics: Topics, times: np.ndarray, shares: np.ndarray) -> str:
     if not topics.has('actuator_motors'):
         return ''
     fields = [f'control[{i}]' for i in range(shares.shape[1])]
-    at, true = topics.times_s('actuator_motors'), topics.values('actuator_motors', *fields)
+    at, true = topics.samples('actuator_motors', *fields, gaps=True)
     inside = (at >= times[0]) & (at <= times[-1]) & (true > 0.05).all(axis=1)
     error = between(times, shares, at[inside]) - true[inside]
     return (f'against {int(inside.sum())} logged samples: rms'
@@ -225,20 +282,18 @@ def _battery(topics: Topics, grid: np.ndarray) -> np.ndarray | None:
     topic = 'battery_status'
     if not topics.has(topic):
         return None
-    rows = topics.values(topic, 'voltage_v', 'current_a')
-    return between(topics.times_s(topic), rows, grid) if (rows > 0.0).all(axis=1).any() else None
+    times, rows = topics.samples(topic, 'voltage_v', 'current_a')
+    return between(times, rows, grid) if (rows > 0.0).all(axis=1).any() else None
 
 
 def _specific_force(topics: Topics, grid: np.ndarray) -> np.ndarray | None:
     """Return the specific force of the accelerometer in FLU; None if it is logged too seldom."""
-    topic = 'sensor_combined'
-    if not topics.has(topic):
+    if not topics.has(_IMU):
         return None
-    times = topics.times_s(topic)
+    times, frd = topics.samples(_IMU, *_ACCEL)
     if np.median(np.diff(times)) > _PERIOD_S:
         return None
-    rows = np.array([frames.frd_to_flu(row) for row in topics.values(
-        topic, *(f'accelerometer_m_s2[{i}]' for i in range(3)))])
+    rows = np.array([frames.frd_to_flu(row) for row in frd])
     # The integral is what is needed, and between samples of the grid there are others.
     way = np.concatenate((np.zeros((1, 3)), np.cumsum(
         np.diff(times)[:, None] * rows[1:], axis=0)))
@@ -251,21 +306,22 @@ def _wind(topics: Topics, grid: np.ndarray) -> np.ndarray | None:
     """Return the estimator's wind in ENU; None if it has none."""
     if not topics.has('wind'):
         return None
-    rows = topics.values('wind', 'windspeed_north', 'windspeed_east')
+    times, rows = topics.samples('wind', 'windspeed_north', 'windspeed_east')
     if not np.abs(rows).any():
         return None
     rows = np.stack((rows[:, 1], rows[:, 0], np.zeros(len(rows))), axis=1)
-    return between(topics.times_s('wind'), rows, grid)
+    return between(times, rows, grid)
 
 
 def _facts(topics: Topics, commands: _Commands) -> typing.Iterator[tuple[str, str]]:
     told = topics.log.msg_info_dict
-    version = int(told.get('ver_sw_release', 0))
+    version = told.get('ver_sw_release', 0)
+    version = version if isinstance(version, int) else 0
     yield 'autopilot', (f"PX4 {version >> 24}.{version >> 16 & 255}.{version >> 8 & 255} on"
                         f" {told.get('ver_hw', 'unknown hardware')}")
-    yield 'airframe', str(int(topics.log.initial_parameters.get('SYS_AUTOSTART', 0)))
-    rates = {topic: 1.0 / np.median(np.diff(topics.times_s(topic))) for topic in (
-        'vehicle_local_position', 'vehicle_attitude', 'vehicle_angular_velocity')}
+    yield 'airframe', str(int(topics.parameters.get('SYS_AUTOSTART', 0)))
+    rates = {topic: 1.0 / np.median(np.diff(topics.samples(topic, field)[0])) for topic, field in (
+        (_POSITION, 'x'), (_ATTITUDE, 'q[0]'), (_RATE, 'xyz[0]'))}
     yield 'motion', 'of the estimator: ' + ', '.join(
         f'{topic} {rate:.0f} Hz' for topic, rate in rates.items())
     yield 'motor commands', commands.source
@@ -278,7 +334,7 @@ def _facts(topics: Topics, commands: _Commands) -> typing.Iterator[tuple[str, st
 def _tuning(topics: Topics) -> typing.Iterator[tuple[str, float]]:
     """Yield what is not PX4's default of the loops that turn the vehicle, and of their filters."""
     defaults = topics.log.get_default_parameters(0) if topics.log.has_default_parameters else {}
-    for name, value in sorted(topics.log.initial_parameters.items()):
+    for name, value in sorted(topics.parameters.items()):
         # A log names the defaults of parameters that have another value, and of no others.
         if _TUNING.match(name) and defaults.get(name, value) != value:
             yield name, float(f'{value:.6g}')          # MAVLink has them in single precision

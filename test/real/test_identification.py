@@ -14,7 +14,7 @@ from px4_sim_ros.config.resources import named_file
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.real import electric, open_loop, pages, statics, summaries
-from px4_sim_ros.real.fit import fit, half_widths, untold
+from px4_sim_ros.real.fit import fit, half_widths, lasting_half_widths, untold
 from px4_sim_ros.real.identification import identified
 from px4_sim_ros.real.named import NAMED, changed, value_of, with_values
 from px4_sim_ros.real.vehicle_text import rewritten
@@ -65,6 +65,41 @@ def test_half_widths_are_those_of_a_mean():
     twice, = half_widths(np.ones((800, 1)), np.repeat(values - values.mean(), 2),
                          np.repeat(np.arange(400), 2))
     assert twice == pytest.approx(found, rel=1e-9)
+
+
+@pytest.mark.parametrize('lasts', [0.0, 0.8])
+def test_intervals_of_errors_that_last_have_the_true_number(lasts):
+    """A line through 60 blocks whose errors are AR(1): 95 % of 400 are 380, 350 at the least."""
+    random, hits, too_few = np.random.default_rng(0), 0, 0
+    table = np.column_stack((np.ones(60), np.sin(np.arange(60.0))))
+    for _ in range(400):
+        noise = random.normal(size=90)
+        for i in range(1, 90):
+            noise[i] += lasts * noise[i - 1]
+        found = np.linalg.lstsq(table, noise[30:], rcond=None)[0]
+        rest = noise[30:] - table @ found
+        hits += abs(found[0]) <= lasting_half_widths(table, rest, np.arange(60))[0]
+        too_few += abs(found[0]) <= half_widths(table, rest, np.arange(60))[0]
+    assert hits >= 350
+    assert lasts == 0.0 or too_few < 240       # independent blocks would miss four of ten
+
+
+def test_what_is_between_set_points_is_in_the_interval():
+    """A flight whose set points are 0.2 s apart: its intervals are wider than its residuals say."""
+    told = flight(SHORT_S)
+    rows = np.arange(told.samples)
+
+    def every(first, step):
+        return np.stack([np.interp(rows, rows[first::step], column[first::step])
+                         for column in told.commands.T], axis=1)
+    log = dataclasses.replace(told, commands=every(0, 20))
+    names = [*FORCES, 'wind_m_s[0]', 'wind_m_s[1]']
+    alone = fit([log], simulated.iris(), names).estimates
+    full = fit([dataclasses.replace(log, seldom_commands=np.stack(
+        (every(0, 40), every(20, 40)), axis=1))], simulated.iris(), names).estimates
+    assert [one.value for one in full] == [one.value for one in alone]
+    assert all(one.half_width > other.half_width for one, other in zip(full, alone))
+    assert full[0].low <= TRUE[FORCES[0]] <= full[0].high
 
 
 def test_mass_is_told_by_no_motion():

@@ -200,6 +200,127 @@ def test_what_is_no_log_is_one_sentence(name, content, why, tmp_path):
     assert str(raised.value).startswith(f'log {path}: ') and why in str(raised.value)
 
 
+def twice_and_swapped(table):
+    """Repeat a row of the position and swap two rows of the attitude."""
+    for name, rows in ('vehicle_local_position', [*range(60), 59, *range(60, 120)]), (
+            'vehicle_attitude', [*range(100), 101, 100, *range(102, 240)]):
+        times, fields = table[name]
+        table[name] = times[rows], [(kind, field, values[rows]) for kind, field, values in fields]
+
+
+def write_as_it_stands(path, table):
+    """Write rows in the order of their tables: the helper sorts by time of reception."""
+    stamped = {}
+    for name, (times, fields) in table.items():
+        order = np.sort(times)
+        stamped[name] = order, [('uint64_t', 'timestamp_sample', times.astype(int)), *fields]
+    ulog_file.write(path, stamped, quad_parameters().items())
+
+
+def test_rows_that_are_twice_or_swapped_are_sorted_and_dropped(tmp_path):
+    table = topics()
+    write_as_it_stands(tmp_path / 'log.ulg', table)
+    whole = read_flight(tmp_path / 'log.ulg')
+    twice_and_swapped(table)
+    write_as_it_stands(tmp_path / 'log.ulg', table)
+    found = read_flight(tmp_path / 'log.ulg')
+    assert whole.repaired == '' and found.repaired == (
+        'log log: repaired by time and value: vehicle_local_position 0 sorted, 1 dropped;'
+        ' vehicle_attitude 1 sorted, 0 dropped')
+    assert found.position_m.tolist() == whole.position_m.tolist()
+    assert found.attitude.tolist() == whole.attitude.tolist()
+
+
+@pytest.mark.parametrize(('topic', 'value'), [
+    ('vehicle_attitude', 0.0), ('vehicle_attitude', math.nan), ('vehicle_local_position', math.nan),
+    ('vehicle_local_position', 1e30), ('vehicle_angular_velocity', math.inf),
+    ('vehicle_torque_setpoint', math.nan), ('battery_status', math.nan)])
+def test_a_row_that_is_no_motion_is_dropped(topic, value, tmp_path):
+    """Zero quaternion, NaN, out of all bounds; what is left is flown."""
+    table = topics()
+    times, fields = table[topic]
+    table[topic] = times, [
+        (kind, name, np.where(np.arange(len(values)) == 40, value, values))
+        if kind == 'float' else (kind, name, values) for kind, name, values in fields]
+    ulog_file.write(tmp_path / 'log.ulg', table, quad_parameters().items())
+    flight = read_flight(tmp_path / 'log.ulg')
+    assert flight.repaired == f'log log: repaired by time and value: {topic} 0 sorted, 1 dropped'
+    for values in (flight.position_m, flight.attitude, flight.rate_rad_s, flight.commands,
+                   flight.bus_voltage_v):
+        assert np.isfinite(values).all()
+
+
+@pytest.mark.parametrize(('change', 'why'), [
+    (lambda times: times[:1], 'has no vehicle_attitude'),
+    (lambda times: 0.0 * times + 5e6, 'vehicle_attitude has 1 rows that can be used, of'),
+    (lambda times: times + 100e6, 'have no time in common')])
+def test_times_that_are_none_are_one_sentence(change, why, tmp_path):
+    table = topics()
+    times, fields = table['vehicle_attitude']
+    new = change(times)
+    table['vehicle_attitude'] = new, [(k, n, v[:len(new)]) for k, n, v in fields]
+    ulog_file.write(tmp_path / 'log.ulg', table, quad_parameters().items())
+    with pytest.raises(ParameterError, match=why):
+        read_flight(tmp_path / 'log.ulg')
+
+
+def test_a_log_cut_to_less_than_a_take_off_is_read(tmp_path):
+    """Shorter than the 4 s around a landing, over which it looks."""
+    table = topics(seconds=1.0)
+    times = table['vehicle_attitude'][0]
+    table['vehicle_land_detected'] = times, [('uint8_t', 'landed', 0 * times.astype(int))]
+    ulog_file.write(tmp_path / 'log.ulg', table, quad_parameters().items())
+    assert read_flight(tmp_path / 'log.ulg').usable.any()
+
+
+@pytest.mark.parametrize('seed', range(40))
+def test_a_damaged_log_is_read_or_is_one_sentence(seed, tmp_path):
+    path, random = tmp_path / 'log.ulg', np.random.default_rng(seed)
+    ulog_file.write(path, topics(), quad_parameters().items())
+    content = bytearray(path.read_bytes())
+    for place in random.integers(len(content), size=15):
+        content[place] = random.integers(256)
+    path.write_bytes(content[:random.integers(len(content) // 2, len(content))])
+    try:
+        assert np.isfinite(read_flight(path).position_m).all()
+    except ParameterError as error:
+        assert '\n' not in str(error)
+
+
+def run_of(count=200):
+    """Return the columns of a run of the benchmark that stands still."""
+    t = 0.01 * np.arange(count)
+    zero = 'x', 'y', 'z', 'vx', 'vy', 'vz', 'qx', 'qy', 'qz', 'wx', 'wy', 'wz'
+    return {'t': t, 'qw': 1.0 + 0.0 * t} | {
+        name: 0.0 * t for name in (*zero, *(f'm{i}_erpm' for i in range(1, 5)))}
+
+
+@pytest.mark.parametrize(('change', 'why'), [
+    (lambda run: run | {'vx': ['fast'] * 200}, 'column vx has text, and no numbers'),
+    (lambda run: {name: values[:0] for name, values in run.items()}, 'has 0 rows that can be used'),
+    (lambda run: {name: values[:1] for name, values in run.items()}, 'has 1 rows that can be used'),
+    (lambda run: run | {'t': 1e-9 * run['t']}, 'must be each 0.001 to 0.1 s'),
+    (lambda run: run | {'qw': 0.0 * run['t']}, 'has 0 rows that can be used, of 200')])
+def test_a_run_that_is_none_is_one_sentence(change, why, tmp_path):
+    import pyarrow
+    parquet.write_table(pyarrow.table(change(run_of())), tmp_path / 'run.parquet')
+    with pytest.raises(ParameterError, match=why):
+        read_flight(tmp_path / 'run.parquet')
+
+
+def test_rows_of_a_run_are_put_where_their_times_are(tmp_path):
+    import pyarrow
+    rows = [*range(50), 51, 50, *range(52, 100), 99, *range(110, 200)]
+    run = {name: values[rows] for name, values in (run_of() | {
+        'x': np.arange(200.0)}).items()}
+    parquet.write_table(pyarrow.table(run), tmp_path / 'run.parquet')
+    flight = read_flight(tmp_path / 'run.parquet')
+    assert flight.repaired == 'log run: repaired by time and value: rows 1 sorted, 1 dropped'
+    assert flight.samples == 200
+    assert np.flatnonzero(~flight.usable).tolist() == list(range(100, 110))
+    assert flight.position_m[flight.usable, 0].tolist() == [*range(100), *range(110, 200)]
+
+
 def test_a_log_without_a_topic_names_it(tmp_path):
     table = topics()
     del table['vehicle_attitude']
