@@ -26,7 +26,10 @@ print('payload_kg  hover_command  endurance_s  top_of_flight_m  landed')
 with tempfile.TemporaryDirectory() as folder:
     for payload_kg in PAYLOADS_KG:
         content = yaml.safe_load((HERE / 'my_quad.yaml').read_text(encoding='utf-8'))
+        without_kg = content['body']['mass_kg']
         content['body']['mass_kg'] += payload_kg
+        # Thrust grows with the square of the speed; check-vehicle compares what PX4 begins with.
+        content['px4_parameters']['MPC_THR_HOVER'] *= (1.0 + payload_kg / without_kg) ** 0.5
         vehicle, summary = pathlib.Path(folder, 'quad.yaml'), pathlib.Path(folder, 'flight.json')
         vehicle.write_text(yaml.safe_dump(content), encoding='utf-8')
         figures = json.loads(px4_sim_ros('check-vehicle', vehicle, '--json'))['figures']

@@ -130,7 +130,10 @@ class Estimator:
         self.velocity = vx, vy, vz + p.height_to_velocity_gain_hz2 * dt * error
 
     def gnss(self, fix: GeodeticPosition, velocity: Vector, dt: float) -> None:
-        """Correct position, velocity and tilt with a fix; `dt` is the time since the last one."""
+        """Correct position, velocity and tilt with a fix; `dt` is the time since the last one.
+
+        :param velocity: east, north and up at the place of the fix
+        """
         if self.frame is None:
             # On a map, for longitudes have no mean near a pole or the date line.
             self._first_fix = self._first_fix or LocalFrame(fix)
@@ -138,7 +141,7 @@ class Estimator:
             return
         p = self._parameters
         ex, ey, _ = difference(self.frame.to_local(fix), self.position)
-        dx, dy, dz = difference(velocity, self.velocity)
+        dx, dy, dz = difference(self.frame.turned_from_place(fix, velocity), self.velocity)
         (px, py, pz), (vx, vy, vz) = self.position, self.velocity
         gain, coupling = p.velocity_gain_hz * dt, p.position_to_velocity_gain_hz2 * dt
         self.position = (

@@ -79,8 +79,10 @@ class Autopilot:
             if kind == 'HIL_SENSOR':
                 replies += self._sensor(message)
             elif kind == 'HIL_GPS' and message.id == 0 and hil_codec.has_fix(message):
+                # Its own time is UTC, or unknown; it comes after the HIL_SENSOR of its step.
                 self._estimator.gnss(
-                    *hil_codec.gps_from_hil(message), self._since('gps', message.time_usec))
+                    *hil_codec.gps_from_hil(message),
+                    self._since('gps', self._last_us.get('imu', 0)))
         return replies
 
     def _sensor(self, message: typing.Any) -> bytes:

@@ -34,7 +34,7 @@ from px4_sim_ros.model.vehicle.steady_states import SteadyStates
 from px4_sim_ros.run.autopilots import start_autopilot
 from px4_sim_ros.run.pilot_process import PilotProcess
 from px4_sim_ros.run.processes import Child
-from px4_sim_ros.run.px4 import ALL_CORES, ONE_CORE, REPEATABLE, Px4, schedule_parameters
+from px4_sim_ros.run.px4 import ALL_CORES, ONE_CORE, REPEATABLE, Px4, world_parameters
 from px4_sim_ros.run.px4_socket import check_socket
 
 _LOOK_S = 0.02
@@ -179,7 +179,8 @@ def measure(settings: FlightSettings) -> dict[str, typing.Any]:
         if settings.kind.recorder:
             overrides.setdefault('', {})['recorder'] = True
             overrides['recorder'] = {'folder': str(folder / 'bag')}
-        base = schedule_parameters(settings.schedule) if settings.kind.autopilot == 'px4' else {}
+        base = {} if settings.kind.autopilot != 'px4' else world_parameters(
+            Px4.find(settings.px4_dir, settings.schedule))
         configuration = load_configuration(None, overrides, base=base)
         world = _make_world(settings, configuration, folder)
         stack.callback(world.close)

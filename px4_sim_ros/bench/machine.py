@@ -11,8 +11,9 @@ import re
 
 import psutil
 
+from px4_sim_ros.run.px4 import px4_version
+
 _BYTES_PER_GIB = 2**30
-_VERSION_FILE = pathlib.Path('src/lib/version/build_git_version.h')
 # Load per core at the start above which figures are not to be trusted.
 _BUSY = 0.25
 
@@ -55,12 +56,3 @@ class Machine:
         return (f'{self.cpu}, {self.cores} {kind}, {self.memory_gib:g} GiB, Linux {self.kernel},'
                 f' Python {self.python}{px4}, load average {self.load_average:.2f} at the start')
 
-
-def px4_version(build: pathlib.Path) -> str:
-    """Return tag and commit of a PX4 from its build folder, as far as it is known."""
-    try:
-        text = (build / _VERSION_FILE).read_text(encoding='utf-8')
-    except OSError:
-        return 'of an unknown version'
-    found = dict(re.findall(r'#define PX4_GIT_(TAG|VERSION)_STR "(.*)"', text))
-    return f"{found.get('TAG', '')} {found.get('VERSION', '')[:10]}".strip()

@@ -16,7 +16,7 @@ from px4_sim_ros.config.vehicles_and_missions import flown_mission
 from px4_sim_ros.model.errors import ParameterError, RunError
 from px4_sim_ros.run import px4_parameters
 from px4_sim_ros.run.embedded import check_embedded
-from px4_sim_ros.run.px4 import Px4, schedule_parameters
+from px4_sim_ros.run.px4 import Px4, world_parameters
 
 ALWAYS, FAILED, NEVER = 'always', 'failed', 'never'
 """Which recordings are kept."""
@@ -76,7 +76,7 @@ def configured(
     """
     base: dict[str, dict[str, typing.Any]] = {'manager': {'speed_factor': 0.0}}
     if px4 is not None:
-        base |= schedule_parameters(px4[1])
+        base |= world_parameters(Px4.find(*px4))
     recorded = {} if bag is None else {
         'recorder': {'folder': str(bag), 'on_failure': 'continue', **(recorder or {})}}
     found = load_configuration(None, {

@@ -24,7 +24,6 @@ from px4_sim_ros.model.vehicle.vehicle_figures import (
     figures,
     implausible,
 )
-from px4_sim_ros.model.vehicle.wing_figures import WingFigures
 
 _EXIT_IMPLAUSIBLE = 1
 
@@ -55,9 +54,7 @@ def examined(configuration: Configuration) -> tuple[list[Parameters], list[str]]
     """Return the figures of a vehicle in its world, and sentences on what is implausible."""
     found = all_figures(*_in_its_world(configuration))
     problems = [sentence for some in found for sentence in implausible(some)]
-    stall_m_s = next(
-        (some.stall_speed_m_s for some in found if isinstance(some, WingFigures)), None)
-    return found, problems + contradictions(configuration.vehicle, stall_m_s)
+    return found, problems + contradictions(configuration.vehicle, found)
 
 
 def hover_figures(configuration: Configuration) -> Figures:

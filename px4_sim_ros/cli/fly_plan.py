@@ -25,7 +25,7 @@ from px4_sim_ros.run import fleet_plan, remapping, settings
 from px4_sim_ros.run.embedded import check_embedded
 from px4_sim_ros.run.fleet import FleetOptions, laid_over
 from px4_sim_ros.run.flight_plan import FlightPlan
-from px4_sim_ros.run.px4 import Px4, schedule_parameters
+from px4_sim_ros.run.px4 import Px4, world_parameters
 from px4_sim_ros.viewing.rerun_target import RerunTarget
 
 # Of a flight without a wish, which is also as fast as possible.
@@ -49,7 +49,7 @@ def prepared(
     vehicles = fleet_plan.plans(fleet, options.autopilot, FleetOptions(
         options.params_file, _overrides(options, bag),
         lambda autopilot: laid_over(
-            _base(autopilot, options.px4_schedule), profile_parameters(options.profile))),
+            _base(autopilot, options), profile_parameters(options.profile))),
         lambda: Px4.find(options.px4_dir, options.px4_schedule))
     for vehicle in vehicles:
         _check_vehicle(vehicle.configuration, vehicle.autopilot)
@@ -71,7 +71,7 @@ def _configuration(
     """
     configuration = load_configuration(
         options.params_file, _overrides(options, bag), options.namespace,
-        base=laid_over(_base(options.autopilot, options.px4_schedule),
+        base=laid_over(_base(options.autopilot, options),
                        {'hil_bridge': {'instance': instance}},
                        profile_parameters(options.profile)))
     _check_vehicle(configuration, options.autopilot)
@@ -145,13 +145,13 @@ def _plan(options: argparse.Namespace, configuration: Configuration) -> FlightPl
                       options.remap, options.viewer, options.namespace, scenario)
 
 
-def _base(autopilot: str, px4_schedule: str) -> settings.Settings:
+def _base(autopilot: str, options: argparse.Namespace) -> settings.Settings:
     """Return what holds unless parameters or options say otherwise."""
     # The mission ends a flight, so that it ends with a step that is always the same.
     base: settings.Settings = {'manager': {'speed_factor': 0.0}, 'pilot': {'at_end': 'hold'}}
     if autopilot == 'px4':
-        base |= schedule_parameters(px4_schedule)
-    return base if autopilot == 'none' else base | {'': {'mission': MISSION}}
+        base |= world_parameters(Px4.find(options.px4_dir, options.px4_schedule))
+    return base if autopilot == 'none' else laid_over(base, {'': {'mission': MISSION}})
 
 
 def _check_viewer(options: argparse.Namespace) -> None:

@@ -26,11 +26,13 @@ from px4_sim_ros.mavlink.hil_fields import (
 from px4_sim_ros.mavlink.hil_server import Deadline
 from px4_sim_ros.mavlink.ports import LOCAL, bound_socket
 from px4_sim_ros.model.inputs import BatteryStatus
+from px4_sim_ros.model.timebase import US_PER_S
 
 # PX4's payload link of instance 0; each further instance has the next port.
 PAYLOAD_PORT = 14280
 _PERIOD_US = 500_000
 _MOST_CELLS = 10
+_S_PER_H = 3600.0
 _UNKNOWN = -1
 # Wall time that PX4 has for an answer; it takes a millisecond.
 _ANSWER_S = 1.0
@@ -48,6 +50,8 @@ class BatteryLink:
         """
         self._port = PAYLOAD_PORT + instance
         self._sent_us = -_PERIOD_US
+        self._last: BatteryStatus | None = None
+        self._used_ah = 0.0
         self._cells = min(cells, _MOST_CELLS)
         self._mav = mavlink.MAVLink(
             None, srcSystem=instance + 1, srcComponent=mavlink.MAV_COMP_ID_BATTERY)
@@ -66,6 +70,7 @@ class BatteryLink:
         # Time begins again with a reset.
         if 0 <= status.time_us - self._sent_us < _PERIOD_US:
             return
+        self._follow(status)
         self._sent_us = status.time_us
         with contextlib.suppress(OSError):      # PX4 gets the next one
             self._socket.sendto(self.frame(status), (host, self._port))
@@ -95,16 +100,26 @@ class BatteryLink:
                         return message
         return None
 
+    def _follow(self, status: BatteryStatus) -> None:
+        """Add up what was consumed: a capacity that is lost was not."""
+        last, self._last = self._last, status
+        if last is None or status.time_us < last.time_us:
+            self._used_ah = status.capacity_ah - status.charge_ah
+        elif status.capacity_ah == last.capacity_ah:
+            self._used_ah += last.charge_ah - status.charge_ah
+        else:
+            self._used_ah += 0.5 * (last.current_a + status.current_a) * (
+                status.time_us - last.time_us) / (_S_PER_H * US_PER_S)
+
     def frame(self, status: BatteryStatus) -> bytes:
         """Return a BATTERY_STATUS."""
         cell_mv = saturated(status.voltage_v / self._cells * 1e3, 0, UINT16_MAX - 1)
-        used_ah = status.capacity_ah - status.charge_ah
         return packed(self._mav, self._mav.battery_status_encode(
             0, mavlink.MAV_BATTERY_FUNCTION_ALL, mavlink.MAV_BATTERY_TYPE_LIPO,
             INT16_MAX,                                  # temperature: unknown
             [cell_mv] * self._cells + [UINT16_MAX] * (_MOST_CELLS - self._cells),
             saturated(status.current_a * 1e2, INT16_MIN, INT16_MAX),
-            saturated(used_ah * 1e3, 0, INT32_MAX),
+            saturated(self._used_ah * 1e3, 0, INT32_MAX),
             _UNKNOWN,                                   # energy
             saturated(status.state_of_charge * 1e2, 0, 100)))
 

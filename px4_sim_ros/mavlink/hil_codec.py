@@ -147,17 +147,19 @@ class HilEncoder:
 
     def gps(
         self, fix: GnssMeasurement, geoid_height_m: float, satellites: int, *,
-        gps_id: int = 0,
+        gps_id: int = 0, start_utc_us: int | None = None,
     ) -> bytes:
         """Return a HIL_GPS; its altitude is above mean sea level.
 
         :param satellites: how many there are as long as there is a fix
+        :param start_utc_us: UTC of time 0; PX4 takes the time of a HIL_GPS for UTC, and 0, which is
+            sent without it, for unknown
         """
         north, east, down = enu_to_ned(fix.velocity_enu)
         speed = math.hypot(north, east)
         course_deg = math.degrees(math.atan2(east, north)) % 360.0
         return self._gps_frames.pack(
-            fix.time_us,
+            0 if start_utc_us is None else start_utc_us + fix.time_us,
             saturated(fix.position.latitude_deg * 1e7, INT32_MIN, INT32_MAX),
             saturated(fix.position.longitude_deg * 1e7, INT32_MIN, INT32_MAX),
             saturated(
@@ -180,6 +182,7 @@ class HilEncoder:
 
         PX4 takes the accelerations for mm/s^2 in NED; MAVLink's text has them in mG.
 
+        :param truth: its attitude is in east, north and up at the place
         :param place: of the truth
         """
         rotation = matrix(truth.attitude)

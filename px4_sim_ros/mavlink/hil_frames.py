@@ -13,6 +13,7 @@ from px4_sim_ros.mavlink.hil_codec import HilEncoder
 from px4_sim_ros.mavlink.hil_optional import distance_message, flow_message, odometry_message
 from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.model.arrivals import Arrivals
+from px4_sim_ros.model.rotation import multiply
 from px4_sim_ros.model.truth import Truth
 from px4_sim_ros.step.block import BlockConfiguration, Inputs
 
@@ -56,7 +57,8 @@ class HilFrames:
         self._makers: list[tuple[str, str, typing.Callable[[typing.Any], bytes]]] = [
             (name, name, functools.partial(
                 encoder.gps, geoid_height_m=world.geoid_height_m,
-                satellites=configuration.parameters.satellites, gps_id=i))
+                satellites=configuration.parameters.satellites, gps_id=i,
+                start_utc_us=configuration.parameters.start_utc_us))
             for i, name in enumerate(topics['gps/fix'])]
         for name, kind, message_of in (
                 ('range', 'range_finder', distance_message),
@@ -144,8 +146,11 @@ class HilFrames:
 
     def keep_truth(self, truth: Truth) -> None:
         """Make the frame of the true motion, which arrives in the next step."""
+        place = self._local_frame.to_geodetic(truth.position_enu)
+        truth = truth._replace(attitude=multiply(
+            self._local_frame.turn_to_place(place), truth.attitude))
         self._keep('truth', 'truth', truth.time_us, self._encoder.truth(
-            truth, self._local_frame.to_geodetic(truth.position_enu), self._geoid_height_m))
+            truth, place, self._geoid_height_m))
 
     def _keep(self, name: str, kind: str, time_us: int, frame: bytes) -> None:
         if name not in self._late_frames:

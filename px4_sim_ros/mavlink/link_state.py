@@ -16,10 +16,12 @@ TERMINATED silent, and a PX4 that says that it has terminated the flight, or was
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import enum
 import time
 import typing
 
+from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.timebase import seconds_text
 
@@ -28,6 +30,8 @@ MAX_HEIGHT = 'max_height_m'
 it gets the truth of each step in each mode, whatever block has made it."""
 MOVED = 'east_m', 'north_m', 'up_m'
 """The keys of where the vehicle truly is, from the place of the start."""
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+_A_MICROSECOND = datetime.timedelta(microseconds=1)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,6 +55,33 @@ class HilParameters(Parameters):
         'run the step on the core of an autopilot that goes before all else there, so that its'
         ' flights repeat bit for bit')
     satellites: int = parameter('satellites that the GNSS receiver sees', minimum=0, maximum=254)
+    start_utc: str = parameter(
+        "UTC of the GNSS receiver at time 0, as 2026-06-01T12:00:00Z, which dates PX4's logs;"
+        ' empty: the receiver does not know it', default='')
+
+    @classmethod
+    def from_mapping(cls, owner: str, values: typing.Mapping[str, typing.Any]) -> typing.Self:
+        """Build and validate.
+
+        :raises ParameterError: one is wrong, or the time is none
+        """
+        built = super().from_mapping(owner, values)
+        try:
+            if (built.start_utc_us or 1) <= 0:
+                raise ValueError
+        except ValueError as error:
+            raise ParameterError(
+                f'{owner}.start_utc = {built.start_utc!r}: must be a time of UTC after 1970, as'
+                ' 2026-06-01T12:00:00Z, or empty') from error
+        return built
+
+    @property
+    def start_utc_us(self) -> int | None:
+        """UTC of time 0 in us since 1970; None if it is not known."""
+        if not self.start_utc:
+            return None
+        told = datetime.datetime.fromisoformat(self.start_utc)
+        return (told.replace(tzinfo=told.tzinfo or datetime.UTC) - _EPOCH) // _A_MICROSECOND
 
 
 class LinkState(enum.Enum):

@@ -31,15 +31,15 @@ def _battery_numbers(status: BatteryStatus | None) -> Numbers:
     if status is None:
         return math.nan, math.nan, math.nan, 0.0, 0.0, math.nan, False
     s = status.with_32_bits()      # so that the percentage follows from what is written
-    return (s.voltage_v, -s.current_a, s.charge_ah, s.capacity_ah, s.capacity_ah,
+    return (s.voltage_v, -s.current_a, s.charge_ah, s.capacity_ah, s.design_capacity_ah,
             s.state_of_charge, True)
 
 
 def _battery_value(time_us: int, n: Numbers, frame: str) -> BatteryStatus | None:
-    voltage_v, current_a, charge_ah, capacity_ah, _, _, present = n
+    voltage_v, current_a, charge_ah, capacity_ah, design_ah, _, present = n
     if not present:
         return None
-    return BatteryStatus(time_us, voltage_v, -current_a, charge_ah, capacity_ah)
+    return BatteryStatus(time_us, voltage_v, -current_a, charge_ah, capacity_ah, design_ah)
 
 
 # The air's velocity: where it blows to.

@@ -28,13 +28,18 @@ class WindSample(typing.NamedTuple):
 
 
 class BatteryStatus(typing.NamedTuple):
-    """All packs of the bus together; the current is positive when discharging."""
+    """All packs of the bus together; the current is positive when discharging.
+
+    From one status to the next the charge falls by the integral of the current, as long as the
+    capacity stays.
+    """
 
     time_us: int
     voltage_v: float
     current_a: float
     charge_ah: float
-    capacity_ah: float
+    capacity_ah: float             # of full packs
+    design_capacity_ah: float      # of those when they were new
 
     @property
     def state_of_charge(self) -> float:

@@ -83,7 +83,9 @@ def configurations(
         try:
             configuration = load_configuration(
                 options.params_file, laid_over(options.overrides, own), vehicle.namespace,
-                base=laid_over(options.base(whose.autopilot), fleet.settings, _GOES_ON))
+                base=laid_over(options.base(whose.autopilot), *(
+                    {'': {'gravity_model': first.world.gravity_model}}
+                    for _, first in found[:1]), fleet.settings, _GOES_ON))
             _check(configuration, found[0][1].world if found else configuration.world)
         except ParameterError as error:
             raise ParameterError(f'fleet {fleet.name}: {vehicle.namespace}: {error}') from error

@@ -54,7 +54,7 @@ from px4_sim_ros.run.embedded import check_embedded
 from px4_sim_ros.run.flight_plan import VehiclePlan, optional_nodes
 from px4_sim_ros.run.launch_arguments import ARGUMENTS, REPLAY_ARGUMENTS
 from px4_sim_ros.run.launch_viewers import check_viewers, viewers
-from px4_sim_ros.run.px4 import Px4, described, schedule_parameters
+from px4_sim_ros.run.px4 import Px4, described, world_parameters
 from px4_sim_ros.run.replay import prepare, survey
 from px4_sim_ros.step.pacing import speed_factor
 from px4_sim_ros.viewing.rerun_target import OPEN
@@ -77,6 +77,14 @@ def _given(
         raise ParameterError(f'{name} = {text!r}: must be {word}') from None
 
 
+def px4_of(given: typing.Mapping[str, str]) -> Px4:
+    """Return the PX4 of a launch.
+
+    :raises ParameterError: there is none
+    """
+    return Px4.find(given['px4_dir'] or os.environ.get('PX4_DIR', ''), given['px4_schedule'])
+
+
 def base_parameters(
     given: typing.Mapping[str, str], autopilot: str,
 ) -> dict[str, FlatParameters]:
@@ -86,7 +94,7 @@ def base_parameters(
     """
     base = profile_parameters(given['profile'])
     if autopilot == 'px4':
-        base |= schedule_parameters(given['px4_schedule'])
+        base |= world_parameters(px4_of(given))
     return base | {'': {'mission': 'square'}} if autopilot == 'embedded' else base
 
 
@@ -129,8 +137,7 @@ def actions(context: LaunchContext, vehicle: str) -> list[LaunchDescriptionEntit
         given['nodes'].split(',') if given['nodes'] else (), configuration.graph.nodes)
     remaps = given['remap'].split(',') if given['remap'] else []
     remapping.check(remaps, configuration.graph)
-    px4_dir = given['px4_dir'] or os.environ.get('PX4_DIR', '')
-    px4 = Px4.find(px4_dir, given['px4_schedule']) if given['autopilot'] == 'px4' else None
+    px4 = px4_of(given) if given['autopilot'] == 'px4' else None
     begun = begin(context, [VehiclePlan('', configuration, given['autopilot'], px4, mission)])
     if begun is None:
         return []

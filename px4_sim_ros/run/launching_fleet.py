@@ -3,7 +3,6 @@
 """The actions of the launch file for several vehicles, from its arguments."""
 from __future__ import annotations
 
-import os
 import pathlib
 import typing
 
@@ -28,9 +27,9 @@ from px4_sim_ros.run.launching import (
     bounded,
     essential,
     overriding,
+    px4_of,
     surroundings,
 )
-from px4_sim_ros.run.px4 import Px4
 from px4_sim_ros.step.members import process_groups
 
 
@@ -45,8 +44,7 @@ def fleet_actions(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     vehicles = plans(fleet, given['autopilot'], FleetOptions(
         pathlib.Path(given['params_file']) if given['params_file'] else None, overriding(given),
         lambda autopilot: base_parameters(given, autopilot)),
-        lambda: Px4.find(given['px4_dir'] or os.environ.get('PX4_DIR', ''),
-                         given['px4_schedule']))
+        lambda: px4_of(given))
     first = vehicles[0].configuration
     own_classes = node_overrides.parse(
         given['nodes'].split(',') if given['nodes'] else (), first.graph.nodes)

@@ -10,6 +10,7 @@ import datetime
 import hashlib
 import os
 import pathlib
+import re
 import shlex
 import shutil
 import subprocess
@@ -40,6 +41,8 @@ _PRIORITY = 50
 # A thread that keeps the core to itself for so long does not sleep any more: the system ends PX4.
 _LONGEST_TURN_US = 5_000_000
 # What it prints when it gets a SIGTERM or a SIGINT.
+_VERSION_FILE = pathlib.Path('src/lib/version/build_git_version.h')
+_NORMAL_GRAVITY_SINCE = 1, 18         # in EKF2
 _ASKED_TO_END = b'PX4 Exiting...'
 
 
@@ -81,6 +84,12 @@ class Px4:
             *self._prefix(instance),
             str(self.build / _BINARY), '-d', '-i', str(instance), '-w', '.',
             '-s', 'etc/init.d-posix/rcS', str(self.build / _FILES)]
+
+    @property
+    def release(self) -> tuple[int, int]:
+        """Its release, as (1, 17); (0, 0) if that is not known."""
+        found = re.match(r'v(\d+)\.(\d+)', px4_version(self.build))
+        return (int(found[1]), int(found[2])) if found else (0, 0)
 
     @property
     def repeats(self) -> bool:
@@ -154,12 +163,26 @@ def add_schedule_argument(parser: argparse.ArgumentParser) -> None:
                         ' flight repeats bit for bit')
 
 
-def schedule_parameters(schedule: str) -> dict[str, FlatParameters]:
-    """Return the parameters that the bridge of a PX4 with a schedule needs, by node."""
-    if schedule != REPEATABLE:
-        return {}
-    # A reply that is late is the same reply: a busy disk may hold PX4 up.
-    return {'hil_bridge': {'shares_core': True, 'reply_timeout_s': 10.0}}
+def world_parameters(px4: Px4) -> dict[str, FlatParameters]:
+    """Return what holds in the world of a PX4 unless parameters say otherwise, by node."""
+    found: dict[str, FlatParameters] = {}
+    if px4.schedule == REPEATABLE:
+        # A reply that is late is the same reply: a busy disk may hold PX4 up.
+        found['hil_bridge'] = {'shares_core': True, 'reply_timeout_s': 10.0}
+    # Older ones believe in 9.80665 m/s^2 everywhere (PX4 #27602).
+    if px4.release >= _NORMAL_GRAVITY_SINCE:
+        found[''] = {'gravity_model': 'wgs84'}
+    return found
+
+
+def px4_version(build: pathlib.Path) -> str:
+    """Return tag and commit of a PX4 from its build folder, as far as it is known."""
+    try:
+        text = (build / _VERSION_FILE).read_text(encoding='utf-8')
+    except OSError:
+        return 'of an unknown version'
+    found = dict(re.findall(r'#define PX4_GIT_(TAG|VERSION)_STR "(.*)"', text))
+    return f"{found.get('TAG', '')} {found.get('VERSION', '')[:10]}".strip()
 
 
 def _check_priority() -> None:

@@ -124,7 +124,8 @@ class DynamicsBlock(Block):
         self, time_us: int, references_rad_s: typing.Sequence[float], faults: Faults,
     ) -> typing.Sequence[float]:
         """Load and wear the vehicle as a scenario says; return the references that are left."""
-        now: BodyInputs = self._faults.of(time_us, BodyInputs(references_rad_s), faults)
+        now: BodyInputs = self._faults.of(
+            time_us, BodyInputs(references_rad_s, self.dynamics.reached), faults)
         self.dynamics.force_enu = now.force_enu
         if now.altered != self._altered:
             self._altered = now.altered

@@ -146,7 +146,7 @@ TOPICS: dict[str, Topic] = {topic.name: topic for topic in (
           meaning='position over the WGS-84 ellipsoid, with the accuracy that is reported; of the'
           ' service GPS'),
     Topic('gps/vel', 'geometry_msgs/msg/TwistStamped', 'gps', 'gps',
-          meaning='velocity in ENU', part_of='gps/fix'),
+          meaning='velocity in ENU at the place of the fix', part_of='gps/fix'),
     Topic('airspeed', 'sensor_msgs/msg/FluidPressure', 'airspeed', 'airspeed',
           meaning='total minus static pressure in Pa'),
     Topic('range', 'sensor_msgs/msg/Range', 'range_finder', 'range_finder',

@@ -36,7 +36,7 @@ from px4_sim_ros.run.core_recorder import CoreRecorder
 from px4_sim_ros.run.core_world import CoreWorld
 from px4_sim_ros.run.embedded import check_embedded
 from px4_sim_ros.run.processes import Child
-from px4_sim_ros.run.px4 import Px4, described, schedule_parameters
+from px4_sim_ros.run.px4 import Px4, described, world_parameters
 from px4_sim_ros.step.repeatability import unrepeatable_because
 from px4_sim_ros.testing.words import ANY_EVENT
 
@@ -101,7 +101,7 @@ class Flight:
     def _configured(self, file: pathlib.Path) -> Configuration:
         base = {'manager': {'speed_factor': 0.0}}
         if self._plan.px4 is not None:
-            base |= schedule_parameters(self._plan.px4.schedule)
+            base |= world_parameters(self._plan.px4)
         found = load_configuration(None, {
             '': {'scenario': str(file), 'recorder': True},
             'hil_bridge': {'instance': self._plan.instance},

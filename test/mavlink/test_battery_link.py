@@ -11,7 +11,7 @@ from px4_sim_ros.mavlink.battery_link import BatteryLink
 from px4_sim_ros.model.inputs import BatteryStatus
 
 HOST = '127.0.0.1'
-STATUS = BatteryStatus(500_000, 11.7, 20.25, 3.4, 5.0)
+STATUS = BatteryStatus(500_000, 11.7, 20.25, 3.4, 5.0, 5.0)
 
 
 @pytest.fixture
@@ -64,6 +64,16 @@ def test_nothing_is_said_of_no_battery(px4, link):
     link.send(None, HOST)
     link.send(STATUS._replace(voltage_v=12.0), HOST)
     assert received(px4).voltages[0] == 4000
+
+
+def test_a_capacity_that_is_lost_was_not_consumed(px4, link):
+    """1.6 Ah had flown before; then 20 A for half a second while the capacity goes, then 0.1 Ah."""
+    for time_us, charge_ah, capacity_ah in (
+            (500_000, 3.4, 5.0), (1_000_000, 0.17, 0.25), (1_500_000, 0.07, 0.25)):
+        link.send(STATUS._replace(time_us=time_us, current_a=20.0, charge_ah=charge_ah,
+                                  capacity_ah=capacity_ah), HOST)
+    found = [received(px4).current_consumed for _ in range(3)]
+    assert found == [1600, round(1600 + 20e3 * 0.5 / 3600), round(1700 + 20e3 * 0.5 / 3600)]
 
 
 @pytest.mark.parametrize(('status', 'field', 'value'), [

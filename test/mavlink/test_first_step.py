@@ -34,7 +34,7 @@ def block(instance):
 def inputs(time_us):
     """Return what is measured in each step."""
     return {'imu/data_raw': ImuMeasurement(time_us, (0.0, 0.0, 9.8), ZERO, 0.0, 0.0),
-            'battery_state': BatteryStatus(time_us, 12.0, 1.0, 4.0, 5.0)}
+            'battery_state': BatteryStatus(time_us, 12.0, 1.0, 4.0, 5.0, 5.0)}
 
 
 @pytest.mark.parametrize('connects', ['before', 'before, and boots', 'after'])

@@ -17,7 +17,9 @@ from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.mavlink import hil_codec
 from px4_sim_ros.mavlink.hil_codec import HilEncoder
 from px4_sim_ros.mavlink.hil_frames import HilFrames
+from px4_sim_ros.mavlink.link_state import HilParameters
 from px4_sim_ros.model.environment.geodesy import GeodeticPosition
+from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.sensors.airspeed import DifferentialPressureMeasurement
 from px4_sim_ros.model.sensors.barometer import PressureMeasurement
 from px4_sim_ros.model.sensors.gnss import GnssMeasurement
@@ -150,13 +152,36 @@ def gps_with(**changes):
 
 
 def test_gps():
-    """North, east and down in cm/s, course in cdeg, mm above mean sea level, cm of accuracy."""
+    """North, east and down in cm/s, course in cdeg, mm above mean sea level, cm of accuracy.
+
+    The time is UTC, or 0 if that is not known.
+    """
     course = round(math.degrees(math.atan2(1.0, 2.0)) * 100)
-    expected = frame(mavlink_frames.GPS, struct.pack(
-        '<QiiiHHHhhhHBBBH', 7_654_321, 473977421, 85455939, 488000, 90, 178, 224,
-        200, 100, -300, course, 3, 10, 0, 0), component=200)
-    assert HilEncoder().gps(FIX, 47.3, 10) == expected
-    assert expected.hex() == GPS
+    def expected(time_us):
+        return frame(mavlink_frames.GPS, struct.pack(
+            '<QiiiHHHhhhHBBBH', time_us, 473977421, 85455939, 488000, 90, 178, 224,
+            200, 100, -300, course, 3, 10, 0, 0), component=200)
+    assert HilEncoder().gps(FIX, 47.3, 10) == expected(0)
+    assert HilEncoder().gps(FIX, 47.3, 10, start_utc_us=0) == expected(7_654_321)
+    assert expected(7_654_321).hex() == GPS
+
+
+@pytest.mark.parametrize(('told', 'utc_us'), [
+    ('', None), ('2026-06-01T12:00:00Z', 1_780_315_200_000_000),
+    ('2026-06-01T12:00:00', 1_780_315_200_000_000),
+    ('2026-06-01T14:00:00.5+02:00', 1_780_315_200_500_000)])
+def test_utc_at_the_start(told, utc_us):
+    found = load_configuration(None, {'hil_bridge': {'start_utc': told}})
+    assert found.of_node('hil_bridge', HilParameters).start_utc_us == utc_us
+
+
+@pytest.mark.parametrize('told', ['noon', '12:00', '1960-01-01', '2026-13-01T00:00:00Z'])
+def test_a_start_that_is_no_time_is_refused(told):
+    with pytest.raises(ParameterError) as refused:
+        load_configuration(None, {'hil_bridge': {'start_utc': told}})
+    assert str(refused.value).endswith(
+        f'start_utc = {told!r}: must be a time of UTC after 1970, as 2026-06-01T12:00:00Z, or'
+        ' empty')
 
 
 def test_geoid_height_is_subtracted():

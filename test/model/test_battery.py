@@ -223,7 +223,7 @@ def test_optional_sections(content):
     assert refusal(content) == 'f: missing section motor_model, what the battery feeds'
     del content['battery']
     vehicle = Vehicle.from_mapping('f', content)
-    assert (vehicle.battery, vehicle.motor_model, vehicle.px4_parameters) == (None, None, {})
+    assert (vehicle.battery, vehicle.motor_model, vehicle.sensors) == (None, None, {})
 
 
 def test_px4_parameters(content):

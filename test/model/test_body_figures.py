@@ -176,11 +176,52 @@ def test_outputs_that_px4_turns_round_or_moves_are_known(parameters):
     assert not [s for s in contradictions(with_other_effect(told, 'elevator')) if 'elevator' in s]
 
 
-@pytest.mark.parametrize(('speed_m_s', 'sentences'), [(2.0, [
-    'px4_parameters.FW_AIRSPD_STALL = 2: by surfaces and mass it is 8.2 m/s']), (8.5, [])])
-def test_a_stall_speed_that_is_not_that_of_the_wing_is_named(speed_m_s, sentences):
-    plane = load_vehicle('plane')
-    told = plane.px4_parameters | {'FW_AIRSPD_STALL': speed_m_s}
-    configuration = load_configuration(
-        None, {}, vehicle=dataclasses.replace(plane, px4_parameters=told))
-    assert examined(configuration)[1] == sentences
+def problems_of(vehicle):
+    return examined(load_configuration(None, {}, vehicle=vehicle))[1]
+
+
+@pytest.mark.parametrize(('name', 'parameter', 'value', 'sentence'), [
+    ('plane', 'FW_AIRSPD_STALL', 2.0, '= 2: stall_speed_m_s is 8.49'),
+    ('plane', 'FW_AIRSPD_STALL', 8.3, ''),
+    ('plane', 'FW_PR_FF', None, 'is missing, and PX4 has 0.5: 1 / pitch_rate_rad_s at'
+     ' FW_AIRSPD_TRIM is 0.69'),
+    ('standard_vtol', 'FW_RR_FF', None, 'is missing, and PX4 has 0.1: 1 / roll_rate_rad_s at'
+     ' FW_AIRSPD_TRIM is 0.44'),
+    ('standard_vtol', 'FW_RR_FF', 0.5, ''),
+    ('iris', 'MPC_THR_HOVER', None, 'is missing, and PX4 has 0.5: hover_command is 0.714'),
+    ('octo', 'MPC_THR_HOVER', 0.3, '= 0.3: hover_command is 0.561')])
+def test_a_parameter_of_px4_that_is_not_as_the_figures_is_named(name, parameter, value, sentence):
+    """Without it in the file PX4 has that of its airframe or its default."""
+    vehicle = load_vehicle(name)
+    assert problems_of(vehicle) == []
+    told = {key: entry for key, entry in vehicle.px4_parameters.items() if key != parameter}
+    if value is not None:
+        told[parameter] = value
+    expected = [f"px4_parameters.{parameter} {sentence}"] if sentence else []
+    assert problems_of(dataclasses.replace(vehicle, px4_parameters=told)) == expected
+
+
+@pytest.mark.parametrize('name', ['iris', 'x500', 'hexa', 'standard_vtol', 'octo', 'tailsitter'])
+def test_rotors_in_the_wrong_order_are_named(name):
+    """Where the file has no CA_ROTORn_ of them, against those of PX4's airframe."""
+    vehicle = load_vehicle(name)
+    one, two, *others = vehicle.rotors
+    sentences = contradictions(dataclasses.replace(vehicle, rotors=(two, one, *others)))
+    assert len(sentences) >= 2 and all('CA_ROTOR' in sentence for sentence in sentences)
+    if name == 'iris':
+        assert sentences[0] == (
+            'rotors: the one of motor 1 is -0.13 m forward and -0.2 m to the right and turns ccw;'
+            ' PX4 has it at CA_ROTOR0_PX = 0.1515, CA_ROTOR0_PY = 0.245, CA_ROTOR0_KM = 0.05')
+
+
+def test_a_rotor_that_no_output_drives_is_named():
+    octo = load_vehicle('octo')
+    told = {k: v for k, v in octo.px4_parameters.items() if k != 'CA_ROTOR_COUNT'}
+    sentences = contradictions(dataclasses.replace(octo, px4_parameters=told))
+    assert len(sentences) == 4 and all('no output of PX4 drives' in s for s in sentences)
+
+
+@pytest.mark.parametrize('name', ['rover_ackermann', 'rover_differential', 'iris'])
+def test_a_hull_that_does_not_enclose_the_centre_of_mass_is_named(name):
+    vehicle = dataclasses.replace(load_vehicle(name), hull_points_m=())
+    assert any(s.startswith('hull_margin_m = ') for s in problems_of(vehicle))

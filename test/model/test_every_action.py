@@ -32,7 +32,7 @@ SHOWN = {
         'turbulence': 'test_turbulence_has_its_spread_and_its_time_constant',
         'air_density': 'test_thinner_air_carries_less_and_shows_less_airspeed'},
     'model/test_servo_actions.py': {
-        'servo_stuck': 'test_a_servo_that_is_stuck_stays_at_the_angle_that_was_asked_for_last',
+        'servo_stuck': 'test_a_servo_that_is_stuck_stays_at_the_angle_that_it_has_reached',
         'servo_hard_over': 'test_a_servo_runs_hard_over_at_its_rate_and_then_with_its_lag',
         'servo_slack': 'test_slack_is_the_play_operator'},
     'model/test_sensor_actions.py': {

@@ -11,7 +11,7 @@ import pytest
 
 from px4_sim_ros.model.random_streams import NormalStream
 from px4_sim_ros.model.sensors.imu import Imu
-from px4_sim_ros.model.sensors.noise import GaussMarkov, GaussMarkovVector
+from px4_sim_ros.model.sensors.noise import GaussMarkov, GaussMarkovVector, VectorNoise
 
 
 def measured(imu, truth, count):
@@ -68,8 +68,8 @@ def test_white_noise_is_the_same_with_a_bias(configuration, world, still_truth):
 
 def test_drifting_bias_is_a_gauss_markov_process():
     """Stationary variance q^2 tau / 2 and correlation exp(-h / tau), 30000 time constants."""
-    drive, tau, period, turn_on = 0.3, 2.0, 1.0, 0.3
-    bias = GaussMarkovVector(drive, tau, turn_on, period, NormalStream(1, 'bias'))
+    drive, tau, period = 0.3, 2.0, 1.0
+    bias = GaussMarkovVector(drive, tau, period, NormalStream(1, 'bias'))
     x = np.array([bias.next() for _ in range(60_000)])
     assert x.var() == pytest.approx(drive ** 2 * tau / 2.0, rel=0.03)
     assert np.mean(x[1:] * x[:-1]) / x.var() == pytest.approx(math.exp(-period / tau), rel=0.03)
@@ -96,11 +96,31 @@ def test_turn_on_bias_is_drawn_and_added(only, world, still_truth):
     assert np.array(later) == pytest.approx(np.array(first), rel=1e-6)
 
 
+def test_a_turn_on_bias_stays_while_the_drift_beside_it_wanders(world):
+    """By the closed form: over seeds the mean square is b^2 + q^2 tau / 2 (1 - exp(-2 t / tau))."""
+    turn_on, drive, tau, period = 0.2, 0.05, 3.0, 1.0
+    for samples in 1, 3, 60:
+        values = []
+        for seed in range(700):
+            noise = VectorNoise(0.0, drive, tau, turn_on, period, seed, 'imu/accel')
+            noise.skip(samples - 1)
+            values.append(noise.add_to((0.0, 0.0, 0.0)))
+        drift = 0.5 * drive ** 2 * tau * -math.expm1(-2.0 * samples * period / tau)
+        assert np.mean(np.square(values)) == pytest.approx(turn_on ** 2 + drift, rel=0.06)
+    # Alone it is the same for ever.
+    alone = VectorNoise(0.0, 0.0, tau, turn_on, period, 5, 'imu/accel')
+    first = alone.add_to((0.0, 0.0, 0.0))
+    alone.skip(1200)
+    assert alone.add_to((0.0, 0.0, 0.0)) == first != (0.0, 0.0, 0.0)
+
+
 def test_gyro_and_accelerometer_use_their_own_time_constants(only, world, still_truth):
-    """After 4 ms with tau = 4 ms the gyro's bias has fallen to 1/e; the other stays."""
+    """Of drifts with the same drive that with tau = 4 ms is sqrt(q^2 tau / 2), at once."""
     parameters = only(
-        gyro_turn_on_bias=1.0, gyro_bias_correlation_time_s=0.004, accel_turn_on_bias=1.0)
+        gyro_random_walk=1.0, gyro_bias_correlation_time_s=0.004, accel_random_walk=1.0)
     imu = Imu('imu', parameters, world)
-    one, two = imu.measure(still_truth), imu.measure(still_truth)
-    assert two.rate_flu[0] / one.rate_flu[0] == pytest.approx(math.exp(-1.0), rel=1e-9)
-    assert two.specific_force_flu[0] == pytest.approx(one.specific_force_flu[0], rel=1e-9)
+    samples = [imu.measure(still_truth) for _ in range(3000)]
+    rates = np.array([sample.rate_flu for sample in samples])
+    forces = np.array([sample.specific_force_flu for sample in samples])
+    assert rates.std() == pytest.approx(math.sqrt(0.002), rel=0.05)
+    assert np.diff(forces, axis=0).std() == pytest.approx(math.sqrt(0.004), rel=0.05)

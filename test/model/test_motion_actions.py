@@ -175,7 +175,7 @@ def test_a_payload_beside_the_centre_of_mass_moves_it(motion, dragless, build_dy
     first = motion('payload', mass_kg=masses[0], position_m=list(places[0])).inputs(BEFORE)
     second = read_action('test', 'payload', {
         'mass_kg': masses[1], 'position_m': list(places[1])}, {})
-    onset = Onset('event', SINCE_US, 'dynamics', None, dragless, None)
+    onset = Onset('event', SINCE_US, 'dynamics', None, dragless, None, None)
     altered = second.begin(onset)(SINCE_US, first).altered
     dynamics = build_dynamics(dragless, gravity_m_s2=0.0)
     dynamics.alter(altered._replace(torque_flu=tuple(torque)))
@@ -259,6 +259,24 @@ def test_shorted_cells_take_their_share_of_the_voltage(motion, iris, build_dynam
     assert dynamics.battery().voltage_v == pytest.approx(loaded(0.75 * full, 0.75 * r), rel=1e-6)
 
 
+def test_shorted_cells_take_their_share_of_the_polarisation(motion, iris, build_dynamics):
+    """Of n cells in series R1 is n times and C1 1 / n of one: V1' = I / C1 - V1 / (R1 C1)."""
+    dynamics = build_dynamics(iris)
+    for polarised_v in 0.06, 0.0:
+        dynamics.state[-1] = polarised_v
+        worn(motion, dynamics, 'battery_cells', shorted=1, of=3)
+        assert dynamics.state[-1] == pytest.approx(2.0 / 3.0 * polarised_v)
+        before = dynamics.state[-1]
+        dynamics.truth()
+        current_a = dynamics.battery().current_a
+        dynamics.step((0.0,) * 4)
+        r1, c1 = 0.010 * 2.0 / 3.0, 2000.0 * 1.5
+        settled = r1 * current_a
+        assert dynamics.state[-1] - before == pytest.approx(
+            (settled - before) * -math.expm1(-0.004 / (r1 * c1)), rel=1e-3)
+        worn(motion, dynamics, 'battery_resistance', factor=1.0)      # all cells are there again
+
+
 def test_more_resistance_is_a_lower_voltage_under_load(motion, iris, build_dynamics):
     dynamics = build_dynamics(iris)
     worn(motion, dynamics, 'battery_resistance', factor=10.0)
@@ -278,6 +296,23 @@ def test_half_the_capacity_is_empty_twice_as_fast(motion, iris, build_dynamics):
         advanced(dynamics, (500.0,) * 4, 2.0)
         used[share] = 1.0 - dynamics.battery().state_of_charge
     assert used[0.5] == pytest.approx(2.0 * used[1.0], rel=1e-3)
+
+
+def test_what_a_worn_pack_loses_is_what_flows_out_of_it(motion, iris, build_dynamics):
+    """5 % of 5 Ah are left of a full pack; from then on the charge falls by the integral of I."""
+    dynamics = build_dynamics(iris)
+    worn(motion, dynamics, 'battery_capacity', share=0.05)
+    before = dynamics.battery()
+    assert (before.charge_ah, before.capacity_ah, before.design_capacity_ah) == pytest.approx(
+        (0.25, 0.25, 5.0))
+    consumed, last_a = 0.0, before.current_a
+    for _ in range(500):
+        dynamics.step((800.0,) * 4)
+        now_a = dynamics.battery().current_a
+        consumed, last_a = consumed + 0.5 * (last_a + now_a) * 0.004 / 3600.0, now_a
+    after = dynamics.battery()
+    assert before.charge_ah - after.charge_ah == pytest.approx(consumed, rel=1e-3)
+    assert after.state_of_charge == pytest.approx(after.charge_ah / 0.25)
 
 
 # Air.

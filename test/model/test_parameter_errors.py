@@ -8,6 +8,7 @@ import dataclasses
 import math
 import os
 
+import numpy as np
 import pytest
 
 from px4_sim_ros.config.resources import config_directory, parse_yaml, read_yaml
@@ -143,9 +144,20 @@ def content():
 
 
 def test_the_iris_is_as_published(iris):
-    """Mass, inertia, thrust and moment coefficient of gazebo-classic's iris.sdf."""
+    """Mass, inertia, thrust and moment coefficient of gazebo-classic's iris.sdf.
+
+    The inertia is that of its parts about their common centre, rotors about z with their own here.
+    """
     assert iris.body.mass_kg == pytest.approx(1.5 + 4 * 0.005 + 0.015 + 0.015)
-    assert iris.body.inertia_kg_m2 == (0.029125, 0.029125, 0.055225)
+    rotor = np.array((9.75e-7, 0.000273104, iris.rotor_model.inertia_kg_m2))
+    parts = [(1.5, np.zeros(3), np.array((0.029125, 0.029125, 0.055225))),
+             (0.015, np.array((0.0, 0.0, 0.02)), np.full(3, 1e-5)),
+             (0.015, np.array((0.05, 0.0, 0.04)), np.full(3, 1e-5)),
+             *((0.005, np.array(r.position_m), rotor) for r in iris.rotors)]
+    center = sum(mass * place for mass, place, _ in parts) / iris.body.mass_kg
+    total = sum(own + mass * ((place - center) @ (place - center) - (place - center) ** 2)
+                for mass, place, own in parts)
+    assert iris.body.inertia_kg_m2 == pytest.approx(total, rel=2e-4)
     assert iris.rotor_model.thrust_coefficient_n_s2 == 5.84e-6
     assert iris.rotor_model.moment_coefficient_m == 0.06
     assert [r.turns for r in iris.rotors] == ['ccw', 'ccw', 'cw', 'cw']

@@ -3,6 +3,7 @@
 """Rotors: signs of every force and torque, and their lag."""
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 
@@ -10,7 +11,9 @@ import numpy as np
 import pytest
 from scipy.integrate import trapezoid
 
+from px4_sim_ros.config.vehicles_and_missions import load_vehicle
 from px4_sim_ros.model.body.rotors import OUT_OF_GROUND_EFFECT, RotorSet
+from px4_sim_ros.model.errors import RunError
 
 STILL = (0.0, 0.0, 0.0)
 DENSITY = 1.225                         # the reference density of the Iris
@@ -125,3 +128,43 @@ def test_angles_are_the_integral_of_the_speeds_within_half_a_turn(
     assert truths[-1].rotor_angles_rad == pytest.approx(
         [math.remainder(angle, math.tau) for angle in turned], abs=1e-9)
     assert all(abs(angle) <= math.pi for t in truths for angle in t.rotor_angles_rad)
+
+
+def test_a_reference_beyond_what_an_actuator_can_is_limited(build_dynamics):
+    """Of a rotor that turns one way, a servo with its travel, and motors of wheels."""
+    plane = dataclasses.replace(load_vehicle('plane'), battery=None)
+    rover = load_vehicle('rover_differential')
+    one_way, *ends = (build_dynamics(plane) for _ in range(3))
+    truth = None
+    for _ in range(500):
+        truth = one_way.step((-1e9, *plane.rest[1:]))
+    assert truth.rotor_speeds_rad_s == (0.0,)
+    for sign, dynamics in zip((1.0, -1.0), ends):
+        for _ in range(500):
+            truth = dynamics.step((0.0, *(sign * 1e9 for _ in plane.servos)))
+        assert truth.servo_angles_rad == pytest.approx(
+            [servo.center_rad + sign * servo.travel_rad for servo in plane.servos])
+    driven = build_dynamics(rover)
+    for _ in range(500):
+        driven.step((1e9, -1e9))
+    assert driven.reached == pytest.approx([1.0 * m * rover.motors[0].max_speed_rad_s
+                                            for m in (1, -1)])
+
+
+@pytest.mark.parametrize('wild', [math.nan, math.inf, -math.inf])
+def test_a_reference_that_is_not_finite_is_refused(on_mains, build_dynamics, wild):
+    dynamics = build_dynamics(on_mains)
+    before = dynamics.state.copy()
+    with pytest.raises(RunError) as refused:
+        dynamics.step((500.0, wild, 500.0, 500.0))
+    assert str(refused.value) == (
+        f'actuators/command: value 2 of 4 is {wild}: each must be a finite number')
+    assert (dynamics.state == before).all() and dynamics.time_us == 0
+
+
+def test_a_control_beyond_its_range_is_limited():
+    rover, plane = load_vehicle('rover_ackermann'), load_vehicle('plane')
+    for controls, limited in ((5.0, 1.0), (-5.0, -1.0)):
+        for vehicle in rover, plane:
+            assert vehicle.references((controls,) * 16, armed=True) == vehicle.references(
+                (limited,) * 16, armed=True)

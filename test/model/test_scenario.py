@@ -44,7 +44,7 @@ def look(content, s):
     ({'age_s': {'event': 'one', 'above': 2}}, 3.5)])
 def test_a_margin_is_how_far_a_number_is_from_its_bound(content, margin):
     found = look(content, situation(
-        7.5, begun_us={'one': 2_000_000}, battery=BatteryStatus(0, 15.0, 1.0, 2.0, 4.0),
+        7.5, begun_us={'one': 2_000_000}, battery=BatteryStatus(0, 15.0, 1.0, 2.0, 4.0, 4.0),
         height_m=5.0, tilt_deg=20.0, east_m=-3.0, climb_m_s=2.0))
     assert (found.margin, found.holds) == (pytest.approx(margin), margin > 0)
 

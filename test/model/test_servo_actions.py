@@ -32,12 +32,13 @@ class Faulty:
         action.check('test', Subject(plane, ('dynamics',)))
         self.faults = (Fault('event', SINCE_US, action),)
         self.index = len(plane.rotors) + plane.actuator_indices['elevator']
+        self.reached = [0.0] * plane.reference_count
         self.chain.of(SINCE_US - STEP_US, self.inputs(before_rad), ())
 
     def inputs(self, angle_rad):
         references = [0.1 * i for i in range(self.plane.reference_count)]
         references[self.index] = angle_rad
-        return BodyInputs(tuple(references))
+        return BodyInputs(tuple(references), self.reached)
 
     def __call__(self, angle_rad):
         """Return the references of the next step."""
@@ -57,9 +58,21 @@ def faulty(world, plane):
     return lambda kind, before_rad=0.0, **values: Faulty(world, plane, kind, before_rad, **values)
 
 
-def test_a_servo_that_is_stuck_stays_at_the_angle_that_was_asked_for_last(faulty):
-    stuck = faulty('servo_stuck', 0.123)
-    assert [stuck.angle(asked) for asked in (0.4, -0.4, 0.0)] == [0.123] * 3
+def test_a_servo_that_is_stuck_stays_at_the_angle_that_it_has_reached(
+        faulty, plane, build_dynamics):
+    """Also in the midst of its way; from then on it does not move."""
+    stuck, dynamics = faulty('servo_stuck', 0.3), build_dynamics(plane)
+    asked = [0.0] * plane.reference_count
+    asked[stuck.index] = 0.3
+    for _ in range(3):
+        dynamics.step(asked)
+    stuck.reached = dynamics.reached
+    reached = stuck.reached[stuck.index]
+    assert 0.01 < reached < 0.29
+    for angle in 0.4, -0.4, 0.0:
+        references = stuck(angle)
+        assert references[stuck.index] == reached
+        assert dynamics.step((0.0, *references[1:])).servo_angles_rad[-1] == reached
 
 
 @pytest.mark.parametrize(('side', 'sign'), [('positive', 1.0), ('negative', -1.0)])

@@ -71,8 +71,9 @@ def test_it_begins_there_and_stays_until_it_is_commanded(tiltrotor, build_dynami
 @pytest.mark.parametrize(('side', 'degrees'), [('positive', 90.0), ('negative', -10.0)])
 def test_hard_over_is_the_end_of_its_travel(tiltrotor, world, side, degrees):
     action = read_action('test', 'servo_hard_over', {'servo': 'left_tilt', 'side': side}, {})
-    effect = action.begin(Onset('event', 0, 'dynamics', world, tiltrotor, None))
-    found = effect(0, BodyInputs((0.0,) * tiltrotor.reference_count)).references_rad_s
+    inputs = BodyInputs((0.0,) * tiltrotor.reference_count, tiltrotor.rest)
+    effect = action.begin(Onset('event', 0, 'dynamics', world, tiltrotor, None, inputs))
+    found = effect(0, inputs).references_rad_s
     assert math.degrees(found[LEFT]) == pytest.approx(degrees, abs=0.01)
 
 

@@ -88,16 +88,16 @@ def test_figure_of_merit_is_that_of_the_wind_tunnel(iris, alter, figures_of):
 
 def test_angular_accelerations(mains, density, figures_of):
     """Two rotors as fast as they can; the other two carry the rest, for roll the inner one."""
-    found = figures_of(mains)
+    found, (ixx, iyy, izz) = figures_of(mains), mains.body.inertia_kg_m2
     hover, highest, least = (
         density * 5.84e-6 * speed ** 2 for speed in (found.hover_speed_rad_s, 1100, 100))
     rest, change = 4 * hover - 2 * highest - least, highest - hover
     assert found.roll_acceleration_rad_s2 == pytest.approx(
-        (highest * (0.22 + 0.20) - least * 0.22 - rest * 0.20) / 0.029125, rel=1e-6)
+        (highest * (0.22 + 0.20) - least * 0.22 - rest * 0.20) / ixx, rel=1e-6)
     assert found.pitch_acceleration_rad_s2 == pytest.approx(
-        change * 4 * 0.13 / 0.029125, rel=1e-6)
+        change * 4 * 0.13 / iyy, rel=1e-6)
     assert found.yaw_acceleration_rad_s2 == pytest.approx(
-        change * 4 * 0.06 / 0.055225, rel=1e-6)
+        change * 4 * 0.06 / izz, rel=1e-6)
 
 
 def test_hover_power_and_current(iris, density, figures_of):
@@ -213,12 +213,14 @@ def test_drag_by_direction(mains, alter, density, figures_of):
 
 def test_contact_modes(iris):
     """Four feet at (+-a, +-a, -h): heave, twist, and sway with tilt in two planes."""
-    mass, (tilt, _, twist), k, a, h = 1.55, iris.body.inertia_kg_m2, 4 * 1900.0, 0.17, 0.055
-    # In a plane: m x'' = -k (x - h t), I t'' = k h x - k (a^2 + h^2) t.
-    trace = k / mass + k * (a * a + h * h) / tilt
-    determinant = k * k * a * a / (mass * tilt)
-    root = math.sqrt(trace * trace / 4 - determinant)
-    squares = [trace / 2 + root, trace / 2 - root] * 2 + [k / mass, k * 2 * a * a / twist]
+    mass, (*tilts, twist), k, a, h = 1.55, iris.body.inertia_kg_m2, 4 * 1900.0, 0.17, 0.055
+    squares = [k / mass, k * 2 * a * a / twist]
+    for tilt in tilts:
+        # In a plane: m x'' = -k (x - h t), I t'' = k h x - k (a^2 + h^2) t.
+        trace = k / mass + k * (a * a + h * h) / tilt
+        determinant = k * k * a * a / (mass * tilt)
+        root = math.sqrt(trace * trace / 4 - determinant)
+        squares += [trace / 2 + root, trace / 2 - root]
     assert contact_rates_rad_s(iris) == pytest.approx(
         sorted(math.sqrt(square) for square in squares), rel=1e-9)
 

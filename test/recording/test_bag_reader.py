@@ -380,7 +380,7 @@ def test_a_version_has_not_what_is_new_since(whole, tmp_path):
 @pytest.mark.parametrize('change', [
     lambda text: '', lambda text: '{', lambda text: 'just a text', lambda text: '[1, 2]',
     lambda text: text.replace('namespace:', 'namespaces:'),
-    lambda text: text.replace('parameters:', 'parameters: 5\nother:', 1),
+    lambda text: text.replace('\nparameters:', '\nparameters: 5\nother:', 1),
     lambda text: text.replace('step_us: 4000', 'step_us: a word'),
     lambda text: text.replace('step_us: 4000', 'step_us: -1'),
     lambda text: f'schema_version: {schema.VERSION}\n',

@@ -248,8 +248,10 @@ def test_topics_that_versions_differ_in_are_left_out_and_named(pair):
         changed, topic='joint_states', time_us=40_000, change=lambda data: None), run=run)
     assert 'joint_states' not in found.topics and found.identical
     assert found.sentence.endswith(
-        '; not compared are joint_states, gps/fix, which versions of the recordings differ in')
-    assert comparison_json(found)['topics_left_out'] == ['joint_states', 'gps/fix']
+        '; not compared are joint_states, battery_state, gps/fix, gps/vel, which versions of the'
+        ' recordings differ in')
+    assert comparison_json(found)['topics_left_out'] == [
+        'joint_states', 'battery_state', 'gps/fix', 'gps/vel']
 
 
 def test_a_damaged_bag_is_compared_as_far_as_it_goes(tmp_path):

@@ -95,7 +95,7 @@ VALUES = {
     'airspeed': AIRSPEED, 'range': range_measurement(THIRD), 'optical_flow': FLOW,
     'visual_odometry': VISUAL_ODOMETRY, '/clock': None, 'ground_truth/odom': TRUTH,
     'ground_truth/accel': TRUTH, 'ground_truth/pose': TRUTH, 'joint_states': TRUTH,
-    'battery_state': BatteryStatus(TIME_US, 11.1, 20.0, 2.0, 5.0),
+    'battery_state': BatteryStatus(TIME_US, 11.1, 20.0, 2.0, 5.0, 5.5),
     'actuators/command': TRUTH.rotor_speeds_rad_s,
     'autopilot/odometry': Estimate(
         TIME_US, (THIRD, 2.0, 3.0), (4.0, THIRD, 6.0), (0.5, -0.5, THIRD, 0.1), (7.0, THIRD, 9.0))}
@@ -213,7 +213,7 @@ def test_no_flow_survives():
 
 
 def test_a_battery_survives_with_32_bits():
-    value = BatteryStatus(TIME_US, 11.1 + THIRD, 20.0 + THIRD, 2.0, 5.0).with_32_bits()
+    value = BatteryStatus(TIME_US, 11.1 + THIRD, 20.0 + THIRD, 2.0, 5.0, 5.5).with_32_bits()
     message = sent('battery_state', value)
     assert (message.current, message.percentage) == (-value.current_a, np.float32(0.4))
     assert message.present

@@ -65,7 +65,8 @@ def test_an_implausible_vehicle(altered, here):
 def test_px4_is_told_of_the_same_rotors(parameters, sentences, tmp_path, here):
     content = yaml.safe_load((config_directory() / 'vehicles' / 'iris.yaml').read_text())
     path = tmp_path / 'altered.yaml'
-    path.write_text(yaml.safe_dump(content | {'px4_parameters': parameters}))
+    content['px4_parameters'] |= parameters
+    path.write_text(yaml.safe_dump(content))
     result = here('check-vehicle', path)
     assert result.returncode == bool(sentences)
     assert [line.removeprefix('implausible: ') for line in result.stdout.splitlines()

@@ -16,13 +16,14 @@ import pytest
 from bags import largest_file
 from px4_flight import NEEDS_FIFO, complaints
 
+from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.config.resources import named_files
 from px4_sim_ros.config.vehicles_and_missions import load_vehicle
 from px4_sim_ros.mavlink.cores import shared_core_of
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.run import px4 as px4_module
 from px4_sim_ros.run import px4_parameters
-from px4_sim_ros.run.px4 import Px4, Px4Process, schedule_parameters
+from px4_sim_ros.run.px4 import Px4, Px4Process, world_parameters
 
 
 def core_of(instance, cores, monkeypatch):
@@ -87,8 +88,25 @@ def test_one_that_repeats_goes_first_on_its_core(cores, expected, monkeypatch):
             'taskset', '--cpu-list', str(core), 'prlimit', '--rttime=5000000',
             'chrt', '--fifo', '50', 'build/bin/px4']
         assert shared_core_of(instance) == core
-    assert schedule_parameters('repeatable')['hil_bridge']['shares_core'] is True
-    assert schedule_parameters('one-core') == {}
+    build = pathlib.Path('build')
+    assert world_parameters(Px4(build, 'repeatable'))['hil_bridge']['shares_core'] is True
+    assert world_parameters(Px4(build)) == {}
+
+
+@pytest.mark.parametrize(('tag', 'model'), [
+    ('v1.14.3', 'uniform'), ('v1.17.0-alpha1-1-gce32a51022', 'uniform'), ('', 'uniform'),
+    ('v1.18.0-beta1', 'wgs84'), ('v1.18.0', 'wgs84'), ('v2.0.0', 'wgs84')])
+def test_gravity_is_that_which_the_release_believes_in(tmp_path, tag, model):
+    """EKF2 has normal gravity by latitude from 1.18 on (PX4 #27602); parameters decide."""
+    header = tmp_path / 'src' / 'lib' / 'version' / 'build_git_version.h'
+    header.parent.mkdir(parents=True)
+    header.write_text('#define PX4_GIT_VERSION_STR "ce32a51022ab"\n'
+                      f'#define PX4_GIT_TAG_STR "{tag}"\n')
+    base = world_parameters(Px4(tmp_path))
+    assert load_configuration(None, {}, base=base).world.gravity_model == model
+    for own in 'uniform', 'wgs84':
+        assert load_configuration(
+            None, {'': {'gravity_model': own}}, base=base).world.gravity_model == own
 
 
 @pytest.mark.slow
@@ -200,7 +218,8 @@ def begun_with(tmp_path, monkeypatch):
         extras = tmp_path / str(len(types)) / 'etc/extras'
         extras.mkdir(parents=True, exist_ok=True)
         (extras / 'parameters.json.xz').write_bytes(lzma.compress(json.dumps(
-            {'parameters': [{'name': name, 'type': kind} for name, kind in types.items()]}
+            {'parameters': [{'name': name, 'type': kind}
+                            for name, kind in {'MPC_THR_HOVER': 'Float', **types}.items()]}
         ).encode()))
         px4_parameters._types.cache_clear()
         scenario = tmp_path / 'asked.yaml'
@@ -208,7 +227,8 @@ def begun_with(tmp_path, monkeypatch):
         found, remarks = px4_parameters.environment(
             Px4(extras.parent.parent), 'iris', str(scenario))
         return {name.removeprefix('PX4_PARAM_'): text for name, text in found.items()
-                if name.startswith('PX4_PARAM_') and name != 'PX4_PARAM_SIM_BAT_ENABLE'}, remarks
+                if name.startswith('PX4_PARAM_') and name not in (      # those of the Iris
+                    'PX4_PARAM_SIM_BAT_ENABLE', 'PX4_PARAM_MPC_THR_HOVER')}, remarks
     yield environment
     px4_parameters._types.cache_clear()
 

@@ -8,6 +8,7 @@ import math
 import numpy as np
 from scipy.integrate import quad
 
+from px4_sim_ros.config.vehicles_and_missions import load_vehicle
 from px4_sim_ros.model.environment.downwash import WakeSource, WakeTarget, downwash_m_s
 from verification.checks import Plot, Result, Series, check
 from verification.plants import G_M_S2, STILL_TRUTH, build, iris, uniform
@@ -83,10 +84,23 @@ def momentum_is_kept():
     return Result(np.max([abs(momentum_n(wake, s) / wanted - 1.0) for s in BELOW_M]))
 
 
-@check('downwash: momentum against thrust', model='the jet of an Iris in hover',
+@check('downwash: momentum against thrust', model='the jet of an Iris and an X500 in hover',
        reference='momentum theory: a jet that keeps its momentum has the thrust', tolerance=10.0,
        unit='%')
 def momentum_against_thrust():
-    """Return how far the measured jet is off, for a vehicle that was not measured."""
-    wake, weight_n = hovering()
-    return Result(100.0 * abs(momentum_n(wake, 4.0) / weight_n - 1.0))
+    """Return how far the measured jet is off, for quadrotors that were not measured."""
+    return Result(np.max([_off_thrust(name) for name in ('iris', 'x500')]))
+
+
+@check('downwash: momentum of other shapes', model='the jet of vehicles with other rotors than the'
+       ' measured quadrotors', reference='momentum theory: a jet that keeps its momentum has the'
+       ' thrust', tolerance=1e-8, unit='%')
+def momentum_of_other_shapes():
+    """Return how far it is off."""
+    return Result(np.max([
+        _off_thrust(name) for name in ('hexa', 'octo', 'standard_vtol', 'tiltrotor')]))
+
+
+def _off_thrust(name):
+    wake = WakeSource(load_vehicle(name), AIR).wake(STILL_TRUTH, 30.0)
+    return 100.0 * abs(momentum_n(wake, 4.0) / 30.0 - 1.0)

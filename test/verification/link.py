@@ -28,6 +28,7 @@ OPTIONAL = 'airspeed', 'range_finder', 'optical_flow', 'visual_odometry'
 # Of EKF2's parameters, ms: EKF2_ASP_DELAY, EKF2_RNG_DELAY, EKF2_OF_DELAY, EKF2_EV_DELAY.
 TAKEN_OFF = {'HIL_SENSOR': 100.0, 'DISTANCE_SENSOR': 5.0, 'HIL_OPTICAL_FLOW': 20.0, 'ODOMETRY': 0.0,
              'HIL_GPS': 0.0, 'HIL_STATE_QUATERNION': 0.0}
+START_US = 1_780_315_200_000_000      # 2026-06-01T12:00:00Z
 WITHIN = 'magnetometer', 'barometer'
 STEP_US = 4000
 
@@ -61,7 +62,8 @@ def ages_us(late_us=0):
     """
     shared = {f'instances.{kind}': 1 for kind in OPTIONAL} | {
         f'delays_us.{kind}': late_us for kind in WITHIN}
-    frames = HilFrames(block_configuration(load_configuration(None, {'': shared}), 'hil_bridge'))
+    frames = HilFrames(block_configuration(load_configuration(None, {
+        '': shared, 'hil_bridge': {'start_utc': '2026-06-01T12:00:00Z'}}), 'hil_bridge'))
     reader, clock_us = mavlink.MAVLink(None), 0
     ages = {name: [] for name in (*TAKEN_OFF, *WITHIN)}
     for time_us in range(STEP_US, 400_000, STEP_US):
@@ -81,7 +83,7 @@ def ages_us(late_us=0):
             elif name == 'DISTANCE_SENSOR':
                 taken_us = 1000 * message.time_boot_ms
             else:
-                taken_us = message.time_usec
+                taken_us = message.time_usec - (START_US if name == 'HIL_GPS' else 0)
             ages[name].append(clock_us - taken_us)
         frames.keep(inputs)
         frames.keep_truth(STILL_TRUTH._replace(time_us=time_us))

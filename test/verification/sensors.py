@@ -11,10 +11,12 @@ import math
 import numpy as np
 from pymavlink.dialects.v20 import common as mavlink
 from scipy import integrate
+from transforms3d.axangles import axangle2mat
 from transforms3d.quaternions import quat2mat
 
 from px4_sim_ros.mavlink.hil_codec import HilEncoder
 from px4_sim_ros.model.environment.environment import Environment
+from px4_sim_ros.model.rotation import matrix
 from px4_sim_ros.model.sensors.airspeed import Airspeed, AirspeedParameters
 from px4_sim_ros.model.sensors.barometer import Barometer
 from px4_sim_ros.model.sensors.gnss import Gnss
@@ -330,8 +332,41 @@ def gnss_antenna():
             rate_flu=tuple(rate.tolist())))
         turn = quat2mat(attitude)
         worst = np.max([
-            worst, math.dist(fix.velocity_enu, turn @ (velocity + np.cross(rate, arm))),
+            worst, math.dist(fix.velocity_enu, _converged(home, fix.position) @ turn @ (
+                velocity + np.cross(rate, arm))),
             math.dist(axes @ (earth_fixed(fix.position) - origin), turn @ arm)])
+    return Result(worst)
+
+
+def _converged(home, place):
+    """Return what turns map axes to those of a place near by: meridians converge by its sine."""
+    angle = math.radians(home.longitude_deg - place.longitude_deg) * math.sin(
+        math.radians(home.latitude_deg))
+    return axangle2mat((0.0, 0.0, 1.0), angle)
+
+
+@check('velocity away from home', model='GNSS and HIL_STATE_QUATERNION, 10 km east of homes at 89,'
+       ' 80 and 47 degrees and beyond the pole', reference='difference of the positions sent, in'
+       ' east, north and up at the place, by the formulas of the ellipsoid', tolerance=2e-5,
+       unit='m/s')
+def velocity_away_from_home():
+    """Return the largest difference; the map's east-west ways are true to r^2 / 6 R^2."""
+    worst = 0.0
+    for latitude, place in ((89.0, (1e4, 0.0)), (80.0, (1e4, 0.0)), (47.4, (1e4, 0.0)),
+                            (89.95, (3e3, 9e3))):
+        there = dataclasses.replace(world(), home_latitude_deg=latitude, home_longitude_deg=20.0)
+        gnss = Gnss('gps', dataclasses.replace(
+            configuration().nodes['gps'], horizontal_error_m=0.0, vertical_error_m=0.0,
+            velocity_noise_m_s=0.0, delay_s=0.0), there)
+        moves = np.array((8.0, 2.0, 0.5))
+        before, now, after = (gnss.measure(STILL_TRUTH._replace(
+            position_enu=(*np.add(place, t * moves[:2]), 0.5 * t), velocity_flu=tuple(moves)))
+            for t in (-1.0, 0.0, 1.0))
+        expected = 0.5 * east_north_up(now.position) @ (
+            earth_fixed(after.position) - earth_fixed(before.position))
+        frame = there.local_frame()
+        turned = np.array(matrix(frame.turn_to_place(now.position))).reshape(3, 3) @ moves
+        worst = np.max([worst, math.dist(now.velocity_enu, expected), math.dist(turned, expected)])
     return Result(worst)
 
 

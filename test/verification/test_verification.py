@@ -80,9 +80,10 @@ ROWS = {
         'turbulence as a field: rms', 'turbulence as a field: correlation in space'),
     'downwash': (
         'downwash: what a vehicle below feels', 'downwash: momentum is kept',
-        'downwash: momentum against thrust'),
+        'downwash: momentum against thrust', 'downwash: momentum of other shapes'),
     'GNSS': (
-        'GNSS error: correlation time', 'GNSS error: size', 'GNSS antenna on a lever'),
+        'GNSS error: correlation time', 'GNSS error: size', 'GNSS antenna on a lever',
+        'velocity away from home'),
     'Thevenin pack': ('Thevenin: charge', 'Thevenin: polarisation', 'Thevenin: voltage'),
     'unequal packs': (
         'unequal packs: voltage', 'unequal packs: currents', 'unequal packs: charge'),

@@ -22,8 +22,8 @@ class Alterations(typing.NamedTuple):
     inertia_kg_m2: Inertia = (0.0,) * 6            # added about there: x, y, z, xy, xz, yz
     torque_flu: Vector = (0.0, 0.0, 0.0)           # N m, added to all others
     density_share: float = 1.0                     # of the air's density
-    voltage_share: float = 1.0                     # of the battery without load
-    resistance_factor: float = 1.0
+    cells_share: float = 1.0                       # of the battery's cells in series
+    resistance_factor: float = 1.0                 # of R0
     capacity_share: float = 1.0
 
 

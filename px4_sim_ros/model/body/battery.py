@@ -33,6 +33,7 @@ class Battery:
     def __init__(self, model: BatteryModel) -> None:
         self.model = model
         self.constants = packs_on_a_bus(model)
+        self.capacity_share = 1.0
 
     def initial(self, charge: float) -> np.ndarray:
         """Return the state of rested packs, each with this share of its capacity."""
@@ -58,7 +59,28 @@ class Battery:
         """Return what is left in all packs."""
         charge: float = sum(
             c * pack.capacity_ah for c, pack in zip(state[::2], self.model.packs))
-        return charge
+        return charge * self.capacity_share
+
+    @property
+    def capacity_ah(self) -> float:
+        """What all packs hold when they are full."""
+        return self.model.capacity_ah * self.capacity_share
+
+    def wear(self, cells_share: float, resistance_factor: float, capacity_share: float) -> None:
+        """Give the packs other constants, in place, from how they were made.
+
+        :param cells_share: of the cells in series: with n of them E, R0 and R1 grow as n, C1 as 1/n
+        :param resistance_factor: of the series resistance
+        :param capacity_share: of the capacity; the charge, as a share of it, stays
+        """
+        self.capacity_share, packs = capacity_share, self.constants
+        packs[:] = packs_on_a_bus(self.model)
+        for name, factor in (
+                ('empty_voltage_v', cells_share), ('voltage_span_v', cells_share),
+                ('knee_v', cells_share),
+                ('conductance_s', 1.0 / (cells_share * resistance_factor)),
+                ('volts_per_a_s', cells_share), ('charge_per_a_s', 1.0 / capacity_share)):
+            packs[name] *= factor
 
 
 def packs_on_a_bus(model: BatteryModel | None) -> np.ndarray:
@@ -74,25 +96,6 @@ def packs_on_a_bus(model: BatteryModel | None) -> np.ndarray:
             1.0 / (_S_PER_H * pack.capacity_ah), 1.0 / pack.polarisation_capacitance_f,
             1.0 / (pack.polarisation_resistance_ohm * pack.polarisation_capacitance_f),
         ) for pack in packs], names)
-
-
-def wear_packs(
-    packs: np.ndarray, new: np.ndarray, voltage_share: float, resistance_factor: float,
-    capacity_share: float,
-) -> None:
-    """Give packs other constants, in place.
-
-    :param new: those of the packs as they were made, from `packs_on_a_bus`
-    :param voltage_share: of the open-circuit voltage
-    :param resistance_factor: of the series resistance
-    :param capacity_share: of the capacity; the charge, as a share of it, stays
-    """
-    packs[:] = new
-    for name, factor in (
-            ('empty_voltage_v', voltage_share), ('voltage_span_v', voltage_share),
-            ('knee_v', voltage_share), ('conductance_s', 1.0 / resistance_factor),
-            ('charge_per_a_s', 1.0 / capacity_share)):
-        packs[name] *= factor
 
 
 @compiled

@@ -11,7 +11,7 @@ import typing
 import numpy as np
 
 from px4_sim_ros.model.body.alterations import Alterations
-from px4_sim_ros.model.body.battery import Battery, packs_on_a_bus, wear_packs
+from px4_sim_ros.model.body.battery import Battery
 from px4_sim_ros.model.body.contact import no_anchors
 from px4_sim_ros.model.body.integrators import ADAPTIVE, FIXED, Adaptive, DynamicsParameters, State
 from px4_sim_ros.model.body.motion import derivative, project_state, turn_rotors
@@ -34,12 +34,20 @@ from px4_sim_ros.model.body.standing import Stand, stand
 from px4_sim_ros.model.body.wheel_reader import WheelReader
 from px4_sim_ros.model.code_cache import IS_PLAIN
 from px4_sim_ros.model.environment.environment import Environment
-from px4_sim_ros.model.errors import DivergedError
+from px4_sim_ros.model.environment.ground import Ground
+from px4_sim_ros.model.errors import DivergedError, RunError
 from px4_sim_ros.model.frames import Quaternion, Vector
 from px4_sim_ros.model.inputs import BatteryStatus
 from px4_sim_ros.model.quickly import quickly
 from px4_sim_ros.model.random_streams import NormalStream
-from px4_sim_ros.model.rotation import cross, difference, matrix, multiply, to_world
+from px4_sim_ros.model.rotation import (
+    cross,
+    difference,
+    matrix,
+    multiply,
+    to_body,
+    to_world,
+)
 from px4_sim_ros.model.sensors.noise import GaussMarkov
 from px4_sim_ros.model.timebase import US_PER_S, seconds_text
 from px4_sim_ros.model.truth import Truth
@@ -48,6 +56,7 @@ from px4_sim_ros.model.vehicle.vehicle import Vehicle
 _truth_of = quickly(Truth)
 
 _NOTHING = (0.0, 0.0, 0.0)
+_SETTLING_US, _AT_REST = 20_000_000, 1e-6      # m/s and rad/s
 _EAST_DEG = 90.0       # the heading of body axes that are those of the world
 
 
@@ -85,6 +94,7 @@ class Dynamics:
         self._servos = self._actuators + len(vehicle.motors)
         self._packs = self._servos + len(vehicle.servos)
         self._battery = Battery(vehicle.battery) if vehicle.battery is not None else None
+        self._cells_share = 1.0
         self.time_us = 0
         self.force_enu: Vector = _NOTHING
         """An external force on the centre of mass, N; zero unless it is set."""
@@ -128,7 +138,30 @@ class Dynamics:
         self._advance = functools.partial(advance, *self._of_a_step)
         self._set_outputs = functools.partial(advance, step_us / US_PER_S, 0, is_rk4)
         self._look = functools.partial(advance, 0.0, 0, is_rk4)
+        if ground and not slope.is_level:
+            self._settle(slope, functools.partial(
+                advance, self._of_a_step[0], _SETTLING_US // step_us * parameters.substeps, True))
         self.truth()
+
+    def _settle(self, slope: Ground, advance: typing.Callable[[], bool]) -> None:
+        """Stand on a slope as the springs along it let it, if friction and wheels hold it there.
+
+        Without power and wind it comes to rest; it is then at the place of the start again, with
+        the attitude and the stretched springs that it has found.
+        """
+        memory, begun = self._memory, self._memory.all.copy()
+        self._hold(*_NOTHING, *_NOTHING, *self._held.references)
+        is_valid, found = advance(), self.state.copy()
+        memory.all[:] = begun
+        if is_valid and np.abs(found[VELOCITY]).max() < _AT_REST and (
+                np.abs(found[RATE]).max() < _AT_REST):
+            east, north, height = to_body(
+                slope.matrix, difference(tuple(found[POSITION]), tuple(self.state[POSITION])))
+            self._held.anchors[:] -= east, north
+            self.state[POSITION] += to_world(slope.matrix, (0.0, 0.0, height))
+            self.state[ATTITUDE] = found[ATTITUDE]
+        else:
+            self._held.anchors[:] = no_anchors(len(self._plant.feet))
 
     def _compile(self) -> None:
         """Compile what an integrator calls that chooses its steps."""
@@ -151,16 +184,26 @@ class Dynamics:
         """The anchor of each foot on the ground, (n, 2) in m; NaN of one off the ground."""
         return self._held.anchors
 
+    @property
+    def reached(self) -> list[float]:
+        """Speeds of rotors and motors, rad/s, angles of servos, rad, as references ask for them."""
+        found: list[float] = self.state[ROTORS:self._packs].tolist()
+        return found
+
     def step(
         self, references: typing.Sequence[float], wind_enu: Vector = _NOTHING,
     ) -> Truth:
         """Advance by one step with references and wind held, and return the motion at its end.
 
         :param references: of `Vehicle.references`: speeds of the rotors, as reached at nominal
-            bus voltage, and of the motors, rad/s; angles of the servos, rad
+            bus voltage, and of the motors, rad/s; angles of the servos, rad. What an actuator
+            cannot reach is limited to what it can
         :param wind_enu: velocity of the air
+        :raises RunError: a reference is not finite
         :raises DivergedError: the motion has left all bounds
         """
+        if not math.isfinite(sum(references)):
+            raise _not_finite(references)
         self._hold(*wind_enu, *self.force_enu, *references)
         if self._is_in_vortex_ring:
             self._plant.rotors[:, SHAKING] = self._draw_shakings()
@@ -258,7 +301,8 @@ class Dynamics:
         if self._battery is None:
             return None
         return BatteryStatus(
-            time_us, *bus, self._battery.charge_ah(charges), self._battery.model.capacity_ah)
+            time_us, *bus, self._battery.charge_ah(charges), self._battery.capacity_ah,
+            self._battery.model.capacity_ah)
 
     def lift_n(self, rotors: typing.Iterable[int]) -> float:
         """Return the thrust of these rotors along body z at the time of the last truth."""
@@ -275,9 +319,12 @@ class Dynamics:
         """Load the vehicle, and wear its packs, from now on; always from how it was made."""
         self._move_center(self._plant.alter(self._made, self._body, altered))
         if self._battery is not None:
-            for packs in (self._plant.packs, self._battery.constants):
-                wear_packs(packs, packs_on_a_bus(self._battery.model), altered.voltage_share,
-                           altered.resistance_factor, altered.capacity_share)
+            self._battery.wear(
+                altered.cells_share, altered.resistance_factor, altered.capacity_share)
+            self._plant.packs[:] = self._battery.constants
+            # The polarisation of cells that are shorted is gone with them.
+            self.state[self._packs + 1::2] *= altered.cells_share / self._cells_share
+            self._cells_share = altered.cells_share
 
     def _move_center(self, center: Vector) -> None:
         """Go on with another centre of mass: the vehicle stays where it is, and goes on turning."""
@@ -321,6 +368,13 @@ def _readers(
         slice(servos, packs),
     ), operator.itemgetter(
         slice(outputs + BUS_VOLTAGE, outputs + BUS_CURRENT + 1), outputs + IN_VORTEX_RING)
+
+
+def _not_finite(references: typing.Sequence[float]) -> RunError:
+    at, value = next(((i, value) for i, value in enumerate(references)
+                      if not math.isfinite(value)), (0, math.inf))
+    return RunError(f'actuators/command: value {at + 1} of {len(references)} is {value}:'
+                    ' each must be a finite number')
 
 
 def _level(heading_deg: float) -> Quaternion:

@@ -46,10 +46,11 @@ GROUND_EFFECT_REACH = 300.0
     SHAKING,       # relative change of the thrust in a vortex ring: set at boundaries of steps
     THRUST,        # what it gave last: `wrench` writes it, and surfaces in its wake read it
     ACCELERATION,  # of its speed, rad/s^2: `spin_up` writes it
+    LEAST_SPEED,   # below 0 if it can turn backwards
     TILT_SERVO,    # its index behind the rotors, -1 for none; at its angle 0 the axis is at REST
     REST_X, REST_Y, REST_Z, HINGE_X, HINGE_Y, HINGE_Z,
-) = range(35)
-COLUMNS = 35
+) = range(36)
+COLUMNS = 36
 
 SHAKES_FROM = 0.5
 """Descent at which a vortex ring begins / downwash of hover."""
@@ -130,6 +131,7 @@ def _row(
         rotor.spin * model.inertia_kg_m2,
         model.max_speed_rad_s, model.time_constant_up_s, model.time_constant_down_s,
         radius, GROUND_EFFECT_REACH * radius, model.disc_area_m2, 0.0, 0.0, 0.0,
+        -model.max_speed_rad_s if model.reversible else 0.0,
         servo, *rotor.direction, *unit(rotor.hinge))
 
 
@@ -300,8 +302,8 @@ def speed_rate(
     :param voltage_share: bus voltage / nominal voltage. A speed controller without a
         speed loop sets a share of the voltage, so the speed that is reached scales with it.
     """
-    most = rotors[index, MAX_SPEED]
-    goal: float = max(-most, min(reference_rad_s, most)) * voltage_share
+    goal: float = max(rotors[index, LEAST_SPEED], min(
+        reference_rad_s, rotors[index, MAX_SPEED])) * voltage_share
     rises = goal > speed_rad_s if goal >= 0.0 else goal < speed_rad_s
     lag_s: float = rotors[index, LAG_UP] if rises else rotors[index, LAG_DOWN]
     return (goal - speed_rad_s) / lag_s

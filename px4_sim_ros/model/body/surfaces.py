@@ -4,15 +4,17 @@
 
 With alpha from zero lift, a the lift slope, A the aspect ratio and e the Oswald factor:
 
-    C_L = (1 - s) a alpha + s 2 sin^2(alpha) cos(alpha) sign(alpha)
-    C_D = C_D0 + (1 - s) (a alpha)^2 / (pi e A) + s 2 |sin^3(alpha)|
+    C_L = (1 - s) a alpha + s B sin(alpha) cos(alpha)
+    C_D = C_D0 + (1 - s) (a alpha)^2 / (pi e A) + s B sin^2(alpha),   B = 1.11 + 0.018 A
     s   = (1 + E(-(alpha - stall)) + E(alpha + stall))
           / ((1 + E(-(alpha - stall))) (1 + E(alpha + stall))),   E(x) = exp(50 x)
 
 which is a linear lift that blends into that of a flat plate beyond the stall (Beard & McLain 2012,
-Small Unmanned Aircraft, 4.9 to 4.11). A deflection turns the line of zero lift. The velocity is
-that of the surface, with the part of the body's rotation: that gives all damping. The flow along
-the span does nothing.
+Small Unmanned Aircraft, 4.9 to 4.11). The plate is that of Viterna & Corrigan 1982 (NASA CP-2230,
+Fixed Pitch Rotor Performance of Large Horizontal Axis Wind Turbines): B is its drag coefficient
+across the flow, 1.13 for a square and 2.01 from an aspect ratio of 50 on. A deflection turns the
+line of zero lift. The velocity is that of the surface, with the part of the body's rotation: that
+gives all damping. The flow along the span does nothing.
 
 A rotor blows what momentum theory gives far behind it, v' = sqrt(v^2 + 2 T / (rho A)) in place of
 the speed v along its axis, over the whole of a surface in its wake.
@@ -39,8 +41,8 @@ _BLENDING = 50.0
 # The columns of the table, in SI units; servo and rotor are indices, -1 for none.
 (
     X, Y, Z, CHORD_X, CHORD_Y, CHORD_Z, NORMAL_X, NORMAL_Y, NORMAL_Z, AREA, MOMENT_AREA, LIFT_SLOPE,
-    INDUCED, ZERO_LIFT, STALL, DRAG_0, SERVO, EFFECT, ROTOR,
-) = range(19)
+    INDUCED, ZERO_LIFT, STALL, DRAG_0, BROADSIDE, SERVO, EFFECT, ROTOR,
+) = range(20)
 
 
 def surface_table(
@@ -54,9 +56,9 @@ def surface_table(
         *surface.position_m, *unit(surface.chord), *unit(surface.normal), surface.area_m2,
         surface.moment_0 * surface.area_m2 * surface.chord_m, surface.lift_slope,
         1.0 / (math.pi * surface.efficiency * surface.aspect_ratio),
-        surface.zero_lift_rad, surface.stall_rad, surface.drag_0,
+        surface.zero_lift_rad, surface.stall_rad, surface.drag_0, surface.broadside_drag,
         servos.get(surface.servo, -1), surface.effect, surface.in_wake_of - 1)
-        for surface in surfaces]).reshape(-1, 19)
+        for surface in surfaces]).reshape(-1, 20)
 
 
 @compiled
@@ -71,7 +73,7 @@ def coefficients(
     below = math.exp(_BLENDING * (alpha_rad + surfaces[index, STALL]))
     plate = (1.0 + above + below) / ((1.0 + above) * (1.0 + below))
     sine, linear = math.sin(alpha_rad), surfaces[index, LIFT_SLOPE] * alpha_rad
-    pressure = 2.0 * sine * abs(sine)          # normal to the plate
+    pressure = surfaces[index, BROADSIDE] * sine          # normal to the plate
     induced = surfaces[index, INDUCED] * linear * linear
     return (
         (1.0 - plate) * linear + plate * pressure * math.cos(alpha_rad),

@@ -8,7 +8,7 @@ import functools
 import math
 import typing
 
-from px4_sim_ros.model.frames import Vector
+from px4_sim_ros.model.frames import Quaternion, Vector
 
 if typing.TYPE_CHECKING:
     import pyproj
@@ -37,7 +37,8 @@ class LocalFrame:
     the shortest way there at the origin's altitude. Up is the height over the ellipsoid less that
     of the origin, so that flat ground follows the Earth, and a barometer and GNSS agree however far
     away; on a plane that touches the Earth they would differ by d^2 / 2R, 7.8 m at 10 km. It is the
-    frame that PX4 estimates in. Ways from the origin are true to 1e-9.
+    frame that PX4 estimates in. Ways from the origin are true to 1e-9. True north turns on it from
+    place to place: by 0.1 degrees over 10 km east of Zurich, by 180 degrees beyond a pole.
     """
 
     origin: GeodeticPosition
@@ -55,15 +56,30 @@ class LocalFrame:
 
     def turned_from_place(self, place: GeodeticPosition, vector_enu: Vector) -> Vector:
         """Return a vector on the axes of the map that is given in east, north and up at a place."""
+        sine, cosine = self._north_at(place)
+        x, y, z = vector_enu
+        return cosine * x + sine * y, cosine * y - sine * x, z
+
+    def turned_to_place(self, place: GeodeticPosition, vector_map: Vector) -> Vector:
+        """Return a vector in east, north and up at a place that is given on the axes of the map."""
+        sine, cosine = self._north_at(place)
+        x, y, z = vector_map
+        return cosine * x - sine * y, cosine * y + sine * x, z
+
+    def turn_to_place(self, place: GeodeticPosition) -> Quaternion:
+        """Return the rotation that turns as `turned_to_place` does."""
+        half = 0.5 * math.atan2(*self._north_at(place))
+        return math.cos(half), 0.0, 0.0, math.sin(half)
+
+    def _north_at(self, place: GeodeticPosition) -> tuple[float, float]:
+        """Return how far east and north on the map true north of a place points, of length 1."""
         # Where a short way along the meridian of the place leads on the map; not beyond a pole.
         way_deg = -_SHORT_WAY_DEG if place.latitude_deg > 0.0 else _SHORT_WAY_DEG
         ahead = dataclasses.replace(place, latitude_deg=place.latitude_deg + way_deg)
         east, north = (
             (b - a) / way_deg for a, b in zip(self.to_local(place)[:2], self.to_local(ahead)))
         length = math.hypot(east, north)
-        sine, cosine = east / length, north / length
-        x, y, z = vector_enu
-        return cosine * x + sine * y, cosine * y - sine * x, z
+        return east / length, north / length
 
     @functools.cached_property
     def _projection(self) -> pyproj.Proj:

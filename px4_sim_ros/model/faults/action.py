@@ -40,6 +40,7 @@ class Onset(typing.NamedTuple):
     world: WorldParameters
     vehicle: Vehicle
     last: typing.Any               # what the block had made of its last value; None before
+    now: typing.Any                # its value now, without this action
 
     def seconds(self, time_us: int) -> float:
         """Return the age of the action."""

@@ -28,7 +28,7 @@ class FaultChain:
         :param faults: those that are in force, also on other blocks
         """
         if faults is not self._faults:
-            self._follow(faults)
+            self._follow(faults, value)
         for effect in self._effects.values():
             value = effect(time_us, value)
             if value is None:
@@ -36,12 +36,12 @@ class FaultChain:
         self._last = value
         return value
 
-    def _follow(self, faults: Faults) -> None:
+    def _follow(self, faults: Faults, value: typing.Any) -> None:
         """Begin with actions that are new, and end those that are not in force any more."""
         before, self._effects = self._effects, {}
         for fault in faults:
             if fault.action.changes(self._block):
                 key = fault.name, fault.since_us
                 self._effects[key] = before.get(key) or fault.action.begin(Onset(
-                    *key, self._block, self._world, self._vehicle, self._last))
+                    *key, self._block, self._world, self._vehicle, self._last, value))
         self._faults = faults

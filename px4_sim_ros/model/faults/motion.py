@@ -25,7 +25,8 @@ from px4_sim_ros.model.timebase import US_PER_S
 class BodyInputs(typing.NamedTuple):
     """What moves the vehicle, besides the air, and how it is loaded and worn."""
 
-    references_rad_s: typing.Sequence[float]       # of the rotors
+    references_rad_s: typing.Sequence[float]       # of rotors and motors; angles of servos, rad
+    reached: typing.Sequence[float] = ()           # of the same, before the step
     force_enu: Vector = (0.0, 0.0, 0.0)            # N, on the centre of mass
     altered: Alterations = UNALTERED
 
@@ -213,7 +214,7 @@ class BatteryAction(MotionAction):
 
 @dataclasses.dataclass(frozen=True)
 class BatteryCells(BatteryAction):
-    """Cells of each pack are shorted: their voltage and their resistance are missing."""
+    """Cells of each pack are shorted: their voltage, resistance and polarisation are missing."""
 
     shorted: int = parameter('cells of each pack', minimum=1)
     of: int = parameter('cells that each pack has in series', minimum=2)
@@ -231,8 +232,7 @@ class BatteryCells(BatteryAction):
         """Leave the share of the cells that work."""
         share = (self.of - self.shorted) / self.of
         return lambda time_us, inputs: inputs.with_altered(
-            voltage_share=inputs.altered.voltage_share * share,
-            resistance_factor=inputs.altered.resistance_factor * share)
+            cells_share=inputs.altered.cells_share * share)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -248,7 +248,7 @@ class BatteryResistance(BatteryAction):
 
 @dataclasses.dataclass(frozen=True)
 class BatteryCapacity(BatteryAction):
-    """Each pack holds less: its charge, as a share, falls faster from now on."""
+    """Each pack holds less: what it held beyond is lost, and its share falls faster."""
 
     share: float = parameter('of the capacity that is left', above=0, maximum=1)
 

@@ -42,8 +42,8 @@ class ServoAction(MotionAction):
         vehicle = onset.vehicle
         index = len(vehicle.rotors) + vehicle.actuator_indices[self.servo]
         servo, = (servo for servo in vehicle.servos if servo.name == self.servo)
-        before = servo.center_rad if onset.last is None else onset.last.references_rad_s[index]
-        angle = self.angle(before, servo)
+        asked = servo.center_rad if onset.last is None else onset.last.references_rad_s[index]
+        angle = self.angle(asked, onset.now.reached[index], servo)
 
         def effect(time_us: int, inputs: BodyInputs) -> BodyInputs:
             references = list(inputs.references_rad_s)
@@ -51,10 +51,11 @@ class ServoAction(MotionAction):
             return inputs._replace(references_rad_s=tuple(references))
         return effect
 
-    def angle(self, before_rad: float, servo: Servo) -> _Change:
+    def angle(self, asked_rad: float, reached_rad: float, servo: Servo) -> _Change:
         """Return what becomes of the angle that is asked for in each step, rad.
 
-        :param before_rad: the angle that was asked for in the last step before
+        :param asked_rad: the angle that was asked for in the last step before
+        :param reached_rad: that which the servo has
         :param servo: the one it acts on
         """
         raise NotImplementedError
@@ -62,11 +63,11 @@ class ServoAction(MotionAction):
 
 @dataclasses.dataclass(frozen=True)
 class ServoStuck(ServoAction):
-    """It stays at the angle that was asked for last, whatever is asked for."""
+    """It stays at the angle that it has reached, whatever is asked for."""
 
-    def angle(self, before_rad: float, servo: Servo) -> _Change:
-        """Ask for the same as before."""
-        return lambda asked: before_rad
+    def angle(self, asked_rad: float, reached_rad: float, servo: Servo) -> _Change:
+        """Ask for where it is."""
+        return lambda asked: reached_rad
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,7 +77,7 @@ class ServoHardOver(ServoAction):
     side: str = parameter(
         'sign of the angle there, from that at control 0', choices=(POSITIVE, NEGATIVE))
 
-    def angle(self, before_rad: float, servo: Servo) -> _Change:
+    def angle(self, asked_rad: float, reached_rad: float, servo: Servo) -> _Change:
         """Ask for the whole travel."""
         travel = servo.travel_rad if self.side == POSITIVE else -servo.travel_rad
         end = servo.center_rad + travel
@@ -90,9 +91,9 @@ class ServoSlack(ServoAction):
     play_deg: float = parameter('from one end of the play to the other', 'deg', above=0,
                                 maximum=90)
 
-    def angle(self, before_rad: float, servo: Servo) -> _Change:
+    def angle(self, asked_rad: float, reached_rad: float, servo: Servo) -> _Change:
         """Drag the angle along at half the play's distance: the play operator of hysteresis."""
-        half, state = 0.5 * math.radians(self.play_deg), before_rad
+        half, state = 0.5 * math.radians(self.play_deg), asked_rad
 
         def drag(asked: float) -> float:
             nonlocal state

@@ -68,6 +68,8 @@ class GnssParameters(Parameters):
 class GnssMeasurement(typing.NamedTuple):
     """One fix; accuracies are 1-sigma, as the receiver reports them.
 
+    The velocity is east, north and up at the place of the fix, not on the axes of home.
+
     In an outage position and velocity are those of the last fix, if there was one.
     """
 
@@ -91,9 +93,11 @@ class Gnss:
         self._path = _Path(exact_us(f'{name}.delay_s', p.delay_s), p.position_m)
         self._velocity_stream = NormalStream(world.seed, f'{name}/velocity')
         # A unit process: its stationary standard deviation is 1 from the first sample on.
+        stream = NormalStream(world.seed, f'{name}/position')
+        start = vector(stream.next3())
         self._error = GaussMarkovVector(
-            math.sqrt(2.0 / p.error_correlation_time_s), p.error_correlation_time_s, 1.0,
-            period_s, NormalStream(world.seed, f'{name}/position'))
+            math.sqrt(2.0 / p.error_correlation_time_s), p.error_correlation_time_s, period_s,
+            stream, start)
         self._outage = _Outage(
             p.outage_rate_hz, p.outage_duration_s, period_s,
             NormalStream(world.seed, f'{name}/outage'))
@@ -109,14 +113,15 @@ class Gnss:
         lost = self._outage.next()
         if lost and self._last is not None:
             return self._last._replace(time_us=truth.time_us, fix_type=FixType.NONE)
+        place = self._frame.to_geodetic((
+            east + p.horizontal_error_m * e,
+            north + p.horizontal_error_m * n,
+            up + p.vertical_error_m * u,
+        ))
         self._last = GnssMeasurement(
-            truth.time_us,
-            self._frame.to_geodetic((
-                east + p.horizontal_error_m * e,
-                north + p.horizontal_error_m * n,
-                up + p.vertical_error_m * u,
-            )),
-            vector(v + p.velocity_noise_m_s * k for v, k in zip(velocity, noise)),
+            truth.time_us, place, vector(
+                v + p.velocity_noise_m_s * k for v, k in zip(
+                    self._frame.turned_to_place(place, velocity), noise)),
             p.reported_horizontal_accuracy_m,
             p.reported_vertical_accuracy_m,
             FixType.NONE if lost else self._fix_type,

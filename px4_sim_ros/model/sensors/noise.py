@@ -44,14 +44,14 @@ class GaussMarkovVector:
     """
 
     def __init__(
-        self, random_walk: float, correlation_time_s: float, turn_on: float, period_s: float,
-        stream: NormalStream,
+        self, random_walk: float, correlation_time_s: float, period_s: float,
+        stream: NormalStream, start: Vector = (0.0, 0.0, 0.0),
     ) -> None:
         self._stream = stream
         self._decay = math.exp(-period_s / correlation_time_s)
         self._sigma = random_walk * math.sqrt(
             -0.5 * correlation_time_s * math.expm1(-2.0 * period_s / correlation_time_s))
-        self._value = tuple(turn_on * n for n in stream.next3())
+        self._value = start
 
     def next(self) -> Vector:
         """Return the bias one period later."""
@@ -68,7 +68,10 @@ class GaussMarkovVector:
 
 
 class VectorNoise:
-    """White noise of a given density plus a drifting bias, on three axes."""
+    """White noise of a given density, a constant turn-on bias and one that drifts, on three axes.
+
+    As in RotorS (Furrer et al. 2016): the turn-on bias stays, the drift beside it begins at 0.
+    """
 
     def __init__(
         self, noise_density: float, random_walk: float, correlation_time_s: float, turn_on: float,
@@ -78,7 +81,7 @@ class VectorNoise:
 
         :param noise_density: of the white noise, unit per sqrt(Hz)
         :param random_walk: density of the noise that drives the bias, unit/s per sqrt(Hz)
-        :param turn_on: standard deviation of the bias at the start, unit
+        :param turn_on: standard deviation of the turn-on bias, unit
         :param name: of the streams of random numbers
         """
         self._stream = NormalStream(seed, name)
@@ -86,14 +89,20 @@ class VectorNoise:
         self.variance = self._sigma * self._sigma      # of the white part of one sample
         self._next_numbers = self._stream.next3
         # The bias has a stream of its own, so that the white noise is the same without it.
-        self._bias = None if random_walk == turn_on == 0.0 else GaussMarkovVector(
-            random_walk, correlation_time_s, turn_on, period_s,
-            NormalStream(seed, f'{name}/bias'))
+        bias_stream = NormalStream(seed, f'{name}/bias')
+        x, y, z = (turn_on * n for n in bias_stream.next3())
+        self._drift = GaussMarkovVector(
+            random_walk, correlation_time_s, period_s, bias_stream) if random_walk else None
+        self._turn_on = x, y, z
         # Without one nothing is to change, not even the sign of a zero.
-        self._next_bias = (
-            itertools.repeat((-0.0, -0.0, -0.0)).__next__ if self._bias is None
-            else self._bias.next)
+        self._next_bias = self._drifted if self._drift is not None else itertools.repeat(
+            (x, y, z) if turn_on else (-0.0, -0.0, -0.0)).__next__
         self._drawn: tuple[Vector, Vector] | None = None      # bias and numbers of the next sample
+
+    def _drifted(self) -> Vector:
+        assert self._drift is not None
+        (x, y, z), (a, b, c) = self._turn_on, self._drift.next()
+        return x + a, y + b, z + c
 
     def draw(self) -> tuple[float, ...]:
         """Return the next sample's bias and white noise, which it has whenever it is taken."""
@@ -114,8 +123,8 @@ class VectorNoise:
         if self._drawn is not None and samples:
             self._drawn, samples = None, samples - 1
         self._stream.skip(3 * samples)
-        if self._bias is not None:
-            self._bias.skip(samples)
+        if self._drift is not None:
+            self._drift.skip(samples)
 
 
 class Converter:

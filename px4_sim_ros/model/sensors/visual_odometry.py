@@ -51,9 +51,11 @@ class VisualOdometry:
         p = parameters
         self._parameters = p
         self._stream = NormalStream(world.seed, name)
+        stream = NormalStream(world.seed, f'{name}/drift')
+        stream.skip(3)              # it begins at 0
         self._drift = GaussMarkovVector(
-            p.position_random_walk, p.drift_correlation_time_s, 0.0,
-            world.period_us(name) / US_PER_S, NormalStream(world.seed, f'{name}/drift'))
+            p.position_random_walk, p.drift_correlation_time_s, world.period_us(name) / US_PER_S,
+            stream)
 
     def measure(
         self, truth: Truth, inputs: SensorInputs = STILL,

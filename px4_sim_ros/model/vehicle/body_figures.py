@@ -13,6 +13,7 @@ from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.vehicle.contact_figures import (
     contact_figures,
     foot_margin_m,
+    hull_margin_m,
     standing_points_m,
 )
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
@@ -33,6 +34,9 @@ class BodyFigures(Parameters):
         above=0)
     standing_height_m: float = parameter(
         'centre of mass above the lowest foot or wheel', 'm', above=0)
+    hull_margin_m: float = parameter(
+        'least depth of the centre of mass within its feet, wheels and hull, whatever is up', 'm',
+        above=0)
     contact_sinking_m: float = parameter(
         'how deep it stands in the ground', 'm', minimum=1e-5, maximum=0.02)
     contact_heave_hz: float = parameter('frequency on the ground, up and down', 'Hz', above=0)
@@ -64,6 +68,7 @@ def body_figures(vehicle: Vehicle, gravity_m_s2: float, step_s: float) -> BodyFi
         gyration=math.sqrt(moments[-1] / body.mass_kg) / extent_m(vehicle),
         foot_margin_m=foot_margin_m(vehicle),
         standing_height_m=-min(z for _, _, z in standing_points_m(vehicle)),
+        hull_margin_m=hull_margin_m(vehicle),
         **contact_figures(vehicle, body.mass_kg * gravity_m_s2, step_s),
         rotor_step=_steps(step_s, [lag for model in models for lag in (
             model.time_constant_up_s, model.time_constant_down_s)]),

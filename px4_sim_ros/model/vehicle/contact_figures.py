@@ -51,6 +51,20 @@ def foot_margin_m(vehicle: Vehicle) -> float:
         for a in (math.radians(degrees) for degrees in range(360)))
 
 
+def hull_margin_m(vehicle: Vehicle) -> float:
+    """Return how deep the centre of mass is within all that touches the ground.
+
+    It is the least over all directions of how far the furthest point is; of a vehicle that can
+    fall over so that its centre of mass is in the ground, 0 or less.
+    """
+    points = np.array(vehicle.all_points_m)
+    elevation, heading = np.meshgrid(
+        np.radians(np.arange(-90.0, 91.0, 2.0)), np.radians(np.arange(0.0, 360.0, 2.0)))
+    ways = np.stack((np.cos(elevation) * np.cos(heading), np.cos(elevation) * np.sin(heading),
+                     np.sin(elevation)), axis=-1)
+    return float((ways @ points.T).max(axis=-1).min())
+
+
 def contact_figures(vehicle: Vehicle, weight_n: float, step_s: float) -> dict[str, float]:
     """Return the figures of its springs and dampers, by name."""
     model = vehicle.contact_model

@@ -10,8 +10,15 @@ from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.parameters import Parameters, parameter
 
 _LAST_CONTROL = 15
+# Aspect ratio from which on the drag of a plate across the flow is that of an endless strip, 2.01.
+_ENDLESS = 50.0
 # Of the cosine between chord and normal.
 _PERPENDICULAR = 1e-3
+
+
+def _limited(control: float, least: float) -> float:
+    """Return a control within its limits; NaN stays NaN, and no motion takes that."""
+    return max(min(control, 1.0), least)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,8 +42,8 @@ class Servo(Actuator):
         'angle at control 0', 'rad', default=0.0, minimum=-math.pi, maximum=math.pi)
 
     def reference_rad(self, control: float) -> float:
-        """Return the angle asked for by a control."""
-        angle = (-1.0 if self.reverse else 1.0) * self.travel_rad * control
+        """Return the angle asked for by a control, which is limited to -1..1."""
+        angle = (-1.0 if self.reverse else 1.0) * self.travel_rad * _limited(control, -1.0)
         return angle + self.center_rad if self.center_rad else angle
 
 
@@ -46,6 +53,15 @@ class Motor(Actuator):
 
     max_speed_rad_s: float = parameter('speed at control 1', 'rad/s', above=0)
     reversible: bool = parameter('control -1 is full speed backwards', default=True)
+
+    @property
+    def least_rad_s(self) -> float:
+        """The speed at control -1."""
+        return -self.max_speed_rad_s if self.reversible else 0.0
+
+    def reference_rad_s(self, control: float) -> float:
+        """Return the speed asked for by a control, which is limited to 0 or -1 to 1."""
+        return self.max_speed_rad_s * _limited(control, -1.0 if self.reversible else 0.0)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,6 +99,11 @@ class Surface(Parameters):
         """Lift coefficient / rad: pi A / (1 + sqrt(1 + (A / 2)^2)), Beard & McLain 4.13."""
         ratio = self.aspect_ratio
         return math.pi * ratio / (1.0 + math.sqrt(1.0 + 0.25 * ratio * ratio))
+
+    @property
+    def broadside_drag(self) -> float:
+        """Drag coefficient across the flow, by the aspect ratio: Viterna & Corrigan 1982."""
+        return 1.11 + 0.018 * min(self.aspect_ratio, _ENDLESS)
 
     def check(self, owner: str) -> None:
         """Check that chord and normal span a plane at a right angle.

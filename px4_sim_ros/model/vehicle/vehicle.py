@@ -299,7 +299,7 @@ class Vehicle:
         speeds = self.rotor_speed_references_rad_s(controls, armed)
         if not self.actuator_indices:
             return speeds
-        motors = [self._motor_reference(motor, controls) if armed else 0.0
+        motors = [motor.reference_rad_s(controls[motor.control]) if armed else 0.0
                   for motor in self.motors]
         angles = [servo.reference_rad(controls[servo.control]) for servo in self.servos]
         return References.of((*speeds, *motors, *angles), len(angles))
@@ -310,11 +310,6 @@ class Vehicle:
         return tuple(
             (i if rotor.control < 0 else rotor.control, self.model_of(rotor), rotor.stops)
             for i, rotor in enumerate(self.rotors))
-
-    @staticmethod
-    def _motor_reference(motor: Motor, controls: typing.Sequence[float]) -> float:
-        least = -1.0 if motor.reversible else 0.0
-        return motor.max_speed_rad_s * max(least, controls[motor.control])
 
 
 def _points(name: str, value: typing.Any) -> tuple[Vector, ...]:

@@ -23,6 +23,7 @@ from px4_sim_ros.model.vehicle.vehicle import Vehicle
 _STILL = (0.0, 0.0, 0.0)
 _STEP = 1e-4
 _MOST_ROUNDS = 50
+_BISECTIONS = 30
 _NEAR_N = 1e-6
 # Of the stall speed, as PX4 wants its trim speed to be or more.
 _TRIM_RATIO = 1.6
@@ -35,7 +36,8 @@ class WingFigures(Parameters):
     wing_loading_n_m2: float = parameter(
         'weight / area of the surfaces that lift', 'N/m^2', minimum=5, maximum=1000)
     stall_speed_m_s: float = parameter(
-        'lowest at which its surfaces carry the weight', 'm/s', minimum=3, maximum=30)
+        'lowest at which its surfaces carry the weight while the elevator keeps it in trim', 'm/s',
+        minimum=3, maximum=30)
     trim_speed_m_s: float = parameter('1.6 times that, which is what follows holds for', 'm/s',
                                       above=0)
     trim_attack_deg: float = parameter(
@@ -49,6 +51,9 @@ class WingFigures(Parameters):
         minimum=0.03, maximum=0.6)
     roll_rate_rad_s: float = parameter(
         'steady, at full deflection and trim speed', 'rad/s', minimum=0.5, maximum=10)
+    pitch_rate_rad_s: float = parameter(
+        'the same of the elevator: its effect for small deflections, times the travel', 'rad/s',
+        minimum=0.2, maximum=10)
 
 
 class _Trim(typing.NamedTuple):
@@ -106,9 +111,11 @@ class _Wing:
         total[:3] -= drag * np.multiply(body.drag_ratios, flow)
         return total
 
-    def along_path(self, speed_m_s: float, trim: _Trim) -> tuple[float, float, float]:
+    def along_path(
+        self, speed_m_s: float, trim: _Trim, rate_flu: tuple[float, float, float] = _STILL,
+    ) -> tuple[float, float, float]:
         """Return lift, thrust less drag, and the moment about y."""
-        force = self.wrench(speed_m_s, trim)
+        force = self.wrench(speed_m_s, trim, rate_flu=rate_flu)
         sine, cosine = math.sin(trim.attack_rad), math.cos(trim.attack_rad)
         return (float(force[2] * cosine + force[0] * sine),
                 float(force[0] * cosine - force[2] * sine), float(force[4]))
@@ -157,13 +164,39 @@ def wing_figures(vehicle: Vehicle, environment: Environment) -> WingFigures:
         glide_ratio=-lift / ahead,
         # Nose up is negative about y in FLU.
         static_margin=(other[2] - one[2]) / (other[0] - one[0]) / chord,
-        roll_rate_rad_s=_roll_rate_rad_s(wing, speed, trim))
+        roll_rate_rad_s=_roll_rate_rad_s(wing, speed, trim),
+        pitch_rate_rad_s=_pitch_rate_rad_s(wing, speed, trim))
 
 
 def _stall_speed_m_s(wing: _Wing) -> float:
-    """Return the speed at which the largest lift over all angles, undeflected, is the weight."""
-    lifts = [wing.along_path(1.0, _Trim(math.radians(0.25 * i), 0.0, 0.0))[0] for i in range(121)]
-    return math.sqrt(wing.weight_n / max(lifts))
+    """Return the speed at which the largest lift without a moment about y is the weight.
+
+    Propellers stand still. Of a vehicle whose elevator can trim no angle of attack, it is the
+    largest lift with a moment.
+    """
+    lifts = [_trimmed_lift_n(wing, math.radians(0.5 * i)) for i in range(81)]
+    is_trimmed = any(trimmed for _, trimmed in lifts)
+    return math.sqrt(wing.weight_n / max(lift for lift, ok in lifts if ok or not is_trimmed))
+
+
+def _trimmed_lift_n(wing: _Wing, attack_rad: float) -> tuple[float, bool]:
+    """Return the lift at 1 m/s with the elevator nearest to trim, and whether that is trim."""
+    travel = wing.vehicle.servos[wing.elevator].travel_rad
+
+    def at(elevator_rad: float) -> tuple[float, float, float]:
+        return wing.along_path(1.0, _Trim(attack_rad, elevator_rad, 0.0))
+
+    low, high = -travel, travel
+    lowest, highest = at(low)[2], at(high)[2]
+    if lowest * highest > 0.0:
+        return at(low if abs(lowest) < abs(highest) else high)[0], False
+    for _ in range(_BISECTIONS):
+        middle = 0.5 * (low + high)
+        if at(middle)[2] * lowest > 0.0:
+            low = middle
+        else:
+            high = middle
+    return at(0.5 * (low + high))[0], True
 
 
 def _roll_rate_rad_s(wing: _Wing, speed_m_s: float, trim: _Trim) -> float:
@@ -171,3 +204,20 @@ def _roll_rate_rad_s(wing: _Wing, speed_m_s: float, trim: _Trim) -> float:
     deflected = wing.wrench(speed_m_s, trim, wing.ailerons)[3] - still
     damping = (wing.wrench(speed_m_s, trim, rate_flu=(_STEP, 0.0, 0.0))[3] - still) / _STEP
     return float(abs(deflected / damping))
+
+
+def _pitch_rate_rad_s(wing: _Wing, speed_m_s: float, trim: _Trim) -> float:
+    """Return the steady rate of a pull-up: no moment, and lift turns the path as fast."""
+    def per(step: float, rate_rad_s: float = 0.0, **changes: float) -> tuple[float, float]:
+        found = (wing.along_path(speed_m_s, trim._replace(**{
+            name: getattr(trim, name) + sign * change for name, change in changes.items()}),
+            (0.0, -sign * rate_rad_s, 0.0)) for sign in (1.0, -1.0))
+        (lift, _, moment), (other_lift, _, other_moment) = found
+        return 0.5 * (lift - other_lift) / step, 0.5 * (moment - other_moment) / step
+
+    (lift_a, moment_a), (lift_q, moment_q), (lift_e, moment_e) = (
+        per(_STEP, attack_rad=_STEP), per(_STEP, rate_rad_s=_STEP), per(_STEP, elevator_rad=_STEP))
+    momentum = wing.vehicle.body.mass_kg * speed_m_s
+    rate = (lift_a * moment_e - lift_e * moment_a) / (
+        (lift_q - momentum) * moment_a - lift_a * moment_q)
+    return abs(rate) * wing.vehicle.servos[wing.elevator].travel_rad

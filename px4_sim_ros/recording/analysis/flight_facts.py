@@ -157,9 +157,11 @@ def _battery_facts(series: AllSeries) -> Facts:
     if battery is None or not np.isfinite(battery['voltage_v'].values).any():
         return []
     charge_ah = battery['charge_ah'].values[:, 0]
+    # A capacity that is lost was not used.
+    same = np.diff(battery['capacity_ah'].values[:, 0]) == 0.0
     share = battery['percentage'].values[:, 0]
     return [
         ('charge', f'{share[0]:.1%} at first, {share[-1]:.1%} at the end;'
-         f' {charge_ah[0] - charge_ah[-1]:.4f} Ah used'),
+         f' {-np.diff(charge_ah)[same].sum():.4f} Ah used'),
         ('lowest voltage', f"{np.nanmin(battery['voltage_v'].values):.2f} V"),
         ('greatest current', f"{-np.nanmin(battery['current_a'].values):.2f} A")]

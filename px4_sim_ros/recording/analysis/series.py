@@ -98,7 +98,8 @@ FIELDS: dict[str, dict[str, _Read]] = {
         'servo_angle_reference_rad': lambda m: _angles(m.position, m.velocity)},
     'battery_state': {
         'voltage_v': lambda m: (m.voltage,), 'current_a': lambda m: (m.current,),
-        'charge_ah': lambda m: (m.charge,), 'percentage': lambda m: (m.percentage,)},
+        'charge_ah': lambda m: (m.charge,), 'capacity_ah': lambda m: (m.capacity,),
+        'percentage': lambda m: (m.percentage,)},
     'wind': {'velocity_m_s': lambda m: _xyz(m.twist.linear)},
     'imu/data_raw': {
         'specific_force_m_s2': lambda m: _xyz(m.linear_acceleration),

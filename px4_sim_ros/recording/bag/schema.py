@@ -21,7 +21,7 @@ CHANGED_SINCE = {1: frozenset({'joint_states', 'visual_odometry'}),
                                side_topics.AUTOPILOT_STATUS.name, graph.AUTOPILOT_STATE}),
                  4: frozenset({graph.WAKE, graph.WAKES}),
                  5: frozenset({'joint_states'}),
-                 6: frozenset({'gps/fix', graph.AUTOPILOT_STATE})}
+                 6: frozenset({'gps/fix', 'gps/vel', 'battery_state', graph.AUTOPILOT_STATE})}
 
 
 def changed_between(one: int, other: int) -> frozenset[str]:
