@@ -30,7 +30,7 @@ def test_the_names_in_a_summary():
     record.status = WorldStatus(steps=2)
     summary = record.summary({})
     told = {name for row in rows(CONTROL, 'name') for name in row[0].split(', ')}
-    assert told - set(summary) == {'arrival'}      # a line for each of `arrivals`
+    assert told <= set(summary)
     assert set(summary['step_cost_us']) >= {'autopilot', 'rest'}
 
 

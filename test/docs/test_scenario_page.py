@@ -17,7 +17,7 @@ FILES = re.findall(r'```yaml\n(.*?)```', PAGE, re.S)
 CODE, = re.findall(r'```python\n(.*?)```', PAGE, re.S)
 
 
-@pytest.mark.parametrize('text', FILES, ids=['a file', 'sticks', 'an own action'])
+@pytest.mark.parametrize('text', FILES, ids=['a file', 'refusals', 'sticks', 'an own action'])
 def test_each_file_of_the_page_is_a_scenario(text, tmp_path, monkeypatch):
     (tmp_path / 'my_faults.py').write_text(CODE, encoding='utf-8')
     monkeypatch.syspath_prepend(tmp_path)

@@ -124,6 +124,7 @@ def test_one_that_was_killed_is_done_with_before_another_is_started(monkeypatch)
 
         def __init__(self, number):
             self.number, self.exit_code = number, -signal.SIGKILL if number == 1 else None
+            self.end_sentence = 'PX4 was killed'
             notes.append(('starts', number))
             if number == 2:
                 is_second.set()

@@ -19,7 +19,7 @@ from px4_sim_ros.run.px4 import Px4
 
 pytestmark = [pytest.mark.slow, pytest.mark.px4]
 
-INSTANCE = 5
+INSTANCE = 1
 # From 5 m to 0.3 m takes 0.98 s without air; with the rotors' run-out and their drag a little more.
 LONGEST_FALL_S = 1.25
 

@@ -129,7 +129,7 @@ def say(listener, steps):
         listener.on_set_point(SetPoint(SENT_US, (7.0, 8.0, 9.0)))
     if time_us // STEP_US == STATUS_US // STEP_US:
         listener.on_status(AutopilotStatus(STATUS_US, 'TAKEOFF', True, False, False))
-        listener.on_text(STATUS_US, 'takeoff detected')
+        listener.on_text(TEXT_US, 'takeoff detected')
 
 
 def assert_estimate(read):
@@ -346,7 +346,7 @@ def test_a_recording_shows_mode_and_texts_of_the_autopilot(flight):
     stream.disconnect()
     seen = Read(path)
     assert assert_estimate(seen) == SAID_US
-    # A text is at the step with which it came.
+    # A text is at its own time.
     assert seen.values['/log/autopilot']['TextLog:text'] == {
         STATUS_US: ['TAKEOFF, armed, in the air'], TEXT_US: ['takeoff detected']}
 
