@@ -7,9 +7,11 @@ import argparse
 import typing
 
 from px4_sim_ros.config.configuration import Configuration
-from px4_sim_ros.config.fleets import MOST_VEHICLES, SPACING_M, Fleet
+from px4_sim_ros.config.fleets import FIRST_INSTANCE, MOST_VEHICLES, SPACING_M, Fleet
 from px4_sim_ros.mavlink.link_state import TROUBLES, HilParameters
 from px4_sim_ros.model.errors import ParameterError
+from px4_sim_ros.run import settings
+from px4_sim_ros.run.fleet import asked_instance
 from px4_sim_ros.run.fleet_record import FleetRecord
 from px4_sim_ros.run.flight_plan import VehiclePlan
 from px4_sim_ros.run.flight_record import FlightRecord
@@ -24,7 +26,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     several.add_argument('--fleet', metavar='FLEET', help='fly several vehicles in one world, in'
                          ' one lockstep: name in config/fleets, or a path')
     several.add_argument('--vehicles', type=_count, metavar='N', help='the same with N vehicles'
-                         ' that are alike, px4_1 and so on')
+                         ' that are alike: px4_1 is instance 1 of PX4, and so on, or from'
+                         ' --instance on')
     parser.add_argument('--spacing', type=float, metavar='M', help='how far they are apart at'
                         f' first; {SPACING_M:g} m by default')
 
@@ -54,7 +57,11 @@ def fleet_of(options: argparse.Namespace) -> Fleet | None:
     if not 0.0 < spacing_m <= 100.0:
         raise ParameterError(
             f'spacing {spacing_m:g}: must be greater than 0 and at most 100 m')
-    return Fleet.of_number(options.vehicles, spacing_m)
+    first = options.instance
+    if first is None:
+        first = asked_instance(settings.settings(options))
+    return Fleet.of_number(
+        options.vehicles, spacing_m, FIRST_INSTANCE if first is None else first)
 
 
 def prepare_record(record: FlightRecord, vehicles: list[VehiclePlan]) -> None:

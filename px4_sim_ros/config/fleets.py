@@ -18,6 +18,8 @@ from px4_sim_ros.step.attendance import Presence
 
 MOST_VEHICLES = 100
 """As many as there are instances."""
+FIRST_INSTANCE = 1
+"""PX4 puts no namespace before the topics of instance 0, and /px4_1 before those of instance 1."""
 SPACING_M = 3.0
 NEAR_MISS_M = 1.0
 
@@ -25,6 +27,7 @@ _WHEN_GONE = {'hold': 'hold', 'go_on': 'hold_first', 'begin_again': 'begin_again
 _AUTOPILOTS = 'embedded', 'px4', 'none'
 _OF_WORLD = {'manager', 'recorder'}
 _NAMESPACE = re.compile(r'[A-Za-z_]\w*', re.ASCII)
+_NAMED_BY_PX4 = re.compile(r'px4_(0|[1-9][0-9]?)')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,6 +80,7 @@ class FleetVehicle:
     settings: Settings
     joins_at_s: float | None = 0.0     # None: when somebody asks for it
     leaves_at_s: float = math.inf
+    seed_name: str = ''        # from which its seed follows; '': from its namespace
 
     def presence(self, step_us: int) -> Presence:
         """Return from when to when it is to be in the world, to the nearest step."""
@@ -97,13 +101,25 @@ class Fleet:
     near_miss_m: float = NEAR_MISS_M
 
     @classmethod
-    def of_number(cls, count: int, spacing_m: float) -> Fleet:
-        """Return vehicles that are alike, in rows of a square, the first one at home."""
+    def of_number(
+        cls, count: int, spacing_m: float, first_instance: int = FIRST_INSTANCE,
+    ) -> Fleet:
+        """Return vehicles that are alike, in rows of a square, the first one at home.
+
+        Each has the name below which PX4 of its instance has its topics. Their seeds are the same
+        from each first instance on.
+
+        :raises ParameterError: there are fewer instances than vehicles
+        """
+        if first_instance + count > MOST_VEHICLES:
+            raise ParameterError(
+                f'vehicles {count}: px4_{MOST_VEHICLES} has no instance; instances end at'
+                f' {MOST_VEHICLES - 1}, and --instance sets the first, which is {first_instance}')
         columns = math.ceil(math.sqrt(count))
-        return cls(f'{count} vehicles', tuple(
-            _vehicle('vehicles', {'namespace': f'px4_{i + 1}', 'start': {
-                'east_m': i % columns * spacing_m, 'north_m': i // columns * spacing_m}})
-            for i in range(count)))
+        return cls(f'{count} vehicles', tuple(dataclasses.replace(
+            _vehicle('vehicles', {'namespace': f'px4_{first_instance + i}', 'start': {
+                'east_m': i % columns * spacing_m, 'north_m': i // columns * spacing_m}}),
+            seed_name=f'px4_{FIRST_INSTANCE + i}') for i in range(count)))
 
     @classmethod
     def load(cls, name: str) -> Fleet:
@@ -164,8 +180,10 @@ def _vehicle(owner: str, entry: typing.Any) -> FleetVehicle:
         (f'start_{key}', value) for key, value in dataclasses.asdict(start).items())
     found.setdefault('hil_bridge', {})['on_waiting'] = _WHEN_GONE[said.when_gone]
     _check_times(owner, said, entry)
+    named = _NAMED_BY_PX4.fullmatch(said.namespace)
     return FleetVehicle(
-        said.namespace, said.autopilot, said.instance if 'instance' in entry else None,
+        said.namespace, said.autopilot,
+        said.instance if 'instance' in entry else int(named[1]) if named else None,
         said.seed if 'seed' in entry else None, found,
         None if said.in_reserve else said.joins_at_s, said.leaves_at_s)
 

@@ -10,7 +10,7 @@ import pathlib
 import typing
 
 from px4_sim_ros.config.configuration import Configuration, check_nodes, load_configuration
-from px4_sim_ros.config.fleets import Fleet, FleetVehicle
+from px4_sim_ros.config.fleets import Fleet, FleetVehicle, VehicleEntry
 from px4_sim_ros.config.parameter_files import default_parameters
 from px4_sim_ros.config.setting_names import Settings
 from px4_sim_ros.mavlink.link_state import HilParameters
@@ -45,6 +45,16 @@ def laid_over(*layers: typing.Mapping[str, typing.Mapping[str, typing.Any]]) -> 
     return found
 
 
+def asked_instance(overrides: Settings) -> int | None:
+    """Return the instance from which on vehicles have theirs, None if none is given.
+
+    :raises ParameterError: it is none
+    """
+    asked = overrides.get('hil_bridge', {}).get('instance')
+    return None if asked is None else VehicleEntry.from_mapping(
+        'hil_bridge', {'namespace': '', 'instance': asked}).instance
+
+
 def configurations(
     fleet: Fleet, autopilot: str, options: FleetOptions,
 ) -> list[tuple[FleetVehicle, Configuration]]:
@@ -57,23 +67,25 @@ def configurations(
     """
     found: list[tuple[FleetVehicle, Configuration]] = []
     taken = {vehicle.instance for vehicle in fleet.vehicles}
+    asked = asked_instance(options.overrides)
     for vehicle in fleet.vehicles:
         own = laid_over(vehicle.settings)
         own.setdefault('', {})
         if vehicle.seed is not None:
             own['']['seed'] = vehicle.seed
         elif found:
-            own['']['seed'] = derived_seed(found[0][1].world.seed, vehicle.namespace)
+            own['']['seed'] = derived_seed(
+                found[0][1].world.seed, vehicle.seed_name or vehicle.namespace)
         instance = vehicle.instance
         if instance is None:
-            first = found[0][1].of_node('hil_bridge', HilParameters).instance if found else 0
-            asked = options.overrides.get('hil_bridge', {}).get('instance', first)
-            instance = next((i for i in range(int(asked), _LAST_INSTANCE + 1) if i not in taken),
-                            None)
+            first = asked
+            if first is None:
+                first = found[0][1].of_node('hil_bridge', HilParameters).instance if found else 0
+            instance = next((i for i in range(first, _LAST_INSTANCE + 1) if i not in taken), None)
             if instance is None:
                 raise ParameterError(
                     f'fleet {fleet.name}: {vehicle.namespace}: there is no instance left for it'
-                    f' from {asked} on; instances end at {_LAST_INSTANCE}')
+                    f' from {first} on; instances end at {_LAST_INSTANCE}')
             taken.add(instance)
         own['hil_bridge']['instance'] = instance
         if found and found[0][1].world.wind == 'field':

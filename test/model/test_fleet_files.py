@@ -73,11 +73,34 @@ def test_each_has_ports_and_random_streams_of_its_own(tmp_path):
     assert configured(load(GOOD, tmp_path), {'': {'seed': 2}})['charlie'][1].world.seed != seeds[2]
 
 
-def test_instances_end():
+def test_instances_end(tmp_path):
     with pytest.raises(ParameterError) as error:
-        configured(Fleet.of_number(4, 3.0), {'hil_bridge': {'instance': 97}})
-    assert str(error.value) == ('fleet 4 vehicles: px4_4: there is no instance left for it from 97'
+        configured(load(GOOD, tmp_path), {'hil_bridge': {'instance': 99}})
+    assert str(error.value) == ('fleet fleet: charlie: there is no instance left for it from 99'
                                 ' on; instances end at 99')
+    assert len(configured(Fleet.of_number(100, 3.0, 0))) == 100
+    with pytest.raises(ParameterError, match=r'^vehicles 4: px4_100 has no instance; instances end'
+                       r' at 99, and --instance sets the first, which is 97$'):
+        Fleet.of_number(4, 3.0, 97)
+
+
+def test_a_name_of_px4_is_that_of_its_instance(tmp_path):
+    """PX4's topics of instance 3 are below /px4_3; its seed is that of its place in the fleet."""
+    def those(*fleet):
+        return {name: (link(its).instance, its.world.seed)
+                for name, (_, its) in configured(*fleet).items()}
+
+    # The seeds of px4_1 and px4_2 before they had these instances.
+    assert those(Fleet.of_number(2, 3.0)) == {'px4_1': (1, 1), 'px4_2': (2, 756284969)}
+    assert those(Fleet.of_number(2, 3.0, 5)) == {'px4_5': (5, 1), 'px4_6': (6, 756284969)}
+    assert those(Fleet.of_number(1, 3.0, 0)) == {'px4_0': (0, 1)}
+    file = {'vehicles': [{'namespace': name} | entry for name, entry in (
+        ('lead', {}), ('px4_2', {}), ('px4_0', {}), ('px4_7', {'instance': 3}), ('px4_03', {}),
+        ('px4_100', {}))]}
+    assert [instance for instance, _ in those(load(file, tmp_path)).values()] == [1, 2, 0, 3, 4, 5]
+    file['vehicles'][0]['instance'] = 2
+    with pytest.raises(ParameterError, match='instance = 2: 2 vehicles have it; each needs one'):
+        load(file, tmp_path)
 
 
 def test_all_meet_the_same_field_of_turbulence(tmp_path):

@@ -80,7 +80,7 @@ def test_all_fly_and_land(summary):
     assert 1.5 < summary['least_distance_m'] < SPACING_M
     assert (summary['near_misses'], summary['collisions']) == (1, 0)
     event, = summary['events']
-    assert event['event'].startswith('px4_1 and px4_2 nearly meet')
+    assert event['event'].startswith('px4_11 and px4_12 nearly meet')
     assert event['time_s'] > 1.0
 
 
@@ -91,7 +91,7 @@ def test_each_vehicle_flies_as_it_would_alone(flown, summary, hop, here, tmp_pat
     assert flight['fingerprint'] == first['fingerprint']
     assert flight['seed'] == summary['seed']
     # Message by message, too, until the one that is alone ends.
-    result = here('compare', flown / 'bag' / 'px4_1', tmp_path / 'alone')
+    result = here('compare', flown / 'bag' / 'px4_11', tmp_path / 'alone')
     assert 'common messages are bit-identical' in result.stdout
     other = alone(here, second, hop, tmp_path, '--set', f'dynamics.start_east_m={SPACING_M}')
     assert other['fingerprint'] == second['fingerprint']
@@ -108,7 +108,9 @@ def test_two_fleets_fly_on_one_machine_at_once(hop, tmp_path):
         said = [process.communicate(timeout=100)[0] for process in flights]
     assert [process.returncode for process in flights] == [0, 0], said
     one, other = (json.loads(file.read_text()) for file in files)
-    assert one['fingerprint'] == other['fingerprint']
+    assert [v['namespace'] for v in one['fleet'] + other['fleet']] == [
+        f'px4_{instance}' for instance in INSTANCES]
+    assert [v['fingerprint'] for v in one['fleet']] == [v['fingerprint'] for v in other['fleet']]
     assert [(v['landed'], v['misses']) for v in one['fleet'] + other['fleet']] == 4 * [(True, 0)]
 
 
@@ -117,8 +119,8 @@ def test_a_recording_is_replayed_by_vehicle(flown, here):
     result = here('replay', flown / 'bag')
     assert result.returncode == 0, result.stderr + result.stdout
     assert result.stdout.count('bit-identical') == 2
-    assert result.stdout.splitlines()[0] == 'px4_1:'
-    assert here('replay', flown / 'bag' / 'px4_2').returncode == 0
+    assert result.stdout.splitlines()[0] == 'px4_11:'
+    assert here('replay', flown / 'bag' / 'px4_12').returncode == 0
 
 
 @pytest.mark.slow
@@ -126,15 +128,15 @@ def test_what_is_not_the_same_is_told_by_vehicle(flown, here):
     same = here('compare', flown / 'bag', flown / 'bag')
     assert same.returncode == 0
     assert same.stdout.count('bit-identical') == 2
-    assert here('compare', flown / 'bag' / 'px4_1', flown / 'bag' / 'px4_2').returncode == 1
-    refused = here('compare', flown / 'bag', flown / 'bag' / 'px4_2')
+    assert here('compare', flown / 'bag' / 'px4_11', flown / 'bag' / 'px4_12').returncode == 1
+    refused = here('compare', flown / 'bag', flown / 'bag' / 'px4_12')
     assert refused.returncode == 2
     assert refused.stderr.strip() == (
-        'compare: the recordings have other vehicles: px4_1, px4_2 and px4_2')
+        'compare: the recordings have other vehicles: px4_11, px4_12 and px4_12')
     refused = here('replay', flown / 'bag', '--plot', 'page.html')
     assert refused.stderr.strip() == (
         f'replay: plot: several vehicles are in the recording; name one, such as'
-        f' {flown / "bag" / "px4_1"}')
+        f' {flown / "bag" / "px4_11"}')
 
 
 @pytest.mark.slow
@@ -145,20 +147,21 @@ def test_a_vehicle_of_a_recording_is_read_as_one_alone(flown, summary):
         assert {'/clock', 'ground_truth/odom', 'imu/data_raw', 'hil/state'} <= topics
         assert not [topic for topic in topics if 'px4_' in topic or not topic]
         assert bag.run.world.seed == vehicle['seed']
-    with pytest.raises(BagError, match=r'several vehicles are in it; name one, such as .*/px4_1'):
+    with pytest.raises(BagError, match=r'several vehicles are in it; name one, such as .*/px4_11'):
         BagReader(flown / 'bag')
-    with pytest.raises(BagError, match=r'there is no vehicle px4_3 in it; there are px4_1, px4_2'):
-        BagReader(flown / 'bag' / 'px4_3')
+    with pytest.raises(
+            BagError, match=r'there is no vehicle px4_13 in it; there are px4_11, px4_12'):
+        BagReader(flown / 'bag' / 'px4_13')
 
 
 @pytest.mark.slow
 def test_one_vehicle_is_a_log_for_validate(flown, here):
     """The sentence about several says how one is named, and that works."""
     several = here('validate', flown / 'bag', '--vehicle', 'iris')
-    assert several.returncode == 2 and f'name one, such as {flown}/bag/px4_1' in several.stderr
-    assert read_flight(flown / 'bag' / 'px4_2').usable.any()
-    other = here('validate', flown / 'bag' / 'px4_3', '--vehicle', 'iris')
-    assert other.returncode == 2 and 'there is no vehicle px4_3' in other.stderr
+    assert several.returncode == 2 and f'name one, such as {flown}/bag/px4_11' in several.stderr
+    assert read_flight(flown / 'bag' / 'px4_12').usable.any()
+    other = here('validate', flown / 'bag' / 'px4_13', '--vehicle', 'iris')
+    assert other.returncode == 2 and 'there is no vehicle px4_13' in other.stderr
 
 
 def health_of(namespace, page):
@@ -180,9 +183,10 @@ def test_the_report_has_all_vehicles(flown, summary, here, tmp_path):
         health = health_of(vehicle['namespace'], page)
         assert health[:3] == ['the mission is flown', 'link LOCKED', '0']
         assert health[3].startswith('misses 0')
-        assert re.fullmatch(r'WAITING \S+ s, FREEWHEEL \S+ s, LOCKED \S+ s, STALLED 0 s', health[4])
+        assert re.fullmatch(
+            r'WAITING \S+ s, FREEWHEEL \S+ s, LOCKED \S+ s, STALLED 0 s, TERMINATED 0 s', health[4])
         assert health[5] == 'nothing'
-    result = here('report', flown / 'bag' / 'px4_2', '-o', tmp_path / 'one.html')
+    result = here('report', flown / 'bag' / 'px4_12', '-o', tmp_path / 'one.html')
     assert result.returncode == 0, result.stderr
     assert summary['fleet'][1]['fingerprint'] in (tmp_path / 'one.html').read_text()
 
@@ -357,6 +361,14 @@ def test_a_vehicle_has_a_scenario_of_its_own(hop, here, tmp_path):
     (['--spacing', '2'], 'spacing 2: is only for --vehicles'),
     (['--vehicles', '2', '--namespace', 'uav'], "namespace 'uav': is for one vehicle alone"),
     (['--vehicles', '2', '--spacing', '0.2'], 'px4_1 and px4_2 start 0.2 m apart: must be more'),
+    (['--vehicles', '2', '--instance', '0', '--spacing', '0.2'],
+     'px4_0 and px4_1 start 0.2 m apart: must be more'),
+    (['--vehicles', '100'], 'vehicles 100: px4_100 has no instance; instances end at 99, and'
+     ' --instance sets the first, which is 1'),
+    (['--vehicles', '2', '--set', 'hil_bridge.instance=x'],
+     "hil_bridge.instance = 'x': must be a whole number"),
+    (['--fleet', 'trio', '--set', 'hil_bridge.instance=x'],
+     "hil_bridge.instance = 'x': must be a whole number"),
     (['--fleet', 'duo'],
      "fleet 'duo': there is no such fleet; there are downwash, meeting, mixed, trio")])
 def test_options_that_are_refused(words, sentence, here):
