@@ -22,6 +22,7 @@ from px4_sim_ros.step.hang_watch import waits
 _REST_WAIT_S = 0.05
 _DELIVERY_WAIT_S = 0.0002
 _RESTLESS = 'the autopilot boots, and did not come to rest'
+_AGENT = 'a Micro XRCE-DDS agent has connected PX4 to ROS 2'
 # Simulated time between looks at how its threads are scheduled, some 0.2 ms each. Whoever changes
 # that for less than this time is not seen.
 _SCHEDULE_PERIOD_US = 10 * US_PER_S
@@ -145,8 +146,10 @@ class Boot:
             self._look(self._watch, step)
 
     def _look(self, watch: BootWatch, step: int | None) -> None:
-        """Note the use of the disk, or a wrong schedule unless nobody is to look for that."""
-        if used := watch.disk_used():
+        """Note an XRCE-DDS agent, use of the disk, or, given a step, a wrong schedule."""
+        if watch.agent.has_come():
+            self._note_gap(_AGENT)
+        elif used := watch.disk_used():
             self._note_gap(f'the autopilot has used the disk: {used}')
         elif step is not None and (sentence := watch.wrong_schedule(step)):
             self._note_gap(sentence)

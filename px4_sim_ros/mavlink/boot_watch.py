@@ -32,6 +32,7 @@ import time
 import typing
 
 from px4_sim_ros.mavlink.client_process import process_at
+from px4_sim_ros.mavlink.console import AgentWatch
 from px4_sim_ros.mavlink.pinned_file import PinnedFile
 from px4_sim_ros.mavlink.shared_core import go_last
 
@@ -85,6 +86,7 @@ class BootWatch:
         self._process = process_at(address)
         self._session = _session_of(self._process)
         self.is_booting = self._session is not None
+        self.agent = AgentWatch(self._process)
         self._disk_use: _DiskUse | None = None     # up to the last look
         self._seen: dict[str, _Thread] = {}        # what it was about when it was last seen to act
         self._stopped: list[int] = []              # processes of its start script

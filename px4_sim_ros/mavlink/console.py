@@ -17,6 +17,8 @@ _LINE = re.compile(r'(?:WARN|ERROR) +\[\w+\] .*')
 _COLOUR = re.compile(r'\x1b\[[\d;]*m')
 _MOST_LINES = 3
 _MOST_BYTES = 100_000
+# What PX4's uxrce_dds_client prints for each topic, once an agent has answered it.
+_OF_AGENT = b'successfully created rt/'
 
 
 class Console:
@@ -47,6 +49,30 @@ class Console:
                 self._process is not None and not pathlib.Path(f'/proc/{self._process}').exists()):
             self._has_looked, self._process = True, _holder_of(self._port)
         return _console_of(self._process)
+
+
+class AgentWatch:
+    """Looks in the console of a process whether a Micro XRCE-DDS agent has answered it."""
+
+    def __init__(self, process: int | None) -> None:
+        """Begin with the first line.
+
+        :param process: whose console it is; None: it is not known
+        """
+        self._process, self._read_bytes = process, 0
+
+    def has_come(self) -> bool:
+        """Return whether the lines that were printed since the last call say so."""
+        with contextlib.suppress(OSError):                # it has just ended
+            path = _console_of(self._process)
+            if path is None:
+                return False
+            with path.open('rb') as file:
+                file.seek(self._read_bytes)
+                lines, _, _ = file.read().rpartition(b'\n')
+            self._read_bytes += len(lines)        # the next call reads on from this line's end
+            return _OF_AGENT in lines
+        return False
 
 
 def complaints(path: pathlib.Path, since: int = 0) -> str:

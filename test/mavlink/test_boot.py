@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """An autopilot whose core is shared is looked at in flight, and a last time at its end."""
 import pathlib
+import subprocess
 import types
 
 import pytest
 
 from px4_sim_ros.mavlink.boot import Boot
+from px4_sim_ros.mavlink.console import AgentWatch
 from px4_sim_ros.step import hang_watch
 from px4_sim_ros.step.lane import Lane
 
@@ -21,7 +23,7 @@ class StandInWatch:
 
     def __init__(self):
         self.is_booting, self.disk, self.schedule = False, '', ''
-        self.steps = []
+        self.steps, self.agent = [], AgentWatch(None)
 
     def disk_used(self):
         disk, self.disk = self.disk, ''
@@ -75,6 +77,35 @@ def test_what_has_changed_since_the_last_look_is_found_at_the_end(changes, gaps,
     assert boot.gaps == gaps
     if 'disk' not in changes:
         assert boot.watch.steps[-1] == STEP_THREAD
+
+
+@pytest.fixture
+def console(boot, tmp_path):
+    """Yield the file that the console of the autopilot goes into."""
+    path = tmp_path / 'px4.log'
+    with path.open('ab', buffering=0) as file, subprocess.Popen(
+            ['sleep', '60'], stdout=file) as process:
+        boot.watch.agent = AgentWatch(process.pid)
+        yield file
+        process.kill()
+
+
+def test_an_agent_that_answers_px4_is_found_in_its_console(boot, console):
+    """The lines are those of PX4 1.17; with no agent it prints the first one alone."""
+    console.write(b'INFO  [uxrce_dds_client] init UDP agent IP:127.0.0.1, port:8888\n')
+    assert fly(boot, 0.004, 2.0) == []
+    console.write(b'INFO  [uxrce_dds_client] successfully created rt/')
+    assert fly(boot, 2.004, 3.0) == []             # the line is not complete
+    console.write(b'fmu/out/vehicle_status_v1 data writer, topic id: 249\nINFO  [logger] ')
+    assert fly(boot, 3.004, 6.0) == [4.0]
+    assert boot.gaps == ['a Micro XRCE-DDS agent has connected PX4 to ROS 2']
+
+
+def test_an_agent_is_looked_for_at_the_end(boot, console):
+    assert fly(boot, 0.004, 1.5) == []
+    console.write(b'INFO  [uxrce_dds_client] successfully created rt/px4_1/fmu/out/x data writer\n')
+    boot.look_last(None)
+    assert boot.gaps == ['a Micro XRCE-DDS agent has connected PX4 to ROS 2']
 
 
 def test_who_shares_no_core_any_more_has_no_schedule(boot):
