@@ -17,7 +17,7 @@ import threading
 import typing
 
 from px4_sim_ros.cli.exit_codes import INTERRUPTED
-from px4_sim_ros.model.errors import sentence
+from px4_sim_ros.model.errors import printable, sentence
 
 # Of a pipe, and of a terminal.
 _GONE = errno.EPIPE, errno.EIO
@@ -33,7 +33,12 @@ class _Output(io.TextIOWrapper):
     """
 
     def write(self, text: str, /) -> int:
-        """Write; to nowhere after a failure."""
+        """Write what may be of others, without control characters; to nowhere after a failure."""
+        self.draw(printable(text))
+        return len(text)
+
+    def draw(self, text: str, /) -> int:
+        """Write what the command draws, with its control characters."""
         try:
             return super().write(text)
         except OSError as error:

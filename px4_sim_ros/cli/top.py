@@ -161,7 +161,7 @@ def _screen() -> typing.Iterator[typing.Callable[[Snapshot], None]]:
     if not _can_redraw():
         yield lambda snapshot: None
         return
-    with Live(screen=True, auto_refresh=False) as display:
+    with Live(console=console(), screen=True, auto_refresh=False) as display:
         yield lambda snapshot: display.update(picture(snapshot), refresh=True)
 
 

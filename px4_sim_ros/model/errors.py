@@ -12,6 +12,11 @@ import typing
 _ALIKE, _BEGINS = 0.6, 0.85
 _LONGEST = 100         # of a value in a sentence
 _BEGUN = 0.92          # a whole name is nearer than a beginning
+# C0, DEL and C1, which a terminal obeys, and what turns the direction of a line.
+_CONTROLS = {code: f'\\x{code:02x}' for code in (*range(32), *range(127, 160))} | {
+    code: f'\\u{code:04x}' for code in (*range(0x202A, 0x202F), *range(0x2066, 0x206A))}
+for _kept in '\n\t\r':
+    del _CONTROLS[ord(_kept)]
 
 
 class ParameterError(ValueError):
@@ -30,6 +35,11 @@ def shown(value: object) -> str:
     """Return a value as a sentence shows it, cut if it is long."""
     text = repr(value)
     return text if len(text) <= _LONGEST else f'{text[:_LONGEST]} ...'
+
+
+def printable(text: str) -> str:
+    """Return a text in which control characters, which a terminal obeys, are escaped."""
+    return text.translate(_CONTROLS)
 
 
 def check_installed(package: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import typing
 
+from px4_sim_ros.model.errors import printable
 from px4_sim_ros.model.timebase import timed
 
 
@@ -22,15 +23,18 @@ class TimedLogger:
 
     def info(self, text: str) -> None:
         """Log what is as it should be."""
-        self._logger.info(timed(text, self._time_us()))
+        self._logger.info(self._line(text))
 
     def warning(self, text: str) -> None:
         """Log what the user should know."""
-        self._logger.warning(timed(text, self._time_us()))
+        self._logger.warning(self._line(text))
 
     def error(self, text: str) -> None:
         """Log what has failed."""
-        self._logger.error(timed(text, self._time_us()))
+        self._logger.error(self._line(text))
+
+    def _line(self, text: str) -> str:
+        return printable(timed(text, self._time_us()))
 
     def __getattr__(self, name: str) -> typing.Any:
         """Return all else that a logger has."""

@@ -1,14 +1,20 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
 """A command that nobody reads any more ends without a word, and leaves nothing."""
+import io
 import json
 import os
 import subprocess
+import sys
 
 import pytest
 from commands import command, family, port_is_free, wait_gone, write_hop
+from rich.table import Table
 
+from px4_sim_ros.cli import output
+from px4_sim_ros.cli.terminal import console
 from px4_sim_ros.recording.bag.reader import BagReader
+from px4_sim_ros.ros.timed_logger import TimedLogger
 
 pytestmark = pytest.mark.slow       # starts processes and waits
 
@@ -75,3 +81,51 @@ def test_a_terminal_that_knows_ascii_only_shows_all(tmp_path):
                              env=os.environ | {'PYTHONIOENCODING': 'ascii'}, check=False)
     assert (refused.returncode, refused.stderr) == (
         2, f'fly: mission file {tmp_path}/caf\\xe9.yaml: No such file or directory\n')
+
+
+FOREIGN = 'a\x1b[31mb\x07c\x00d\x7fe\x9bf\u202eg\t\xe4\n'
+ESCAPED = 'a\\x1b[31mb\\x07c\\x00d\\x7fe\\x9bf\\u202eg\t\xe4\n'
+
+
+def test_texts_of_others_do_not_control_the_terminal(monkeypatch):
+    """Tables keep their colours, and tqdm its carriage return."""
+    monkeypatch.setenv('FORCE_COLOR', '1')
+    monkeypatch.setenv('TERM', 'xterm')
+    written = io.BytesIO()
+    streams = [io.TextIOWrapper(buffer, 'utf-8') for buffer in (written, io.BytesIO())]
+    monkeypatch.setattr(sys, 'stdout', streams[0])
+    monkeypatch.setattr(sys, 'stderr', streams[1])
+    output.watch()
+    print(FOREIGN, end='\r', flush=True)
+    assert written.getvalue().decode() == ESCAPED + '\r'
+    table = Table()
+    table.add_column('a\x1b]0;title', style='bold')
+    table.add_row('\x1b[2Jb')
+    console().print(table)
+    sys.stdout.flush()
+    drawn = written.getvalue().decode().removeprefix(ESCAPED + '\r')
+    # The head is cut to its column.
+    assert '\x1b[1m' in drawn and '\\x1b[2Jb' in drawn and '\\x1b]0;t' in drawn
+    assert '\x1b[2J' not in drawn and '\x1b]' not in drawn
+
+
+def test_nodes_log_no_control_characters():
+    lines = []
+
+    class Logger:
+        info = warning = error = staticmethod(lines.append)
+
+    logger = TimedLogger(Logger(), lambda: 1_500_000)
+    for log in logger.info, logger.warning, logger.error:
+        log(FOREIGN)
+    assert lines == [f't = 1.500000 s: {ESCAPED}'] * 3
+
+
+@pytest.mark.parametrize('words', [
+    ['fly', '--mission'], ['fly', '--vehicles'], ['replay'], ['fly', '--set']])
+def test_a_refusal_has_no_control_characters(words):
+    refused = subprocess.run(
+        command(*words, '\x1b]0;title\x07=1'), capture_output=True, check=False)
+    assert refused.returncode == 2
+    assert b'\\x1b]0;title\\x07' in refused.stderr
+    assert not set(refused.stderr) & {7, 27}
