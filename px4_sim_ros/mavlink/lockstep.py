@@ -378,17 +378,19 @@ class Lockstep:
         deadline = Deadline(timeout_s)
         look_after_s = HEARTBEAT_PERIOD_S if self.report.state is not _LOCKED else (
             _LOOK_SOON_S if self._looked_at else _LOOK_AFTER_S)
-        is_final = False                 # it rests: what is not there now will not come
+        rests = False                    # then what is not there now will not come
         while True:
             answered_us = matcher.answered_us
-            data = server.receive(0.0 if is_final else min(timeout_s, look_after_s))
-            if not data:
-                if is_final:
+            data = server.receive(0.0 if rests else min(timeout_s, look_after_s))
+            if not data and rests:
+                if self._silence.outputs(time_us) is not None:
                     self._looked_at = _TRUSTED_REPLIES
                     self._take_outputs(time_us)
                     return None
+                rests, data = False, server.receive(0.0)      # to ask may have taken a second
+            elif not data:
                 self._send_heartbeat_if_due()
-                is_final = self.report.state is _LOCKED and self._silence.is_final(time_us)
+                rests = self.report.state is _LOCKED and self._silence.rests()
             reply = matcher.reply_to(time_us, data)
             if reply is not None and self._frames_after is not None:
                 self._send_early(self._frames_after(reply))
@@ -397,7 +399,7 @@ class Lockstep:
             if reply is not None or not server.connected:
                 return reply
             timeout_s = deadline.remaining_s
-            if timeout_s == 0.0 and not is_final:
+            if timeout_s == 0.0 and not rests:
                 if self.report.state is not _TERMINATED:
                     self._count_timeout(time_us, was_locked)
                 return None

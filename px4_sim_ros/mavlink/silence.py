@@ -49,11 +49,13 @@ class Silence:
         self._asked_us: int | None = None        # simulated time
         self._outputs: Outputs | None = None     # None: it does not tell
 
-    def is_final(self, time_us: int) -> bool:
-        """Return whether the autopilot is a PX4 that has done all it does in this step."""
-        return self._rests() and self.outputs(time_us) is not None
+    def rests(self) -> bool:
+        """Return whether a PX4 has done all it does in this step.
 
-    def _rests(self) -> bool:
+        One that does not tell its outputs may be no PX4.
+        """
+        if self._asked_us is not None and self._outputs is None:
+            return False
         if self._process is None and self._is_local:
             peer = self._server.peer
             self._process = process_at(peer) if peer is not None else None

@@ -19,7 +19,7 @@ from commands import command, family, interrupt, running, wait_for_line, wait_go
 from px4_flight import NEEDS_FIFO
 
 from px4_sim_ros.campaign import conduct as conducting
-from px4_sim_ros.campaign import flown, slots
+from px4_sim_ros.campaign import flown, jobs, slots
 from px4_sim_ros.campaign.executors import opened
 from px4_sim_ros.campaign.folder import Folder
 from px4_sim_ros.campaign.jobs import Job
@@ -186,6 +186,8 @@ def flown_until_killed(tmp_path, monkeypatch):
             return flown.fly(job, tmp_path, instance)
     monkeypatch.setattr(flown, '_px4', lambda *build: build)
     monkeypatch.setattr(flown, '_versions', lambda px4: '')
+    monkeypatch.setattr(jobs.Px4, 'find', lambda *build: None)
+    monkeypatch.setattr(jobs, 'world_parameters', lambda px4: {})
     monkeypatch.setattr(flight_watch, 'start_autopilot', start)
     return fly
 

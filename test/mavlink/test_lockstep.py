@@ -234,6 +234,24 @@ def test_the_next_reply_locks_again(make_locked, late):
     assert is_reply_to(link.exchange(5 * STEP_US), 5 * STEP_US)
 
 
+@pytest.mark.parametrize('when', ['rests', 'outputs'])
+def test_a_reply_that_comes_while_the_autopilot_is_looked_at_is_used(
+        make_locked, monkeypatch, when):
+    """On a busy machine it comes while the threads are read, or while PX4 is asked."""
+    link, peer = make_locked(reply_timeout_s=5.0)
+    silence = link.lockstep._silence
+
+    def answer(*given):
+        peer.reply(2 * STEP_US)
+        return True if when == 'rests' else None
+
+    monkeypatch.setattr(silence, 'rests', lambda: True)
+    monkeypatch.setattr(silence, 'outputs', lambda time_us: pytest.fail('PX4 was asked'))
+    monkeypatch.setattr(silence, when, answer)
+    assert is_reply_to(link.exchange(2 * STEP_US), 2 * STEP_US)
+    assert counters(link) == (2, 2, 0, 0, 0)
+
+
 def test_one_reply_in_five(make_locked):
     """PX4 with its accelerometer off: the world goes on; what is answered is used."""
     link, peer = make_locked(reply_timeout_s=0.02)

@@ -64,7 +64,8 @@ def test_the_mission_is_flown(mode, seed, up_m, arrivals, here, tmp_path):
     assert summary['replies'] == summary['steps']
     assert summary['time_ratio'] == 1.0
     assert summary['sim_time_s'] == pytest.approx(summary['steps'] * 0.004)
-    assert set(summary['states']) == {'WAITING', 'FREEWHEEL', 'LOCKED', 'STALLED'}
+    assert set(summary['states']) == {
+        'WAITING', 'FREEWHEEL', 'LOCKED', 'STALLED', 'TERMINATED'}
     assert summary['states']['STALLED'] == 0.0
     assert result.stderr == ''
     assert 'disarmed' in result.stdout
