@@ -195,9 +195,11 @@ def _conduct(
 def _broken(
     options: argparse.Namespace, plan: FlightPlan, record: FlightRecord,
 ) -> typing.Iterator[str]:
-    """Yield a sentence for each expectation that has failed, and how to fly that again."""
+    """Yield what PX4's logs lack, each expectation that has failed, and how to fly that again."""
     records = {plan.namespace: record, **record.others}
     for vehicle, its in records.items():
+        if its.log_warning:
+            yield f"{f'{vehicle}: ' if plan.fleet else ''}{its.log_warning}"
         for verdict in its.failed:
             yield f"{f'{vehicle}: ' if plan.fleet else ''}expected {verdict.text}"
     if record.failed and not plan.fleet:

@@ -104,6 +104,8 @@ def print_vehicle(summary: dict[str, typing.Any]) -> None:
     off = summary['position_error_at_landing_m']
     troubles = [f'{name} {summary[name]}' for name in TROUBLES
                 if name == 'misses' or summary[name]]
+    if summary.get('log_lost_s'):
+        troubles.append(f"log_lost_s {summary['log_lost_s']:g}")
     print(f"{summary['namespace']:28} {summary['vehicle']}, {summary['mission']},"
           f" {summary['autopilot']}: {how}{f', off by {off:g} m' if off is not None else ''},"
           f" {', '.join(troubles)}, fingerprint {summary['fingerprint']}")

@@ -79,6 +79,7 @@ _LISTS: dict[str, tuple[str, typing.Callable[[dict[str, typing.Any]], str]]] = {
 
 # Troubles of the link that are printed also if there were none.
 _ALWAYS = 'misses', 'unanswered'
+_IF_ANY = {*TROUBLES, 'log_dropouts', 'log_lost_s'}
 
 
 def _print_summary(summary: dict[str, typing.Any]) -> None:
@@ -91,7 +92,7 @@ def _print_summary(summary: dict[str, typing.Any]) -> None:
             for vehicle in value:
                 fly_fleet.print_vehicle(vehicle)
         elif value in (None, '', {}) or key == 'failure' or (
-                key in TROUBLES and key not in _ALWAYS and not value):
+                key in _IF_ANY and key not in _ALWAYS and not value):
             continue           # there is none, or it is said on stderr
         elif isinstance(value, dict):
             print(f'{key:28} ' + ', '.join(f'{k} {v:.2f}' for k, v in value.items()))

@@ -99,9 +99,13 @@ def _fly(
         reflown.say(reflown.differences(bag.run, plan.px4))
     for remark in px4_memory.remarks_on(plan.vehicles(configuration)):
         print(f'refly: {remark}', file=sys.stderr)
+    record = FlightRecord()
+    record.shares_core = plan.px4 is not None and plan.px4.repeats
     with contextlib.closing(Progress(plan.mission.events if plan.mission else 0)) as progress:
-        conduct(plan, configuration, FlightRecord(), folder, on_event=progress.show,
+        conduct(plan, configuration, record, folder, on_event=progress.show,
                 on_restart=lambda: None, on_waiting=lambda: None)
+    if record.log_warning:
+        print(f'refly: {record.log_warning}', file=sys.stderr)
 
 
 def _configuration(

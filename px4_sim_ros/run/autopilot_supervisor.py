@@ -30,6 +30,7 @@ from px4_sim_ros.ros.status_client import StatusClient
 from px4_sim_ros.run.autopilots import start_autopilot
 from px4_sim_ros.run.processes import Child
 from px4_sim_ros.run.px4 import Px4, add_schedule_argument
+from px4_sim_ros.run.px4_log import loss_of
 from px4_sim_ros.step import side_topics
 from px4_sim_ros.step.attendance import Change
 
@@ -76,6 +77,9 @@ class AutopilotSupervisor:
         """End it."""
         if self._autopilot is not None:
             self._autopilot.stop()
+            loss = loss_of([self._autopilot])
+            if loss is not None and (warning := loss.warning(self.shares_core)):
+                print(warning, file=sys.stderr, flush=True)
         self._autopilot = None
 
     def ended_autopilot(self) -> Child | None:

@@ -94,11 +94,14 @@ def conduct(
     flights |= {vehicle.namespace: watch(vehicle) for vehicle in vehicles}
     with contextlib.ExitStack() as stack:
         world = _make_world(plan, configuration, folder, record, flights, stack, on_event)
+        autopilots: list[StartedAutopilot] = []
 
         def note_end() -> None:
             record.recording, record.recording_problem = world.recording, world.recording_problem
             for namespace, its in records.items():
                 its.status, its.verdicts = world.status(namespace), flights[namespace].verdicts
+            for vehicle, autopilot in zip(vehicles, autopilots):
+                records[vehicle.namespace].log_loss = autopilot.log_loss()
 
         stack.callback(note_end)
         stack.callback(world.close)
@@ -107,7 +110,7 @@ def conduct(
         if any(vehicle.autopilot == 'none' for vehicle in vehicles):
             on_waiting()
         while True:
-            autopilots: list[StartedAutopilot] = []
+            autopilots = []
             stack.callback(_end_all, autopilots)
             # Before them, so that nobody is missed, and the counters end with the flight.
             stack.callback(world.close)

@@ -13,6 +13,7 @@ from px4_sim_ros.model.encounters import Encounter, Nearest
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.model.scenario.happening import Happening, Verdict, Verdicts
 from px4_sim_ros.model.timebase import US_PER_S
+from px4_sim_ros.run.px4_log import LogLoss
 from px4_sim_ros.run.stay import Stay
 from px4_sim_ros.step.attendance import Change
 from px4_sim_ros.step.clock import real_time_factor
@@ -134,6 +135,7 @@ class FlightRecord:
         self.failure = ''                  # why the flight has failed, as a sentence
         self.autopilot = 'none'
         self.shares_core = False           # the step and PX4
+        self.log_loss: LogLoss | None = None           # of PX4's logs, None without one
         self.others: dict[str, FlightRecord] = {}      # of the further vehicles, by namespace
         self.joins_us: int | None = 0                  # as its vehicle was to
         self.reset()
@@ -233,7 +235,14 @@ class FlightRecord:
             'repeatable': not self.unrepeatable,
             'not_repeatable_because': self.unrepeatable,
             'states': self.status.state_seconds(),
+            **({} if self.log_loss is None else {
+                'log_dropouts': self.log_loss.dropouts, 'log_lost_s': self.log_loss.lost_s}),
         }
+
+    @property
+    def log_warning(self) -> str:
+        """What PX4's logs lack, '' for nothing."""
+        return self.log_loss.warning(self.shares_core) if self.log_loss else ''
 
     def of_scenario(self) -> dict[str, typing.Any]:
         """Return what a scenario has done, and what has become of what it expects."""

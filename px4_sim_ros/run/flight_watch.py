@@ -14,6 +14,7 @@ from px4_sim_ros.model.scenario.happening import Happening, Verdicts
 from px4_sim_ros.run.autopilots import start_autopilot
 from px4_sim_ros.run.flight_plan import VehiclePlan, World
 from px4_sim_ros.run.processes import Child
+from px4_sim_ros.run.px4_log import LogLoss, loss_of
 from px4_sim_ros.step.attendance import Change
 
 if typing.TYPE_CHECKING:       # a flight without one does without all of its actions
@@ -131,6 +132,7 @@ class StartedAutopilot:
         self._is_missing = False
         self.has_failed = False        # it was the first whose end has ended the flight
         self._autopilot: Child | None = None
+        self._all: list[Child] = []    # that were started, one after the other
         self._changes = threading.Lock()           # it is being ended and started
         self._ends = threading.Event()
         self._is_late = False          # it was started after time 0
@@ -171,6 +173,11 @@ class StartedAutopilot:
         self._deadline_s = time.monotonic() + self._connected_timeout_s
         self._autopilot = start_autopilot(
             self._vehicle.px4, world.vehicle, self._vehicle.hil.instance, world.scenario)
+        self._all.append(self._autopilot)
+
+    def log_loss(self) -> LogLoss | None:
+        """Return what the logs of all that were started lack, after the end; None without one."""
+        return loss_of(self._all)
 
     def _stop(self) -> None:
         if self._autopilot is not None:

@@ -207,7 +207,7 @@ class Px4Process(Child):
 
         :param folder: for its parameters and logs, and for all that it prints: `CONSOLE`
         """
-        self._folder, self._instance = folder, instance
+        self.run_folder, self._instance = folder, instance
         # Nobody waits for the disk in the midst of a step: its threads would go on otherwise.
         self._memory = _folder_in_memory() if px4.repeats else None
         if self._memory is not None:
@@ -231,7 +231,7 @@ class Px4Process(Child):
 
     @property
     def _console(self) -> pathlib.Path:
-        return (self._memory or self._folder) / CONSOLE
+        return (self._memory or self.run_folder) / CONSOLE
 
     def _has_been_asked(self) -> bool:
         """Return whether it got a SIGTERM, which it says: its exit code is that of a good end."""
@@ -270,11 +270,11 @@ class Px4Process(Child):
             remove_dead_socket(self._instance)
         if self._memory is not None:
             memory, self._memory = self._memory, None
-            (self._folder / CONSOLE).unlink()
+            (self.run_folder / CONSOLE).unlink()
             try:
-                shutil.copytree(memory, self._folder, symlinks=True, dirs_exist_ok=True)
+                shutil.copytree(memory, self.run_folder, symlinks=True, dirs_exist_ok=True)
             except OSError as error:       # the flight was flown
-                print(f'PX4: its files cannot be kept in {self._folder}: {sentence(error)}',
+                print(f'PX4: its files cannot be kept in {self.run_folder}: {sentence(error)}',
                       file=sys.stderr)
             shutil.rmtree(memory)
 

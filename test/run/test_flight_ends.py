@@ -17,6 +17,7 @@ from px4_sim_ros.config.configuration import load_configuration
 from px4_sim_ros.mavlink.pilot_events import Event, MissionError
 from px4_sim_ros.run import flight, flight_watch
 from px4_sim_ros.run.flight_record import FlightRecord, WorldStatus
+from px4_sim_ros.run.px4_log import LogLoss
 from px4_sim_ros.step.attendance import ALWAYS
 
 
@@ -97,6 +98,10 @@ def test_an_interrupt_while_an_autopilot_starts_leaves_none(handlers, monkeypatc
         def expect_end(self):
             self.is_over = True
 
+        def log_loss(self):
+            assert ended               # what it has written is complete
+            return LogLoss(2, 3.3)
+
         def end(self):
             assert self.is_over        # or another one would come in its place
             ended.append(self)
@@ -107,9 +112,11 @@ def test_an_interrupt_while_an_autopilot_starts_leaves_none(handlers, monkeypatc
     monkeypatch.setattr(flight, '_make_world', lambda *arguments: world)
     monkeypatch.setattr(flight, 'StartedAutopilot', Interrupted)
     signals.raise_interrupt()
+    record = FlightRecord()
     with pytest.raises(KeyboardInterrupt):
-        flight.conduct(plan, load_configuration(None, {}), FlightRecord(), None,
+        flight.conduct(plan, load_configuration(None, {}), record, None,
                        on_event=None, on_restart=None, on_waiting=None)
+    assert record.log_loss == (2, 3.3)
     assert len(ended) == 1
     world.close.assert_called()
     world.run.assert_not_called()

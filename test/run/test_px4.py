@@ -37,6 +37,7 @@ def test_px4_flies_the_square(mode, tmp_path):
     summary = json.loads(file.read_text())
     assert summary['landed']
     assert summary['misses'] == 0
+    assert ("PX4's log lacks" in result.stderr) is (summary['log_dropouts'] > 0)
     assert summary['states']['STALLED'] == 0.0
     assert all(abs(a['altitude_error_m']) < 0.5 for a in summary['arrivals'])
     assert all(a['position_error_m'] < 1.0 for a in summary['arrivals'])

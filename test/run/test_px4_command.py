@@ -7,6 +7,7 @@ import lzma
 import os
 import pathlib
 import signal
+import struct
 import subprocess
 import sys
 import threading
@@ -23,7 +24,9 @@ from px4_sim_ros.mavlink.cores import shared_core_of
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.run import px4 as px4_module
 from px4_sim_ros.run import px4_parameters
+from px4_sim_ros.run.flight_record import FlightRecord
 from px4_sim_ros.run.px4 import Px4, Px4Process, world_parameters
+from px4_sim_ros.run.px4_log import dropouts_ms, loss_of
 
 
 def core_of(instance, cores, monkeypatch):
@@ -194,6 +197,61 @@ def test_what_one_that_repeats_prints_is_in_memory_while_it_runs(is_full, tmp_pa
     assert console.read_text() == ('beg' if is_full else 'begun\n')
     assert capsys.readouterr().err == (
         f'PX4: its files cannot be kept in {folder}: File too large\n' if is_full else '')
+
+
+def ulog(*messages):
+    """Return a ULog of messages: type, and what it has."""
+    return b'ULog\x01\x12\x35\x01' + bytes(8) + b''.join(
+        struct.pack('<HB', len(body), ord(kind)) + body for kind, body in messages)
+
+
+FLAGS = ('B', bytes(40))
+TOPIC = ('F', b'x:uint64_t timestamp;'), ('A', b'\0\0\0x')
+DATA = ('D', b'\0\0' + b'\x02\0O\xff\xff\0\0\0')      # a dropout only by its looks
+SHORT, LONG = ('O', struct.pack('<H', 1300)), ('O', struct.pack('<H', 2000))
+BUSY = 'because the machine was busy: fly with'
+
+
+@pytest.mark.parametrize('logs, dropouts, lost_s, warning', [
+    ([ulog(FLAGS, *TOPIC, DATA, SHORT, DATA, LONG)], 2, 3.3,
+     f"PX4's log lacks 3.3 s in 2 dropouts, {BUSY} --px4-schedule repeatable, or with fewer other"
+     ' processes'),
+    ([ulog(FLAGS, LONG), ulog(FLAGS, SHORT), ulog(FLAGS)], 2, 3.3, ...),      # armed three times
+    ([ulog(FLAGS, SHORT, DATA) + b'\x09'], 1, 1.3,
+     f"PX4's log lacks 1.3 s in a dropout, {BUSY} --px4-schedule repeatable, or with fewer other"
+     ' processes'),
+    ([ulog(FLAGS, SHORT, LONG)[:-1]], 1, 1.3, ...),                   # PX4 was killed meanwhile
+    ([ulog(FLAGS, SHORT, ('\0', b''), LONG)], 1, 1.3, ...),           # what follows is not known
+    ([ulog(FLAGS, DATA)], 0, 0.0, ''), ([ulog()], 0, 0.0, ''),
+    ([b''], None, None, ''), ([b'no log' * 9], None, None, ''), ([], None, None, '')])
+def test_what_px4s_log_lacks_is_in_the_summary(logs, dropouts, lost_s, warning, tmp_path):
+    """A dropout is a message of type O with a number of ms; a damaged log fails nothing."""
+    binary = tmp_path / 'bin' / 'px4'
+    binary.parent.mkdir()
+    binary.write_text('#!/bin/sh\n')
+    binary.chmod(0o755)
+    px4 = Px4Process(Px4(tmp_path, 'all-cores'), 0, os.environ, tmp_path)
+    px4.stop()
+    for number, log in enumerate(logs):
+        path = tmp_path / 'log' / '2026-11-26' / f'13_00_0{number}.ulg'
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(log)
+    record = FlightRecord()
+    record.log_loss = loss_of([px4])
+    summary = record.summary({})
+    assert (summary.get('log_dropouts'), summary.get('log_lost_s')) == (dropouts, lost_s)
+    assert warning in (record.log_warning, ...)
+    record.shares_core = True
+    assert ('--px4-schedule' in record.log_warning, bool(record.log_warning)) == (
+        False, bool(dropouts))
+
+
+def test_the_dropouts_of_a_log_are_those_that_another_library_finds(tmp_path):
+    pyulog = pytest.importorskip('pyulog')
+    path = tmp_path / 'log.ulg'
+    path.write_bytes(ulog(FLAGS, *TOPIC, DATA, SHORT, DATA, LONG, DATA))
+    others = [dropout.duration for dropout in pyulog.ULog(str(path)).dropouts]
+    assert dropouts_ms(path) == others == [1300, 2000]
 
 
 # Some of the parameters of two releases.
