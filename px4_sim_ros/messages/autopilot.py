@@ -68,9 +68,9 @@ def read_status(time_us: int, message: typing.Any) -> AutopilotStatus:
         values.get(key) == 'true' for key in ('armed', 'landed', 'failsafe')))
 
 
-def line(time_us: int, who: str, text: str) -> Log:
+def line(time_us: int, who: str, text: str, level: int = Log.INFO) -> Log:
     """Return a line of the log with its simulated time."""
-    message = Log(level=Log.INFO, name=who, msg=text)
+    message = Log(level=level, name=who, msg=text)
     set_stamp(message.stamp, time_us)
     return message
 

@@ -7,12 +7,10 @@ import typing
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from nav_msgs.msg import Odometry
-from rcl_interfaces.msg import Log
 from rclpy.serialization import deserialize_message
 from rclpy.subscription import Subscription
 
 from px4_sim_ros.messages import codecs, encounter_events
-from px4_sim_ros.messages.autopilot import line
 from px4_sim_ros.model.encounters import Encounter, Encounters
 from px4_sim_ros.model.frames import Vector
 from px4_sim_ros.ros import qos
@@ -32,17 +30,21 @@ class EncounterWatch:
     No step waits for it: what comes from another process is joined by its time when it is there.
     """
 
-    def __init__(self, node: PollingNode, host: BlockHost, encounters: Encounters) -> None:
+    def __init__(
+        self, node: PollingNode, host: BlockHost, encounters: Encounters,
+        publish_line: typing.Callable[[int, str, str], None],
+    ) -> None:
         """Make the endpoints of what is told.
 
         :param node: the manager
         :param host: of the blocks of this process
+        :param publish_line: publishes time, text and logger on `/rosout`
         """
         self._node, self._host, self._encounters = node, host, encounters
+        self._publish_line = publish_line
         self._attendance = host.runner.attendance
         self._publisher = node.create_publisher(
             DiagnosticStatus, side_topics.ENCOUNTERS.name, qos.LATCHED_LOG)
-        self._log = node.create_publisher(Log, side_topics.LOG.name, qos.LATCHED_LOG)
         self._read = codecs.decoder(_TRUTH, lambda data: deserialize_message(data, Odometry))
         self._names: list[str] = []
         self._subscriptions: dict[str, Subscription] = {}          # by vehicle
@@ -90,8 +92,8 @@ class EncounterWatch:
 
     def _tell(self, encounter: Encounter) -> None:
         self._publisher.publish(encounter_events.encounter_message(encounter))
-        self._log.publish(line(            # recordings have it
-            encounter.time_us, f'{self._names[0]}.encounters', encounter.text))
+        self._publish_line(
+            encounter.time_us, encounter.text, f'{self._names[0]}.encounters')
 
     def _take(self) -> None:
         """Take in what has come from other processes."""

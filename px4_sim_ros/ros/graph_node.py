@@ -106,7 +106,7 @@ class GraphNode(parameters.OwnRefusals, SoundLifecycleNode):
 
     def get_logger(self) -> typing.Any:
         """Return a logger that tells the simulated time."""
-        return TimedLogger(super().get_logger(), lambda: self.progress()[0])
+        return TimedLogger(super().get_logger(), lambda: self.progress()[0], self.log_publisher)
 
     def progress(self) -> tuple[int, dict[str, object]]:
         """Return the time of the last step, and counters for `/diagnostics`."""

@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import typing
 
-from rcl_interfaces.msg import Log
 from std_msgs.msg import String
 
 from px4_sim_ros.config.configuration import NodeConfiguration
 from px4_sim_ros.mavlink.hil_block import HilBlock
 from px4_sim_ros.mavlink.link_state import HilParameters, LinkState
-from px4_sim_ros.messages.autopilot import line, link_text
+from px4_sim_ros.messages.autopilot import link_text
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.ros import qos
 from px4_sim_ros.ros.block_node import BlockNode
@@ -30,8 +29,6 @@ class HilBridgeNode(BlockNode):
         super().__init__(*arguments)
         self._state_publisher = self.create_publisher(
             String, side_topics.LINK_STATE.name, qos.LATCHED)
-        self._log_publisher = self.create_publisher(
-            Log, side_topics.LOG.name, qos.LATCHED_LOG)
         # Nothing else would look at the link while no step is under way.
         self._idle_timer = create_wall_timer(self, _IDLE_S, self._idle)
 
@@ -55,8 +52,7 @@ class HilBridgeNode(BlockNode):
 
     def _publish_state(self, state: LinkState, time_us: int) -> None:
         self._state_publisher.publish(String(data=state.value))
-        self._log_publisher.publish(line(
-            time_us, self.get_logger().name, link_text(state.value)))
+        self.publish_line(time_us, link_text(state.value))
 
     def _idle(self) -> None:
         if self.block is not None:

@@ -69,7 +69,8 @@ class ManagerNode(PollingNode, parameters.OwnRefusals, FollowingLifecycle):
             live_parameters=('step_timeout_s', 'on_overdue'))
         self.driver = ClockDriver(self, host, self.sim_clock, self._on_complete)
         self._encounters = (
-            None if encounters is None else EncounterWatch(self, host, encounters))
+            None if encounters is None else EncounterWatch(
+                self, host, encounters, self.publish_line))
         self._bring_up = BringUp(
             self, vehicles or [Member('', graph.of_instances(world.node_counts), world)],
             self.driver, self._encounters)
@@ -96,7 +97,8 @@ class ManagerNode(PollingNode, parameters.OwnRefusals, FollowingLifecycle):
 
     def get_logger(self) -> typing.Any:
         """Return a logger that tells the simulated time."""
-        return TimedLogger(super().get_logger(), lambda: self.sim_clock.complete_us)
+        return TimedLogger(
+            super().get_logger(), lambda: self.sim_clock.complete_us, self.log_publisher)
 
     def configured_graph(self) -> graph.Graph:
         """Return the graph that the parameters ask for.

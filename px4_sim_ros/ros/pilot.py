@@ -8,8 +8,6 @@ import typing
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import PointStamped
 from nav_msgs.msg import Odometry
-from rcl_interfaces.msg import Log
-from rclpy.logging import LoggingSeverity
 from sensor_msgs.msg import Joy
 
 from px4_sim_ros.config.configuration import NodeConfiguration
@@ -34,8 +32,6 @@ class PilotNode(BlockNode):
 
     def __init__(self, *arguments: typing.Any) -> None:
         super().__init__(*arguments)
-        self._log_publisher = self.create_publisher(
-            Log, side_topics.LOG.name, qos.LATCHED_LOG)
         self._events = self.create_publisher(
             DiagnosticStatus, side_topics.PILOT_EVENTS.name, qos.LATCHED_LOG)
         self._set_points = self.create_publisher(
@@ -52,6 +48,7 @@ class PilotNode(BlockNode):
         super().configure(configuration, nodes)
         assert isinstance(self.block, PilotBlock), 'an own class is one, too'
         assert isinstance(configuration.own, PilotParameters), 'they are those of the node'
+        self._refused_sticks = ''
         self._joy_axes = joy_axes('pilot.joy_axes', configuration.own.joy_axes)
         self.block.on_event = self._publish_event
         self.block.telemetry = self
@@ -64,7 +61,9 @@ class PilotNode(BlockNode):
         try:
             self.block.take_sticks(sticks_of(message, self._joy_axes))
         except ParameterError as error:
-            self.get_logger().warning(str(error), once=True)
+            if str(error) != self._refused_sticks:      # not as often as it comes
+                self._refused_sticks = str(error)
+                self.get_logger().warning(self._refused_sticks)
 
     def _publish_over(self, failure: str) -> None:
         assert isinstance(self.block, PilotBlock) and self.block.over_us is not None, 'it is over'
@@ -74,11 +73,8 @@ class PilotNode(BlockNode):
 
     def _publish_event(self, event: Event) -> None:
         self._events.publish(event_message(event))
-        if self.get_logger().is_enabled_for(LoggingSeverity.INFO):
-            self.get_logger().info(event.text)
-        else:       # `fly` prints it, and a recording has it all the same
-            self._log_publisher.publish(autopilot.line(
-                round(event.time_s * US_PER_S), self.get_logger().name, event.text))
+        self.publish_line(round(event.time_s * US_PER_S), event.text)
+        self.get_logger().print(event.text)
 
     # What the autopilot says of itself.
 
@@ -97,4 +93,4 @@ class PilotNode(BlockNode):
 
     def on_text(self, time_us: int, text: str) -> None:
         """Publish a text among the lines of the log."""
-        self._log_publisher.publish(autopilot.text_message(time_us, text))
+        self.publish_line(time_us, text, autopilot.AUTOPILOT)

@@ -6,13 +6,12 @@ from __future__ import annotations
 import typing
 
 from diagnostic_msgs.msg import DiagnosticStatus
-from rcl_interfaces.msg import Log, SetParametersResult
+from rcl_interfaces.msg import SetParametersResult
 from rcl_interfaces.srv import SetParameters
 
 from px4_sim_ros.config.configuration import NodeConfiguration
 from px4_sim_ros.config.scenarios import read_event
 from px4_sim_ros.mavlink.scenario_words import check_event
-from px4_sim_ros.messages.autopilot import line
 from px4_sim_ros.messages.scenario_events import happening_message, over_message
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.scenario.happening import Happening, Verdicts
@@ -30,8 +29,6 @@ class ScenarioNode(BlockNode):
         super().__init__(*arguments)
         self._events = self.create_publisher(
             DiagnosticStatus, side_topics.SCENARIO_EVENTS.name, qos.LATCHED_LOG)
-        self._log_publisher = self.create_publisher(
-            Log, side_topics.LOG.name, qos.LATCHED_LOG)
 
         self._service = self.create_service(SetParameters, '~/do', self._on_do)
 
@@ -58,7 +55,7 @@ class ScenarioNode(BlockNode):
 
     def _publish(self, happening: Happening) -> None:
         self._events.publish(happening_message(happening))
-        self._note(happening.time_us, happening.text)
+        self.publish_line(happening.time_us, happening.text)
 
     def _publish_verdicts(self, verdicts: Verdicts) -> None:
         assert isinstance(self.block, ScenarioBlock), 'it has told them'
@@ -66,9 +63,5 @@ class ScenarioNode(BlockNode):
         if self.vehicle and situation is not None:       # one alone goes no further
             self._host.note_flown(self.vehicle, situation.time_us)
         for verdict in verdicts:
-            self._note(situation.time_us if situation is not None else 0, verdict.text)
+            self.publish_line(situation.time_us if situation is not None else 0, verdict.text)
         self._events.publish(over_message(verdicts))
-
-    def _note(self, time_us: int, text: str) -> None:
-        # Whoever has started the run prints it, and a recording has it all the same.
-        self._log_publisher.publish(line(time_us, self.get_logger().name, text))

@@ -6,13 +6,12 @@ from __future__ import annotations
 import typing
 
 from diagnostic_msgs.msg import DiagnosticStatus
-from rcl_interfaces.msg import Log
 from rclpy.node import Node
 from rclpy.subscription import Subscription
 
 from px4_sim_ros.messages import vehicle_changes
-from px4_sim_ros.messages.autopilot import line
 from px4_sim_ros.ros import qos
+from px4_sim_ros.ros.lifecycle_node import SoundLifecycleNode
 from px4_sim_ros.step import side_topics
 from px4_sim_ros.step.attendance import Change
 
@@ -22,9 +21,9 @@ _TOPIC = f'/{side_topics.VEHICLES.name}'
 class ChangeTeller:
     """Publishes each change, also among the lines of the log: recordings have these."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: SoundLifecycleNode) -> None:
         self._publisher = node.create_publisher(DiagnosticStatus, _TOPIC, qos.LATCHED_LOG)
-        self._log = node.create_publisher(Log, side_topics.LOG.name, qos.LATCHED_LOG)
+        self._node = node
 
     def tell(self, change: Change, run: int) -> None:
         """Publish a change.
@@ -32,7 +31,7 @@ class ChangeTeller:
         :param run: how many times time has begun at 0
         """
         self._publisher.publish(vehicle_changes.change_message(change, run))
-        self._log.publish(line(change.time_us, f'{change.vehicle}.world', change.text))
+        self._node.publish_line(change.time_us, change.text, f'{change.vehicle}.world')
 
 
 def hear(node: Node, on_change: typing.Callable[[Change, int], None]) -> Subscription:

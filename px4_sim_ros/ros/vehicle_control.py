@@ -11,7 +11,6 @@ import functools
 import time
 import typing
 
-from rclpy.node import Node
 from std_srvs.srv import Trigger
 
 from px4_sim_ros.messages.run_status import RunState
@@ -19,6 +18,7 @@ from px4_sim_ros.model.timebase import seconds_text
 from px4_sim_ros.ros import sequences
 from px4_sim_ros.ros.clock_driver import ClockDriver
 from px4_sim_ros.ros.lifecycle_client import ManagedNode, Sequence, TransitionError
+from px4_sim_ros.ros.lifecycle_node import SoundLifecycleNode
 from px4_sim_ros.ros.vehicle_changes import ChangeTeller
 from px4_sim_ros.step.attendance import Change
 from px4_sim_ros.step.runner import Runner
@@ -56,7 +56,7 @@ class VehicleControl:
     """Tells who joins and leaves, and lets somebody change it."""
 
     def __init__(
-        self, node: Node, owner: Owner, runner: Runner, driver: ClockDriver,
+        self, node: SoundLifecycleNode, owner: Owner, runner: Runner, driver: ClockDriver,
         nodes: typing.Sequence[ManagedNode], vehicles: typing.Sequence[str],
     ) -> None:
         """Offer the services.

@@ -26,7 +26,8 @@ def watched():
         node = PollingNode('manager')
         with contextlib.closing(types.SimpleNamespace(close=node.destroy_node)):
             watch = EncounterWatch(
-                node, BlockHost(), Encounters(dict.fromkeys(NAMES, 0.2), 1.0))
+                node, BlockHost(), Encounters(dict.fromkeys(NAMES, 0.2), 1.0),
+                lambda time_us, text, who: None)
             told = []
             watch._tell = told.append
             watch.open([Member(name, None, None) for name in NAMES])

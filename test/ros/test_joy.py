@@ -3,6 +3,7 @@
 """What a gamepad publishes reaches the pilot."""
 import contextlib
 import time
+from unittest import mock
 
 import pytest
 import rclpy
@@ -37,3 +38,12 @@ def test_a_joy_of_any_reliability_moves_the_sticks(pilot):
             publisher.publish(Joy(axes=[0.25, 0.5, 1.0, -1.0]))
             rclpy.spin_once(node, timeout_sec=0.1)
     assert found and set(found) == {Sticks(-0.25, 0.5, 1.0, 1.0)}
+
+
+def test_one_with_too_few_axes_is_refused_once(pilot):
+    node, found = pilot
+    with mock.patch.object(type(node), 'get_logger') as logger:
+        for _ in range(3):
+            node._on_joy(Joy(axes=[0.25, 0.5]))
+    (said,), = (call.args for call in logger().warning.call_args_list)
+    assert not found and 'axes' in said

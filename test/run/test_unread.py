@@ -115,7 +115,7 @@ def test_nodes_log_no_control_characters():
     class Logger:
         info = warning = error = staticmethod(lines.append)
 
-    logger = TimedLogger(Logger(), lambda: 1_500_000)
+    logger = TimedLogger(Logger(), lambda: 1_500_000, None)
     for log in logger.info, logger.warning, logger.error:
         log(FOREIGN)
     assert lines == [f't = 1.500000 s: {ESCAPED}'] * 3
