@@ -15,6 +15,7 @@ from px4_sim_ros.real.ulog import Topics
 _TOPIC = 'sensor_combined'
 _GAP, _LOST = 1.5, 2.5         # times the usual distance: a sample is missing; more than one is
 _LEAST_HZ = 50.0
+_LEAST_ROWS = 50               # a second of the slowest; a filter needs rows before its first
 _REST_S = 0.5                  # a piece that is looked at
 # At rest a piece is not much noisier than the calmest of the log.
 _CALM = 2.0
@@ -83,6 +84,9 @@ def read_imu(path: str | pathlib.Path) -> ImuLog:
     topics = Topics(pathlib.Path(path).expanduser())
     times, rows = topics.samples(_TOPIC, *(
         f'{name}[{i}]' for name in ('accelerometer_m_s2', 'gyro_rad') for i in range(3)))
+    if len(times) < _LEAST_ROWS:
+        raise ParameterError(f'log {topics.name}: has {len(times)} rows of {_TOPIC} that can be'
+                             f' used; it takes at least {_LEAST_ROWS}')
     rate_hz = 1.0 / float(np.median(np.diff(times)))
     if rate_hz < _LEAST_HZ:
         raise ParameterError(f'log {topics.name}: has {_TOPIC} at {rate_hz:.3g} Hz; noise takes at'

@@ -10,6 +10,7 @@ import ulog_file
 from test_readers import quad_parameters, topics, turn
 
 from px4_sim_ros.cli.command_line import main
+from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.frames import quaternion_enu_flu_to_ned_frd
 from px4_sim_ros.model.rotation import from_rotation_vector, multiply
 from px4_sim_ros.real.closed_loop import compared, figures
@@ -18,7 +19,7 @@ pytest.importorskip('pyulog')
 TILTED_RAD, SHAKE_M_S2, SHAKE_HZ = 0.05, 2.0, 40.0
 
 
-def log(path, off_m=0.5):
+def log(path, off_m=0.5, imu_rows=2400):
     """Write a flight on a circle that is off its set points, shaken at 40 Hz."""
     table = topics()
     times, fields = table['vehicle_local_position']
@@ -32,7 +33,7 @@ def log(path, off_m=0.5):
         turn(t), from_rotation_vector((TILTED_RAD, 0.0, 0.0)))) for t in times / 1e6])
     table['vehicle_attitude_setpoint'] = times, [
         ('float', f'q_d[{i}]', asked[:, i]) for i in range(4)]
-    t = np.arange(1.0, 13.0, 0.005)
+    t = np.arange(1.0, 13.0, 0.005)[:imu_rows]
     wave = SHAKE_M_S2 * np.sin(math.tau * SHAKE_HZ * t)
     # What is slow is motion.
     table['sensor_combined'] = 1e6 * t, [
@@ -76,3 +77,17 @@ def test_what_is_no_log_of_px4_is_refused(tmp_path, capsys):
     assert main(['validate', str(one), '--vehicle', 'x500', '--against', str(tmp_path / 'no.ulg'),
                  '--report', str(tmp_path / 'page.html')]) == 2
     assert 'closed loop: log' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(('rows', 'why'), [
+    (2, 'log few: has 2 rows of sensor_combined that can be used; it takes at least 50'),
+    (49, 'log few: has 49 rows of sensor_combined that can be used; it takes at least 50'),
+    (50, '')])
+def test_few_samples_of_the_imu_are_one_sentence(rows, why, tmp_path):
+    """A filter needs rows before its first; with 50, 10 periods of the sine, there are figures."""
+    path = log(tmp_path / 'few.ulg', imu_rows=rows)
+    if why:
+        with pytest.raises(ParameterError, match=why):
+            figures(path)
+    else:
+        assert figures(path)[-1].value == pytest.approx(0.1 * SHAKE_M_S2 / math.sqrt(2.0), rel=0.25)
