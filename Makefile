@@ -7,7 +7,7 @@ ARGS ?=
 # Four at a time, since they often wait, a file to each, in the order of test/longest_first.py.
 PYTEST := $(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder
 
-.PHONY: fly test test-fast test-long oracle check verify bench soak pictures all-flights validation clean
+.PHONY: fly test test-fast test-long oracle check verify bench soak pictures all-flights validation coverage clean
 
 fly: $(VENV)/.run
 	$(BIN)/python -m px4_sim_ros fly --report flight.html $(ARGS)
@@ -50,6 +50,10 @@ all-flights: $(VENV)/.test
 # The figures of docs/validation.md, from logs that the script names: make validation DATA=folder
 validation: $(VENV)/.test
 	PYTHONPATH=. $(BIN)/python docs/make_validation.py $(DATA) $(ARGS)
+
+# How many of identify's intervals have the true number: make coverage OUT=folder, with PX4_DIR
+coverage: $(VENV)/.test
+	PYTHONPATH=. $(BIN)/python docs/count_intervals.py $(OUT) $(ARGS)
 
 bench: $(VENV)/.run
 	$(BIN)/python -m px4_sim_ros bench $(ARGS)

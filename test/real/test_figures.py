@@ -9,26 +9,32 @@ import importlib.util
 import math
 import pathlib
 import re
+import types
 
 import pytest
 import simulated
+import yaml
 
 from px4_sim_ros.config.resources import read_yaml
 from px4_sim_ros.model.vehicle.vehicle import Vehicle
 from px4_sim_ros.real import open_loop
+from px4_sim_ros.real.fit import Estimate, Fit
 
 parquet = pytest.importorskip('pyarrow.parquet')
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 POLE_PAIRS = 6
 
 
-@pytest.fixture(scope='module')
-def figures():
-    spec = importlib.util.spec_from_file_location(
-        'make_validation', ROOT / 'docs' / 'make_validation.py')
+def script(name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / 'docs' / f'{name}.py')
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope='module')
+def figures():
+    return script('make_validation')
 
 
 def test_what_is_missing_is_named_with_its_source(figures, tmp_path, capsys):
@@ -45,6 +51,33 @@ def test_the_page_names_the_command_and_its_files(figures):
     assert 'docs/make_validation.py $(DATA)' in (ROOT / 'Makefile').read_text(encoding='utf-8')
     for source in figures.SOURCES.values():
         assert all(commit in page for commit in re.findall(r'at (\w{7})', source))
+
+
+def test_an_interval_is_counted_exactly(tmp_path, capsys, monkeypatch):
+    """The truth of a number is that of the flight's own file; one on the end of it is inside."""
+    counting, content = script('count_intervals'), simulated.iris()
+    flight = simulated.fly(content, duration_s=20.0)
+    (tmp_path / '00' / 'ros').mkdir(parents=True)
+    (tmp_path / '00' / 'ros' / 'log.ulg').touch()
+    text = yaml.safe_dump(content)
+    for name in 'nominal.yaml', 'vehicle.yaml':
+        (tmp_path / '00' / name).write_text(text, encoding='utf-8')
+    thrust = content['rotor_model']['thrust_coefficient_n_s2']
+    estimates = [Estimate(name, 0.0, value, half_width) for name, value, half_width in (
+        ('rotor_model.thrust_coefficient_n_s2', 2.0 * thrust, thrust),
+        ('rotor_model.thrust_coefficient_n_s2', 2.0 * thrust, 0.9999 * thrust),
+        ('wind_m_s[0]', -0.01, 0.02), ('mounting_rad[0]', 0.001, 0.0005))]
+    fitted = Fit(tuple(estimates), (), 1, 1, open_loop.FREE)
+    monkeypatch.setattr(counting, 'read_flight', lambda path: flight)
+    monkeypatch.setattr(counting.identification, 'identified', lambda *_: (
+        types.SimpleNamespace(estimates=estimates, fit=fitted), text))
+    assert counting.main([str(tmp_path), '--numbers', '0', '1', '--px4-dir', '']) == 0
+    printed = capsys.readouterr().out
+    assert '| rotor_model.thrust_coefficient_n_s2 | 2 | 1 | 50.0% |' in printed
+    assert '| wind_m_s[0] | 1 | 1 | 100.0% |' in printed
+    assert '| all | 4 | 2 | 50.0% |' in printed
+    assert f'left out: {tmp_path / "01"} has no log of PX4' in printed
+    assert 'count_intervals.py $(OUT)' in (ROOT / 'Makefile').read_text(encoding='utf-8')
 
 
 def write_run(path, content, seed):
