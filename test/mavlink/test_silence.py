@@ -32,7 +32,7 @@ def heartbeat(base_mode, system_status):
 def silent(make_locked, monkeypatch):
     """Return a locked link to a PX4 that answers no more and rests, and what it is asked for.
 
-    `link.says` is its HEARTBEAT. Whoever waited for the wall clock would do so for a minute.
+    `link.says` is its HEARTBEAT. To wait by the wall clock would take a minute.
     """
     monkeypatch.setattr(silence, 'process_at', lambda address: os.getpid())
     monkeypatch.setattr(silence, 'rests', lambda process: True)

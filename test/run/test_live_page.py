@@ -69,7 +69,7 @@ def test_plots_and_facts_are_those_of_the_report(heard, tmp_path):
     figure, = live.figures
     for own, its in zip(figure['data'], of_flight.figures[-1]['data'], strict=True):
         assert own['name'] == its['name']
-        # The report has the beginning of the run as well, at which nobody has looked.
+        # The report has the beginning of the run as well, before the page looked.
         assert numbers(own['y']) == numbers(its['y'])[-len(numbers(own['y'])):]
     names = [trace['name'] for trace in figure['data']]
     assert names == ['of the last second', 'since the start', 'all', 'without pacing', 'manager',

@@ -190,7 +190,7 @@ made(BlockNode)
 made(ManagerNode)
 sys.exit(world.main([]))
 '''
-# Come in a task of a loop that is told of them, and when that loop has ended.
+# They arrive in a task of a loop that handles them, and after that loop has ended.
 IN_A_LOOP = '''
 import asyncio, os
 from px4_sim_ros.config import signals

@@ -64,7 +64,7 @@ _NAMES = {action: name for name, action in ACTIONS.items()}
 def check_allowed(owner: str, path: str) -> None:
     """Check that a class of the user's may be imported.
 
-    Whoever flies a file of theirs allows what it names. A recording and the folder of a campaign
+    To fly a file of their own is to allow what it names. A recording and the folder of a campaign
     are data: commands that read these put what the user has allowed into the environment, where
     their processes have it as well.
 
