@@ -14,7 +14,6 @@ from px4_sim_ros.cli.exit_codes import BAD_INPUT, FAILED
 from px4_sim_ros.config import signals
 from px4_sim_ros.model.errors import ParameterError
 from px4_sim_ros.model.faults.actions import ALLOWED
-from px4_sim_ros.recording.bag.run_description import BagError
 from px4_sim_ros.run import settings
 from px4_sim_ros.run.flight_plan import MODES
 
@@ -72,6 +71,8 @@ def only_allowed(paths: typing.Sequence[str]) -> typing.Iterator[None]:
 
 def run(command: str, options: argparse.Namespace, action: typing.Callable[[], int]) -> int:
     """Return the exit code of an action, or that of how it fails, which is told in a sentence."""
+    # It loads what `campaign --help` does without.
+    from px4_sim_ros.recording.bag.run_description import BagError
     try:
         with signals.unwrapped(), only_allowed(options.allow):
             return action()
