@@ -14,9 +14,10 @@ from commands import run
 
 from px4_sim_ros.config.resources import named_files
 
-pytestmark = pytest.mark.long
-
 ORACLE = pathlib.Path(__file__).parent / 'oracle.txt'
+pytestmark = [pytest.mark.long, pytest.mark.skipif(
+    not ORACLE.exists() and 'ORACLE_OUT' not in os.environ,
+    reason='oracle.txt is missing: `make oracle` writes it before code is moved')]
 DRYDEN = '--wind', 'dryden', '--seed', 7
 # Refused before anything starts: what `fly` says is compared.
 REFUSED = {
@@ -43,7 +44,8 @@ CASES = {
     }.items()},
     'late/hover': ('core', '--mission', 'hover', '--set', 'dynamics.command_delay_us=4000'),
 }
-KNOWN = dict(line.split(': ', 1) for line in ORACLE.read_text().splitlines())
+KNOWN = dict(line.split(': ', 1) for line in (
+    ORACLE.read_text().splitlines() if ORACLE.exists() else ()))
 
 
 @pytest.mark.parametrize('case', CASES)
