@@ -30,7 +30,8 @@ def test_the_names_in_a_summary():
     record.status = WorldStatus(steps=2)
     summary = record.summary({})
     told = {name for row in rows(CONTROL, 'name') for name in row[0].split(', ')}
-    assert told <= set(summary)
+    # The others are of a flight whose PX4 has written a log.
+    assert told - set(summary) == {'log_dropouts', 'log_lost_s'}
     assert set(summary['step_cost_us']) >= {'autopilot', 'rest'}
 
 
