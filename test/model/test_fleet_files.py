@@ -75,7 +75,7 @@ def test_each_has_ports_and_random_streams_of_its_own(tmp_path):
 
 def test_instances_end(tmp_path):
     with pytest.raises(ParameterError) as error:
-        configured(load(GOOD, tmp_path), {'hil_bridge': {'instance': 99}})
+        configured(load(GOOD, tmp_path), {'hil_bridge': dict(instance=99)})
     assert str(error.value) == ('fleet fleet: charlie: there is no instance left for it from 99'
                                 ' on; instances end at 99')
     assert len(configured(Fleet.of_number(100, 3.0, 0))) == 100
@@ -95,7 +95,7 @@ def test_a_name_of_px4_is_that_of_its_instance(tmp_path):
     assert those(Fleet.of_number(2, 3.0, 5)) == {'px4_5': (5, 1), 'px4_6': (6, 756284969)}
     assert those(Fleet.of_number(1, 3.0, 0)) == {'px4_0': (0, 1)}
     file = {'vehicles': [{'namespace': name} | entry for name, entry in (
-        ('lead', {}), ('px4_2', {}), ('px4_0', {}), ('px4_7', {'instance': 3}), ('px4_03', {}),
+        ('lead', {}), ('px4_2', {}), ('px4_0', {}), ('px4_7', dict(instance=3)), ('px4_03', {}),
         ('px4_100', {}))]}
     assert [instance for instance, _ in those(load(file, tmp_path)).values()] == [1, 2, 0, 3, 4, 5]
     file['vehicles'][0]['instance'] = 2

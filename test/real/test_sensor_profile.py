@@ -67,11 +67,14 @@ def test_a_calm_imu_has_no_lines():
     flight = simulated.fly(simulated.iris(), seed=4, duration_s=20.0)
     random = np.random.default_rng(3)
     times = np.arange(0.0, flight.time_s[-1], PERIOD_S)
-    noise = random.normal(0.0, ACCEL_DENSITY / math.sqrt(PERIOD_S), (2, len(times), 3))
-    calm = ImuLog('calm', times, *noise, np.ones(len(times), bool), ())
-    found = vibration_of(calm, flight, load_vehicle('iris'))
-    assert found.accel.density == pytest.approx(ACCEL_DENSITY, rel=0.03)
-    assert found.accel.of_lines < 0.2 * found.accel.deviation
+    shares = []
+    for _ in range(5):
+        noise = random.normal(0.0, ACCEL_DENSITY / math.sqrt(PERIOD_S), (2, len(times), 3))
+        calm = ImuLog('calm', times, *noise, np.ones(len(times), bool), ())
+        found = vibration_of(calm, flight, load_vehicle('iris'))
+        assert found.accel.density == pytest.approx(ACCEL_DENSITY, rel=0.03)
+        shares.append(found.accel.of_lines / found.accel.deviation)
+    assert np.median(shares) < 0.2
     with pytest.raises(ParameterError, match=r'windows of 0\.5 s in flight; vibration takes 20'):
         vibration_of(calm, dataclasses.replace(
             flight, usable=flight.time_s < 5.0), load_vehicle('iris'))

@@ -64,7 +64,8 @@ def test_higher_orders_have_smaller_errors(study):
     for group in ('position', 'velocity', 'attitude', 'rate'):
         euler, rk4, rk45 = (study.integrators[name].rms(group, in_air)
                             for name in ('euler', 'rk4', 'rk45'))
-        assert euler > 100.0 * rk4 > 100.0 * rk45 > 0.0
+        # rk45 takes the longest steps that keep its tolerance, so rk4 may be nearer.
+        assert euler > 100.0 * max(rk4, rk45) > 0.0 < min(rk4, rk45)
 
 
 def test_errors_are_small_where_a_window_begins(study):

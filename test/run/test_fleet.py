@@ -361,7 +361,7 @@ def test_a_vehicle_has_a_scenario_of_its_own(hop, here, tmp_path):
     (['--spacing', '2'], 'spacing 2: is only for --vehicles'),
     (['--vehicles', '2', '--namespace', 'uav'], "namespace 'uav': is for one vehicle alone"),
     (['--vehicles', '2', '--spacing', '0.2'], 'px4_1 and px4_2 start 0.2 m apart: must be more'),
-    (['--vehicles', '2', '--instance', '0', '--spacing', '0.2'],
+    (['--vehicles', '2', '--instance=0', '--spacing', '0.2'],
      'px4_0 and px4_1 start 0.2 m apart: must be more'),
     (['--vehicles', '100'], 'vehicles 100: px4_100 has no instance; instances end at 99, and'
      ' --instance sets the first, which is 1'),
