@@ -338,7 +338,8 @@ def test_a_vehicle_has_a_scenario_of_its_own(hop, here, tmp_path):
     page = tmp_path / 'page.html'
     result = here('fly', '--fleet', file, '--record', bag, '--summary', summary, '--report', page)
     assert result.returncode == 1
-    assert result.stderr.startswith('fly: weak: expected never height_m above 0.5: fails')
+    # On a busy machine the report of a slow block may stand before it.
+    assert 'fly: weak: expected never height_m above 0.5: fails' in result.stderr
     good, weak = json.loads(summary.read_text())['fleet']
     assert 'expectations' not in good
     assert [v['holds'] for v in weak['expectations']] == [True, False]
