@@ -62,15 +62,13 @@ def _taken(role: str, domain: int) -> ParameterError:
 
 
 def choose() -> contextlib.ExitStack:
-    """Give this process a domain without a graph, unless its user has chosen one.
+    """Give this process a domain without a graph, for where its user has chosen none.
 
     Others that choose do not get it until the result is closed.
 
     :raises ParameterError: all are in use
     """
     with contextlib.ExitStack() as stack:
-        if os.environ.get('ROS_DOMAIN_ID'):
-            return stack.pop_all()
         for domain in 0, *_DOMAINS:
             reserved = held_names.hold(_name('reserved', domain))
             if reserved is None:

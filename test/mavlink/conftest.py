@@ -9,7 +9,7 @@ import socket
 import pytest
 from stand_in_autopilot import HOST, TIME_LIMIT_S, StandInAutopilot
 
-from px4_sim_ros.mavlink import hil_server
+from px4_sim_ros.mavlink import battery_link, hil_server
 from px4_sim_ros.mavlink.hil_codec import HilEncoder
 from px4_sim_ros.mavlink.hil_server import Deadline, HilServer, port_of
 from px4_sim_ros.mavlink.link_state import HilParameters
@@ -120,3 +120,13 @@ def make_locked(make_link, connect):
         assert link.state == 'LOCKED'
         return link, peer
     return made
+
+
+@pytest.fixture
+def px4(monkeypatch):
+    """Return a socket in the place of PX4's, for instance 3."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listener:
+        listener.bind((HOST, 0))
+        listener.settimeout(5.0)
+        monkeypatch.setattr(battery_link, 'PAYLOAD_PORT', listener.getsockname()[1] - 3)
+        yield listener

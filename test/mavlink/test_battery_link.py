@@ -1,27 +1,15 @@
 # Copyright 2026 px4_sim_ros maintainers
 # SPDX-License-Identifier: Apache-2.0
 """BATTERY_STATUS as PX4 reads it: of its own system, another component, twice a second."""
-import socket
 
 import pytest
 from pymavlink.dialects.v20 import common as mavlink
 
-from px4_sim_ros.mavlink import battery_link
 from px4_sim_ros.mavlink.battery_link import BatteryLink
 from px4_sim_ros.model.inputs import BatteryStatus
 
 HOST = '127.0.0.1'
 STATUS = BatteryStatus(500_000, 11.7, 20.25, 3.4, 5.0, 5.0)
-
-
-@pytest.fixture
-def px4(monkeypatch):
-    """Return a socket in the place of PX4's."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listener:
-        listener.bind((HOST, 0))
-        listener.settimeout(5.0)
-        monkeypatch.setattr(battery_link, 'PAYLOAD_PORT', listener.getsockname()[1] - 3)
-        yield listener
 
 
 @pytest.fixture

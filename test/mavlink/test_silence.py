@@ -152,16 +152,6 @@ def test_rests(program, expected):
 
 # The HEARTBEAT
 
-@pytest.fixture
-def px4(monkeypatch):
-    """Return a socket in the place of PX4's, for instance 3."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listener:
-        listener.bind((HOST, 0))
-        listener.settimeout(5.0)
-        monkeypatch.setattr(battery_link, 'PAYLOAD_PORT', listener.getsockname()[1] - 3)
-        yield listener
-
-
 def test_the_heartbeat_is_the_one_that_was_asked_for(px4, monkeypatch):
     """Older ones do not count, nor those of others."""
     link = BatteryLink(3, cells=3)
