@@ -17,7 +17,7 @@ from px4_sim_ros.model.parameters import Parameters, parameter
 from px4_sim_ros.model.scenario.course import Course
 from px4_sim_ros.model.scenario.happening import Happening, Verdict
 from px4_sim_ros.model.scenario.scenario import Event, read_now
-from px4_sim_ros.model.scenario.situation import AutopilotState
+from px4_sim_ros.model.scenario.situation import AutopilotState, Situation
 from px4_sim_ros.step.block import Block, BlockConfiguration, BlockStatus, Inputs, Outputs
 from px4_sim_ros.step.graph import AUTOPILOT_STATE, FAULTS
 from px4_sim_ros.step.repeatability import FLOWN, Gap
@@ -53,24 +53,28 @@ class ScenarioBlock(Block):
         """Is given what is done."""
         self.on_over: typing.Callable[[tuple[Verdict, ...]], None] = lambda verdicts: None
         """Is given what has become of the expectations, at the end."""
+        self.on_situation: typing.Callable[[Situation], bool] = lambda situation: False
+        """Is given the situation of each step; whether to hold the step there until `go_on`."""
         self.reset()
 
     def reset(self) -> None:
         """Begin the scenario again."""
         self._sentence = ''
-        self._is_over = False
+        self._is_over = self._is_held = False
         self._gap: Gap | None = None
         self.course = Course(self._scenario, self._report)
 
     def step(self, time_us: int, inputs: Inputs) -> Outputs | None:
-        """Return what is in force; None once the scenario is over, if that holds the step."""
+        """Return what is in force; None where the scenario is over or the host holds the step."""
         faults = self.course.step(
             time_us, inputs['ground_truth/odom'], inputs.get('battery_state'),
             inputs.get(AUTOPILOT_STATE, _UNKNOWN))
         if self.course.is_over and not self._is_over:
             self._is_over, self._sentence = True, 'the scenario is over'
             self.on_over(self.course.verdicts())
-        return None if self._is_over and self._holds else {FAULTS: faults}
+        assert self.course.situation is not None, 'it has stepped'
+        self._is_held = bool(self.holds()) or self.on_situation(self.course.situation)
+        return None if self._is_held else {FAULTS: faults}
 
     def do(self, entry: typing.Any, check: typing.Callable[[Event, str], None]) -> str:
         """Do something more from the next step on, as an event of a file says; return its name.
@@ -96,9 +100,13 @@ class ScenarioBlock(Block):
                             'a fault was given by hand')
         return name
 
+    def go_on(self) -> None:
+        """Hold the step no longer, if the host has."""
+        self._is_held = bool(self.holds())
+
     def finish(self, time_us: int) -> Outputs | None:
-        """Return None: the step is held."""
-        return None
+        """Return what is in force; None while the step is held."""
+        return None if self._is_held else {FAULTS: self.course.faults}
 
     def holds(self) -> str:
         """Return that the scenario is over, once it is."""

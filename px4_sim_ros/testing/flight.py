@@ -218,10 +218,10 @@ class Flight:
         stop, hangs, is_over = threading.Event(), threading.Event(), threading.Event()
         flying = threading.get_ident()
 
-        def look() -> None:
-            situation = world.scenario.course.situation
-            if situation is not None and ends(situation):
+        def look(situation: Situation) -> bool:
+            if ends(situation):
                 stop.set()
+            return stop.is_set()
 
         def give_up() -> None:
             hangs.set()
@@ -229,7 +229,8 @@ class Flight:
             if not is_over.wait(_STEP_LIMIT_S):       # a step that does not end
                 signal.pthread_kill(flying, signal.SIGINT)
 
-        self._look = look
+        world.scenario.on_situation = look
+        world.scenario.go_on()
         guard = threading.Timer(self._plan.wall_limit_s, give_up)
         guard.start()
         why = ''
@@ -257,8 +258,8 @@ class Flight:
             px4=described(self._plan.px4))
         configuration = with_run_file(self._configuration, run, self.folder)
         world = CoreWorld(
-            configuration, lambda time_us, values: self._look(),
-            CoreRecorder(configuration, run), on_pilot=self._note, on_scenario=self._follow)
+            configuration, None, CoreRecorder(configuration, run), on_pilot=self._note,
+            on_scenario=self._follow)
         self._open.callback(world.close)
         for event in self._events:
             world.scenario.course.add(event)
